@@ -1,0 +1,49 @@
+// The CPU device as its host sees it: whose limits it keeps, and what it can be told beside a launch.
+// Kernels see common/cpu/include/cuda_runtime.h instead.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cpu_device {
+
+/// Launch limits of a compute capability (CUDA C++ Programming Guide, "Technical specifications per compute
+/// capability"). The grid, block and static limits are the same for all that are listed.
+struct Limits {
+    int sm;                              // 10·major + minor
+    std::size_t shared_per_block_optin;  // bytes, static and dynamic together, after cudaFuncSetAttribute
+};
+
+/// "sm_86" → its limits become those that launches are held against. Throws gemm::Error for one that is not
+/// listed.
+void set_like(const std::string& like);
+const Limits& limits();
+
+/// Called every half second while a launch runs longer than two seconds: blocks done, blocks in all. Empty:
+/// nothing.
+void set_progress(std::function<void(std::uint64_t done, std::uint64_t total)> progress);
+
+/// Runs only the blocks whose index in the grid (x fastest) passes; the others do nothing. Empty: all of
+/// them.
+void set_block_filter(std::function<bool(std::uint64_t block)> filter);
+
+/// After this many seconds in which one kernel thread neither returned nor met another, the launch is given
+/// up with an error instead of hanging. 60 unless told.
+void set_hang_seconds(double seconds);
+
+/// A __shared__ array of a kernel in this program.
+struct SharedArray {
+    std::string name;
+    std::size_t tls_offset;  // in the program's thread-local block, see shared_arrays.cpp
+    std::size_t bytes;
+};
+/// The static shared arrays that the kernel declares itself, in the order of their addresses. Throws
+/// gemm::Error when the program was stripped of its symbols.
+const std::vector<SharedArray>& shared_arrays(const void* kernel);
+/// Where the array lies for the calling OS thread.
+std::byte* shared_array_address(const SharedArray& array);
+
+}  // namespace cpu_device

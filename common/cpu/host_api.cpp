@@ -1,0 +1,261 @@
+// The host side of the CPU device: the runtime API that the harness calls, and what CUDA checks before a
+// launch.
+#include <malloc.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "common/cpu/device.hpp"
+#include "common/cpu/scheduler.hpp"
+#include "common/error.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr std::size_t KiB = 1024;
+constexpr std::size_t kSharedWithoutOptin = 48 * KiB;
+constexpr unsigned kMostBlockThreads = 1024;
+constexpr dim3 kMostBlock{1024, 1024, 64}, kMostGrid{0x7fffffffu, 65535, 65535};
+
+// Per-block maximum, CUDA C++ Programming Guide, "Technical specifications per compute capability".
+constexpr Limits kLimits[] = {{75, 64 * KiB}, {80, 163 * KiB}, {86, 99 * KiB},   {87, 163 * KiB},
+                              {89, 99 * KiB}, {90, 227 * KiB}, {100, 227 * KiB}, {120, 99 * KiB}};
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+cudaError_t remember(cudaError_t error) {
+    if (error != cudaSuccess) last_error = error;
+    return error;
+}
+
+struct State {
+    std::mutex mutex;
+    const Limits* limits = &kLimits[5];  // sm_90: what the published figures were measured on
+    RunOptions options;
+    std::map<const void*, std::size_t> dynamic_optin;  // bytes granted by cudaFuncSetAttribute
+};
+State& state() {
+    static State s;
+    return s;
+}
+
+std::size_t static_shared_bytes(const void* function) {
+    std::size_t bytes = 0;
+    for (const SharedArray& array : shared_arrays(function)) bytes += array.bytes;
+    return bytes;
+}
+
+cudaError_t check_launch(const void* function, dim3 grid, dim3 block, std::size_t dynamic_bytes) {
+    const auto within = [](dim3 v, dim3 most) {
+        return v.x >= 1 && v.y >= 1 && v.z >= 1 && v.x <= most.x && v.y <= most.y && v.z <= most.z;
+    };
+    if (!within(grid, kMostGrid) || !within(block, kMostBlock)) return cudaErrorInvalidConfiguration;
+    if (std::uint64_t{block.x} * block.y * block.z > kMostBlockThreads) return cudaErrorInvalidConfiguration;
+    State& s = state();
+    const std::scoped_lock lock(s.mutex);
+    const auto granted = s.dynamic_optin.find(function);
+    const std::size_t most = std::max(granted == s.dynamic_optin.end() ? 0 : granted->second,
+                                      kSharedWithoutOptin - static_shared_bytes(function));
+    return dynamic_bytes > most ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+/// Bytes that a process may still take: what the system has, or what its control group leaves.
+std::size_t available_memory() {
+    std::size_t free = 0;
+    std::ifstream meminfo("/proc/meminfo");
+    for (std::string key; meminfo >> key;) {
+        if (key == "MemAvailable:") {
+            meminfo >> free;
+            free *= KiB;
+            break;
+        }
+        meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+    }
+    std::size_t limit = 0, used = 0;
+    if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit &&
+        std::ifstream("/sys/fs/cgroup/memory.current") >> used) {
+        free = std::min(free, limit > used ? limit - used : 0);
+    }
+    return free;
+}
+
+}  // namespace
+
+void set_like(const std::string& like) {
+    std::string known;
+    for (const Limits& limits : kLimits) {
+        const std::string name = "sm_" + std::to_string(limits.sm);
+        if (name == like) {
+            state().limits = &limits;
+            return;
+        }
+        known += (known.empty() ? "" : ", ") + name;
+    }
+    throw gemm::Error("The CPU device knows no limits of '" + like + "'; it knows " + known + ".");
+}
+
+const Limits& limits() {
+    return *state().limits;
+}
+
+void set_progress(std::function<void(std::uint64_t, std::uint64_t)> progress) {
+    state().options.progress = std::move(progress);
+}
+
+void set_block_filter(std::function<bool(std::uint64_t)> filter) {
+    state().options.filter = std::move(filter);
+}
+
+void set_hang_seconds(double seconds) {
+    state().options.hang_seconds = seconds;
+}
+
+void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
+            Call call, const void* context) {
+    const auto& shared = shared_arrays(function);
+    if (const std::size_t bytes = static_shared_bytes(function); bytes > kSharedWithoutOptin) {
+        throw gemm::Error(std::string("kernel ") + name + ": its __shared__ arrays take " +
+                          std::to_string(bytes) +
+                          " bytes, and a kernel may declare 49152; nvcc would refuse to compile it.");
+    }
+    if (remember(check_launch(function, grid, block, dynamic_shared_bytes)) != cudaSuccess) return;
+    run_grid({name, grid, block, dynamic_shared_bytes, &shared, call, context}, state().options);
+}
+
+}  // namespace cpu_device
+
+using namespace cpu_device;  // what follows is CUDA's global namespace
+
+const char* cudaGetErrorName(cudaError_t error) {
+    switch (error) {
+        case cudaSuccess:
+            return "cudaSuccess";
+        case cudaErrorInvalidValue:
+            return "cudaErrorInvalidValue";
+        case cudaErrorMemoryAllocation:
+            return "cudaErrorMemoryAllocation";
+        case cudaErrorInvalidConfiguration:
+            return "cudaErrorInvalidConfiguration";
+        case cudaErrorInvalidDeviceFunction:
+            return "cudaErrorInvalidDeviceFunction";
+        case cudaErrorNoDevice:
+            return "cudaErrorNoDevice";
+        case cudaErrorInvalidDevice:
+            return "cudaErrorInvalidDevice";
+    }
+    return "unrecognized error code";
+}
+const char* cudaGetErrorString(cudaError_t error) {
+    switch (error) {
+        case cudaSuccess:
+            return "no error";
+        case cudaErrorInvalidValue:
+            return "invalid argument";
+        case cudaErrorMemoryAllocation:
+            return "out of memory";
+        case cudaErrorInvalidConfiguration:
+            return "invalid configuration argument";
+        case cudaErrorInvalidDeviceFunction:
+            return "invalid device function";
+        case cudaErrorNoDevice:
+            return "no CUDA-capable device is detected";
+        case cudaErrorInvalidDevice:
+            return "invalid device ordinal";
+    }
+    return "unrecognized error code";
+}
+cudaError_t cudaGetLastError() {
+    return std::exchange(last_error, cudaSuccess);
+}
+cudaError_t cudaPeekAtLastError() {
+    return last_error;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+    *count = 1;
+    return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+    return remember(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+cudaError_t cudaGetDevice(int* device) {
+    *device = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
+    if (device != 0) return remember(cudaErrorInvalidDevice);
+    *p = {};
+    std::snprintf(p->name, sizeof p->name, "CPU device (limits of sm_%d)", limits().sm);
+    p->totalGlobalMem = available_memory();
+    p->sharedMemPerBlock = kSharedWithoutOptin;
+    p->sharedMemPerBlockOptin = limits().shared_per_block_optin;
+    p->major = limits().sm / 10;
+    p->minor = limits().sm % 10;
+    p->multiProcessorCount = static_cast<int>(std::thread::hardware_concurrency());
+    p->warpSize = 32;
+    p->maxThreadsPerBlock = kMostBlockThreads;
+    const dim3 block = kMostBlock, grid = kMostGrid;
+    const unsigned blocks[] = {block.x, block.y, block.z}, grids[] = {grid.x, grid.y, grid.z};
+    for (int i = 0; i < 3; ++i) {
+        p->maxThreadsDim[i] = static_cast<int>(blocks[i]);
+        p->maxGridSize[i] = static_cast<int>(grids[i]);
+    }
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+    *pointer = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    if (bytes > available_memory()) return remember(cudaErrorMemoryAllocation);
+    *pointer = memalign(256, bytes);  // the alignment that cudaMalloc promises
+    return remember(*pointer ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+cudaError_t cudaFree(void* pointer) {
+    std::free(pointer);
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+    if (bytes > 0) std::memmove(to, from, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes) {
+    if (bytes > 0) std::memset(pointer, byte, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+    *free = *total = available_memory();
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* function) {
+    *a = {};
+    a->sharedSizeBytes = static_shared_bytes(function);
+    a->maxThreadsPerBlock = kMostBlockThreads;
+    State& s = state();
+    const std::scoped_lock lock(s.mutex);
+    const auto granted = s.dynamic_optin.find(function);
+    a->maxDynamicSharedSizeBytes = static_cast<int>(
+        granted == s.dynamic_optin.end() ? kSharedWithoutOptin - a->sharedSizeBytes : granted->second);
+    return cudaSuccess;
+}
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+    const std::size_t most = limits().shared_per_block_optin - static_shared_bytes(function);
+    if (value < 0 || static_cast<std::size_t>(value) > most) return remember(cudaErrorInvalidValue);
+    State& s = state();
+    const std::scoped_lock lock(s.mutex);
+    s.dynamic_optin[function] = static_cast<std::size_t>(value);
+    return cudaSuccess;
+}

@@ -1,0 +1,255 @@
+// Stand-in for the toolkit's <cuda_runtime.h>: the part of CUDA that the lessons and their harness use, for g++ and
+// the CPU device. Names, values and limits are CUDA's (CUDA Runtime API reference; CUDA C++ Programming Guide, "C++
+// language extensions"). Two constructs that C++ cannot say, kernel<<<…>>>(…) and extern __shared__ T x[], are
+// rewritten by common/cpu/translate.py before the compiler sees them.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+// ---- qualifiers -------------------------------------------------------------------------------------------------
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __forceinline__ inline __attribute__((always_inline))
+#define __align__(n) __attribute__((aligned(n)))
+// One copy per OS thread is one copy per block, because a block never leaves its OS thread. (Not __noinline__: the
+// standard library spells attributes with it.)
+#define __shared__ static thread_local
+
+// ---- vector types -----------------------------------------------------------------------------------------------
+#define CPU_DEVICE_VECTOR_TYPES(T, name, align2, align4)                                               \
+    struct name##1 { T x; };                                                                           \
+    struct __align__(align2) name##2 { T x, y; };                                                      \
+    struct name##3 { T x, y, z; };                                                                     \
+    struct __align__(align4) name##4 { T x, y, z, w; };                                                \
+    inline name##1 make_##name##1(T x) { return {x}; }                                                 \
+    inline name##2 make_##name##2(T x, T y) { return {x, y}; }                                         \
+    inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                                 \
+    inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+CPU_DEVICE_VECTOR_TYPES(float, float, 8, 16)
+CPU_DEVICE_VECTOR_TYPES(int, int, 8, 16)
+CPU_DEVICE_VECTOR_TYPES(unsigned int, uint, 8, 16)
+#undef CPU_DEVICE_VECTOR_TYPES
+
+struct dim3 {
+    unsigned int x, y, z;
+    constexpr dim3(unsigned int vx = 1, unsigned int vy = 1, unsigned int vz = 1) : x(vx), y(vy), z(vz) {}
+};
+
+// ---- errors -----------------------------------------------------------------------------------------------------
+enum cudaError_t {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInvalidDeviceFunction = 98,
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+};
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();      // and clears it
+cudaError_t cudaPeekAtLastError();
+
+// ---- device -----------------------------------------------------------------------------------------------------
+struct cudaDeviceProp {
+    char name[256];
+    std::size_t totalGlobalMem;
+    std::size_t sharedMemPerBlock, sharedMemPerBlockOptin;
+    int major, minor;
+    int multiProcessorCount;
+    int warpSize;
+    int maxThreadsPerBlock;
+    int maxThreadsDim[3], maxGridSize[3];
+    int l2CacheSize;
+};
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaDeviceSynchronize();
+
+// ---- memory -----------------------------------------------------------------------------------------------------
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost = 0,
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3,
+    cudaMemcpyDefault = 4,
+};
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
+template <class T>
+cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
+    return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+}
+cudaError_t cudaFree(void* pointer);
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes);
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+
+// ---- streams: launches run at once, in the order in which they are issued -----------------------------------------
+using cudaStream_t = struct CUstream_st*;
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+
+// ---- functions --------------------------------------------------------------------------------------------------
+struct cudaFuncAttributes {
+    std::size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+    int maxThreadsPerBlock;
+    int numRegs;  // always 0 here: only ptxas knows
+    int maxDynamicSharedSizeBytes;
+};
+enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+};
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
+template <class... P>
+cudaError_t cudaFuncSetAttribute(void (*function)(P...), cudaFuncAttribute attribute, int value) {
+    return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
+}
+
+// ---- inside a kernel --------------------------------------------------------------------------------------------
+namespace cpu_device {
+
+// `const`: the address is the same for as long as a kernel runs on one OS thread, so the compiler may keep it.
+__attribute__((const)) const uint3& thread_idx();
+__attribute__((const)) const uint3& block_idx();
+__attribute__((const)) const dim3& block_dim();
+__attribute__((const)) const dim3& grid_dim();
+
+/// The block's dynamic shared memory, 1024-byte aligned; what extern __shared__ T x[] becomes.
+void* dynamic_shared();
+
+/// Where in the source a barrier or a warp collective stands.
+struct Site {
+    const char* what;
+    const char* file;
+    int line;
+};
+
+void barrier(Site site);
+
+/// What a warp collective computes when its last lane has arrived: reads every lane's 8-byte input and its argument,
+/// writes every lane's 8-byte output. `lanes` has a bit for each lane that takes part.
+using Collective = void (*)(unsigned lanes, const std::uint64_t* in, const int* argument, int width,
+                            std::uint64_t* out);
+std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width, Site site);
+void shuffle_index(unsigned, const std::uint64_t*, const int*, int, std::uint64_t*);
+void shuffle_up(unsigned, const std::uint64_t*, const int*, int, std::uint64_t*);
+void shuffle_down(unsigned, const std::uint64_t*, const int*, int, std::uint64_t*);
+void shuffle_xor(unsigned, const std::uint64_t*, const int*, int, std::uint64_t*);
+void ballot(unsigned, const std::uint64_t*, const int*, int, std::uint64_t*);
+
+template <class T>
+T shuffle(unsigned mask, Collective compute, T value, int argument, int width, Site site) {
+    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof(T));
+    bits = collective(mask, compute, bits, argument, width, site);
+    std::memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+
+using Call = void (*)(const void* context);
+/// Runs call(context) once per thread of the grid and returns when all have finished. A configuration that CUDA
+/// would refuse sets CUDA's error code for cudaGetLastError() and runs nothing. Throws gemm::Error for what goes
+/// wrong inside the kernel, naming kernel, block and thread.
+void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
+            Call call, const void* context);
+
+/// What kernel<<<grid, block, bytes, stream>>> becomes; the arguments in parentheses follow it.
+template <class... P>
+struct Launcher {
+    const char* name;
+    void (*kernel)(P...);
+    dim3 grid, block;
+    std::size_t dynamic_shared_bytes;
+
+    template <class... A>
+    void operator()(A&&... arguments) const {
+        static_assert(sizeof...(A) == sizeof...(P), "a kernel launch with too many or too few arguments");
+        // Converted to the parameter types once, at the launch, as CUDA does.
+        const std::pair<void (*)(P...), std::tuple<P...>> context(
+            kernel, std::tuple<P...>(std::forward<A>(arguments)...));
+        using Context = decltype(context);
+        launch(
+            name, reinterpret_cast<const void*>(kernel), grid, block, dynamic_shared_bytes,
+            [](const void* c) {
+                const auto& [function, parameters] = *static_cast<Context*>(c);
+                std::apply(function, parameters);
+            },
+            &context);
+    }
+};
+template <class... P>
+Launcher<P...> launcher(const char* name, void (*kernel)(P...), dim3 grid, dim3 block,
+                        std::size_t dynamic_shared_bytes = 0, cudaStream_t = nullptr) {
+    return {name, kernel, grid, block, dynamic_shared_bytes};
+}
+
+}  // namespace cpu_device
+
+#define threadIdx (::cpu_device::thread_idx())
+#define blockIdx (::cpu_device::block_idx())
+#define blockDim (::cpu_device::block_dim())
+#define gridDim (::cpu_device::grid_dim())
+
+constexpr int warpSize = 32;
+
+// The default arguments are evaluated where the kernel calls them: that is the line an error names.
+#define CPU_DEVICE_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+inline void __syncthreads(CPU_DEVICE_HERE) {
+    ::cpu_device::barrier({"__syncthreads()", file, line});
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu, CPU_DEVICE_HERE) {
+    ::cpu_device::collective(mask, nullptr, 0, 0, 32, {"__syncwarp()", file, line});
+}
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = 32, CPU_DEVICE_HERE) {
+    return ::cpu_device::shuffle(mask, ::cpu_device::shuffle_index, value, source, width,
+                                 {"__shfl_sync()", file, line});
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CPU_DEVICE_HERE) {
+    return ::cpu_device::shuffle(mask, ::cpu_device::shuffle_up, value, static_cast<int>(delta), width,
+                                 {"__shfl_up_sync()", file, line});
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CPU_DEVICE_HERE) {
+    return ::cpu_device::shuffle(mask, ::cpu_device::shuffle_down, value, static_cast<int>(delta), width,
+                                 {"__shfl_down_sync()", file, line});
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, CPU_DEVICE_HERE) {
+    return ::cpu_device::shuffle(mask, ::cpu_device::shuffle_xor, value, lane_mask, width,
+                                 {"__shfl_xor_sync()", file, line});
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, CPU_DEVICE_HERE) {
+    return static_cast<unsigned>(
+        ::cpu_device::collective(mask, ::cpu_device::ballot, predicate != 0, 0, 32, {"__ballot_sync()", file, line}));
+}
+inline int __any_sync(unsigned mask, int predicate, CPU_DEVICE_HERE) {
+    return ::cpu_device::collective(mask, ::cpu_device::ballot, predicate != 0, 0, 32,
+                                    {"__any_sync()", file, line}) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, CPU_DEVICE_HERE) {
+    return ::cpu_device::collective(mask, ::cpu_device::ballot, predicate == 0, 0, 32,
+                                    {"__all_sync()", file, line}) == 0;
+}
+#undef CPU_DEVICE_HERE
+
+template <class T>
+T __ldg(const T* pointer) {
+    return *pointer;
+}

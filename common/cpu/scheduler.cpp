@@ -1,0 +1,733 @@
+// Runs a grid: blocks on OS threads, one block at a time on each, and a block's CUDA threads as fibers on it.
+//
+// A fiber runs CUDA threads one after the other as plain calls for as long as they don't wait. Only a thread
+// that waits (barrier, warp collective) keeps its fiber; the rest goes on in another one from the pool. So a
+// kernel without barriers costs a call per thread, and a barrier two switches.
+//
+// The order is unfriendly on purpose: a thread runs until it must wait, so what is missing a barrier meets
+// data that its neighbours have not written yet, or have overwritten already.
+#include "common/cpu/scheduler.hpp"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <boost/context/fiber.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "common/error.hpp"
+
+namespace cpu_device {
+namespace {
+
+namespace context = boost::context;
+using Seconds = std::chrono::duration<double>;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kWarp = 32;
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kStackBytes = 16 * kPage;
+constexpr std::size_t kStackStride = kStackBytes + kPage;  // a guard page below each
+constexpr std::size_t kCacheLine = 64, kColours = kPage / kCacheLine;
+constexpr std::size_t kMostThreads = 1024;       // of a block
+constexpr std::size_t kMostWorkers = 16;         // two mappings a stack: more would pass the kernel's limit
+constexpr std::uint32_t kGarbage = 0x7fd05eedu;  // a NaN: what shared memory holds when a block starts
+
+class Worker;
+
+// What a kernel's overflowing shared array can reach lies in pads, not in the pointer that the runtime lives
+// by.
+struct alignas(64) ThreadLocal {
+    std::array<char, 4096> below;
+    Worker* worker;
+    std::array<char, 65536> above;
+};
+thread_local ThreadLocal local;
+
+/// The stacks of a worker, in one reservation: a free list hands out the most recently used (its cache lines
+/// are warm).
+class StackPool {
+  public:
+    StackPool() {
+        base_ = static_cast<char*>(mmap(nullptr, kMostThreads * kStackStride, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        if (base_ == MAP_FAILED) throw gemm::Error("No memory for the CPU device's thread stacks.");
+        for (std::size_t i = kMostThreads; i-- > 0;) {
+            char* guard = base_ + i * kStackStride;
+            if (mprotect(guard, kPage, PROT_NONE) != 0) {
+                throw gemm::Error(
+                    "The CPU device's stack guards cannot be set up: too many memory mappings.");
+            }
+            free_.push_back(guard);
+        }
+    }
+    StackPool(const StackPool&) = delete;
+    StackPool& operator=(const StackPool&) = delete;
+    ~StackPool() { munmap(base_, kMostThreads * kStackStride); }
+
+    context::stack_context allocate() {
+        if (free_.empty()) throw std::bad_alloc();  // cannot be: one fiber per thread of a block
+        char* const guard = free_.back();
+        free_.pop_back();
+        // Tops that lie whole pages apart share a few cache sets and evict each other; these start on
+        // different lines.
+        const std::size_t index = static_cast<std::size_t>(guard - base_) / kStackStride;
+        const std::size_t colour = index * 5 % kColours * kCacheLine;
+        context::stack_context stack;
+        stack.size = kStackBytes - colour;
+        stack.sp = guard + kStackStride - colour;
+        return stack;
+    }
+    void deallocate(context::stack_context& stack) {
+        const auto end = static_cast<std::size_t>(static_cast<char*>(stack.sp) - base_ - 1);
+        free_.push_back(base_ + end / kStackStride * kStackStride);
+    }
+    bool is_guard(const void* address) const {
+        const auto* a = static_cast<const char*>(address);
+        return a >= base_ && a < base_ + kMostThreads * kStackStride &&
+               static_cast<std::size_t>(a - base_) % kStackStride < kPage;
+    }
+
+  private:
+    char* base_;
+    std::vector<char*> free_;
+};
+
+struct StackAllocator {  // Boost.Context copies its allocator
+    StackPool* pool;
+    context::stack_context allocate() { return pool->allocate(); }
+    void deallocate(context::stack_context& stack) { pool->deallocate(stack); }
+};
+
+enum class State : std::uint8_t { not_started, ready, at_barrier, at_collective, done };
+
+struct Fiber {
+    context::fiber self, back;
+    int thread = 0;  // the CUDA thread it runs or holds
+};
+
+struct Thread {
+    State state = State::not_started;
+    Fiber* fiber = nullptr;
+    Site site{};
+    unsigned mask = 0;
+    Collective compute = nullptr;
+    int argument = 0, width = 0;
+    std::uint64_t in = 0, out = 0;
+};
+
+std::string text(dim3 v) {
+    return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
+}
+std::string text(const Site& site) {
+    return std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
+}
+dim3 unflatten(std::uint64_t i, dim3 extent) {
+    return {static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),
+            static_cast<unsigned>(i / extent.x / extent.y)};
+}
+
+/// One launch, shared by the workers that take blocks from it.
+struct Job {
+    Job(const Grid& g, const RunOptions& o) : grid(g), options(o) {}
+
+    const Grid& grid;
+    const RunOptions& options;
+    std::uint64_t blocks = 0;
+    std::uint64_t chunk = 1;
+    std::atomic<std::uint64_t> next{0}, done{0};
+    std::atomic<bool> stop{false};
+    std::mutex mutex;
+    std::uint64_t failed_block = UINT64_MAX;
+    std::string failure;
+
+    void fail(std::uint64_t block, std::string message) {
+        const std::scoped_lock lock(mutex);
+        stop = true;
+        if (block < failed_block) {
+            failed_block = block;
+            failure = std::move(message);
+        }
+    }
+};
+
+/// Thrown on the scheduler's stack, inside run_block only.
+struct BlockFailure {
+    std::string message;
+};
+
+/// Runs blocks on one OS thread.
+class Worker {
+  public:
+    Worker() : thread_([this] { main(); }) {}
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+    ~Worker() {
+        {
+            const std::scoped_lock lock(mutex_);
+            quit_ = true;
+        }
+        wake_.notify_one();
+        thread_.join();
+    }
+
+    void start(Job& job) {
+        {
+            const std::scoped_lock lock(mutex_);
+            job_ = &job;
+        }
+        wake_.notify_one();
+    }
+    bool idle() const {
+        const std::scoped_lock lock(mutex_);
+        return job_ == nullptr;
+    }
+    /// Blocks until the job is done or the time is over; true when done.
+    bool wait(Clock::time_point until) {
+        std::unique_lock lock(mutex_);
+        return finished_.wait_until(lock, until, [&] { return job_ == nullptr; });
+    }
+    /// Changes whenever a CUDA thread starts, resumes or ends.
+    std::uint64_t heartbeat() const { return heartbeat_.load(std::memory_order_relaxed); }
+    /// Makes the CUDA thread that runs now fail as hanging.
+    void interrupt() { pthread_kill(thread_.native_handle(), SIGUSR2); }
+
+    // What a running kernel reaches through local.worker.
+    uint3 thread_idx{}, block_idx{};
+    dim3 block_dim{}, grid_dim{};
+    void* dynamic_shared = nullptr;
+
+    void barrier(Site site) {
+        current().site = site;
+        wait_as(State::at_barrier);
+    }
+
+    std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
+                             Site site);
+
+    /// On the signal stack: leaves the crashed fiber for good.
+    void crashed(int signal, const void* address) {
+        crash_signal_ = signal;
+        crash_address_ = address;
+        siglongjmp(escape_, 1);
+    }
+    bool in_kernel() const { return running_ != nullptr; }
+
+  private:
+    void main();
+    void run_job(Job& job);
+    void run_block(std::uint64_t block);
+    void run_thread(int thread);
+    void resume(int thread);
+    void fiber_main(Fiber& fiber);
+    void wait_as(State state);
+    Thread& current() { return threads_[static_cast<std::size_t>(running_->thread)]; }
+    bool sweep_warp(int first, int last);
+    void release_barrier();
+    [[noreturn]] void deadlock() const;
+    std::string who(int thread) const {
+        return "thread " + text(unflatten(static_cast<std::uint64_t>(thread), block_dim));
+    }
+    std::string where(int thread) const {
+        return std::string("kernel ") + job_now_->grid.kernel + ", block " +
+               text({block_idx.x, block_idx.y, block_idx.z}) + ", " + who(thread) + ": ";
+    }
+    std::string crash_message() const;
+    void forget_fibers();
+
+    // Hand-over between the launching thread and this one.
+    mutable std::mutex mutex_;
+    std::condition_variable wake_, finished_;
+    Job* job_ = nullptr;
+    bool quit_ = false;
+    std::atomic<std::uint64_t> heartbeat_{0};
+
+    // The block that runs.
+    Job* job_now_ = nullptr;
+    std::uint64_t block_ = 0;
+    int count_ = 0;                   // threads of the block
+    int done_ = 0, at_barrier_ = 0;   // of these
+    int cursor_ = 0, sweep_end_ = 0;  // the sweep over a warp, which fibers advance too
+    std::vector<Thread> threads_;
+    std::optional<std::string> error_;  // set by a fiber, raised by the scheduler
+
+    std::optional<StackPool> stacks_;
+    std::deque<Fiber> fibers_;  // addresses stay
+    std::vector<Fiber*> idle_;
+    Fiber* running_ = nullptr;
+    std::vector<std::byte> dynamic_storage_;
+
+    sigjmp_buf escape_;
+    int crash_signal_ = 0;
+    const void* crash_address_ = nullptr;
+
+    std::thread thread_;  // last: starts when everything else is there
+};
+
+constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGUSR2};
+
+void on_signal(int signal, siginfo_t* info, void*) {
+    Worker* worker = local.worker;
+    if (worker != nullptr && worker->in_kernel()) worker->crashed(signal, info->si_addr);
+    if (signal == SIGUSR2) return;  // came too late: the thread had returned
+    struct sigaction fallback {};
+    fallback.sa_handler = SIG_DFL;  // not a kernel's fault: let it happen again, for good
+    sigaction(signal, &fallback, nullptr);
+}
+
+/// Ours while a grid runs, so that a test framework or a learner's program keeps its own handlers otherwise.
+class CrashHandlers {
+  public:
+    CrashHandlers() {
+        struct sigaction ours {};
+        ours.sa_sigaction = on_signal;
+        ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        sigemptyset(&ours.sa_mask);
+        for (std::size_t i = 0; i < kCrashes.size(); ++i) sigaction(kCrashes[i], &ours, &before_[i]);
+    }
+    ~CrashHandlers() {
+        for (std::size_t i = 0; i < kCrashes.size(); ++i) sigaction(kCrashes[i], &before_[i], nullptr);
+    }
+    CrashHandlers(const CrashHandlers&) = delete;
+    CrashHandlers& operator=(const CrashHandlers&) = delete;
+
+  private:
+    std::array<struct sigaction, kCrashes.size()> before_{};
+};
+
+void Worker::main() {
+    local.worker = this;
+    // A stack overflow leaves no stack to handle it on.
+    std::vector<std::byte> signal_stack(16 * kPage);
+    stack_t alternative{};
+    alternative.ss_sp = signal_stack.data();
+    alternative.ss_size = signal_stack.size();
+    sigaltstack(&alternative, nullptr);
+
+    for (;;) {
+        Job* job = nullptr;
+        {
+            std::unique_lock lock(mutex_);
+            wake_.wait(lock, [&] { return quit_ || job_ != nullptr; });
+            if (quit_) break;
+            job = job_;
+        }
+        job_now_ = job;
+        try {
+            run_job(*job);
+        } catch (const std::exception& e) {
+            job->fail(block_, e.what());
+        }
+        {
+            const std::scoped_lock lock(mutex_);
+            job_ = nullptr;
+        }
+        finished_.notify_all();
+    }
+    forget_fibers();
+    alternative.ss_flags = SS_DISABLE;
+    sigaltstack(&alternative, nullptr);
+}
+
+void Worker::run_job(Job& job) {
+    if (!stacks_) stacks_.emplace();
+    block_dim = job.grid.block;
+    grid_dim = job.grid.grid;
+    count_ = static_cast<int>(block_dim.x * block_dim.y * block_dim.z);
+    dynamic_storage_.resize(job.grid.dynamic_shared_bytes + 1024);
+    const auto start = reinterpret_cast<std::uintptr_t>(dynamic_storage_.data());
+    dynamic_shared = reinterpret_cast<void*>((start + 1023) / 1024 * 1024);
+
+    // A crash comes back here from the signal handler; everything used after it lives in members.
+    if (sigsetjmp(escape_, 1) == 0) {
+        while (!job.stop) {
+            const std::uint64_t first = job.next.fetch_add(job.chunk);
+            if (first >= job.blocks) break;
+            const std::uint64_t last = std::min(first + job.chunk, job.blocks);
+            for (block_ = first; block_ < last && !job.stop; ++block_) {
+                if (!job.options.filter || job.options.filter(block_)) {
+                    try {
+                        run_block(block_);
+                    } catch (const BlockFailure& failure) {
+                        job.fail(block_, failure.message);
+                        forget_fibers();
+                    }
+                }
+                job.done.fetch_add(1, std::memory_order_relaxed);
+            }
+        }
+    } else {
+        job_now_->fail(block_, crash_message());
+        running_ = nullptr;
+        forget_fibers();
+    }
+}
+
+std::string Worker::crash_message() const {
+    std::string what;
+    char address[32];
+    std::snprintf(address, sizeof address, "%p", crash_address_);
+    if (crash_signal_ == SIGUSR2) {
+        what = "neither returned nor reached a barrier for too long: an endless loop?";
+    } else if (stacks_->is_guard(crash_address_)) {
+        what = "its local variables take more than the " + std::to_string(kStackBytes / 1024) +
+               " KiB of stack that the CPU device gives a thread";
+    } else if (crash_signal_ == SIGFPE) {
+        what = "integer division by zero";
+    } else if (crash_signal_ == SIGILL) {
+        what = "illegal instruction";
+    } else {
+        what = std::string("access to address ") + address + ", which is not mapped";
+    }
+    return where(running_->thread) + what + ".";
+}
+
+void Worker::forget_fibers() {
+    idle_.clear();
+    fibers_.clear();  // unwinds the suspended ones
+    stacks_.reset();  // a crashed fiber never gives its stack back
+    stacks_.emplace();
+}
+
+void Worker::run_block(std::uint64_t block) {
+    const Grid& grid = job_now_->grid;
+    const dim3 index = unflatten(block, grid.grid);
+    block_idx = {index.x, index.y, index.z};
+    threads_.assign(static_cast<std::size_t>(count_), Thread{});
+    done_ = at_barrier_ = 0;
+    error_.reset();
+
+    // As on a GPU, shared memory starts with what was there before; a NaN shows whoever reads it unwritten.
+    for (const SharedArray& array : *grid.shared) {
+        std::byte* bytes = shared_array_address(array);
+        for (std::size_t i = 0; i + 4 <= array.bytes; i += 4) std::memcpy(bytes + i, &kGarbage, 4);
+    }
+    for (std::size_t i = 0; i + 4 <= grid.dynamic_shared_bytes; i += 4) {
+        std::memcpy(static_cast<std::byte*>(dynamic_shared) + i, &kGarbage, 4);
+    }
+
+    while (done_ < count_) {
+        bool moved = false;
+        for (int first = 0; first < count_; first += kWarp) {
+            while (sweep_warp(first, std::min(first + kWarp, count_))) moved = true;
+        }
+        if (done_ == count_) break;
+        if (at_barrier_ > 0 && at_barrier_ + done_ == count_) {
+            release_barrier();
+        } else if (!moved) {
+            deadlock();
+        }
+    }
+}
+
+/// Runs every lane of a warp that can run; false when none could.
+bool Worker::sweep_warp(int first, int last) {
+    bool moved = false;
+    sweep_end_ = last;
+    for (cursor_ = first; cursor_ < last; ++cursor_) {
+        const State state = threads_[static_cast<std::size_t>(cursor_)].state;
+        if (state != State::not_started && state != State::ready) continue;
+        moved = true;
+        resume(cursor_);  // advances cursor_ over the threads that its fiber runs on the way
+        if (error_) throw BlockFailure{*error_};
+    }
+    return moved;
+}
+
+void Worker::resume(int thread) {
+    Thread& t = threads_[static_cast<std::size_t>(thread)];
+    const dim3 index = unflatten(static_cast<std::uint64_t>(thread), block_dim);
+    thread_idx = {index.x, index.y, index.z};
+    heartbeat_.fetch_add(1, std::memory_order_relaxed);
+    if (t.state == State::ready) {
+        running_ = t.fiber;
+    } else {
+        if (idle_.empty()) {
+            Fiber& fresh = fibers_.emplace_back();
+            fresh.self = context::fiber(std::allocator_arg, StackAllocator{&*stacks_},
+                                        [this, &fresh](context::fiber&& back) {
+                                            fresh.back = std::move(back);
+                                            fiber_main(fresh);
+                                            return std::move(fresh.back);
+                                        });
+            idle_.push_back(&fresh);
+        }
+        running_ = idle_.back();
+        idle_.pop_back();
+        running_->thread = thread;
+    }
+    t.state = State::ready;
+    Fiber* const fiber = running_;
+    context::fiber suspended = std::move(fiber->self).resume();
+    fiber->self = std::move(suspended);
+    running_ = nullptr;
+}
+
+/// A fiber's life: runs CUDA threads, then rests in the pool until it gets another.
+void Worker::fiber_main(Fiber& fiber) {
+    for (;;) {
+        run_thread(fiber.thread);
+        // The sweep goes on here as long as the next lane has not started: no switch needed.
+        const int next = cursor_ + 1;
+        if (!error_ && next < sweep_end_ &&
+            threads_[static_cast<std::size_t>(next)].state == State::not_started) {
+            cursor_ = next;
+            fiber.thread = next;
+            const dim3 index = unflatten(static_cast<std::uint64_t>(next), block_dim);
+            thread_idx = {index.x, index.y, index.z};
+            heartbeat_.fetch_add(1, std::memory_order_relaxed);
+            continue;
+        }
+        idle_.push_back(&fiber);
+        fiber.back = std::move(fiber.back).resume();
+    }
+}
+
+void Worker::run_thread(int thread) {
+    try {
+        job_now_->grid.call(job_now_->grid.context);
+    } catch (const context::detail::forced_unwind&) {
+        throw;  // the fiber is being destroyed
+    } catch (const std::exception& e) {
+        error_ = where(thread) + "an exception left the kernel: " + e.what();
+    } catch (...) {
+        error_ = where(thread) + "an exception left the kernel.";
+    }
+    threads_[static_cast<std::size_t>(thread)].state = State::done;
+    ++done_;
+}
+
+void Worker::wait_as(State state) {
+    Fiber& fiber = *running_;
+    Thread& t = current();
+    t.state = state;
+    t.fiber = &fiber;
+    if (state == State::at_barrier) ++at_barrier_;
+    fiber.back = std::move(fiber.back).resume();
+}
+
+/// Everyone who still lives waits at a barrier: let them go, if it is one barrier and everyone lives.
+void Worker::release_barrier() {
+    int waiting = 0;
+    while (threads_[static_cast<std::size_t>(waiting)].state != State::at_barrier) ++waiting;
+    const Site site = threads_[static_cast<std::size_t>(waiting)].site;
+    for (int i = 0; i < count_; ++i) {
+        Thread& t = threads_[static_cast<std::size_t>(i)];
+        if (t.state == State::done) {
+            throw BlockFailure{where(i) + "divergent barrier: it returned without reaching the " +
+                               text(site) + " where " + who(waiting) + " waits."};
+        }
+        if (t.site.line != site.line || std::strcmp(t.site.file, site.file) != 0) {
+            throw BlockFailure{where(i) + "divergent barrier: it waits at " + text(t.site) + ", while " +
+                               who(waiting) + " waits at " + text(site) + "."};
+        }
+        t.state = State::ready;
+    }
+    at_barrier_ = 0;
+}
+
+void Worker::deadlock() const {
+    // Somebody waits for lanes that will not come.
+    for (int i = 0; i < count_; ++i) {
+        const Thread& t = threads_[static_cast<std::size_t>(i)];
+        if (t.state != State::at_collective) continue;
+        const int first = i / kWarp * kWarp;
+        for (int lane = 0; lane < kWarp && first + lane < count_; ++lane) {
+            const int other = first + lane;
+            const Thread& o = threads_[static_cast<std::size_t>(other)];
+            if ((t.mask >> lane & 1u) == 0 || (o.state == State::at_collective && o.site.line == t.site.line))
+                continue;
+            const std::string instead = o.state == State::done ? "has returned" : "waits at " + text(o.site);
+            throw BlockFailure{where(i) + "deadlock: it waits at " + text(t.site) + " for " + who(other) +
+                               ", which " + instead + "."};
+        }
+        throw BlockFailure{where(i) + "deadlock: the lanes that meet at " + text(t.site) +
+                           " name different masks."};
+    }
+    throw BlockFailure{where(0) + "deadlock."};
+}
+
+std::uint64_t Worker::collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
+                                 Site site) {
+    const int self = running_->thread;
+    const int first = self / kWarp * kWarp;
+    const int lanes = std::min(kWarp, count_ - first);
+    const unsigned exist = lanes == kWarp ? ~0u : (1u << lanes) - 1;
+    mask &= exist;  // lanes that the block does not have are not waited for
+    if ((mask >> (self - first) & 1u) == 0) {
+        throw gemm::Error(text(site) + " is called by a lane that its mask leaves out.");
+    }
+    Thread& t = current();
+    t.site = site;
+    t.mask = mask;
+    t.compute = compute;
+    t.in = in;
+    t.argument = argument;
+    t.width = width;
+
+    unsigned here = 1u << (self - first);
+    for (int lane = 0; lane < lanes; ++lane) {
+        const Thread& o = threads_[static_cast<std::size_t>(first + lane)];
+        if (o.state == State::at_collective && o.mask == mask && o.compute == compute &&
+            o.site.line == site.line && std::strcmp(o.site.file, site.file) == 0) {
+            here |= 1u << lane;
+        }
+    }
+    if (here != mask) {
+        wait_as(State::at_collective);
+        return t.out;
+    }
+    // The last to arrive does the work for all.
+    std::array<std::uint64_t, kWarp> inputs{}, outputs{};
+    std::array<int, kWarp> arguments{};
+    for (int lane = 0; lane < lanes; ++lane) {
+        inputs[static_cast<std::size_t>(lane)] = threads_[static_cast<std::size_t>(first + lane)].in;
+        arguments[static_cast<std::size_t>(lane)] = threads_[static_cast<std::size_t>(first + lane)].argument;
+    }
+    if (compute != nullptr) compute(mask, inputs.data(), arguments.data(), width, outputs.data());
+    for (int lane = 0; lane < lanes; ++lane) {
+        if ((mask >> lane & 1u) == 0) continue;
+        Thread& o = threads_[static_cast<std::size_t>(first + lane)];
+        o.out = outputs[static_cast<std::size_t>(lane)];
+        if (first + lane != self) o.state = State::ready;
+    }
+    return t.out;
+}
+
+/// The worker threads of the process, started by the first launch.
+class Workers {
+  public:
+    void run(Job& job) {
+        const std::scoped_lock one_launch_at_a_time(mutex_);
+        const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(
+            {kMostWorkers, std::max(1u, std::thread::hardware_concurrency()), job.blocks}));
+        while (workers_.size() < wanted) workers_.push_back(std::make_unique<Worker>());
+        // Small enough to share the work evenly, large enough that taking a chunk costs nothing.
+        job.chunk = std::clamp<std::uint64_t>(job.blocks / (wanted * 16), 1, 64);
+
+        const CrashHandlers handlers;
+        for (std::size_t i = 0; i < wanted; ++i) workers_[i]->start(job);
+        wait(job, wanted);
+    }
+
+  private:
+    void wait(Job& job, std::size_t count) {
+        const auto started = Clock::now();
+        std::vector<std::uint64_t> beats(count, UINT64_MAX);
+        std::vector<Clock::time_point> since(count, started);
+        for (std::size_t i = 0; i < count;) {
+            const auto now = Clock::now();
+            if (workers_[i]->wait(now + std::chrono::milliseconds(500))) {
+                ++i;
+                continue;
+            }
+            if (job.options.progress && Clock::now() - started > Seconds(2)) {
+                job.options.progress(job.done.load(), job.blocks);
+            }
+            for (std::size_t w = i; w < count; ++w) {
+                if (workers_[w]->idle()) continue;
+                if (const std::uint64_t beat = workers_[w]->heartbeat(); beat != beats[w]) {
+                    beats[w] = beat;
+                    since[w] = Clock::now();
+                } else if (Clock::now() - since[w] > Seconds(job.options.hang_seconds)) {
+                    workers_[w]->interrupt();
+                    since[w] = Clock::now();
+                }
+            }
+        }
+    }
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace
+
+void run_grid(const Grid& grid, const RunOptions& options) {
+    static Workers workers;
+    Job job(grid, options);
+    job.blocks = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
+    workers.run(job);
+    if (job.failed_block != UINT64_MAX) throw gemm::Error(job.failure);
+}
+
+const uint3& thread_idx() {
+    return local.worker->thread_idx;
+}
+const uint3& block_idx() {
+    return local.worker->block_idx;
+}
+const dim3& block_dim() {
+    return local.worker->block_dim;
+}
+const dim3& grid_dim() {
+    return local.worker->grid_dim;
+}
+void* dynamic_shared() {
+    return local.worker->dynamic_shared;
+}
+void barrier(Site site) {
+    local.worker->barrier(site);
+}
+std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
+                         Site site) {
+    return local.worker->collective(mask, compute, in, argument, width, site);
+}
+
+// CUDA C++ Programming Guide, "Warp shuffle functions": the warp is cut into segments of `width` lanes; a
+// lane whose source lies outside its segment (or takes no part, where CUDA leaves the value undefined) gets
+// its own value.
+namespace {
+template <class Source>
+void shuffle_lanes(unsigned lanes, const std::uint64_t* in, const int* argument, std::uint64_t* out,
+                   Source source) {
+    for (int lane = 0; lane < kWarp; ++lane) {
+        const int from = source(lane, argument[lane]);
+        out[lane] = from >= 0 && from < kWarp && (lanes >> from & 1u) ? in[from] : in[lane];
+    }
+}
+}  // namespace
+void shuffle_index(unsigned lanes, const std::uint64_t* in, const int* argument, int width,
+                   std::uint64_t* out) {
+    shuffle_lanes(lanes, in, argument, out,
+                  [&](int lane, int a) { return lane / width * width + (a & (width - 1)); });
+}
+void shuffle_up(unsigned lanes, const std::uint64_t* in, const int* argument, int width, std::uint64_t* out) {
+    shuffle_lanes(lanes, in, argument, out,
+                  [&](int lane, int a) { return lane % width >= a ? lane - a : lane; });
+}
+void shuffle_down(unsigned lanes, const std::uint64_t* in, const int* argument, int width,
+                  std::uint64_t* out) {
+    shuffle_lanes(lanes, in, argument, out,
+                  [&](int lane, int a) { return lane % width + a < width ? lane + a : lane; });
+}
+void shuffle_xor(unsigned lanes, const std::uint64_t* in, const int* argument, int width,
+                 std::uint64_t* out) {
+    shuffle_lanes(lanes, in, argument, out, [&](int lane, int a) {
+        // A segment may read from earlier ones, not from later ones.
+        const int from = lane ^ a;
+        return from / width <= lane / width ? from : lane;
+    });
+}
+void ballot(unsigned lanes, const std::uint64_t* in, const int*, int, std::uint64_t* out) {
+    std::uint64_t votes = 0;
+    for (int lane = 0; lane < kWarp; ++lane) {
+        if ((lanes >> lane & 1u) && in[lane] != 0) votes |= std::uint64_t{1} << lane;
+    }
+    std::fill(out, out + kWarp, votes);
+}
+
+}  // namespace cpu_device

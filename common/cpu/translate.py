@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Rewrites the two CUDA constructs that C++ cannot say, so that g++ compiles a .cu file for the CPU device.
+
+    kernel<T><<<grid, block, bytes, stream>>>(arguments)   ->  ::cpu_device::launcher("kernel<T>", kernel<T>, ...)(arguments)
+    extern __shared__ T name[];                            ->  T* const name = static_cast<T*>(...);
+
+Every line keeps its number. usage: translate.py input.cu output.cpp
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# Comments, strings and raw strings, whose content is not code.
+NOT_CODE = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^()\s\\]{0,16})\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+    re.DOTALL,
+)
+DYNAMIC_SHARED = re.compile(
+    r"extern\s+__shared__\s+(?P<align>(?:(?:__align__|alignas)\s*\([^()]*\)\s*)*)"
+    r"(?P<type>[A-Za-z_][\w:\s]*(?:<[^;<>]*>)?[\s*]*?)\s*\b(?P<name>\w+)\s*\[\s*\]\s*;"
+)
+
+
+def blank(match: re.Match[str]) -> str:
+    """Same length, same line breaks, no code; a digit separator (1'000) is not a quote."""
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def line_of(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def kernel_start(code: str, end: int) -> int:
+    """Where the expression that names the kernel begins; it ends at `end`, in front of <<<."""
+    i = end
+    while i > 0 and code[i - 1].isspace():
+        i -= 1
+    if i > 0 and code[i - 1] == ">":  # template arguments, which may hold parentheses
+        angle = paren = 0
+        while i > 0:
+            i -= 1
+            paren += (code[i] == ")") - (code[i] == "(")
+            if paren == 0:
+                angle += (code[i] == ">") - (code[i] == "<")
+                if angle == 0:
+                    break
+        while i > 0 and code[i - 1].isspace():
+            i -= 1
+    name = re.search(r"[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*$|::\s*[A-Za-z_][\w:]*\s*$", code[:i])
+    if not name:
+        raise SyntaxError("no kernel name in front of <<<")
+    return name.start()
+
+
+def translate(text: str) -> str:
+    """The file's text with both constructs replaced. Raises SyntaxError, with the line number in .lineno."""
+    code = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", " ", text)  # digit separators would open a character
+    code = NOT_CODE.sub(blank, code)
+    edits: list[tuple[int, int, str]] = []
+
+    position = 0
+    while (launch := code.find("<<<", position)) >= 0:
+        end = code.find(">>>", launch)
+        try:
+            if end < 0:
+                raise SyntaxError("<<< without >>>")
+            start = kernel_start(code, launch)
+            if not code[end + 3 :].lstrip().startswith("("):
+                raise SyntaxError(">>> is not followed by the kernel's arguments")
+        except SyntaxError as error:
+            error.lineno = line_of(text, launch)
+            raise
+        kernel = text[start:launch].strip()
+        edits.append((start, launch + 3, f'::cpu_device::launcher("{" ".join(kernel.split())}", {kernel}, '))
+        edits.append((end, end + 3, ")"))
+        position = end + 3
+
+    for match in DYNAMIC_SHARED.finditer(code):
+        kind, name = " ".join(match["type"].split()), match["name"]
+        edits.append((match.start(), match.end(), f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());"))
+
+    out, done = [], 0
+    for start, end, replacement in sorted(edits):
+        lost_lines = text.count("\n", start, end) - replacement.count("\n")
+        out += [text[done:start], replacement, "\n" * lost_lines]
+        done = end
+    return "".join([*out, text[done:]])
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 2:
+        print("usage: translate.py input.cu output.cpp", file=sys.stderr)
+        return 2
+    source, target = map(Path, arguments)
+    try:
+        translated = translate(source.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        print(f"{source}:{error.lineno}: error: {error.msg}", file=sys.stderr)
+        return 1
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(f'#line 1 "{source}"\n{translated}', encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,37 @@
+// Which device the program runs on, and what it is.
+#pragma once
+
+#include <string>
+
+#include "common/gemm.hpp"
+
+namespace gemm {
+
+/// A device, as results files record it.
+struct Device {
+    std::string kind;  // "cuda" or "cpu"
+    std::string name;  // "NVIDIA H200"; "CPU device (limits of sm_90)"
+    int sm = 0;        // compute capability, 10·major + minor
+    int multiprocessors = 0;
+    long long l2_bytes = 0;       // 0 on the CPU device
+    std::string driver, runtime;  // CUDA versions, "13.0"; empty on the CPU device
+};
+
+/// Makes device `ordinal` current and describes it. `like` ("sm_86") is for the CPU device only: whose launch
+/// limits it enforces (empty: sm_90). Throws Error, in one sentence, when there is no driver, no such device
+/// or no such limits.
+Device select_device(int ordinal, const std::string& like);
+
+/// Empty when the lesson runs on the device, else one line that says what it needs and what was found.
+std::string why_skipped(const Lesson& lesson, const Device& device);
+
+/// What one block of a lesson takes, from the compiler. Registers are −1 where only ptxas knows them (CPU
+/// device).
+struct Resources {
+    int registers = -1, local_bytes = -1, blocks_per_sm = -1;
+    int threads_per_block = 0;
+    std::size_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
+};
+Resources resources(const Lesson& lesson);
+
+}  // namespace gemm

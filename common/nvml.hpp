@@ -1,0 +1,28 @@
+// What NVML says about the GPU while it works: SM clock and power. Only in CUDA builds.
+#pragma once
+
+namespace gemm {
+
+/// The current CUDA device, as the driver's management library sees it. Everything is 0 where the library is
+/// missing or does not answer (a container without it, WSL, MIG): the figures describe a timing, nothing
+/// depends on them. Nothing throws.
+class Nvml {
+  public:
+    Nvml();
+
+    double sm_clock_mhz() const;
+    /// Of the whole board. Instantaneous where the driver offers it (530 and later), refreshed some 10 to 50
+    /// times a second; else the average of the last second. Shorter samples see their neighbours' power too.
+    double power_w() const;
+    /// The limit in force.
+    double power_limit_w() const;
+
+  private:
+    void* device_ = nullptr;
+    int (*clock_info_)(void*, int, unsigned*) = nullptr;
+    int (*power_usage_)(void*, unsigned*) = nullptr;
+    int (*power_limit_)(void*, unsigned*) = nullptr;
+    int (*field_values_)(void*, int, void*) = nullptr;
+};
+
+}  // namespace gemm

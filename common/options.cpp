@@ -1,0 +1,116 @@
+#include "common/options.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <limits>
+#include <new>
+#include <system_error>
+
+#include "common/error.hpp"
+
+namespace gemm {
+namespace {
+
+/// True when the whole text is one number of this type and in its range.
+template <typename Number>
+bool parse(const std::string& text, Number& value) {
+    const char* const end = text.data() + text.size();
+    const auto [stopped_at, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc() && stopped_at == end;
+}
+
+/// Library messages may span lines and end in a full stop or not; ours are one line that ends in one.
+std::string one_sentence(std::string text) {
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+    for (std::size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, " ");
+    if (!text.empty() && text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
+    return text;
+}
+
+int complain(const std::string& program, const std::string& what) {
+    std::cout.flush();
+    // Some sentences begin with the lesson's name already.
+    const bool named = what.rfind(program, 0) == 0;
+    std::cerr << (named ? "" : program + ": ") << one_sentence(what) << std::endl;
+    return kCouldNotRun;
+}
+
+}  // namespace
+
+std::int64_t whole_number(const std::string& name, const std::string& text, std::int64_t least,
+                          std::int64_t most) {
+    std::int64_t value = 0;
+    if (!parse(text, value) || value < least || value > most) {
+        throw Error(name + " must be a whole number from " + std::to_string(least) + " to " +
+                    std::to_string(most) + ", and is \"" + text + "\".");
+    }
+    return value;
+}
+
+std::uint64_t seed_number(const std::string& name, const std::string& text) {
+    std::uint64_t value = 0;
+    if (!parse(text, value)) {
+        throw Error(name + " must be a whole number from 0 to " +
+                    std::to_string(std::numeric_limits<std::uint64_t>::max()) + ", and is \"" + text + "\".");
+    }
+    return value;
+}
+
+float finite_number(const std::string& name, const std::string& text) {
+    float value = 0.0f;
+    if (!parse(text, value) || !std::isfinite(value)) {
+        throw Error(name + " must be a finite number that a float holds, such as -0.5, and is \"" + text +
+                    "\".");
+    }
+    return value;
+}
+
+std::vector<std::string> comma_separated(const std::string& name, const std::string& text) {
+    std::vector<std::string> parts(1);
+    for (const char c : text) {
+        if (c == ',') {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    for (const std::string& part : parts) {
+        if (part.empty()) {
+            throw Error(name + " must be a list separated by commas with nothing left out, and is \"" + text +
+                        "\".");
+        }
+    }
+    return parts;
+}
+
+std::optional<int> parse_options(CLI::App& app, int argc, char** argv) {
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        print(app.help());
+        return kRight;
+    } catch (const CLI::ParseError& error) {
+        throw Error(one_sentence(error.what()) + " See --help.");
+    }
+    return std::nullopt;
+}
+
+int run_program(const std::string& program, const std::function<int()>& body) {
+    try {
+        return body();
+    } catch (const std::bad_alloc&) {
+        return complain(program, "The machine's memory is not enough for this size.");
+    } catch (const std::exception& error) {
+        return complain(program, error.what());
+    }
+}
+
+void print(const std::string& text) {
+    std::cout << text << std::flush;
+    if (!std::cout) throw Error("Standard output cannot be written.");
+}
+
+}  // namespace gemm

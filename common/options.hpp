@@ -1,0 +1,42 @@
+// What the command-line programs share: strict options, and one sentence on stderr for whatever goes wrong.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gemm {
+
+/// Exit status of lesson programs and gemm_bench.
+enum Exit { kRight = 0, kWrong = 1, kCouldNotRun = 2 };
+
+/// The value of an option. `name` ("--m") is for the message. Throws Error unless the whole text is a decimal
+/// integer in [least, most].
+std::int64_t whole_number(const std::string& name, const std::string& text, std::int64_t least,
+                          std::int64_t most);
+
+/// Throws Error unless the whole text is a decimal integer of 64 bits without sign.
+std::uint64_t seed_number(const std::string& name, const std::string& text);
+
+/// Throws Error unless the whole text is a number that a float holds, neither infinite nor NaN.
+float finite_number(const std::string& name, const std::string& text);
+
+/// "a,b,c" → its parts. Throws Error when one is empty.
+std::vector<std::string> comma_separated(const std::string& name, const std::string& text);
+
+/// Parses; on --help prints the help and returns the exit status to end with. Throws Error for options that
+/// are wrong.
+std::optional<int> parse_options(CLI::App& app, int argc, char** argv);
+
+/// Runs body and returns what it returns. Any exception becomes "<program>: <one sentence>" on stderr and
+/// status 2.
+int run_program(const std::string& program, const std::function<int()>& body);
+
+/// Writes to stdout. Throws Error when that fails (a full disk, a closed pipe).
+void print(const std::string& text);
+
+}  // namespace gemm

@@ -1,0 +1,90 @@
+#include "common/reference.hpp"
+
+#include <cmath>
+
+#include "common/parallel.hpp"
+
+namespace gemm {
+
+Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols) {
+    const Shape& s = w.shape();
+    const auto count = static_cast<std::int64_t>(rows.size());
+    const auto width = static_cast<std::int64_t>(cols.size());
+    const std::size_t total = rows.size() * cols.size();
+    Reference ref{std::move(rows), std::move(cols), std::vector<double>(total), std::vector<double>(total),
+                  std::vector<float>(total)};
+    const std::int64_t K = s.alpha == 0.0f ? 0 : s.K;
+
+    // The chosen columns of B side by side, so that the inner loop below runs over neighbours.
+    const float* B = w.host().B.data();
+    std::int64_t ldb = s.ldb;
+    std::vector<float> gathered;
+    if (width != s.N) {
+        gathered.resize(static_cast<std::size_t>(K * width));
+        for (std::int64_t k = 0; k < K; ++k) {
+            for (std::int64_t j = 0; j < width; ++j) {
+                gathered[static_cast<std::size_t>(k * width + j)] =
+                    B[k * s.ldb + ref.cols[static_cast<std::size_t>(j)]];
+            }
+        }
+        B = gathered.data();
+        ldb = width;
+    }
+
+    constexpr std::int64_t kStrip = 512;  // columns whose three accumulators stay in the first-level cache
+    const std::int64_t strips = ceil_div(width, kStrip);
+    parallel_for(count * strips, ceil_div(1 << 16, (K + 1) * std::min(width, kStrip) + 1),
+                 [&](std::int64_t first, std::int64_t last) {
+                     std::vector<double> sum(kStrip), magnitude(kStrip);
+                     std::vector<float> plain(kStrip);
+                     for (std::int64_t item = first; item < last; ++item) {
+                         const std::int64_t i = item / strips, j0 = item % strips * kStrip;
+                         const std::int64_t n = std::min(kStrip, width - j0);
+                         const std::int64_t row = ref.rows[static_cast<std::size_t>(i)];
+                         const float* a = w.host().A.data() + row * s.lda;
+                         std::fill_n(sum.begin(), n, 0.0);
+                         std::fill_n(magnitude.begin(), n, 0.0);
+                         std::fill_n(plain.begin(), n, 0.0f);
+                         for (std::int64_t k = 0; k < K; ++k) {
+                             const float* b = B + k * ldb + j0;
+                             const float ak = a[k];
+                             for (std::int64_t j = 0; j < n; ++j) {
+                                 const double product = static_cast<double>(ak) * static_cast<double>(b[j]);
+                                 sum[static_cast<std::size_t>(j)] += product;
+                                 magnitude[static_cast<std::size_t>(j)] += std::fabs(product);
+                                 plain[static_cast<std::size_t>(j)] += ak * b[j];
+                             }
+                         }
+                         for (std::int64_t j = 0; j < n; ++j) {
+                             const auto at = static_cast<std::size_t>(j);
+                             double value = K == 0 ? 0.0 : static_cast<double>(s.alpha) * sum[at];
+                             double size = std::fabs(static_cast<double>(s.alpha)) * magnitude[at];
+                             float simple = K == 0 ? 0.0f : s.alpha * plain[at];
+                             if (s.beta != 0.0f) {
+                                 const float c0 = w.host().C[static_cast<std::size_t>(
+                                     row * s.ldc + ref.cols[static_cast<std::size_t>(j0 + j)])];
+                                 value += static_cast<double>(s.beta) * static_cast<double>(c0);
+                                 size += std::fabs(static_cast<double>(s.beta) * static_cast<double>(c0));
+                                 simple += s.beta * c0;
+                             }
+                             const auto out = static_cast<std::size_t>(i * width + j0 + j);
+                             ref.value[out] = value;
+                             ref.magnitude[out] = size;
+                             ref.plain[out] = simple;
+                         }
+                     }
+                 });
+    return ref;
+}
+
+// Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed.), §3.1: a sum of K products in floating
+// point, in whatever order and with or without fused multiply-adds, errs by at most γ_K·Σ|a||b| with γ_n =
+// n·u / (1 − n·u) and u = 2⁻²⁴ for FP32 rounded to nearest. Multiplying by alpha and adding beta·c0 rounds
+// twice more on the way of the sum; the way of c0 (one product, one addition) is shorter. Hence γ_{K+2} for
+// both.
+double error_bound_factor(std::int64_t K) {
+    const double nu = static_cast<double>(K + 2) * 0x1p-24;
+    return nu < 0.5 ? nu / (1.0 - nu) : 1.0;  // beyond 8 million terms the theorem says no more than this
+}
+
+}  // namespace gemm

@@ -1,0 +1,71 @@
+#include "common/report.hpp"
+
+namespace gemm {
+namespace {
+
+/// A figure that may be missing.
+Json known(double value) {
+    return value > 0.0 ? Json(value) : Json(nullptr);
+}
+
+Json known(int value) {
+    return value >= 0 ? Json(value) : Json(nullptr);
+}
+
+}  // namespace
+
+const char* dtype_name(DType dtype) {
+    switch (dtype) {
+        case DType::fp32:
+            return "fp32";
+    }
+    return "unknown";
+}
+
+Json device_json(const Device& device) {
+    return {{"kind", device.kind},
+            {"name", device.name},
+            {"compute_capability", std::to_string(device.sm / 10) + "." + std::to_string(device.sm % 10)},
+            {"multiprocessors", device.multiprocessors},
+            {"l2_bytes", device.l2_bytes},
+            {"driver", device.driver},
+            {"cuda", device.runtime}};
+}
+
+Json verdict_json(const Verdict& verdict) {
+    return {{"passed", verdict.passed},       {"checked", verdict.checked},
+            {"wrong", verdict.wrong},         {"error_over_bound", verdict.error_over_bound},
+            {"rms_error", verdict.rms_error}, {"rms_limit", verdict.rms_limit},
+            {"failure", verdict.failure}};
+}
+
+Json resources_json(const Resources& resources) {
+    return {{"registers", known(resources.registers)},
+            {"local_bytes", known(resources.local_bytes)},
+            {"blocks_per_sm", known(resources.blocks_per_sm)},
+            {"threads_per_block", resources.threads_per_block},
+            {"static_shared_bytes", resources.static_shared_bytes},
+            {"dynamic_shared_bytes", resources.dynamic_shared_bytes}};
+}
+
+Json speed_json(const Speed& speed) {
+    const Timing& t = speed.timing;
+    return {{"ms_median", t.ms_median},
+            {"ms_p10", t.ms_p10},
+            {"ms_p90", t.ms_p90},
+            {"rounds", t.rounds},
+            {"tflops", speed.tflops},
+            {"baseline", speed.baseline},
+            {"baseline_kernel", speed.baseline_kernel},
+            {"baseline_ms_median", speed.baseline_ms_median},
+            {"ratio", t.ratio},
+            {"sm_clock_mhz", known(t.sm_clock_mhz)},
+            {"power_w", known(t.power_w)},
+            {"cache", speed.cold ? "cold" : "warm"}};
+}
+
+std::string to_text(const Json& json) {
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace gemm

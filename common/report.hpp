@@ -1,0 +1,38 @@
+// The JSON objects that lesson programs and gemm_bench print. Their keys are what runner/ and plots/ read.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+#include "common/device.hpp"
+#include "common/speed.hpp"
+#include "common/verify.hpp"
+#include "common/workload.hpp"
+
+namespace gemm {
+
+using Json = nlohmann::ordered_json;  // keys in the order in which they are written
+
+/// "fp32"
+const char* dtype_name(DType dtype);
+
+/// kind, name, compute_capability ("9.0"), multiprocessors, l2_bytes, driver, cuda (CUDA versions, "13.0").
+Json device_json(const Device& device);
+
+/// passed, checked, wrong, error_over_bound, rms_error, rms_limit, failure.
+Json verdict_json(const Verdict& verdict);
+
+/// registers, local_bytes, blocks_per_sm (null where only ptxas knows), threads_per_block,
+/// static_shared_bytes, dynamic_shared_bytes.
+Json resources_json(const Resources& resources);
+
+/// ms_median, ms_p10, ms_p90, rounds, tflops, baseline, baseline_kernel, baseline_ms_median, ratio,
+/// sm_clock_mhz, power_w (null where NVML does not answer), cache ("cold" or "warm").
+Json speed_json(const Speed& speed);
+
+/// One object as text, indented, with a newline at its end. Kernel names and file names may hold anything:
+/// bytes that are no UTF-8 are replaced.
+std::string to_text(const Json& json);
+
+}  // namespace gemm

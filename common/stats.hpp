@@ -1,0 +1,51 @@
+// The arithmetic of the timer: how many launches, how many rounds, and what is made of the samples. No CUDA
+// in it, so that it is tested without a GPU.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gemm {
+
+/// The q-quantile, 0 ≤ q ≤ 1, interpolated linearly between order statistics (the "type 7" of Hyndman and
+/// Fan, Sample Quantiles in Statistical Packages, 1996; numpy's default). 0 for no values.
+double quantile(std::vector<double> values, double q);
+
+/// quantile(values, 0.5).
+double median(std::vector<double> values);
+
+/// Median over the rounds of baseline_ms[r] / ms[r]: above 1 means faster than the baseline. Both hold one
+/// entry per round; a round in which either has no sample (≤ 0) does not count. 0 when no round counts.
+/// Throws std::invalid_argument when the lengths differ.
+double median_ratio(const std::vector<double>& baseline_ms, const std::vector<double>& ms);
+
+/// How many launches of `ms` milliseconds make one sample. A sample must last at least 1 ms; 10 ms are aimed
+/// at, because the estimate was taken while the clocks were still rising.
+int launches_per_sample(double ms);
+
+/// How many rounds a contender takes part in when one of its samples lasts `sample_ms`: about two seconds'
+/// worth, 5 … 25; 3 when five would take more than six seconds.
+int affordable_rounds(double sample_ms);
+
+/// Who takes part in which round.
+struct Schedule {
+    int rounds = 0;
+    std::vector<int> samples;  // of each contender; samples[0] == rounds, the baseline being in all of them
+
+    /// True when `contender` takes part in `round`, 0 ≤ round < rounds. Its samples are spread evenly over
+    /// the rounds, and everybody is in the last one.
+    bool takes_part(int contender, int round) const;
+    /// Samples of all contenders together.
+    int total() const;
+};
+
+/// sample_ms: how long one sample of each contender lasts, the baseline first. rounds: 0 to choose by cost,
+/// else the number that every contender takes part in. Throws std::invalid_argument without contenders or for
+/// rounds < 0.
+Schedule make_schedule(const std::vector<double>& sample_ms, int rounds);
+
+/// How many copies of a problem that occupies `bytes` take more than three times `l2_bytes` together: 1 when
+/// it exceeds that alone, at most `limit`. 1 when either figure is not positive.
+int copies_for_cold_cache(std::int64_t bytes, std::int64_t l2_bytes, int limit);
+
+}  // namespace gemm

@@ -1,0 +1,338 @@
+#include "common/verify.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <optional>
+
+#include "common/error.hpp"
+#include "common/parallel.hpp"
+
+namespace gemm {
+namespace {
+
+constexpr std::int64_t kFullWork = std::int64_t{1}
+                                   << 28;    // multiply-adds that float64 is computed for in whole
+constexpr std::int64_t kSample = 4;          // rows, and columns, beyond that
+constexpr std::int64_t kLeastForMean = 256;  // a mean over fewer elements says little
+
+struct Wrong {
+    std::int64_t row = 0, col = 0;
+    float got = 0;
+    double expected = 0, bound = 0;
+    bool before(const Wrong& o) const { return row < o.row || (row == o.row && col < o.col); }
+};
+
+bool is_poison(float value) {
+    return std::bit_cast<std::uint32_t>(value) == kPoisonBits;
+}
+
+std::string text(const char* format, double value) {
+    char buffer[64];
+    std::snprintf(buffer, sizeof buffer, format, value);
+    return buffer;
+}
+
+std::string text(uint3 v) {
+    return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
+}
+
+/// Absolute bound: γ·magnitude, and half the smallest positive float for each rounding that may underflow.
+double bound_of(const Shape& s, double magnitude) {
+    const double underflow =
+        (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * 0x1p-150;
+    return error_bound_factor(s.K) * magnitude + underflow;
+}
+
+/// One element against its reference. NaN must be NaN and ±Inf the same Inf; a finite value whose interval
+/// reaches past FLT_MAX may have overflowed.
+bool acceptable(float got, double expected, double bound) {
+    if (is_poison(got)) return false;  // never written, whatever was expected
+    if (std::isnan(expected)) return std::isnan(got);
+    if (std::isinf(expected)) return static_cast<double>(got) == expected;
+    if (std::isinf(got) &&
+        std::fabs(expected) + bound >= static_cast<double>(std::numeric_limits<float>::max())) {
+        return std::signbit(got) == std::signbit(expected);
+    }
+    return std::fabs(static_cast<double>(got) - expected) <= bound;  // false for NaN
+}
+
+/// Every element of C in order, or some: which rows and columns a reference covers.
+std::vector<std::int64_t> all(std::int64_t count) {
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+    std::iota(indices.begin(), indices.end(), 0);
+    return indices;
+}
+
+std::vector<std::int64_t> sample(std::int64_t count, std::uint64_t seed) {
+    // The last one always: edges are where kernels go wrong.
+    std::vector<std::int64_t> indices{count - 1};
+    for (std::int64_t i = 1; i < kSample; ++i) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        indices.push_back(static_cast<std::int64_t>((seed >> 33) % static_cast<std::uint64_t>(count)));
+    }
+    std::sort(indices.begin(), indices.end());
+    indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+    return indices;
+}
+
+/// alpha·Σ_{k < terms} a·b (+ beta·c0) in float64 for one element.
+double partial(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t terms, double alpha,
+               double beta) {
+    const Shape& s = w.shape();
+    double sum = 0;
+    for (std::int64_t k = 0; k < terms; ++k) {
+        sum += static_cast<double>(w.host().A[static_cast<std::size_t>(row * s.lda + k)]) *
+               static_cast<double>(w.host().B[static_cast<std::size_t>(k * s.ldb + col)]);
+    }
+    double value = alpha * sum;
+    if (beta != 0)
+        value += beta * static_cast<double>(w.host().C[static_cast<std::size_t>(row * s.ldc + col)]);
+    return value;
+}
+
+/// What wrong values have in common with other products, judged on up to eight of them.
+std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, const Lesson* lesson) {
+    const Shape& s = w.shape();
+    const std::size_t step = std::max<std::size_t>(wrong.size() / 8, 1);
+    const auto all_match = [&](auto&& other) {
+        for (std::size_t i = 0; i < wrong.size(); i += step) {
+            const double value = other(wrong[i]);
+            // Wide enough for FP32, far too narrow for a coincidence: several elements must agree.
+            const double slack = std::max(wrong[i].bound, 1e-5 * std::fabs(value));
+            if (!(std::fabs(static_cast<double>(wrong[i].got) - value) <= slack)) return false;
+        }
+        return true;
+    };
+    const double alpha = static_cast<double>(s.alpha), beta = static_cast<double>(s.beta);
+    if (std::all_of(wrong.begin(), wrong.end(), [](const Wrong& x) { return is_poison(x.got); })) {
+        return "these elements were never written";
+    }
+    if (std::all_of(wrong.begin(), wrong.end(), [](const Wrong& x) { return std::isnan(x.got); })) {
+        return s.beta == 0.0f
+                   ? "these elements are NaN: padding, uninitialised memory or C (which beta = 0 must not "
+                     "read) was read"
+                   : "these elements are NaN: padding or uninitialised memory was read";
+    }
+    if (all_match([&](const Wrong& x) {
+            return static_cast<double>(w.host().C[static_cast<std::size_t>(x.row * s.ldc + x.col)]);
+        })) {
+        return "these elements still hold what C held before";
+    }
+    if (lesson != nullptr && lesson->tile.BK > 1 && s.K % lesson->tile.BK != 0) {
+        const std::int64_t whole = s.K / lesson->tile.BK * lesson->tile.BK;
+        if (all_match([&](const Wrong& x) { return partial(w, x.row, x.col, whole, alpha, beta); })) {
+            return "the K tail is missing: these elements hold the sum over the first " +
+                   std::to_string(whole) + " of " + std::to_string(s.K) + " steps";
+        }
+    }
+    if (beta != 0 && all_match([&](const Wrong& x) { return partial(w, x.row, x.col, s.K, alpha, 0); })) {
+        return "beta·C is missing: these elements hold alpha·A·B alone";
+    }
+    if (alpha != 1 && all_match([&](const Wrong& x) { return partial(w, x.row, x.col, s.K, 1, beta); })) {
+        return "alpha is missing: these elements hold A·B + beta·C";
+    }
+    if (beta == 0 && s.M == s.N &&
+        all_match([&](const Wrong& x) { return partial(w, x.col, x.row, s.K, alpha, 0); })) {
+        return "rows and columns are swapped: C[row][col] holds what belongs to C[col][row]";
+    }
+    return {};
+}
+
+/// Where wrong elements lie: an edge strip, one tile, one row or column, every n-th row or column. `wrong`
+/// holds all that are.
+std::string place_pattern(const Shape& s, const std::vector<Wrong>& wrong, const Lesson* lesson) {
+    const auto every = [&](auto&& holds) { return std::all_of(wrong.begin(), wrong.end(), holds); };
+    if (static_cast<std::int64_t>(wrong.size()) == s.M * s.N) return "all of C is wrong";
+    const Wrong& first = wrong.front();
+    std::vector<std::string> found;
+    if (lesson != nullptr) {
+        const Tile& t = lesson->tile;
+        if (s.M > t.BM && every([&](const Wrong& x) { return x.row / t.BM == (s.M - 1) / t.BM; })) {
+            found.push_back("all in the last row of tiles (rows " + std::to_string((s.M - 1) / t.BM * t.BM) +
+                            " and up)");
+        }
+        if (s.N > t.BN && every([&](const Wrong& x) { return x.col / t.BN == (s.N - 1) / t.BN; })) {
+            found.push_back("all in the last column of tiles (columns " +
+                            std::to_string((s.N - 1) / t.BN * t.BN) + " and up)");
+        }
+        if (wrong.size() > 1 && (s.M > t.BM || s.N > t.BN) && every([&](const Wrong& x) {
+                return x.row / t.BM == first.row / t.BM && x.col / t.BN == first.col / t.BN;
+            })) {
+            found.push_back("all in one tile of " + std::to_string(t.BM) + "×" + std::to_string(t.BN));
+        }
+    }
+    if (wrong.size() > 1 && s.M > 1 && every([&](const Wrong& x) { return x.row == first.row; })) {
+        found.push_back("all in row " + std::to_string(first.row));
+    } else if (wrong.size() > 1 && s.N > 1 && every([&](const Wrong& x) { return x.col == first.col; })) {
+        found.push_back("all in column " + std::to_string(first.col));
+    } else {
+        for (const bool rows : {true, false}) {
+            for (std::int64_t n = 256; n >= 2; n /= 2) {
+                const auto at = [&](const Wrong& x) { return rows ? x.row : x.col; };
+                if ((rows ? s.M : s.N) < 2 * n || wrong.size() < 4) continue;
+                if (every([&](const Wrong& x) { return at(x) % n == at(first) % n; })) {
+                    found.push_back("every wrong " + std::string(rows ? "row" : "column") + " is " +
+                                    std::to_string(at(first) % n) + " modulo " + std::to_string(n));
+                    break;
+                }
+            }
+        }
+    }
+    std::string joined;
+    for (const std::string& f : found) joined += (joined.empty() ? "" : ", ") + f;
+    return joined;
+}
+
+std::string owner_text(const Workload& w, const Lesson* lesson, std::int64_t row, std::int64_t col) {
+    if (lesson == nullptr || lesson->owner == nullptr) return {};
+    const Owner o = lesson->owner(w.problem(), row, col);
+    const unsigned linear = (o.thread.z * lesson->block.y + o.thread.y) * lesson->block.x + o.thread.x;
+    return " (block " + text(o.block) + ", warp " + std::to_string(linear / 32) + ", thread " +
+           text(o.thread) + ")";
+}
+
+}  // namespace
+
+bool Verifier::wants_whole(const Shape& s) {
+    return static_cast<double>(s.M) * static_cast<double>(s.N) *
+               static_cast<double>(std::max<std::int64_t>(s.K, 1)) >
+           static_cast<double>(kFullWork);
+}
+
+Verifier::Verifier(const Workload& w, const WholeMatrix* whole) : w_(w), whole_(whole) {
+    const Shape& s = w.shape();
+    if (s.M == 0 || s.N == 0) return;
+    if (whole == nullptr) {
+        parts_.push_back(reference(w, all(s.M), all(s.N)));
+    } else {
+        parts_.push_back(reference(w, sample(s.M, w.seed()), all(s.N)));
+        parts_.push_back(reference(w, all(s.M), sample(s.N, w.seed() + 1)));
+    }
+}
+
+Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson) const {
+    const Shape& s = w_.shape();
+    const std::string name = lesson != nullptr ? std::string(lesson->name) : std::string("The result");
+    Verdict v;
+    std::vector<Wrong> wrong;
+    double squares = 0, plain_squares = 0;
+    std::int64_t finite = 0;
+
+    for (const Reference& ref : parts_) {
+        for (std::size_t i = 0; i < ref.rows.size(); ++i) {
+            for (std::size_t j = 0; j < ref.cols.size(); ++j) {
+                const std::size_t at = i * ref.cols.size() + j;
+                const std::int64_t row = ref.rows[i], col = ref.cols[j];
+                const float got = c[static_cast<std::size_t>(row * s.ldc + col)];
+                const double expected = ref.value[at], bound = bound_of(s, ref.magnitude[at]);
+                ++v.checked;
+                if (!acceptable(got, expected, bound)) wrong.push_back({row, col, got, expected, bound});
+                if (!std::isfinite(got) || !std::isfinite(expected) || !std::isfinite(ref.plain[at]))
+                    continue;
+                const double error = static_cast<double>(got) - expected;
+                const double plain = static_cast<double>(ref.plain[at]) - expected;
+                v.error_over_bound = std::max(v.error_over_bound, bound > 0 ? std::fabs(error) / bound : 0.0);
+                squares += error * error;
+                plain_squares += plain * plain;
+                ++finite;
+            }
+        }
+    }
+    if (finite > 0) {
+        v.rms_error = std::sqrt(squares / static_cast<double>(finite));
+        v.rms_limit = 4.0 * std::sqrt(plain_squares / static_cast<double>(finite));
+    }
+
+    if (whole_ != nullptr) {  // both results may stray by γ, and the magnitude was summed in FP32 itself
+        std::mutex mutex;
+        const double factor = 2.0 * (1.0 + error_bound_factor(s.K));
+        parallel_for(s.M, 64, [&](std::int64_t first, std::int64_t last) {
+            std::vector<Wrong> mine;
+            for (std::int64_t row = first; row < last; ++row) {
+                for (std::int64_t col = 0; col < s.N; ++col) {
+                    const auto at = static_cast<std::size_t>(row * s.N + col);
+                    const float got = c[static_cast<std::size_t>(row * s.ldc + col)];
+                    const auto expected = static_cast<double>(whole_->value[at]);
+                    const double bound = factor * bound_of(s, static_cast<double>(whole_->magnitude[at]));
+                    if (!acceptable(got, expected, bound)) mine.push_back({row, col, got, expected, bound});
+                }
+            }
+            const std::scoped_lock lock(mutex);
+            wrong.insert(wrong.end(), mine.begin(), mine.end());
+        });
+    }
+    std::sort(wrong.begin(), wrong.end(), [](const Wrong& a, const Wrong& b) { return a.before(b); });
+    wrong.erase(std::unique(wrong.begin(), wrong.end(),
+                            [](const Wrong& a, const Wrong& b) { return a.row == b.row && a.col == b.col; }),
+                wrong.end());
+    v.wrong = static_cast<std::int64_t>(wrong.size());
+
+    // Padding of C: not one bit of it may have changed.
+    std::optional<std::pair<std::int64_t, std::int64_t>> padding;
+    for (std::int64_t row = 0; row < s.M && s.ldc > s.N && !padding; ++row) {
+        for (std::int64_t col = s.N; col < s.ldc; ++col) {
+            if (is_poison(c[static_cast<std::size_t>(row * s.ldc + col)])) continue;
+            padding = {row, col};
+            break;
+        }
+    }
+
+    const std::string problem = s.text() + " (seed " + std::to_string(w_.seed()) + ")";
+    if (!wrong.empty()) {
+        const Wrong& first = wrong.front();
+        const std::int64_t looked_at = whole_ != nullptr ? s.M * s.N : v.checked;
+        v.failure = name + " is wrong at " + problem + ": " + std::to_string(v.wrong) + " of " +
+                    std::to_string(looked_at) + " elements.\n  first wrong: row " +
+                    std::to_string(first.row) + ", column " + std::to_string(first.col) +
+                    owner_text(w_, lesson, first.row, first.col) + "\n  got " +
+                    (is_poison(first.got) ? std::string("nothing: never written")
+                                          : text("%.9g", static_cast<double>(first.got))) +
+                    ", expected " + text("%.9g", first.expected) + " ± " + text("%.3g", first.bound);
+        std::string pattern = value_pattern(w_, wrong, lesson);
+        if (const std::string place = place_pattern(s, wrong, lesson); !place.empty()) {
+            pattern += (pattern.empty() ? "" : "; ") + place;
+        }
+        if (!pattern.empty()) v.failure += "\n  pattern: " + pattern;
+    } else if (padding) {
+        v.failure = name + " wrote into the padding of C at " + problem + ": row " +
+                    std::to_string(padding->first) + ", column " + std::to_string(padding->second) +
+                    " of pitch " + std::to_string(s.ldc) + ".";
+    } else if (finite >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
+        v.failure = name + " is less precise than FP32 at " + problem + ": its RMS error is " +
+                    text("%.3g", v.rms_error) + ", and 4 times that of a plain FP32 dot product is " +
+                    text("%.3g", v.rms_limit) +
+                    ".\n  pattern: every element is within the worst-case bound, so the inputs or the "
+                    "accumulator were "
+                    "rounded (TF32, BF16?)";
+    }
+    v.passed = v.failure.empty();
+    return v;
+}
+
+Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
+    w.reset_c();
+    const Problem problem = w.problem();
+    const Plan plan = lesson.prepare != nullptr ? lesson.prepare(problem) : nullptr;
+    cudaGetLastError();  // what happened before is not this launch's
+    lesson.launch(problem, plan.get(), nullptr);
+    if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
+        throw Error(std::string(lesson.name) + " could not be launched at " + w.shape().text() + ": " +
+                    cudaGetErrorString(status) + ".");
+    }
+    if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess) {
+        throw Error(std::string(lesson.name) + " failed while running at " + w.shape().text() + ": " +
+                    cudaGetErrorString(status) + ".");
+    }
+    Verdict v = verifier.check(w.download_c(), &lesson);
+    if (const std::string breach = w.breach(); v.passed && !breach.empty()) {
+        v.passed = false;
+        v.failure = std::string(lesson.name) + " at " + w.shape().text() + " (seed " +
+                    std::to_string(w.seed()) + "): " + breach;
+    }
+    return v;
+}
+
+}  // namespace gemm

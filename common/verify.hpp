@@ -1,0 +1,55 @@
+// Says whether a kernel is right, and if not, where it is wrong and what that looks like.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/gemm.hpp"
+#include "common/reference.hpp"
+#include "common/workload.hpp"
+
+namespace gemm {
+
+/// The outcome of one check.
+struct Verdict {
+    bool passed = false;
+    std::int64_t checked = 0;     // elements held against float64
+    std::int64_t wrong = 0;       // of these, and of those held against the baseline
+    double error_over_bound = 0;  // max |c − ref| / bound over the finite elements: passes up to 1
+    double rms_error = 0;         // of c − ref over the finite elements
+    double rms_limit = 0;         // 4 × the RMS error of a plain FP32 dot product on the same elements
+    std::string failure;          // the report: empty if passed, else several lines, the first one a sentence
+};
+
+/// A whole result to hold C against where float64 is only affordable on a sample: cuBLAS's C and its |A|·|B|.
+/// Row-major, tight pitch N.
+struct WholeMatrix {
+    std::vector<float> value;      // alpha·A·B + beta·C0
+    std::vector<float> magnitude;  // |alpha|·|A|·|B| + |beta|·|C0|
+};
+
+/// Holds results against float64: every element up to 2²⁸ multiply-adds, or always where `whole` cannot be
+/// had; beyond that four rows and four columns drawn by the workload's seed, and `whole` for everything.
+class Verifier {
+  public:
+    /// Computes the reference. `whole` may be null; it must outlive the verifier.
+    explicit Verifier(const Workload& w, const WholeMatrix* whole = nullptr);
+
+    /// c: C as downloaded, pitch ldc. `lesson` (may be null) tells who owns an element and the tile sizes.
+    Verdict check(const std::vector<float>& c, const Lesson* lesson) const;
+
+    /// True where 2²⁸ multiply-adds are passed, so that a WholeMatrix is worth computing.
+    static bool wants_whole(const Shape& shape);
+
+  private:
+    const Workload& w_;
+    const WholeMatrix* whole_;
+    std::vector<Reference> parts_;
+};
+
+/// Poisons C, runs the lesson once and checks C, its padding and all guard bands. Throws Error when the
+/// launch fails.
+Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier);
+
+}  // namespace gemm

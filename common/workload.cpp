@@ -1,0 +1,199 @@
+#include "common/workload.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numbers>
+#include <random>
+
+#include "common/parallel.hpp"
+
+namespace gemm {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t elements(std::int64_t rows, std::int64_t pitch) {
+    std::int64_t count = 0, bytes = 0;
+    // A quarter of the range is left for the sums of three matrices and their guards.
+    if (__builtin_mul_overflow(rows, pitch, &count) ||
+        __builtin_mul_overflow(count, std::int64_t{64}, &bytes)) {
+        throw Error("A matrix of " + std::to_string(rows) + " rows with pitch " + std::to_string(pitch) +
+                    " has more bytes than 64-bit integers count.");
+    }
+    return count;
+}
+
+/// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014): the finaliser
+/// alone, over a counter, so that any element can be drawn by any thread.
+std::uint64_t mix(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/// Two normal deviates from a counter (Box and Muller, 1958).
+std::pair<float, float> normal_pair(std::uint64_t seed, std::uint64_t counter) {
+    const std::uint64_t bits = mix(seed ^ mix(counter));
+    const float u = (static_cast<float>(bits >> 40) + 1.0f) * 0x1p-24f;  // (0, 1]: its logarithm exists
+    const float v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
+    const float radius = std::sqrt(-2.0f * std::log(u));
+    const float angle = 2.0f * std::numbers::pi_v<float> * v;
+    return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// rows×cols normal values at the given pitch, everything else `filler`.
+std::vector<float> random_matrix(std::int64_t rows, std::int64_t cols, std::int64_t pitch, std::uint64_t seed,
+                                 std::uint32_t filler) {
+    std::vector<float> m(static_cast<std::size_t>(rows * pitch));
+    parallel_for(rows * pitch, 1 << 14, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last;) {
+            const std::int64_t col = i % pitch;
+            if (col >= cols) {
+                m[static_cast<std::size_t>(i++)] = std::bit_cast<float>(filler);
+                continue;
+            }
+            const auto [a, b] = normal_pair(seed, static_cast<std::uint64_t>(i / 2));
+            m[static_cast<std::size_t>(i)] = i % 2 == 0 ? a : b;
+            if (i % 2 == 0 && i + 1 < last && col + 1 < cols) {
+                m[static_cast<std::size_t>(i + 1)] = b;
+                i += 2;
+            } else {
+                ++i;
+            }
+        }
+    });
+    return m;
+}
+
+std::string gigabytes(double bytes) {
+    char text[32];
+    std::snprintf(text, sizeof text, bytes < 1e9 ? "%.3f GB" : "%.1f GB", bytes / 1e9);
+    return text;
+}
+
+std::string number(float value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", static_cast<double>(value));
+    return text;
+}
+
+/// Refuses what does not fit, before anything is allocated.
+const Shape& fitting(const Shape& s) {
+    const std::int64_t a = elements(s.M, s.lda), b = elements(s.K, s.ldb), c = elements(s.M, s.ldc);
+    const double device =
+        static_cast<double>(Buffer::bytes(static_cast<std::size_t>(a), static_cast<std::size_t>(s.lda))) +
+        static_cast<double>(Buffer::bytes(static_cast<std::size_t>(b), static_cast<std::size_t>(s.ldb))) +
+        static_cast<double>(Buffer::bytes(static_cast<std::size_t>(c), static_cast<std::size_t>(s.ldc)));
+    // Host copies and a downloaded C; the CPU device's memory is the host's, and its reference covers all of
+    // C.
+    double need = device;
+#ifdef GEMM_CPU_DEVICE
+    need += 4.0 * (static_cast<double>(a) + static_cast<double>(b) + 2.0 * static_cast<double>(c)) +
+            20.0 * static_cast<double>(c);
+#endif
+    std::size_t free = 0, total = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    if (need > static_cast<double>(free)) {
+        throw Error("A problem of " + s.text() + " needs " + gigabytes(need) + " of memory, and " +
+                    gigabytes(static_cast<double>(free)) + " are free.");
+    }
+    return s;
+}
+
+}  // namespace
+
+Shape Shape::resolved() const {
+    Shape s = *this;
+    const auto dimension = [](const char* name, std::int64_t value) {
+        if (value < 0)
+            throw Error(std::string(name) + " must not be negative, and is " + std::to_string(value) + ".");
+    };
+    dimension("M", M);
+    dimension("N", N);
+    dimension("K", K);
+    const auto pitch = [](const char* name, std::int64_t& value, const char* least, std::int64_t width) {
+        if (value == 0) value = std::max<std::int64_t>(width, 1);
+        if (value < width || value < 1) {
+            throw Error(std::string(name) + " must be at least " + least + " = " + std::to_string(width) +
+                        ", and is " + std::to_string(value) + ".");
+        }
+    };
+    pitch("lda", s.lda, "K", K);
+    pitch("ldb", s.ldb, "N", N);
+    pitch("ldc", s.ldc, "N", N);
+    const std::int64_t counts[] = {elements(M, s.lda), elements(K, s.ldb), elements(M, s.ldc)};
+    for (const std::int64_t count : counts) {
+        if (count > kMost / 64)
+            throw Error("A matrix of " + text() + " has more bytes than 64-bit integers count.");
+    }
+    return s;
+}
+
+std::string Shape::text() const {
+    std::string t = std::to_string(M) + "×" + std::to_string(N) + "×" + std::to_string(K);
+    const auto pitch = [&](const char* name, std::int64_t value, std::int64_t tight) {
+        if (value != 0 && value != std::max<std::int64_t>(tight, 1))
+            t += std::string(" ") + name + "=" + std::to_string(value);
+    };
+    pitch("lda", lda, K);
+    pitch("ldb", ldb, N);
+    pitch("ldc", ldc, N);
+    if (alpha != 1.0f) t += " alpha=" + number(alpha);
+    if (beta != 0.0f) t += " beta=" + number(beta);
+    return t;
+}
+
+std::uint64_t fresh_seed() {
+    std::random_device device;
+    return device() % 1000000000u;  // short enough to be typed again
+}
+
+Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit)
+    : shape_(fitting(shape.resolved())),
+      seed_(seed),
+      host_{random_matrix(shape_.M, shape_.K, shape_.lda, mix(seed), kGuardBits),
+            random_matrix(shape_.K, shape_.N, shape_.ldb, mix(seed + 1), kGuardBits),
+            shape_.beta == 0.0f ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
+                                                     std::bit_cast<float>(kPoisonBits))
+                                : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(seed + 2), kPoisonBits)},
+      a_((edit ? edit(host_) : void(), host_.A.size()), static_cast<std::size_t>(shape_.lda)),
+      b_(host_.B.size(), static_cast<std::size_t>(shape_.ldb)),
+      c_(host_.C.size(), static_cast<std::size_t>(shape_.ldc)) {
+    a_.upload(host_.A);
+    b_.upload(host_.B);
+    reset_c();
+}
+
+Problem Workload::problem() const {
+    return {shape_.M,  shape_.N,   shape_.K,    shape_.alpha, a_.data(), shape_.lda,
+            b_.data(), shape_.ldb, shape_.beta, c_.data(),    shape_.ldc};
+}
+
+void Workload::reset_c() {
+    c_.upload(host_.C);
+}
+
+std::vector<float> Workload::download_c() const {
+    std::vector<float> c;
+    c_.download(c);
+    return c;
+}
+
+std::string Workload::breach() const {
+    const auto sentence = [](const char* name, const Buffer& buffer) -> std::string {
+        const Buffer::Breach b = buffer.breach();
+        if (!b.found) return {};
+        const auto size = static_cast<std::ptrdiff_t>(buffer.size());
+        return std::string("A write outside ") + name + ": " +
+               (b.offset < 0 ? std::to_string(-b.offset) + " elements before its start."
+                             : std::to_string(b.offset - size + 1) + " elements past its end.");
+    };
+    for (const auto& [name, buffer] : {std::pair{"C", &c_}, {"A", &a_}, {"B", &b_}}) {
+        if (std::string s = sentence(name, *buffer); !s.empty()) return s;
+    }
+    return {};
+}
+
+}  // namespace gemm

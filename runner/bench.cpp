@@ -1,0 +1,262 @@
+// gemm_bench: verifies every lesson at every size and times those that are right against cuBLAS, in one
+// process. Its JSON is what ./gemm chart records; progress goes to stderr as lines "progress <done> <total>
+// <text>".
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "common/device.hpp"
+#include "common/error.hpp"
+#include "common/lessons.hpp"
+#include "common/measure.hpp"
+#include "common/options.hpp"
+#include "common/report.hpp"
+#ifndef GEMM_CPU_DEVICE
+#include "common/nvml.hpp"
+#endif
+
+namespace {
+
+using gemm::Error;
+using gemm::Json;
+using gemm::Lesson;
+using gemm::Shape;
+
+constexpr const char* kDefaultSizes = gemm::kDeviceTimes ? "256,512,1024,2048,4096" : "64,100x77x51";
+
+struct Settings {
+    std::vector<const Lesson*> lessons;
+    std::vector<Shape> sizes;
+    std::uint64_t seed = 0;
+    int device = 0, rounds = 0;
+    bool verify_only = false;
+    std::string like, output;
+};
+
+/// "01_naive,03_smem" → those lessons; empty → all of them.
+std::vector<const Lesson*> chosen_lessons(const std::string& text) {
+    const auto all = gemm::all_lessons();
+    if (text.empty()) return {all.begin(), all.end()};
+    std::string names;
+    for (const Lesson* lesson : all) names += (names.empty() ? "" : ", ") + std::string(lesson->name);
+    std::vector<const Lesson*> chosen;
+    for (const std::string& name : gemm::comma_separated("--lessons", text)) {
+        const auto at =
+            std::find_if(all.begin(), all.end(), [&](const Lesson* l) { return name == l->name; });
+        if (at == all.end()) throw Error("There is no lesson \"" + name + "\"; there are " + names + ".");
+        if (std::find(chosen.begin(), chosen.end(), *at) != chosen.end()) {
+            throw Error("--lessons names " + name + " twice.");
+        }
+        chosen.push_back(*at);
+    }
+    return chosen;
+}
+
+/// "4096,1000x77x513" → 4096×4096×4096 and 1000×77×513 (M×N×K).
+std::vector<Shape> chosen_sizes(const std::string& text) {
+    std::vector<Shape> sizes;
+    for (const std::string& size : gemm::comma_separated("--sizes", text)) {
+        std::vector<std::int64_t> numbers;
+        for (std::size_t at = 0; at <= size.size();) {
+            const std::size_t end = std::min(size.find('x', at), size.size());
+            numbers.push_back(gemm::whole_number("A size in --sizes", size.substr(at, end - at), 0,
+                                                 std::numeric_limits<std::int64_t>::max()));
+            at = end + 1;
+        }
+        if (numbers.size() != 1 && numbers.size() != 3) {
+            throw Error("A size in --sizes is one number or MxNxK, and not \"" + size + "\".");
+        }
+        Shape shape;
+        shape.M = numbers.front();
+        shape.N = numbers.size() == 3 ? numbers[1] : numbers.front();
+        shape.K = numbers.back();
+        shape = shape.resolved();
+        const auto same = [&](const Shape& s) { return s.M == shape.M && s.N == shape.N && s.K == shape.K; };
+        if (std::any_of(sizes.begin(), sizes.end(), same)) {
+            throw Error("--sizes names " + shape.text() + " twice.");
+        }
+        sizes.push_back(shape);
+    }
+    return sizes;
+}
+
+/// Throws Error unless a file can be written there: better now than after the measurement.
+void check_writable(const std::string& file) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(file, error);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+        throw Error("--output must name a file, and " + file + " is something else.");
+    }
+    const std::string temporary = file + ".tmp";
+    if (!std::ofstream(temporary))
+        throw Error("--output cannot be written: " + temporary + " cannot be created.");
+    std::filesystem::remove(temporary, error);
+}
+
+/// All of the text or nothing of it: whoever reads the file never sees half of it.
+void write_file(const std::string& file, const std::string& text) {
+    const std::string temporary = file + ".tmp";
+    std::error_code error;
+    std::ofstream out(temporary, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) {
+        std::filesystem::remove(temporary, error);
+        throw Error(temporary + " cannot be written; is the disk full?");
+    }
+    std::filesystem::rename(temporary, file, error);
+    if (error) {
+        const std::string why = error.message();
+        std::filesystem::remove(temporary, error);
+        throw Error(file + " cannot be replaced: " + why + ".");
+    }
+}
+
+std::optional<int> read_options(int argc, char** argv, Settings& s) {
+    std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0";
+    CLI::App app(
+        "Verifies every lesson at every size, and times those that are right against cuBLAS, interleaved.",
+        "gemm_bench");
+    app.add_option("--lessons", lessons, "which, separated by commas [all]")->type_name("NAMES");
+    app.add_option("--sizes", sizes,
+                   std::string("each one number or MxNxK, separated by commas [") + kDefaultSizes + "]")
+        ->type_name("SIZES");
+    app.add_option("--rounds", rounds, "rounds of timing; 0 chooses by cost [0]")->type_name("INT");
+    app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
+    app.add_flag("--verify-only", s.verify_only, "do not time");
+    app.add_option("--device", device, "which device, counted from 0 [0]")->type_name("INT");
+    if (!gemm::kDeviceTimes) {
+        app.add_option("--like", s.like, "whose launch limits hold, such as sm_86 [sm_90]")->type_name("SM");
+    }
+    app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
+    if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
+
+    s.lessons = chosen_lessons(lessons);
+    s.sizes = chosen_sizes(sizes);
+    s.rounds = static_cast<int>(gemm::whole_number("--rounds", rounds, 0, 1000));
+    s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
+    s.device = static_cast<int>(gemm::whole_number("--device", device, 0, std::numeric_limits<int>::max()));
+    if (!s.output.empty()) check_writable(s.output);
+    return std::nullopt;
+}
+
+/// What a finished size adds to runs and failed.
+void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, const gemm::Outcome& outcome) {
+    const gemm::Verdict& v = outcome.verdict;
+    if (!outcome.passed()) {
+        failed.push_back({{"lesson", lesson.name},
+                          {"m", shape.M},
+                          {"n", shape.N},
+                          {"k", shape.K},
+                          {"failure", outcome.error.empty() ? v.failure : outcome.error}});
+        return;
+    }
+    Json run = {{"lesson", lesson.name},
+                {"dtype", gemm::dtype_name(lesson.dtype)},
+                {"m", shape.M},
+                {"n", shape.N},
+                {"k", shape.K},
+                {"alpha", shape.alpha},
+                {"beta", shape.beta},
+                {"checked", v.checked},
+                {"error_over_bound", v.error_over_bound},
+                {"rms_error", v.rms_error},
+                {"rms_limit", v.rms_limit}};
+    if (outcome.speed) run.update(gemm::speed_json(*outcome.speed));
+    runs.push_back(std::move(run));
+}
+
+int run(const Settings& s) {
+    const gemm::Device device = gemm::select_device(s.device, s.like);
+    Json device_object = gemm::device_json(device);
+#ifndef GEMM_CPU_DEVICE
+    const double limit = gemm::Nvml().power_limit_w();
+    device_object["power_limit_w"] = limit > 0.0 ? Json(limit) : Json(nullptr);
+#endif
+
+    Json skipped = Json::array();
+    std::vector<const Lesson*> lessons;
+    for (const Lesson* lesson : s.lessons) {
+        const std::string why = gemm::why_skipped(*lesson, device);
+        if (why.empty()) {
+            lessons.push_back(lesson);
+            continue;
+        }
+        std::fprintf(stderr, "%s\n", why.c_str());
+        skipped.push_back({{"lesson", lesson->name}, {"reason", why}});
+    }
+
+    const bool timing = gemm::kDeviceTimes && !s.verify_only;
+    int total = 0, finished = 0;
+    for (const Shape& shape : s.sizes) total += gemm::Measurer::steps(lessons.size(), shape, timing);
+    const auto progress = [&](int done, const std::string& text) {
+        std::fprintf(stderr, "progress %d %d %s\n", done, total, text.c_str());
+        std::fflush(stderr);
+    };
+
+    // The largest first: a size that does not fit is refused before minutes have gone into the others.
+    std::vector<std::size_t> order(s.sizes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto elements = [&](std::size_t i) {
+        const Shape& shape = s.sizes[i];
+        return static_cast<double>(shape.M) * static_cast<double>(shape.lda) +
+               static_cast<double>(shape.K) * static_cast<double>(shape.ldb) +
+               static_cast<double>(shape.M) * static_cast<double>(shape.ldc);
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return elements(a) > elements(b); });
+
+    gemm::Measurer measurer(device);
+    std::vector<std::vector<gemm::Outcome>> outcomes(s.sizes.size());
+    for (const std::size_t i : order) {
+        if (lessons.empty()) break;
+        const Shape& shape = s.sizes[i];
+        gemm::MeasureOptions options;
+        options.timing = timing;
+        options.rounds = s.rounds;
+        options.progress = [&](int done, const std::string& next) { progress(finished + done, next); };
+        outcomes[i] = measurer.measure(lessons, shape, s.seed, options);
+        if (outcomes[i].back().device_lost) {
+            throw Error(std::string(lessons[outcomes[i].size() - 1]->name) + " at " + shape.text() +
+                        " took the device down, so nothing was measured: " + outcomes[i].back().error);
+        }
+        finished += gemm::Measurer::steps(lessons.size(), shape, timing);
+    }
+    progress(total, "done");
+
+    Json runs = Json::array(), failed = Json::array();  // in the order that was asked for
+    for (std::size_t i = 0; i < s.sizes.size(); ++i) {
+        for (std::size_t j = 0; j < outcomes[i].size(); ++j) {
+            add(runs, failed, *lessons[j], s.sizes[i], outcomes[i][j]);
+        }
+    }
+    const bool right = failed.empty();
+    Json result = {{"schema", 1}, {"device", std::move(device_object)}, {"seed", s.seed}};
+    result["runs"] = std::move(runs);
+    result["skipped"] = std::move(skipped);
+    result["failed"] = std::move(failed);
+    if (s.output.empty()) {
+        gemm::print(gemm::to_text(result));
+    } else {
+        write_file(s.output, gemm::to_text(result));
+    }
+    return right ? gemm::kRight : gemm::kWrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return gemm::run_program("gemm_bench", [&]() -> int {
+        Settings settings;
+        if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
+        return run(settings);
+    });
+}
