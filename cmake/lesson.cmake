@@ -26,8 +26,10 @@ function(gemm_kernels target)
       list(APPEND sources ${output})
     endforeach()
     add_library(${target} OBJECT ${sources})
-    # Kernels reinterpret memory (float4) and carry nvcc's pragmas.
-    target_compile_options(${target} PRIVATE ${GEMM_WARNINGS} -Wpedantic -Wno-unknown-pragmas -fno-strict-aliasing)
+    # Kernels reinterpret memory (float4) and carry nvcc's pragmas. A local array larger than a thread's stack must meet
+    # the guard page below it, not jump over it into another thread's stack.
+    target_compile_options(${target} PRIVATE ${GEMM_WARNINGS} -Wpedantic -Wno-unknown-pragmas -fno-strict-aliasing
+      -fstack-clash-protection)
     set_target_properties(${target} PROPERTIES CXX_STANDARD 17)
   endif()
   target_link_libraries(${target} PUBLIC gemm_device)

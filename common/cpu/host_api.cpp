@@ -93,6 +93,7 @@ void set_like(const std::string& like) {
         const std::string name = "sm_" + std::to_string(limits.sm);
         if (name == like) {
             state().limits = &limits;
+            state().dynamic_optin.clear();  // what one GPU grants, another may not have
             return;
         }
         known += (known.empty() ? "" : ", ") + name;

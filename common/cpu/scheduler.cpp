@@ -371,6 +371,8 @@ void Worker::run_job(Job& job) {
         }
     } else {
         job_now_->fail(block_, crash_message());
+        // The crashed fiber holds the way back to this stack, which is here already: destroying it would unwind us.
+        (void)new context::fiber(std::move(running_->back));
         running_ = nullptr;
         forget_fibers();
     }
@@ -503,6 +505,7 @@ void Worker::run_thread(int thread) {
         throw;  // the fiber is being destroyed
     } catch (const std::exception& e) {
         error_ = where(thread) + "an exception left the kernel: " + e.what();
+        if (error_->back() != '.') *error_ += '.';
     } catch (...) {
         error_ = where(thread) + "an exception left the kernel.";
     }

@@ -78,7 +78,8 @@ def translate(text: str) -> str:
 
     for match in DYNAMIC_SHARED.finditer(code):
         kind, name = " ".join(match["type"].split()), match["name"]
-        edits.append((match.start(), match.end(), f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());"))
+        pointer = f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());"
+        edits.append((match.start(), match.end(), pointer))
 
     out, done = [], 0
     for start, end, replacement in sorted(edits):

@@ -1,0 +1,24 @@
+"""python -m plots: redraws what is committed (pictures, charts, tables) from the kernels and the recorded results."""
+
+from __future__ import annotations
+
+import sys
+
+from plots.publish import RESULTS, publish
+from runner.results import ROOT, UserError
+
+
+def main() -> int:
+    try:
+        for path in publish():
+            print(path.relative_to(ROOT))
+    except UserError as error:
+        print(f"plots: {error}", file=sys.stderr)
+        return error.status
+    if not (ROOT / RESULTS).exists():
+        print(f"There is no {RESULTS}: charts and tables stay as they are; ./gemm chart --record writes it on a GPU.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""What charts and tables take from a results object (format: runner/results.py), and how they print it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import median
+
+from runner.results import UserError
+
+SIZE = 4096  # the square size at which steps are compared
+HOW_TO_MEASURE = "measure with ./gemm chart on a machine with an NVIDIA GPU"
+
+
+def timed(results: dict) -> list[dict]:
+    """The FP32 runs that have a time and alpha = 1, beta = 0."""
+    return [
+        run
+        for run in results["runs"]
+        if "ms_median" in run and run["dtype"] == "fp32" and (run["alpha"], run["beta"]) == (1, 0)
+    ]
+
+
+def square(results: dict, size: int) -> dict[str, dict]:
+    """The timed runs at M = N = K = size, by lesson."""
+    return {run["lesson"]: run for run in timed(results) if run["m"] == run["n"] == run["k"] == size}
+
+
+def square_sizes(results: dict) -> list[int]:
+    """Every size that has a timed square run, ascending."""
+    return sorted({run["m"] for run in timed(results) if run["m"] == run["n"] == run["k"]})
+
+
+def at_size(results: dict, order: Iterable[str]) -> dict[str, dict]:
+    """The timed runs at SIZE in the order given. Throws UserError when there is none."""
+    runs = square(results, SIZE)
+    found = {name: runs[name] for name in order if name in runs}
+    if not found:
+        raise UserError(f"These results hold no timed run at {SIZE}×{SIZE}×{SIZE}; {HOW_TO_MEASURE}.")
+    return found
+
+
+def baseline_ms(runs: Iterable[dict]) -> float:
+    """cuBLAS's time over runs of one size, in ms: the median of what each run saw in its own rounds."""
+    return median(run["baseline_ms_median"] for run in runs)
+
+
+def tflops(size: int, ms: float) -> float:
+    """2·size³ operations in `ms` milliseconds, in TFLOP/s."""
+    return 2 * size**3 / (ms * 1e9)
+
+
+def rate(value: float) -> str:
+    """TFLOP/s to three digits: 0.498, 6.23, 51.2, 758."""
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def percent(ratio: float) -> str:
+    """A ratio as per cent, a digit more below one: 0.98 %, 12.2 %, 100.3 %."""
+    return f"{100 * ratio:.2f} %" if ratio < 0.01 else f"{100 * ratio:.1f} %"
+
+
+def ratio(value: float) -> str:
+    """0.0098, 0.122, 1.003."""
+    return f"{value:.4f}" if value < 0.1 else f"{value:.3f}"
+
+
+def provenance(results: dict) -> list[str]:
+    """Where the numbers come from: device, date, short commit, as far as the results say."""
+    parts = [results["device"]["name"], results.get("date", "")[:10]]
+    if results.get("commit"):
+        parts.append(f"commit {results['commit'][:7]}")
+    return [part for part in parts if part]

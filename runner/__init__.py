@@ -1,0 +1,1 @@
+"""The Python behind ./gemm: it builds, runs and reports. It knows nothing about kernels."""

@@ -1,0 +1,195 @@
+"""`./gemm chart`: verify, time, record, draw."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from datetime import datetime, timezone
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from runner import doctor, lesson, process
+from runner.build import build
+from runner.process import Interrupted, say, say_all
+from runner.results import ROOT, UserError, gpu_slug, kernel_hash, load, write_atomically
+
+SIZES = {
+    "cuda": "256,512,768,1023,1024,1536,2047,2048,3072,4095,4096,4097,6144,8192",
+    # Together under a minute on 2 cores, odd ones included: the CPU device interprets every thread.
+    "cpu": "256,1x1x1,31x33x7,127x129x65,257x63x300,64x1024x8,1000x1x77,512x256x128",
+}
+PUBLISHED = "h200"  # the GPU whose results README.md and the lessons show
+# What --record writes itself is no source, so that recording twice works.
+_SOURCES = [".", ":(exclude)plots/results", ":(exclude,glob)**/*.md", ":(exclude,glob)**/*.png", ":(exclude,glob)**/*.svg"]
+_BENCH = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")
+
+
+def parse_sizes(text: str) -> str:
+    """`4096,1000x77x513`, each number checked; a UserError otherwise."""
+    shapes = [shape.split("x") for shape in text.split(",")]
+    if any(len(shape) not in (1, 3) for shape in shapes):
+        raise UserError(f"--sizes must be sizes such as 4096 or 1000x77x513, separated by commas, not {text!r}.")
+    return ",".join("x".join(lesson.whole("Each number of --sizes", part.strip()) for part in shape) for shape in shapes)
+
+
+def _git(*arguments: str) -> tuple[int, str]:
+    status, output = process.quiet(["git", *arguments])
+    return status, output.strip()
+
+
+def _commit() -> tuple[str | None, str]:
+    """The commit whose sources these are, or None and why there is none, for a sentence."""
+    status, commit = _git("rev-parse", "--show-prefix", "HEAD")  # a prefix: this is a folder of another repository
+    if status or not re.fullmatch("[0-9a-f]{40,64}", commit):
+        return None, f"git names no commit here ({commit.splitlines()[-1] if commit else 'it says nothing'}); commit first"
+    status, changes = _git("status", "--porcelain", "--untracked-files=no", "--", *_SOURCES)
+    if status or changes:
+        first = changes.splitlines()[0].split(maxsplit=1)[-1] if changes else "git status fails"
+        return None, f"tracked files have changes that no commit holds ({first}); commit or undo them first"
+    return commit, ""
+
+
+def _measure(program: Path, sizes: str) -> tuple[dict, list[str]]:
+    """Runs gemm_bench: its checked results, and what it said."""
+    with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
+        output = Path(folder) / "results.json"
+        done = process.stream([program, "--sizes", sizes, "--output", output], "Verifying and timing", _BENCH)
+        if what := process.crash(done.status):
+            at = f" during {done.last}" if done.last else ""
+            say_all(done.lines)
+            raise UserError(f"gemm_bench was ended by {what}{at}; nothing was recorded.")
+        if done.status not in (0, 1):
+            say_all(done.lines[:-1])
+            said = done.lines[-1] if done.lines else f"it ended with status {done.status} and said nothing."
+            raise UserError(said.removeprefix("gemm_bench: "))
+        return load(output), done.lines
+
+
+def _shape(run: dict) -> str:
+    return f"{run['m']}×{run['n']}×{run['k']}"
+
+
+def _table(results: dict) -> Table:
+    """A row a shape, a column a lesson: verdict with error/bound, or TFLOP/s with the ratio to cuBLAS."""
+    everything = [*results["runs"], *results.get("failed", [])]
+    names = sorted({run["lesson"] for run in everything})
+    shapes = list(dict.fromkeys(map(_shape, everything)))
+    timed = any("ms_median" in run for run in results["runs"])
+    cells = {(_shape(run), run["lesson"]): "WRONG" for run in results.get("failed", [])}
+    baseline: dict[str, str] = {}
+    for run in results["runs"]:
+        key = (_shape(run), run["lesson"])
+        if "ms_median" in run:
+            cells[key] = f"{run['tflops']:.3g} ({100 * run['ratio']:.3g} %)"
+            baseline[key[0]] = f"{2e-9 * run['m'] * run['n'] * run['k'] / run['baseline_ms_median']:.3g}"
+        else:
+            error = run["error_over_bound"]
+            cells[key] = "ok" if error is None else f"ok {error:.2g}"
+    table = Table()
+    table.add_column("M×N×K")
+    for name in [*names, *["cuBLAS"] * timed]:
+        table.add_column(name, justify="right")
+    for shape in shapes:
+        row = [cells.get((shape, name), "–") for name in names]
+        table.add_row(shape, *row, *[baseline.get(shape, "–")] * timed)
+    return table
+
+
+def _draw(results: dict, folder: Path, tables: bool) -> list[Path]:
+    """The charts of GPU results, and with `tables` the Markdown files' tables."""
+    from plots import progression, sweep
+    from plots import tables as markdown
+
+    squares = {run["m"] for run in results["runs"] if "ms_median" in run and run["m"] == run["n"] == run["k"]}
+    files = list(progression.draw(results, folder / "progression")) if 4096 in squares else []
+    files += sweep.draw(results, folder / "sweep") if squares else []
+    if not files or 4096 not in squares:
+        say("No progression chart: it shows 4096×4096×4096, which was not timed.")
+    return files + (list(markdown.update_markdown(ROOT, results)) if tables else [])
+
+
+def _draw_cpu(results: dict, folder: Path) -> list[Path]:
+    """The chart of this machine's verification, and the recorded charts, drawn again."""
+    from plots import verification
+
+    files = list(verification.draw(results, folder / "verification")) if results["runs"] else []
+    recorded = ROOT / "plots" / "results" / f"{PUBLISHED}.json"
+    if recorded.exists():
+        published = load(recorded)
+        files += _draw(published, folder, tables=False)
+        say(
+            f"The progression and sweep charts show recorded results: {published['device']['name']}, "
+            f"{published.get('date') or 'no date'}, commit {str(published.get('commit') or 'unknown')[:10]}."
+        )
+    return files
+
+
+def chart(record: bool, sizes: str | None, as_json: bool) -> int:
+    """Exit status: 0 every lesson is right, 1 one is wrong (and is in no figure)."""
+    wanted = parse_sizes(sizes) if sizes is not None else ""
+    before: str | None = None
+    device = doctor.choose()
+    if record:
+        if device.kind == "cpu":
+            raise UserError("--record needs a GPU and nvcc: the CPU device has no times to record; leave --record out.")
+        if wanted:
+            raise UserError("--record measures the sizes that are published; leave --sizes out.")
+        before, why = _commit()
+        if not before:
+            raise UserError(f"--record writes down which commit was measured, but {why}.")
+    program = build(device, doctor.provide(device), ["gemm_bench"]) / "bin" / "gemm_bench"
+    results, said = _measure(program, wanted or SIZES[device.kind])
+    for run in results["runs"]:
+        run["kernel_hash"] = kernel_hash(ROOT / run["lesson"] / "kernel.cu")
+    commit, why = _commit()
+    results["commit"], results["date"] = commit, datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+    timed = any("ms_median" in run for run in results["runs"])
+    title = results["device"]["name"] + (": TFLOP/s (% of cuBLAS)" if timed else ": verified, error as a fraction of its bound")
+    if not as_json:
+        print(title)
+        Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(_table(results))
+    say_all(said)
+    for skipped in results.get("skipped", []):
+        say(f"{skipped['lesson']} skipped: {skipped['reason']}")
+    for failure in results.get("failed", []):
+        say(f"{failure['lesson']} is WRONG at {_shape(failure)}: {failure['failure']}")
+
+    failed = sorted({failure["lesson"] for failure in results.get("failed", [])})
+    slug = "cpu" if device.kind == "cpu" else gpu_slug(results["device"]["name"])
+    if record and (failed or commit != before):
+        record = False
+        why = why or "another commit was checked out while measuring"
+        say(f"Not recorded: {', '.join(failed) + ' is wrong' if failed else why}.")
+        failed = failed or ["--record"]
+    published = record and slug == PUBLISHED
+    out = ROOT / "out"
+    target = (ROOT / "plots" / "results" if record else out) / f"{slug}.json"
+    out.mkdir(exist_ok=True)
+    write_atomically(target, json.dumps(results, indent=1) + "\n")
+    where = target.relative_to(ROOT)
+    try:
+        files = (
+            _draw_cpu(results, out)
+            if device.kind == "cpu"
+            else _draw(results, ROOT / "plots" if published else out, tables=published)
+        )
+    except Interrupted as stop:
+        raise Interrupted(stop.number, f"the results are in {where}, the charts may be old") from None
+    names = [str(where), *(str(file.relative_to(ROOT)) for file in files)]
+    if as_json:
+        print(json.dumps({**results, "files": names}), flush=True)
+    right = len({run["lesson"] for run in results["runs"]})
+    did = "verified and timed" if timed else "verified"
+    say(
+        f"{right} lesson{'s' * (right != 1)} {did} on {results['device']['name']}"
+        + (f", {len(failed)} WRONG" if failed and failed != ["--record"] else "")
+        + f". Written: {', '.join(names)}."
+    )
+    if not results["runs"] and not failed:
+        raise UserError("No lesson ran on this device; the lines above say what each needs.")
+    return 1 if failed else 0

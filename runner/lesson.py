@@ -1,0 +1,62 @@
+"""`./gemm run`: one lesson's own program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from runner import build, doctor, process
+from runner.results import UserError, lessons
+
+_LARGEST = 2**63 - 1
+
+
+def find(name: str) -> str:
+    """`5`, `05`, `05_2d_blocktile` or `05_2d_blocktile/` -> `05_2d_blocktile`."""
+    known = lessons()
+    wanted = name.rstrip("/")
+    for lesson in known:
+        number, _, words = lesson.partition("_")
+        if wanted in (lesson, number, words) or (wanted.isdecimal() and wanted.lstrip("0") == number.lstrip("0")):
+            return lesson
+    raise UserError(f"There is no lesson {name!r}; there are {', '.join(known)}.")
+
+
+def whole(option: str, text: str, least: int = 0) -> str:
+    """`text` as a whole number that fits 64 bits, in decimal; else a UserError that names the option."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,40}", text) or not least <= int(text) <= _LARGEST:
+        raise UserError(f"{option} must be a whole number from {least} to {_LARGEST}, not {text!r}.")
+    return str(int(text))
+
+
+def number(option: str, text: str) -> str:
+    try:
+        float(text)
+    except ValueError:
+        raise UserError(f"{option} must be a number, not {text!r}.") from None
+    return text
+
+
+def run(
+    name: str,
+    sizes: Mapping[str, str | None],
+    scalars: Mapping[str, str | None],
+    like: str | None,
+    verify_only: bool,
+    as_json: bool,
+) -> int:
+    """Builds the lesson and runs it, options passed on. Returns the program's exit status."""
+    lesson = find(name)
+    options = [f"--{key}={whole('--' + key, text)}" for key, text in sizes.items() if text is not None]
+    options += [f"--{key}={number('--' + key, text)}" for key, text in scalars.items() if text is not None]
+    device = doctor.choose()
+    if like is not None:
+        if device.kind != "cpu":
+            raise UserError("--like chooses the CPU device's launch limits; add GEMM_DEVICE=cpu in front of the command.")
+        options.append(f"--like={like}")
+    options += ["--verify-only"] * verify_only + ["--json"] * as_json
+    folder = build.build(device, doctor.provide(device), [lesson])
+    status = process.show([folder / "bin" / lesson, *options])
+    if status < 0:
+        raise UserError(f"{lesson} was ended by {process.crash(status)}; that is a bug in the lesson or in common/.")
+    return status

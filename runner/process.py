@@ -1,0 +1,226 @@
+"""Child processes and what is shown while they run: progress, interrupts, crashes."""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
+
+from runner.results import ROOT, UserError
+
+Command = Sequence[str | Path]
+Parser = Callable[[str], tuple[int, int, str] | None]  # a line of output -> (done, total, what), None: no progress line
+
+console = Console(stderr=True, highlight=False)
+_PLAIN_FIRST, _PLAIN_EVERY = 2.0, 5.0  # seconds until the first progress line, and between them, without a terminal
+_GRACE = 3.0  # seconds a child has to end after SIGTERM
+
+
+class Interrupted(BaseException):
+    """SIGINT, SIGTERM or SIGHUP arrived. `note` says what became of the work."""
+
+    def __init__(self, number: int, note: str = "nothing was recorded") -> None:
+        super().__init__(note)
+        self.number, self.note = number, note
+
+
+class _Signals:
+    """While a child is being started a signal waits, so that no child is left behind unknown."""
+
+    starting = False
+    pending = 0
+
+    def handle(self, number: int, _frame: FrameType | None = None) -> None:
+        if self.starting:
+            self.pending = number
+            return
+        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the clean-up is short, and is not interrupted
+            signal.signal(other, signal.SIG_IGN)
+        raise Interrupted(number)
+
+
+_signals = _Signals()
+
+
+def catch_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it on purpose
+            signal.signal(number, _signals.handle)
+
+
+def say(text: str) -> None:
+    """A line for the person in front: to stderr, since stdout is for what was asked for."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def say_all(lines: Sequence[str]) -> None:
+    for line in lines:
+        say(line)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):  # the second one for what the child started and left
+        try:
+            os.killpg(process.pid, number)
+            process.wait(_GRACE)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            continue
+
+
+@contextmanager
+def _child(command: Command, **options: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Starts `command` in a process group of its own, which is killed when the block is left by an exception."""
+    _signals.starting = threading.current_thread() is threading.main_thread()  # signals arrive in no other
+    try:
+        process = subprocess.Popen(  # type: ignore[call-overload]
+            [str(part) for part in command], cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True, **options
+        )
+    except OSError as error:
+        raise UserError(f"{command[0]} cannot be run: {error.strerror}.") from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            _signals.starting = False
+    try:
+        if _signals.pending and threading.current_thread() is threading.main_thread():
+            _signals.handle(_signals.pending)
+        yield process
+    except BaseException:
+        _kill(process)
+        raise
+
+
+def crash(status: int) -> str:
+    """`SIGSEGV` for the exit status of a process that signal ended, else an empty string."""
+    try:
+        return signal.Signals(-status).name if status < 0 else ""
+    except ValueError:
+        return f"signal {-status}"
+
+
+def quiet(command: Command, seconds: float = 60) -> tuple[int, str]:
+    """Runs a short command unseen: (exit status, stdout and stderr); status 127 when it cannot be run or takes too long."""
+    try:
+        with _child(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            output, _ = process.communicate(timeout=seconds)
+            return process.returncode, output.decode(errors="replace")
+    except (UserError, subprocess.TimeoutExpired) as error:
+        return 127, str(error)
+
+
+def show(command: Command) -> int:
+    """Runs a command whose output goes where ours goes; returns its exit status."""
+    with _child(command) as process:
+        return process.wait()
+
+
+def foreground(command: Command) -> int:
+    """Runs a command that may ask for a password: it keeps the terminal, and Ctrl-C reaches it from there."""
+    return subprocess.run([str(part) for part in command], cwd=ROOT, check=False).returncode
+
+
+@dataclass(frozen=True)
+class Finished:
+    status: int
+    lines: list[str]  # the output without its progress lines
+    last: str  # what the last progress line was about
+
+
+def stream(command: Command, title: str, parse: Parser, env: Mapping[str, str] | None = None) -> Finished:
+    """Runs a command, shows its progress as `parse` reads it from the output, and keeps the rest of the output."""
+    lines: list[str] = []
+    last = ""
+    with (
+        _child(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}) as process,
+        _shown(title) as update,
+    ):
+        assert process.stdout
+        with process.stdout as pipe, selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            rest = b""
+            while True:
+                if not selector.select(timeout=1):
+                    update(None)
+                    continue
+                data = os.read(pipe.fileno(), 65536)
+                *whole, rest = (rest + data).split(b"\n")
+                for raw in whole if data else filter(None, [rest]):
+                    line = raw.decode(errors="replace").rstrip()
+                    step = parse(line)
+                    if step is None:
+                        lines.append(line)
+                    else:
+                        last = step[2]
+                    update(step)
+                if not data:
+                    break
+        return Finished(process.wait(), lines, last)
+
+
+@contextmanager
+def _shown(title: str) -> Iterator[Callable[[tuple[int, int, str] | None], None]]:
+    """A progress bar on a terminal; elsewhere a line every few seconds, for what takes longer than two."""
+    if sys.stderr.isatty() and console.is_terminal and not console.is_dumb_terminal:
+        with Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[what]}", markup=False, table_column=Column(no_wrap=True, ratio=1)),
+            console=console,
+            transient=True,
+            expand=True,
+        ) as bar:
+            task = bar.add_task(title, total=1, what="")
+
+            def update(step: tuple[int, int, str] | None) -> None:
+                if step:
+                    bar.update(task, completed=step[0], total=max(step[1], 1), what=step[2])
+
+            yield update
+        return
+    begin = time.monotonic()
+    said = begin + _PLAIN_FIRST - _PLAIN_EVERY
+    now = (0, 0, "")
+
+    def update_plain(step: tuple[int, int, str] | None) -> None:
+        nonlocal said, now
+        now = step or now
+        if time.monotonic() - said >= _PLAIN_EVERY:
+            said = time.monotonic()
+            say(f"{title}: {now[0]}/{now[1]} {now[2]}" if now[1] else f"{title} … {said - begin:.0f} s")
+
+    yield update_plain
+    if time.monotonic() - begin > _PLAIN_FIRST:
+        say(f"{title}: {time.monotonic() - begin:.0f} s")
+
+
+def unseen(_line: str) -> None:
+    """The parser of what has no progress lines."""
+
+
+def matcher(pattern: str) -> Parser:
+    """A parser for lines that match `pattern`, whose groups are done, total (absent: 100) and what."""
+    regex = re.compile(pattern)
+
+    def parse(line: str) -> tuple[int, int, str] | None:
+        found = regex.search(line)
+        if not found:
+            return None
+        groups = found.groupdict()
+        return int(groups["done"]), int(groups.get("total") or 100), groups.get("what") or ""
+
+    return parse

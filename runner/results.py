@@ -1,0 +1,93 @@
+"""The lesson list, and results files: names, hashes, reading, checking, writing. Nothing else of the repository is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMA = 1
+
+_RUN_KEYS = {"lesson", "dtype", "m", "n", "k", "alpha", "beta", "error_over_bound"}
+_TIMED_KEYS = {"ms_median", "ms_p10", "ms_p90", "tflops", "baseline", "baseline_ms_median", "ratio"}
+# A // or /* */ comment, or a literal, which is kept: its // is text.
+_COMMENT_OR_LITERAL = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+class UserError(Exception):
+    """What the user can act on: one sentence saying what is wrong and what to do. `status` is the exit status."""
+
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def lessons(root: Path = ROOT) -> list[str]:
+    """The lessons in course order, from the `gemm_lesson(...)` lines of CMakeLists.txt."""
+    try:
+        text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{root} has no readable CMakeLists.txt, which lists the lessons; clone the repository again.") from error
+    return re.findall(r"^[ \t]*gemm_lesson\(\s*([0-9]\w*)", text, re.MULTILINE)
+
+
+def kernel_hash(kernel: Path) -> str:
+    """SHA-256 of a kernel's source without comments and with each run of whitespace as one space: what the compiler sees."""
+    text = kernel.read_text(encoding="utf-8")
+    code = _COMMENT_OR_LITERAL.sub(lambda m: " " if m[0].startswith("/") else m[0], text)
+    return hashlib.sha256(re.sub(r"\s+", " ", code).strip().encode()).hexdigest()
+
+
+def gpu_slug(name: str) -> str:
+    """`NVIDIA H200` -> `h200`: the name of a device's results file."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower().replace("nvidia ", "")).strip("-")
+
+
+def check(results: object, where: str) -> dict:
+    """Returns `results` if it is a results object of this schema; otherwise raises a UserError that names `where`."""
+    if not isinstance(results, dict):
+        raise UserError(f"{where} is not a results file: it holds no JSON object; measure again with ./gemm chart.")
+    if results.get("schema") != SCHEMA:
+        raise UserError(
+            f"{where} has results schema {results.get('schema')!r}, but this version reads schema {SCHEMA}; "
+            "measure again with ./gemm chart."
+        )
+    runs, device = results.get("runs"), results.get("device")
+    if not isinstance(runs, list) or not isinstance(device, dict) or not {"name", "kind"} <= device.keys():
+        raise UserError(f"{where} lacks its runs or its device; measure again with ./gemm chart.")
+    for run in runs:
+        missing = _RUN_KEYS - run.keys() if isinstance(run, dict) else _RUN_KEYS
+        if not missing and "ms_median" in run:
+            missing = _TIMED_KEYS - run.keys()
+        if missing:
+            raise UserError(f"{where} has a run without {', '.join(sorted(missing))}; measure again with ./gemm chart.")
+    return results
+
+
+def load(path: Path) -> dict:
+    """Reads and checks a results file."""
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"There are no results in {path}; measure with ./gemm chart.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON ({error}); measure again with ./gemm chart.") from error
+    return check(results, str(path))
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Writes through a temporary file beside `path` and a rename: whatever happens, `path` is the old file or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        temporary.replace(path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}; free space or make the folder writable.") from error
+    finally:
+        temporary.unlink(missing_ok=True)

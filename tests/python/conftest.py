@@ -1,0 +1,212 @@
+"""A checkout with fake tools: the runner's own code over a C++ build, a GPU and a network that are shell scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+
+CMAKE = """
+case "$1" in
+--version) echo "cmake version 3.27.1" ;;
+--preset) echo "$@" >>"$FAKES/configured"
+    [ ! -e "$FAKES/configure_fails" ] || { echo "CMake Error: no such preset"; exit 1; }
+    mkdir -p "build/$2/bin"; : >"build/$2/CMakeCache.txt"; : >"build/$2/build.ninja" ;;
+--build) echo "$@" >>"$FAKES/built"
+    echo "[1/2] Building kernel.cu"
+    [ ! -e "$FAKES/build_fails" ] || { echo "kernel.cu:3: error: expected ';'"; exit 1; }
+    cp "$FAKES"/programs/* "$2/bin/"; echo "[2/2] Linking" ;;
+esac
+"""
+# Has every header it is asked for, and links everything.
+GXX = """
+case " $* " in
+*" -dumpversion "*) echo 12 ;;
+*" -E "*) for last; do :; done; grep gemm_found "$last" ;;
+esac
+exit 0
+"""
+BENCH = """
+while [ $# -gt 0 ]; do [ "$1" = --output ] && output=$2; shift; done
+echo "progress 1 2 01_naive 256×256×256" >&2
+"""
+DRAW = "def draw(results, out_stem):\n    path = out_stem.with_suffix('.png')\n    path.write_text('drawn')\n    return [path]\n"
+
+
+@dataclass
+class Checkout:
+    """A folder with the runner, lessons and fake tools."""
+
+    root: Path
+    fakes: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def tool(self, name: str, body: str) -> Path:
+        """A fake program on PATH."""
+        path = self.fakes / "bin" / name
+        path.write_text("#!/bin/sh\n" + body)
+        path.chmod(0o755)
+        return path
+
+    def program(self, name: str, body: str) -> None:
+        """A program that the fake build produces in build/<device>/bin."""
+        path = self.fakes / "programs" / name
+        path.write_text("#!/bin/sh\n" + body)
+        path.chmod(0o755)
+
+    def bench(self, results: dict, status: int = 0) -> None:
+        """A gemm_bench that writes `results`."""
+        (self.fakes / "bench.json").write_text(json.dumps(results))
+        self.program("gemm_bench", f'{BENCH}cat "$FAKES/bench.json" >"$output"\nexit {status}\n')
+
+    def gpu(self, name: str = "NVIDIA H200") -> None:
+        self.tool("nvcc", 'echo "Cuda compilation tools, release 13.0, V13.0.48"\n')
+        self.tool("nvidia-smi", f'echo "GPU 0: {name} (UUID: GPU-0)"\n')
+        self.env["GEMM_DEVICE"] = "cuda"
+
+    def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
+        command = [sys.executable, "-m", "runner", *arguments]
+        return subprocess.Popen(command, cwd=self.root, env=self.env, text=True, **pipes)  # type: ignore[call-overload]
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=30)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def fails(self, *arguments: str, words: tuple[str, ...], status: int = 2) -> str:
+        """Runs a command that must fail with one sentence holding `words`. Returns the sentence."""
+        done = self.run(*arguments)
+        assert done.returncode == status, done.stderr
+        lines = done.stderr.strip().splitlines()
+        assert len(lines) == 1, done.stderr
+        assert lines[0].startswith("gemm: ")
+        assert lines[0].endswith(".")
+        assert all(word in lines[0] for word in words), lines[0]
+        assert not done.stdout
+        return lines[0]
+
+    def git(self, *arguments: str) -> str:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+        return subprocess.run(command, cwd=self.root, env=self.env, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(self) -> str:
+        (self.root / ".gitignore").write_text("/build/\n/out/\n__pycache__/\n")
+        self.git("init", "-q")
+        self.git("add", "-A")
+        self.git("commit", "-qm", "all")
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    root, fakes = tmp_path / "checkout", tmp_path / "fakes"
+    for folder in (root / "runner", root / "plots" / "results", fakes / "bin", fakes / "programs"):
+        folder.mkdir(parents=True)
+    for source in (REPOSITORY / "runner").glob("*.py"):
+        shutil.copy(source, root / "runner")
+    for name in ("gemm", "requirements.txt"):
+        shutil.copy(REPOSITORY / name, root)
+    (root / "CMakeLists.txt").write_text(
+        "project(x)\n# gemm_lesson(00_comment)\ngemm_lesson(01_naive)\n  gemm_lesson(02_coalesced)\n"
+    )
+    for lesson in ("01_naive", "02_coalesced"):
+        (root / lesson).mkdir()
+        (root / lesson / "kernel.cu").write_text(f"// {lesson}\n__global__ void f() {{}}\n")
+    (root / "plots" / "__init__.py").touch()
+    for chart in ("progression", "sweep", "verification"):
+        (root / "plots" / f"{chart}.py").write_text(DRAW)
+    tables = (
+        "def update_markdown(root, results):\n    (root / 'README.md').write_text('tables')\n    return [root / 'README.md']\n"
+    )
+    (root / "plots" / "tables.py").write_text(tables)
+    env = {
+        "PATH": f"{fakes / 'bin'}:/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "FAKES": str(fakes),
+        "CUDA_HOME": "/nonexistent",
+        "GEMM_DEVICE": "cpu",
+        "GEMM_NO_INSTALL": "1",  # a test must never install anything here
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")])),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "LANG": "C.UTF-8",
+    }
+    made = Checkout(root, fakes, env)
+    made.tool("cmake", CMAKE)
+    made.tool("g++", GXX)
+    made.tool("ninja", "exit 0\n")
+    made.tool("nvidia-smi", "exit 9\n")
+    return made
+
+
+def run_entry(lesson: str = "01_naive", size: int = 256, **more: object) -> dict:
+    entry = {"lesson": lesson, "dtype": "fp32", "m": size, "n": size, "k": size, "alpha": 1, "beta": 0, "checked": size * size}
+    return {**entry, "error_over_bound": 0.031, "rms_error": 1e-7, "rms_limit": 4e-7, **more}
+
+
+def timed_entry(lesson: str = "01_naive", size: int = 4096) -> dict:
+    return run_entry(
+        lesson,
+        size,
+        ms_median=2.0,
+        ms_p10=1.9,
+        ms_p90=2.1,
+        rounds=9,
+        tflops=68.7,
+        baseline="cublasGemmEx",
+        baseline_kernel="k",
+        baseline_ms_median=1.0,
+        ratio=0.5,
+        sm_clock_mhz=1980,
+        power_w=500,
+        cache="cold",
+    )
+
+
+def results(*runs: dict, kind: str = "cpu", name: str = "CPU device", **more: object) -> dict:
+    device = {
+        "kind": kind,
+        "name": name,
+        "compute_capability": "9.0",
+        "multiprocessors": 132,
+        "l2_bytes": 1,
+        "driver": "",
+        "cuda": "",
+    }
+    return {"schema": 1, "device": device, "seed": 1, "runs": list(runs), "skipped": [], "failed": [], **more}
+
+
+def wait_for(path: Path, seconds: float = 15) -> str:
+    """The content of a file that another process is about to write."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if path.exists() and path.read_text().endswith("\n"):
+            return path.read_text()
+        time.sleep(0.02)
+    raise AssertionError(f"{path} did not appear")
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat")
+        return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def stop(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str]:
+    """Sends the signal; the exit status and what was said on stderr."""
+    process.send_signal(number)
+    _, err = process.communicate(timeout=15)
+    return process.returncode, err or ""

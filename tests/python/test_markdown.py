@@ -1,0 +1,354 @@
+"""What the Markdown files say is so: tables and figures come from the recorded results, quotes from the kernels, pictures
+from plots/pictures.py, and links lead somewhere. Each check is a function from a checkout to its problems, so that the
+tests below can show that it finds some."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from plots_synthetic import TWELVE, checkout, gpu_results, svg_texts
+
+from plots import pictures, progression, sweep, tables
+from plots.publish import RESULTS
+from runner.results import ROOT, UserError, kernel_hash, lessons, load
+
+# Figures that others published, and where. Prose may state these and what was recorded, nothing else.
+PUBLISHED = {
+    "66.9 TFLOP/s": "FP32 peak of an H200, NVIDIA's data sheet",
+}
+FIGURE = re.compile(r"(\d+(?:\.\d+)?)\s*(TFLOP/s|%\s+of\s+cuBLAS)")
+LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|<(?:img|a)\b[^>]*?\b(?:src|href)=\"([^\"]+)\"|^\[[^\]]+\]:\s*(\S+)")
+
+
+def markdown(root: Path) -> list[Path]:
+    """Every Markdown file of a checkout that is not built, installed or hidden."""
+    skipped = {"build", "out", "node_modules"}
+    return [
+        path
+        for path in sorted(root.rglob("*.md"))
+        if not any(part.startswith(".") or part in skipped for part in path.relative_to(root).parts[:-1])
+    ]
+
+
+def lines_outside_code(path: Path) -> Iterator[tuple[int, str]]:
+    """Number (from 1) and text of the lines that are not in fenced code; inline code is blanked."""
+    fence = ""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        mark = tables.FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif fence:
+            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        else:
+            yield number, re.sub(r"`[^`]*`", "``", line)
+
+
+def table_problems(root: Path) -> list[str]:
+    problems = []
+    recorded = load(root / RESULTS) if (root / RESULTS).exists() else None
+    for path in tables.markdown_files(root, lessons(root)):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for name, start, end in tables.blocks(path):
+            where = f"{path.relative_to(root)}:{start + 1}: table {name}"
+            if recorded is None:
+                problems.append(f"{where} has no {RESULTS} to come from")
+            elif lines[start + 1 : end] != tables.render(name, recorded, lessons(root)).splitlines():
+                problems.append(f"{where} is not what {RESULTS} gives; run python -m plots")
+    return problems
+
+
+def hash_problems(root: Path) -> list[str]:
+    measured = {(run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
+    known = lessons(root)
+    return [
+        f"{lesson}/kernel.cu is not the kernel that {RESULTS} measured"
+        for lesson, digest in sorted(measured, key=str)
+        if lesson not in known or digest != kernel_hash(root / lesson / "kernel.cu")
+    ]
+
+
+def chart_problems(root: Path, scratch: Path) -> list[str]:
+    """Labels, not bytes: another matplotlib places the same labels with other paths."""
+    recorded, problems = load(root / RESULTS), []
+    for name, draw in (("progression", progression.draw), ("sweep", sweep.draw)):
+        committed = root / "plots" / f"{name}.svg"
+        fresh = draw(recorded, scratch / name, lessons(root))[1]
+        if not committed.exists() or svg_texts(committed) != svg_texts(fresh):
+            problems.append(f"plots/{name}.svg is not what {RESULTS} gives; run python -m plots")
+    return problems
+
+
+def picture_problems(root: Path, scratch: Path) -> list[str]:
+    problems = []
+    for lesson in pictures.PICTURES:
+        committed = root / "plots" / "pictures" / f"{lesson}.svg"
+        fresh = pictures.draw(root, lesson, scratch / lesson)[1]
+        if not committed.exists() or not committed.with_suffix(".png").exists() or svg_texts(committed) != svg_texts(fresh):
+            problems.append(f"{committed.relative_to(root)} is not what {lesson}/kernel.cu gives; run python -m plots")
+    return problems
+
+
+def quote_problems(root: Path) -> list[str]:
+    """Every ```cuda block of a lesson's README is a contiguous piece of its kernel.cu, however far it is indented."""
+    problems = []
+    for lesson in lessons(root):
+        readme, quotes = root / lesson / "README.md", 0
+        if not readme.exists():
+            problems.append(f"{lesson} has no README.md")
+            continue
+        kernel = [line.rstrip() for line in (root / lesson / "kernel.cu").read_text(encoding="utf-8").splitlines()]
+        text = readme.read_text(encoding="utf-8")
+        for match in re.finditer(r"^[ \t]*(```+)[ \t]*([^\n]*)\n(.*?)^[ \t]*\1[ \t]*$", text, re.MULTILINE | re.DOTALL):
+            where = f"{lesson}/README.md:{text.count(chr(10), 0, match.start()) + 1}"
+            info = match[2].strip()
+            if info != "cuda":
+                if info.lower().startswith("cu"):
+                    problems.append(f"{where}: write ```cuda, not ```{info}: other blocks are not compared with kernel.cu")
+                continue
+            quotes += 1
+            quote = dedent("\n".join(line.rstrip() for line in match[3].splitlines())).strip("\n").split("\n")
+            windows = ("\n".join(kernel[at : at + len(quote)]) for at in range(len(kernel) - len(quote) + 1))
+            if quote == [""] or not any(dedent(window) == "\n".join(quote) for window in windows):
+                problems.append(f"{where}: this quote is not in {lesson}/kernel.cu")
+        if not quotes:
+            problems.append(f"{lesson}/README.md quotes nothing of kernel.cu (```cuda)")
+    return problems
+
+
+def anchors(path: Path) -> set[str]:
+    """What a link to a heading of `path` may say after its #, as GitHub makes it from the heading."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    matches = (re.match(r"#{1,6}\s+(.*?)\s*#*$", lines[number - 1]) for number, _ in lines_outside_code(path))
+    return {re.sub(r"[^\w\- ]", "", match[1].lower()).replace(" ", "-") for match in matches if match}
+
+
+def link_problems(root: Path) -> list[str]:
+    problems = []
+    for path in markdown(root):
+        for number, line in lines_outside_code(path):
+            for match in LINK.finditer(line):
+                target = next(group for group in match.groups() if group)
+                if re.match(r"[a-z][a-z0-9+.-]*:", target):
+                    continue
+                name, _, anchor = target.partition("#")
+                file = path.parent / name if name else path
+                where = f"{path.relative_to(root)}:{number}"
+                if not file.exists() or not file.resolve().is_relative_to(root.resolve()):
+                    problems.append(f"{where}: {target} does not exist")
+                elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+                    problems.append(f"{where}: {target}: no such heading")
+    return problems
+
+
+def figure_problems(root: Path) -> list[str]:
+    """TFLOP/s and per cent of cuBLAS in prose are recorded ones, rounded as printed, or published by others.
+
+    Generated tables are compared as a whole, and what a section named Predict says is arithmetic: both are left out.
+    """
+    runs = [run for run in load(root / RESULTS)["runs"] if "ms_median" in run] if (root / RESULTS).exists() else []
+    rates = [run["tflops"] for run in runs]
+    rates += [2 * run["m"] * run["n"] * run["k"] / run["baseline_ms_median"] / 1e9 for run in runs]
+    shares = [100 * run["ratio"] for run in runs]
+    problems = []
+    for path in markdown(root):
+        generated = [range(start, end + 1) for _, start, end in tables.blocks(path)]
+        predicting = False
+        for number, line in lines_outside_code(path):
+            if line.startswith("#"):
+                predicting = "predict" in line.lower()
+            if predicting or any(number - 1 in span for span in generated):
+                continue
+            for value, unit in FIGURE.findall(line):
+                digits = len(value.partition(".")[2])
+                known = rates if unit == "TFLOP/s" else shares
+                close = any(abs(number_ - float(value)) <= 0.5001 * 10**-digits for number_ in known)
+                if not close and f"{value} {unit}" not in PUBLISHED:
+                    problems.append(f"{path.relative_to(root)}:{number}: {value} {unit} is neither recorded nor in PUBLISHED")
+    return problems
+
+
+# This checkout.
+
+
+def none(problems: list[str]) -> None:
+    """Fails with every problem on a line of its own."""
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
+
+
+needs_results = pytest.mark.skipif(not (ROOT / RESULTS).exists(), reason=f"no {RESULTS}: nothing has been recorded yet")
+
+
+def test_tables_are_the_recorded_results() -> None:
+    none(table_problems(ROOT))
+
+
+@needs_results
+def test_recorded_kernels_are_these() -> None:
+    none(hash_problems(ROOT))
+
+
+@needs_results
+def test_charts_are_the_recorded_results(tmp_path: Path) -> None:
+    none(chart_problems(ROOT, tmp_path))
+
+
+def test_pictures_are_what_is_drawn_now(tmp_path: Path) -> None:
+    none(picture_problems(ROOT, tmp_path))
+
+
+def test_quotes_are_in_the_kernels() -> None:
+    none(quote_problems(ROOT))
+
+
+def test_links_and_images_exist() -> None:
+    none(link_problems(ROOT))
+
+
+def test_figures_in_prose_are_recorded_or_published() -> None:
+    none(figure_problems(ROOT))
+
+
+# Invented checkouts: each check finds what it is for, and nothing in a good one.
+
+
+def good(tmp_path: Path) -> Path:
+    results = gpu_results()
+    root = checkout(tmp_path / "root", results=results)
+    for name in TWELVE[:3]:
+        quote, table = "```cuda\nint a = 1;\n\nint b = 2;\n```", f"<!-- table:step:{name} -->\n<!-- /table -->"
+        (root / name / "README.md").write_text(f"# {name}\n\n{quote}\n\n{table}\n", encoding="utf-8")
+    (root / "README.md").write_text(
+        "# All\n\n## What `this` is\n\nReaches 6.2 TFLOP/s, 12 % of cuBLAS; the peak is 66.9 TFLOP/s.\n\n"
+        "[one](01_naive/README.md) [here](#what-this-is) [out](https://example.com/) `[x](nowhere)`\n\n"
+        "```\n[y](nowhere) 99 TFLOP/s\n```\n\n## Predict\n\nAt most 77 TFLOP/s.\n\n"
+        "<!-- table:progression -->\n<!-- /table -->\n",
+        encoding="utf-8",
+    )
+    tables.update_markdown(root, results)
+    return root
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return good(tmp_path)
+
+
+def test_a_good_checkout_has_no_problem(root: Path) -> None:
+    for check in (table_problems, hash_problems, quote_problems, link_problems, figure_problems):
+        assert check(root) == [], check.__name__
+
+
+def test_a_changed_table_is_found(root: Path) -> None:
+    change(root / "README.md", "| 6.20 |", "| 6.21 |")
+    assert table_problems(root) == [f"README.md:17: table progression is not what {RESULTS} gives; run python -m plots"]
+
+
+def test_a_changed_caption_is_found(root: Path) -> None:
+    change(root / TWELVE[0] / "README.md", "2031-02-03", "2031-02-04")
+    assert len(table_problems(root)) == 1
+
+
+def test_tables_without_results_are_found(root: Path) -> None:
+    (root / RESULTS).unlink()
+    assert len(table_problems(root)) == 4
+
+
+def test_results_of_another_schema_are_refused(root: Path) -> None:
+    change(root / RESULTS, '"schema": 1', '"schema": 2')
+    with pytest.raises(UserError, match="schema 2"):
+        table_problems(root)
+
+
+def test_a_changed_kernel_is_found_but_not_a_changed_comment(root: Path) -> None:
+    kernel = root / TWELVE[1] / "kernel.cu"
+    change(kernel, "// 02_coalesced", "// coalesced, the second lesson")
+    assert hash_problems(root) == []
+    change(kernel, "a = 1", "a = 3")
+    assert hash_problems(root) == [f"02_coalesced/kernel.cu is not the kernel that {RESULTS} measured"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("int a = 1;", "int a = 2;"),
+        ("int b", "int  b"),
+        ("int a = 1;\n\n", "int a = 1;\n"),  # a line left out
+        ("int b = 2;", "  int b = 2;"),  # indented otherwise than the line before it
+        ("int a = 1;\n\nint b = 2;\n", ""),
+        ("```cuda", "```cpp"),  # then no quote is left
+        ("```cuda", "```cu"),
+        ("```cuda", "```cuda title"),
+    ],
+)
+def test_a_changed_quote_is_found(old: str, new: str, root: Path) -> None:
+    change(root / TWELVE[2] / "README.md", old, new)
+    assert quote_problems(root)
+
+
+def test_a_changed_quote_of_a_real_kernel_is_found(tmp_path: Path) -> None:
+    line = "float acc = 0.0f;"
+    (tmp_path / "CMakeLists.txt").write_text("gemm_lesson(01_naive)\n", encoding="utf-8")
+    (tmp_path / "01_naive").mkdir()
+    shutil.copy(ROOT / "01_naive" / "kernel.cu", tmp_path / "01_naive")
+    readme = tmp_path / "01_naive" / "README.md"
+    readme.write_text(f"```cuda\n{line}\n```\n", encoding="utf-8")
+    assert quote_problems(tmp_path) == []
+    change(readme, line, line.replace("0.0f", "0.1f"))
+    assert quote_problems(tmp_path) == ["01_naive/README.md:1: this quote is not in 01_naive/kernel.cu"]
+
+
+def test_a_lesson_without_text_is_found(root: Path) -> None:
+    (root / TWELVE[0] / "README.md").unlink()
+    assert quote_problems(root) == ["01_naive has no README.md"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[a](missing.md)", "![a](plots/no.png)", '<img width="400" src="no.png">', "[a](#no-such)", "[a](01_naive/README.md#no)",
+     "[a]: missing.md", "[a](../../outside)", "[![a](no.png)](01_naive/README.md)",
+     "[![a](plots/results/h200.json)](no.md)"],
+)  # fmt: skip
+def test_a_dead_link_is_found(line: str, root: Path) -> None:
+    change(root / "README.md", "## What", f"{line}\n\n## What")
+    assert len(link_problems(root)) == 1
+
+
+@pytest.mark.parametrize("figure", ["6.1 TFLOP/s", "13 % of cuBLAS", "12.0% of cuBLAS", "15 TFLOP/s"])
+def test_an_unrecorded_figure_is_found(figure: str, root: Path) -> None:
+    change(root / "README.md", "## What", f"It reaches {figure}.\n\n## What")
+    assert len(figure_problems(root)) == 1
+
+
+def test_a_changed_chart_is_found(root: Path, tmp_path: Path) -> None:
+    recorded = load(root / RESULTS)
+    for draw, name in ((progression.draw, "progression"), (sweep.draw, "sweep")):
+        draw(recorded, root / "plots" / name, lessons(root))
+    assert chart_problems(root, tmp_path) == []
+    change(root / "plots" / "progression.svg", "6.20 ·", "6.30 ·")
+    (root / "plots" / "sweep.svg").unlink()
+    assert len(chart_problems(root, tmp_path)) == 2
+
+
+def test_a_stale_picture_is_found(tmp_path: Path) -> None:
+    for name in pictures.PICTURES:
+        (tmp_path / name).mkdir()
+        shutil.copy(ROOT / name / "kernel.cu", tmp_path / name)
+    pictures.draw_all(tmp_path, tmp_path / "plots" / "pictures")
+    assert picture_problems(tmp_path, tmp_path / "scratch") == []
+    change(tmp_path / "03_smem" / "kernel.cu", "BK = 32", "BK = 16")
+    problems = picture_problems(tmp_path, tmp_path / "scratch")
+    assert problems == ["plots/pictures/03_smem.svg is not what 03_smem/kernel.cu gives; run python -m plots"]

@@ -1,0 +1,68 @@
+"""Every lesson compiles for every architecture it may meet: warnings are errors, and nothing spills.
+
+Needs nvcc, no GPU. Where there is no nvcc these tests are skipped: the kernels then run on the CPU device alone.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runner.results import ROOT, lessons
+
+ARCHITECTURES = (75, 80, 86, 89, 90, 120)
+# C75xx: ptxas serialised wgmma or ignored setmaxnreg. The lesson still runs, and is not what its text says.
+ERRORS = re.compile(r"\bC75\d\d\b|[1-9]\d* bytes (stack frame|spill stores|spill loads)")
+
+
+def find_nvcc() -> str | None:
+    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
+    return shutil.which("nvcc") or shutil.which("nvcc", path=os.pathsep.join(f"{h}/bin" for h in homes if h))
+
+
+def lowest_architecture(kernel: Path) -> int:
+    """The lesson's own min_sm, third in its descriptor."""
+    match = re.search(r'Lesson lesson\{\s*"[^"]+",\s*gemm::DType::\w+,\s*(\d+),', kernel.read_text())
+    assert match, f"{kernel} has no descriptor of the usual form"
+    return int(match[1])
+
+
+def compile_kernel(kernel: Path, output: Path) -> subprocess.CompletedProcess[str]:
+    wanted = [a for a in ARCHITECTURES if a >= lowest_architecture(kernel)]
+    targets = [f"--generate-code=arch=compute_{a},code=sm_{a}" for a in wanted]
+    command = [find_nvcc(), "-std=c++17", "-I", ROOT, "--threads=0", "-Xptxas=-v", "-Werror=all-warnings",
+               "-Xcompiler=-Wall,-Wextra", "-lineinfo", *targets, "-c", kernel, "-o", output]  # fmt: skip
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+
+
+pytestmark = pytest.mark.skipif(find_nvcc() is None, reason="no nvcc on this machine")
+
+
+@pytest.mark.parametrize("lesson", lessons())
+def test_compiles_for_every_architecture_without_spilling(lesson: str, tmp_path: Path) -> None:
+    result = compile_kernel(ROOT / lesson / "kernel.cu", tmp_path / "kernel.o")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "spill stores" in result.stdout + result.stderr, "ptxas reported nothing: the check would be empty"
+    found = ERRORS.search(result.stdout + result.stderr)
+    assert not found, f"{lesson}: {found[0] if found else ''}\n{result.stderr}"
+
+
+def test_a_spilling_kernel_is_noticed(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.cu"
+    kernel.write_text(
+        """// Lesson lesson{"x", gemm::DType::fp32, 90,
+        __global__ void __launch_bounds__(1024) spills(float* p) {
+            float kept[256];
+            for (int i = 0; i < 256; ++i) kept[i] = p[i * 1024 + threadIdx.x];
+            __syncthreads();
+            for (int r = 0; r < 9; ++r)
+                for (int i = 0; i < 256; ++i) kept[i] = kept[i] * kept[(i * 7 + r) % 256];
+            for (int i = 0; i < 256; ++i) p[i * 1024 + threadIdx.x] = kept[i];
+        }"""
+    )
+    result = compile_kernel(kernel, tmp_path / "kernel.o")
+    assert result.returncode == 0, result.stderr
+    assert ERRORS.search(result.stdout + result.stderr)

@@ -1,0 +1,289 @@
+"""./gemm chart: what is written, when, and what an interrupt, a crash or a dirty tree leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from conftest import BENCH, Checkout, alive, results, run_entry, stop, timed_entry, wait_for
+
+from runner.results import kernel_hash
+
+H200 = {"kind": "cuda", "name": "NVIDIA H200"}
+
+
+def files(root: Path) -> set[str]:
+    """Everything in the checkout but what the build and git made."""
+    paths = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
+    return {str(path) for path in paths if path.parts[0] not in ("build", ".git")}
+
+
+def test_cpu_chart_verifies_and_writes(checkout: Checkout) -> None:
+    checkout.bench(results(run_entry(), run_entry("02_coalesced")))
+    done = checkout.run("chart")
+    assert done.returncode == 0, done.stderr
+    assert "256×256×256" in done.stdout
+    assert done.stdout.count("ok 0.031") == 2
+    written = json.loads((checkout.root / "out" / "cpu.json").read_text())
+    assert written["runs"][0]["kernel_hash"] == kernel_hash(checkout.root / "01_naive" / "kernel.cu")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", written["date"])
+    assert (checkout.root / "out" / "verification.png").exists()
+    assert not (checkout.root / "out" / "progression.png").exists()
+    assert "2 lessons verified on CPU device. Written: out/cpu.json, out/verification.png." in done.stderr
+
+
+def test_cpu_chart_draws_the_recorded_results_with_their_origin(checkout: Checkout) -> None:
+    checkout.bench(results(run_entry()))
+    recorded = results(timed_entry(), **H200, commit="c0ffee" * 6 + "beef", date="2025-01-02T03:04:05+00:00")
+    (checkout.root / "plots" / "results" / "h200.json").write_text(json.dumps(recorded))
+    done = checkout.run("chart")
+    assert done.returncode == 0, done.stderr
+    assert "NVIDIA H200, 2025-01-02T03:04:05+00:00, commit c0ffeec0ff" in done.stderr
+    assert {"out/progression.png", "out/sweep.png", "out/verification.png"} <= files(checkout.root)
+
+
+def test_recorded_results_of_another_schema(checkout: Checkout) -> None:
+    checkout.bench(results(run_entry()))
+    (checkout.root / "plots" / "results" / "h200.json").write_text(json.dumps({**results(), "schema": 7}))
+    done = checkout.run("chart")
+    assert done.returncode == 2
+    assert "h200.json has results schema 7, but this version reads schema 1" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_json_is_one_object_on_stdout(checkout: Checkout) -> None:
+    checkout.bench(results(run_entry()))
+    report = json.loads(checkout.run("chart", "--json").stdout)
+    assert report["files"] == ["out/cpu.json", "out/verification.png"]
+    assert report["runs"][0]["lesson"] == "01_naive"
+
+
+def test_sizes_reach_the_bench(checkout: Checkout) -> None:
+    (checkout.fakes / "bench.json").write_text(json.dumps(results(run_entry())))
+    checkout.program("gemm_bench", f'echo "$@" >"$FAKES/arguments"\n{BENCH}cat "$FAKES/bench.json" >"$output"\n')
+    assert checkout.run("chart", "--sizes", "512,1x02x3").returncode == 0
+    assert (checkout.fakes / "arguments").read_text().startswith("--sizes 512,1x2x3 --output ")
+
+
+def test_wrong_lesson_is_reported_and_exits_1(checkout: Checkout) -> None:
+    failed = {"lesson": "02_coalesced", "m": 31, "n": 33, "k": 7, "failure": "4 of 1023 elements are wrong, the first at (0, 32)"}
+    checkout.bench(results(run_entry(), failed=[failed]), status=1)
+    done = checkout.run("chart")
+    assert done.returncode == 1
+    assert "02_coalesced is WRONG at 31×33×7: 4 of 1023 elements are wrong, the first at (0, 32)" in done.stderr
+    assert "WRONG" in done.stdout
+
+
+def test_skipped_lesson_is_named(checkout: Checkout) -> None:
+    skipped = [{"lesson": "02_coalesced", "reason": "needs compute capability 9.0, found 7.5"}]
+    checkout.bench(results(run_entry(), skipped=skipped))
+    done = checkout.run("chart")
+    assert done.returncode == 0
+    assert "02_coalesced skipped: needs compute capability 9.0, found 7.5" in done.stderr
+
+
+def test_nothing_ran_is_an_error(checkout: Checkout) -> None:
+    checkout.bench(results())
+    done = checkout.run("chart")
+    assert done.returncode == 2
+    assert "No lesson ran" in done.stderr
+
+
+def test_bench_crash_is_one_sentence(checkout: Checkout) -> None:
+    checkout.program("gemm_bench", 'echo "progress 1 2 01_naive 256×256×256" >&2\nkill -SEGV $$\n')
+    checkout.fails("chart", words=("gemm_bench was ended by SIGSEGV during 01_naive 256×256×256", "nothing was recorded"))
+    assert not (checkout.root / "out").exists()
+
+
+def test_bench_that_cannot_run_says_why(checkout: Checkout) -> None:
+    checkout.program("gemm_bench", 'echo "The sizes need 900 GiB, the device has 1 GiB." >&2\nexit 2\n')
+    checkout.fails("chart", words=("The sizes need 900 GiB",))
+
+
+@pytest.mark.parametrize(("content", "words"), [('{"schema": 1', "not valid JSON"), ('{"schema": 3}', "schema 3")])
+def test_bench_of_another_version(checkout: Checkout, content: str, words: str) -> None:
+    checkout.bench({})
+    (checkout.fakes / "bench.json").write_text(content)
+    checkout.fails("chart", words=(words,))
+
+
+def test_gpu_chart_goes_to_the_ignored_folder(checkout: Checkout) -> None:
+    checkout.gpu()
+    checkout.bench(results(timed_entry(), timed_entry(size=256), **H200))
+    done = checkout.run("chart")
+    assert done.returncode == 0, done.stderr
+    assert {"out/h200.json", "out/progression.png", "out/sweep.png"} <= files(checkout.root)
+    assert "plots/results/h200.json" not in files(checkout.root)
+    assert "68.7 (50 %)" in done.stdout
+    assert re.search(r"4096×4096×4096.*137", done.stdout)  # cuBLAS in 1 ms
+
+
+def test_gpu_chart_without_4096_has_no_progression(checkout: Checkout) -> None:
+    checkout.gpu()
+    checkout.bench(results(timed_entry(size=256), **H200))
+    done = checkout.run("chart", "--sizes", "256")
+    assert done.returncode == 0, done.stderr
+    assert "out/progression.png" not in files(checkout.root)
+    assert "No progression chart" in done.stderr
+
+
+def test_record_on_h200_publishes(checkout: Checkout) -> None:
+    checkout.gpu()
+    checkout.bench(results(timed_entry(), **H200))
+    commit = checkout.commit()
+    for _ in range(2):  # what the first recording wrote is no change of a source
+        done = checkout.run("chart", "--record")
+        assert done.returncode == 0, done.stderr
+    recorded = json.loads((checkout.root / "plots" / "results" / "h200.json").read_text())
+    assert recorded["commit"] == commit
+    assert recorded["runs"][0]["kernel_hash"] == kernel_hash(checkout.root / "01_naive" / "kernel.cu")
+    assert {"plots/progression.png", "plots/sweep.png"} <= files(checkout.root)
+    assert (checkout.root / "README.md").read_text() == "tables"
+
+
+def test_record_on_another_gpu_publishes_no_chart(checkout: Checkout) -> None:
+    checkout.gpu("NVIDIA GeForce RTX 4090")
+    checkout.bench(results(timed_entry(), kind="cuda", name="NVIDIA GeForce RTX 4090"))
+    checkout.commit()
+    assert checkout.run("chart", "--record").returncode == 0
+    assert {"plots/results/geforce-rtx-4090.json", "out/progression.png"} <= files(checkout.root)
+    assert "plots/progression.png" not in files(checkout.root)
+    assert not (checkout.root / "README.md").exists()
+
+
+def test_record_refuses_the_cpu_device(checkout: Checkout) -> None:
+    checkout.fails("chart", "--record", words=("--record needs a GPU",))
+
+
+def test_record_refuses_chosen_sizes(checkout: Checkout) -> None:
+    checkout.gpu()
+    checkout.fails("chart", "--record", "--sizes", "256", words=("--record", "--sizes"))
+
+
+def test_record_refuses_a_dirty_tree(checkout: Checkout) -> None:
+    checkout.gpu()
+    checkout.bench(results(timed_entry(), **H200))
+    checkout.commit()
+    (checkout.root / "01_naive" / "kernel.cu").write_text("int changed;\n")
+    checkout.fails("chart", "--record", words=("01_naive/kernel.cu", "commit or undo"))
+    assert not (checkout.fakes / "configured").exists()
+
+
+def test_record_refuses_where_there_is_no_commit(checkout: Checkout) -> None:
+    checkout.gpu()
+    checkout.env["GIT_CEILING_DIRECTORIES"] = str(checkout.root.parent)
+    checkout.fails("chart", "--record", words=("git names no commit",))
+
+
+def test_record_does_not_record_a_wrong_lesson(checkout: Checkout) -> None:
+    checkout.gpu()
+    failed = {"lesson": "02_coalesced", "m": 1, "n": 1, "k": 1, "failure": "1 of 1 is wrong"}
+    checkout.bench(results(timed_entry(), failed=[failed], **H200), status=1)
+    checkout.commit()
+    done = checkout.run("chart", "--record")
+    assert done.returncode == 1
+    assert "Not recorded: 02_coalesced is wrong." in done.stderr
+    assert "plots/results/h200.json" not in files(checkout.root)
+
+
+def test_record_notices_a_change_made_while_measuring(checkout: Checkout) -> None:
+    checkout.gpu()
+    checkout.bench(results(timed_entry(), **H200))
+    checkout.commit()
+    bench = checkout.fakes / "programs" / "gemm_bench"
+    bench.write_text(bench.read_text().replace("exit 0", "echo x >>01_naive/kernel.cu; exit 0"))
+    done = checkout.run("chart", "--record")
+    assert done.returncode == 1
+    assert "Not recorded: tracked files have changes" in done.stderr
+    assert "plots/results/h200.json" not in files(checkout.root)
+
+
+SLOW = (
+    'echo $$ >"$FAKES/pid"\necho "progress 1 2 01_naive" >&2\nwhile [ $# -gt 0 ]; do [ "$1" = --output ] && o=$2; shift; done\n'
+)
+
+
+def slow_bench(checkout: Checkout, tail: str = "sleep 60") -> None:
+    """A bench that writes half a file and goes on for long."""
+    temporary = checkout.fakes / "tmp"
+    temporary.mkdir()
+    checkout.env["TMPDIR"] = str(temporary)
+    checkout.program("gemm_bench", SLOW + f'echo "{{" >"$o.tmp"\nsleep 60 &\necho $! >"$FAKES/grandchild"\n{tail}\n')
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_interrupt_leaves_nothing_behind(checkout: Checkout, number: signal.Signals, status: int) -> None:
+    checkout.gpu()
+    slow_bench(checkout)
+    checkout.commit()
+    old = checkout.root / "plots" / "results" / "h200.json"
+    old.write_text("old")
+    before = files(checkout.root)
+    process = checkout.start("chart", "--record")
+    pid, grandchild = int(wait_for(checkout.fakes / "pid")), int(wait_for(checkout.fakes / "grandchild"))
+    returned, said = stop(process, number)
+    assert returned == status, said
+    assert said.splitlines()[-1] == "Interrupted: nothing was recorded."
+    assert "Traceback" not in said
+    assert files(checkout.root) == before
+    assert old.read_text() == "old"
+    assert not list((checkout.fakes / "tmp").iterdir())
+    assert not alive(pid)
+    assert not alive(grandchild)
+
+
+def test_interrupt_ends_a_child_that_ignores_sigterm(checkout: Checkout) -> None:
+    slow_bench(checkout, "trap '' TERM\necho on >\"$FAKES/deaf\"\nwhile :; do sleep 1; done")
+    process = checkout.start("chart")
+    wait_for(checkout.fakes / "deaf")
+    pid = int(wait_for(checkout.fakes / "pid"))
+    assert stop(process, signal.SIGINT)[0] == 130
+    assert not alive(pid)
+
+
+def test_interrupt_restores_the_terminal(checkout: Checkout) -> None:
+    slow_bench(checkout)
+    checkout.env["TERM"] = "xterm-256color"
+    master, slave = pty.openpty()
+    process = checkout.start("chart", stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    wait_for(checkout.fakes / "pid")
+    process.send_signal(signal.SIGINT)
+    seen = b""
+    try:
+        while data := os.read(master, 4096):
+            seen += data
+    except OSError:  # EIO: the other end is closed
+        pass
+    os.close(master)
+    assert process.wait(timeout=15) == 130
+    assert b"\x1b[?25l" in seen, "the bar hides the cursor"
+    assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
+    assert b"Interrupted: nothing was recorded." in seen
+
+
+def test_interrupt_while_drawing_says_that_results_are_there(checkout: Checkout) -> None:
+    checkout.bench(results(run_entry()))
+    slow = (
+        "def draw(results, out_stem):\n    (out_stem.parent / 'drawing').write_text('x\\n')\n    __import__('time').sleep(60)\n"
+    )
+    (checkout.root / "plots" / "verification.py").write_text(slow)
+    process = checkout.start("chart")
+    wait_for(checkout.root / "out" / "drawing")
+    status, said = stop(process, signal.SIGINT)
+    assert status == 130
+    assert said.splitlines()[-1] == "Interrupted: the results are in out/cpu.json, the charts may be old."
+
+
+def test_plain_progress_without_a_terminal(checkout: Checkout) -> None:
+    checkout.bench(results(run_entry()))
+    bench = checkout.fakes / "programs" / "gemm_bench"
+    bench.write_text(bench.read_text().replace("cat ", "sleep 3.2\ncat "))
+    done = checkout.run("chart")
+    assert "Verifying and timing: 1/2 01_naive 256×256×256" in done.stderr
+    assert "\x1b" not in done.stderr

@@ -1,0 +1,110 @@
+"""runner/results.py: lesson list, hashes, results files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Checkout, results, run_entry, timed_entry
+
+from runner.results import ROOT, UserError, gpu_slug, kernel_hash, lessons, load, write_atomically
+
+
+def test_lessons_are_the_cmake_lines_in_order(checkout: Checkout) -> None:
+    assert lessons(checkout.root) == ["01_naive", "02_coalesced"]
+
+
+def test_every_lesson_of_this_repository_has_its_sources() -> None:
+    assert lessons()
+    assert all((ROOT / lesson / name).is_file() for lesson in lessons() for name in ("kernel.cu", "main.cpp"))
+
+
+def test_lessons_without_cmakelists(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no readable CMakeLists"):
+        lessons(tmp_path)
+
+
+def test_kernel_hash_sees_code_and_nothing_else(tmp_path: Path) -> None:
+    def of(text: str) -> str:
+        path = tmp_path / "kernel.cu"
+        path.write_text(text)
+        return kernel_hash(path)
+
+    base = of("int a = 1;\nint b;\n")
+    assert of("// why\nint a = /* one */ 1;   int b; // end") == base
+    assert of("/* a\n// b */ int\ta = 1; int b;") == base
+    assert of("int a = 2;\nint b;\n") != base
+    assert of("int a = 1;\n") != base
+    assert of('f("// x", 1);') != of('f("// y", 1);')
+    assert of("int a;int b;") != of("int a;intb;")
+    assert of("int/**/b;") == of("int b;")
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA GeForce RTX 4090", "geforce-rtx-4090"),
+        ("Tesla T4", "tesla-t4"),
+        ("NVIDIA A100-PCIE-40GB!", "a100-pcie-40gb"),
+    ],
+)
+def test_gpu_slug(name: str, slug: str) -> None:
+    assert gpu_slug(name) == slug
+
+
+def test_load_takes_what_the_bench_writes(tmp_path: Path) -> None:
+    path = tmp_path / "h200.json"
+    path.write_text(json.dumps(results(run_entry(), timed_entry())))
+    assert load(path)["runs"][1]["ratio"] == 0.5
+
+
+def without(entry: dict, key: str) -> dict:
+    return {name: value for name, value in entry.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "There are no results in"),
+        ("{", "is not valid JSON"),
+        ("[]", "holds no JSON object"),
+        (json.dumps({**results(), "schema": 2}), "schema 2, but this version reads schema 1"),
+        (json.dumps(without(results(), "schema")), "schema None"),
+        (json.dumps(without(results(), "runs")), "lacks its runs"),
+        (json.dumps({**results(), "device": {}}), "lacks its runs or its device"),
+        (json.dumps(results(without(run_entry(), "error_over_bound"))), "a run without error_over_bound"),
+        (json.dumps(results(without(timed_entry(), "baseline_ms_median"))), "a run without baseline_ms_median"),
+    ],
+)
+def test_load_says_what_is_wrong(tmp_path: Path, content: str | None, words: str) -> None:
+    path = tmp_path / "gpu.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UserError, match=words) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_write_atomically_replaces_and_leaves_no_temporary(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.json"
+    write_atomically(path, "old")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_write_atomically_keeps_the_old_file_when_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    write_atomically(path, "old")
+
+    def full(_self: Path, _data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(UserError, match="cannot be written: No space left"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,128 @@
+"""common/cpu/translate.py: what it rewrites, what it leaves alone, and how it fails.
+
+That translated programs compile and run right is tested in tests/kernels/translated.cu.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "common" / "cpu" / "translate.py"
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def translate(folder: Path, text: str) -> str:
+    """The translated text without its #line, which is checked on the way."""
+    source, target = folder / "in.cu", folder / "sub" / "out.cpp"
+    source.write_text(text, encoding="utf-8")
+    done = run(source, target)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == done.stderr == ""
+    first, rest = target.read_text(encoding="utf-8").split("\n", 1)
+    assert first == f'#line 1 "{source}"'
+    return rest
+
+
+@pytest.mark.parametrize(
+    ("launch", "kernel"),
+    [
+        ("add<<<1, 2>>>(x);", "add"),
+        ("add <<<1, 2, 3, s>>> (x);", "add"),
+        ("a::b::add<<<1, 2>>>(x);", "a::b::add"),
+        ("::a::add<<<1, 2>>>(x);", "::a::add"),
+        ("add<float, 4><<<1, 2>>>(x);", "add<float, 4>"),
+        ("a::add<P<1, (3 > 2)>, 4><<<g, b>>>(x);", "a::add<P<1, (3 > 2)>, 4>"),
+        ("if (c) add<<<dim3(1, 2), f(3)>>>(x);", "add"),
+    ],
+)
+def test_launch(tmp_path: Path, launch: str, kernel: str) -> None:
+    out = translate(tmp_path, f"void f() {{\n    {launch}\n}}\n")
+    assert f'::cpu_device::launcher("{kernel}", {kernel}, ' in out
+    assert "<<<" not in out
+    assert ">>>" not in out
+    assert out.count("(") == out.count(")")
+
+
+def test_launch_over_lines_keeps_every_line_number(tmp_path: Path) -> None:
+    text = "void f() {\n    add<int,\n        2><<<\n        grid,\n        block>>>(\n        x);\n    here();\n}\n"
+    out = translate(tmp_path, text)
+    assert out.count("\n") == text.count("\n")
+    assert out.splitlines()[6].strip() == "here();"
+    assert 'launcher("add<int, 2>"' in out
+
+
+@pytest.mark.parametrize(
+    ("declaration", "kind", "name"),
+    [
+        ("extern __shared__ float x[];", "float", "x"),
+        ("extern __shared__ unsigned char pool[ ] ;", "unsigned char", "pool"),
+        ("extern __shared__ alignas(128) float4 q[];", "float4", "q"),
+        ("extern __shared__ __align__(1024) std::int8_t q[];", "std::int8_t", "q"),
+        ("extern\n    __shared__\n    T words[];", "T", "words"),
+    ],
+)
+def test_dynamic_shared_memory(tmp_path: Path, declaration: str, kind: str, name: str) -> None:
+    text = f"{declaration}\nafter();\n"
+    out = translate(tmp_path, text)
+    assert f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());" in out
+    assert out.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// add<<<1, 2>>>(x)\n",
+        "/* add<<<1,\n 2>>>(x) */\n",
+        'const char* s = "add<<<1, 2>>>(x) \\" <<<";\n',
+        'const char* s = R"x(add<<<1, ")" 2>>>(x))x";\n',
+        "const int n = 1'000'000; const char c = '<'; const char q = '\\'';\n",
+        "__shared__ float fixed[32];\n// extern __shared__ float x[];\n",
+        "int shifted = a << b >> c;\n",
+        "float ä = 1.0f;  // Umlaut, 3×3\n",
+    ],
+)
+def test_what_only_looks_like_it_stays(tmp_path: Path, text: str) -> None:
+    assert translate(tmp_path, text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("void f() {\n    add<<<1, 2(x);\n}\n", 2, "<<< without >>>"),
+        ("\n\n\nint x = <<<1, 2>>>(x);\n", 4, "no kernel name in front of <<<"),
+        ("/* 1\n 2 */ void f() {\n    add<<<1, 2>>>;\n}\n", 3, ">>> is not followed by the kernel's arguments"),
+    ],
+)
+def test_what_is_no_launch_is_an_error_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
+    source, target = tmp_path / "in.cu", tmp_path / "out.cpp"
+    source.write_text(text, encoding="utf-8")
+    done = run(source, target)
+    assert done.returncode == 1
+    assert done.stderr == f"{source}:{line}: error: {what}\n"
+    assert not target.exists()
+
+
+def test_wrong_use() -> None:
+    done = run("one.cu")
+    assert done.returncode == 2
+    assert "usage" in done.stderr
+
+
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
+    done = run(tmp_path / "none.cu", tmp_path / "out.cpp")
+    assert done.returncode != 0
+    assert "none.cu" in done.stderr
+
+
+def test_lessons_keep_their_lines(tmp_path: Path) -> None:
+    for kernel in sorted(ROOT.glob("[0-9]*/kernel.cu")):
+        text = kernel.read_text(encoding="utf-8")
+        out = translate(tmp_path, text)
+        assert out.count("\n") == text.count("\n")
+        assert "<<<" not in out
