@@ -13,9 +13,15 @@
 #include <utility>
 
 // ---- qualifiers -------------------------------------------------------------------------------------------------
+#ifdef __CUDA__  // clangd, which reads kernel.cu untranslated
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __host__ __attribute__((host))
+#else
 #define __global__
 #define __device__
 #define __host__
+#endif
 #define __constant__
 #define __grid_constant__
 #define __launch_bounds__(...)
@@ -99,6 +105,10 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 // ---- streams: launches run at once, in the order in which they are issued -----------------------------------------
 using cudaStream_t = struct CUstream_st*;
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+
+#ifdef __CUDA__
+extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, cudaStream_t stream);
+#endif
 
 // ---- functions --------------------------------------------------------------------------------------------------
 struct cudaFuncAttributes {
