@@ -155,9 +155,10 @@ Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<v
       seed_(seed),
       host_{random_matrix(shape_.M, shape_.K, shape_.lda, mix(3 * seed), kGuardBits),
             random_matrix(shape_.K, shape_.N, shape_.ldb, mix(3 * seed + 1), kGuardBits),
-            shape_.beta == 0.0f ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
-                                                     std::bit_cast<float>(kPoisonBits))
-                                : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed + 2), kPoisonBits)},
+            shape_.beta == 0.0f
+                ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
+                                     std::bit_cast<float>(kPoisonBits))
+                : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed + 2), kPoisonBits)},
       a_((edit ? edit(host_) : void(), host_.A.size()), static_cast<std::size_t>(shape_.lda)),
       b_(host_.B.size(), static_cast<std::size_t>(shape_.ldb)),
       c_(host_.C.size(), static_cast<std::size_t>(shape_.ldc)) {

@@ -1,0 +1,218 @@
+// What only the CPU device does: say in one sentence what went wrong inside a kernel, and go on.
+#include "common/cpu/device.hpp"
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "common/error.hpp"
+#include "tests/device_array.hpp"
+#include "tests/kernels/kernels.hpp"
+#include "tests/support.hpp"
+
+namespace {
+
+using kernels::Fault;
+using test::DeviceArray;
+using test::require_contains;
+
+/// "…/faults.cu:<line>" of the line that a comment marks: the error must name the .cu, not what it was
+/// translated to.
+std::string marked_line(const std::string& mark) {
+    std::ifstream source(GEMM_SOURCE_DIR "/tests/kernels/faults.cu");
+    std::string line;
+    for (int number = 1; std::getline(source, line); ++number) {
+        if (line.ends_with("// LINE " + mark)) return "/tests/kernels/faults.cu:" + std::to_string(number);
+    }
+    FAIL("faults.cu has no line " << mark);
+    return {};
+}
+
+/// Runs the faulty kernel and returns its error; a right kernel must run as ever after it.
+std::string error_of(Fault fault) {
+    const DeviceArray<int> out(7);
+    const std::string error = test::error_of([&] { kernels::faulty(fault, out.data()); });
+    INFO(error);
+    CHECK(error.find('\n') == std::string::npos);
+    CHECK(error.ends_with("."));
+    require_contains(error, "kernel fault_kernel, block (1,2,0), thread (");
+
+    const DeviceArray<int> after(7);
+    kernels::faulty(Fault::none, after.data());
+    CHECK(after.host() == std::vector<int>{1, 1, 1, 1, 1, 1, 0});
+    const DeviceArray<float> in(std::vector<float>(128, 1.0f)), sums(4);
+    kernels::block_sums(4, 32, in.data(), sums.data());
+    CHECK(sums.host() == std::vector<float>(4, 32.0f));
+    return error;
+}
+
+struct Restore {
+    ~Restore() {
+        cpu_device::set_hang_seconds(60);
+        cpu_device::set_block_filter({});
+        cpu_device::set_progress({});
+        cpu_device::set_like("sm_90");
+    }
+};
+
+const std::string kHere = "kernel fault_kernel, block (1,2,0), thread (3,1,0): ";
+
+}  // namespace
+
+TEST_CASE("cpu device: a shuffle that a lane never reaches is a deadlock") {
+    const std::string error = error_of(Fault::missing_lane);
+    require_contains(error, "thread (0,0,0): deadlock: it waits at __shfl_sync() at ");
+    require_contains(error, marked_line("missing_lane") + " for thread (3,1,0), which has returned.");
+}
+
+TEST_CASE("cpu device: a lane that its mask leaves out") {
+    const std::string error = error_of(Fault::left_out_by_mask);
+    require_contains(error, kHere);
+    require_contains(error, "__shfl_sync() at ");
+    require_contains(error,
+                     marked_line("left_out_by_mask") + " is called by a lane that its mask leaves out");
+}
+
+TEST_CASE("cpu device: lanes with different masks wait for each other for ever") {
+    const std::string error = error_of(Fault::different_masks);
+    require_contains(error, "deadlock");
+    require_contains(error, marked_line("different_masks"));
+}
+
+TEST_CASE("cpu device: lanes at two different shuffles") {
+    const std::string error = error_of(Fault::two_collectives);
+    require_contains(error, "deadlock");
+    require_contains(error, marked_line("two_collectives"));
+    require_contains(error, marked_line("the_others"));
+}
+
+TEST_CASE("cpu device: a thread that returns before a barrier") {
+    const std::string error = error_of(Fault::returned_before_barrier);
+    require_contains(error,
+                     kHere + "divergent barrier: it returned without reaching the __syncthreads() at ");
+    require_contains(error, marked_line("returned_before_barrier"));
+}
+
+TEST_CASE("cpu device: threads at two different barriers") {
+    const std::string error = error_of(Fault::two_barriers);
+    require_contains(error, kHere + "divergent barrier: it waits at __syncthreads() at ");
+    require_contains(error, marked_line("two_barriers"));
+    require_contains(error, marked_line("the_other_barrier"));
+}
+
+TEST_CASE("cpu device: an exception that leaves a kernel") {
+    require_contains(error_of(Fault::exception), kHere + "an exception left the kernel: planted by the test");
+}
+
+TEST_CASE("cpu device: a null pointer") {
+    const std::string error = error_of(Fault::null_pointer);
+    require_contains(error, kHere + "access to address (nil), which is not mapped.");
+}
+
+TEST_CASE("cpu device: a division by zero") {
+    require_contains(error_of(Fault::division_by_zero), kHere + "integer division by zero.");
+}
+
+TEST_CASE("cpu device: endless recursion") {
+    require_contains(error_of(Fault::recursion), kHere + "its local variables take more than the ");
+}
+
+TEST_CASE("cpu device: a local array that no stack holds") {
+    require_contains(error_of(Fault::large_array), kHere + "its local variables take more than the ");
+}
+
+TEST_CASE("cpu device: an endless loop") {
+    const Restore restore;
+    cpu_device::set_hang_seconds(1);
+    const auto start = std::chrono::steady_clock::now();
+    const std::string error = error_of(Fault::endless_loop);
+    require_contains(error, kHere + "neither returned nor reached a barrier for too long: an endless loop?");
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+}
+
+TEST_CASE("cpu device: many failures one after the other leave nothing behind") {
+    for (int i = 0; i < 50; ++i) {
+        error_of(Fault::missing_lane);
+        error_of(Fault::null_pointer);
+        error_of(Fault::exception);
+        error_of(Fault::two_barriers);
+    }
+}
+
+TEST_CASE("cpu device: shared memory starts as NaN in every block") {
+    const int blocks = 64;
+    const DeviceArray<int> not_nan(blocks);
+    kernels::read_unwritten_shared(blocks, not_nan.data());
+    CHECK(not_nan.host() == std::vector<int>(blocks, 0));
+}
+
+TEST_CASE("cpu device: more static shared memory than nvcc compiles") {
+    const std::string error = test::error_of([] { kernels::too_much_static_shared(); });
+    require_contains(error,
+                     "kernel greedy: its __shared__ arrays take 50176 bytes, and a kernel may declare 49152");
+}
+
+TEST_CASE("cpu device: every spelling of a launch") {
+    const DeviceArray<int> sum(1);
+    kernels::spellings(sum.data());
+    CHECK(sum.host()[0] == kernels::kAllSpellings);
+}
+
+TEST_CASE("cpu device: whose limits hold") {
+    const Restore restore;
+    for (const auto& [sm, kib] :
+         {std::pair{75, 64}, {80, 163}, {86, 99}, {87, 163}, {89, 99}, {90, 227}, {100, 227}, {120, 99}}) {
+        cpu_device::set_like("sm_" + std::to_string(sm));
+        CHECK(cpu_device::limits().sm == sm);
+        const auto most = static_cast<std::size_t>(kib) * 1024;
+        const DeviceArray<int> count(1);
+        CHECK(kernels::launch_with_optin(most, most, count.data()) == cudaSuccess);
+        CHECK(kernels::launch_with_optin(most, most + 1, count.data()) == cudaErrorInvalidValue);
+        CHECK(count.host()[0] == 1);
+        cudaDeviceProp properties{};
+        CHECK(cudaGetDeviceProperties(&properties, 0) == cudaSuccess);
+        CHECK(properties.sharedMemPerBlockOptin == most);
+        CHECK(10 * properties.major + properties.minor == sm);
+    }
+    for (const std::string unknown : {"sm_10", "sm_9", "90", "", "sm_900"}) {
+        const std::string error = test::error_of([&] { cpu_device::set_like(unknown); });
+        require_contains(error,
+                         "The CPU device knows no limits of '" + unknown + "'; it knows sm_75, sm_80, ");
+        CHECK(cpu_device::limits().sm == 120);  // the last one that was known
+    }
+}
+
+TEST_CASE("cpu device: what was granted under one GPU's limits does not hold under another's") {
+    const Restore restore;
+    const DeviceArray<int> count(1);
+    cpu_device::set_like("sm_90");
+    CHECK(kernels::launch_with_optin(200 * 1024, 200 * 1024, count.data()) == cudaSuccess);
+    cpu_device::set_like("sm_86");
+    CHECK(kernels::launch_with_optin(200 * 1024, 0, count.data()) == cudaErrorInvalidValue);
+    CHECK(count.host()[0] == 1);
+}
+
+TEST_CASE("cpu device: only the blocks that the filter lets through") {
+    const Restore restore;
+    cpu_device::set_block_filter([](std::uint64_t block) { return block % 2 == 1; });
+    const DeviceArray<int> out(7);
+    kernels::faulty(Fault::none, out.data());
+    CHECK(out.host() == std::vector<int>{0, 1, 0, 1, 0, 1, 0});
+}
+
+TEST_CASE("cpu device: memory") {
+    int* nothing = nullptr;
+    CHECK(cudaMalloc(&nothing, std::size_t{1} << 60) == cudaErrorMemoryAllocation);
+    CHECK(cudaGetLastError() == cudaErrorMemoryAllocation);
+    CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK(nothing == nullptr);
+    CHECK(cudaFree(nullptr) == cudaSuccess);
+    float* data = nullptr;
+    REQUIRE(cudaMalloc(&data, 20) == cudaSuccess);
+    CHECK(reinterpret_cast<std::uintptr_t>(data) % 256 == 0);
+    CHECK(cudaFree(data) == cudaSuccess);
+    CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
+    CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
+    CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
+}

@@ -1,0 +1,301 @@
+// What kernels and launches do on a device. On a GPU this confirms what the tests expect; on the CPU device
+// it confirms that it does the same.
+#include "common/device.hpp"
+
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "common/error.hpp"
+#include "tests/device_array.hpp"
+#include "tests/kernels/kernels.hpp"
+#include "tests/support.hpp"
+
+namespace {
+
+using test::DeviceArray;
+
+/// What the named operation of kernels::shuffles gives a lane, after the CUDA C++ Programming Guide ("Warp
+/// shuffle functions", "Warp vote functions"); −1 where CUDA leaves it undefined.
+int expected_shuffle(int op, int thread, int threads, unsigned mask, int width) {
+    const int lane = thread % 32, first = thread - lane;
+    const auto takes_part = [&](int other) {
+        return other < 32 && first + other < threads && (mask >> other & 1u);
+    };
+    const auto from = [&](int other) { return takes_part(other) ? 100 + first + other : -1; };
+    const int segment = lane / width * width;
+    const auto count = [&](auto&& predicate) {
+        unsigned votes = 0;
+        for (int l = 0; l < 32; ++l) {
+            if (takes_part(l) && predicate(l)) votes |= 1u << l;
+        }
+        return votes;
+    };
+    const unsigned everyone = count([](int) { return true; });
+    switch (op) {
+        case 0:
+            return from(segment + (5 + lane) % width);
+        case 1:
+            return from(lane - 3 >= segment ? lane - 3 : lane);
+        case 2:
+            return from(lane + 2 < segment + width ? lane + 2 : lane);
+        case 3:
+            return from((lane ^ 5) / width > lane / width ? lane : lane ^ 5);
+        case 4:
+            return static_cast<int>(count([](int l) { return l % 3 == 0; }));
+        case 5:
+            return count([](int l) { return l == 4; }) != 0;
+        case 6:
+            return 1;
+        default:
+            return count([](int l) { return l != 4; }) == everyone;
+    }
+}
+
+}  // namespace
+
+TEST_CASE("device: every thread knows where it is") {
+    test::device();
+    for (const auto& [grid, block] : {std::pair{dim3(3, 2, 2), dim3(5, 4, 3)},
+                                      {dim3(1, 1, 1), dim3(1, 1, 1)},
+                                      {dim3(70, 1, 1), dim3(1024, 1, 1)},
+                                      {dim3(1, 5, 7), dim3(2, 8, 64)},
+                                      {dim3(2, 65535, 1), dim3(1, 1, 1)}}) {
+        const std::size_t blocks = std::size_t{grid.x} * grid.y * grid.z;
+        const std::size_t threads = std::size_t{block.x} * block.y * block.z;
+        const DeviceArray<int> out(12 * blocks * threads);
+        kernels::indices(grid, block, out.data());
+        const std::vector<int> got = out.host();
+        std::size_t at = 0;
+        bool right = true;
+        for (std::size_t b = 0; b < blocks; ++b) {
+            for (std::size_t t = 0; t < threads; ++t) {
+                const std::size_t expected[12] = {t % block.x,
+                                                  t / block.x % block.y,
+                                                  t / block.x / block.y,
+                                                  b % grid.x,
+                                                  b / grid.x % grid.y,
+                                                  b / grid.x / grid.y,
+                                                  block.x,
+                                                  block.y,
+                                                  block.z,
+                                                  grid.x,
+                                                  grid.y,
+                                                  grid.z};
+                for (const std::size_t e : expected)
+                    right = right && static_cast<std::size_t>(got[at++]) == e;
+            }
+        }
+        CHECK(right);
+    }
+}
+
+TEST_CASE("device: shuffles and votes of whole and partial warps and of some lanes") {
+    test::device();
+    for (const int threads : {32, 64, 40, 7}) {
+        for (const unsigned mask : {0xffffffffu, 0x0000ffffu, 0xfffffff0u, 0x55555555u}) {
+            for (const int width : {32, 16, 8, 4, 2, 1}) {
+                const DeviceArray<int> out(static_cast<std::size_t>(kernels::kShuffles * threads));
+                kernels::shuffles(threads, mask, width, out.data());
+                const std::vector<int> got = out.host();
+                for (int op = 0; op < kernels::kShuffles; ++op) {
+                    for (int thread = 0; thread < threads; ++thread) {
+                        if ((mask >> (thread % 32) & 1u) == 0) continue;
+                        const int expected = expected_shuffle(op, thread, threads, mask, width);
+                        if (expected == -1) continue;
+                        INFO("operation " << op << ", thread " << thread << " of " << threads << ", mask "
+                                          << mask << ", width " << width);
+                        REQUIRE(got[static_cast<std::size_t>(op * threads + thread)] == expected);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("device: lanes in different branches shuffle among themselves") {
+    test::device();
+    const DeviceArray<int> out(32);
+    kernels::divergent_halves(out.data());
+    const std::vector<int> got = out.host();
+    for (std::size_t lane = 0; lane < 32; ++lane) CHECK(got[lane] == (lane % 2 == 0 ? 240 : 256));
+}
+
+TEST_CASE("device: shuffles of 8-byte and float values") {
+    test::device();
+    const DeviceArray<double> out(64);
+    kernels::wide_shuffles(out.data());
+    const std::vector<double> got = out.host();
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+        const double value = 1.0 / static_cast<double>(32 - lane);
+        CHECK(got[lane] == value);
+        CHECK(got[32 + lane] == static_cast<double>(static_cast<float>(value)));
+    }
+}
+
+TEST_CASE("device: barriers and static shared memory") {
+    test::device();
+    for (const int threads : {1024, 1000, 33, 1}) {
+        const int blocks = 37;
+        std::vector<float> in(static_cast<std::size_t>(blocks * threads));
+        std::iota(in.begin(), in.end(), 0.0f);
+        for (float& x : in) x = std::fmod(x, 128.0f);  // sums stay exact
+        const DeviceArray<float> from(in), out(static_cast<std::size_t>(blocks));
+        kernels::block_sums(blocks, threads, from.data(), out.data());
+        const std::vector<float> got = out.host();
+        for (int b = 0; b < blocks; ++b) {
+            const auto first = in.begin() + b * threads;
+            INFO("block " << b << " of " << threads << " threads");
+            REQUIRE(got[static_cast<std::size_t>(b)] == std::accumulate(first, first + threads, 0.0f));
+        }
+    }
+}
+
+TEST_CASE("device: dynamic shared memory") {
+    test::device();
+    for (const int threads : {1024, 257, 32, 1}) {
+        const int blocks = 11;
+        std::vector<float> in(static_cast<std::size_t>(blocks * threads));
+        std::iota(in.begin(), in.end(), 0.0f);
+        const DeviceArray<float> from(in), out(in.size());
+        kernels::reverse(blocks, threads, from.data(), out.data());
+        const std::vector<float> got = out.host();
+        bool right = true;
+        for (int i = 0; i < blocks * threads; ++i) {
+            const int mirrored = i / threads * threads + threads - 1 - i % threads;
+            right = right && got[static_cast<std::size_t>(i)] == in[static_cast<std::size_t>(mirrored)];
+        }
+        CHECK(right);
+    }
+}
+
+TEST_CASE("device: float4") {
+    test::device();
+    static_assert(sizeof(float4) == 16 && alignof(float4) == 16 && sizeof(float3) == 12 &&
+                  alignof(float2) == 8);
+    std::vector<float4> in;
+    for (int i = 0; i < 333; ++i) {
+        const auto x = static_cast<float>(i);
+        in.push_back(make_float4(x, x + 0.25f, x + 0.5f, x + 0.75f));
+    }
+    const DeviceArray<float4> from(in), out(in.size());
+    kernels::double_float4(333, from.data(), out.data());
+    const std::vector<float4> got = out.host();
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        REQUIRE((got[i].x == 2 * in[i].x && got[i].y == 2 * in[i].y && got[i].z == 2 * in[i].z &&
+                 got[i].w == 2 * in[i].w));
+    }
+}
+
+TEST_CASE("device: a warp meets at __syncwarp") {
+    test::device();
+    const DeviceArray<int> out(32);
+    kernels::neighbours(out.data());
+    const std::vector<int> got = out.host();
+    for (int lane = 0; lane < 32; ++lane) CHECK(got[static_cast<std::size_t>(lane)] == (lane + 1) % 32);
+}
+
+TEST_CASE("limits: grids and blocks that CUDA refuses") {
+    test::device();
+    const DeviceArray<int> count(1);
+    const auto launch = [&](dim3 grid, dim3 block) { return kernels::launch(grid, block, 0, count.data()); };
+    for (const auto& [grid, block] : {std::pair{dim3(1), dim3(1025)},
+                                      {dim3(1), dim3(1024, 2)},
+                                      {dim3(1), dim3(33, 32)},
+                                      {dim3(1), dim3(1, 1025)},
+                                      {dim3(1), dim3(1, 1, 65)},
+                                      {dim3(1), dim3(2048)},
+                                      {dim3(1), dim3(0)},
+                                      {dim3(1), dim3(32, 0)},
+                                      {dim3(1), dim3(32, 1, 0)},
+                                      {dim3(0), dim3(32)},
+                                      {dim3(1, 0), dim3(32)},
+                                      {dim3(1, 1, 0), dim3(32)},
+                                      {dim3(1, 65536), dim3(1)},
+                                      {dim3(1, 1, 65536), dim3(1)},
+                                      {dim3(0x80000000u), dim3(1)}}) {
+        INFO("grid " << grid.x << " " << grid.y << " " << grid.z << ", block " << block.x << " " << block.y
+                     << " " << block.z);
+        CHECK(launch(grid, block) == cudaErrorInvalidConfiguration);
+        CHECK(cudaGetLastError() == cudaSuccess);  // asking once has cleared it
+    }
+    CHECK(count.host()[0] == 0);
+    for (const auto& [grid, block] : {std::pair{dim3(1), dim3(1024)},
+                                      {dim3(1), dim3(1, 1024)},
+                                      {dim3(1), dim3(1, 16, 64)},
+                                      {dim3(1, 65535), dim3(1)},
+                                      {dim3(1, 1, 65535), dim3(1)},
+                                      {dim3(70000), dim3(1)}}) {
+        CHECK(launch(grid, block) == cudaSuccess);
+    }
+    CHECK(count.host()[0] == 6);
+}
+
+TEST_CASE("limits: shared memory without asking for more") {
+    test::device();
+    const DeviceArray<int> count(1);
+    constexpr std::size_t KiB = 1024;
+    CHECK(kernels::launch(1, 32, 48 * KiB, count.data()) == cudaSuccess);
+    CHECK(kernels::launch(1, 32, 48 * KiB + 1, count.data()) == cudaErrorInvalidValue);
+    CHECK(kernels::launch(1, 32, 1024 * KiB, count.data()) == cudaErrorInvalidValue);
+    // Static and dynamic shared memory count together.
+    CHECK(kernels::launch_with_static(32 * KiB, count.data()) == cudaSuccess);
+    CHECK(kernels::launch_with_static(32 * KiB + 1, count.data()) == cudaErrorInvalidValue);
+    CHECK(kernels::launch_static_48k(count.data()) == cudaSuccess);
+    CHECK(count.host()[0] == 3);
+}
+
+TEST_CASE("limits: shared memory that was asked for") {
+    test::device();
+    cudaDeviceProp properties{};
+    CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
+    const std::size_t most = properties.sharedMemPerBlockOptin;
+    REQUIRE(most > 48 * 1024);
+    const DeviceArray<int> count(1);
+    CHECK(kernels::launch_with_optin(49 * 1024, 0, count.data()) == cudaErrorInvalidValue);
+    CHECK(kernels::launch_with_optin(most, most + 1, count.data()) == cudaErrorInvalidValue);
+    CHECK(count.host()[0] == 0);
+    CHECK(kernels::launch_with_optin(56 * 1024, 56 * 1024, count.data()) == cudaSuccess);
+    CHECK(kernels::launch_with_optin(most, 0, count.data()) ==
+          cudaErrorInvalidValue);  // more than was granted
+    CHECK(kernels::launch_with_optin(most, most, count.data()) == cudaSuccess);
+    CHECK(count.host()[0] == 2);
+}
+
+TEST_CASE("limits: what cudaFuncGetAttributes says of shared memory") {
+    test::device();
+    CHECK(kernels::attributes_of_static_16k().sharedSizeBytes == 16 * 1024);
+    CHECK(kernels::attributes_of_static_48k().sharedSizeBytes == 48 * 1024);
+    CHECK(kernels::attributes_of_static_16k().maxThreadsPerBlock == 1024);
+}
+
+TEST_CASE("device: it is named and described") {
+    const gemm::Device& d = test::device();
+    CHECK_FALSE(d.name.empty());
+    CHECK(d.sm >= 50);
+    CHECK(d.multiprocessors >= 1);
+#ifdef GEMM_CPU_DEVICE
+    CHECK(d.kind == "cpu");
+    CHECK(d.name == "CPU device (limits of sm_90)");
+    CHECK(d.sm == 90);
+#else
+    CHECK(d.kind == "cuda");
+    CHECK(d.l2_bytes > 0);
+    CHECK_FALSE(d.driver.empty());
+#endif
+    test::require_contains(test::error_of([] { gemm::select_device(1000, ""); }), "There is no device 1000");
+    test::require_contains(test::error_of([] { gemm::select_device(-1, ""); }), "There is no device -1");
+}
+
+TEST_CASE("device: a lesson for newer GPUs is skipped with one line that names both") {
+    gemm::Lesson lesson = test::lesson("01_naive");
+    gemm::Device device = test::device();
+    device.name = "Some GPU";
+    device.sm = 75;
+    lesson.min_sm = 80;
+    CHECK(gemm::why_skipped(lesson, device) ==
+          "01_naive needs a GPU of compute capability 8.0 or higher; Some GPU has 7.5.");
+    lesson.min_sm = 75;
+    CHECK(gemm::why_skipped(lesson, device).empty());
+}

@@ -1,0 +1,105 @@
+// Kernels that go wrong. Only for the CPU device, which must say what went wrong, and where.
+#include <stdexcept>
+
+#include "tests/kernels/kernels.hpp"
+
+namespace kernels {
+namespace {
+
+__device__ int descend(int depth, volatile int* sink) {
+    volatile char frame[512];
+    frame[depth % 512] = 1;
+    *sink = depth;
+    return depth < 1000000 ? descend(depth + 1, sink) + frame[0] : 0;
+}
+
+__device__ int use_large_array(int index) {
+    volatile char frame[300 * 1024];
+    frame[index] = 1;
+    return frame[index] + frame[0];
+}
+
+__global__ void fault_kernel(Fault fault, int zero, int* nowhere, int* out) {
+    const int lane = threadIdx.y * blockDim.x + threadIdx.x;  // 32 threads: one warp
+    const bool here = blockIdx.x == 1 && blockIdx.y == 2;
+    const bool me = here && threadIdx.x == 3 && threadIdx.y == 1;  // lane 11
+    int value = lane;
+    if (fault == Fault::missing_lane && here) {
+        if (me) return;
+        value = __shfl_sync(0xffffffffu, value, 0);  // LINE missing_lane
+    }
+    if (fault == Fault::left_out_by_mask && here) {
+        value = __shfl_sync(0xfffff7ffu, value, 0);  // LINE left_out_by_mask
+    }
+    if (fault == Fault::different_masks && here) {
+        value = __shfl_sync(lane < 16 ? 0xffffffffu : 0xffff0000u, value, 0);  // LINE different_masks
+    }
+    if (fault == Fault::two_collectives && here) {
+        if (me) {
+            value = __shfl_sync(0xffffffffu, value, 0);  // LINE two_collectives
+        } else {
+            value = __shfl_sync(0xffffffffu, value, 1);  // LINE the_others
+        }
+    }
+    if (fault == Fault::returned_before_barrier && here) {
+        if (me) return;
+        __syncthreads();  // LINE returned_before_barrier
+    }
+    if (fault == Fault::two_barriers && here) {
+        if (me) {
+            __syncthreads();  // LINE two_barriers
+        } else {
+            __syncthreads();  // LINE the_other_barrier
+        }
+    }
+    __syncthreads();
+    if (fault == Fault::exception && me) throw std::runtime_error("planted by the test");
+    if (fault == Fault::null_pointer && me) *nowhere = 1;
+    if (fault == Fault::division_by_zero && me) value = lane / zero;
+    if (fault == Fault::recursion && me) value = descend(0, out);
+    if (fault == Fault::large_array && me) value = use_large_array(zero);
+    if (fault == Fault::endless_loop && me) {
+        volatile const int* const flag = out + 6;
+        while (*flag == 0) {
+        }
+    }
+    __syncthreads();
+    if (lane == 0) out[blockIdx.y * gridDim.x + blockIdx.x] = value > -1000000 ? 1 : 0;
+}
+
+constexpr int kWords = 256;
+
+__global__ void look_at_shared(int* not_nan) {
+    __shared__ float fixed[kWords];
+    extern __shared__ float dynamic[];
+    if (threadIdx.x == 0) {
+        int count = 0;
+        for (int i = 0; i < kWords; ++i) count += (fixed[i] == fixed[i]) + (dynamic[i] == dynamic[i]);
+        not_nan[blockIdx.x] = count;
+        for (int i = 0; i < kWords; ++i) fixed[i] = dynamic[i] = 1.0f;
+    }
+}
+
+__global__ void greedy(float* out) {
+    __shared__ float words[49 * 256];
+    words[threadIdx.x] = 1.0f;
+    __syncthreads();
+    *out = words[0];
+}
+
+}  // namespace
+
+void faulty(Fault fault, int* out) {
+    fault_kernel<<<dim3(2, 3), dim3(8, 4)>>>(fault, 0, nullptr, out);
+}
+
+void read_unwritten_shared(int blocks, int* not_nan) {
+    look_at_shared<<<blocks, 32, kWords * sizeof(float)>>>(not_nan);
+}
+
+void too_much_static_shared() {
+    float out = 0.0f;
+    greedy<<<1, 32>>>(&out);
+}
+
+}  // namespace kernels

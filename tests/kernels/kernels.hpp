@@ -1,0 +1,105 @@
+// Host functions around the test kernels: each launches one kernel on device memory and returns at once,
+// unless said otherwise. Launch errors stay in cudaGetLastError().
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace kernels {
+
+// ---- semantics.cu: what a kernel may rely on, on either device
+// ------------------------------------------------------
+
+/// out: 12 ints per thread of the grid, in the order of the linear block and thread index: threadIdx,
+/// blockIdx, blockDim, gridDim.
+void indices(dim3 grid, dim3 block, int* out);
+
+constexpr int kShuffles = 8;
+/// One block of `threads` threads. Every thread takes part with `mask` if it is in it. out[op·threads +
+/// thread] is what operation op gave: __shfl_sync from lane 5 + lane, __shfl_up_sync by 3, __shfl_down_sync
+/// by 2, __shfl_xor_sync with 5 (each with `width`; the value is 100 + thread); __ballot_sync of lanes
+/// divisible by 3; __any_sync of lane == 4;
+/// __all_sync of lane < 40; __all_sync of lane != 4.
+void shuffles(int threads, unsigned mask, int width, int* out);
+
+/// Even and odd lanes of one warp shuffle in different branches. out[lane]: the sum over its half of the
+/// warp.
+void divergent_halves(int* out);
+
+/// The same shuffle with 8-byte and float values. out[0 … 31]: lane 31 − i's value of 1/(1 + lane) as double,
+/// and 32 … 63 as float.
+void wide_shuffles(double* out);
+
+/// out[block]: the sum of in[block·threads + thread] through static shared memory and barriers.
+void block_sums(int blocks, int threads, const float* in, float* out);
+
+/// Each block reverses its `threads` elements through dynamic shared memory.
+void reverse(int blocks, int threads, const float* in, float* out);
+
+/// out[i] = 2·in[i] for n float4.
+void double_float4(int n, const float4* in, float4* out);
+
+/// One warp passes values round through shared memory with __syncwarp(): out[lane] = (lane + 1) mod 32.
+void neighbours(int* out);
+
+// ---- limits.cu: launches that CUDA refuses
+// ------------------------------------------------------------------------
+
+/// Launches a kernel that adds 1 to *count in block (0,0,0), thread (0,0,0). Returns cudaGetLastError().
+cudaError_t launch(dim3 grid, dim3 block, std::size_t dynamic_bytes, int* count);
+
+/// The same with a kernel that has 16 KiB of static shared memory.
+cudaError_t launch_with_static(std::size_t dynamic_bytes, int* count);
+
+/// The same with a kernel that uses `dynamic_bytes` of dynamic shared memory, all of it, after asking for
+/// `optin` bytes by cudaFuncSetAttribute (not for 0), whose error it returns when there is one.
+cudaError_t launch_with_optin(std::size_t dynamic_bytes, std::size_t optin, int* count);
+
+/// cudaFuncGetAttributes of the kernel with 16 KiB of static shared memory, and of the one with 48 KiB.
+cudaFuncAttributes attributes_of_static_16k();
+cudaFuncAttributes attributes_of_static_48k();
+
+/// Runs the kernel with 48 KiB of static shared memory.
+cudaError_t launch_static_48k(int* count);
+
+// ---- faults.cu: kernels that go wrong, on the CPU device only
+// -------------------------------------------------------
+
+enum class Fault {
+    none,
+    missing_lane,
+    left_out_by_mask,
+    different_masks,
+    two_collectives,
+    returned_before_barrier,
+    two_barriers,
+    exception,
+    null_pointer,
+    division_by_zero,
+    recursion,
+    large_array,
+    endless_loop,
+};
+
+/// 2×3 blocks of 8×4 threads. Block (1,2,0) goes wrong in the given way, if at all, mostly in thread (3,1,0)
+/// and with the source line that a comment "LINE <fault>" marks. out[linear block] = 1 for every block whose
+/// first thread ends.
+void faulty(Fault fault, int* out);
+
+/// Blocks that read their static and dynamic shared memory before anyone has written it, and leave 1.0 there.
+/// not_nan[block]: how many words were no NaN.
+void read_unwritten_shared(int blocks, int* not_nan);
+
+/// 49 KiB of static shared memory, which nvcc does not compile.
+void too_much_static_shared();
+
+// ---- translated.cu: spellings that the translator must get right
+// ------------------------------------------------------
+
+/// Runs every one of them on device memory; each adds its own power of two to *sum. All of them:
+/// kAllSpellings.
+void spellings(int* sum);
+constexpr int kAllSpellings = (1 << 11) - 1;
+
+}  // namespace kernels

@@ -1,0 +1,119 @@
+// What a kernel may rely on, on a GPU and on the CPU device alike.
+#include "tests/kernels/kernels.hpp"
+
+namespace kernels {
+namespace {
+
+__global__ void write_indices(int* out) {
+    const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+    const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    int* mine = out + 12 * (block * threads + thread);
+    const unsigned values[12] = {threadIdx.x, threadIdx.y, threadIdx.z, blockIdx.x, blockIdx.y, blockIdx.z,
+                                 blockDim.x,  blockDim.y,  blockDim.z,  gridDim.x,  gridDim.y,  gridDim.z};
+    for (int i = 0; i < 12; ++i) mine[i] = static_cast<int>(values[i]);
+}
+
+__global__ void shuffle(unsigned mask, int width, int* out) {
+    const int thread = threadIdx.x, threads = blockDim.x, lane = thread % warpSize;
+    if ((mask >> lane & 1u) == 0) return;
+    const int value = 100 + thread;
+    int* mine = out + thread;
+    mine[0 * threads] = __shfl_sync(mask, value, 5 + lane, width);
+    mine[1 * threads] = __shfl_up_sync(mask, value, 3, width);
+    mine[2 * threads] = __shfl_down_sync(mask, value, 2, width);
+    mine[3 * threads] = __shfl_xor_sync(mask, value, 5, width);
+    mine[4 * threads] = static_cast<int>(__ballot_sync(mask, lane % 3 == 0));
+    mine[5 * threads] = __any_sync(mask, lane == 4);
+    mine[6 * threads] = __all_sync(mask, lane < 40);
+    mine[7 * threads] = __all_sync(mask, lane != 4);
+}
+
+__global__ void halves(int* out) {
+    const int lane = threadIdx.x;
+    int sum = lane;
+    if (lane % 2 == 0) {
+        for (int d = 16; d > 1; d /= 2) sum += __shfl_xor_sync(0x55555555u, sum, d);
+    } else {
+        for (int d = 16; d > 1; d /= 2) sum += __shfl_xor_sync(0xaaaaaaaau, sum, d);
+    }
+    out[lane] = sum;
+}
+
+__global__ void wide(double* out) {
+    const int lane = threadIdx.x;
+    const double value = 1.0 / (1 + lane);
+    out[lane] = __shfl_sync(0xffffffffu, value, 31 - lane);
+    out[32 + lane] = static_cast<double>(__shfl_sync(0xffffffffu, static_cast<float>(value), 31 - lane));
+}
+
+__global__ void sum_of_block(const float* in, float* out) {
+    __shared__ float part[1024];
+    const int thread = threadIdx.x, threads = blockDim.x;
+    part[thread] = in[blockIdx.x * threads + thread];
+    __syncthreads();
+    for (int width = 512; width > 0; width /= 2) {
+        if (thread < width && thread + width < threads) part[thread] += part[thread + width];
+        __syncthreads();
+    }
+    if (thread == 0) out[blockIdx.x] = part[0];
+}
+
+__global__ void reverse_block(const float* in, float* out) {
+    extern __shared__ float values[];
+    const int thread = threadIdx.x, threads = blockDim.x;
+    values[thread] = in[blockIdx.x * threads + thread];
+    __syncthreads();
+    out[blockIdx.x * threads + thread] = values[threads - 1 - thread];
+}
+
+__global__ void twice(int n, const float4* in, float4* out) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float4 v = in[i];
+    out[i] = make_float4(2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w);
+}
+
+__global__ void pass_on(int* out) {
+    __shared__ int values[32];
+    const int lane = threadIdx.x;
+    values[lane] = lane;
+    __syncwarp();
+    out[lane] = values[(lane + 1) % 32];
+}
+
+}  // namespace
+
+void indices(dim3 grid, dim3 block, int* out) {
+    write_indices<<<grid, block>>>(out);
+}
+
+void shuffles(int threads, unsigned mask, int width, int* out) {
+    shuffle<<<1, threads>>>(mask, width, out);
+}
+
+void divergent_halves(int* out) {
+    halves<<<1, 32>>>(out);
+}
+
+void wide_shuffles(double* out) {
+    wide<<<1, 32>>>(out);
+}
+
+void block_sums(int blocks, int threads, const float* in, float* out) {
+    sum_of_block<<<blocks, threads>>>(in, out);
+}
+
+void reverse(int blocks, int threads, const float* in, float* out) {
+    reverse_block<<<blocks, threads, threads * sizeof(float)>>>(in, out);
+}
+
+void double_float4(int n, const float4* in, float4* out) {
+    twice<<<(n + 127) / 128, 128>>>(n, in, out);
+}
+
+void neighbours(int* out) {
+    pass_on<<<1, 32>>>(out);
+}
+
+}  // namespace kernels

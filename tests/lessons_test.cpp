@@ -1,0 +1,465 @@
+// Every lesson against the whole contract of common/gemm.hpp. ctest runs each case once per lesson, chosen by
+// GEMM_TEST_LESSON; without it a case goes through all of them.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/error.hpp"
+#include "common/lessons.hpp"
+#include "tests/support.hpp"
+#ifdef GEMM_CPU_DEVICE
+#include <sys/mman.h>
+
+#include "common/cpu/device.hpp"
+#endif
+
+namespace {
+
+using gemm::HostMatrices;
+using gemm::Lesson;
+using gemm::Shape;
+using gemm::Verdict;
+
+struct Scalars {
+    float alpha, beta;
+};
+constexpr std::array kScalars{Scalars{1, 0}, Scalars{1.5f, -0.5f}, Scalars{0, 1}, Scalars{0, 0},
+                              Scalars{-1, 1}};
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+/// Calls body(lesson) for each lesson of this process that the device is new enough for.
+template <class Body>
+void for_each_lesson(const Body& body) {
+    const char* const only = std::getenv("GEMM_TEST_LESSON");
+    bool ran = false;
+    std::string why;
+    for (const Lesson* lesson : gemm::all_lessons()) {
+        if (only != nullptr && std::string(only) != lesson->name) continue;
+        if (const std::string reason = gemm::why_skipped(*lesson, test::device()); !reason.empty()) {
+            why = reason;
+            std::printf("%s\n", reason.c_str());
+            continue;
+        }
+        ran = true;
+        body(*lesson);
+    }
+    if (!ran && !why.empty()) return test::skip(why);
+    INFO("GEMM_TEST_LESSON=" << (only != nullptr ? only : ""));
+    REQUIRE(ran);  // a name that no lesson has must not pass
+}
+
+void require_right(const Lesson& lesson, const Shape& shape, std::uint64_t seed) {
+    const Verdict verdict = test::run(lesson, shape, seed);
+    INFO(lesson.name << " at " << shape.text() << ", seed " << seed << "\n" << verdict.failure);
+    REQUIRE(verdict.passed);
+    REQUIRE(verdict.checked == shape.M * shape.N);
+}
+
+/// One size with every pitch and every pair of scalars.
+void sweep(const Lesson& lesson, std::int64_t m, std::int64_t n, std::int64_t k) {
+    std::uint64_t seed = test::seed();
+    for (const bool padded : {false, true}) {
+        for (const auto& [alpha, beta] : kScalars) {
+            require_right(lesson, test::shape(m, n, k, padded, alpha, beta), seed);
+            seed += 17;
+        }
+    }
+}
+
+/// What a lesson's own tiles make interesting along one dimension: three tiles, and one element less or more.
+std::vector<std::int64_t> around(int tile) {
+    if (tile <= 1) return {3};
+    return {3 * tile - 1, 3 * tile, 3 * tile + 1};
+}
+
+}  // namespace
+
+TEST_CASE("the list of lessons is in order and each describes itself") {
+    std::string before;
+    REQUIRE_FALSE(gemm::all_lessons().empty());
+    for (const Lesson* lesson : gemm::all_lessons()) {
+        REQUIRE(lesson != nullptr);
+        INFO(lesson->name);
+        CHECK(before < lesson->name);
+        before = lesson->name;
+        CHECK(lesson->tile.BM >= 1);
+        CHECK(lesson->tile.BN >= 1);
+        CHECK(lesson->tile.BK >= 1);
+        CHECK(lesson->launch != nullptr);
+        CHECK(lesson->owner != nullptr);
+        CHECK(lesson->min_sm >= 50);
+        const std::uint64_t threads = std::uint64_t{lesson->block.x} * lesson->block.y * lesson->block.z;
+        CHECK(threads >= 32);
+        CHECK(threads <= 1024);
+        if (!gemm::why_skipped(*lesson, test::device()).empty()) continue;
+        const gemm::Resources r = gemm::resources(*lesson);
+        CHECK(static_cast<std::uint64_t>(r.threads_per_block) == threads);
+        CHECK(r.dynamic_shared_bytes == lesson->dynamic_shared_bytes);
+#ifndef GEMM_CPU_DEVICE
+        CHECK(r.blocks_per_sm >= 1);
+        CHECK(r.local_bytes == 0);  // nothing spilled
+#endif
+    }
+}
+
+TEST_CASE("the shared memory that a lesson is said to take") {
+    CHECK(gemm::resources(test::lesson("01_naive")).static_shared_bytes == 0);
+    CHECK(gemm::resources(test::lesson("03_smem")).static_shared_bytes == 2 * 32 * 32 * sizeof(float));
+}
+
+TEST_CASE("empty and single dimensions", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        for (const int m : {0, 1, 5}) {
+            for (const int n : {0, 1, 5}) {
+                for (const int k : {0, 1, 5}) {
+                    if (m != 5 || n != 5 || k != 5) sweep(lesson, m, n, k);
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("odd shapes", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        constexpr int kShapes[][3] = {{31, 33, 7},    {32, 32, 32},  {33, 31, 65}, {127, 129, 65},
+                                      {257, 63, 300}, {64, 1024, 8}, {1000, 1, 77}};
+        for (const auto& [m, n, k] : kShapes) sweep(lesson, m, n, k);
+    });
+}
+
+TEST_CASE("three tiles in each dimension and one element less or more", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        for (const std::int64_t m : around(lesson.tile.BM)) {
+            for (const std::int64_t n : around(lesson.tile.BN)) {
+                for (const std::int64_t k : around(lesson.tile.BK)) sweep(lesson, m, n, k);
+            }
+        }
+    });
+}
+
+TEST_CASE("random shapes", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        std::mt19937_64 random(test::seed());
+        const auto draw = [&] { return static_cast<std::int64_t>(1 + random() % 200); };
+        for (int i = 0; i < 10; ++i) {
+            const std::int64_t m = draw(), n = draw(), k = draw();
+            sweep(lesson, m, n, k);
+        }
+    });
+}
+
+TEST_CASE("2200000 rows", "[lesson][long]") {
+    for_each_lesson([](const Lesson& lesson) { sweep(lesson, 2200000, 1, 1); });
+}
+
+TEST_CASE("2200000 columns", "[lesson][long]") {
+    for_each_lesson([](const Lesson& lesson) { sweep(lesson, 1, 2200000, 1); });
+}
+
+TEST_CASE("alpha = 0 does not read A and B", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        for (const bool padded : {false, true}) {
+            for (const float beta : {0.0f, 1.0f, -0.5f}) {
+                const Shape shape = test::shape(35, 37, 39, padded, 0.0f, beta);
+                const Verdict verdict = test::run(lesson, shape, test::seed(), [](HostMatrices& host) {
+                    std::fill(host.A.begin(), host.A.end(), kNaN);
+                    std::fill(host.B.begin(), host.B.end(), kInf);
+                });
+                INFO(verdict.failure);
+                REQUIRE(verdict.passed);
+                REQUIRE(verdict.error_over_bound <= 1.0);
+            }
+        }
+    });
+}
+
+TEST_CASE("beta = 0 does not read C", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        for (const float c0 : {kNaN, kInf}) {  // Workload's own poison is one more
+            const Shape shape = test::shape(35, 37, 39, true);
+            const Verdict verdict = test::run(lesson, shape, test::seed(), [&](HostMatrices& host) {
+                for (std::int64_t row = 0; row < shape.M; ++row) {
+                    std::fill_n(host.C.begin() + row * shape.ldc, shape.N, c0);
+                }
+            });
+            INFO(verdict.failure);
+            REQUIRE(verdict.passed);
+        }
+    });
+}
+
+TEST_CASE("NaN and Inf in the inputs reach what they belong to and nothing else", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        enum class Where { A, B, C };
+        struct Plant {
+            Where where;
+            float value;
+        };
+        for (const Plant plant :
+             {Plant{Where::A, kNaN}, Plant{Where::A, kInf}, Plant{Where::A, -kInf}, Plant{Where::B, kNaN},
+              Plant{Where::B, kInf}, Plant{Where::B, -kInf}, Plant{Where::C, kNaN}, Plant{Where::C, kInf}}) {
+            for (const bool padded : {false, true}) {
+                // Off the multiples of 32, with the planted element in the last, partial tile of K and of C.
+                const Shape s = test::shape(67, 70, 45, padded, 1.5f, -0.5f);
+                const std::int64_t row = 65, col = 69, k = 44;
+                gemm::Workload w(s, test::seed(), [&](HostMatrices& host) {
+                    switch (plant.where) {
+                        case Where::A:
+                            host.A[static_cast<std::size_t>(row * s.lda + k)] = plant.value;
+                            break;
+                        case Where::B:
+                            host.B[static_cast<std::size_t>(k * s.ldb + col)] = plant.value;
+                            break;
+                        case Where::C:
+                            host.C[static_cast<std::size_t>(row * s.ldc + col)] = plant.value;
+                            break;
+                    }
+                });
+                const gemm::Verifier verifier(w);
+                const Verdict verdict = gemm::verify(lesson, w, verifier);
+                INFO("plant " << static_cast<int>(plant.where) << " " << plant.value << "\n"
+                              << verdict.failure);
+                REQUIRE(verdict.passed);
+
+                // The verifier's word is not taken for it: every element is looked at here.
+                const std::vector<float> c = w.download_c();
+                for (std::int64_t i = 0; i < s.M; ++i) {
+                    for (std::int64_t j = 0; j < s.N; ++j) {
+                        const float got = c[static_cast<std::size_t>(i * s.ldc + j)];
+                        const bool hit = (plant.where == Where::A && i == row) ||
+                                         (plant.where == Where::B && j == col) ||
+                                         (plant.where == Where::C && i == row && j == col);
+                        float expected = 0;
+                        if (plant.where == Where::A) {
+                            expected =
+                                1.5f * plant.value * w.host().B[static_cast<std::size_t>(k * s.ldb + j)];
+                        } else if (plant.where == Where::B) {
+                            expected =
+                                1.5f * plant.value * w.host().A[static_cast<std::size_t>(i * s.lda + k)];
+                        } else {
+                            expected = -0.5f * plant.value;
+                        }
+                        INFO("row " << i << ", column " << j << ", got " << got);
+                        if (!hit && !std::isfinite(got)) FAIL("it spread");
+                        if (hit && std::isnan(expected) && !std::isnan(got)) FAIL("NaN was expected");
+                        if (hit && std::isinf(expected) && got != expected) FAIL("Inf was expected");
+                    }
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("Inf minus Inf is NaN", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        const Shape s = test::shape(33, 34, 40, false);
+        gemm::Workload w(s, test::seed(), [&](HostMatrices& host) {
+            host.A[static_cast<std::size_t>(2 * s.lda + 3)] = kInf;    // row 2 meets B's row 3 …
+            host.A[static_cast<std::size_t>(2 * s.lda + 39)] = -kInf;  // … and its row 39
+            for (std::int64_t j = 0; j < s.N; ++j) {
+                host.B[static_cast<std::size_t>(3 * s.ldb + j)] = 1.0f;
+                host.B[static_cast<std::size_t>(39 * s.ldb + j)] = 1.0f;
+            }
+        });
+        const gemm::Verifier verifier(w);
+        const Verdict verdict = gemm::verify(lesson, w, verifier);
+        INFO(verdict.failure);
+        REQUIRE(verdict.passed);
+        const std::vector<float> c = w.download_c();
+        const auto nans = std::count_if(c.begin(), c.end(), [](float x) { return std::isnan(x); });
+        REQUIRE(nans == s.N);
+    });
+}
+
+namespace {
+
+/// Memory of which only the rows are ever touched: reserved, not filled.
+struct Sparse {
+    explicit Sparse(std::size_t count) : bytes(count * sizeof(float)) {
+#ifdef GEMM_CPU_DEVICE
+        void* const p =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        data = p == MAP_FAILED ? nullptr : static_cast<float*>(p);
+#else
+        if (cudaMalloc(&data, bytes) != cudaSuccess) {
+            (void)cudaGetLastError();
+            data = nullptr;
+        }
+#endif
+    }
+    ~Sparse() {
+        if (data == nullptr) return;
+#ifdef GEMM_CPU_DEVICE
+        munmap(data, bytes);
+#else
+        cudaFree(data);
+#endif
+    }
+    Sparse(const Sparse&) = delete;
+    Sparse& operator=(const Sparse&) = delete;
+
+    std::size_t bytes;
+    float* data = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("offsets beyond 2^31 elements", "[lesson][offsets]") {
+#ifdef GEMM_CPU_DEVICE
+    // Nothing but the rows takes memory, so the last one can lie beyond 2³² as well.
+    constexpr std::int64_t kPitch = 1'500'000'001;
+    constexpr std::int64_t M = 4, N = 5, K = 4;
+#else
+    constexpr std::int64_t kPitch = 1'200'000'001;
+    constexpr std::int64_t M = 3, N = 5, K = 3;
+    test::device();
+    std::size_t free = 0, total = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    if (free < std::size_t{40} << 30) return test::skip("this needs 40 GiB of free GPU memory");
+#endif
+    static_assert((M - 1) * kPitch > std::int64_t{1} << 31 && (K - 1) * kPitch > std::int64_t{1} << 31);
+    for_each_lesson([&](const Lesson& lesson) {
+        const auto count = [](std::int64_t rows) {
+            return static_cast<std::size_t>((rows - 1) * kPitch + 64);
+        };
+        const Sparse A(count(M)), B(count(K)), C(count(M));
+        if (A.data == nullptr || B.data == nullptr || C.data == nullptr) {
+            return test::skip("this machine does not reserve the address space");
+        }
+        std::mt19937_64 random(test::seed());
+        std::normal_distribution<float> normal;
+        constexpr float kSentinel = 12345.0f;
+        const auto fill = [&](const Sparse& m, std::int64_t rows, std::int64_t cols) {
+            std::vector<float> values(static_cast<std::size_t>(rows * (cols + 1)), kSentinel);
+            for (std::int64_t r = 0; r < rows; ++r) {
+                float* const row = &values[static_cast<std::size_t>(r * (cols + 1))];
+                for (std::int64_t c = 0; c < cols; ++c) row[c] = normal(random);
+                CUDA_CHECK(cudaMemcpy(m.data + r * kPitch, row,
+                                      static_cast<std::size_t>(cols + 1) * sizeof(float),
+                                      cudaMemcpyHostToDevice));
+            }
+            return values;
+        };
+        const std::vector<float> a = fill(A, M, K), b = fill(B, K, N), c0 = fill(C, M, N);
+        constexpr float kAlpha = 1.5f, kBeta = -0.5f;
+        const gemm::Problem p{M, N, K, kAlpha, A.data, kPitch, B.data, kPitch, kBeta, C.data, kPitch};
+        const gemm::Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
+        lesson.launch(p, plan.get(), nullptr);
+        CUDA_CHECK(cudaGetLastError());
+        CUDA_CHECK(cudaDeviceSynchronize());
+        for (std::int64_t r = 0; r < M; ++r) {
+            std::array<float, N + 1> got{};
+            CUDA_CHECK(cudaMemcpy(got.data(), C.data + r * kPitch, sizeof got, cudaMemcpyDeviceToHost));
+            for (std::int64_t c = 0; c < N; ++c) {
+                double sum = 0, magnitude = 0;
+                for (std::int64_t k = 0; k < K; ++k) {
+                    const double product = static_cast<double>(a[static_cast<std::size_t>(r * (K + 1) + k)]) *
+                                           static_cast<double>(b[static_cast<std::size_t>(k * (N + 1) + c)]);
+                    sum += product;
+                    magnitude += std::fabs(product);
+                }
+                const auto old = static_cast<double>(c0[static_cast<std::size_t>(r * (N + 1) + c)]);
+                const double expected = 1.5 * sum - 0.5 * old;
+                const double bound = gemm::error_bound_factor(K) * (1.5 * magnitude + 0.5 * std::fabs(old));
+                INFO(lesson.name << ": row " << r << ", column " << c << ", got "
+                                 << got[static_cast<std::size_t>(c)] << ", expected " << expected);
+                REQUIRE(std::fabs(static_cast<double>(got[static_cast<std::size_t>(c)]) - expected) <= bound);
+            }
+            REQUIRE(got[N] == kSentinel);
+        }
+    });
+}
+
+#ifdef GEMM_CPU_DEVICE
+
+namespace {
+
+/// Puts the device back as it was when a test case ends, however it ends.
+struct Restore {
+    ~Restore() {
+        cpu_device::set_block_filter({});
+        cpu_device::set_like("sm_90");
+    }
+};
+
+}  // namespace
+
+TEST_CASE("owner names the block that writes an element", "[lesson]") {
+    const Restore restore;
+    for_each_lesson([](const Lesson& lesson) {
+        for (const bool padded : {false, true}) {
+            constexpr int kShapes[][3] = {{97, 131, 5}, {33, 65, 40}, {1, 300, 3}, {290, 2, 9}, {31, 30, 7}};
+            for (const auto& [m, n, k] : kShapes) {
+                const Shape s = test::shape(m, n, k, padded);
+                gemm::Workload w(s, test::seed());
+                const gemm::Problem p = w.problem();
+                std::uint64_t width = 0, height = 0, depth = 0;
+                std::set<std::array<unsigned, 3>> blocks;
+                for (std::int64_t row = 0; row < m; ++row) {
+                    for (std::int64_t col = 0; col < n; ++col) {
+                        const gemm::Owner o = lesson.owner(p, row, col);
+                        width = std::max<std::uint64_t>(width, o.block.x + 1);
+                        height = std::max<std::uint64_t>(height, o.block.y + 1);
+                        depth = std::max<std::uint64_t>(depth, o.block.z + 1);
+                        blocks.insert({o.block.x, o.block.y, o.block.z});
+                        const bool inside = o.thread.x < lesson.block.x && o.thread.y < lesson.block.y &&
+                                            o.thread.z < lesson.block.z;
+                        INFO("row " << row << ", column " << col);
+                        if (!inside) FAIL("the thread lies outside the lesson's block");
+                    }
+                }
+                REQUIRE(blocks.size() == width * height * depth);
+                const std::uint64_t count = width * height * depth;
+                for (const std::uint64_t left_out : std::set<std::uint64_t>{0, count / 2, count - 1}) {
+                    w.reset_c();
+                    cpu_device::set_block_filter([&](std::uint64_t block) { return block != left_out; });
+                    lesson.launch(p, lesson.prepare != nullptr ? lesson.prepare(p).get() : nullptr, nullptr);
+                    cpu_device::set_block_filter({});
+                    REQUIRE(cudaGetLastError() == cudaSuccess);
+                    const std::vector<float> c = w.download_c();
+                    for (std::int64_t row = 0; row < m; ++row) {
+                        for (std::int64_t col = 0; col < n; ++col) {
+                            const gemm::Owner o = lesson.owner(p, row, col);
+                            const std::uint64_t owner = (o.block.z * height + o.block.y) * width + o.block.x;
+                            const auto bits =
+                                std::bit_cast<std::uint32_t>(c[static_cast<std::size_t>(row * s.ldc + col)]);
+                            INFO(lesson.name << " at " << s.text() << " without block " << left_out
+                                             << ": row " << row << ", column " << col
+                                             << ", said to belong to block " << owner);
+                            if ((bits == gemm::kPoisonBits) != (owner == left_out)) FAIL("owner is wrong");
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("launches under the limits of every GPU it is for", "[lesson]") {
+    const Restore restore;
+    for_each_lesson([](const Lesson& lesson) {
+        for (const int sm : {75, 80, 86, 87, 89, 90, 100, 120}) {
+            const gemm::Device device = gemm::select_device(0, "sm_" + std::to_string(sm));
+            REQUIRE(device.sm == sm);
+            if (lesson.min_sm > sm) {
+                REQUIRE_FALSE(gemm::why_skipped(lesson, device).empty());
+                continue;
+            }
+            INFO(device.name);
+            require_right(lesson, test::shape(65, 33, 70, true, 1.5f, -0.5f), test::seed());
+        }
+    });
+}
+
+#endif

@@ -1,0 +1,107 @@
+// The procedure that lesson programs and gemm_bench share, with right and wrong lessons in one run.
+#include "common/measure.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/error.hpp"
+#include "common/report.hpp"
+#include "tests/support.hpp"
+
+namespace mutant_no_k_tail {
+extern const gemm::Lesson lesson;
+}
+namespace mutant_guard_off_by_one {
+extern const gemm::Lesson lesson;
+}
+
+namespace {
+
+using gemm::Lesson;
+using gemm::Outcome;
+using test::require_contains;
+
+gemm::Shape plain(std::int64_t m, std::int64_t n, std::int64_t k) {
+    return test::shape(m, n, k, false);
+}
+
+}  // namespace
+
+TEST_CASE("measure: a wrong lesson is reported and the others are unaffected") {
+    gemm::Measurer measurer(test::device());
+    // Wrong at this size: one drops the tail of K, the other writes past the end of C.
+    const std::vector<const Lesson*> lessons{&mutant_no_k_tail::lesson, &test::lesson("03_smem"),
+                                             &mutant_guard_off_by_one::lesson, &test::lesson("01_naive")};
+    std::vector<std::string> steps;
+    std::vector<int> done;
+    gemm::MeasureOptions options;
+    options.timing = true;
+    options.rounds = 3;
+    options.progress = [&](int d, const std::string& next) {
+        done.push_back(d);
+        steps.push_back(next);
+    };
+    const gemm::Shape shape = plain(31, 64, 75);
+    const std::vector<Outcome> outcomes = measurer.measure(lessons, shape, test::seed(), options);
+    REQUIRE(outcomes.size() == 4);
+    CHECK_FALSE(outcomes[0].passed());
+    CHECK(outcomes[1].passed());
+    CHECK_FALSE(outcomes[2].passed());
+    CHECK(outcomes[3].passed());
+    require_contains(outcomes[0].verdict.failure, "no_k_tail is wrong at 31×64×75");
+    require_contains(outcomes[2].verdict.failure, "A write outside C");
+    for (const Outcome& outcome : outcomes) {
+        CHECK(outcome.error.empty());
+        CHECK_FALSE(outcome.device_lost);
+        // A wrong lesson is never timed, and the CPU device times nothing.
+        CHECK(outcome.speed.has_value() == (gemm::kDeviceTimes && outcome.passed()));
+    }
+    if (gemm::kDeviceTimes) require_contains(outcomes[0].verdict.failure, "Wrong before timing: ");
+
+    REQUIRE_FALSE(steps.empty());
+    require_contains(steps.front(), "31×64×75");
+    CHECK(std::is_sorted(done.begin(), done.end()));
+    CHECK(done.front() == 0);
+    CHECK(done.back() < gemm::Measurer::steps(4, shape, true));
+}
+
+TEST_CASE("measure: a launch that is refused is an error of that lesson alone") {
+    Lesson refused = test::lesson("01_naive");
+    refused.name = "refused";
+    refused.launch = [](const gemm::Problem&, const void*, cudaStream_t) { (void)cudaSetDevice(1'000'000); };
+    gemm::Measurer measurer(test::device());
+    const std::vector<Outcome> outcomes =
+        measurer.measure({&refused, &test::lesson("02_coalesced")}, plain(33, 34, 35), test::seed(), {});
+    REQUIRE(outcomes.size() == 2);
+    CHECK_FALSE(outcomes[0].passed());
+    require_contains(outcomes[0].error, "refused could not be launched at 33×34×35: invalid device ordinal.");
+    CHECK_FALSE(outcomes[0].device_lost);
+    CHECK(outcomes[1].passed());
+}
+
+TEST_CASE("measure: a size that does not fit is an error") {
+    gemm::Measurer measurer(test::device());
+    CHECK_THROWS_AS(measurer.measure({&test::lesson("01_naive")}, plain(1'000'000, 1'000'000, 1), 1, {}),
+                    gemm::Error);
+}
+
+TEST_CASE("measure: what is worth timing") {
+    CHECK(gemm::timeable(plain(1, 1, 1)));
+    CHECK_FALSE(gemm::timeable(plain(0, 1, 1)));
+    CHECK_FALSE(gemm::timeable(plain(1, 0, 1)));
+    CHECK_FALSE(gemm::timeable(plain(1, 1, 0)));
+    CHECK_FALSE(gemm::timeable(test::shape(8, 8, 8, false, 1.5f)));
+    CHECK_FALSE(gemm::timeable(test::shape(8, 8, 8, false, 1.0f, 1.0f)));
+    CHECK(gemm::Measurer::steps(3, plain(8, 8, 8), false) == 4);
+    CHECK(gemm::Measurer::steps(3, plain(8, 8, 0), true) == 4);
+    CHECK((gemm::Measurer::steps(3, plain(8, 8, 8), true) > 4) == gemm::kDeviceTimes);
+}
+
+TEST_CASE("report: text that is no UTF-8 does not stop a report") {
+    gemm::Speed speed;
+    speed.baseline_kernel = "kernel \xff";
+    const gemm::Json json = gemm::Json::parse(gemm::to_text(gemm::speed_json(speed)));
+    CHECK(json.contains("baseline_kernel"));
+    CHECK(json.at("sm_clock_mhz").is_null());  // what NVML did not say is not 0
+}

@@ -1,0 +1,378 @@
+// Lesson programs and gemm_bench, run as a user runs them: exit status, standard output, standard error.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/lessons.hpp"
+#include "common/measure.hpp"
+#include "tests/support.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using test::require_contains;
+
+std::string contents(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// A folder of this test case's own, removed with it.
+struct Folder {
+    Folder() {
+        std::string pattern = (fs::temp_directory_path() / "gemm-test-XXXXXX").string();
+        REQUIRE(mkdtemp(pattern.data()) != nullptr);
+        path = pattern;
+    }
+    ~Folder() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    fs::path path;
+};
+
+struct Result {
+    int status = -1;
+    std::string out, err;
+};
+
+/// `command`: a program of this build and its options, as a shell reads them.
+Result run(const std::string& command) {
+    const Folder folder;
+    const fs::path out = folder.path / "out", err = folder.path / "err";
+    const std::string line = std::string("'" GEMM_BIN_DIR "'/") + command + " >'" + out.string() + "' 2>'" +
+                             err.string() + "' </dev/null";
+    const int status = std::system(line.c_str());
+    Result r;
+    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    r.out = contents(out);
+    r.err = contents(err);
+    return r;
+}
+
+/// It could not run: status 2, nothing on standard output, one sentence on standard error that holds `parts`.
+void require_refused(const std::string& command, const std::vector<std::string>& parts) {
+    const Result r = run(command);
+    INFO(command << "\nout: " << r.out << "\nerr: " << r.err);
+    REQUIRE(r.status == 2);
+    REQUIRE(r.out.empty());
+    REQUIRE_FALSE(r.err.empty());
+    REQUIRE(r.err.find('\n') == r.err.size() - 1);
+    REQUIRE(r.err[r.err.size() - 2] == '.');
+    for (const std::string& part : parts) require_contains(r.err, part);
+}
+
+std::vector<std::string> lesson_names() {
+    std::vector<std::string> names;
+    for (const gemm::Lesson* lesson : gemm::all_lessons()) names.emplace_back(lesson->name);
+    return names;
+}
+
+void require_keys(const Json& object, const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) {
+        INFO(key << " in " << object.dump());
+        REQUIRE(object.contains(key));
+    }
+}
+
+const std::string kSmall = " --m 33 --n 31 --k 65 --verify-only";
+
+}  // namespace
+
+TEST_CASE("program: a readable report") {
+    for (const std::string& name : lesson_names()) {
+        const Result r = run(name + kSmall + " --seed 7");
+        INFO(r.out << r.err);
+        REQUIRE(r.status == 0);
+        REQUIRE(r.err.empty());
+        require_contains(r.out, name + "  33×31×65  on ");
+        require_contains(r.out, "right  1023 elements checked");
+        require_contains(r.out, "seed 7");
+    }
+}
+
+TEST_CASE("program: --json holds what other programs read") {
+    for (const std::string& name : lesson_names()) {
+        const Result r =
+            run(name + kSmall + " --lda 70 --alpha 1.5 --beta -0.5 --seed 18446744073709551615 --json");
+        INFO(r.out << r.err);
+        REQUIRE(r.status == 0);
+        const Json json = Json::parse(r.out);
+        CHECK(json.at("lesson") == name);
+        CHECK(json.at("dtype") == "fp32");
+        CHECK(json.at("m") == 33);
+        CHECK(json.at("n") == 31);
+        CHECK(json.at("k") == 65);
+        CHECK(json.at("lda") == 70);
+        CHECK(json.at("ldb") == 31);
+        CHECK(json.at("ldc") == 31);
+        CHECK(json.at("alpha") == 1.5);
+        CHECK(json.at("beta") == -0.5);
+        CHECK(json.at("seed") == 18446744073709551615ull);
+        CHECK(json.at("time").is_null());
+        const Json& device = json.at("device");
+        require_keys(device,
+                     {"kind", "name", "compute_capability", "multiprocessors", "l2_bytes", "driver", "cuda"});
+        CHECK(device.at("kind") == test::device().kind);
+        CHECK(device.at("name") == test::device().name);
+        const Json& verdict = json.at("verdict");
+        CHECK(verdict.at("passed") == true);
+        CHECK(verdict.at("checked") == 1023);
+        CHECK(verdict.at("wrong") == 0);
+        CHECK(verdict.at("failure") == "");
+        CHECK(verdict.at("error_over_bound") < 1.0);
+        CHECK(verdict.at("rms_error") <= verdict.at("rms_limit"));
+        const Json& resources = json.at("resources");
+        require_keys(resources, {"registers", "local_bytes", "blocks_per_sm", "static_shared_bytes",
+                                 "dynamic_shared_bytes"});
+        CHECK(resources.at("threads_per_block") == 1024);
+        CHECK(resources.at("registers").is_null() == (test::device().kind == "cpu"));
+    }
+}
+
+TEST_CASE("program: a seed repeats a run and none gives a fresh one") {
+    const auto verdict = [](const std::string& options) {
+        return Json::parse(run("01_naive" + kSmall + " --json" + options).out);
+    };
+    CHECK(verdict(" --seed 5").at("verdict") == verdict(" --seed 5").at("verdict"));
+    CHECK(verdict(" --seed 5").at("verdict") != verdict(" --seed 6").at("verdict"));
+    CHECK(verdict("").at("seed") != verdict("").at("seed"));
+}
+
+TEST_CASE("program: empty problems") {
+    for (const std::string& name : lesson_names()) {
+        CHECK(run(name + " --verify-only --m 0 --n 5 --k 5").status == 0);
+        CHECK(run(name + " --verify-only --m 5 --n 0 --k 5").status == 0);
+        CHECK(run(name + " --verify-only --m 5 --n 5 --k 0 --beta 2").status == 0);
+    }
+}
+
+TEST_CASE("program: --help") {
+    const Result r = run("03_smem --help");
+    REQUIRE(r.status == 0);
+    for (const std::string option : {"--m", "--n", "--k", "--lda", "--ldb", "--ldc", "--alpha", "--beta",
+                                     "--seed", "--device", "--rounds", "--verify-only", "--json"}) {
+        require_contains(r.out, option);
+    }
+}
+
+TEST_CASE("program: options that are wrong") {
+    for (const std::string& name : lesson_names()) {
+        require_refused(name + " --m -1", {name + ": --m must be a whole number", "\"-1\""});
+        require_refused(name + " --n 12x", {"--n must be a whole number", "\"12x\""});
+        require_refused(name + " --k 1.5", {"--k must be a whole number", "\"1.5\""});
+        require_refused(name + " --m 99999999999999999999",
+                        {"--m must be a whole number", "99999999999999999999"});
+        require_refused(name + " --m ''", {"--m"});
+    }
+    require_refused("01_naive --nonsense", {"01_naive: ", "--nonsense", "--help"});
+    require_refused("01_naive 4096", {"4096", "--help"});
+    require_refused("01_naive --m", {"--m"});
+    require_refused("01_naive --alpha nan", {"--alpha must be a finite number"});
+    require_refused("01_naive --beta 1e99", {"--beta must be a finite number"});
+    require_refused("01_naive --seed -1", {"--seed must be a whole number"});
+    require_refused("01_naive --rounds 1001", {"--rounds must be a whole number from 0 to 1000"});
+    require_refused("01_naive --device 99", {"There is no device 99"});
+    require_refused("01_naive --device -1", {"--device must be a whole number"});
+    require_refused("01_naive --m 8 --n 8 --k 8 --lda 7", {"lda must be at least K = 8, and is 7."});
+    require_refused("01_naive --m 8 --n 8 --k 8 --ldb 7", {"ldb must be at least N = 8, and is 7."});
+    require_refused("01_naive --m 8 --n 8 --k 8 --ldc 7", {"ldc must be at least N = 8, and is 7."});
+    require_refused("01_naive --m 4294967296 --n 4294967296 --k 1", {"64-bit"});
+    require_refused("01_naive --m 1000000 --n 1000000 --k 1000",
+                    {"A problem of 1000000×1000000×1000 needs ", "GB of memory, and ", "are free."});
+#ifdef GEMM_CPU_DEVICE
+    require_refused("01_naive --like sm_10", {"The CPU device knows no limits of 'sm_10'; it knows sm_75, "});
+#else
+    require_refused("01_naive --like sm_80", {"--like"});
+#endif
+}
+
+#ifdef GEMM_CPU_DEVICE
+TEST_CASE("program: --like chooses whose limits hold") {
+    const Result r = run("03_smem" + kSmall + " --like sm_86 --json");
+    REQUIRE(r.status == 0);
+    const Json device = Json::parse(r.out).at("device");
+    CHECK(device.at("compute_capability") == "8.6");
+    CHECK(device.at("name") == "CPU device (limits of sm_86)");
+}
+#endif
+
+TEST_CASE("program: a kernel that is wrong") {
+    const Result r = run("wrong_lesson --m 64 --n 64 --k 75 --seed 9");
+    INFO(r.out << r.err);
+    REQUIRE(r.status == 1);
+    require_contains(r.out, "WRONG");
+    require_contains(r.out, "no_k_tail is wrong at 64×64×75 (seed 9)");
+    require_contains(r.out, "the K tail is missing");
+
+    const Result json = run("wrong_lesson --m 64 --n 64 --k 75 --json");
+    REQUIRE(json.status == 1);
+    const Json object = Json::parse(json.out);
+    CHECK(object.at("verdict").at("passed") == false);
+    CHECK(object.at("verdict").at("wrong") > 4000);
+    CHECK(object.at("time").is_null());  // what is wrong is not timed
+    require_contains(object.at("verdict").at("failure").get<std::string>(), "the K tail is missing");
+    CHECK(run("wrong_lesson --m 64 --n 64 --k 64 --verify-only").status == 0);
+}
+
+TEST_CASE("program: a GPU that is too old") {
+#ifdef GEMM_CPU_DEVICE
+    require_refused("modern_lesson --like sm_75", {"modern_lesson needs a GPU of compute capability 8.0 or "
+                                                   "higher; CPU device (limits of sm_75) has 7.5."});
+#else
+    require_refused("modern_lesson",
+                    {"modern_lesson needs a GPU of compute capability 99.0 or higher; ", " has "});
+#endif
+}
+
+TEST_CASE("program: standard output that cannot be written") {
+    if (!fs::exists("/dev/full")) return test::skip("there is no /dev/full");
+    const Folder folder;
+    const std::string err = (folder.path / "err").string();
+    const std::string line = "'" GEMM_BIN_DIR "'/01_naive" + kSmall + " >/dev/full 2>'" + err + "'";
+    const int status = std::system(line.c_str());
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) == 2);
+    require_contains(contents(err), "Standard output cannot be written.");
+}
+
+TEST_CASE("bench: its JSON has the fields of the results file") {
+    const Result r = run("gemm_bench --sizes 64,40x33x20 --verify-only --seed 3");
+    INFO(r.out << r.err);
+    REQUIRE(r.status == 0);
+    const Json json = Json::parse(r.out);
+    CHECK(json.at("schema") == 1);
+    CHECK(json.at("seed") == 3);
+    CHECK(json.at("failed") == Json::array());
+    CHECK(json.at("skipped") == Json::array());
+    require_keys(json.at("device"),
+                 {"kind", "name", "compute_capability", "multiprocessors", "l2_bytes", "driver", "cuda"});
+    const std::vector<std::string> names = lesson_names();
+    REQUIRE(json.at("runs").size() == 2 * names.size());
+    for (std::size_t i = 0; i < 2 * names.size(); ++i) {
+        const Json& run = json.at("runs").at(i);
+        CHECK(run.at("lesson") == names[i % names.size()]);
+        CHECK(run.at("dtype") == "fp32");
+        CHECK(run.at("m") == (i < names.size() ? 64 : 40));
+        CHECK(run.at("n") == (i < names.size() ? 64 : 33));
+        CHECK(run.at("k") == (i < names.size() ? 64 : 20));
+        CHECK(run.at("alpha") == 1);
+        CHECK(run.at("beta") == 0);
+        CHECK(run.at("checked") == (i < names.size() ? 64 * 64 : 40 * 33));
+        CHECK(run.at("error_over_bound") <= 1.0);
+        CHECK(run.at("rms_error") <= run.at("rms_limit"));
+        CHECK_FALSE(run.contains("tflops"));
+    }
+}
+
+TEST_CASE("bench: progress is one line a step and reaches its total") {
+    const Result r = run("gemm_bench --sizes 64,32 --lessons 02_coalesced --verify-only");
+    REQUIRE(r.status == 0);
+    long last = -1, total = -1;
+    std::size_t lines = 0, start = 0;
+    for (std::size_t end; (end = r.err.find('\n', start)) != std::string::npos; start = end + 1) {
+        const std::string line = r.err.substr(start, end - start);
+        long done = 0, of = 0;
+        int text = 0;
+        INFO(line);
+        REQUIRE(std::sscanf(line.c_str(), "progress %ld %ld %n", &done, &of, &text) == 2);
+        REQUIRE(text > 0);
+        CHECK(done >= last);
+        CHECK((total == -1 || of == total));
+        last = done;
+        total = of;
+        ++lines;
+    }
+    CHECK(lines >= 3);
+    CHECK(last == total);
+    CHECK(total > 0);
+}
+
+TEST_CASE("bench: --output writes the file and nothing else") {
+    const Folder folder;
+    const fs::path file = folder.path / "out.json";
+    std::ofstream(file) << "what was there before";
+    const Result r = run("gemm_bench --sizes 32 --verify-only --lessons 01_naive,03_smem --output '" +
+                         file.string() + "'");
+    INFO(r.err);
+    REQUIRE(r.status == 0);
+    CHECK(r.out.empty());
+    CHECK(Json::parse(contents(file)).at("runs").size() == 2);
+    CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("bench: what it refuses") {
+    require_refused("gemm_bench --lessons 99_none", {"There is no lesson \"99_none\"; there are 01_naive, "});
+    require_refused("gemm_bench --lessons 01_naive,01_naive", {"--lessons names 01_naive twice."});
+    require_refused("gemm_bench --lessons 01_naive,", {"--lessons must be a list"});
+    require_refused("gemm_bench --sizes 12x", {"--sizes"});
+    require_refused("gemm_bench --sizes 12x13", {"--sizes", "12x13"});
+    require_refused("gemm_bench --sizes -4", {"--sizes", "-4"});
+    require_refused("gemm_bench --sizes abc", {"--sizes", "abc"});
+    require_refused("gemm_bench --sizes 99999999999999999999", {"--sizes"});
+    require_refused("gemm_bench --sizes 64,64", {"--sizes names", "twice"});
+    require_refused("gemm_bench --sizes 4294967296x4294967296x1", {"64-bit"});
+    require_refused("gemm_bench --seed x", {"--seed"});
+    require_refused("gemm_bench --rounds 1.5", {"--rounds"});
+    require_refused("gemm_bench --device 99", {"There is no device 99"});
+    require_refused("gemm_bench --nonsense", {"--nonsense"});
+    require_refused("gemm_bench --output /nonexistent/out.json",
+                    {"/nonexistent/out.json.tmp cannot be created"});
+    require_refused("gemm_bench --output /", {"--output"});
+}
+
+TEST_CASE("bench: a size that exceeds memory leaves the old file as it was") {
+    const Folder folder;
+    const fs::path file = folder.path / "out.json";
+    std::ofstream(file) << "what was there before";
+    const Result r =
+        run("gemm_bench --verify-only --sizes 32,1000000x1000000x8 --output '" + file.string() + "'");
+    INFO(r.err);
+    CHECK(r.status == 2);
+    require_contains(r.err, "A problem of 1000000×1000000×8 needs ");
+    CHECK(contents(file) == "what was there before");
+    CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("bench: a wrong lesson has no figures and one for newer GPUs is skipped") {
+#ifdef GEMM_CPU_DEVICE
+    const std::string like = " --like sm_75";
+#else
+    const std::string like;
+#endif
+    const Result r = run("wrong_bench --sizes 75,64 --verify-only" + like);
+    INFO(r.out << r.err);
+    REQUIRE(r.status == 1);
+    const Json json = Json::parse(r.out);
+    REQUIRE(json.at("failed").size() == 1);
+    const Json& failed = json.at("failed").at(0);
+    CHECK(failed.at("lesson") == "no_k_tail");
+    CHECK(failed.at("m") == 75);
+    CHECK(failed.at("n") == 75);
+    CHECK(failed.at("k") == 75);
+    require_contains(failed.at("failure").get<std::string>(), "the K tail is missing");
+    std::vector<std::string> runs;
+    for (const Json& one : json.at("runs")) {
+        runs.push_back(one.at("lesson").get<std::string>() + " " + std::to_string(one.at("k").get<int>()));
+    }
+    CHECK(runs == std::vector<std::string>{"03_smem 75", "03_smem 64", "no_k_tail 64"});
+    REQUIRE(json.at("skipped").size() == 1);
+    CHECK(json.at("skipped").at(0).at("lesson") == "modern_lesson");
+    const auto reason = json.at("skipped").at(0).at("reason").get<std::string>();
+    require_contains(reason, "modern_lesson needs a GPU of compute capability ");
+    require_contains(r.err, reason);
+
+    const Result right = run("wrong_bench --sizes 64 --lessons no_k_tail --verify-only" + like);
+    CHECK(right.status == 0);
+}

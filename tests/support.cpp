@@ -1,0 +1,70 @@
+#include "tests/support.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "common/lessons.hpp"
+#include "common/options.hpp"
+
+namespace test {
+
+const gemm::Device& device() {
+    static const gemm::Device selected = gemm::select_device(0, "");
+    return selected;
+}
+
+std::uint64_t seed() {
+    static const std::uint64_t value = [] {
+        const char* text = std::getenv("GEMM_TEST_SEED");
+        const std::uint64_t chosen =
+            text != nullptr ? gemm::seed_number("GEMM_TEST_SEED", text) : gemm::fresh_seed();
+        std::printf("GEMM_TEST_SEED=%llu\n", static_cast<unsigned long long>(chosen));
+        std::fflush(stdout);
+        return chosen;
+    }();
+    return value;
+}
+
+const gemm::Lesson& lesson(const std::string& name) {
+    for (const gemm::Lesson* candidate : gemm::all_lessons()) {
+        if (name == candidate->name) return *candidate;
+    }
+    throw std::runtime_error("there is no lesson " + name);
+}
+
+void skip(const std::string& why) {
+    std::printf("Skipped: %s\n", why.c_str());
+    std::fflush(stdout);
+    SUCCEED(why);
+}
+
+gemm::Verdict run(const gemm::Lesson& lesson, const gemm::Shape& shape, std::uint64_t seed,
+                  const std::function<void(gemm::HostMatrices&)>& edit) {
+    device();
+    gemm::Workload w(shape, seed, edit);
+    const gemm::Verifier verifier(w);
+    return gemm::verify(lesson, w, verifier);
+}
+
+void require_contains(const std::string& text, const std::string& part) {
+    INFO("should hold: " << part << "\n  is: " << text);
+    REQUIRE(text.find(part) != std::string::npos);
+}
+
+gemm::Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, bool padded, float alpha, float beta) {
+    gemm::Shape s;
+    s.M = m;
+    s.N = n;
+    s.K = k;
+    if (padded) {
+        s.lda = k + 3;
+        s.ldb = n + 5;
+        s.ldc = n + 7;
+    }
+    s.alpha = alpha;
+    s.beta = beta;
+    return s.resolved();
+}
+
+}  // namespace test

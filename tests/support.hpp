@@ -1,0 +1,52 @@
+// What the test files share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "common/device.hpp"
+#include "common/gemm.hpp"
+#include "common/verify.hpp"
+#include "common/workload.hpp"
+#include "tests/catch.hpp"
+
+namespace test {
+
+/// Makes device 0 current, once per process.
+const gemm::Device& device();
+
+/// The seed of this process: GEMM_TEST_SEED, or a fresh one; printed at its first use, so that a failure can
+/// be repeated.
+std::uint64_t seed();
+
+/// The course's lesson of that name. Throws std::runtime_error when there is none.
+const gemm::Lesson& lesson(const std::string& name);
+
+/// Tells ctest, which reads the output, that this test case could not run here. The caller returns at once.
+void skip(const std::string& why);
+
+/// A fresh workload, one run of the lesson, the verdict.
+gemm::Verdict run(const gemm::Lesson& lesson, const gemm::Shape& shape, std::uint64_t seed,
+                  const std::function<void(gemm::HostMatrices&)>& edit = {});
+
+/// Requires that `text` holds `part`, and shows the whole text when it does not.
+void require_contains(const std::string& text, const std::string& part);
+
+/// "M×N×K" with tight pitches, or with pitches that leave padding of different widths.
+gemm::Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, bool padded, float alpha = 1.0f,
+                  float beta = 0.0f);
+
+/// What `body` throws, as text. Fails when it throws nothing.
+template <class Body>
+std::string error_of(const Body& body) {
+    try {
+        body();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    FAIL("nothing was thrown");
+    return {};
+}
+
+}  // namespace test

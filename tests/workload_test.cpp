@@ -1,0 +1,165 @@
+// The inputs: repeatable, well distributed, fenced; and sizes that are refused.
+#include "common/workload.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "common/error.hpp"
+#include "tests/support.hpp"
+
+namespace {
+
+using gemm::Shape;
+using gemm::Workload;
+using test::require_contains;
+
+std::uint32_t bits(float x) {
+    return std::bit_cast<std::uint32_t>(x);
+}
+
+bool same(const std::vector<float>& x, const std::vector<float>& y) {
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+}
+
+Shape unresolved(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t lda = 0, std::int64_t ldb = 0,
+                 std::int64_t ldc = 0) {
+    Shape s;
+    s.M = m;
+    s.N = n;
+    s.K = k;
+    s.lda = lda;
+    s.ldb = ldb;
+    s.ldc = ldc;
+    return s;
+}
+
+}  // namespace
+
+TEST_CASE("workload: a seed gives the same matrices every time and another seed gives others") {
+    test::device();
+    const Shape s = test::shape(37, 41, 43, true, 1.5f, -0.5f);
+    const Workload first(s, 7), again(s, 7), other(s, 8);
+    REQUIRE(same(first.host().A, again.host().A));
+    REQUIRE(same(first.host().B, again.host().B));
+    REQUIRE(same(first.host().C, again.host().C));
+    REQUIRE_FALSE(same(first.host().A, other.host().A));
+    REQUIRE_FALSE(same(first.host().B, other.host().B));
+    REQUIRE_FALSE(same(first.host().C, other.host().C));
+    REQUIRE(first.seed() == 7);
+    // A of one seed must not be B of the next.
+    REQUIRE(first.host().B[0] != other.host().A[0]);
+    REQUIRE(gemm::fresh_seed() != gemm::fresh_seed());
+}
+
+TEST_CASE("workload: values are normal with mean 0 and variance 1") {
+    test::device();
+    const Workload w(test::shape(600, 600, 600, false, 1.0f, 1.0f), test::seed());
+    for (const std::vector<float>* m : {&w.host().A, &w.host().B, &w.host().C}) {
+        double sum = 0, squares = 0, fourths = 0, neighbours = 0;
+        for (std::size_t i = 0; i < m->size(); ++i) {
+            const auto x = static_cast<double>((*m)[i]);
+            REQUIRE(std::isfinite(x));
+            sum += x;
+            squares += x * x;
+            fourths += x * x * x * x;
+            if (i > 0) neighbours += x * static_cast<double>((*m)[i - 1]);
+        }
+        // Six standard deviations of the estimates over 360 000 values.
+        const auto n = static_cast<double>(m->size());
+        CHECK(std::fabs(sum / n) < 6 / std::sqrt(n));
+        CHECK(std::fabs(squares / n - 1) < 6 * std::sqrt(2 / n));
+        CHECK(std::fabs(fourths / n - 3) < 6 * std::sqrt(96 / n));
+        CHECK(std::fabs(neighbours / n) < 6 / std::sqrt(n));
+    }
+}
+
+TEST_CASE("workload: padding and C hold NaN where nothing belongs") {
+    test::device();
+    for (const float beta : {0.0f, 1.0f}) {
+        const Shape s = test::shape(9, 10, 11, true, 1.0f, beta);
+        const Workload w(s, test::seed());
+        for (std::int64_t i = 0; i < s.M * s.lda; ++i) {
+            const float x = w.host().A[static_cast<std::size_t>(i)];
+            REQUIRE((i % s.lda < s.K ? std::isfinite(x) : bits(x) == gemm::kGuardBits));
+        }
+        for (std::int64_t i = 0; i < s.K * s.ldb; ++i) {
+            const float x = w.host().B[static_cast<std::size_t>(i)];
+            REQUIRE((i % s.ldb < s.N ? std::isfinite(x) : bits(x) == gemm::kGuardBits));
+        }
+        const std::vector<float> c = w.download_c();
+        REQUIRE(same(c, w.host().C));
+        for (std::int64_t i = 0; i < s.M * s.ldc; ++i) {
+            const float x = c[static_cast<std::size_t>(i)];
+            REQUIRE((i % s.ldc < s.N && beta != 0 ? std::isfinite(x) : bits(x) == gemm::kPoisonBits));
+        }
+    }
+    REQUIRE(std::isnan(std::bit_cast<float>(gemm::kPoisonBits)));
+    REQUIRE(std::isnan(std::bit_cast<float>(gemm::kGuardBits)));
+    // Poison that went through arithmetic is no longer poison: who reads C with beta = 0 has written
+    // something.
+    volatile float poison = std::bit_cast<float>(gemm::kPoisonBits);
+    const float computed = 0.0f * poison + 1.0f;
+    REQUIRE(std::isnan(computed));
+    REQUIRE(bits(computed) != gemm::kPoisonBits);
+}
+
+TEST_CASE("workload: the device holds what the host holds and reset_c brings C back") {
+    test::device();
+    Workload w(test::shape(9, 10, 11, true, 1.0f, 1.0f), test::seed());
+    const gemm::Problem p = w.problem();
+    std::vector<float> a(w.host().A.size());
+    CUDA_CHECK(cudaMemcpy(a.data(), p.A, a.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    REQUIRE(same(a, w.host().A));
+    CUDA_CHECK(cudaMemset(p.C, 0, 40));
+    REQUIRE_FALSE(same(w.download_c(), w.host().C));
+    w.reset_c();
+    REQUIRE(same(w.download_c(), w.host().C));
+    REQUIRE(w.breach().empty());
+}
+
+TEST_CASE("shape: pitches that are left out are tight ones") {
+    const Shape s = unresolved(3, 4, 5).resolved();
+    CHECK(s.lda == 5);
+    CHECK(s.ldb == 4);
+    CHECK(s.ldc == 4);
+    CHECK(s.text() == "3×4×5");
+    CHECK(unresolved(3, 4, 5, 5, 9, 4).resolved().text() == "3×4×5 ldb=9");
+    CHECK(test::shape(3, 4, 5, true, 1.5f, -0.5f).text() == "3×4×5 lda=8 ldb=9 ldc=11 alpha=1.5 beta=-0.5");
+    const Shape empty = unresolved(0, 0, 0).resolved();
+    CHECK(empty.lda >= 1);
+    CHECK(empty.ldb >= 1);
+    CHECK(empty.ldc >= 1);
+}
+
+TEST_CASE("shape: what makes no sense is refused in one sentence") {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    const auto error = [](const Shape& s) { return test::error_of([&] { (void)s.resolved(); }); };
+    CHECK(error(unresolved(-1, 1, 1)) == "M must not be negative, and is -1.");
+    CHECK(error(unresolved(1, -7, 1)) == "N must not be negative, and is -7.");
+    CHECK(error(unresolved(1, 1, -1)) == "K must not be negative, and is -1.");
+    CHECK(error(unresolved(8, 8, 8, 7)) == "lda must be at least K = 8, and is 7.");
+    CHECK(error(unresolved(8, 8, 8, 8, 7)) == "ldb must be at least N = 8, and is 7.");
+    CHECK(error(unresolved(8, 8, 8, 8, 8, 7)) == "ldc must be at least N = 8, and is 7.");
+    CHECK(error(unresolved(8, 8, 8, -8)) == "lda must be at least K = 8, and is -8.");
+    require_contains(error(unresolved(kMost, kMost, 1)), "64-bit");
+    require_contains(error(unresolved(std::int64_t{1} << 31, std::int64_t{1} << 31, 1)), "64-bit");
+    require_contains(error(unresolved(2, 2, 2, kMost)), "64-bit");
+    require_contains(error(unresolved(2, 2, 2, 2, kMost)), "64-bit");
+    require_contains(error(unresolved(2, 2, 2, 2, 2, kMost)), "64-bit");
+    require_contains(error(unresolved(kMost / 4, 1, 1)), "64-bit");
+}
+
+TEST_CASE("workload: a size that does not fit says how much it needs and how much is free") {
+    test::device();
+    const std::string error =
+        test::error_of([] { const Workload w(unresolved(1'000'000, 1'000'000, 10), 1); });
+    require_contains(error, "A problem of 1000000×1000000×10 needs ");
+    require_contains(error, "GB of memory, and ");
+    require_contains(error, "are free.");
+    // The figure: C alone takes 4000 GB.
+    const double needed = std::stod(error.substr(error.find("needs ") + 6));
+    CHECK(needed >= 4000.0);
+    CHECK(needed < 60000.0);
+}
