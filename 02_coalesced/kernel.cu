@@ -28,7 +28,7 @@ __global__ void sgemm_coalesced(std::int64_t M, std::int64_t N, std::int64_t K, 
     if (alpha != 0.0f) {
         const float* a = A + row * lda;  // walks right along a row of A
         const float* b = B + col;        // walks down a column of B
-        for (std::int64_t k = 0; k < K; ++k, ++a, b += ldb) acc += *a * *b;
+        for (const float* end = a + K; a != end; ++a, b += ldb) acc += *a * *b;
     }
 
     float* c = &C[row * ldc + col];

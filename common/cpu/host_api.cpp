@@ -51,12 +51,14 @@ std::size_t static_shared_bytes(const void* function) {
     return bytes;
 }
 
+// cudaErrorInvalidValue throughout: what CUDA 13.0 answered on an H200, where CUDA 12 documents
+// cudaErrorInvalidConfiguration for the first two.
 cudaError_t check_launch(const void* function, dim3 grid, dim3 block, std::size_t dynamic_bytes) {
     const auto within = [](dim3 v, dim3 most) {
         return v.x >= 1 && v.y >= 1 && v.z >= 1 && v.x <= most.x && v.y <= most.y && v.z <= most.z;
     };
-    if (!within(grid, kMostGrid) || !within(block, kMostBlock)) return cudaErrorInvalidConfiguration;
-    if (std::uint64_t{block.x} * block.y * block.z > kMostBlockThreads) return cudaErrorInvalidConfiguration;
+    if (!within(grid, kMostGrid) || !within(block, kMostBlock)) return cudaErrorInvalidValue;
+    if (std::uint64_t{block.x} * block.y * block.z > kMostBlockThreads) return cudaErrorInvalidValue;
     State& s = state();
     const std::scoped_lock lock(s.mutex);
     const auto granted = s.dynamic_optin.find(function);

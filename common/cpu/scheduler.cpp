@@ -371,7 +371,8 @@ void Worker::run_job(Job& job) {
         }
     } else {
         job_now_->fail(block_, crash_message());
-        // The crashed fiber holds the way back to this stack, which is here already: destroying it would unwind us.
+        // The crashed fiber holds the way back to this stack, which is here already: destroying it would
+        // unwind us.
         (void)new context::fiber(std::move(running_->back));
         running_ = nullptr;
         forget_fibers();

@@ -4,6 +4,8 @@
 // rewritten by common/cpu/translate.py before the compiler sees them.
 #pragma once
 
+#define CUDART_VERSION 13000  // whose answers this gives, where versions differ
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
