@@ -3,6 +3,8 @@
 #include "common/error.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/device.hpp"
+#else
+#include "common/nvml.hpp"
 #endif
 
 namespace gemm {
@@ -38,7 +40,6 @@ Device select_device(int ordinal, const std::string& like) {
         throw Error("The NVIDIA driver supports CUDA " + version(driver) +
                     " and this program was built with CUDA " + version(runtime) + "; update the driver.");
     }
-    device.driver = version(driver);
     device.runtime = version(runtime);
 #endif
     int count = 0;
@@ -58,6 +59,9 @@ Device select_device(int ordinal, const std::string& like) {
     device.sm = 10 * properties.major + properties.minor;
     device.multiprocessors = properties.multiProcessorCount;
     device.l2_bytes = properties.l2CacheSize;
+#ifndef GEMM_CPU_DEVICE
+    device.driver = Nvml().driver_version();
+#endif
     return device;
 }
 

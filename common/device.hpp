@@ -13,8 +13,10 @@ struct Device {
     std::string name;  // "NVIDIA H200"; "CPU device (limits of sm_90)"
     int sm = 0;        // compute capability, 10·major + minor
     int multiprocessors = 0;
-    long long l2_bytes = 0;       // 0 on the CPU device
-    std::string driver, runtime;  // CUDA versions, "13.0"; empty on the CPU device
+    long long l2_bytes = 0;  // 0 on the CPU device
+    std::string
+        driver;  // NVIDIA's driver, "580.65.06"; empty where NVML does not tell, and on the CPU device
+    std::string runtime;  // CUDA's version, "13.0"; empty on the CPU device
 };
 
 /// Makes device `ordinal` current and describes it. `like` ("sm_86") is for the CPU device only: whose launch

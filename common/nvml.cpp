@@ -8,8 +8,8 @@ namespace {
 
 // Declared here because nvml.h is an optional part of the toolkit, and looked up at run time because the
 // library belongs to the driver. Signatures and constants: NVML API Reference Guide, chapters "Initialization
-// and Cleanup", "Device Queries" and "Field Value Enums". Every function returns nvmlReturn_t, of which 0 is
-// success.
+// and Cleanup", "System Queries", "Device Queries" and "Field Value Enums". Every function returns
+// nvmlReturn_t, of which 0 is success.
 using Init = int (*)();
 using HandleByPciBusId = int (*)(const char*, void**);
 constexpr int kClockSm = 1;                   // NVML_CLOCK_SM
@@ -49,6 +49,7 @@ Nvml::Nvml() {
     const auto by_bus_id = find<HandleByPciBusId>(library, "nvmlDeviceGetHandleByPciBusId_v2");
     if (init == nullptr || by_bus_id == nullptr || init() != 0) return;
 
+    driver_version_ = find<decltype(driver_version_)>(library, "nvmlSystemGetDriverVersion");
     // CUDA and NVML number devices differently (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER): the bus id is the
     // same.
     int ordinal = 0;
@@ -81,6 +82,11 @@ double Nvml::power_w() const {
         }
     }
     return watts(power_usage_, device_);
+}
+
+std::string Nvml::driver_version() const {
+    char version[96] = "";  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE is 80
+    return driver_version_ != nullptr && driver_version_(version, sizeof version) == 0 ? version : "";
 }
 
 double Nvml::power_limit_w() const {

@@ -1,11 +1,13 @@
 // What NVML says about the GPU while it works: SM clock and power. Only in CUDA builds.
 #pragma once
 
+#include <string>
+
 namespace gemm {
 
-/// The current CUDA device, as the driver's management library sees it. Everything is 0 where the library is
-/// missing or does not answer (a container without it, WSL, MIG): the figures describe a timing, nothing
-/// depends on them. Nothing throws.
+/// The current CUDA device, as the driver's management library sees it. Everything is 0 or empty where the
+/// library is missing or does not answer (a container without it, WSL, MIG): the figures describe a timing,
+/// nothing depends on them. Nothing throws.
 class Nvml {
   public:
     Nvml();
@@ -14,6 +16,8 @@ class Nvml {
     /// Of the whole board. Instantaneous where the driver offers it (530 and later), refreshed some 10 to 50
     /// times a second; else the average of the last second. Shorter samples see their neighbours' power too.
     double power_w() const;
+    /// The driver's own version, "580.65.06"; empty where the library does not tell.
+    std::string driver_version() const;
     /// The limit in force.
     double power_limit_w() const;
 
@@ -23,6 +27,7 @@ class Nvml {
     int (*power_usage_)(void*, unsigned*) = nullptr;
     int (*power_limit_)(void*, unsigned*) = nullptr;
     int (*field_values_)(void*, int, void*) = nullptr;
+    int (*driver_version_)(char*, unsigned) = nullptr;
 };
 
 }  // namespace gemm

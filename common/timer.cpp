@@ -1,10 +1,12 @@
 #include "common/timer.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "common/error.hpp"
 #include "common/nvml.hpp"
@@ -12,6 +14,8 @@
 
 namespace gemm {
 namespace {
+
+constexpr std::chrono::milliseconds kBetweenReadings(5);  // of clock and power, while a sample runs
 
 /// A stream that does not wait for the default stream, and two events on it.
 class Stopwatch {
@@ -33,6 +37,13 @@ class Stopwatch {
     cudaStream_t stream() const { return stream_; }
     void start() { CUDA_CHECK(cudaEventRecord(start_, stream_)); }
     void stop() { CUDA_CHECK(cudaEventRecord(stop_, stream_)); }
+    /// Whether stop() has come to pass.
+    bool stopped() {
+        const cudaError_t status = cudaEventQuery(stop_);
+        if (status == cudaErrorNotReady)
+            (void)cudaGetLastError();  // no error, and not to be found as one later
+        return status != cudaErrorNotReady;
+    }
     /// Waits for stop() and returns the milliseconds since start().
     double wait() {
         CUDA_CHECK(cudaEventSynchronize(stop_));
@@ -71,19 +82,24 @@ class Sampler {
         CUDA_CHECK(cudaGetLastError());  // a launch that was refused
     }
 
-    /// Milliseconds of `launches` launches together, after `lead_in` that are not timed. while_busy runs on
-    /// the host once everything is enqueued.
-    template <typename WhileBusy>
-    double sample(const Contender& contender, int lead_in, int launches, WhileBusy while_busy) {
-        enqueue(contender, lead_in);
+    void enqueue_timed(const Contender& contender, int launches) {
         watch_.start();
         enqueue(contender, launches);
         watch_.stop();
-        while_busy();
+    }
+
+    /// Milliseconds of `launches` launches together, after `lead_in` that are not timed. while_busy runs on
+    /// the host once everything is enqueued, and again every few milliseconds until the sample is over.
+    template <typename WhileBusy>
+    double sample(const Contender& contender, int lead_in, int launches, WhileBusy while_busy) {
+        enqueue(contender, lead_in);
+        enqueue_timed(contender, launches);
+        for (while_busy(); !watch_.stopped(); while_busy()) std::this_thread::sleep_for(kBetweenReadings);
         return watch_.wait();
     }
     double sample(const Contender& contender, int launches) {
-        return sample(contender, 0, launches, [] {});
+        enqueue_timed(contender, launches);
+        return watch_.wait();
     }
 
   private:
@@ -161,10 +177,14 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
                 options.before_last(i, copy);
                 CUDA_CHECK(cudaDeviceSynchronize());
             }
+            double mhz = 0.0,
+                   watts = 0.0;  // the last readings of the sample: the first still see its neighbour
             const double sample = sampler.sample(contenders[i], lead, launches[i], [&] {
-                if (const double mhz = nvml.sm_clock_mhz(); mhz > 0.0) clock[i].push_back(mhz);
-                if (const double watts = nvml.power_w(); watts > 0.0) power[i].push_back(watts);
+                mhz = nvml.sm_clock_mhz();
+                watts = nvml.power_w();
             });
+            if (mhz > 0.0) clock[i].push_back(mhz);
+            if (watts > 0.0) power[i].push_back(watts);
             ms[i][static_cast<std::size_t>(round)] = sample / launches[i];
             if (last && options.after_last) options.after_last(i, copy);
             ++done;

@@ -122,7 +122,7 @@ def _compiler() -> tuple[Path | None, int]:
 def _cmake() -> tuple[Path | None, str]:
     """The first CMake that is new enough, or else the first at all, with its version."""
     best: tuple[Path | None, str] = (None, "")
-    for folder in (None, str(VENV / "bin"), str(Path(sys.prefix) / "bin")):
+    for folder in (None, str(VENV / "bin")):
         path = shutil.which("cmake", path=folder)
         if not path:
             continue
