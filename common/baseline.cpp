@@ -46,8 +46,7 @@ Buffer upload_absolute(const std::vector<float>& m) {
     return buffer;
 }
 
-// ---- names of kernels
-// -----------------------------------------------------------------------------------------
+// ---- names of kernels ----
 
 /// The driver's function `symbol` as of CUDA `version` (1000·major + 10·minor), or null.
 template <typename Function>

@@ -34,17 +34,20 @@ void Buffer::download(std::vector<float>& host) const {
     CUDA_CHECK(cudaMemcpy(host.data(), data(), count_ * sizeof(float), cudaMemcpyDeviceToHost));
 }
 
-Buffer::Breach Buffer::breach() const {
+std::string Buffer::breach(const char* name) const {
     std::vector<std::uint32_t> words(guard_);
-    for (const bool front : {true, false}) {
-        const float* start = front ? base_ : base_ + guard_ + count_;
-        CUDA_CHECK(cudaMemcpy(words.data(), start, guard_ * sizeof(float), cudaMemcpyDeviceToHost));
-        for (std::size_t i = 0; i < guard_; ++i) {
-            if (words[i] == kGuardBits) continue;
-            const auto at = static_cast<std::ptrdiff_t>(i);
-            return {true, front ? at - static_cast<std::ptrdiff_t>(guard_)
-                                : at + static_cast<std::ptrdiff_t>(count_)};
-        }
+    const auto written = [&](const float* band) {  // the offset of the first changed word; guard_ if none is
+        CUDA_CHECK(cudaMemcpy(words.data(), band, guard_ * sizeof(float), cudaMemcpyDeviceToHost));
+        return static_cast<std::size_t>(
+            std::find_if(words.begin(), words.end(), [](std::uint32_t w) { return w != kGuardBits; }) -
+            words.begin());
+    };
+    const std::string what = std::string("A write outside ") + name + ": ";
+    if (const std::size_t at = written(base_); at < guard_) {
+        return what + std::to_string(guard_ - at) + " elements before its start.";
+    }
+    if (const std::size_t at = written(base_ + guard_ + count_); at < guard_) {
+        return what + std::to_string(at + 1) + " elements past its end.";
     }
     return {};
 }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,13 +42,8 @@ class Buffer {
     /// host is resized to size().
     void download(std::vector<float>& host) const;
 
-    /// What a guard band holds that it should not: the offset in floats of the first changed word from the
-    /// start of the data (negative: in front of it), or nothing.
-    struct Breach {
-        bool found = false;
-        std::ptrdiff_t offset = 0;
-    };
-    Breach breach() const;
+    /// Where somebody wrote into a guard band, as a sentence about the matrix `name`; empty if nobody did.
+    std::string breach(const char* name) const;
 
     /// Device memory in bytes that a Buffer(count, guard) takes.
     static std::size_t bytes(std::size_t count, std::size_t guard);

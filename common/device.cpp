@@ -50,7 +50,7 @@ Device select_device(int ordinal, const std::string& like) {
     CUDA_CHECK(status);
     if (ordinal < 0 || ordinal >= count) {
         throw Error("There is no device " + std::to_string(ordinal) + "; this machine has " +
-                    std::to_string(count) + " (counted from 0).");
+                    std::to_string(count) + ", device 0 and up.");
     }
     CUDA_CHECK(cudaSetDevice(ordinal));
     cudaDeviceProp properties{};

@@ -14,9 +14,9 @@ struct Device {
     int sm = 0;        // compute capability, 10·major + minor
     int multiprocessors = 0;
     long long l2_bytes = 0;  // 0 on the CPU device
-    std::string
-        driver;  // NVIDIA's driver, "580.65.06"; empty where NVML does not tell, and on the CPU device
-    std::string runtime;  // CUDA's version, "13.0"; empty on the CPU device
+    // Empty on the CPU device:
+    std::string driver;   // NVIDIA's driver, "580.65.06"; empty where NVML does not tell
+    std::string runtime;  // CUDA's version, "13.0"
 };
 
 /// Makes device `ordinal` current and describes it. `like` ("sm_86") is for the CPU device only: whose launch

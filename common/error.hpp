@@ -1,5 +1,4 @@
-// CUDA status codes become exceptions that carry the expression and where it stands. Library code never
-// exits.
+// CUDA status codes become exceptions that carry the expression and its place. Library code never exits.
 #pragma once
 
 #include <cuda_runtime.h>

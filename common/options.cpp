@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <limits>
 #include <new>
@@ -111,6 +113,36 @@ int run_program(const std::string& program, const std::function<int()>& body) {
 void print(const std::string& text) {
     std::cout << text << std::flush;
     if (!std::cout) throw Error("Standard output cannot be written.");
+}
+
+void check_writable(const std::string& file) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(file, error);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+        throw Error("--output must name a file, and " + file + " is something else.");
+    }
+    const std::string temporary = file + ".tmp";
+    if (!std::ofstream(temporary))
+        throw Error("--output cannot be written: " + temporary + " cannot be created.");
+    std::filesystem::remove(temporary, error);
+}
+
+void write_file(const std::string& file, const std::string& text) {
+    const std::string temporary = file + ".tmp";
+    std::error_code error;
+    std::ofstream out(temporary, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) {
+        std::filesystem::remove(temporary, error);
+        throw Error(temporary + " cannot be written; is the disk full?");
+    }
+    std::filesystem::rename(temporary, file, error);
+    if (error) {
+        const std::string why = error.message();
+        std::filesystem::remove(temporary, error);
+        throw Error(file + " cannot be replaced: " + why + ".");
+    }
 }
 
 }  // namespace gemm

@@ -36,6 +36,12 @@ std::optional<int> parse_options(CLI::App& app, int argc, char** argv);
 /// status 2.
 int run_program(const std::string& program, const std::function<int()>& body);
 
+/// Throws Error unless a file can be written there: better now than after the measurement.
+void check_writable(const std::string& file);
+
+/// All of the text or nothing of it: whoever reads the file never sees half of it. Throws Error.
+void write_file(const std::string& file, const std::string& text);
+
 /// Writes to stdout. Throws Error when that fails (a full disk, a closed pipe).
 void print(const std::string& text);
 

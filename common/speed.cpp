@@ -48,13 +48,7 @@ class Copy {
     /// Whether a kernel wrote into a guard band, as a sentence; empty if none did.
     std::string breach() const {
         for (const auto& [name, buffer] : {std::pair("A", &a_), std::pair("B", &b_), std::pair("C", &c_)}) {
-            if (const Buffer::Breach breach = buffer->breach(); breach.found) {
-                const auto size = static_cast<std::ptrdiff_t>(buffer->size());
-                return std::string("A write outside ") + name + ": " +
-                       (breach.offset < 0
-                            ? std::to_string(-breach.offset) + " elements before its start."
-                            : std::to_string(breach.offset - size + 1) + " elements past its end.");
-            }
+            if (std::string breach = buffer->breach(name); !breach.empty()) return breach;
         }
         return "";
     }

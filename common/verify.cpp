@@ -13,8 +13,8 @@
 namespace gemm {
 namespace {
 
-constexpr std::int64_t kFullWork = std::int64_t{1}
-                                   << 28;    // multiply-adds that float64 is computed for in whole
+// Multiply-adds that float64 is computed for in whole.
+constexpr std::int64_t kFullWork = std::int64_t{1} << 28;
 constexpr std::int64_t kSample = 4;          // rows, and columns, beyond that
 constexpr std::int64_t kLeastForMean = 256;  // a mean over fewer elements says little
 

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <random>
 
+#include "common/host_memory.hpp"
 #include "common/parallel.hpp"
 
 namespace gemm {
@@ -19,7 +20,7 @@ std::int64_t elements(std::int64_t rows, std::int64_t pitch) {
     if (__builtin_mul_overflow(rows, pitch, &count) ||
         __builtin_mul_overflow(count, std::int64_t{64}, &bytes)) {
         throw Error("A matrix of " + std::to_string(rows) + " rows with pitch " + std::to_string(pitch) +
-                    " has more bytes than 64-bit integers count.");
+                    " is far larger than any memory.");
     }
     return count;
 }
@@ -86,19 +87,23 @@ const Shape& fitting(const Shape& s) {
         static_cast<double>(Buffer::bytes(static_cast<std::size_t>(a), static_cast<std::size_t>(s.lda))) +
         static_cast<double>(Buffer::bytes(static_cast<std::size_t>(b), static_cast<std::size_t>(s.ldb))) +
         static_cast<double>(Buffer::bytes(static_cast<std::size_t>(c), static_cast<std::size_t>(s.ldc)));
-    // Host copies and a downloaded C; the CPU device's memory is the host's, and its reference covers all of
-    // C.
-    double need = device;
+    // On the host: A, B, C, a downloaded C, and what C is held against.
+    const double host =
+        4.0 * (static_cast<double>(a) + static_cast<double>(b) + 2.0 * static_cast<double>(c)) +
+        20.0 * static_cast<double>(c);
+    const auto fits = [&](double need, std::size_t free, const char* whose) {
+        if (need <= static_cast<double>(free)) return;
+        throw Error("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
+                    "memory, and " + gigabytes(static_cast<double>(free)) + " are free.");
+    };
 #ifdef GEMM_CPU_DEVICE
-    need += 4.0 * (static_cast<double>(a) + static_cast<double>(b) + 2.0 * static_cast<double>(c)) +
-            20.0 * static_cast<double>(c);
-#endif
+    fits(device + host, available_host_memory(), "");
+#else
     std::size_t free = 0, total = 0;
     CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    if (need > static_cast<double>(free)) {
-        throw Error("A problem of " + s.text() + " needs " + gigabytes(need) + " of memory, and " +
-                    gigabytes(static_cast<double>(free)) + " are free.");
-    }
+    fits(device, free, "device ");
+    fits(host, available_host_memory(), "host ");
+#endif
     return s;
 }
 
@@ -125,8 +130,7 @@ Shape Shape::resolved() const {
     pitch("ldc", s.ldc, "N", N);
     const std::int64_t counts[] = {elements(M, s.lda), elements(K, s.ldb), elements(M, s.ldc)};
     for (const std::int64_t count : counts) {
-        if (count > kMost / 64)
-            throw Error("A matrix of " + text() + " has more bytes than 64-bit integers count.");
+        if (count > kMost / 64) throw Error("A matrix of " + text() + " is far larger than any memory.");
     }
     return s;
 }
@@ -183,16 +187,8 @@ std::vector<float> Workload::download_c() const {
 }
 
 std::string Workload::breach() const {
-    const auto sentence = [](const char* name, const Buffer& buffer) -> std::string {
-        const Buffer::Breach b = buffer.breach();
-        if (!b.found) return {};
-        const auto size = static_cast<std::ptrdiff_t>(buffer.size());
-        return std::string("A write outside ") + name + ": " +
-               (b.offset < 0 ? std::to_string(-b.offset) + " elements before its start."
-                             : std::to_string(b.offset - size + 1) + " elements past its end.");
-    };
     for (const auto& [name, buffer] : {std::pair{"C", &c_}, {"A", &a_}, {"B", &b_}}) {
-        if (std::string s = sentence(name, *buffer); !s.empty()) return s;
+        if (std::string s = buffer->breach(name); !s.empty()) return s;
     }
     return {};
 }

@@ -5,20 +5,20 @@
     <!-- /table -->
 
 Tables: `progression` (every lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
-`sweep` (every lesson's ratio at every square size).
+`sweep` (every lesson's ratio at every square size). What `./gemm inspect --record` counted of a lesson stands between
+<!-- counts:02_coalesced --> and <!-- /counts -->.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from plots import data
 from runner.results import UserError, lessons, write_atomically
 
-OPEN = re.compile(r"^\s*<!--\s*table:(\S+)\s*-->\s*$")
-CLOSE = re.compile(r"^\s*<!--\s*/table\s*-->\s*$")
+MARKER = re.compile(r"^\s*<!--\s*(?:(?P<open>table|counts):(?P<name>\S+)|/(?P<close>table|counts))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
 SHAPE = f"{data.SIZE}×{data.SIZE}×{data.SIZE}"
@@ -118,14 +118,58 @@ def render(name: str, results: dict, order: Sequence[str] | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _figure(value: float | None) -> str:
+    return NONE if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _grouped(value: int) -> str:
+    return f"{value:,}".replace(",", " ")
+
+
+def render_counts(lesson: str, counts: Mapping) -> str:
+    """The Markdown of a lesson's counts, without markers, ending in a newline. Throws UserError for a lesson without any."""
+    found = counts["lessons"].get(lesson)
+    if found is None:
+        known = ", ".join(counts["lessons"]) or "none"
+        raise UserError(f"There are no counts of {lesson!r}; there are {known}; count with ./gemm inspect --record.")
+    rows, last = [], None
+    for line in found["lines"]:
+        unit = "sectors" if line["space"] == "global" else "wavefronts"
+        each, ideal = (_figure(line[key] / line["requests"]) for key in (unit, f"ideal_{unit}"))
+        code = line["code"].partition("//")[0].strip().replace("|", r"\|")
+        place = (line["file"], line["line"])
+        where = str(line["line"]) if line["file"] == f"{lesson}/kernel.cu" else f"{line['file']}:{line['line']}"
+        here = [where, f"`{code}`" if code else NONE] if place != last else ["", ""]
+        guess = "≈ " if line["diverged"] else ""
+        each = f"{guess}{each} {unit.removesuffix('s') if each == '1' else unit}"
+        access = f"{line['array']}, {line['op']}" + (f" of {line['width']} B" if line["width"] != 4 else "")
+        rows.append([*here, access, guess + _grouped(line["requests"]), each, ideal])
+        last = place
+    header = ["| line | code | access | requests | per request | ideal |", "| --: | :-- | :-- | --: | --: | --: |"]
+    total = found["totals"]
+    shape = f"{counts['m']}×{counts['n']}×{counts['k']}"
+    shared = f" Shared memory: {_figure(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
+    diverged = any(line["diverged"] for line in found["lines"])
+    guessed = " ≈: threads diverge, so the grouping into requests is a guess." if diverged else ""
+    lines = [
+        *header,
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+        f"{shape}, counted on the CPU device; ideal: the fewest that carry the bytes. "
+        f"Global memory: {_grouped(total['global_bytes'])} bytes in whole sectors, "
+        f"{_figure(total['flop_per_byte'])} FLOP/B.{shared} Barriers a thread: {_figure(found['barriers_per_thread'])}.{guessed}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def markdown_files(root: Path, order: Sequence[str]) -> list[Path]:
     """The Markdown files that may hold tables: those of the root, of plots/ and of the lessons' folders."""
     return [path for folder in (".", "plots", *order) for path in sorted((root / folder).glob("*.md"))]
 
 
-def blocks(path: Path) -> list[tuple[str, int, int]]:
-    """The tables of a Markdown file: name, index of its opening line, index of its closing line (from 0). Markers inside
-    fenced code are text. Throws UserError with file and line for a marker without its partner."""
+def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
+    """The tables (or kind `counts`) of a Markdown file: name, index of its opening line, index of its closing line (from 0).
+    Markers inside fenced code are text. Throws UserError with file and line for a marker without its partner."""
     found: list[tuple[str, int, int]] = []
     name, start, fence = "", -1, ""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -137,18 +181,18 @@ def blocks(path: Path) -> list[tuple[str, int, int]]:
                 fence = ""
         if fence:
             continue
-        opening, closing = OPEN.match(line), CLOSE.match(line)
-        if opening:
+        marker = MARKER.match(line)
+        if marker and marker["open"] == kind:
             if start >= 0:
                 break
-            name, start = opening[1], index
-        elif closing:
+            name, start = marker["name"], index
+        elif marker and marker["close"] == kind:
             if start < 0:
-                raise UserError(f"{path}:{index + 1} closes a table that no <!-- table:NAME --> opened; add that above.")
+                raise UserError(f"{path}:{index + 1} closes a table that no <!-- {kind}:NAME --> opened; add that above.")
             found.append((name, start, index))
             start = -1
     if start >= 0:
-        raise UserError(f"{path}:{start + 1} opens table {name!r}, but no <!-- /table --> follows; add that line below it.")
+        raise UserError(f"{path}:{start + 1} opens {kind} {name!r}, but no <!-- /{kind} --> follows; add that line below it.")
     return found
 
 
@@ -159,14 +203,23 @@ def update_markdown(root: Path, results: dict) -> list[Path]:
     UserError with file and line for unknown tables, missing markers and results that lack what a table shows.
     """
     order = lessons(root)
+    return _update(root, order, "table", lambda name: render(name, results, order))
+
+
+def update_counts(root: Path, counts: Mapping) -> list[Path]:
+    """The same for the tables of counts, from what `./gemm inspect --record` wrote."""
+    return _update(root, lessons(root), "counts", lambda name: render_counts(name, counts))
+
+
+def _update(root: Path, order: Sequence[str], kind: str, text_of: Callable[[str], str]) -> list[Path]:
     new: dict[Path, str] = {}
     for path in markdown_files(root, order):
         before = path.read_text(encoding="utf-8")
         lines = before.splitlines()
-        found = blocks(path)
+        found = blocks(path, kind)
         for name, start, end in reversed(found):
             try:
-                lines[start + 1 : end] = render(name, results, order).splitlines()
+                lines[start + 1 : end] = text_of(name).splitlines()
             except UserError as error:
                 raise UserError(f"{path}:{start + 1}: {error}") from error
         after = "\n".join(lines) + "\n"

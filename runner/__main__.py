@@ -1,16 +1,17 @@
-"""The command line: `./gemm chart | test | run | doctor`."""
+"""The command line: `./gemm chart | test | run | inspect | doctor`."""
 
 from __future__ import annotations
 
-import errno
+import io
 import os
 import sys
-from typing import Optional
+from pathlib import Path
+from typing import Any, Optional
 
 try:
     import typer
 
-    from runner import chart, doctor, lesson, suite
+    from runner import chart, counters, doctor, inspection, lesson, suite
 except ImportError as missing:
     sys.exit(f"gemm: Python cannot import {missing.name}; remove the folder .venv, if there is one, and run ./gemm again.")
 from runner.process import Interrupted, catch_signals, console, say
@@ -23,6 +24,7 @@ app = typer.Typer(
     help="Matrix multiplication in CUDA, step by step: build, verify, time and chart the lessons. "
     "GEMM_DEVICE=auto|cuda|cpu chooses the device; GEMM_NO_INSTALL=1 forbids installing what is missing.",
 )
+LESSONS = typer.Argument(None, metavar="LESSON", help="A number or a name: 05 or 01_naive.")
 JSON = typer.Option(False, "--json", help="Print one JSON object on stdout.")
 
 
@@ -32,7 +34,7 @@ def chart_command(
     sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513: M x N x K, one number is square."),
     as_json: bool = JSON,
 ) -> int:
-    """Build, verify every lesson, time them against cuBLAS, and draw the charts."""
+    """Verify every lesson, time it against cuBLAS, draw the charts."""
     return chart.chart(record, sizes, as_json)
 
 
@@ -60,20 +62,92 @@ def run_command(
     verify_only: bool = typer.Option(False, "--verify-only", help="Don't time."),
     as_json: bool = JSON,
 ) -> int:
-    """Run one lesson: verdict, time against cuBLAS, registers, shared memory, blocks an SM."""
+    """Run one lesson: its verdict, its time, what it takes of an SM."""
     sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "rounds": rounds, "device": device}
     return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, like, verify_only, as_json)
 
 
+@app.command("inspect")
+def inspect_command(
+    names: Optional[list[str]] = LESSONS,
+    m: Optional[str] = typer.Option(None, help="Rows of A and C (128)."),
+    n: Optional[str] = typer.Option(None, help="Columns of B and C (128)."),
+    k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (128)."),
+    blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid, or all."),
+    alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
+    beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
+    seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
+    like: Optional[str] = typer.Option(None, help="Whose launch limits hold: sm_86."),
+    line: Optional[str] = typer.Option(None, help="Only this line of kernel.cu."),
+    array: Optional[str] = typer.Option(None, help="Only this array: A, As."),
+    as_json: bool = typer.Option(False, "--json", help="Print the counts as JSON, or write them to a FILE.json named after it."),
+    plot: bool = typer.Option(False, "--plot", help="Draw a warp's access per line, and who owns what, into out/inspect/."),
+    bench: bool = typer.Option(False, "--bench", help="Time tracing against a plain run of the CPU device (no LESSON: all)."),
+    record: bool = typer.Option(False, "--record", help="Write plots/results/counts.json and the lessons' tables of counts."),
+    against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
+) -> int:
+    """Count what each line of a kernel does to memory; find its races."""
+    options = {"--m": m, "--n": n, "--k": k, "--blocks": blocks, "--alpha": alpha, "--beta": beta, "--seed": seed, "--like": like,
+               "--line": line, "--array": array, "--json": as_json or None, "--plot": plot or None}  # fmt: skip
+    given = [key for key, value in options.items() if value is not None]
+    files = [Path(name) for name in names or [] if name.endswith(".json")] if as_json else []
+    chosen = [name for name in names or [] if Path(name) not in files]
+    modes = [mode for mode, on in (("--bench", bench), ("--record", record), ("--against-ncu", against_ncu)) if on]
+    if modes:
+        excess = [*modes[1:], *(key for key in given if (modes[0], key) != ("--against-ncu", "--json")), *chosen * record]
+        if excess:
+            raise UserError(f"{modes[0]} has its own shapes and output; leave {', '.join(excess)} out.")
+        if against_ncu:
+            return counters.against(chosen, files[0].absolute() if files else None, as_json)
+        return inspection.record() if record else inspection.bench(chosen)
+    if len(chosen) != 1 or len(files) > 1:
+        raise UserError("inspect takes one LESSON, such as ./gemm inspect 02, and after --json one file, such as 02.json.")
+    if as_json and (plot or line or array):
+        raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
+    request = inspection.parse({"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like)
+    return inspection.inspect(chosen[0], request, line, array, as_json, files[0].absolute() if files else None, plot)
+
+
 @app.command("doctor")
 def doctor_command(as_json: bool = JSON) -> int:
-    """Show what this machine has, what is missing, and the command that fixes it."""
+    """Show what is here, what is missing, and how to get it."""
     return doctor.report(as_json)
+
+
+_STDOUT = "Standard output"
+
+
+class _Stdout(io.FileIO):
+    """Standard output whose errors say what could not be written; Python's own name no file."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = _STDOUT
+            raise
+
+
+def _give_up_stdout() -> None:
+    """What is still to be written goes nowhere: Python would complain about it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refusal(error: OSError) -> str:
+    """A sentence about what the system refused: a write to stdout, or something about a file."""
+    if error.filename == _STDOUT:
+        _give_up_stdout()
+        return f"{_STDOUT} cannot be written: {error.strerror}; free space there or send it elsewhere."
+    what = f"{error.filename} cannot be used" if error.filename else "The system refused a file"
+    return f"{what}: {error.strerror or error}; the checkout and the folder for temporary files must be writable and have space."
 
 
 def main(arguments: list[str]) -> int:
     """Exit status: 0 all asked for succeeded, 1 a lesson or test is wrong, 2 it could not be done, 130 interrupted."""
     catch_signals()
+    if sys.stdout:  # None where it is closed
+        binary = io.BufferedWriter(_Stdout(sys.stdout.fileno(), "w", closefd=False))
+        sys.stdout = io.TextIOWrapper(binary, sys.stdout.encoding, sys.stdout.errors, line_buffering=sys.stdout.line_buffering)
     try:
         status = app(args=arguments or ["--help"], prog_name="./gemm", standalone_mode=False)
         sys.stdout.flush()
@@ -81,18 +155,16 @@ def main(arguments: list[str]) -> int:
     except Interrupted as stop:
         if sys.stderr.isatty():
             console.show_cursor(True)
-        say(f"Interrupted: {stop.note}.")
+        say(f"Interrupted: {stop.note}." if stop.note else "Interrupted.")
         return 128 + stop.number
     except UserError as error:
         say(f"gemm: {error}")
         return error.status
     except BrokenPipeError:  # the reader of our output left, as in `./gemm doctor | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return 141
     except OSError as error:
-        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT):
-            raise
-        say(f"gemm: {error.filename or 'A file'} cannot be written: {error.strerror}; the checkout must be writable.")
+        say(f"gemm: {_refusal(error)}")
         return 2
     except Exception as error:
         if not hasattr(error, "format_message"):  # click's usage errors, whichever copy of click typer uses

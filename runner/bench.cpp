@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "common/device.hpp"
@@ -88,38 +85,6 @@ std::vector<Shape> chosen_sizes(const std::string& text) {
     return sizes;
 }
 
-/// Throws Error unless a file can be written there: better now than after the measurement.
-void check_writable(const std::string& file) {
-    std::error_code error;
-    const std::filesystem::file_status status = std::filesystem::status(file, error);
-    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-        throw Error("--output must name a file, and " + file + " is something else.");
-    }
-    const std::string temporary = file + ".tmp";
-    if (!std::ofstream(temporary))
-        throw Error("--output cannot be written: " + temporary + " cannot be created.");
-    std::filesystem::remove(temporary, error);
-}
-
-/// All of the text or nothing of it: whoever reads the file never sees half of it.
-void write_file(const std::string& file, const std::string& text) {
-    const std::string temporary = file + ".tmp";
-    std::error_code error;
-    std::ofstream out(temporary, std::ios::binary);
-    out << text;
-    out.close();
-    if (!out) {
-        std::filesystem::remove(temporary, error);
-        throw Error(temporary + " cannot be written; is the disk full?");
-    }
-    std::filesystem::rename(temporary, file, error);
-    if (error) {
-        const std::string why = error.message();
-        std::filesystem::remove(temporary, error);
-        throw Error(file + " cannot be replaced: " + why + ".");
-    }
-}
-
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
     std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0";
     CLI::App app(
@@ -144,7 +109,7 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     s.rounds = static_cast<int>(gemm::whole_number("--rounds", rounds, 0, 1000));
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     s.device = static_cast<int>(gemm::whole_number("--device", device, 0, std::numeric_limits<int>::max()));
-    if (!s.output.empty()) check_writable(s.output);
+    if (!s.output.empty()) gemm::check_writable(s.output);
     return std::nullopt;
 }
 
@@ -246,7 +211,7 @@ int run(const Settings& s) {
     if (s.output.empty()) {
         gemm::print(gemm::to_text(result));
     } else {
-        write_file(s.output, gemm::to_text(result));
+        gemm::write_file(s.output, gemm::to_text(result));
     }
     return right ? gemm::kRight : gemm::kWrong;
 }

@@ -41,7 +41,7 @@ def build(device: Device, tools: Tools, targets: Sequence[str] = ()) -> Path:
     """Builds the targets (none: all) for the device and returns the build folder."""
     folder = ROOT / "build" / device.kind
     _configure(device, tools, folder)
-    command: list[str | Path] = [tools.cmake, "--build", folder, "--parallel", str(os.cpu_count() or 1)]
+    command: list[str | Path] = [tools.cmake, "--build", folder, "--parallel", str(process.cores())]
     if targets:
         command += ["--target", *targets]
     done = process.stream(command, f"Building for {device.kind}", _NINJA_OR_MAKE, {"NINJA_STATUS": "[%f/%t] "})

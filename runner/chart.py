@@ -15,7 +15,7 @@ from rich.table import Table
 from runner import doctor, lesson, process
 from runner.build import build
 from runner.process import Interrupted, say, say_all
-from runner.results import ROOT, UserError, gpu_slug, kernel_hash, load, write_atomically
+from runner.results import ROOT, UserError, gpu_slug, kernel_hash, load, writable_folder, write_atomically
 
 SIZES = {
     "cuda": "256,512,768,1023,1024,1536,2047,2048,3072,4095,4096,4097,6144,8192",
@@ -73,11 +73,13 @@ def _shape(run: dict) -> str:
     return f"{run['m']}×{run['n']}×{run['k']}"
 
 
-def _table(results: dict) -> Table:
-    """A row a shape, a column a lesson: verdict with error/bound, or TFLOP/s with the ratio to cuBLAS."""
+def _table(results: dict, sizes: str) -> Table:
+    """A row a shape, in the order of `sizes`, a column a lesson: verdict with error/bound, or TFLOP/s and ratio to cuBLAS."""
     everything = [*results["runs"], *results.get("failed", [])]
     names = sorted({run["lesson"] for run in everything})
-    shapes = list(dict.fromkeys(map(_shape, everything)))
+    there = dict.fromkeys(map(_shape, everything))
+    asked = ["×".join(size.split("x") if "x" in size else [size] * 3) for size in sizes.split(",")]
+    shapes = [*(shape for shape in dict.fromkeys(asked) if shape in there), *(shape for shape in there if shape not in asked)]
     timed = any("ms_median" in run for run in results["runs"])
     cells = {(_shape(run), run["lesson"]): "WRONG" for run in results.get("failed", [])}
     baseline: dict[str, str] = {}
@@ -97,6 +99,19 @@ def _table(results: dict) -> Table:
         row = [cells.get((shape, name), "–") for name in names]
         table.add_row(shape, *row, *[baseline.get(shape, "–")] * timed)
     return table
+
+
+def _say_wrong(failed: list[dict]) -> None:
+    """A lesson's report at the smallest shape where it is wrong, and where else it is wrong."""
+    for name in sorted({failure["lesson"] for failure in failed}):
+        mine = sorted((f for f in failed if f["lesson"] == name), key=lambda f: f["m"] * f["n"] * f["k"])
+        first, *others = mine
+        report = first["failure"]
+        if not all(word in report.partition("\n")[0] for word in (name, _shape(first))):
+            report = f"{name} is WRONG at {_shape(first)}: {report}"
+        say(report)
+        if others:
+            say(f"{name} is WRONG at {', '.join(map(_shape, others))}, too.")
 
 
 def _draw(results: dict, folder: Path, tables: bool) -> list[Path]:
@@ -128,8 +143,8 @@ def _draw_cpu(results: dict, folder: Path) -> list[Path]:
     return files
 
 
-def chart(record: bool, sizes: str | None, as_json: bool) -> int:
-    """Exit status: 0 every lesson is right, 1 one is wrong (and is in no figure)."""
+def _measured(record: bool, sizes: str | None) -> tuple[dict, str, list[str], Path, str]:
+    """Measures and writes down: the results, the sizes asked for, what gemm_bench said, the file, why it is not recorded."""
     wanted = parse_sizes(sizes) if sizes is not None else ""
     before: str | None = None
     device = doctor.choose()
@@ -141,55 +156,70 @@ def chart(record: bool, sizes: str | None, as_json: bool) -> int:
         before, why = _commit()
         if not before:
             raise UserError(f"--record writes down which commit was measured, but {why}.")
+    kept, out = ROOT / "plots" / "results", ROOT / "out"
+    for folder in [kept, out] if record else [out]:  # now, not after minutes of measuring
+        writable_folder(folder)
     program = build(device, doctor.provide(device), ["gemm_bench"]) / "bin" / "gemm_bench"
-    results, said = _measure(program, wanted or SIZES[device.kind])
+    wanted = wanted or SIZES[device.kind]
+    results, said = _measure(program, wanted)
     for run in results["runs"]:
         run["kernel_hash"] = kernel_hash(ROOT / run["lesson"] / "kernel.cu")
     commit, why = _commit()
     results["commit"], results["date"] = commit, datetime.now(timezone.utc).isoformat(timespec="seconds")
+    refused = ""
+    if record and results.get("failed"):
+        refused = ", ".join(sorted({failure["lesson"] for failure in results["failed"]})) + " is wrong"
+    elif record and commit != before:
+        refused = why or "another commit was checked out while measuring"
+    slug = "cpu" if device.kind == "cpu" else gpu_slug(results["device"]["name"])
+    target = (kept if record and not refused else out) / f"{slug}.json"
+    write_atomically(target, json.dumps(results, indent=1) + "\n")
+    return results, wanted, said, target, refused
 
+
+def chart(record: bool, sizes: str | None, as_json: bool) -> int:
+    """Exit status: 0 every lesson is right, 1 one is wrong (and is in no figure)."""
+    try:
+        results, wanted, said, target, refused = _measured(record, sizes)
+    except Interrupted as stop:
+        raise Interrupted(stop.number, "nothing was recorded") from None
+    where = target.relative_to(ROOT)
+    try:
+        return _show(results, wanted, said, target, refused, as_json)
+    except Interrupted as stop:
+        raise Interrupted(stop.number, f"the results are in {where}, the charts may be old") from None
+
+
+def _show(results: dict, sizes: str, said: list[str], target: Path, refused: str, as_json: bool) -> int:
+    """Prints and draws what was measured. Returns the exit status."""
+    name, failed = results["device"]["name"], results.get("failed", [])
     timed = any("ms_median" in run for run in results["runs"])
-    title = results["device"]["name"] + (": TFLOP/s (% of cuBLAS)" if timed else ": verified, error as a fraction of its bound")
     if not as_json:
-        print(title)
-        Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(_table(results))
+        print(name + (": TFLOP/s (% of cuBLAS)" if timed else ": verified, error as a fraction of its bound"))
+        Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(_table(results, sizes))
     say_all(said)
     for skipped in results.get("skipped", []):
         say(f"{skipped['lesson']} skipped: {skipped['reason']}")
-    for failure in results.get("failed", []):
-        say(f"{failure['lesson']} is WRONG at {_shape(failure)}: {failure['failure']}")
+    _say_wrong(failed)
+    if refused:
+        say(f"Not recorded: {refused}.")
 
-    failed = sorted({failure["lesson"] for failure in results.get("failed", [])})
-    slug = "cpu" if device.kind == "cpu" else gpu_slug(results["device"]["name"])
-    if record and (failed or commit != before):
-        record = False
-        why = why or "another commit was checked out while measuring"
-        say(f"Not recorded: {', '.join(failed) + ' is wrong' if failed else why}.")
-        failed = failed or ["--record"]
-    published = record and slug == PUBLISHED
     out = ROOT / "out"
-    target = (ROOT / "plots" / "results" if record else out) / f"{slug}.json"
-    out.mkdir(exist_ok=True)
-    write_atomically(target, json.dumps(results, indent=1) + "\n")
-    where = target.relative_to(ROOT)
-    try:
-        files = (
-            _draw_cpu(results, out)
-            if device.kind == "cpu"
-            else _draw(results, ROOT / "plots" if published else out, tables=published)
-        )
-    except Interrupted as stop:
-        raise Interrupted(stop.number, f"the results are in {where}, the charts may be old") from None
-    names = [str(where), *(str(file.relative_to(ROOT)) for file in files)]
+    published = target == ROOT / "plots" / "results" / f"{PUBLISHED}.json"
+    if results["device"]["kind"] == "cpu":
+        files = _draw_cpu(results, out)
+    else:
+        files = _draw(results, ROOT / "plots" if published else out, tables=published)
+    names = [str(file.relative_to(ROOT)) for file in (target, *files)]
     if as_json:
         print(json.dumps({**results, "files": names}), flush=True)
-    right = len({run["lesson"] for run in results["runs"]})
-    did = "verified and timed" if timed else "verified"
+    wrong = {failure["lesson"] for failure in failed}
+    right = len({run["lesson"] for run in results["runs"]} - wrong)
     say(
-        f"{right} lesson{'s' * (right != 1)} {did} on {results['device']['name']}"
-        + (f", {len(failed)} WRONG" if failed and failed != ["--record"] else "")
+        f"{right} lesson{'s' * (right != 1)} {'verified and timed' if timed else 'verified'} on {name}"
+        + (f", {len(wrong)} WRONG" if wrong else "")
         + f". Written: {', '.join(names)}."
     )
     if not results["runs"] and not failed:
         raise UserError("No lesson ran on this device; the lines above say what each needs.")
-    return 1 if failed else 0
+    return 1 if failed or refused else 0

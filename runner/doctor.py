@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -47,7 +47,7 @@ class Need:
     found: str
     package: str
     required: bool = True
-    note: str = ""  # what happens without it
+    note: str = ""  # where it is missing: what was found instead, or what happens without it
     by_hand: str = ""  # the command, where apt is not the way
     pip: str = ""  # the pin, where PyPI is the way
 
@@ -221,7 +221,8 @@ def needs(device: Device) -> list[Need]:
         there = "header" if headers & set(names) else "fetched by CMake" if sources else ""
         found.append(Need(name, there, package, required=False, note="CMake fetches it"))
     found.append(Need("git", shutil.which("git") or "", "git", required=False, note="only ./gemm chart --record needs it"))
-    return [*found, *map(_python, ("matplotlib", "rich", "typer"))]
+    found += map(_python, ("matplotlib", "rich", "typer"))
+    return [replace(need, note="") if need.found else need for need in found]
 
 
 def _apt(packages: Sequence[str]) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
+import signal
+import struct
 from collections.abc import Mapping
 
 from runner import build, doctor, process
 from runner.results import UserError, lessons
 
 _LARGEST = 2**63 - 1
+_LARGEST_OF = {"--seed": 2**64 - 1, "--rounds": 1000, "--device": 2**31 - 1}  # as in common/harness.cpp
 
 
 def find(name: str) -> str:
@@ -23,17 +27,22 @@ def find(name: str) -> str:
 
 
 def whole(option: str, text: str, least: int = 0) -> str:
-    """`text` as a whole number that fits 64 bits, in decimal; else a UserError that names the option."""
-    if not re.fullmatch(r"[+-]?[0-9]{1,40}", text) or not least <= int(text) <= _LARGEST:
-        raise UserError(f"{option} must be a whole number from {least} to {_LARGEST}, not {text!r}.")
+    """`text` as a whole number in the option's range, in decimal; else a UserError. What common/options.cpp takes."""
+    most = _LARGEST_OF.get(option, _LARGEST)
+    if not re.fullmatch(r"-?[0-9]{1,40}", text) or not least <= int(text) <= most:
+        raise UserError(f"{option} must be a whole number from {least} to {most}, not {text!r}.")
     return str(int(text))
 
 
 def number(option: str, text: str) -> str:
+    """`text` if it is a finite number that a float holds; else a UserError. What common/options.cpp takes."""
+    digits = re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text)
     try:
-        float(text)
-    except ValueError:
-        raise UserError(f"{option} must be a number, not {text!r}.") from None
+        held = struct.unpack("f", struct.pack("f", float(text)))[0] if digits else math.inf
+    except OverflowError:
+        held = math.inf
+    if not digits or math.isinf(held) or (held == 0 and re.search("[1-9]", digits[1])):  # the last: too small for a float
+        raise UserError(f"{option} must be a finite number that a float holds, such as -0.5, not {text!r}.")
     return text
 
 
@@ -57,6 +66,8 @@ def run(
     options += ["--verify-only"] * verify_only + ["--json"] * as_json
     folder = build.build(device, doctor.provide(device), [lesson])
     status = process.show([folder / "bin" / lesson, *options])
+    if status == -signal.SIGKILL:
+        raise UserError(f"{lesson} was ended by {process.crash(status)}; choose smaller sizes.")
     if status < 0:
         raise UserError(f"{lesson} was ended by {process.crash(status)}; that is a bug in the lesson or in common/.")
     return status

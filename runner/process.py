@@ -31,9 +31,9 @@ _GRACE = 3.0  # seconds a child has to end after SIGTERM
 
 
 class Interrupted(BaseException):
-    """SIGINT, SIGTERM or SIGHUP arrived. `note` says what became of the work."""
+    """SIGINT, SIGTERM or SIGHUP arrived. `note` says what became of the work, where some was to be kept."""
 
-    def __init__(self, number: int, note: str = "nothing was recorded") -> None:
+    def __init__(self, number: int, note: str = "") -> None:
         super().__init__(note)
         self.number, self.note = number, note
 
@@ -103,8 +103,15 @@ def _child(command: Command, **options: object) -> Iterator[subprocess.Popen[byt
         raise
 
 
+def cores() -> int:
+    """The CPU cores that this process may use, which in a container are often not all of the machine's."""
+    return len(os.sched_getaffinity(0))
+
+
 def crash(status: int) -> str:
     """`SIGSEGV` for the exit status of a process that signal ended, else an empty string."""
+    if status == -signal.SIGKILL:  # no bug of the program sends this one; the kernel does, where memory ends
+        return "SIGKILL (probably out of memory)"
     try:
         return signal.Signals(-status).name if status < 0 else ""
     except ValueError:

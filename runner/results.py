@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,24 +47,30 @@ def gpu_slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower().replace("nvidia ", "")).strip("-")
 
 
-def check(results: object, where: str) -> dict:
-    """Returns `results` if it is a results object of this schema; otherwise raises a UserError that names `where`."""
+def _again(path: Path) -> str:
+    """What helps where a results file is of no use, for a sentence."""
+    if path.parts[-3:-1] != ("plots", "results"):
+        return "measure again with ./gemm chart"
+    kept = "/".join(path.parts[-3:])  # `./gemm chart` alone never writes here
+    return f"bring back the committed one with git checkout {kept}, or measure again with ./gemm chart --record on that GPU"
+
+
+def check(results: object, where: str, again: str = "measure again with ./gemm chart") -> dict:
+    """Returns `results` if it is a results object of this schema; otherwise raises a UserError: `where`, what, `again`."""
     if not isinstance(results, dict):
-        raise UserError(f"{where} is not a results file: it holds no JSON object; measure again with ./gemm chart.")
+        raise UserError(f"{where} is not a results file: it holds no JSON object; {again}.")
     if results.get("schema") != SCHEMA:
-        raise UserError(
-            f"{where} has results schema {results.get('schema')!r}, but this version reads schema {SCHEMA}; "
-            "measure again with ./gemm chart."
-        )
+        found = results.get("schema")
+        raise UserError(f"{where} has results schema {found!r}, but this version reads schema {SCHEMA}; {again}.")
     runs, device = results.get("runs"), results.get("device")
     if not isinstance(runs, list) or not isinstance(device, dict) or not {"name", "kind"} <= device.keys():
-        raise UserError(f"{where} lacks its runs or its device; measure again with ./gemm chart.")
+        raise UserError(f"{where} lacks its runs or its device; {again}.")
     for run in runs:
         missing = _RUN_KEYS - run.keys() if isinstance(run, dict) else _RUN_KEYS
         if not missing and "ms_median" in run:
             missing = _TIMED_KEYS - run.keys()
         if missing:
-            raise UserError(f"{where} has a run without {', '.join(sorted(missing))}; measure again with ./gemm chart.")
+            raise UserError(f"{where} has a run without {', '.join(sorted(missing))}; {again}.")
     return results
 
 
@@ -76,8 +83,20 @@ def load(path: Path) -> dict:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise UserError(f"{path} is not valid JSON ({error}); measure again with ./gemm chart.") from error
-    return check(results, str(path))
+        raise UserError(f"{path} is not valid JSON ({error}); {_again(path)}.") from error
+    return check(results, str(path), _again(path))
+
+
+def writable_folder(path: Path) -> None:
+    """Makes the folder where there is none; a UserError unless files can be written there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except FileExistsError as error:
+        raise UserError(f"{path} must be a folder, and is something else; move it away.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}; free space or make the folder writable.") from error
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import tempfile
@@ -58,7 +57,7 @@ def test(as_json: bool) -> int:
     parts: dict[str, dict[str, int]] = {}
     with tempfile.TemporaryDirectory(prefix="gemm-") as temporary:
         junit = Path(temporary) / "ctest.xml"
-        command = [ctest, "--test-dir", folder, "-j", str(os.cpu_count() or 1), "--output-on-failure", "--output-junit", junit]
+        command = [ctest, "--test-dir", folder, "-j", str(process.cores()), "--output-on-failure", "--output-junit", junit]
         parts["ctest"] = _run(command, f"ctest ({device.kind})", _CTEST, junit)
         tests = ROOT / "tests" / "python"
         if tests.is_dir():

@@ -30,9 +30,19 @@ void set_progress(std::function<void(std::uint64_t done, std::uint64_t total)> p
 /// them.
 void set_block_filter(std::function<bool(std::uint64_t block)> filter);
 
-/// After this many seconds in which one kernel thread neither returned nor met another, the launch is given
-/// up with an error instead of hanging. 60 unless told.
+/// After this many seconds in which one kernel thread neither returned nor met another, or twice as many in
+/// which no thread of a block returned, the launch is given up with an error instead of hanging. 60 unless
+/// told.
 void set_hang_seconds(double seconds);
+
+/// What cudaMalloc has given out and cudaFree not taken back, by address.
+struct Allocation {
+    const std::byte* start;
+    std::size_t bytes;
+};
+std::vector<Allocation> allocations();
+/// Whether the address lies in the range that cudaMalloc gives out of, allocated or not.
+bool is_device_memory(const void* address);
 
 /// A __shared__ array of a kernel in this program.
 struct SharedArray {
@@ -43,6 +53,9 @@ struct SharedArray {
 /// The static shared arrays that the kernel declares itself, in the order of their addresses. Throws
 /// gemm::Error when the program was stripped of its symbols.
 const std::vector<SharedArray>& shared_arrays(const void* kernel);
+/// The program's thread-local block of the calling OS thread, in which all static shared arrays lie.
+std::byte* thread_local_start();
+std::size_t thread_local_bytes();
 /// Where the array lies for the calling OS thread.
 std::byte* shared_array_address(const SharedArray& array);
 

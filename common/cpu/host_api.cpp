@@ -1,11 +1,9 @@
 // The host side of the CPU device: the runtime API that the harness calls, and what CUDA checks before a
 // launch.
-#include <malloc.h>
+#include <sys/mman.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <string>
@@ -14,6 +12,7 @@
 #include "common/cpu/device.hpp"
 #include "common/cpu/scheduler.hpp"
 #include "common/error.hpp"
+#include "common/host_memory.hpp"
 
 namespace cpu_device {
 namespace {
@@ -67,24 +66,56 @@ cudaError_t check_launch(const void* function, dim3 grid, dim3 block, std::size_
     return dynamic_bytes > most ? cudaErrorInvalidValue : cudaSuccess;
 }
 
-/// Bytes that a process may still take: what the system has, or what its control group leaves.
-std::size_t available_memory() {
-    std::size_t free = 0;
-    std::ifstream meminfo("/proc/meminfo");
-    for (std::string key; meminfo >> key;) {
-        if (key == "MemAvailable:") {
-            meminfo >> free;
-            free *= KiB;
-            break;
-        }
-        meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+/// Device memory is a range of addresses of its own, so that a host pointer in a kernel can be told from it,
+/// and no address is used twice, so that a pointer to freed memory crashes instead of finding something else.
+class DeviceMemory {
+  public:
+    DeviceMemory() {
+        void* range = mmap(nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (range == MAP_FAILED)
+            throw gemm::Error("The address space is too small for the CPU device (ulimit -v?).");
+        begin_ = next_ = static_cast<std::byte*>(range);
     }
-    std::size_t limit = 0, used = 0;
-    if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit &&
-        std::ifstream("/sys/fs/cgroup/memory.current") >> used) {
-        free = std::min(free, limit > used ? limit - used : 0);
+
+    void* allocate(std::size_t bytes) {
+        const std::scoped_lock lock(mutex_);
+        const std::size_t pages = (bytes + kPage - 1) / kPage * kPage;
+        if (pages + kPage > static_cast<std::size_t>(begin_ + kRange - next_)) return nullptr;
+        if (mprotect(next_, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
+        std::byte* const start = next_;
+        next_ += pages + kPage;  // an unmapped page between any two
+        sizes_[start] = bytes;
+        return start;
     }
-    return free;
+    bool free(void* pointer) {
+        const std::scoped_lock lock(mutex_);
+        const auto found = sizes_.find(static_cast<std::byte*>(pointer));
+        if (found == sizes_.end()) return false;
+        const std::size_t pages = (found->second + kPage - 1) / kPage * kPage;
+        mmap(pointer, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        sizes_.erase(found);
+        return true;
+    }
+    std::vector<Allocation> allocations() {
+        const std::scoped_lock lock(mutex_);
+        std::vector<Allocation> all;
+        for (const auto& [start, bytes] : sizes_) all.push_back({start, bytes});
+        return all;
+    }
+    bool contains(const void* address) const {
+        const auto* a = static_cast<const std::byte*>(address);
+        return a >= begin_ && a < begin_ + kRange;
+    }
+
+  private:
+    static constexpr std::size_t kRange = std::size_t{1} << 44, kPage = 4096;
+    std::byte *begin_ = nullptr, *next_ = nullptr;
+    std::mutex mutex_;
+    std::map<std::byte*, std::size_t> sizes_;
+};
+DeviceMemory& device_memory() {
+    static DeviceMemory memory;
+    return memory;
 }
 
 }  // namespace
@@ -119,8 +150,16 @@ void set_hang_seconds(double seconds) {
     state().options.hang_seconds = seconds;
 }
 
+bool is_device_memory(const void* address) {
+    return device_memory().contains(address);
+}
+
+std::vector<Allocation> allocations() {
+    return device_memory().allocations();
+}
+
 void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
-            Call call, const void* context) {
+            Call call, const void* context, std::size_t context_bytes) {
     const auto& shared = shared_arrays(function);
     if (const std::size_t bytes = static_shared_bytes(function); bytes > kSharedWithoutOptin) {
         throw gemm::Error(std::string("kernel ") + name + ": its __shared__ arrays take " +
@@ -128,7 +167,8 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
                           " bytes, and a kernel may declare 49152; nvcc would refuse to compile it.");
     }
     if (remember(check_launch(function, grid, block, dynamic_shared_bytes)) != cudaSuccess) return;
-    run_grid({name, grid, block, dynamic_shared_bytes, &shared, call, context}, state().options);
+    run_grid({name, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes},
+             state().options);
 }
 
 }  // namespace cpu_device
@@ -195,7 +235,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     if (device != 0) return remember(cudaErrorInvalidDevice);
     *p = {};
     std::snprintf(p->name, sizeof p->name, "CPU device (limits of sm_%d)", limits().sm);
-    p->totalGlobalMem = available_memory();
+    p->totalGlobalMem = gemm::available_host_memory();
     p->sharedMemPerBlock = kSharedWithoutOptin;
     p->sharedMemPerBlockOptin = limits().shared_per_block_optin;
     p->major = limits().sm / 10;
@@ -221,13 +261,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) {
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    if (bytes > available_memory()) return remember(cudaErrorMemoryAllocation);
-    *pointer = memalign(256, bytes);  // the alignment that cudaMalloc promises
+    if (bytes > gemm::available_host_memory()) return remember(cudaErrorMemoryAllocation);
+    *pointer = device_memory().allocate(bytes);
     return remember(*pointer ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFree(void* pointer) {
-    std::free(pointer);
-    return cudaSuccess;
+    if (pointer == nullptr || device_memory().free(pointer)) return cudaSuccess;
+    return remember(cudaErrorInvalidValue);  // a host pointer, or freed twice
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
     if (bytes > 0) std::memmove(to, from, bytes);
@@ -238,7 +278,7 @@ cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes) {
     return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-    *free = *total = available_memory();
+    *free = *total = gemm::available_host_memory();
     return cudaSuccess;
 }
 

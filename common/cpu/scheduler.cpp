@@ -42,8 +42,11 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kStackBytes = 16 * kPage;
 constexpr std::size_t kStackStride = kStackBytes + kPage;  // a guard page below each
 constexpr std::size_t kCacheLine = 64, kColours = kPage / kCacheLine;
-constexpr std::size_t kMostThreads = 1024;       // of a block
-constexpr std::size_t kMostWorkers = 16;         // two mappings a stack: more would pass the kernel's limit
+constexpr std::size_t kDynamicPad = 64 * 1024;  // bytes before and behind dynamic shared memory
+constexpr std::size_t kMostThreads = 1024;      // of a block
+constexpr std::size_t kMostWorkers = 16;        // two mappings a stack: more would pass the kernel's limit
+constexpr double kBarrierPatience =
+    2;  // times as long as a thread alone may a block run without anyone returning
 constexpr std::uint32_t kGarbage = 0x7fd05eedu;  // a NaN: what shared memory holds when a block starts
 
 class Worker;
@@ -51,7 +54,7 @@ class Worker;
 // What a kernel's overflowing shared array can reach lies in pads, not in the pointer that the runtime lives
 // by.
 struct alignas(64) ThreadLocal {
-    std::array<char, 4096> below;
+    std::array<char, 65536> below;
     Worker* worker;
     std::array<char, 65536> above;
 };
@@ -95,6 +98,8 @@ class StackPool {
         const auto end = static_cast<std::size_t>(static_cast<char*>(stack.sp) - base_ - 1);
         free_.push_back(base_ + end / kStackStride * kStackStride);
     }
+    const std::byte* begin() const { return reinterpret_cast<const std::byte*>(base_); }
+    const std::byte* end() const { return begin() + kMostThreads * kStackStride; }
     bool is_guard(const void* address) const {
         const auto* a = static_cast<const char*>(address);
         return a >= base_ && a < base_ + kMostThreads * kStackStride &&
@@ -114,9 +119,19 @@ struct StackAllocator {  // Boost.Context copies its allocator
 
 enum class State : std::uint8_t { not_started, ready, at_barrier, at_collective, done };
 
+Observer* observer = nullptr;
+
 struct Fiber {
     context::fiber self, back;
     int thread = 0;  // the CUDA thread it runs or holds
+};
+
+/// A cp.async that nobody has waited for yet.
+struct Copy {
+    const void* caller;
+    void* shared;
+    const void* global;
+    int bytes, valid;
 };
 
 struct Thread {
@@ -134,6 +149,9 @@ std::string text(dim3 v) {
 }
 std::string text(const Site& site) {
     return std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
+}
+std::string seconds(double s) {
+    return std::to_string(static_cast<long>(s)) + (s == 1 ? " second" : " seconds");
 }
 dim3 unflatten(std::uint64_t i, dim3 extent) {
     return {static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),
@@ -202,9 +220,14 @@ class Worker {
     }
     /// Changes whenever a CUDA thread starts, resumes or ends.
     std::uint64_t heartbeat() const { return heartbeat_.load(std::memory_order_relaxed); }
+    /// CUDA threads that have returned.
+    std::uint64_t returned() const { return returned_.load(std::memory_order_relaxed); }
+    /// Makes the block that runs now fail as hanging, at the next switch.
+    void give_up() { give_up_ = true; }
     /// Makes the CUDA thread that runs now fail as hanging.
     void interrupt() { pthread_kill(thread_.native_handle(), SIGUSR2); }
 
+    int running_thread = 0;  // linear in the block
     // What a running kernel reaches through local.worker.
     uint3 thread_idx{}, block_idx{};
     dim3 block_dim{}, grid_dim{};
@@ -218,10 +241,17 @@ class Worker {
     std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
                              Site site);
 
+    void async_copy(const Copy& copy);
+    void async_commit() { async_of(running_thread).groups.emplace_back(); }
+    void async_wait(int pending);
+
     /// On the signal stack: leaves the crashed fiber for good.
-    void crashed(int signal, const void* address) {
+    void crashed(int signal, const siginfo_t& info) {
         crash_signal_ = signal;
-        crash_address_ = address;
+        crash_address_ = info.si_addr;
+        crash_address_known_ = info.si_code != SI_KERNEL;
+        crashed_ = running_;
+        running_ = nullptr;  // a second crash, while this one is cleaned up, is not the kernel's
         siglongjmp(escape_, 1);
     }
     bool in_kernel() const { return running_ != nullptr; }
@@ -230,6 +260,7 @@ class Worker {
     void main();
     void run_job(Job& job);
     void run_block(std::uint64_t block);
+    void run_warps();
     void run_thread(int thread);
     void resume(int thread);
     void fiber_main(Fiber& fiber);
@@ -238,6 +269,7 @@ class Worker {
     bool sweep_warp(int first, int last);
     void release_barrier();
     [[noreturn]] void deadlock() const;
+    [[noreturn]] void hanging() const;
     std::string who(int thread) const {
         return "thread " + text(unflatten(static_cast<std::uint64_t>(thread), block_dim));
     }
@@ -253,7 +285,8 @@ class Worker {
     std::condition_variable wake_, finished_;
     Job* job_ = nullptr;
     bool quit_ = false;
-    std::atomic<std::uint64_t> heartbeat_{0};
+    std::atomic<std::uint64_t> heartbeat_{0}, returned_{0};
+    std::atomic<bool> give_up_{false};
 
     // The block that runs.
     Job* job_now_ = nullptr;
@@ -262,6 +295,17 @@ class Worker {
     int done_ = 0, at_barrier_ = 0;   // of these
     int cursor_ = 0, sweep_end_ = 0;  // the sweep over a warp, which fibers advance too
     std::vector<Thread> threads_;
+    /// A thread's groups of copies, oldest first; the last one is open.
+    struct Copies {
+        std::deque<std::vector<Copy>> groups;
+    };
+    std::vector<Copies> copies_;  // of each thread; empty unless the block copies
+    Copies& async_of(int thread) {
+        if (copies_.empty()) copies_.resize(static_cast<std::size_t>(count_));
+        Copies& copies = copies_[static_cast<std::size_t>(thread)];
+        if (copies.groups.empty()) copies.groups.emplace_back();
+        return copies;
+    }
     std::optional<std::string> error_;  // set by a fiber, raised by the scheduler
 
     std::optional<StackPool> stacks_;
@@ -273,6 +317,8 @@ class Worker {
     sigjmp_buf escape_;
     int crash_signal_ = 0;
     const void* crash_address_ = nullptr;
+    bool crash_address_known_ = true;
+    Fiber* crashed_ = nullptr;
 
     std::thread thread_;  // last: starts when everything else is there
 };
@@ -281,7 +327,13 @@ constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGUSR2};
 
 void on_signal(int signal, siginfo_t* info, void*) {
     Worker* worker = local.worker;
-    if (worker != nullptr && worker->in_kernel()) worker->crashed(signal, info->si_addr);
+    if (worker != nullptr && worker->in_kernel()) worker->crashed(signal, *info);
+    if (worker != nullptr && signal != SIGUSR2) {
+        constexpr char kText[] =
+            "A kernel has overwritten memory of the program that runs it, which cannot go on.\n";
+        (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
+        _exit(2);
+    }
     if (signal == SIGUSR2) return;  // came too late: the thread had returned
     struct sigaction fallback {};
     fallback.sa_handler = SIG_DFL;  // not a kernel's fault: let it happen again, for good
@@ -347,8 +399,9 @@ void Worker::run_job(Job& job) {
     block_dim = job.grid.block;
     grid_dim = job.grid.grid;
     count_ = static_cast<int>(block_dim.x * block_dim.y * block_dim.z);
-    dynamic_storage_.resize(job.grid.dynamic_shared_bytes + 1024);
-    const auto start = reinterpret_cast<std::uintptr_t>(dynamic_storage_.data());
+    // Pads as around ThreadLocal: a kernel that leaves its shared memory must not break the heap.
+    dynamic_storage_.resize(job.grid.dynamic_shared_bytes + 1024 + 2 * kDynamicPad);
+    const auto start = reinterpret_cast<std::uintptr_t>(dynamic_storage_.data()) + kDynamicPad;
     dynamic_shared = reinterpret_cast<void*>((start + 1023) / 1024 * 1024);
 
     // A crash comes back here from the signal handler; everything used after it lives in members.
@@ -364,6 +417,7 @@ void Worker::run_job(Job& job) {
                     } catch (const BlockFailure& failure) {
                         job.fail(block_, failure.message);
                         forget_fibers();
+                        if (observer != nullptr) observer->block_ends();
                     }
                 }
                 job.done.fetch_add(1, std::memory_order_relaxed);
@@ -373,9 +427,9 @@ void Worker::run_job(Job& job) {
         job_now_->fail(block_, crash_message());
         // The crashed fiber holds the way back to this stack, which is here already: destroying it would
         // unwind us.
-        (void)new context::fiber(std::move(running_->back));
-        running_ = nullptr;
+        (void)new context::fiber(std::move(crashed_->back));
         forget_fibers();
+        if (observer != nullptr) observer->block_ends();
     }
 }
 
@@ -384,18 +438,25 @@ std::string Worker::crash_message() const {
     char address[32];
     std::snprintf(address, sizeof address, "%p", crash_address_);
     if (crash_signal_ == SIGUSR2) {
-        what = "neither returned nor reached a barrier for too long: an endless loop?";
+        what = "neither returned nor reached a barrier for " + seconds(job_now_->options.hang_seconds) +
+               ": probably an endless loop.";
     } else if (stacks_->is_guard(crash_address_)) {
         what = "its local variables take more than the " + std::to_string(kStackBytes / 1024) +
-               " KiB of stack that the CPU device gives a thread";
+               " KiB of stack that the CPU device gives a thread.";
     } else if (crash_signal_ == SIGFPE) {
-        what = "integer division by zero";
+        what = "integer division by zero.";
     } else if (crash_signal_ == SIGILL) {
-        what = "illegal instruction";
+        what = "illegal instruction.";
+    } else if (!crash_address_known_) {
+        what = "access to an address that no memory can have (a wild pointer).";
+    } else if (reinterpret_cast<std::uintptr_t>(crash_address_) < kPage) {
+        what = "access through a null pointer.";
+    } else if (is_device_memory(crash_address_)) {
+        what = std::string("access to address ") + address + ", outside everything that cudaMalloc gave.";
     } else {
-        what = std::string("access to address ") + address + ", which is not mapped";
+        what = std::string("access to address ") + address + ", which is not mapped.";
     }
-    return where(running_->thread) + what + ".";
+    return where(crashed_->thread) + what;
 }
 
 void Worker::forget_fibers() {
@@ -410,6 +471,7 @@ void Worker::run_block(std::uint64_t block) {
     const dim3 index = unflatten(block, grid.grid);
     block_idx = {index.x, index.y, index.z};
     threads_.assign(static_cast<std::size_t>(count_), Thread{});
+    copies_.clear();
     done_ = at_barrier_ = 0;
     error_.reset();
 
@@ -422,10 +484,24 @@ void Worker::run_block(std::uint64_t block) {
         std::memcpy(static_cast<std::byte*>(dynamic_shared) + i, &kGarbage, 4);
     }
 
+    if (observer == nullptr) return run_warps();
+    observer->block_begins({&grid, block, &running_thread, stacks_->begin(), stacks_->end(),
+                            reinterpret_cast<const std::byte*>(this),
+                            reinterpret_cast<const std::byte*>(this + 1),
+                            static_cast<std::byte*>(dynamic_shared)});
+    run_warps();
+    observer->block_ends();
+}
+
+void Worker::run_warps() {
+    give_up_ = false;
     while (done_ < count_) {
+        if (give_up_) hanging();
         bool moved = false;
         for (int first = 0; first < count_; first += kWarp) {
-            while (sweep_warp(first, std::min(first + kWarp, count_))) moved = true;
+            const int last = std::min(first + kWarp, count_);
+            while (sweep_warp(first, last)) moved = true;
+            if (observer != nullptr) observer->warp_paused(first, last);
         }
         if (done_ == count_) break;
         if (at_barrier_ > 0 && at_barrier_ + done_ == count_) {
@@ -473,6 +549,7 @@ void Worker::resume(int thread) {
         running_->thread = thread;
     }
     t.state = State::ready;
+    running_thread = thread;
     Fiber* const fiber = running_;
     context::fiber suspended = std::move(fiber->self).resume();
     fiber->self = std::move(suspended);
@@ -488,7 +565,7 @@ void Worker::fiber_main(Fiber& fiber) {
         if (!error_ && next < sweep_end_ &&
             threads_[static_cast<std::size_t>(next)].state == State::not_started) {
             cursor_ = next;
-            fiber.thread = next;
+            fiber.thread = running_thread = next;
             const dim3 index = unflatten(static_cast<std::uint64_t>(next), block_dim);
             thread_idx = {index.x, index.y, index.z};
             heartbeat_.fetch_add(1, std::memory_order_relaxed);
@@ -512,6 +589,7 @@ void Worker::run_thread(int thread) {
     }
     threads_[static_cast<std::size_t>(thread)].state = State::done;
     ++done_;
+    returned_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Worker::wait_as(State state) {
@@ -541,6 +619,16 @@ void Worker::release_barrier() {
         t.state = State::ready;
     }
     at_barrier_ = 0;
+    if (observer != nullptr) observer->barrier_met();
+}
+
+void Worker::hanging() const {
+    int i = 0;
+    while (i + 1 < count_ && threads_[static_cast<std::size_t>(i)].state == State::done) ++i;
+    throw BlockFailure{where(i) + "no thread of its block has returned for " +
+                       seconds(kBarrierPatience * job_now_->options.hang_seconds) +
+                       ", and it has just met the others at the " +
+                       text(threads_[static_cast<std::size_t>(i)].site) + ": probably an endless loop."};
 }
 
 void Worker::deadlock() const {
@@ -601,6 +689,7 @@ std::uint64_t Worker::collective(unsigned mask, Collective compute, std::uint64_
         inputs[static_cast<std::size_t>(lane)] = threads_[static_cast<std::size_t>(first + lane)].in;
         arguments[static_cast<std::size_t>(lane)] = threads_[static_cast<std::size_t>(first + lane)].argument;
     }
+    if (observer != nullptr) observer->warp_met(first, mask);
     if (compute != nullptr) compute(mask, inputs.data(), arguments.data(), width, outputs.data());
     for (int lane = 0; lane < lanes; ++lane) {
         if ((mask >> lane & 1u) == 0) continue;
@@ -609,6 +698,41 @@ std::uint64_t Worker::collective(unsigned mask, Collective compute, std::uint64_
         if (first + lane != self) o.state = State::ready;
     }
     return t.out;
+}
+
+void Worker::async_copy(const Copy& copy) {
+    const auto to = reinterpret_cast<std::uintptr_t>(copy.shared),
+               from = reinterpret_cast<std::uintptr_t>(copy.global);
+    const auto width = static_cast<std::uintptr_t>(copy.bytes);
+    if (to % width != 0 || from % width != 0) {
+        throw gemm::Error("cp.async of " + std::to_string(copy.bytes) + " bytes " +
+                          (to % width != 0 ? "to" : "from") + " an address that is no multiple of them.");
+    }
+    if (copy.valid < 0 || copy.valid > copy.bytes) {
+        throw gemm::Error("cp.async of " + std::to_string(copy.bytes) + " bytes, " +
+                          std::to_string(copy.valid) + " of them valid.");
+    }
+    if (observer != nullptr) {
+        observer->copy_begins(copy.caller, copy.shared, copy.global, copy.bytes, copy.valid);
+    }
+    for (int i = 0; i < copy.bytes; i += 4) {
+        std::memcpy(static_cast<std::byte*>(copy.shared) + i, &kGarbage, 4);
+    }
+    async_of(running_thread).groups.back().push_back(copy);
+}
+
+void Worker::async_wait(int pending) {
+    auto& groups = async_of(running_thread).groups;
+    // The open group is not waited for: it has not been committed.
+    while (static_cast<int>(groups.size()) - 1 > pending) {
+        for (const Copy& copy : groups.front()) {
+            if (copy.valid > 0) std::memcpy(copy.shared, copy.global, static_cast<std::size_t>(copy.valid));
+            std::memset(static_cast<std::byte*>(copy.shared) + copy.valid, 0,
+                        static_cast<std::size_t>(copy.bytes - copy.valid));
+            if (observer != nullptr) observer->copy_ends(copy.caller, copy.shared, copy.bytes);
+        }
+        groups.pop_front();
+    }
 }
 
 /// The worker threads of the process, started by the first launch.
@@ -630,8 +754,8 @@ class Workers {
   private:
     void wait(Job& job, std::size_t count) {
         const auto started = Clock::now();
-        std::vector<std::uint64_t> beats(count, UINT64_MAX);
-        std::vector<Clock::time_point> since(count, started);
+        std::vector<std::uint64_t> beats(count, UINT64_MAX), returns(count, UINT64_MAX);
+        std::vector<Clock::time_point> since(count, started), returned_since(count, started);
         for (std::size_t i = 0; i < count;) {
             const auto now = Clock::now();
             if (workers_[i]->wait(now + std::chrono::milliseconds(500))) {
@@ -650,6 +774,13 @@ class Workers {
                     workers_[w]->interrupt();
                     since[w] = Clock::now();
                 }
+                if (const std::uint64_t returned = workers_[w]->returned(); returned != returns[w]) {
+                    returns[w] = returned;
+                    returned_since[w] = Clock::now();
+                } else if (Clock::now() - returned_since[w] >
+                           Seconds(kBarrierPatience * job.options.hang_seconds)) {
+                    workers_[w]->give_up();
+                }
             }
         }
     }
@@ -660,10 +791,15 @@ class Workers {
 
 }  // namespace
 
+void set_observer(Observer* o) {
+    observer = o;
+}
+
 void run_grid(const Grid& grid, const RunOptions& options) {
     static Workers workers;
     Job job(grid, options);
     job.blocks = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
+    if (observer != nullptr) observer->launch_begins(grid, job.blocks);
     workers.run(job);
     if (job.failed_block != UINT64_MAX) throw gemm::Error(job.failure);
 }
@@ -685,6 +821,15 @@ void* dynamic_shared() {
 }
 void barrier(Site site) {
     local.worker->barrier(site);
+}
+void async_copy(void* shared, const void* global, int bytes, int valid) {
+    local.worker->async_copy({__builtin_return_address(0), shared, global, bytes, valid});
+}
+void async_commit() {
+    local.worker->async_commit();
+}
+void async_wait(int pending_groups) {
+    local.worker->async_wait(pending_groups);
 }
 std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
                          Site site) {

@@ -19,7 +19,41 @@ struct Grid {
     const std::vector<SharedArray>* shared;
     Call call;
     const void* context;
+    std::size_t context_bytes;  // the kernel and its arguments
 };
+
+/// What an observer may know about the block that a worker runs.
+struct BlockView {
+    const Grid* grid;
+    std::uint64_t index;                     // in the grid, x fastest
+    const int* running;                      // the thread that runs now, linear in the block
+    const std::byte *stacks, *stacks_end;    // the fibers' stacks: local variables
+    const std::byte *runtime, *runtime_end;  // threadIdx and friends
+    std::byte* dynamic_shared;
+};
+
+/// Told what happens in a launch, in the worker thread in which it happens. Set by the tracer.
+class Observer {
+  public:
+    virtual void launch_begins(const Grid& grid, std::uint64_t blocks) = 0;
+    virtual void block_begins(const BlockView& block) = 0;
+    /// Every thread in [first, last), a warp, waits or has returned.
+    virtual void warp_paused(int first, int last) = 0;
+    /// The threads of the warp from `first` on that `lanes` names have met (__syncwarp, shuffles, votes).
+    virtual void warp_met(int first, unsigned lanes) = 0;
+    virtual void barrier_met() = 0;
+    /// The running thread starts a copy; `caller` is the return address into the kernel.
+    virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
+    /// The running thread has waited for it.
+    virtual void copy_ends(const void* caller, void* shared, int bytes) = 0;
+    virtual void block_ends() = 0;  // also of a block that failed
+
+  protected:
+    ~Observer() = default;
+};
+
+/// The process's observer; null for none. Not while a launch runs.
+void set_observer(Observer* observer);
 
 struct RunOptions {
     std::function<void(std::uint64_t, std::uint64_t)> progress;

@@ -119,9 +119,28 @@ const std::vector<SharedArray>& shared_arrays(const void* kernel) {
     return known != cache.end() ? known->second : cache.emplace(kernel, find_arrays(kernel)).first->second;
 }
 
-std::byte* shared_array_address(const SharedArray& array) {
+std::byte* thread_local_start() {
     static const std::size_t offset = anchor_offset();
-    return reinterpret_cast<std::byte*>(&anchor) - offset + array.tls_offset;
+    return reinterpret_cast<std::byte*>(&anchor) - offset;
+}
+
+std::size_t thread_local_bytes() {
+    std::size_t bytes = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* result) {
+            for (int i = 0; i < info->dlpi_phnum; ++i) {
+                if (info->dlpi_phdr[i].p_type == PT_TLS) {
+                    *static_cast<std::size_t*>(result) = info->dlpi_phdr[i].p_memsz;
+                }
+            }
+            return 1;  // the first entry is the program itself
+        },
+        &bytes);
+    return bytes;
+}
+
+std::byte* shared_array_address(const SharedArray& array) {
+    return thread_local_start() + array.tls_offset;
 }
 
 }  // namespace cpu_device

@@ -20,6 +20,7 @@ __device__ int use_large_array(int index) {
 }
 
 __global__ void fault_kernel(Fault fault, int zero, int* nowhere, int* out) {
+    __shared__ int small_array[16];
     const int lane = threadIdx.y * blockDim.x + threadIdx.x;  // 32 threads: one warp
     const bool here = blockIdx.x == 1 && blockIdx.y == 2;
     const bool me = here && threadIdx.x == 3 && threadIdx.y == 1;  // lane 11
@@ -62,6 +63,20 @@ __global__ void fault_kernel(Fault fault, int zero, int* nowhere, int* out) {
         volatile const int* const flag = out + 6;
         while (*flag == 0) {
         }
+    }
+    if (fault == Fault::endless_barriers && here) {
+        volatile const int* const flag = out + 6;
+        while (*flag == 0) __syncthreads();  // LINE endless_barriers
+    }
+    if (fault == Fault::wild_pointer && me) {
+        *reinterpret_cast<volatile int*>(reinterpret_cast<std::uintptr_t>(out) | 0x7000000000000000u) = 1;
+    }
+    if (fault == Fault::past_the_allocation && me) {
+        for (int i = 0; i < 1 << 20; ++i) out[i] = 1;
+    }
+    if (fault == Fault::far_past_a_shared_array && me) {
+        volatile int* const first = small_array;
+        for (int i = 0; i < 8000; ++i) first[i] = i;  // 32 KB past 64 bytes: into whatever lies behind
     }
     __syncthreads();
     if (lane == 0) out[blockIdx.y * gridDim.x + blockIdx.x] = value > -1000000 ? 1 : 0;

@@ -8,8 +8,7 @@
 
 namespace kernels {
 
-// ---- semantics.cu: what a kernel may rely on, on either device
-// ------------------------------------------------------
+// ---- semantics.cu: what a kernel may rely on, on either device ----
 
 /// out: 12 ints per thread of the grid, in the order of the linear block and thread index: threadIdx,
 /// blockIdx, blockDim, gridDim.
@@ -43,8 +42,7 @@ void double_float4(int n, const float4* in, float4* out);
 /// One warp passes values round through shared memory with __syncwarp(): out[lane] = (lane + 1) mod 32.
 void neighbours(int* out);
 
-// ---- limits.cu: launches that CUDA refuses
-// ------------------------------------------------------------------------
+// ---- limits.cu: launches that CUDA refuses ----
 
 /// Launches a kernel that adds 1 to *count in block (0,0,0), thread (0,0,0). Returns cudaGetLastError().
 cudaError_t launch(dim3 grid, dim3 block, std::size_t dynamic_bytes, int* count);
@@ -63,8 +61,7 @@ cudaFuncAttributes attributes_of_static_48k();
 /// Runs the kernel with 48 KiB of static shared memory.
 cudaError_t launch_static_48k(int* count);
 
-// ---- faults.cu: kernels that go wrong, on the CPU device only
-// -------------------------------------------------------
+// ---- faults.cu: kernels that go wrong, on the CPU device only ----
 
 enum class Fault {
     none,
@@ -80,6 +77,10 @@ enum class Fault {
     recursion,
     large_array,
     endless_loop,
+    endless_barriers,
+    wild_pointer,
+    past_the_allocation,
+    far_past_a_shared_array,
 };
 
 /// 2×3 blocks of 8×4 threads. Block (1,2,0) goes wrong in the given way, if at all, mostly in thread (3,1,0)
@@ -94,8 +95,7 @@ void read_unwritten_shared(int blocks, int* not_nan);
 /// 49 KiB of static shared memory, which nvcc does not compile.
 void too_much_static_shared();
 
-// ---- translated.cu: spellings that the translator must get right
-// ------------------------------------------------------
+// ---- translated.cu: spellings that the translator must get right ----
 
 /// Runs every one of them on device memory; each adds its own power of two to *sum. All of them:
 /// kAllSpellings.

@@ -52,7 +52,9 @@ def test_recorded_results_of_another_schema(checkout: Checkout) -> None:
     (checkout.root / "plots" / "results" / "h200.json").write_text(json.dumps({**results(), "schema": 7}))
     done = checkout.run("chart")
     assert done.returncode == 2
-    assert "h200.json has results schema 7, but this version reads schema 1" in done.stderr.splitlines()[-1]
+    last = done.stderr.splitlines()[-1]
+    assert "h200.json has results schema 7, but this version reads schema 1" in last
+    assert "git checkout plots/results/h200.json, or measure again with ./gemm chart --record on that GPU" in last
     assert "Traceback" not in done.stderr
 
 
@@ -79,6 +81,46 @@ def test_wrong_lesson_is_reported_and_exits_1(checkout: Checkout) -> None:
     assert "WRONG" in done.stdout
 
 
+def wrong(lesson: str, m: int, n: int, k: int) -> dict:
+    """As gemm_bench writes it."""
+    report = f"{lesson} is wrong at {m}×{n}×{k} (seed 7): 4 of {m * n} elements.\n  first wrong: row 0, column 1"
+    return {"lesson": lesson, "m": m, "n": n, "k": k, "failure": report}
+
+
+def test_every_lesson_wrong_somewhere(checkout: Checkout) -> None:
+    failed = [wrong(name, *shape) for shape in ((256, 256, 256), (1, 1, 1)) for name in ("01_naive", "02_coalesced")]
+    checkout.bench(results(run_entry(size=512), failed=[*failed, wrong("01_naive", 31, 33, 7)]), status=1)
+    done = checkout.run("chart", "--sizes", "256,1x1x1,31x33x7,512")
+    assert done.returncode == 1
+    assert "0 lessons verified on CPU device, 2 WRONG. Written:" in done.stderr
+    assert re.findall(r"\d+×\d+×\d+", done.stdout) == ["256×256×256", "1×1×1", "31×33×7", "512×512×512"]
+    start = done.stderr.index("01_naive is")
+    assert done.stderr[start:].splitlines()[:6] == [
+        "01_naive is wrong at 1×1×1 (seed 7): 4 of 1 elements.",
+        "  first wrong: row 0, column 1",
+        "01_naive is WRONG at 31×33×7, 256×256×256, too.",
+        "02_coalesced is wrong at 1×1×1 (seed 7): 4 of 1 elements.",
+        "  first wrong: row 0, column 1",
+        "02_coalesced is WRONG at 256×256×256, too.",
+    ]
+
+
+def test_a_file_in_the_way_of_the_folder_is_noticed_before_measuring(checkout: Checkout) -> None:
+    (checkout.root / "out").touch()
+    checkout.fails("chart", words=(f"{checkout.root}/out must be a folder",))
+    assert not (checkout.fakes / "configured").exists()
+
+
+def test_results_survive_a_reader_who_leaves(checkout: Checkout) -> None:
+    checkout.bench(results(run_entry()))
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        process = checkout.start("chart", stdout=full)
+        said = process.communicate(timeout=30)[1]
+    assert process.returncode == 2
+    assert said.splitlines()[-1].startswith("gemm: Standard output cannot be written: No space left on device;")
+    assert (checkout.root / "out" / "cpu.json").exists()
+
+
 def test_skipped_lesson_is_named(checkout: Checkout) -> None:
     skipped = [{"lesson": "02_coalesced", "reason": "needs compute capability 9.0, found 7.5"}]
     checkout.bench(results(run_entry(), skipped=skipped))
@@ -97,7 +139,12 @@ def test_nothing_ran_is_an_error(checkout: Checkout) -> None:
 def test_bench_crash_is_one_sentence(checkout: Checkout) -> None:
     checkout.program("gemm_bench", 'echo "progress 1 2 01_naive 256×256×256" >&2\nkill -SEGV $$\n')
     checkout.fails("chart", words=("gemm_bench was ended by SIGSEGV during 01_naive 256×256×256", "nothing was recorded"))
-    assert not (checkout.root / "out").exists()
+    assert not list((checkout.root / "out").iterdir())
+
+
+def test_bench_out_of_memory(checkout: Checkout) -> None:
+    checkout.program("gemm_bench", "kill -KILL $$\n")
+    checkout.fails("chart", words=("gemm_bench was ended by SIGKILL (probably out of memory)",))
 
 
 def test_bench_that_cannot_run_says_why(checkout: Checkout) -> None:

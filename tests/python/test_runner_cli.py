@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 
 import pytest
-from conftest import Checkout
+from conftest import Checkout, results, run_entry, stop, wait_for
 
 from runner import chart, lesson
 from runner.results import UserError
@@ -20,6 +21,36 @@ def test_help(checkout: Checkout, arguments: tuple[str, ...]) -> None:
     assert done.returncode == 0
     assert "Usage: ./gemm" in done.stdout
     assert not done.stderr
+
+
+def test_help_cuts_no_description(checkout: Checkout) -> None:
+    checkout.env["COLUMNS"] = "80"
+    commands = checkout.run("--help").stdout.partition("Commands:")[2]
+    assert "doctor" in commands
+    assert "..." not in commands
+
+
+@pytest.mark.parametrize("arguments", [("doctor",), ("doctor", "--json"), ("--help",)])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_full_standard_output(checkout: Checkout, arguments: tuple[str, ...], unbuffered: str) -> None:
+    checkout.env["PYTHONUNBUFFERED"] = unbuffered
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        process = checkout.start(*arguments, stdout=full)
+        said = process.communicate(timeout=30)[1]
+    assert process.returncode == 2
+    assert said.splitlines()[0].startswith("gemm: Standard output cannot be written: No space left on device;")
+    assert len(said.splitlines()) == 1
+
+
+def test_unusual_system_error_is_one_sentence(checkout: Checkout) -> None:
+    loop = checkout.root / "01_naive" / "kernel.cu"
+    checkout.bench(results(run_entry()))
+    loop.unlink()
+    loop.symlink_to(loop)
+    done = checkout.run("chart")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert f"{loop} cannot be used: Too many levels of symbolic links" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", ["99", "naive2", "", "../01_naive", "0"])
@@ -37,7 +68,7 @@ def test_bad_size(checkout: Checkout, value: str) -> None:
     assert not (checkout.fakes / "configured").exists()
 
 
-@pytest.mark.parametrize("value", ["1.5", "1" * 5000, "1e3", "٣", "0x10", " 1", "1_0", "--1"])
+@pytest.mark.parametrize("value", ["1.5", "1" * 5000, "1e3", "٣", "0x10", " 1", "1_0", "--1", "+5"])
 def test_other_bad_numbers(value: str) -> None:
     with pytest.raises(UserError, match=f"--n {NUMBER}"):
         lesson.whole("--n", value)
@@ -49,7 +80,26 @@ def test_bad_whole_number_of_other_options(checkout: Checkout, arguments: tuple[
 
 
 def test_bad_scalar(checkout: Checkout) -> None:
-    checkout.fails("run", "01", "--beta", "much", words=("--beta must be a number", "'much'"))
+    checkout.fails("run", "01", "--beta", "much", words=("--beta must be a finite number", "'much'"))
+
+
+# Both as common/options.cpp reads them.
+@pytest.mark.parametrize("value", ["+0.5", "", ".", "1e", "inf", "nan", "0x10", "1_0", " 1", "1e39", "1e400", "1e-50", "٣"])
+def test_other_bad_scalars(value: str) -> None:
+    with pytest.raises(UserError, match="--beta must be a finite number that a float holds"):
+        lesson.number("--beta", value)
+
+
+@pytest.mark.parametrize("value", ["-0.5", ".5", "5.", "1e-40", "1E5", "0", "-0e-99", "3.4028234e+38"])
+def test_good_scalars(value: str) -> None:
+    assert lesson.number("--beta", value) == value
+
+
+@pytest.mark.parametrize(("option", "most"), [("--seed", 2**64 - 1), ("--rounds", 1000), ("--device", 2**31 - 1)])
+def test_ranges_are_those_of_the_programs(option: str, most: int) -> None:
+    assert lesson.whole(option, str(most)) == str(most)
+    with pytest.raises(UserError, match=f"{option} must be a whole number from 0 to {most}, not"):
+        lesson.whole(option, str(most + 1))
 
 
 @pytest.mark.parametrize("sizes", ["x", "1x2", "1x2x3x4", "-5", "4096,", "9223372036854775808", "1,2x-1x3", ""])
@@ -218,6 +268,15 @@ def test_doctor_when_all_is_there(checkout: Checkout) -> None:
     assert "MISSING" not in done.stdout
 
 
+def test_doctor_notes_only_what_is_missing(checkout: Checkout) -> None:
+    for cuda in (False, True):
+        if cuda:
+            checkout.gpu()
+        needs = json.loads(checkout.run("doctor", "--json").stdout)["needs"]
+        assert all(need["found"] for need in needs)
+        assert not any(need["note"] for need in needs)
+
+
 def test_doctor_names_a_command_for_what_is_missing(checkout: Checkout) -> None:
     only_fakes(checkout, "ninja")
     done = checkout.run("doctor")
@@ -260,6 +319,20 @@ def test_lesson_names(checkout: Checkout, name: str) -> None:
 def test_run_of_a_program_that_crashes(checkout: Checkout) -> None:
     checkout.program("01_naive", "kill -SEGV $$\n")
     checkout.fails("run", "01", words=("01_naive was ended by SIGSEGV",))
+
+
+def test_run_out_of_memory(checkout: Checkout) -> None:
+    checkout.program("01_naive", "kill -KILL $$\n")
+    said = checkout.fails("run", "01", words=("01_naive was ended by SIGKILL (probably out of memory)", "smaller sizes"))
+    assert "bug" not in said
+
+
+def test_interrupt_of_what_records_nothing(checkout: Checkout) -> None:
+    checkout.program("01_naive", 'echo $$ >"$FAKES/pid"\nexec sleep 60\n')
+    process = checkout.start("run", "01")
+    wait_for(checkout.fakes / "pid")
+    status, said = stop(process, signal.SIGINT)
+    assert (status, said) == (130, "Interrupted.\n")
 
 
 def test_like_is_for_the_cpu_device(checkout: Checkout) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Checkout, results, run_entry, timed_entry
 
-from runner.results import ROOT, UserError, gpu_slug, kernel_hash, lessons, load, write_atomically
+from runner.results import ROOT, UserError, gpu_slug, kernel_hash, lessons, load, writable_folder, write_atomically
 
 
 def test_lessons_are_the_cmake_lines_in_order(checkout: Checkout) -> None:
@@ -86,6 +86,24 @@ def test_load_says_what_is_wrong(tmp_path: Path, content: str | None, words: str
         load(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", json.dumps({**results(), "schema": 2}), json.dumps(without(results(), "runs"))])
+def test_recorded_results_are_brought_back_with_git(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "plots" / "results" / "h200.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(UserError, match=r"git checkout plots/results/h200\.json, or measure again with ./gemm chart --record"):
+        load(path)
+
+
+def test_writable_folder(tmp_path: Path) -> None:
+    writable_folder(tmp_path / "a" / "b")
+    assert not list((tmp_path / "a" / "b").iterdir())
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UserError, match=str(path)):
+            writable_folder(path)
 
 
 def test_write_atomically_replaces_and_leaves_no_temporary(tmp_path: Path) -> None:

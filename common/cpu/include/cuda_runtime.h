@@ -1,20 +1,22 @@
-// Stand-in for the toolkit's <cuda_runtime.h>: the part of CUDA that the lessons and their harness use, for g++ and
-// the CPU device. Names, values and limits are CUDA's (CUDA Runtime API reference; CUDA C++ Programming Guide, "C++
-// language extensions"). Two constructs that C++ cannot say, kernel<<<…>>>(…) and extern __shared__ T x[], are
-// rewritten by common/cpu/translate.py before the compiler sees them.
+// Stand-in for the toolkit's <cuda_runtime.h>: the part of CUDA that the lessons and their harness use, for
+// g++ and the CPU device. Names, values and limits are CUDA's (CUDA Runtime API reference; CUDA C++
+// Programming Guide, "C++ language extensions"). Two constructs that C++ cannot say, kernel<<<…>>>(…) and
+// extern __shared__ T x[], are rewritten by common/cpu/translate.py before the compiler sees them.
 #pragma once
 
 #define CUDART_VERSION 13000  // whose answers this gives, where versions differ
 
+#include <cassert>  // kernels use assert and printf without including anything, as with nvcc
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-// ---- qualifiers -------------------------------------------------------------------------------------------------
+// ---- qualifiers ----
 #ifdef __CUDA__  // clangd, which reads kernel.cu untranslated
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
@@ -29,20 +31,40 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
-// One copy per OS thread is one copy per block, because a block never leaves its OS thread. (Not __noinline__: the
-// standard library spells attributes with it.)
+// One copy per OS thread is one copy per block, because a block never leaves its OS thread. (Not
+// __noinline__: the standard library spells attributes with it.)
+#ifdef GEMM_TRACED  // far apart, so that what leaves one array does not land in the next unseen
+#define __shared__ static thread_local __attribute__((aligned(65536)))
+#else
 #define __shared__ static thread_local
+#endif
 
-// ---- vector types -----------------------------------------------------------------------------------------------
-#define CPU_DEVICE_VECTOR_TYPES(T, name, align2, align4)                                               \
-    struct name##1 { T x; };                                                                           \
-    struct __align__(align2) name##2 { T x, y; };                                                      \
-    struct name##3 { T x, y, z; };                                                                     \
-    struct __align__(align4) name##4 { T x, y, z, w; };                                                \
-    inline name##1 make_##name##1(T x) { return {x}; }                                                 \
-    inline name##2 make_##name##2(T x, T y) { return {x, y}; }                                         \
-    inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                                 \
-    inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+// ---- vector types ----
+#define CPU_DEVICE_VECTOR_TYPES(T, name, align2, align4) \
+    struct name##1 {                                     \
+        T x;                                             \
+    };                                                   \
+    struct __align__(align2) name##2 {                   \
+        T x, y;                                          \
+    };                                                   \
+    struct name##3 {                                     \
+        T x, y, z;                                       \
+    };                                                   \
+    struct __align__(align4) name##4 {                   \
+        T x, y, z, w;                                    \
+    };                                                   \
+    inline name##1 make_##name##1(T x) {                 \
+        return {x};                                      \
+    }                                                    \
+    inline name##2 make_##name##2(T x, T y) {            \
+        return {x, y};                                   \
+    }                                                    \
+    inline name##3 make_##name##3(T x, T y, T z) {       \
+        return {x, y, z};                                \
+    }                                                    \
+    inline name##4 make_##name##4(T x, T y, T z, T w) {  \
+        return {x, y, z, w};                             \
+    }
 CPU_DEVICE_VECTOR_TYPES(float, float, 8, 16)
 CPU_DEVICE_VECTOR_TYPES(int, int, 8, 16)
 CPU_DEVICE_VECTOR_TYPES(unsigned int, uint, 8, 16)
@@ -53,7 +75,7 @@ struct dim3 {
     constexpr dim3(unsigned int vx = 1, unsigned int vy = 1, unsigned int vz = 1) : x(vx), y(vy), z(vz) {}
 };
 
-// ---- errors -----------------------------------------------------------------------------------------------------
+// ---- errors ----
 enum cudaError_t {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
@@ -65,10 +87,10 @@ enum cudaError_t {
 };
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
-cudaError_t cudaGetLastError();      // and clears it
+cudaError_t cudaGetLastError();  // and clears it
 cudaError_t cudaPeekAtLastError();
 
-// ---- device -----------------------------------------------------------------------------------------------------
+// ---- device ----
 struct cudaDeviceProp {
     char name[256];
     std::size_t totalGlobalMem;
@@ -86,7 +108,7 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceSynchronize();
 
-// ---- memory -----------------------------------------------------------------------------------------------------
+// ---- memory ----
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,
     cudaMemcpyHostToDevice = 1,
@@ -104,15 +126,16 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes);
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 
-// ---- streams: launches run at once, in the order in which they are issued -----------------------------------------
+// ---- streams: launches run at once, in the order in which they are issued ----
 using cudaStream_t = struct CUstream_st*;
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 
 #ifdef __CUDA__
-extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, cudaStream_t stream);
+extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared,
+                                                cudaStream_t stream);
 #endif
 
-// ---- functions --------------------------------------------------------------------------------------------------
+// ---- functions ----
 struct cudaFuncAttributes {
     std::size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
     int maxThreadsPerBlock;
@@ -130,10 +153,11 @@ cudaError_t cudaFuncSetAttribute(void (*function)(P...), cudaFuncAttribute attri
     return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
 }
 
-// ---- inside a kernel --------------------------------------------------------------------------------------------
+// ---- inside a kernel ----
 namespace cpu_device {
 
-// `const`: the address is the same for as long as a kernel runs on one OS thread, so the compiler may keep it.
+// `const`: the address is the same for as long as a kernel runs on one OS thread, so the compiler may keep
+// it.
 __attribute__((const)) const uint3& thread_idx();
 __attribute__((const)) const uint3& block_idx();
 __attribute__((const)) const dim3& block_dim();
@@ -141,6 +165,12 @@ __attribute__((const)) const dim3& grid_dim();
 
 /// The block's dynamic shared memory, 1024-byte aligned; what extern __shared__ T x[] becomes.
 void* dynamic_shared();
+
+// cp.async, see common/ptx/cp_async.hpp. The destination holds NaN from the start of a copy to the wait that
+// ends it, so that a missing wait shows.
+void async_copy(void* shared, const void* global, int bytes, int valid);
+void async_commit();
+void async_wait(int pending_groups);
 
 /// Where in the source a barrier or a warp collective stands.
 struct Site {
@@ -151,11 +181,12 @@ struct Site {
 
 void barrier(Site site);
 
-/// What a warp collective computes when its last lane has arrived: reads every lane's 8-byte input and its argument,
-/// writes every lane's 8-byte output. `lanes` has a bit for each lane that takes part.
+/// What a warp collective computes when its last lane has arrived: reads every lane's 8-byte input and its
+/// argument, writes every lane's 8-byte output. `lanes` has a bit for each lane that takes part.
 using Collective = void (*)(unsigned lanes, const std::uint64_t* in, const int* argument, int width,
                             std::uint64_t* out);
-std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width, Site site);
+std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
+                         Site site);
 void shuffle_index(unsigned, const std::uint64_t*, const int*, int, std::uint64_t*);
 void shuffle_up(unsigned, const std::uint64_t*, const int*, int, std::uint64_t*);
 void shuffle_down(unsigned, const std::uint64_t*, const int*, int, std::uint64_t*);
@@ -173,11 +204,11 @@ T shuffle(unsigned mask, Collective compute, T value, int argument, int width, S
 }
 
 using Call = void (*)(const void* context);
-/// Runs call(context) once per thread of the grid and returns when all have finished. A configuration that CUDA
-/// would refuse sets CUDA's error code for cudaGetLastError() and runs nothing. Throws gemm::Error for what goes
-/// wrong inside the kernel, naming kernel, block and thread.
+/// Runs call(context) once per thread of the grid and returns when all have finished. A configuration that
+/// CUDA would refuse sets CUDA's error code for cudaGetLastError() and runs nothing. Throws gemm::Error for
+/// what goes wrong inside the kernel, naming kernel, block and thread.
 void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
-            Call call, const void* context);
+            Call call, const void* context, std::size_t context_bytes);
 
 /// What kernel<<<grid, block, bytes, stream>>> becomes; the arguments in parentheses follow it.
 template <class... P>
@@ -200,7 +231,7 @@ struct Launcher {
                 const auto& [function, parameters] = *static_cast<Context*>(c);
                 std::apply(function, parameters);
             },
-            &context);
+            &context, sizeof context);
     }
 };
 template <class... P>
@@ -248,8 +279,8 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, CPU_DEV
                                  {"__shfl_xor_sync()", file, line});
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate, CPU_DEVICE_HERE) {
-    return static_cast<unsigned>(
-        ::cpu_device::collective(mask, ::cpu_device::ballot, predicate != 0, 0, 32, {"__ballot_sync()", file, line}));
+    return static_cast<unsigned>(::cpu_device::collective(mask, ::cpu_device::ballot, predicate != 0, 0, 32,
+                                                          {"__ballot_sync()", file, line}));
 }
 inline int __any_sync(unsigned mask, int predicate, CPU_DEVICE_HERE) {
     return ::cpu_device::collective(mask, ::cpu_device::ballot, predicate != 0, 0, 32,

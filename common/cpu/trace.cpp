@@ -1,0 +1,985 @@
+// The access hooks and what is made of them.
+//
+// gcc's -fsanitize=thread calls a function before every access to memory; linked with these instead of
+// libtsan, each access of a kernel comes here with its address. Threads of a warp run one after another, so
+// their accesses are kept per lane until the warp waits or ends, and then put together to the requests that a
+// GPU would issue.
+#include "common/cpu/trace.hpp"
+
+#include <backtrace.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+
+#include "common/cpu/device.hpp"
+#include "common/cpu/scheduler.hpp"
+#include "common/error.hpp"
+
+namespace cpu_device::trace {
+namespace {
+
+using Address = std::uint64_t;
+constexpr int kWarp = 32;
+constexpr std::uint8_t kStore = 1, kShared = 2;
+constexpr Address kNear = 65536;  // bytes: what misses shared memory by less was meant for it
+constexpr std::size_t kMostFindings =
+    1000;  // kinds times pairs of places; beyond that a kernel is just broken
+
+struct Access {
+    std::uint32_t site;  // return address of the hook, from the start of the program's code
+    std::uint8_t width;  // bytes
+    std::uint8_t flags;
+    std::uint16_t array;  // index of the matrix, allocation or shared array
+    Address address;
+};
+static_assert(sizeof(Access) == 16);
+
+struct SiteKey {
+    std::uint32_t site;
+    std::uint16_t array;
+    std::uint8_t width, flags;
+    bool operator==(const SiteKey&) const = default;
+};
+struct HashSite {
+    std::size_t operator()(const SiteKey& k) const {
+        return std::bit_cast<std::uint64_t>(k) * 0x9e3779b97f4a7c15u >> 20;
+    }
+};
+static_assert(sizeof(SiteKey) == 8);
+
+/// One request, for pictures.
+struct Example {
+    std::uint64_t block = ~std::uint64_t{0};
+    int warp = 0;
+    std::uint32_t lanes = 0;
+    std::array<Address, kWarp> offsets{};  // from the start of the array, of the lanes that take part
+};
+
+struct Counts {
+    std::uint64_t requests = 0, threads = 0, units = 0, ideal = 0;  // units: sectors or wavefronts
+    bool diverged = false;
+    Example example;  // the first of the lowest block
+};
+
+struct FindingKey {
+    const char* kind;
+    std::uint32_t site, other;
+    bool operator==(const FindingKey&) const = default;
+};
+struct HashFinding {
+    std::size_t operator()(const FindingKey& k) const {
+        return std::hash<const void*>{}(k.kind) ^
+               (std::uint64_t{k.site} << 32 | k.other) * 0x9e3779b97f4a7c15u;
+    }
+};
+/// A message without the places in the source, which are looked up at the end: before + place of the earlier
+/// access + between + place of the later one + after. Where `between` is empty there is one access.
+struct Sentence {
+    std::string before, between, after;
+};
+struct Found {
+    std::uint64_t block = 0, order = 0;  // of the first occurrence
+    Sentence sentence;
+    std::uint64_t count = 0;
+};
+
+/// Who touched a word of shared memory last.
+struct Toucher {
+    std::uint32_t site = 0;
+    std::uint32_t epoch = 0;       // barriers passed; 0: never
+    std::uint32_t warp_epoch = 0;  // meetings of its warp
+    std::uint16_t thread = 0;
+    std::uint8_t bytes = 0;  // of the word
+};
+struct Word {
+    Toucher writer, reader, other_reader;  // the readers are two different threads
+    std::uint8_t written = 0;              // bytes written in this block
+    std::uint8_t in_flight = 0;            // bytes that a cp.async nobody has waited for will write
+    std::uint32_t copy = 0;                // its place
+};
+
+/// A range that has a name.
+struct Array {
+    std::string name;
+    Address start = 0, end = 0;
+    const Matrix* matrix = nullptr;
+};
+
+/// What one launch's workers share.
+struct Session {
+    std::vector<Matrix> matrices;
+    std::vector<Array> globals;      // matrices, then allocations that hold none
+    std::vector<Array> allocations;  // all of them
+    Address code = 0;                // where the program starts
+    Address image_end = 0;
+    Address tls_bytes = 0;
+    std::string kernel;
+    const Grid* grid = nullptr;
+    std::uint64_t blocks = 0;
+
+    std::mutex mutex;
+    std::unordered_map<SiteKey, Counts, HashSite> counts;
+    std::unordered_map<FindingKey, Found, HashFinding> findings;
+    std::vector<Array> shared;
+    std::uint64_t traced_blocks = 0, barriers = 0, threads_per_block = 0;
+    std::uint64_t owners_block = ~std::uint64_t{0};
+    std::vector<Owned> owners;
+};
+Session* session = nullptr;
+
+extern "C" char __executable_start, _end;  // the linker's: first and last address of the program
+
+Address sites_base() {
+    return reinterpret_cast<Address>(&__executable_start);
+}
+
+std::uint32_t site_of(const void* return_address) {
+    return static_cast<std::uint32_t>(reinterpret_cast<Address>(return_address) - sites_base());
+}
+
+// ---- places in the source ----
+
+struct Place {
+    std::string file = "unknown";
+    int line = 0;
+    std::string text() const { return file + ":" + std::to_string(line); }
+    bool operator==(const Place&) const = default;
+};
+
+/// Where the access at a return address stands in the source; remembered. The reference stays.
+const Place& place_of(std::uint32_t site) {
+    static std::mutex mutex;
+    static std::map<std::uint32_t, Place> known;
+    static backtrace_state* const state = backtrace_create_state(nullptr, 1, nullptr, nullptr);
+    const std::scoped_lock lock(mutex);
+    const auto [entry, fresh] = known.try_emplace(site);
+    if (!fresh) return entry->second;
+    // A return address belongs to the next instruction.
+    backtrace_pcinfo(
+        state, sites_base() + site - 1,
+        [](void* result, std::uintptr_t, const char* file, int line, const char*) {
+            if (file == nullptr) return 0;
+            *static_cast<Place*>(result) = {file, line};
+            // The innermost function that the kernel's author wrote: not cp_async(), but who calls it.
+            const std::string_view name = file;
+            return name.find("/common/ptx/") == name.npos && name.find("/common/cpu/") == name.npos ? 1 : 0;
+        },
+        nullptr, &entry->second);
+    return entry->second;
+}
+
+// ---- counting ----
+
+int distinct(std::span<Address> values) {
+    std::sort(values.begin(), values.end());
+    return static_cast<int>(std::unique(values.begin(), values.end()) - values.begin());
+}
+
+/// Bytes that at least one thread asked for.
+std::uint64_t distinct_bytes(const Address* addresses, int count, int width) {
+    std::array<Address, kWarp> starts;
+    std::copy_n(addresses, count, starts.begin());
+    const auto first = starts.begin(), last = first + count;
+    if (!std::is_sorted(first, last)) std::sort(first, last);
+    std::uint64_t bytes = 0;
+    Address covered = 0;
+    for (auto a = first; a != last; ++a) {
+        const Address end = *a + static_cast<Address>(width);
+        if (end > covered) bytes += end - std::max(covered, *a);
+        covered = std::max(covered, end);
+    }
+    return bytes;
+}
+
+class BlockTrace;
+struct alignas(64) Local {
+    std::array<char, 65536> below;
+    BlockTrace* trace;
+    std::array<char, 65536> above;
+};
+thread_local Local local;  // padded like the scheduler's: an overflowing array must not reach the pointer
+
+/// What one worker records of the block that it runs.
+class BlockTrace {
+  public:
+    void begin(const BlockView& view) {
+        view_ = view;
+        const std::size_t threads = std::size_t{view.grid->block.x} * view.grid->block.y * view.grid->block.z;
+        epoch_ = 1;
+        warp_epochs_.assign((threads + kWarp - 1) / kWarp, 1);
+        for (auto& lane : lanes_) lane.clear();
+        shared_.clear();
+        for (const SharedArray& a : *view.grid->shared) {
+            const auto start = reinterpret_cast<Address>(shared_array_address(a));
+            shared_.push_back({a.name, start, start + a.bytes, nullptr});
+        }
+        const auto dynamic = reinterpret_cast<Address>(view.dynamic_shared);
+        if (view.grid->dynamic_shared_bytes > 0) {
+            shared_.push_back({"shared memory", dynamic, dynamic + view.grid->dynamic_shared_bytes, nullptr});
+        }
+        words_.resize(shared_.size());
+        for (std::size_t i = 0; i < shared_.size(); ++i) {
+            words_[i].assign((shared_[i].end - shared_[i].start + 3) / 4, Word{});
+        }
+        tls_start_ = reinterpret_cast<Address>(thread_local_start());
+        tls_end_ = tls_start_ + thread_local_bytes();
+        barriers_ = 0;
+        order_ = 0;
+        in_block_ = true;
+    }
+
+    void access(std::uint32_t site, Address address, int width, bool store) {
+        if (!in_block_ || (address >= address_of(view_.stacks) && address < address_of(view_.stacks_end)) ||
+            (address >= address_of(view_.runtime) && address < address_of(view_.runtime_end))) {
+            return;
+        }
+        const int thread = *view_.running;
+        // (Part of a cp.async may be 12 bytes wide; the copy as a whole has been checked.)
+        if (std::has_single_bit(static_cast<unsigned>(width)) && address % static_cast<Address>(width) != 0) {
+            found("misaligned access", site, site, [&] {
+                return Sentence{who(thread) + (store ? " writes " : " reads ") + std::to_string(width) +
+                                    " bytes of " + element(address) + " at ",
+                                std::string(),
+                                ", an address that is no multiple of " + std::to_string(width)};
+            });
+        }
+        std::uint8_t flags = store ? kStore : 0;
+        std::uint16_t array = 0;
+        if (const int s = index_of(shared_, address); s >= 0) {
+            flags |= kShared;
+            array = static_cast<std::uint16_t>(s);
+            shared_access(site, static_cast<std::size_t>(s), address, width, store, thread);
+        } else if (near_static(address) || near_dynamic(address)) {
+            found("shared memory out of bounds", site, site, [&] {
+                return Sentence{
+                    who(thread) + (store ? " writes " : " reads ") + nearest(shared_, address) + " at ",
+                    std::string(), std::string()};
+            });
+            return;
+        } else if (is_device_memory(reinterpret_cast<const void*>(address))) {
+            const int g = index_of(session->globals, address);
+            if (g < 0) {
+                outside(site, address, width, store, thread);
+                return;
+            }
+            array = static_cast<std::uint16_t>(g);
+            check_matrix(site, session->globals[array], address, width, store, thread);
+        } else {
+            const Address context = address_of(view_.grid->context);
+            const bool parameters = address >= context && address < context + view_.grid->context_bytes;
+            const bool constant = address >= session->code && address < session->image_end;
+            if (!parameters && !constant) {
+                found("host pointer", site, site, [&] {
+                    return Sentence{
+                        who(thread) + (store ? " writes" : " reads") + " through a host pointer at ",
+                        std::string(), ", which a GPU cannot follow"};
+                });
+            }
+            return;
+        }
+        if (store && (flags & kShared) == 0 && session->globals[array].matrix != nullptr)
+            own(address, width, thread);
+        lanes_[static_cast<std::size_t>(thread % kWarp)].push_back(
+            {site, static_cast<std::uint8_t>(width), flags, array, address});
+    }
+
+    void copy_begins(std::uint32_t site, Address shared, Address global, int bytes, int valid) {
+        if (valid > 0) access(site, global, valid, false);
+        access(site, shared, bytes, true);
+        mark_copy(shared, bytes, site);
+    }
+    void copy_ends(std::uint32_t site, Address shared, int bytes) {
+        mark_copy(shared, bytes, 0);
+        // Now it is written, for this thread at once, for the others after a barrier.
+        const int s = index_of(shared_, shared);
+        if (s >= 0) shared_access(site, static_cast<std::size_t>(s), shared, bytes, true, *view_.running);
+    }
+
+    /// Puts the lanes' accesses since the last time together to requests.
+    void flush() {
+        const auto& first = *std::max_element(
+            lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+        if (first.empty()) return;
+        std::array<const std::vector<Access>*, kWarp> active{};
+        int count = 0;
+        bool in_step = true;
+        std::uint32_t mask = 0;
+        for (int lane = 0; lane < kWarp; ++lane) {
+            const auto& accesses = lanes_[static_cast<std::size_t>(lane)];
+            if (accesses.empty()) continue;
+            active[static_cast<std::size_t>(count++)] = &accesses;
+            mask |= 1u << lane;
+            in_step = in_step && accesses.size() == first.size() &&
+                      std::equal(accesses.begin(), accesses.end(), first.begin(),
+                                 [](const Access& a, const Access& b) { return same_instruction(a, b); });
+        }
+        std::array<Address, kWarp> addresses;
+        if (in_step) {
+            for (std::size_t i = 0; i < first.size(); ++i) {
+                for (int a = 0; a < count; ++a) {
+                    addresses[static_cast<std::size_t>(a)] =
+                        (*active[static_cast<std::size_t>(a)])[i].address;
+                }
+                request(first[i], mask, addresses.data(), count, false);
+            }
+        } else {
+            merge();
+        }
+        for (auto& lane : lanes_) lane.clear();
+    }
+
+    void warp_met(int first) { ++warp_epochs_[static_cast<std::size_t>(first / kWarp)]; }
+    void barrier_met() {
+        ++epoch_;
+        ++barriers_;
+    }
+
+    void end() {
+        if (!in_block_) return;
+        in_block_ = false;
+        flush();
+        const std::scoped_lock lock(session->mutex);
+        if (session->shared.empty()) session->shared = shared_;
+        ++session->traced_blocks;
+        session->barriers += barriers_;
+        for (const auto& [key, counts] : counts_) {
+            Counts& sum = session->counts[key];
+            sum.requests += counts.requests;
+            sum.threads += counts.threads;
+            sum.units += counts.units;
+            sum.ideal += counts.ideal;
+            sum.diverged |= counts.diverged;
+            if (counts.example.block < sum.example.block) sum.example = counts.example;
+        }
+        if (view_.index < session->owners_block) {
+            session->owners_block = view_.index;
+            session->owners = std::move(owners_);
+        }
+        owners_.clear();
+        counts_.clear();
+        last_counts_ = nullptr;
+        for (auto& [key, mine] : findings_) {
+            auto [entry, fresh] = session->findings.try_emplace(key, mine);
+            if (fresh) continue;
+            mine.count += entry->second.count;
+            // The same one every time, whichever worker was faster.
+            if (std::pair(mine.block, mine.order) < std::pair(entry->second.block, entry->second.order)) {
+                entry->second = std::move(mine);
+            } else {
+                entry->second.count = mine.count;
+            }
+        }
+        findings_.clear();
+    }
+
+  private:
+    static Address address_of(const void* p) { return reinterpret_cast<Address>(p); }
+    const Place& place(std::uint32_t site) {
+        const Place*& known = places_[site];
+        if (known == nullptr) known = &place_of(site);
+        return *known;
+    }
+    /// g++ may put a line's store into both arms of a branch, where nvcc computes the value first and stores
+    /// once.
+    bool same_line(const Access& a, const Access& b) {
+        return a.array == b.array && a.flags == b.flags && a.width == b.width &&
+               (a.site == b.site || place(a.site) == place(b.site));
+    }
+    /// Whether the lane, which is at `at`, comes to `wanted` before it leaves the line.
+    bool comes_to(const std::vector<Access>& lane, std::size_t at, const Access& wanted) {
+        const Place& line = place(wanted.site);
+        for (std::size_t i = at + 1; i < lane.size() && place(lane[i].site) == line; ++i) {
+            if (same_line(lane[i], wanted)) return true;
+        }
+        return false;
+    }
+    static bool same_instruction(const Access& a, const Access& b) {
+        return a.site == b.site && a.array == b.array;
+    }
+
+    static int index_of(const std::vector<Array>& arrays, Address address) {
+        for (std::size_t i = 0; i < arrays.size(); ++i) {
+            if (address >= arrays[i].start && address < arrays[i].end) return static_cast<int>(i);
+        }
+        return -1;
+    }
+
+    /// In thread-local memory, where the static arrays lie, or near it.
+    bool near_static(Address address) const {
+        return address + kNear >= tls_start_ && address < tls_end_ + kNear &&
+               !is_device_memory(reinterpret_cast<const void*>(address));
+    }
+
+    /// Near dynamic shared memory, which lies alone.
+    bool near_dynamic(Address address) const {
+        const Address start = address_of(view_.dynamic_shared);
+        return address + kNear >= start && address < start + view_.grid->dynamic_shared_bytes + kNear &&
+               !is_device_memory(reinterpret_cast<const void*>(address)) &&
+               view_.grid->dynamic_shared_bytes > 0;
+    }
+
+    std::string who(int thread) const {
+        const dim3 b = view_.grid->block;
+        const auto t = static_cast<unsigned>(thread);
+        return "thread (" + std::to_string(t % b.x) + "," + std::to_string(t / b.x % b.y) + "," +
+               std::to_string(t / b.x / b.y) + ")";
+    }
+
+    /// "A[3][17]", "As + 68 bytes": what lies at the address.
+    std::string element(Address address) const {
+        if (const int s = index_of(shared_, address); s >= 0) {
+            const Array& a = shared_[static_cast<std::size_t>(s)];
+            return a.name + " + " + std::to_string(address - a.start) + " bytes";
+        }
+        if (const int g = index_of(session->globals, address); g >= 0) {
+            const Array& a = session->globals[static_cast<std::size_t>(g)];
+            const std::int64_t offset = static_cast<std::int64_t>(address - a.start);
+            if (a.matrix == nullptr) return a.name + " + " + std::to_string(offset) + " bytes";
+            return position(*a.matrix, offset);
+        }
+        return "memory";
+    }
+    static std::string position(const Matrix& m, std::int64_t offset_bytes) {
+        std::int64_t element = offset_bytes / m.element_bytes;
+        if (offset_bytes < 0) element = (offset_bytes - m.element_bytes + 1) / m.element_bytes;
+        std::int64_t row = element / m.pitch, col = element % m.pitch;
+        if (col < 0) {
+            --row;
+            col += m.pitch;
+        }
+        return m.name + "[" + std::to_string(row) + "][" + std::to_string(col) + "]";
+    }
+
+    /// "5 bytes past the end of As".
+    static std::string nearest(const std::vector<Array>& arrays, Address address) {
+        const Array* best = nullptr;
+        Address least = ~Address{0};
+        bool past = true;
+        for (const Array& a : arrays) {
+            const bool behind = address >= a.end;
+            const Address distance = behind ? address - a.end + 1 : a.start - address;
+            if (distance < least) {
+                least = distance;
+                best = &a;
+                past = behind;
+            }
+        }
+        if (best == nullptr) return "shared memory that the kernel does not have";
+        return std::to_string(least) + (least == 1 ? " byte " : " bytes ") +
+               (past ? "past the end of " : "before the start of ") + best->name;
+    }
+
+    void outside(std::uint32_t site, Address address, int, bool store, int thread) {
+        found("out of bounds", site, site, [&] {
+            // A matrix in the same allocation is the one that was meant, else the nearest array.
+            std::string where;
+            for (const Array& whole : session->allocations) {
+                if (address < whole.start || address >= whole.end) continue;
+                for (const Array& a : session->globals) {
+                    if (a.matrix == nullptr || a.start < whole.start || a.end > whole.end) continue;
+                    where = position(*a.matrix, static_cast<std::int64_t>(address - a.start)) + ", outside " +
+                            a.matrix->name + " of " + std::to_string(a.matrix->rows) + "×" +
+                            std::to_string(a.matrix->cols);
+                }
+            }
+            if (where.empty()) where = nearest(session->globals, address);
+            return Sentence{who(thread) + (store ? " writes " : " reads ") + where + ", at ", std::string(),
+                            std::string()};
+        });
+    }
+
+    void check_matrix(std::uint32_t site, const Array& a, Address address, int width, bool store,
+                      int thread) {
+        if (a.matrix == nullptr) {
+            if (address + static_cast<Address>(width) > a.end) outside(site, a.end, width, store, thread);
+            return;
+        }
+        const Matrix& m = *a.matrix;
+        const Address pitch = static_cast<Address>(m.pitch * m.element_bytes);
+        const Address end_of_row = (address - a.start) % pitch + static_cast<Address>(width);
+        if (address + static_cast<Address>(width) > a.end) {
+            outside(site, address + static_cast<Address>(width) - 1, width, store, thread);
+        } else if (store && end_of_row > static_cast<Address>(m.cols * m.element_bytes)) {
+            found("write to padding", site, site, [&] {
+                return Sentence{who(thread) + " writes " +
+                                    position(m, static_cast<std::int64_t>(address - a.start)) +
+                                    ", padding between the rows of " + m.name + ", at ",
+                                std::string(), std::string()};
+            });
+        }
+    }
+
+    void own(Address address, int width, int thread) {
+        if (view_.index > session->owners_block)
+            return;  // a lower one has been traced: a race at worst keeps too much
+        const int g = index_of(session->globals, address);
+        const Matrix& m = *session->globals[static_cast<std::size_t>(g)].matrix;
+        const auto first =
+            static_cast<std::int64_t>(address - session->globals[static_cast<std::size_t>(g)].start) /
+            m.element_bytes;
+        for (std::int64_t e = first; e < first + std::max(1, width / m.element_bytes); ++e) {
+            owners_.push_back({m.name, e / m.pitch, e % m.pitch, thread});
+        }
+    }
+
+    /// Sets (`site` ≠ 0) or clears what is in flight.
+    void mark_copy(Address shared, int bytes, std::uint32_t site) {
+        const int s = index_of(shared_, shared);
+        if (s < 0) return;
+        const Array& a = shared_[static_cast<std::size_t>(s)];
+        for (Address at = shared; at < std::min(shared + static_cast<Address>(bytes), a.end); at += 4) {
+            Word& word = words_[static_cast<std::size_t>(s)][(at - a.start) / 4];
+            word.in_flight = site != 0 ? 0xf : 0;
+            word.copy = site;
+        }
+    }
+
+    /// Whether the two accesses, of different threads, have no barrier between them.
+    bool concurrent(const Toucher& before, int thread, std::uint8_t bytes) const {
+        if (before.epoch != epoch_ || before.thread == thread || (before.bytes & bytes) == 0) return false;
+        const int warp = thread / kWarp;
+        return before.thread / kWarp != warp ||
+               before.warp_epoch == warp_epochs_[static_cast<std::size_t>(warp)];
+    }
+
+    void shared_access(std::uint32_t site, std::size_t array, Address address, int width, bool store,
+                       int thread) {
+        const Array& a = shared_[array];
+        if (address + static_cast<Address>(width) > a.end) {
+            found("shared memory out of bounds", site, site, [&] {
+                return Sentence{
+                    who(thread) + (store ? " writes " : " reads ") + "past the end of " + a.name + " at ",
+                    std::string(), std::string()};
+            });
+            return;
+        }
+        const Address offset = address - a.start;
+        const Toucher now{site, epoch_, warp_epochs_[static_cast<std::size_t>(thread / kWarp)],
+                          static_cast<std::uint16_t>(thread), 0};
+        for (Address at = offset; at < offset + static_cast<Address>(width);) {
+            Word& word = words_[array][at / 4];
+            const Address stop = std::min((at / 4 + 1) * 4, offset + static_cast<Address>(width));
+            const auto bytes = static_cast<std::uint8_t>(((1u << (stop - at)) - 1) << at % 4);
+            Toucher mine = now;
+            mine.bytes = bytes;
+            if ((word.in_flight & bytes) != 0) {
+                found("copy in flight", site, word.copy, [&] {
+                    return Sentence{
+                        "the copy to " + a.name + " + " + std::to_string(at) + " bytes that started at ",
+                        " may still be under way when " + who(thread) + (store ? " writes" : " reads") +
+                            " it at ",
+                        ": nobody has waited for it"};
+                });
+            }
+            if (concurrent(word.writer, thread, bytes)) race(a, at, word.writer, mine, true, store);
+            if (store) {
+                for (const Toucher& reader : {word.reader, word.other_reader}) {
+                    if (concurrent(reader, thread, bytes)) race(a, at, reader, mine, false, true);
+                }
+                word.writer = mine;
+                word.written |= bytes;
+            } else {
+                if ((word.written & bytes) != bytes) {
+                    found("uninitialised read", site, site, [&] {
+                        return Sentence{
+                            who(thread) + " reads " + a.name + " + " + std::to_string(at) + " bytes at ",
+                            std::string(), ", which nothing in the block has written"};
+                    });
+                }
+                Toucher& slot = word.reader.epoch != epoch_ || word.reader.thread == thread
+                                    ? word.reader
+                                    : word.other_reader;
+                slot = mine;
+            }
+            at = stop;
+        }
+    }
+
+    void race(const Array& a, Address offset, const Toucher& before, const Toucher& now, bool wrote,
+              bool writes) {
+        found("race", now.site, before.site, [&] {
+            return Sentence{who(before.thread) + (wrote ? " wrote " : " read ") + a.name + " + " +
+                                std::to_string(offset) + " bytes at ",
+                            " and " + who(now.thread) + (writes ? " writes" : " reads") + " it at ",
+                            ", with no barrier in between"};
+        });
+    }
+
+    /// Remembers the first occurrence of a kind at a pair of places, and counts the others. `sentence` is
+    /// called for the first only.
+    template <class MakeSentence>
+    void found(const char* kind, std::uint32_t site, std::uint32_t other, MakeSentence sentence) {
+        if (findings_.size() >= kMostFindings) return;
+        const auto [entry, fresh] = findings_.try_emplace(FindingKey{kind, site, other});
+        ++entry->second.count;
+        if (!fresh) return;
+        entry->second.block = view_.index;
+        entry->second.order = order_++;
+        entry->second.sentence = sentence();
+    }
+
+    void request(const Access& access, std::uint32_t mask, const Address* addresses, int count,
+                 bool diverged) {
+        const SiteKey key{access.site, access.array, access.width, access.flags};
+        if (last_counts_ == nullptr || !(last_key_ == key)) {
+            last_counts_ = &counts_[key];  // unordered_map: addresses stay
+            last_key_ = key;
+        }
+        Counts& c = *last_counts_;
+        if (c.requests == 0) {
+            c.example = {view_.index, *view_.running / kWarp, mask, {}};
+            const Address start = (access.flags & kShared ? shared_ : session->globals)[access.array].start;
+            for (int i = 0; i < count; ++i) {
+                c.example.offsets[static_cast<std::size_t>(i)] = addresses[i] - start;
+            }
+        }
+        ++c.requests;
+        c.threads += static_cast<std::uint64_t>(count);
+        c.diverged |= diverged;
+        const std::uint64_t bytes = distinct_bytes(addresses, count, access.width);
+        if (access.flags & kShared) {
+            c.units +=
+                static_cast<std::uint64_t>(wavefronts(mask, addresses, access.width, access.flags & kStore));
+            c.ideal += (bytes + 127) / 128;
+        } else {
+            c.units += static_cast<std::uint64_t>(sectors(addresses, count, access.width));
+            c.ideal += (bytes + 31) / 32;
+        }
+    }
+
+    /// Lanes that went different ways. As a GPU that lets those behind catch up: of the lanes' next accesses
+    /// the one whose line comes first in the program is issued, for all lanes that are there; within a line,
+    /// none before everyone who comes to it has come. Right for guards and for loops of different lengths; a
+    /// guess where a lane skips an iteration of a loop, which shows in how often lanes were at a line.
+    void merge() {
+        std::unordered_map<std::uint32_t, std::array<std::uint32_t, kWarp>> times;
+        for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            for (const Access& a : lanes_[lane]) ++times[a.site][lane];
+        }
+        std::unordered_map<std::uint32_t, bool> guessed;
+        for (const auto& [site, of_lane] : times) {
+            std::uint32_t most = 0;
+            for (const std::uint32_t t : of_lane) most = std::max(most, t);
+            guessed[site] = std::any_of(of_lane.begin(), of_lane.end(),
+                                        [&](std::uint32_t t) { return t != 0 && t != most; });
+        }
+
+        std::array<std::size_t, kWarp> at{};
+        const auto next_of = [&](std::size_t lane) -> const Access* {
+            return at[lane] < lanes_[lane].size() ? &lanes_[lane][at[lane]] : nullptr;
+        };
+        const auto before = [&](const Access& a, const Access& b) {
+            const Place &x = place(a.site), &y = place(b.site);
+            return x.file == y.file && x.line != y.line ? x.line < y.line : a.site < b.site;
+        };
+        for (;;) {
+            const Access* next = nullptr;
+            for (std::size_t lane = 0; lane < kWarp; ++lane) {
+                const Access* a = next_of(lane);
+                if (a != nullptr && (next == nullptr || before(*a, *next))) next = a;
+            }
+            if (next == nullptr) return;
+            // Of the accesses of this line, one that no lane of the line has still to come to.
+            for (std::size_t lane = 0; lane < kWarp; ++lane) {
+                const Access* a = next_of(lane);
+                if (a == nullptr || same_line(*a, *next) || !(place(a->site) == place(next->site))) continue;
+                if (comes_to(lanes_[lane], at[lane], *next)) {
+                    next = a;
+                    break;
+                }
+            }
+            const Access access = *next;
+            std::array<Address, kWarp> addresses;
+            std::uint32_t mask = 0;
+            int count = 0;
+            for (std::size_t lane = 0; lane < kWarp; ++lane) {
+                const Access* a = next_of(lane);
+                if (a == nullptr || !same_line(*a, access)) continue;
+                addresses[static_cast<std::size_t>(count++)] = a->address;
+                ++at[lane];
+                mask |= 1u << lane;
+            }
+            request(access, mask, addresses.data(), count, guessed[access.site]);
+        }
+    }
+
+    BlockView view_{};
+    bool in_block_ = false;
+    std::uint32_t epoch_ = 0;
+    std::vector<std::uint32_t> warp_epochs_;
+    std::array<std::vector<Access>, kWarp> lanes_;
+    std::vector<Array> shared_;
+    std::vector<std::vector<Word>> words_;
+    Address tls_start_ = 0, tls_end_ = 0;
+    std::uint64_t barriers_ = 0, order_ = 0;
+    std::unordered_map<std::uint32_t, const Place*> places_;
+    std::vector<Owned> owners_;
+    std::unordered_map<SiteKey, Counts, HashSite> counts_;
+    Counts* last_counts_ = nullptr;
+    SiteKey last_key_{};
+    std::unordered_map<FindingKey, Found, HashFinding> findings_;
+};
+
+class Tracer final : public Observer {
+  public:
+    void launch_begins(const Grid& grid, std::uint64_t blocks) override {
+        Session& s = *session;
+        s.kernel = grid.kernel;
+        s.blocks = blocks;
+        s.threads_per_block = std::uint64_t{grid.block.x} * grid.block.y * grid.block.z;
+        s.globals.clear();
+        s.allocations.clear();
+        for (const Matrix& m : s.matrices) {
+            if (m.rows == 0 || m.cols == 0) continue;
+            const auto start = reinterpret_cast<Address>(m.start);
+            const auto size = static_cast<Address>(((m.rows - 1) * m.pitch + m.cols) * m.element_bytes);
+            s.globals.push_back({m.name, start, start + size, &m});
+        }
+        const std::size_t named = s.globals.size();
+        for (const Allocation& a : allocations()) {
+            const auto start = reinterpret_cast<Address>(a.start);
+            s.allocations.push_back({"allocation", start, start + a.bytes, nullptr});
+            const bool holds_matrix =
+                std::any_of(s.globals.begin(), s.globals.begin() + static_cast<long>(named),
+                            [&](const Array& g) { return g.start >= start && g.end <= start + a.bytes; });
+            if (!holds_matrix) s.globals.push_back({"global memory", start, start + a.bytes, nullptr});
+        }
+    }
+    void block_begins(const BlockView& view) override {
+        thread_local BlockTrace trace;
+        local.trace = &trace;
+        trace.begin(view);
+    }
+    void warp_paused(int, int) override { local.trace->flush(); }
+    void warp_met(int first, unsigned) override { local.trace->warp_met(first); }
+    void barrier_met() override { local.trace->barrier_met(); }
+    void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) override {
+        local.trace->copy_begins(site_of(caller), reinterpret_cast<Address>(shared),
+                                 reinterpret_cast<Address>(global), bytes, valid);
+    }
+    void copy_ends(const void* caller, void* shared, int bytes) override {
+        local.trace->copy_ends(site_of(caller), reinterpret_cast<Address>(shared), bytes);
+    }
+    void block_ends() override {
+        if (local.trace != nullptr) local.trace->end();
+        local.trace = nullptr;
+    }
+};
+
+bool hooked = false;
+
+}  // namespace
+
+int sectors(const std::uint64_t* addresses, int count, int width) {
+    std::array<Address, 2 * kWarp> touched;
+    std::size_t n = 0;
+    for (int i = 0; i < count; ++i) {
+        touched[n++] = addresses[i] / 32;
+        if (const Address last = (addresses[i] + static_cast<Address>(width) - 1) / 32;
+            last != touched[n - 1]) {
+            touched[n++] = last;
+        }
+    }
+    return distinct(std::span(touched.data(), n));
+}
+
+// Shared memory has 32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory" of each compute
+// capability): a pass reads one word of each. The rule for wider accesses was found by counting on an H200:
+// an 8-byte request is served by half-warps, a 16-byte request by quarter-warps; in a half-warp, two quarters
+// (of a whole warp, two halves for 8 bytes) share their passes where all lanes that differ only in lane bit
+// 0, or all that differ only in lane bit 1, read the same address.
+int wavefronts(std::uint32_t lanes, const std::uint64_t* addresses, int width, bool store) {
+    std::array<Address, kWarp> by_lane{};
+    for (int lane = 0, next = 0; lane < kWarp; ++lane) {
+        if (lanes >> lane & 1u) by_lane[static_cast<std::size_t>(lane)] = addresses[next++];
+    }
+    const auto passes = [&](int first, int last) {
+        std::array<Address, 4 * kWarp> words;
+        std::size_t n = 0;
+        for (int lane = first; lane < last; ++lane) {
+            if ((lanes >> lane & 1u) == 0) continue;
+            const Address a = by_lane[static_cast<std::size_t>(lane)];
+            for (Address w = a / 4; w <= (a + static_cast<Address>(width) - 1) / 4; ++w) words[n++] = w;
+        }
+        const int count = distinct(std::span(words.data(), n));
+        std::array<int, 32> in_bank{};
+        for (int i = 0; i < count; ++i) ++in_bank[words[static_cast<std::size_t>(i)] % 32];
+        return *std::max_element(in_bank.begin(), in_bank.end());
+    };
+    const auto pairs_agree = [&](int first, int last, int bit) {
+        for (int lane = first; lane < last; ++lane) {
+            const int other = lane ^ bit;
+            if ((lanes >> lane & 1u) && (lanes >> other & 1u) &&
+                by_lane[static_cast<std::size_t>(lane)] != by_lane[static_cast<std::size_t>(other)]) {
+                return false;
+            }
+        }
+        return true;
+    };
+    if (width <= 4) return passes(0, kWarp);
+    const int group = width <= 8 ? 16 : 8;  // lanes served together
+    int total = 0;
+    for (int first = 0; first < kWarp; first += 2 * group) {
+        const bool together =
+            !store && (pairs_agree(first, first + 2 * group, 1) || pairs_agree(first, first + 2 * group, 2));
+        total += together ? passes(first, first + 2 * group)
+                          : passes(first, first + group) + passes(first + group, first + 2 * group);
+    }
+    return total;
+}
+
+void begin(std::vector<Matrix> matrices) {
+    static Tracer tracer;
+    if (!hooked) throw gemm::Error("This program's kernels were compiled without the access hooks.");
+    static std::unique_ptr<Session> current;
+    current = std::make_unique<Session>();
+    current->matrices = std::move(matrices);
+    current->code = reinterpret_cast<Address>(&__executable_start);
+    current->image_end = reinterpret_cast<Address>(&_end);
+    session = current.get();
+    set_observer(&tracer);
+}
+
+Report end() {
+    set_observer(nullptr);
+    Session& s = *session;
+    Report r;
+    r.kernel = s.kernel;
+    r.blocks = s.blocks;
+    r.traced_blocks = s.traced_blocks;
+    r.threads_per_block = s.threads_per_block;
+    if (s.traced_blocks > 0)
+        r.barriers_per_thread = static_cast<double>(s.barriers) / static_cast<double>(s.traced_blocks);
+
+    // The compiler may have made several instructions of a line (unrolling): they are one line again here.
+    std::map<std::tuple<std::string, int, std::string, bool, bool, int>, Line> lines;
+    for (const auto& [key, c] : s.counts) {
+        const bool shared = key.flags & kShared, store = key.flags & kStore;
+        const std::string& array = (shared ? s.shared : s.globals)[key.array].name;
+        const Place& p = place_of(key.site);
+        Line& line = lines[{p.file, p.line, array, shared, store, key.width}];
+        line.file = p.file;
+        line.line = p.line;
+        line.array = array;
+        line.shared = shared;
+        line.store = store;
+        line.width = key.width;
+        line.requests += c.requests;
+        line.threads += c.threads;
+        line.bytes += c.threads * key.width;
+        (shared ? line.wavefronts : line.sectors) += c.units;
+        (shared ? line.ideal_wavefronts : line.ideal_sectors) += c.ideal;
+        line.diverged |= c.diverged;
+        if (c.example.block < line.example_block || line.example_lanes.empty()) {
+            line.example_block = c.example.block;
+            line.example_warp = c.example.warp;
+            line.example_lanes.clear();
+            line.example_offsets.clear();
+            for (int lane = 0; lane < kWarp; ++lane) {
+                if ((c.example.lanes >> lane & 1u) == 0) continue;
+                line.example_offsets.push_back(c.example.offsets[line.example_lanes.size()]);
+                line.example_lanes.push_back(lane);
+            }
+        }
+    }
+    for (auto& entry : lines) r.lines.push_back(std::move(entry.second));
+    r.owners_block = s.owners.empty() ? 0 : s.owners_block;
+    r.owners = std::move(s.owners);
+
+    std::vector<std::pair<FindingKey, const Found*>> found;
+    for (const auto& [key, f] : s.findings) found.emplace_back(key, &f);
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.second->block, a.second->order) < std::tuple(b.second->block, b.second->order);
+    });
+    for (const auto& [key, f] : found) {
+        const Place& here = place_of(key.site);
+        const Sentence& t = f->sentence;
+        std::string message = t.before + (t.between.empty() ? "" : place_of(key.other).text() + t.between) +
+                              here.text() + t.after + " (block " + std::to_string(f->block) + ")";
+        // Two instructions of one pair of lines are one finding.
+        const auto same = std::find_if(r.findings.begin(), r.findings.end(), [&](const Finding& x) {
+            return x.kind == key.kind && x.file == here.file && x.line == here.line &&
+                   (t.between.empty() ||
+                    x.message.find(place_of(key.other).text() + t.between.substr(0, 4)) != std::string::npos);
+        });
+        if (same != r.findings.end()) {
+            same->count += f->count;
+        } else {
+            r.findings.push_back({key.kind, message, here.file, here.line, f->count});
+        }
+    }
+    session = nullptr;
+    return r;
+}
+
+}  // namespace cpu_device::trace
+
+// ---- what gcc calls ----
+
+namespace {
+inline void record(void* return_address, const void* address, int width, bool store) {
+    using namespace cpu_device::trace;
+    if (BlockTrace* trace = local.trace) {
+        trace->access(site_of(return_address), reinterpret_cast<Address>(address), width, store);
+    }
+}
+
+/// A struct (float3, eight floats): no instruction moves it in one; in the widest pieces that its size and
+/// its place allow.
+inline void record_range(void* return_address, const void* address, std::size_t bytes, bool store) {
+    const std::size_t place = bytes | reinterpret_cast<std::size_t>(address) | 16;
+    const std::size_t piece = place & (~place + 1);
+    for (std::size_t at = 0; at < bytes; at += piece) {
+        record(return_address, static_cast<const char*>(address) + at, static_cast<int>(piece), store);
+    }
+}
+}  // namespace
+
+extern "C" {
+#define ACCESS_HOOKS(width)                                   \
+    void __tsan_read##width(void* p) {                        \
+        record(__builtin_return_address(0), p, width, false); \
+    }                                                         \
+    void __tsan_write##width(void* p) {                       \
+        record(__builtin_return_address(0), p, width, true);  \
+    }
+ACCESS_HOOKS(1)
+ACCESS_HOOKS(2)
+ACCESS_HOOKS(4)
+ACCESS_HOOKS(8)
+ACCESS_HOOKS(16)
+#undef ACCESS_HOOKS
+#define UNALIGNED_HOOKS(width)                                \
+    void __tsan_unaligned_read##width(void* p) {              \
+        record(__builtin_return_address(0), p, width, false); \
+    }                                                         \
+    void __tsan_unaligned_write##width(void* p) {             \
+        record(__builtin_return_address(0), p, width, true);  \
+    }
+UNALIGNED_HOOKS(2)
+UNALIGNED_HOOKS(4)
+UNALIGNED_HOOKS(8)
+UNALIGNED_HOOKS(16)
+#undef UNALIGNED_HOOKS
+void __tsan_read_range(void* p, unsigned long bytes) {
+    record_range(__builtin_return_address(0), p, bytes, false);
+}
+void __tsan_write_range(void* p, unsigned long bytes) {
+    record_range(__builtin_return_address(0), p, bytes, true);
+}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_init() {
+    cpu_device::trace::hooked = true;
+}
+}

@@ -1,0 +1,85 @@
+// What a kernel does to memory, access by access. Only in programs whose kernels were compiled a second time
+// with the access hooks (gemm_kernels(… TRACED) in cmake/lesson.cmake) and that link gemm_trace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cpu_device::trace {
+
+/// A matrix in device memory, row-major: what an address is called in reports, and what lies outside it.
+/// Accesses to its allocation that miss the matrix, and writes to its padding, are errors.
+struct Matrix {
+    std::string name;
+    const void* start = nullptr;
+    std::int64_t rows = 0, cols = 0, pitch = 0;  // in elements
+    int element_bytes = 4;
+};
+
+/// One source line's accesses to one array, of one width: what the hardware would be asked for.
+struct Line {
+    std::string file;
+    int line = 0;
+    std::string array;    // "A", "As"; "shared memory" for dynamic arrays
+    bool shared = false;  // else global memory
+    bool store = false;
+    int width = 0;               // bytes per thread
+    std::uint64_t requests = 0;  // warp-wide instructions with at least one thread
+    std::uint64_t threads = 0;   // accesses of single threads
+    std::uint64_t bytes = 0;     // what the threads asked for: threads × width
+    /// Global memory: 32-byte sectors moved; ideal: the fewest that hold the bytes asked for.
+    std::uint64_t sectors = 0, ideal_sectors = 0;
+    /// Shared memory: passes over the banks; ideal: the fewest that move the bytes asked for, 128 at a time.
+    std::uint64_t wavefronts = 0, ideal_wavefronts = 0;
+    /// Threads of a warp executed the line different numbers of times: which of them did so together is a
+    /// guess (lowest address first), totals per thread are not.
+    bool diverged = false;
+    /// One request as an example, the first of the lowest block: its threads, and bytes from the start of the
+    /// array.
+    std::uint64_t example_block = 0;
+    int example_warp = 0;
+    std::vector<int> example_lanes;
+    std::vector<std::uint64_t> example_offsets;
+};
+
+/// Who stored an element of a matrix.
+struct Owned {
+    std::string matrix;
+    std::int64_t row = 0, col = 0;
+    int thread = 0;  // linear in the block
+};
+
+/// Something that is wrong. `count`: how often, at the same pair of places.
+struct Finding {
+    std::string kind;     // "race", "uninitialised read", "out of bounds", …
+    std::string message;  // a sentence about the first occurrence
+    std::string file;     // where the later of the two accesses stands
+    int line = 0;
+    std::uint64_t count = 0;
+};
+
+struct Report {
+    std::string kernel;
+    std::uint64_t blocks = 0, traced_blocks = 0, threads_per_block = 0;
+    double barriers_per_thread = 0;
+    std::vector<Line> lines;  // by file, line, array
+    std::uint64_t owners_block = 0;
+    std::vector<Owned> owners;      // of the lowest block that was traced
+    std::vector<Finding> findings;  // in the order of their first occurrence, block by block
+};
+
+/// Traces the launches from here on. Throws gemm::Error when the program was built without hooks.
+void begin(std::vector<Matrix> matrices);
+/// Ends it; what the last launch did. Also after a launch that threw.
+Report end();
+
+/// Wavefronts of a warp's request to shared memory. addresses: one byte address per thread that takes part,
+/// in lane order, with `lanes` telling which those are; width: 1 … 16 bytes per thread. See trace.cpp for the
+/// rule.
+int wavefronts(std::uint32_t lanes, const std::uint64_t* addresses, int width, bool store);
+/// 32-byte sectors that the request touches.
+int sectors(const std::uint64_t* addresses, int count, int width);
+
+}  // namespace cpu_device::trace

@@ -1,0 +1,54 @@
+// cp.async: 4, 8 or 16 bytes from global to shared memory without passing through registers, while the thread
+// goes on (PTX ISA, "Data Movement and Conversion Instructions: cp.async", compute capability 8.0 and
+// higher).
+//
+// A thread's copies since its last commit form a group. Waiting for groups makes the thread's own copies
+// visible to the thread; other threads see them after a barrier that follows the wait.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace gemm::ptx {
+
+/// Starts copying BYTES from `global` to `shared`; both must be multiples of BYTES. Only the first `valid`
+/// bytes are read (0 … BYTES), the rest of the destination becomes zero: what a guard at the edge of a matrix
+/// needs. With valid == 0 `global` is not followed, but must still be a pointer that could be.
+template <int BYTES>
+__device__ __forceinline__ void cp_async(void* shared, const void* global, int valid = BYTES) {
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
+#ifdef __CUDACC__
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    if constexpr (BYTES == 16) {  // .cg: past L1, which only 16-byte copies may
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(valid)
+                     : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(global), "n"(BYTES),
+                     "r"(valid)
+                     : "memory");
+    }
+#else
+    ::cpu_device::async_copy(shared, global, BYTES, valid);
+#endif
+}
+
+/// Closes the group of the copies that the thread has started since the last commit. An empty group counts
+/// too.
+__device__ __forceinline__ void cp_async_commit() {
+#ifdef __CUDACC__
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#else
+    ::cpu_device::async_commit();
+#endif
+}
+
+/// Waits until at most PENDING of the thread's newest groups are still under way.
+template <int PENDING>
+__device__ __forceinline__ void cp_async_wait() {
+#ifdef __CUDACC__
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#else
+    ::cpu_device::async_wait(PENDING);
+#endif
+}
+
+}  // namespace gemm::ptx

@@ -1,0 +1,237 @@
+// gemm_inspect: runs one lesson on the CPU device with every access traced, and says what each line of its
+// kernel did to memory and what is wrong with it. Its JSON is what ./gemm inspect shows.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/cpu/device.hpp"
+#include "common/cpu/trace.hpp"
+#include "common/device.hpp"
+#include "common/error.hpp"
+#include "common/lessons.hpp"
+#include "common/options.hpp"
+#include "common/report.hpp"
+#include "common/verify.hpp"
+
+namespace {
+
+namespace trace = cpu_device::trace;
+using gemm::Error;
+using gemm::Json;
+
+struct Settings {
+    const gemm::Lesson* lesson = nullptr;
+    gemm::Shape shape;
+    std::uint64_t seed = 0;
+    std::int64_t blocks = 0;  // 0: all
+    std::string like, output;
+};
+
+std::optional<int> read_options(int argc, char** argv, Settings& s) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all";
+    CLI::App app("Traces every access of one lesson's kernel on the CPU device.", "gemm_inspect");
+    app.add_option("--lesson", lesson, "which")->type_name("NAME")->required();
+    app.add_option("--m", m, "rows of A and C [128]")->type_name("INT");
+    app.add_option("--n", n, "columns of B and C [128]")->type_name("INT");
+    app.add_option("--k", k, "columns of A, rows of B [128]")->type_name("INT");
+    app.add_option("--alpha", alpha, "C = alpha A B + beta C [1]")->type_name("FLOAT");
+    app.add_option("--beta", beta, "C = alpha A B + beta C [0]")->type_name("FLOAT");
+    app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
+    app.add_option("--blocks", blocks, "how many blocks to trace, spread over the grid, or all [all]")
+        ->type_name("INT");
+    app.add_option("--like", s.like, "whose launch limits hold, such as sm_86 [sm_90]")->type_name("SM");
+    app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
+    if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
+
+    std::string names;
+    for (const gemm::Lesson* l : gemm::all_lessons()) {
+        if (lesson == l->name) s.lesson = l;
+        names += (names.empty() ? "" : ", ") + std::string(l->name);
+    }
+    if (s.lesson == nullptr) throw Error("There is no lesson \"" + lesson + "\"; there are " + names + ".");
+    s.shape.M = gemm::whole_number("--m", m, 0, kMost);
+    s.shape.N = gemm::whole_number("--n", n, 0, kMost);
+    s.shape.K = gemm::whole_number("--k", k, 0, kMost);
+    s.shape.alpha = gemm::finite_number("--alpha", alpha);
+    s.shape.beta = gemm::finite_number("--beta", beta);
+    s.shape = s.shape.resolved();
+    s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
+    if (blocks != "all") s.blocks = gemm::whole_number("--blocks", blocks, 1, kMost);
+    if (!s.output.empty()) gemm::check_writable(s.output);
+    return std::nullopt;
+}
+
+/// `count` blocks of `total`: the first, the last, and others at even distances.
+std::set<std::uint64_t> spread(std::uint64_t count, std::uint64_t total) {
+    std::set<std::uint64_t> chosen;
+    for (std::uint64_t i = 0; i < count; ++i) chosen.insert(count == 1 ? 0 : i * (total - 1) / (count - 1));
+    return chosen;
+}
+
+/// The file as it is called in the repository.
+std::string relative(const std::string& file) {
+    const std::string root = GEMM_SOURCE_DIR "/";
+    return file.starts_with(root) ? file.substr(root.size()) : file;
+}
+
+std::string without_root(std::string text) {
+    const std::string root = GEMM_SOURCE_DIR "/";
+    for (std::size_t at; (at = text.find(root)) != std::string::npos;) text.erase(at, root.size());
+    return text;
+}
+
+Json line_json(const trace::Line& l) {
+    return {{"file", relative(l.file)},
+            {"line", l.line},
+            {"array", l.array},
+            {"space", l.shared ? "shared" : "global"},
+            {"op", l.store ? "store" : "load"},
+            {"width", l.width},
+            {"requests", l.requests},
+            {"threads", l.threads},
+            {"bytes", l.bytes},
+            {"sectors", l.sectors},
+            {"ideal_sectors", l.ideal_sectors},
+            {"wavefronts", l.wavefronts},
+            {"ideal_wavefronts", l.ideal_wavefronts},
+            {"diverged", l.diverged},
+            {"sample",
+             {{"block", l.example_block},
+              {"warp", l.example_warp},
+              {"lanes", l.example_lanes},
+              {"offsets", l.example_offsets}}}};
+}
+
+Json totals_json(const trace::Report& report, const gemm::Shape& shape) {
+    std::uint64_t loaded = 0, stored = 0, shared = 0, results = 0;
+    for (const trace::Line& l : report.lines) {
+        (l.shared ? shared : l.store ? stored : loaded) += l.shared ? l.bytes : 32 * l.sectors;
+        if (!l.shared && l.store && l.array == "C") results += l.bytes / sizeof(float);
+    }
+    // Of the blocks that were traced: each result is a sum of K products.
+    const double flop =
+        shape.alpha == 0.0f ? 0.0 : 2.0 * static_cast<double>(shape.K) * static_cast<double>(results);
+    const auto per = [](double a, double b) { return b > 0 ? Json(a / b) : Json(nullptr); };
+    return {{"flop", flop},
+            {"global_load_bytes", loaded},
+            {"global_store_bytes", stored},
+            {"global_bytes", loaded + stored},
+            {"flop_per_byte", per(flop, static_cast<double>(loaded + stored))},
+            {"shared_bytes", shared},
+            {"shared_bytes_per_flop", per(static_cast<double>(shared), flop)}};
+}
+
+Json owners_json(const trace::Report& report) {
+    Json rows = Json::array(), cols = Json::array(), threads = Json::array();
+    for (const trace::Owned& o : report.owners) {
+        if (o.matrix != "C") continue;
+        rows.push_back(o.row);
+        cols.push_back(o.col);
+        threads.push_back(o.thread);
+    }
+    return {
+        {"array", "C"}, {"block", report.owners_block}, {"rows", rows}, {"cols", cols}, {"threads", threads}};
+}
+
+int run(const Settings& s) {
+    const gemm::Device device = gemm::select_device(0, s.like);
+    if (const std::string why = gemm::why_skipped(*s.lesson, device); !why.empty()) throw Error(why);
+    std::fprintf(stderr, "progress 0 100 inputs and reference\n");
+    gemm::Workload w(s.shape, s.seed);
+    std::optional<gemm::Verifier> verifier;
+    if (s.blocks == 0) verifier.emplace(w);
+
+    const gemm::Problem p = w.problem();
+    const gemm::Plan plan = s.lesson->prepare != nullptr ? s.lesson->prepare(p) : nullptr;
+    std::set<std::uint64_t> chosen;
+    if (s.blocks > 0) {
+        // How many blocks the grid has is the lesson's business: a launch without any of them tells.
+        cpu_device::set_block_filter([](std::uint64_t) { return false; });
+        trace::begin({});
+        s.lesson->launch(p, plan.get(), nullptr);
+        const std::uint64_t total = trace::end().blocks;
+        chosen = spread(std::min(static_cast<std::uint64_t>(s.blocks), total), total);
+        cpu_device::set_block_filter([&](std::uint64_t block) { return chosen.contains(block); });
+    }
+    cpu_device::set_progress([](std::uint64_t done, std::uint64_t total) {
+        std::fprintf(stderr, "progress %d 100 tracing\n", static_cast<int>(100 * done / total));
+    });
+
+    std::string error;
+    const auto start = std::chrono::steady_clock::now();
+    (void)cudaGetLastError();
+    trace::begin({{"A", p.A, p.M, p.K, p.lda}, {"B", p.B, p.K, p.N, p.ldb}, {"C", p.C, p.M, p.N, p.ldc}});
+    try {
+        s.lesson->launch(p, plan.get(), nullptr);
+        if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
+            error = std::string("The launch was refused: ") + cudaGetErrorString(status) + ".";
+        }
+    } catch (const Error& e) {  // a deadlock, a crash …: what was traced until then is still worth showing
+        error = without_root(e.what());
+    }
+    const trace::Report report = trace::end();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    cpu_device::set_block_filter({});
+    cpu_device::set_progress({});
+
+    Json lines = Json::array(), findings = Json::array();
+    for (const trace::Line& l : report.lines) lines.push_back(line_json(l));
+    for (const trace::Finding& f : report.findings) {
+        findings.push_back({{"kind", f.kind},
+                            {"message", without_root(f.message)},
+                            {"file", relative(f.file)},
+                            {"line", f.line},
+                            {"count", f.count}});
+    }
+    Json json = {{"schema", 1},
+                 {"lesson", s.lesson->name},
+                 {"kernel", report.kernel},
+                 {"m", p.M},
+                 {"n", p.N},
+                 {"k", p.K},
+                 {"alpha", p.alpha},
+                 {"beta", p.beta},
+                 {"seed", s.seed},
+                 {"like", "sm_" + std::to_string(device.sm)},
+                 {"blocks", report.blocks},
+                 {"traced_blocks", report.traced_blocks},
+                 {"threads_per_block", report.threads_per_block},
+                 {"barriers_per_thread", report.barriers_per_thread},
+                 {"seconds", seconds.count()},
+                 {"lines", std::move(lines)},
+                 {"findings", std::move(findings)},
+                 {"totals", totals_json(report, s.shape)},
+                 {"owners", owners_json(report)},
+                 {"verdict", nullptr},
+                 {"error", error}};
+    bool right = error.empty() && report.findings.empty();
+    if (verifier && error.empty()) {
+        const gemm::Verdict verdict = verifier->check(w.download_c(), s.lesson);
+        json["verdict"] = gemm::verdict_json(verdict);
+        right = right && verdict.passed;
+    }
+    std::fprintf(stderr, "progress 100 100 done\n");
+    if (s.output.empty()) {
+        gemm::print(gemm::to_text(json));
+    } else {
+        gemm::write_file(s.output, gemm::to_text(json));
+    }
+    return right ? gemm::kRight : gemm::kWrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return gemm::run_program("gemm_inspect", [&]() -> int {
+        Settings settings;
+        if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
+        return run(settings);
+    });
+}

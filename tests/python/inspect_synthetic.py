@@ -1,0 +1,76 @@
+"""Invented traces, as gemm_inspect writes them."""
+
+from __future__ import annotations
+
+import json
+
+from conftest import Checkout
+
+
+def line(number: int, array: str, op: str, requests: int, each: int, ideal: int, *, shared: bool = False, width: int = 4,
+         offsets: list[int] | None = None, lesson: str = "01_naive") -> dict:  # fmt: skip
+    """`each` and `ideal`: sectors or wavefronts a request."""
+    here, ideals = requests * each, requests * ideal
+    offsets = [width * lane for lane in range(32)] if offsets is None else offsets
+    return {
+        "file": f"{lesson}/kernel.cu", "line": number, "array": array, "space": "shared" if shared else "global", "op": op,
+        "width": width, "requests": requests, "threads": 32 * requests, "bytes": 32 * requests * width,
+        "sectors": 0 if shared else here, "ideal_sectors": 0 if shared else ideals,
+        "wavefronts": here if shared else 0, "ideal_wavefronts": ideals if shared else 0, "diverged": False,
+        "sample": {"block": 0, "warp": 0, "lanes": list(range(len(offsets))), "offsets": offsets},
+    }  # fmt: skip
+
+
+def traced(lesson: str, lines: list[dict], barriers: float = 0) -> dict:
+    """128×128×128 on 16 blocks, totals from the lines."""
+    moved = {op: 32 * sum(entry["sectors"] for entry in lines if entry["op"] == op) for op in ("load", "store")}
+    shared, flop = sum(entry["bytes"] for entry in lines if entry["space"] == "shared"), 2.0 * 128**3
+    both = sum(moved.values())
+    totals = {
+        "flop": flop, "global_load_bytes": moved["load"], "global_store_bytes": moved["store"], "global_bytes": both,
+        "flop_per_byte": flop / both if both else None, "shared_bytes": shared, "shared_bytes_per_flop": shared / flop,
+    }  # fmt: skip
+    owners = {"array": "C", "block": 0, "rows": [0, 0, 1, 1], "cols": [0, 1, 0, 1], "threads": [0, 1, 32, 33]}
+    return {
+        "schema": 1, "lesson": lesson, "kernel": "sgemm", "m": 128, "n": 128, "k": 128, "alpha": 1.0, "beta": 0.0, "seed": 1,
+        "like": "sm_90", "blocks": 16, "traced_blocks": 16, "threads_per_block": 1024, "barriers_per_thread": barriers,
+        "seconds": 0.1, "lines": lines, "findings": [], "totals": totals, "owners": owners,
+        "verdict": {"passed": True, "failure": ""}, "error": "",
+    }  # fmt: skip
+
+
+def naive(lesson: str, *, coalesced: bool = False) -> dict:
+    a, b, c = (1, 4, 4) if coalesced else (32, 1, 32)
+    return traced(lesson, [
+        line(30, "A", "load", 65536, a, 1 if coalesced else 4, lesson=lesson),
+        line(30, "B", "load", 65536, b, b, lesson=lesson),
+        line(34, "C", "store", 512, c, 4, lesson=lesson),
+    ])  # fmt: skip
+
+
+def smem() -> dict:
+    return traced("03_smem", [
+        line(34, "A", "load", 2048, 4, 4, lesson="03_smem"),
+        line(34, "As", "store", 2048, 1, 1, shared=True, lesson="03_smem"),
+        line(35, "B", "load", 2048, 4, 4, lesson="03_smem"),
+        line(35, "Bs", "store", 2048, 1, 1, shared=True, lesson="03_smem"),
+        line(38, "As", "load", 65536, 1, 1, shared=True, lesson="03_smem"),
+        line(38, "Bs", "load", 65536, 1, 1, shared=True, lesson="03_smem"),
+        line(44, "C", "store", 512, 4, 4, lesson="03_smem"),
+    ], 8)  # fmt: skip
+
+
+def finding(count: int = 1) -> dict:
+    message = "Thread 0 reads what thread 32 writes."
+    return {"kind": "race", "message": message, "file": "01_naive/kernel.cu", "line": 30, "count": count}
+
+
+def tracer(checkout: Checkout, *found: dict, status: int = 0) -> None:
+    """A gemm_inspect that writes these traces, by lesson."""
+    for trace in found:
+        (checkout.fakes / f"{trace['lesson']}.json").write_text(json.dumps(trace, indent=1) + "\n")
+    checkout.program(
+        "gemm_inspect",
+        'echo "$@" >>"$FAKES/inspected"\nlesson=$2\nfor output; do :; done\necho "progress 1 2 tracing" >&2\n'
+        f'cat "$FAKES/$lesson.json" >"$output" || {{ rm "$output"; exit 2; }}\nexit {status}\n',
+    )

@@ -1,0 +1,187 @@
+"""./gemm inspect --against-ncu: reading what ncu prints, judging it, and the command, with a fake ncu."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import Checkout
+from inspect_synthetic import naive, smem, tracer
+
+from runner import counters
+from runner.counters import LOADS, METRICS, QUANTITIES
+from runner.results import UserError
+
+HEADER = (
+    '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC",'
+    '"Section Name","Metric Name","Metric Unit","Metric Value"'
+)
+BEFORE = "==PROF== Connected to process 4711 (build/cuda/bin/01_naive)\n==PROF== Profiling \"sgemm\" - 0: 0%....50%....100%\n"
+
+
+def csv(values: dict[str, str], kernel: str = "lesson_01::sgemm(long, long, float)", number: int = 0) -> str:
+    start = f'"{number}","4711","01_naive","127.0.0.1","{kernel}","1","7","(32, 32, 1)","(16, 1, 1)","0","9.0"'
+    return "".join(f'{start},"Command line profiler metrics","{metric}","","{value}"\n' for metric, value in values.items())
+
+
+def counted(found: dict, loads: int | None = None, **changes: int) -> dict[str, int]:
+    """The counts with which a GPU would agree; changes by the start of a quantity's name."""
+    values = {q.metric: changes.get(q.name.replace(" ", "_"), q.traced(found)) for q in QUANTITIES}
+    shared = [line["requests"] for line in found["lines"] if (line["space"], line["op"]) == ("shared", "load")]
+    return {**values, LOADS: sum(shared) if loads is None else loads}
+
+
+def as_ncu(values: dict[str, int]) -> dict[str, str]:
+    return {metric: f"{value:,}" for metric, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        ("sgemm_naive", "sgemm_naive"),
+        ("lesson_01::sgemm_naive", "sgemm_naive"),
+        ("sgemm_naive(long, const float *)", "sgemm_naive"),
+        ("void lesson_05::sgemm<128, 8>(long, lesson_05::Args)", "sgemm"),
+        ("void (anonymous namespace)::sgemm<8>(long)", "sgemm"),
+    ],
+)
+def test_kernel_name(kernel: str, name: str) -> None:
+    assert counters.kernel_name(kernel) == name
+
+
+def test_what_ncu_prints_is_read() -> None:
+    values = {metric: 1000 * place + 7 for place, metric in enumerate(METRICS)}
+    other = csv(as_ncu(dict.fromkeys(METRICS, 3)), "sgemm_other(int)", 0)
+    later = csv(as_ncu(dict.fromkeys(METRICS, 5)), number=2)
+    text = f"01_naive is right.\n{BEFORE}{HEADER}\n{other}{csv(as_ncu(values), number=1)}{later}==PROF== Disconnected\n"
+    assert counters.parse(text, "sgemm") == values
+    assert counters.parse("\ufeff" + text.replace("\n", "\r\n"), "sgemm") == values
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n", "may not read the GPU's counters.*ERR_NVGPUCTRPERM"),
+        ("==ERROR== Failed to find metric l1tex__x.\n", r"it says: Failed to find metric l1tex__x\)"),
+        ("==PROF== x\n==WARNING== No kernels were profiled.\n", r"it says: No kernels were profiled\)"),
+        ("", "it says: nothing"),
+        ('"ID","Kernel","Metric Name"\n', "no column Kernel Name, Metric Value"),
+        (f"{HEADER}\n{csv({METRICS[0]: '4'}, 'other')}", "no launch of sgemm"),
+        (f"{HEADER}\n{csv({METRICS[0]: '4'})}", f"did not count {METRICS[1]}, "),
+        (f"{HEADER}\n{csv({METRICS[0]: 'n/a'})}", "'n/a' for l1tex"),
+        (f"{HEADER}\n{csv({METRICS[0]: '4.5'})}", "'4.5' for l1tex"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(text: str, words: str) -> None:
+    with pytest.raises(UserError, match=words) as error:
+        counters.parse(text, "sgemm")
+    assert str(error.value).endswith(".")
+
+
+def test_equal_counts() -> None:
+    found = smem()
+    rows = counters.compare(found, counted(found))
+    assert {row["verdict"] for row in rows} == {"equal"}
+    assert [(row["quantity"], row["traced"]) for row in rows] == [
+        ("global load requests", 4096),
+        ("global load sectors", 16384),
+        ("global store requests", 512),
+        ("global store sectors", 2048),
+        ("shared load wavefronts", 131072),
+        ("shared store wavefronts", 4096),
+    ]
+
+
+def verdicts(found: dict, counts: dict[str, int]) -> dict[str, tuple[str, str]]:
+    rows = counters.compare(found, counts)
+    return {row["quantity"]: (row["verdict"], row["note"]) for row in rows if row["verdict"] != "equal"}
+
+
+def test_what_differs_differs() -> None:
+    found = naive("01_naive")
+    assert verdicts(found, counted(found, global_load_sectors=1)) == {"global load sectors": ("differs", "")}
+    found["lines"][0]["diverged"] = True
+    verdict, note = verdicts(found, counted(found, global_load_sectors=1))["global load sectors"]
+    assert verdict == "differs"
+    assert "a guess" in note
+
+
+def test_fused_loads_are_named() -> None:
+    found = smem()  # As: 65536 loads of 4 bytes become 16384 of 16
+    fused = verdicts(found, counted(found, loads=65536 + 16384, shared_load_wavefronts=81920))
+    assert fused == {
+        "shared load wavefronts": (
+            "fused",
+            "nvcc fuses 4 loads of As (line 38) into one of 16 B or 4 loads of Bs (line 38) into one of 16 B",
+        )
+    }
+    found["lines"][4]["sample"]["offsets"] = [0] * 32
+    broadcast = verdicts(found, counted(found, loads=65536 + 16384, shared_load_wavefronts=81920))["shared load wavefronts"]
+    assert broadcast[1] == "nvcc fuses 4 loads of As (line 38) into one of 16 B"
+    found["lines"][5].update(requests=32768)
+    assert verdicts(found, counted(found, loads=32768 + 16384, shared_load_wavefronts=1))["shared load wavefronts"][1] == (
+        "nvcc fuses 4 loads of As (line 38) into one of 16 B"
+    )
+    odd = verdicts(found, counted(found, loads=50000, shared_load_wavefronts=1))["shared load wavefronts"]
+    assert odd == ("fused", "nvcc fuses loads of As (line 38) or Bs (line 38)")
+
+
+def test_no_fewer_instructions_explain_nothing() -> None:
+    found = smem()
+    assert verdicts(found, counted(found, shared_load_wavefronts=1)) == {"shared load wavefronts": ("differs", "")}
+    for entry in found["lines"][4:6]:
+        entry["width"] = 16  # nothing wider exists
+    assert verdicts(found, counted(found, loads=1, shared_load_wavefronts=1)) == {"shared load wavefronts": ("differs", "")}
+
+
+NCU = """
+case "$1" in --version) echo "NVIDIA (R) Nsight Compute"; echo "Version 2025.3.0.0 (build 1)"; exit 0 ;; esac
+echo "$@" >>"$FAKES/ncu"
+while [ $# -gt 0 ]; do [ "$1" = --log-file ] && log=$2; shift; done
+cat "$FAKES/ncu.csv" >"$log"
+"""
+
+
+@pytest.fixture
+def gpu(checkout: Checkout) -> Checkout:
+    """A checkout with a GPU, an ncu that agrees, and one lesson."""
+    checkout.gpu()
+    checkout.tool("ncu", NCU)
+    tracer(checkout, naive("01_naive"))
+    (checkout.fakes / "ncu.csv").write_text(f"{BEFORE}{HEADER}\n{csv(as_ncu(counted(naive('01_naive'))))}")
+    return checkout
+
+
+def test_agreement(gpu: Checkout) -> None:
+    done = gpu.run("inspect", "01", "--against-ncu", "--json", "out/ncu.json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == ["36 equal, 0 fused, 0 differs, of 36.", "Written: out/ncu.json."]
+    report = json.loads((gpu.root / "out" / "ncu.json").read_text())
+    assert (report["schema"], report["gpu"], report["ncu"]) == (1, "NVIDIA H200", "2025.3.0.0")
+    assert [(run["m"], run["n"], run["k"]) for run in report["runs"]] == list(counters.SHAPES)
+    assert len(counters.SHAPES) >= 5
+    call = (gpu.fakes / "ncu").read_text().splitlines()[2]
+    for words in ("--clock-control none --csv ", "--kernel-name regex:^sgemm$ --launch-count 1", "--m=127 --n=129 --k=65",
+                  "build/cuda/bin/01_naive --verify-only", ",".join(METRICS)):  # fmt: skip
+        assert words in call
+    assert "--target gemm_inspect" in (gpu.fakes / "built").read_text()
+    assert "--preset cuda" in (gpu.fakes / "configured").read_text()
+
+
+def test_disagreement_exits_1(gpu: Checkout) -> None:
+    counts = counted(naive("01_naive"), global_store_sectors=1)
+    (gpu.fakes / "ncu.csv").write_text(f"{HEADER}\n{csv(as_ncu(counts))}")
+    done = gpu.run("inspect", "01", "--against-ncu")
+    assert done.returncode == 1
+    assert "30 equal, 0 fused, 6 differs, of 36." in done.stdout
+    assert json.loads(gpu.run("inspect", "01", "--against-ncu", "--json").stdout)["runs"][0]["rows"][3]["verdict"] == "differs"
+
+
+def test_no_ncu(gpu: Checkout) -> None:
+    (gpu.fakes / "bin" / "ncu").unlink()
+    gpu.fails("inspect", "--against-ncu", words=("ncu (Nsight Compute)", "on PATH"))
+
+
+def test_no_permission(gpu: Checkout) -> None:
+    (gpu.fakes / "ncu.csv").write_text("==ERROR== ERR_NVGPUCTRPERM - no permission\n")
+    gpu.fails("inspect", "01", "--against-ncu", words=("ERR_NVGPUCTRPERM",))

@@ -1,0 +1,114 @@
+// Host functions around the kernels that the tracer is tested with: each launches one kernel on device
+// memory. What a test expects at a line it finds by a comment at the line's end, "// LINE <name>".
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace traced {
+
+// ---- tiles.cu: what later lessons do, small enough to count by hand
+// -------------------------------------------------
+
+/// C = A·B, all row-major with tight pitches, by blocks of 256 threads that make 64×64 elements in steps of
+/// 16: 4×4 elements per thread, float4 loads from global and shared memory, A transposed on its way to shared
+/// memory (rows there `padding` floats longer: 0 or 4), two buffers and one barrier per step. M, N multiples
+/// of 64, K of 16.
+void block_tile(int padding, int M, int N, int K, const float* A, const float* B, float* C);
+
+// ---- findings.cu: one mistake each. Blocks of 64 threads.
+// -----------------------------------------------------------
+
+enum class Race {
+    none,             // the first warp writes, the second reads, a barrier in between
+    write_read,       // the same without a barrier
+    read_write,       // the first warp reads, the second writes
+    write_write,      // both write
+    in_warp,          // neighbouring lanes exchange without __syncwarp()
+    in_warp_met,      // and with it
+    many_readers,     // everyone reads one element, and then one thread writes it
+    other_bytes,      // the warps write different bytes of the same words
+    in_dynamic,       // write_read in dynamic shared memory
+    after_a_barrier,  // right before the barrier, write_read after it
+};
+/// out: 64 floats. `rounds` times the same, with a barrier after each round.
+void race(Race kind, int blocks, int rounds, float* out);
+
+/// Thread 0 reads the last of 64 floats, which nobody has written; out: 64 floats.
+void uninitialised(float* out);
+/// The same in dynamic shared memory, and a float of which two bytes were written.
+void half_initialised(float* out);
+
+/// Two static arrays of 64 floats. Thread t writes first[t + shift] or second[t + shift], and
+/// reads [63 - t + shift] of it after a barrier.
+void static_overflow(bool second, int shift, float* out);
+/// The same with dynamic shared memory of 64 floats.
+void dynamic_overflow(int shift, float* out);
+
+/// Thread t reads in[t + shift], multiplies it by 0, and adds it to out[t].
+void read_shifted(int shift, const float* in, float* out);
+
+/// Thread 0 writes matrix[row·pitch + col], and reads it where `read`.
+void touch(bool read, std::int64_t row, std::int64_t col, std::int64_t pitch, float* matrix, float* out);
+
+/// Thread t copies in[t] to out[t], wherever `in` points.
+void copy(const float* in, float* out);
+
+/// Thread t reads in[t] by __ldg() and in[63 - t] in a function of the kernel's, and writes the sum.
+void read_through(const float* in, float* out);
+
+/// Thread t copies 4 floats from in + 4t + shift, or 2 from in + 2t + shift, to the aligned place in `out`.
+void copy_float4(int shift, const float* in, float* out);
+void copy_float2(int shift, const float* in, float* out);
+/// Thread t copies the t-th group of 3 floats, which needs no alignment beyond 4 bytes.
+void copy_float3(const float3* in, float3* out);
+
+struct Eight {
+    float value[8];
+};
+/// Thread t copies the t-th group of 8 floats.
+void copy_eight(const Eight* in, Eight* out);
+
+/// out[t] = t, and then one lane does not come to a shuffle, or half of the threads not to a barrier.
+void deadlock(float* out);
+void divergent_barrier(float* out);
+
+// ---- grouping.cu: threads of a warp that go different ways. One block of `threads` threads.
+// -------------------------
+
+/// Lane l adds in[32·i + l] for i < (l < first ? longer : shorter), and writes the sum.
+void trip_counts(int threads, int first, int longer, int shorter, const float* in, float* out);
+/// Lanes below `present` do `steps` steps.
+void guarded(int threads, int present, int steps, const float* in, float* out);
+/// Lane 3 leaves out step 1 of four.
+void skips_one(const float* in, float* out);
+/// Even and odd lanes read at different lines, three times each.
+void branches(const float* in, float* out);
+
+// ---- copies.cu: cp.async. Blocks of 64 threads.
+// ---------------------------------------------------------------------
+
+enum class Copying {
+    right,           // start, commit, wait, barrier, read another thread's
+    no_wait,         // without the wait
+    no_commit,       // without the commit: there is no group to wait for
+    wait_too_few,    // two groups, a wait for the first of them, and a read of the second
+    wait_enough,     // the same with a read of the first
+    no_barrier,      // a wait, and no barrier
+    own,             // no barrier either, but everyone reads his own
+    overwritten,     // the other warp still reads where the copy goes
+    written_over,    // a store to where a copy is under way
+    over_the_end,    // the last copy leaves the array
+    source_outside,  // the last copy reads behind `in`
+};
+/// Thread t copies floats 4t … 4t + 3 of `in` (256 of them); out[t]: what it read of another's.
+void copying(Copying kind, const float* in, float* out);
+
+/// Thread t copies `valid` bytes of 16, and writes all 16 to out[4t …].
+void fill(int valid, const float* in, float* out);
+
+/// A ring of three stages: sums `tiles` tiles of 256 floats element by element; out[t]: the sum of element t.
+void ring(int tiles, const float* in, float* out);
+
+}  // namespace traced

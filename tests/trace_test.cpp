@@ -1,0 +1,1629 @@
+// The tracer: what it counts against counts by hand and by an independent loop, and what it finds against
+// kernels with one mistake each.
+#include "common/cpu/trace.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/cpu/device.hpp"
+#include "common/error.hpp"
+#include "common/lessons.hpp"
+#include "tests/device_array.hpp"
+#include "tests/support.hpp"
+#include "tests/trace_kernels/kernels.hpp"
+
+// clang-format off
+namespace mutant_no_first_barrier  { extern const gemm::Lesson lesson; }
+namespace mutant_no_second_barrier { extern const gemm::Lesson lesson; }
+namespace mutant_no_k_tail         { extern const gemm::Lesson lesson; }
+namespace mutant_guard_off_by_one  { extern const gemm::Lesson lesson; }
+namespace mutant_nothing_written   { extern const gemm::Lesson lesson; }
+namespace mutant_no_beta           { extern const gemm::Lesson lesson; }
+namespace mutant_beta_times_nan    { extern const gemm::Lesson lesson; }
+namespace mutant_tf32_inputs       { extern const gemm::Lesson lesson; }
+namespace mutant_no_pitch          { extern const gemm::Lesson lesson; }
+// clang-format on
+
+namespace {
+
+namespace trace = cpu_device::trace;
+using gemm::Lesson;
+using gemm::Shape;
+using test::DeviceArray;
+using test::require_contains;
+using trace::Finding;
+using trace::Line;
+using trace::Report;
+using traced::Race;
+
+// ---- running and looking things up
+// -----------------------------------------------------------------------------------
+
+struct Traced {
+    Report report;
+    std::string error;  // what the launch threw
+};
+
+Traced run_traced(std::vector<trace::Matrix> matrices, const std::function<void()>& launch) {
+    test::device();
+    Traced t;
+    trace::begin(std::move(matrices));
+    try {
+        launch();
+    } catch (const gemm::Error& e) {
+        t.error = e.what();
+    }
+    t.report = trace::end();
+    CHECK(cudaGetLastError() == cudaSuccess);
+    return t;
+}
+
+std::string all_findings(const Report& report) {
+    std::string text;
+    for (const Finding& f : report.findings) {
+        text += f.kind + ", " + std::to_string(f.count) + " times: " + f.message + "\n";
+    }
+    return text;
+}
+
+Report trace_lesson(const Lesson& lesson, const gemm::Workload& w) {
+    const gemm::Problem p = w.problem();
+    const gemm::Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
+    Traced t =
+        run_traced({{"A", p.A, p.M, p.K, p.lda}, {"B", p.B, p.K, p.N, p.ldb}, {"C", p.C, p.M, p.N, p.ldc}},
+                   [&] { lesson.launch(p, plan.get(), nullptr); });
+    INFO(t.error);
+    REQUIRE(t.error.empty());
+    return std::move(t.report);
+}
+
+const std::string kFindings = "/tests/trace_kernels/findings.cu";
+const std::string kGrouping = "/tests/trace_kernels/grouping.cu";
+const std::string kCopies = "/tests/trace_kernels/copies.cu";
+const std::string kTiles = "/tests/trace_kernels/tiles.cu";
+
+/// The number of the only line of the file that ends with `text` (without: that holds it).
+int line_with(const std::string& file, const std::string& text, bool at_end) {
+    std::ifstream source(GEMM_SOURCE_DIR + file);
+    REQUIRE(source);
+    std::string line;
+    int found = 0;
+    for (int number = 1; std::getline(source, line); ++number) {
+        if (at_end ? !line.ends_with(text) : line.find(text) == std::string::npos) continue;
+        INFO(file << " has two lines with " << text);
+        REQUIRE(found == 0);
+        found = number;
+    }
+    INFO(file << " has no line with " << text);
+    REQUIRE(found > 0);
+    return found;
+}
+int marked(const std::string& file, const std::string& mark) {
+    return line_with(file, "// LINE " + mark, true);
+}
+std::string place(const std::string& file, int line) {
+    return file + ":" + std::to_string(line);
+}
+
+/// The only line of the report that stands there and accesses `array`. An empty array: any one.
+const Line& line_of(const Report& report, int line, const std::string& array, bool store) {
+    const Line* found = nullptr;
+    for (const Line& l : report.lines) {
+        if (l.line != line || (!array.empty() && l.array != array) || l.store != store) continue;
+        INFO(array << " at line " << line << " is there twice");
+        REQUIRE(found == nullptr);
+        found = &l;
+    }
+    INFO("no " << (store ? "store to " : "load from ") << array << " at line " << line);
+    REQUIRE(found != nullptr);
+    return *found;
+}
+/// The only one for an array of which there is one load and one store.
+const Line& line_of(const Report& report, const std::string& array, bool store) {
+    const Line* found = nullptr;
+    for (const Line& l : report.lines) {
+        if (l.array != array || l.store != store) continue;
+        INFO(array << " is there twice");
+        REQUIRE(found == nullptr);
+        found = &l;
+    }
+    INFO("no " << (store ? "store to " : "load from ") << array);
+    REQUIRE(found != nullptr);
+    return *found;
+}
+
+const Finding& finding_at(const Report& report, const std::string& kind, int line) {
+    const Finding* found = nullptr;
+    for (const Finding& f : report.findings) {
+        if (f.kind != kind || f.line != line) continue;
+        INFO("twice: " << f.message);
+        REQUIRE(found == nullptr);
+        found = &f;
+    }
+    INFO(kind << " at line " << line << " is not among\n" << all_findings(report));
+    REQUIRE(found != nullptr);
+    return *found;
+}
+
+// ---- what a warp asks for, computed another way
+// ----------------------------------------------------------------------
+
+/// Sums over the requests of one line.
+struct Expected {
+    std::uint64_t requests = 0, threads = 0, sectors = 0;
+
+    /// One request: the addresses of its threads' 4-byte elements.
+    void add(const std::vector<const float*>& elements) {
+        if (elements.empty()) return;
+        std::set<std::uint64_t> touched;
+        for (const float* e : elements) touched.insert(reinterpret_cast<std::uint64_t>(e) / 32);
+        ++requests;
+        threads += elements.size();
+        sectors += touched.size();
+    }
+};
+
+void check_global(const Line& line, const Expected& expected) {
+    INFO(line.array << (line.store ? " stored" : " loaded") << " at line " << line.line);
+    CHECK_FALSE(line.shared);
+    CHECK(line.width == 4);
+    CHECK(line.requests == expected.requests);
+    CHECK(line.threads == expected.threads);
+    CHECK(line.bytes == 4 * expected.threads);
+    CHECK(line.sectors == expected.sectors);
+    CHECK(line.ideal_sectors <= line.sectors);
+    CHECK(line.wavefronts == 0);
+    CHECK_FALSE(line.diverged);
+}
+
+/// Lessons 01 and 02: a thread per element of C in blocks of 32×32, a warp along the rows or along the
+/// columns.
+void check_one_element_per_thread(const Lesson& lesson, bool warp_along_rows, const Shape& shape) {
+    INFO(lesson.name << " at " << shape.text() << ", seed " << test::seed());
+    const gemm::Workload w(shape, test::seed());
+    const gemm::Problem p = w.problem();
+    const auto *A = static_cast<const float*>(p.A), *B = static_cast<const float*>(p.B),
+               *C = static_cast<const float*>(p.C);
+    Expected a, b, c;
+    for (std::int64_t row0 = 0; row0 < p.M; row0 += 32) {
+        for (std::int64_t col0 = 0; col0 < p.N; col0 += 32) {
+            for (int warp = 0; warp < 32; ++warp) {
+                std::vector<std::pair<std::int64_t, std::int64_t>> elements;
+                for (int lane = 0; lane < 32; ++lane) {
+                    const std::int64_t row = row0 + (warp_along_rows ? lane : warp);
+                    const std::int64_t col = col0 + (warp_along_rows ? warp : lane);
+                    if (row < p.M && col < p.N) elements.emplace_back(row, col);
+                }
+                std::vector<const float*> addresses(elements.size());
+                const auto request = [&](Expected& line, const auto& address) {
+                    std::transform(elements.begin(), elements.end(), addresses.begin(), address);
+                    line.add(addresses);
+                };
+                for (std::int64_t k = 0; k < p.K; ++k) {
+                    request(a, [&](auto e) { return A + e.first * p.lda + k; });
+                    request(b, [&](auto e) { return B + k * p.ldb + e.second; });
+                }
+                request(c, [&](auto e) { return C + e.first * p.ldc + e.second; });
+            }
+        }
+    }
+    const Report r = trace_lesson(lesson, w);
+    INFO(all_findings(r));
+    CHECK(r.findings.empty());
+    CHECK(r.lines.size() == (p.beta == 0.0f ? 3 : 4));
+    check_global(line_of(r, "A", false), a);
+    check_global(line_of(r, "B", false), b);
+    check_global(line_of(r, "C", true), c);
+    if (p.beta != 0.0f) check_global(line_of(r, "C", false), c);
+    CHECK(r.barriers_per_thread == 0);
+    CHECK(r.threads_per_block == 1024);
+    CHECK(r.traced_blocks == r.blocks);
+}
+
+void check_shared(const Line& line, std::uint64_t requests, std::uint64_t threads_each,
+                  double wavefronts_each, double ideal_each, int width = 4) {
+    INFO(line.array << (line.store ? " stored" : " loaded") << " at line " << line.line);
+    CHECK(line.shared);
+    CHECK(line.width == width);
+    CHECK(line.requests == requests);
+    CHECK(line.threads == requests * threads_each);
+    CHECK(line.bytes == line.threads * static_cast<std::uint64_t>(width));
+    CHECK(static_cast<double>(line.wavefronts) == static_cast<double>(requests) * wavefronts_each);
+    CHECK(static_cast<double>(line.ideal_wavefronts) == static_cast<double>(requests) * ideal_each);
+    CHECK(line.sectors == 0);
+    CHECK_FALSE(line.diverged);
+}
+
+/// Lesson 03 at any shape: tiles of 32×32 through shared memory.
+void check_smem(const Shape& shape) {
+    INFO("03_smem at " << shape.text() << ", seed " << test::seed());
+    const gemm::Workload w(shape, test::seed());
+    const gemm::Problem p = w.problem();
+    const auto *A = static_cast<const float*>(p.A), *B = static_cast<const float*>(p.B),
+               *C = static_cast<const float*>(p.C);
+    Expected a, b, c;
+    std::uint64_t warp_steps = 0;  // warps × K tiles
+    std::vector<const float*> elements;
+    for (std::int64_t row0 = 0; row0 < p.M; row0 += 32) {
+        for (std::int64_t col0 = 0; col0 < p.N; col0 += 32) {
+            for (int y = 0; y < 32; ++y) {
+                for (std::int64_t k0 = 0; k0 < p.K; k0 += 32) {
+                    ++warp_steps;
+                    elements.clear();
+                    for (int x = 0; x < 32 && row0 + y < p.M; ++x) {
+                        if (k0 + x < p.K) elements.push_back(A + (row0 + y) * p.lda + k0 + x);
+                    }
+                    a.add(elements);
+                    elements.clear();
+                    for (int x = 0; x < 32 && k0 + y < p.K; ++x) {
+                        if (col0 + x < p.N) elements.push_back(B + (k0 + y) * p.ldb + col0 + x);
+                    }
+                    b.add(elements);
+                }
+                elements.clear();
+                for (int x = 0; x < 32 && row0 + y < p.M; ++x) {
+                    if (col0 + x < p.N) elements.push_back(C + (row0 + y) * p.ldc + col0 + x);
+                }
+                c.add(elements);
+            }
+        }
+    }
+    const Report r = trace_lesson(test::lesson("03_smem"), w);
+    INFO(all_findings(r));
+    CHECK(r.findings.empty());
+    check_global(line_of(r, "A", false), a);
+    check_global(line_of(r, "B", false), b);
+    check_global(line_of(r, "C", true), c);
+    if (p.beta != 0.0f) check_global(line_of(r, "C", false), c);
+    check_shared(line_of(r, "As", true), warp_steps, 32, 1, 1);
+    check_shared(line_of(r, "Bs", true), warp_steps, 32, 1, 1);
+    check_shared(line_of(r, "As", false), 32 * warp_steps, 32, 1, 1);  // one word for all
+    check_shared(line_of(r, "Bs", false), 32 * warp_steps, 32, 1, 1);
+    CHECK(r.barriers_per_thread == 2.0 * static_cast<double>((p.K + 31) / 32));
+}
+
+const std::vector<Shape>& odd_shapes() {
+    static const std::vector<Shape> shapes{
+        test::shape(33, 47, 29, false), test::shape(33, 47, 29, true, 1.5f, -0.5f),
+        test::shape(127, 129, 65, true), test::shape(1, 1, 1, false), test::shape(5, 100, 33, true)};
+    return shapes;
+}
+
+}  // namespace
+
+// ---- counts of the lessons
+// -------------------------------------------------------------------------------------------
+
+TEST_CASE("trace: lesson 01 by hand") {
+    // 2×3 blocks of 32 warps; a warp is a column of 32 rows, whose pitches are multiples of 32 bytes.
+    const std::int64_t M = 64, N = 96, K = 40;
+    const gemm::Workload w(test::shape(M, N, K, false), test::seed());
+    const Report r = trace_lesson(test::lesson("01_naive"), w);
+    CHECK(r.findings.empty());
+    CHECK(r.kernel == "sgemm_naive");
+    CHECK(r.blocks == 6);
+    const std::uint64_t warps = 6 * 32, loads = warps * K;
+    const Line &a = line_of(r, "A", false), &b = line_of(r, "B", false), &c = line_of(r, "C", true);
+    CHECK(a.requests == loads);
+    CHECK(a.threads == 32 * loads);
+    CHECK(a.sectors == 32 * loads);
+    CHECK(a.ideal_sectors == 4 * loads);
+    CHECK(b.requests == loads);
+    CHECK(b.sectors == loads);
+    CHECK(b.ideal_sectors == loads);  // one element for the whole warp
+    CHECK(c.requests == warps);
+    CHECK(c.sectors == 32 * warps);
+    CHECK(c.ideal_sectors == 4 * warps);
+    const int source_line = line_with("/01_naive/kernel.cu", "acc += *a * *b", false);
+    CHECK(a.line == source_line);
+    CHECK(b.line == source_line);
+    CHECK(a.file.ends_with("/01_naive/kernel.cu"));
+    CHECK(c.line == line_with("/01_naive/kernel.cu", "*c = beta == 0.0f", false));
+    // The example is the first request of block 0: warp 0, rows 0 to 31 of column 0.
+    CHECK(a.example_block == 0);
+    CHECK(a.example_warp == 0);
+    REQUIRE(a.example_lanes.size() == 32);
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+        CHECK(a.example_lanes[lane] == static_cast<int>(lane));
+        CHECK(a.example_offsets[lane] == lane * K * 4);
+        CHECK(b.example_offsets[lane] == 0);
+        CHECK(c.example_offsets[lane] == lane * N * 4);
+    }
+}
+
+TEST_CASE("trace: lesson 02 by hand") {
+    const std::int64_t M = 64, N = 96, K = 40;
+    const gemm::Workload w(test::shape(M, N, K, false, 1.5f, 2.0f), test::seed());
+    const Report r = trace_lesson(test::lesson("02_coalesced"), w);
+    const std::uint64_t warps = 6 * 32, loads = warps * K;
+    const Line &a = line_of(r, "A", false), &b = line_of(r, "B", false);
+    CHECK(a.requests == loads);
+    CHECK(a.sectors == loads);
+    CHECK(b.requests == loads);
+    CHECK(b.sectors == 4 * loads);
+    CHECK(b.ideal_sectors == 4 * loads);
+    for (const bool store : {false, true}) {
+        const Line& c = line_of(r, "C", store);
+        CHECK(c.requests == warps);
+        CHECK(c.threads == 32 * warps);
+        CHECK(c.sectors == 4 * warps);
+        CHECK(c.ideal_sectors == 4 * warps);
+    }
+}
+
+TEST_CASE("trace: lesson 03 by hand") {
+    const gemm::Workload w(test::shape(64, 96, 64, false), test::seed());
+    const Report r = trace_lesson(test::lesson("03_smem"), w);
+    const std::uint64_t steps = 6 * 32 * 2;  // blocks × warps × K tiles
+    for (const char* const name : {"A", "B"}) {
+        const Line& global = line_of(r, name, false);
+        CHECK(global.requests == steps);
+        CHECK(global.sectors == 4 * steps);
+        const std::string shared = std::string(name) + "s";
+        check_shared(line_of(r, shared, true), steps, 32, 1, 1);
+        check_shared(line_of(r, shared, false), 32 * steps, 32, 1, 1);
+    }
+    CHECK(line_of(r, "C", true).requests == 6 * 32);
+    CHECK(r.barriers_per_thread == 4);
+    CHECK(line_of(r, "As", true).line == line_with("/03_smem/kernel.cu", "As[y][x] = ", false));
+    CHECK(line_of(r, "Bs", false).line == line_with("/03_smem/kernel.cu", "acc += ", false));
+}
+
+TEST_CASE("trace: lessons at odd shapes, guards included, against an independent count") {
+    for (const Shape& shape : odd_shapes()) {
+        check_one_element_per_thread(test::lesson("01_naive"), true, shape);
+        check_one_element_per_thread(test::lesson("02_coalesced"), false, shape);
+        check_smem(shape);
+    }
+}
+
+TEST_CASE("trace: a sample of blocks gives the same per request") {
+    const gemm::Workload w(test::shape(128, 128, 32, false), test::seed());
+    const Report all = trace_lesson(test::lesson("02_coalesced"), w);
+    cpu_device::set_block_filter([](std::uint64_t block) { return block == 3 || block == 9; });
+    const Report some = trace_lesson(test::lesson("02_coalesced"), w);
+    cpu_device::set_block_filter({});
+    CHECK(all.blocks == 16);
+    CHECK(all.traced_blocks == 16);
+    CHECK(some.blocks == 16);
+    CHECK(some.traced_blocks == 2);
+    REQUIRE(some.lines.size() == all.lines.size());
+    for (std::size_t i = 0; i < all.lines.size(); ++i) {
+        CHECK(all.lines[i].requests == 8 * some.lines[i].requests);
+        CHECK(all.lines[i].sectors == 8 * some.lines[i].sectors);
+        CHECK(all.lines[i].example_block == 0);
+        CHECK(some.lines[i].example_block == 3);
+    }
+    CHECK(some.owners_block == 3);
+    CHECK(some.owners.size() == 1024);
+}
+
+TEST_CASE("trace: nothing to do is nothing traced") {
+    for (const Lesson* lesson : gemm::all_lessons()) {
+        const Report none = trace_lesson(*lesson, gemm::Workload(test::shape(0, 5, 7, false), test::seed()));
+        CHECK(none.lines.empty());
+        CHECK(none.blocks == 0);
+        const Report no_k = trace_lesson(*lesson, gemm::Workload(test::shape(5, 6, 0, false), test::seed()));
+        CHECK(no_k.findings.empty());
+        CHECK(no_k.lines.size() == 1);
+        CHECK(line_of(no_k, "C", true).threads == 30);
+    }
+}
+
+// ---- wavefronts() and sectors()
+// --------------------------------------------------------------------------------------
+
+namespace {
+
+/// Wavefronts of the request in which the lanes of the mask go to address(lane).
+template <class Address>
+int passes(int width, const Address& address, bool store = false, std::uint32_t lanes = 0xffffffffu) {
+    std::vector<std::uint64_t> addresses;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        if (lanes >> lane & 1u) addresses.push_back(4096 + static_cast<std::uint64_t>(address(lane)));
+    }
+    return trace::wavefronts(lanes, addresses.data(), width, store);
+}
+
+}  // namespace
+
+TEST_CASE("trace: wavefronts of 4-byte requests") {
+    for (const bool store : {false, true}) {
+        CHECK(passes(
+                  4, [](unsigned l) { return 4 * l; }, store) == 1);
+        CHECK(passes(
+                  4, [](unsigned l) { return 4 * (31 - l); }, store) == 1);
+        CHECK(passes(
+                  4, [](unsigned) { return 0u; }, store) == 1);
+        CHECK(passes(
+                  4, [](unsigned l) { return 4 * (l / 2); }, store) == 1);
+        for (unsigned stride = 1; stride <= 32; stride *= 2) {
+            CHECK(passes(
+                      4, [&](unsigned l) { return 4 * stride * l; }, store) == static_cast<int>(stride));
+            // an odd stride meets every bank once
+            CHECK(passes(
+                      4, [&](unsigned l) { return 4 * (stride + 1) * l; }, store) == (stride == 1 ? 2 : 1));
+        }
+        CHECK(passes(
+                  4, [](unsigned l) { return 4 * 33 * l; }, store) == 1);  // a padded column
+        CHECK(passes(
+                  4, [](unsigned l) { return 4 * 36 * l; }, store) == 4);  // padded by 4: 8 banks
+        CHECK(passes(
+                  4, [](unsigned l) { return 4 * 12 * l; }, store) == 4);  // gcd(12, 32)
+        CHECK(passes(
+                  4, [](unsigned l) { return l % 2 * 128; }, store) == 2);  // two words of one bank
+        // Some lanes only: a conflict needs two that are there.
+        CHECK(passes(
+                  4, [](unsigned l) { return 128 * l; }, store, 0x1u) == 1);
+        CHECK(passes(
+                  4, [](unsigned l) { return 128 * l; }, store, 0x80000001u) == 2);
+        CHECK(passes(
+                  4, [](unsigned l) { return 8 * l; }, store, 0x0000ffffu) == 1);
+        CHECK(passes(
+                  4, [](unsigned l) { return 8 * l; }, store, 0x0001ffffu) == 2);
+        // Narrower accesses share words.
+        CHECK(passes(
+                  1, [](unsigned l) { return l; }, store) == 1);
+        CHECK(passes(
+                  2, [](unsigned l) { return 2 * l; }, store) == 1);
+        CHECK(passes(
+                  2, [](unsigned l) { return 128 * l; }, store) == 32);
+    }
+}
+
+TEST_CASE("trace: wavefronts of 8-byte requests: by half-warps") {
+    const auto bit0 = [](unsigned l) { return 8 * (l / 2); };
+    const auto bit1 = [](unsigned l) { return 8 * (l / 4 * 2 + l % 2); };
+    const auto bit2 = [](unsigned l) { return 8 * (l / 8 * 4 + l % 4); };
+    const auto same = [](unsigned) { return 0u; };
+    CHECK(passes(8, [](unsigned l) { return 8 * l; }) == 2);
+    CHECK(passes(8, same) == 1);
+    CHECK(passes(8, bit0) == 1);  // 16 different ones, 128 bytes
+    CHECK(passes(8, bit1) == 1);
+    CHECK(passes(8, bit2) == 2);
+    CHECK(passes(8, [](unsigned l) { return 8 * (l / 16); }) == 1);
+    CHECK(passes(8, [](unsigned l) { return 128 * (l / 16); }) == 2);  // merged, but of one bank
+    CHECK(passes(8, [](unsigned l) { return 16 * l; }) == 4);          // 2-way in each half
+    CHECK(passes(8, [](unsigned l) { return 128 * l; }) == 32);
+    // The whole warp must agree in one of the two ways.
+    CHECK(passes(8, [&](unsigned l) { return l < 16 ? bit0(l) : bit1(l); }) == 2);
+    // Stores never merge.
+    for (const auto& address : std::vector<std::function<unsigned(unsigned)>>{bit0, bit1, bit2, same}) {
+        CHECK(passes(8, address, true) == 2);
+    }
+    // Lanes that are not there disagree with nobody, and an empty half costs nothing.
+    CHECK(passes(
+              8, [](unsigned l) { return 8 * l; }, false, 0x0000ffffu) == 1);
+    CHECK(passes(
+              8, [](unsigned l) { return 8 * l; }, true, 0xffff0000u) == 1);
+    CHECK(passes(
+              8, [](unsigned l) { return 4 * l; }, false, 0x55555555u) == 1);
+    CHECK(passes(
+              8, [](unsigned l) { return 4 * l; }, true, 0x55555555u) == 2);
+    CHECK(passes(
+              8, [](unsigned l) { return 256 * l; }, false, 0x00000100u) == 1);
+}
+
+TEST_CASE("trace: wavefronts of 16-byte requests: by quarter-warps") {
+    const auto bit0 = [](unsigned l) { return 16 * (l / 2); };
+    const auto bit1 = [](unsigned l) { return 16 * (l / 4 * 2 + l % 2); };
+    const auto bit2 = [](unsigned l) { return 16 * (l / 8 * 4 + l % 4); };
+    const auto halves = [](unsigned l) { return 16 * (l / 16); };
+    const auto same = [](unsigned) { return 0u; };
+    CHECK(passes(16, [](unsigned l) { return 16 * l; }) == 4);
+    CHECK(passes(16, halves) == 2);  // counted on an H200
+    CHECK(passes(16, same) == 2);
+    CHECK(passes(16, bit0) == 2);
+    CHECK(passes(16, bit1) == 2);
+    CHECK(passes(16, bit2) == 4);
+    CHECK(passes(16, [](unsigned l) { return 16 * (l / 8); }) == 2);   // quarters in other banks
+    CHECK(passes(16, [](unsigned l) { return 128 * (l / 8); }) == 4);  // merged, but of the same banks
+    // Each half decides for itself.
+    CHECK(passes(16, [&](unsigned l) { return l < 16 ? bit0(l) : bit1(l); }) == 2);
+    CHECK(passes(16, [&](unsigned l) { return l < 16 ? bit0(l) : bit2(l); }) == 3);
+    CHECK(passes(16, [&](unsigned l) { return l % 16 < 8 ? bit0(l) : bit1(l); }) == 4);
+    // Conflicts within a quarter: 32 bytes apart, 4 lanes pass over all banks.
+    CHECK(passes(16, [](unsigned l) { return 32 * l; }) == 8);
+    CHECK(passes(16, [](unsigned l) { return 128 * l; }) == 32);
+    for (const auto& address :
+         std::vector<std::function<unsigned(unsigned)>>{bit0, bit1, bit2, halves, same}) {
+        CHECK(passes(16, address, true) == 4);
+    }
+    CHECK(passes(
+              16, [](unsigned l) { return 16 * l; }, false, 0x000000ffu) == 1);
+    CHECK(passes(
+              16, [](unsigned l) { return 16 * l; }, false, 0x00ff00ffu) == 2);
+    CHECK(passes(
+              16, [](unsigned l) { return 16 * l; }, true, 0x80000001u) == 2);
+    CHECK(passes(
+              16, [](unsigned l) { return 16 * l; }, false, 0x00000010u) == 1);
+}
+
+TEST_CASE("trace: sectors of a request") {
+    const auto count = [](int width, std::vector<std::uint64_t> addresses) {
+        return trace::sectors(addresses.data(), static_cast<int>(addresses.size()), width);
+    };
+    const auto warp = [](std::uint64_t start, std::uint64_t stride) {
+        std::vector<std::uint64_t> addresses(32);
+        for (std::size_t i = 0; i < 32; ++i) addresses[i] = start + i * stride;
+        return addresses;
+    };
+    CHECK(count(4, {64}) == 1);
+    CHECK(count(4, {64, 92, 64, 68}) == 1);
+    CHECK(count(4, {64, 96}) == 2);
+    CHECK(count(4, warp(4096, 4)) == 4);
+    CHECK(count(4, warp(4096 + 4, 4)) == 5);  // one element off
+    CHECK(count(4, warp(4096, 0)) == 1);
+    CHECK(count(4, warp(4096, 8)) == 8);
+    CHECK(count(4, warp(4096, 32)) == 32);
+    CHECK(count(4, warp(4096, 4096)) == 32);
+    CHECK(count(8, warp(4096, 8)) == 8);
+    CHECK(count(8, warp(4096 + 16, 8)) == 9);
+    CHECK(count(16, warp(4096, 16)) == 16);
+    CHECK(count(16, warp(4096 + 16, 16)) == 17);
+    // An access over the end of a sector takes both.
+    CHECK(count(16, {4096 + 24}) == 2);
+    CHECK(count(8, {4096 + 28}) == 2);
+    CHECK(count(4, {4096 + 30}) == 2);
+    CHECK(count(16, {4096 + 24, 4096 + 32}) == 2);
+    CHECK(count(16, warp(4096 + 24, 32)) == 33);
+    CHECK(count(16, warp(4096 + 24, 64)) == 64);
+}
+
+// ---- a kernel like those of later lessons
+// ----------------------------------------------------------------------------
+
+TEST_CASE("trace: tiles, float4, transposed stores and two buffers, by hand") {
+    const int M = 128, N = 64, K = 48;
+    std::vector<float> a(M * K), b(K * N);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3.0f;
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 5) - 2.0f;
+    const DeviceArray<float> A(a), B(b);
+    for (const int padding : {0, 4}) {
+        INFO("padding " << padding);
+        const DeviceArray<float> C(M * N);
+        const Traced t =
+            run_traced({{"A", A.data(), M, K, K}, {"B", B.data(), K, N, N}, {"C", C.data(), M, N, N}},
+                       [&] { traced::block_tile(padding, M, N, K, A.data(), B.data(), C.data()); });
+        INFO(t.error << all_findings(t.report));
+        REQUIRE(t.error.empty());
+        CHECK(t.report.findings.empty());
+        const std::vector<float> c = C.host();
+        int wrong = 0;
+        for (int row = 0; row < M; ++row) {
+            for (int col = 0; col < N; ++col) {
+                float sum = 0.0f;  // small integers: exact
+                for (int k = 0; k < K; ++k) {
+                    sum +=
+                        a[static_cast<std::size_t>(row * K + k)] * b[static_cast<std::size_t>(k * N + col)];
+                }
+                wrong += c[static_cast<std::size_t>(row * N + col)] != sum;
+            }
+        }
+        CHECK(wrong == 0);
+
+        // 2 blocks of 8 warps, 3 tiles of 16 steps, one barrier each.
+        const std::uint64_t warps = 2 * 8, steps = warps * 3;
+        CHECK(t.report.blocks == 2);
+        CHECK(t.report.barriers_per_thread == 3);
+        CHECK(t.report.lines.size() == 10);
+        const auto at = [&](const char* mark, const char* array, bool store) -> const Line& {
+            return line_of(t.report, marked(kTiles, mark), array, store);
+        };
+        const auto global = [](const Line& l, std::uint64_t requests) {
+            INFO(l.array);
+            CHECK(l.width == 16);
+            CHECK(l.requests == requests);
+            CHECK(l.threads == 32 * requests);
+            CHECK(l.bytes == 512 * requests);
+            CHECK(l.sectors == 16 * requests);
+            CHECK(l.ideal_sectors == 16 * requests);
+            CHECK_FALSE(l.diverged);
+        };
+        global(at("load-a", "A", false), steps);  // 8 rows of 64 bytes
+        global(at("load-b", "B", false), steps);  // 2 rows of 256 bytes
+        global(at("store-c", "C", true), 4 * warps);
+        // A warp stores 8 rows × 4 columns of A: words (4c + i)·(64 + padding) + r. Without padding the four
+        // c share their 8 banks; 4 floats more move every other c by half of the banks.
+        for (const char* mark : {"store-a0", "store-a1", "store-a2", "store-a3"}) {
+            check_shared(at(mark, "As", true), steps, 32, padding == 0 ? 4 : 2, 1);
+        }
+        check_shared(at("store-b", "Bs", true), steps, 32, 4, 4, 16);
+        check_shared(at("read-a", "As", false), 16 * steps, 32, 2, 1, 16);  // two addresses in the warp
+        check_shared(at("read-b", "Bs", false), 16 * steps, 32, 4, 2, 16);  // 16, each of them twice
+
+        const Line& example = at("store-a1", "As", true);
+        REQUIRE(example.example_offsets.size() == 32);
+        CHECK(example.example_offsets[0] == static_cast<std::uint64_t>(64 + padding) * 4);
+        CHECK(example.example_offsets[1] == static_cast<std::uint64_t>(5 * (64 + padding)) * 4);
+        CHECK(example.example_offsets[4] == static_cast<std::uint64_t>(64 + padding + 1) * 4);
+
+        // Thread (ty, tx) owns rows 4·ty … + 3 and columns 4·tx … + 3 of the block.
+        CHECK(t.report.owners_block == 0);
+        REQUIRE(t.report.owners.size() == 64 * 64);
+        for (const trace::Owned& o : t.report.owners) {
+            if (o.thread != o.row / 4 * 16 + o.col / 4) FAIL("thread " << o.thread << " owns " << o.row);
+        }
+    }
+}
+
+TEST_CASE("trace: the line is the kernel's, or its own function's, and no header's") {
+    const DeviceArray<float> in(std::vector<float>(64, 1.0f)), out(64);
+    const Report r = run_traced({{"in", in.data(), 1, 64, 64}, {"out", out.data(), 1, 64, 64}}, [&] {
+                         traced::read_through(in.data(), out.data());
+                     }).report;
+    CHECK(r.lines.size() == 3);
+    for (const char* mark : {"ldg", "helper"}) {
+        CHECK(line_of(r, marked(kFindings, mark), "in", false).threads == 64);
+    }
+    for (const Line& l : r.lines) CHECK(l.file.ends_with(kFindings));
+}
+
+// ---- findings
+// --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Report trace_race(Race kind, int blocks = 1, int rounds = 1) {
+    const DeviceArray<float> out(64);
+    Traced t = run_traced({}, [&] { traced::race(kind, blocks, rounds, out.data()); });
+    INFO(t.error);
+    REQUIRE(t.error.empty());
+    return std::move(t.report);
+}
+
+/// The only finding is a race: `first` at its line, then `second` at its own.
+void require_race(Race kind, const std::string& first, const std::string& first_mark,
+                  const std::string& second, const std::string& second_mark, std::uint64_t count) {
+    const Report r = trace_race(kind);
+    INFO(all_findings(r));
+    REQUIRE(r.findings.size() == 1);
+    const Finding& f = r.findings[0];
+    CHECK(f.kind == "race");
+    CHECK(f.file.ends_with(kFindings));
+    CHECK(f.line == marked(kFindings, second_mark));
+    CHECK(f.count == count);
+    require_contains(f.message, first + " at ");
+    require_contains(f.message, place(kFindings, marked(kFindings, first_mark)) + " and " + second);
+    require_contains(f.message, place(kFindings, marked(kFindings, second_mark)) + ", with no barrier");
+    require_contains(f.message, "(block 0)");
+
+    // More of the same is still one finding.
+    const Report more = trace_race(kind, 5, 3);
+    INFO(all_findings(more));
+    REQUIRE(more.findings.size() == 1);
+    CHECK(more.findings[0].count == 15 * count);
+    CHECK(more.findings[0].message == f.message);
+}
+
+}  // namespace
+
+TEST_CASE("trace: a read of what was written before no barrier") {
+    require_race(Race::write_read, "thread (0,0,0) wrote exchange + 0 bytes", "write_read-write",
+                 "thread (32,0,0) reads it", "write_read-read", 32);
+}
+
+TEST_CASE("trace: a write over what was read before no barrier") {
+    require_race(Race::read_write, "thread (0,0,0) read exchange + 128 bytes", "read_write-read",
+                 "thread (32,0,0) writes it", "read_write-write", 32);
+}
+
+TEST_CASE("trace: two writes without a barrier") {
+    require_race(Race::write_write, "thread (0,0,0) wrote exchange + 0 bytes", "write_write-first",
+                 "thread (32,0,0) writes it", "write_write-second", 32);
+}
+
+TEST_CASE("trace: a race right after a barrier") {
+    require_race(Race::after_a_barrier, "thread (0,0,0) wrote exchange + 0 bytes", "after_a_barrier-write",
+                 "thread (32,0,0) reads it", "after_a_barrier-read", 32);
+}
+
+TEST_CASE("trace: a race in dynamic shared memory") {
+    require_race(Race::in_dynamic, "thread (0,0,0) wrote shared memory + 0 bytes", "in_dynamic-write",
+                 "thread (32,0,0) reads it", "in_dynamic-read", 32);
+}
+
+TEST_CASE("trace: a race within a warp") {
+    // Lane 0 reads what lane 1 has not written yet; lane 1 reads what lane 0 has written.
+    const Report r = trace_race(Race::in_warp);
+    INFO(all_findings(r));
+    REQUIRE(r.findings.size() == 2);
+    const int write = marked(kFindings, "in_warp-write"), read = marked(kFindings, "in_warp-read");
+    const Finding &late = finding_at(r, "race", write), &early = finding_at(r, "race", read);
+    require_contains(late.message, "thread (0,0,0) read exchange + 4 bytes at ");
+    require_contains(late.message, place(kFindings, read) + " and thread (1,0,0) writes it at ");
+    require_contains(early.message, "thread (0,0,0) wrote exchange + 0 bytes at ");
+    require_contains(early.message, place(kFindings, write) + " and thread (1,0,0) reads it at ");
+    CHECK(late.count == 32);
+    CHECK(early.count == 32);
+}
+
+TEST_CASE("trace: one of many readers and a writer") {
+    const Report r = trace_race(Race::many_readers);
+    INFO(all_findings(r));
+    REQUIRE(r.findings.size() == 1);
+    const Finding& f = r.findings[0];
+    CHECK(f.line == marked(kFindings, "many_readers-write"));
+    require_contains(f.message, "thread (0,0,0) read exchange + 20 bytes at ");
+    require_contains(f.message, place(kFindings, marked(kFindings, "many_readers-read")) +
+                                    " and thread (63,0,0) writes it at ");
+}
+
+TEST_CASE("trace: no race where there is none") {
+    for (const Race kind : {Race::none, Race::in_warp_met, Race::other_bytes}) {
+        const Report r = trace_race(kind, 3, 4);
+        INFO(static_cast<int>(kind) << "\n" << all_findings(r));
+        CHECK(r.findings.empty());
+    }
+}
+
+TEST_CASE("trace: a read of shared memory that nothing wrote") {
+    const DeviceArray<float> out(64);
+    const Report r = run_traced({}, [&] { traced::uninitialised(out.data()); }).report;
+    INFO(all_findings(r));
+    REQUIRE(r.findings.size() == 1);
+    const Finding& f = r.findings[0];
+    CHECK(f.kind == "uninitialised read");
+    CHECK(f.line == marked(kFindings, "uninitialised"));
+    CHECK(f.count == 1);
+    require_contains(f.message, "thread (0,0,0) reads partly + 252 bytes at ");
+    require_contains(f.message, place(kFindings, f.line));
+
+    const Report half = run_traced({}, [&] { traced::half_initialised(out.data()); }).report;
+    INFO(all_findings(half));
+    REQUIRE(half.findings.size() == 1);
+    CHECK(half.findings[0].kind == "uninitialised read");
+    CHECK(half.findings[0].line == marked(kFindings, "half_initialised"));
+    CHECK(half.findings[0].count == 1);
+    require_contains(half.findings[0].message, "thread (7,0,0) reads shared memory + 28 bytes at ");
+}
+
+TEST_CASE("trace: a static shared array is left by one element") {
+    const DeviceArray<float> out(64);
+    for (const bool second : {false, true}) {
+        for (const int shift : {1, -1}) {
+            const std::string name = second ? "second" : "first";
+            INFO(name << " " << shift);
+            const Traced t = run_traced({}, [&] { traced::static_overflow(second, shift, out.data()); });
+            INFO(t.error << all_findings(t.report));
+            CHECK(t.error.empty());
+            for (const bool write : {true, false}) {
+                const int line = marked(kFindings, name + (write ? "-write" : "-read"));
+                const Finding& f = finding_at(t.report, "shared memory out of bounds", line);
+                CHECK(f.count == 1);
+                require_contains(f.message, ((shift > 0) == write ? "thread (63,0,0) " : "thread (0,0,0) ") +
+                                                std::string(write ? "writes " : "reads "));
+                require_contains(f.message, (shift > 0 ? "past the end of " : "before the start of ") + name);
+                require_contains(f.message, place(kFindings, line));
+            }
+            for (const Finding& f : t.report.findings) CHECK(f.kind == "shared memory out of bounds");
+        }
+    }
+}
+
+TEST_CASE("trace: dynamic shared memory is left by one element") {
+    const DeviceArray<float> out(64);
+    for (const int shift : {1, -1}) {
+        const Traced t = run_traced({}, [&] { traced::dynamic_overflow(shift, out.data()); });
+        INFO(shift << t.error << all_findings(t.report));
+        CHECK(t.error.empty());
+        REQUIRE(t.report.findings.size() == 1);
+        const Finding& f =
+            finding_at(t.report, "shared memory out of bounds", marked(kFindings, "dynamic-write"));
+        require_contains(f.message, shift > 0
+                                        ? "thread (63,0,0) writes 1 byte past the end of shared memory"
+                                        : "thread (0,0,0) writes 4 bytes before the start of shared memory");
+        CHECK(f.count == 1);
+    }
+}
+
+TEST_CASE("trace: global memory is left by one element, and the result is right") {
+    const int line = marked(kFindings, "read_shifted");
+    // As a matrix within an allocation, and as the allocation itself.
+    const DeviceArray<float> in(std::vector<float>(192, 1.0f)), exact(std::vector<float>(64, 1.0f)), out(64);
+    const std::vector<trace::Matrix> matrices{{"A", in.data() + 64, 4, 16, 16}};
+    for (const int shift : {1, -1}) {
+        const Traced t =
+            run_traced(matrices, [&] { traced::read_shifted(shift, in.data() + 64, out.data()); });
+        INFO(shift << t.error << all_findings(t.report));
+        CHECK(t.error.empty());
+        REQUIRE(t.report.findings.size() == 1);
+        const Finding& f = finding_at(t.report, "out of bounds", line);
+        CHECK(f.count == 1);
+        require_contains(f.message, shift > 0 ? "thread (63,0,0) reads A[4][0], outside A of 4×16, at "
+                                              : "thread (0,0,0) reads A[-1][15], outside A of 4×16, at ");
+        require_contains(f.message, place(kFindings, line));
+        CHECK(out.host() == std::vector<float>(64, 0.0f));
+    }
+    const Traced above = run_traced({}, [&] { traced::read_shifted(1, exact.data(), out.data()); });
+    INFO(all_findings(above.report));
+    CHECK(above.error.empty());
+    REQUIRE(above.report.findings.size() == 1);
+    CHECK(above.report.findings[0].kind == "out of bounds");
+    CHECK(above.report.findings[0].line == line);
+    require_contains(above.report.findings[0].message, "thread (63,0,0) reads 1 byte past the end of ");
+    // The page below an allocation is not there: an error as well.
+    const Traced below = run_traced({}, [&] { traced::read_shifted(-1, exact.data(), out.data()); });
+    INFO(all_findings(below.report));
+    require_contains(below.error, "thread (0,0,0): access to address ");
+    REQUIRE(below.report.findings.size() == 1);
+    CHECK(below.report.findings[0].kind == "out of bounds");
+    CHECK(below.report.findings[0].line == line);
+    require_contains(below.report.findings[0].message, "4 bytes before the start of ");
+    // And nothing when all is well.
+    CHECK(run_traced(matrices, [&] {
+              traced::read_shifted(0, in.data() + 64, out.data());
+          }).report.findings.empty());
+}
+
+TEST_CASE("trace: the padding and the end of a matrix") {
+    const DeviceArray<float> memory(256), out(64);
+    float* const start = memory.data() + 64;
+    // 4 rows of 10, 16 apart: 58 floats from the first to the last.
+    const std::vector<trace::Matrix> matrices{{"C", start, 4, 10, 16}};
+    const auto touch = [&](bool read, std::int64_t row, std::int64_t col) {
+        return run_traced(matrices, [&] { traced::touch(read, row, col, 16, start, out.data()); }).report;
+    };
+    const int write = marked(kFindings, "touch-write"), read = marked(kFindings, "touch-read");
+    CHECK(touch(false, 3, 9).findings.empty());
+    CHECK(touch(true, 3, 9).findings.empty());
+    CHECK(touch(false, 0, 0).findings.empty());
+    {
+        const Report r = touch(false, 1, 10);
+        INFO(all_findings(r));
+        REQUIRE(r.findings.size() == 1);
+        require_contains(finding_at(r, "write to padding", write).message,
+                         "thread (0,0,0) writes C[1][10], padding between the rows of C, at ");
+    }
+    CHECK(finding_at(touch(false, 0, 15), "write to padding", write).count == 1);
+    for (const bool reads : {true, false}) {
+        const Report past = touch(reads, 3, 10);
+        INFO(all_findings(past));
+        REQUIRE(past.findings.size() == 1);
+        require_contains(finding_at(past, "out of bounds", reads ? read : write).message,
+                         "C[3][10], outside C of 4×10");
+        require_contains(finding_at(touch(reads, 4, 0), "out of bounds", reads ? read : write).message,
+                         "C[4][0]");
+        require_contains(finding_at(touch(reads, 0, -1), "out of bounds", reads ? read : write).message,
+                         "C[-1][15]");
+    }
+}
+
+TEST_CASE("trace: a host pointer") {
+    const std::vector<float> host(64, 1.0f);
+    const DeviceArray<float> out(64);
+    const Traced t = run_traced({}, [&] { traced::copy(host.data(), out.data()); });
+    INFO(t.error << all_findings(t.report));
+    CHECK(t.error.empty());
+    REQUIRE(t.report.findings.size() == 1);
+    const Finding& f = finding_at(t.report, "host pointer", marked(kFindings, "copy"));
+    CHECK(f.count == 64);
+    require_contains(f.message, "thread (0,0,0) reads through a host pointer at ");
+}
+
+TEST_CASE("trace: vectors where no vector can be") {
+    const DeviceArray<float> in(512), out(512);
+    const int read = marked(kFindings, "vector-read");
+    for (const int shift : {1, 2, 3}) {
+        // x86 itself may refuse a 16-byte access there, after the tracer has seen it.
+        const Traced t = run_traced({}, [&] { traced::copy_float4(shift, in.data(), out.data()); });
+        INFO(shift << t.error << all_findings(t.report));
+        REQUIRE(t.report.findings.size() == 1);
+        const Finding& f = finding_at(t.report, "misaligned access", read);
+        require_contains(f.message, "thread (0,0,0) reads 16 bytes of ");
+        require_contains(f.message, place(kFindings, read) + ", an address that is no multiple of 16");
+    }
+    const Traced pairs = run_traced({}, [&] { traced::copy_float2(1, in.data(), out.data()); });
+    INFO(pairs.error << all_findings(pairs.report));
+    REQUIRE(pairs.report.findings.size() == 1);
+    CHECK(finding_at(pairs.report, "misaligned access", read).count == 64);
+    for (const Traced& fine : {run_traced({}, [&] { traced::copy_float4(4, in.data(), out.data()); }),
+                               run_traced({}, [&] { traced::copy_float2(2, in.data(), out.data()); })}) {
+        INFO(all_findings(fine.report));
+        CHECK(fine.error.empty());
+        CHECK(fine.report.findings.empty());
+    }
+}
+
+TEST_CASE("trace: groups of floats that are no vectors") {
+    const DeviceArray<float3> in(65), out(65);
+    const DeviceArray<traced::Eight> wide_in(64), wide_out(64);
+    const int line = marked(kFindings, "group");
+    for (const bool wide : {false, true}) {
+        const Traced t = run_traced({}, [&] {
+            if (wide) {
+                traced::copy_eight(wide_in.data(), wide_out.data());
+            } else {
+                traced::copy_float3(in.data() + 1, out.data() + 1);
+            }
+        });
+        INFO(t.error << all_findings(t.report));
+        CHECK(t.error.empty());
+        CHECK(t.report.findings.empty());
+        // In pieces that an instruction can move: 3 × 4 bytes, 2 × 16.
+        CHECK(t.report.lines.size() == 2);
+        for (const bool store : {false, true}) {
+            const Line& l = line_of(t.report, line, "", store);
+            CHECK(l.width == (wide ? 16 : 4));
+            CHECK(l.requests == (wide ? 2 * 2 : 2 * 3));
+            CHECK(l.threads == 32 * l.requests);
+            CHECK(l.bytes == 64 * (wide ? 32 : 12));
+            // A warp's float3 lie in 384 bytes, or 13 sectors where they start within one; each piece meets
+            // all.
+            CHECK(l.sectors == 2 * (wide ? 2 * 32 : 3 * 13));
+            CHECK_FALSE(l.diverged);
+        }
+    }
+}
+
+TEST_CASE("trace: what was traced before a deadlock is there") {
+    const DeviceArray<float> out(64);
+    const Traced t = run_traced({}, [&] { traced::deadlock(out.data()); });
+    require_contains(t.error, "deadlock: it waits at __shfl_sync() at ");
+    require_contains(t.error, place(kFindings, marked(kFindings, "deadlock")) + " for thread (3,0,0)");
+    CHECK(t.report.findings.empty());
+    CHECK(line_of(t.report, marked(kFindings, "deadlock-before"), "", true).threads == 64);
+
+    const Traced barrier = run_traced({}, [&] { traced::divergent_barrier(out.data()); });
+    require_contains(barrier.error, "divergent barrier: it waits at __syncthreads() at ");
+    require_contains(barrier.error, place(kFindings, marked(kFindings, "divergent-one")));
+    require_contains(barrier.error, place(kFindings, marked(kFindings, "divergent-other")));
+    CHECK(line_of(barrier.report, marked(kFindings, "divergent-before"), "tile", true).requests == 2);
+
+    // The next launch is traced as ever.
+    CHECK(trace_race(Race::none).findings.empty());
+}
+
+// ---- cp.async
+// --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct Copied {
+    Traced traced;
+    std::vector<float> out;
+};
+Copied trace_copying(traced::Copying kind) {
+    std::vector<float> values(256);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+    const DeviceArray<float> in(values), out(64);
+    Copied c;
+    c.traced =
+        run_traced({{"in", in.data(), 1, 256, 256}}, [&] { traced::copying(kind, in.data(), out.data()); });
+    INFO(c.traced.error);
+    CHECK(c.traced.error.empty());
+    c.out = out.host();
+    return c;
+}
+
+/// The only finding, at the line of the read or write that comes too early, with the copy's line beside it.
+void require_copy_finding(traced::Copying kind, const std::string& finding, const std::string& copy_mark,
+                          const std::string& mark, std::uint64_t count) {
+    const Report r = trace_copying(kind).traced.report;
+    INFO(all_findings(r));
+    REQUIRE(r.findings.size() == 1);
+    const Finding& f = finding_at(r, finding, marked(kCopies, mark));
+    CHECK(f.file.ends_with(kCopies));
+    CHECK(f.count == count);
+    require_contains(f.message, place(kCopies, marked(kCopies, copy_mark)));
+    require_contains(f.message, place(kCopies, marked(kCopies, mark)));
+}
+
+}  // namespace
+
+TEST_CASE("trace: cp.async as it should be") {
+    const Copied right = trace_copying(traced::Copying::right);
+    INFO(all_findings(right.traced.report));
+    CHECK(right.traced.report.findings.empty());
+    for (std::size_t t = 0; t < 64; ++t) CHECK(right.out[t] == static_cast<float>(4 * (63 - t)));
+    const int copy = marked(kCopies, "right-copy");
+    const Line& load = line_of(right.traced.report, copy, "in", false);
+    CHECK(load.width == 16);
+    CHECK(load.requests == 2);
+    CHECK(load.threads == 64);
+    CHECK(load.sectors == 32);
+    check_shared(line_of(right.traced.report, copy, "tile", true), 2, 32, 4, 4, 16);
+    check_shared(line_of(right.traced.report, marked(kCopies, "right-read"), "tile", false), 2, 32, 4, 1);
+    for (const traced::Copying kind : {traced::Copying::wait_enough, traced::Copying::own}) {
+        const Copied fine = trace_copying(kind);
+        INFO(all_findings(fine.traced.report));
+        CHECK(fine.traced.report.findings.empty());
+        CHECK(fine.out[1] == (kind == traced::Copying::own ? 4.0f : 248.0f));
+    }
+}
+
+TEST_CASE("trace: cp.async that nobody waits for") {
+    using traced::Copying;
+    require_copy_finding(Copying::no_wait, "copy in flight", "no_wait-copy", "no_wait-read", 64);
+    require_copy_finding(Copying::no_commit, "copy in flight", "no_commit-copy", "no_commit-read", 64);
+    require_copy_finding(Copying::wait_too_few, "copy in flight", "wait_too_few-copy", "wait_too_few-read",
+                         64);
+    require_copy_finding(Copying::written_over, "copy in flight", "written_over-copy", "written_over-write",
+                         64);
+    // What it would have been is not there yet.
+    const float early = trace_copying(Copying::no_wait).out[0];
+    CHECK(early != early);
+}
+
+TEST_CASE("trace: cp.async and other threads without a barrier") {
+    using traced::Copying;
+    require_copy_finding(Copying::no_barrier, "race", "no_barrier-copy", "no_barrier-read", 32);
+    const Report r = trace_copying(Copying::overwritten).traced.report;
+    INFO(all_findings(r));
+    REQUIRE(r.findings.size() == 1);
+    const Finding& f = finding_at(r, "race", marked(kCopies, "overwritten-copy"));
+    require_contains(f.message, place(kCopies, marked(kCopies, "overwritten-read")) + " and thread (");
+}
+
+TEST_CASE("trace: cp.async out of its arrays") {
+    using traced::Copying;
+    const Report r = trace_copying(Copying::over_the_end).traced.report;
+    INFO(all_findings(r));
+    const Finding& f = finding_at(r, "shared memory out of bounds", marked(kCopies, "over_the_end"));
+    require_contains(f.message, "thread (63,0,0) writes 1 byte past the end of tile");
+    CHECK(r.findings.size() == 1);
+    const Report source = trace_copying(Copying::source_outside).traced.report;
+    INFO(all_findings(source));
+    const Finding& g = finding_at(source, "out of bounds", marked(kCopies, "source_outside"));
+    require_contains(g.message, "thread (63,0,0) reads 1 byte past the end of in, at ");
+    CHECK(g.count == 1);
+    CHECK(source.findings.size() == 1);
+}
+
+TEST_CASE("trace: cp.async fills with zeros") {
+    const DeviceArray<float> in(std::vector<float>(256, 2.0f)), out(256);
+    for (const int valid : {0, 4, 8, 12, 16}) {
+        INFO(valid << " bytes");
+        const Traced t =
+            run_traced({{"in", in.data(), 1, 256, 256}}, [&] { traced::fill(valid, in.data(), out.data()); });
+        INFO(t.error << all_findings(t.report));
+        CHECK(t.error.empty());
+        CHECK(t.report.findings.empty());
+        const std::vector<float> host = out.host();
+        for (std::size_t i = 0; i < host.size(); ++i) {
+            if (host[i] != (static_cast<int>(i % 4 * 4) < valid ? 2.0f : 0.0f)) FAIL(i << ": " << host[i]);
+        }
+        std::uint64_t loaded = 0;
+        for (const Line& l : t.report.lines) loaded += l.array == "in" ? l.bytes : 0;
+        CHECK(loaded == static_cast<std::uint64_t>(64 * valid));
+    }
+    // With no byte to copy the source may be anywhere.
+    const Traced nowhere = run_traced({}, [&] { traced::fill(0, nullptr, out.data()); });
+    INFO(nowhere.error << all_findings(nowhere.report));
+    CHECK(nowhere.error.empty());
+    CHECK(nowhere.report.findings.empty());
+}
+
+TEST_CASE("trace: a ring of three stages") {
+    for (const int tiles : {1, 2, 3, 7}) {
+        std::vector<float> values(static_cast<std::size_t>(256 * tiles)), sums(256);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] = static_cast<float>(i % 13);
+            sums[i % 256] += values[i];
+        }
+        const DeviceArray<float> in(values), out(256);
+        const Traced t = run_traced({{"in", in.data(), 1, 256 * tiles, 256 * tiles}},
+                                    [&] { traced::ring(tiles, in.data(), out.data()); });
+        INFO(tiles << " tiles " << t.error << all_findings(t.report));
+        CHECK(t.error.empty());
+        CHECK(t.report.findings.empty());
+        CHECK(out.host() == sums);
+        const auto n = static_cast<std::uint64_t>(tiles);
+        const Line& load = line_of(t.report, marked(kCopies, "ring"), "in", false);
+        CHECK(load.requests == 2 * n);
+        CHECK(load.sectors == 16 * load.requests);
+        check_shared(line_of(t.report, marked(kCopies, "ring-read"), "stages", false), 2 * 4 * n, 32, 1, 1);
+        CHECK(t.report.barriers_per_thread == tiles);
+    }
+}
+
+// ---- mutants, and lessons that are right
+// -----------------------------------------------------------------------------
+
+namespace {
+
+Report trace_mutant(const Lesson& mutant, const Shape& shape) {
+    return trace_lesson(mutant, gemm::Workload(shape, test::seed()));
+}
+std::string mutant_file(const std::string& name) {
+    return "/tests/mutants/" + name + ".cu";
+}
+
+}  // namespace
+
+TEST_CASE("trace: mutant: the barrier after loading is missing") {
+    const std::string file = mutant_file("no_first_barrier");
+    const int a = line_with(file, "As[y][x] = ", false), b = line_with(file, "Bs[y][x] = ", false),
+              use = line_with(file, "acc += ", false);
+    for (const Shape& shape : {test::shape(32, 32, 32, false), test::shape(33, 47, 70, true)}) {
+        const Report r = trace_mutant(mutant_no_first_barrier::lesson, shape);
+        INFO(all_findings(r));
+        std::set<std::pair<std::string, int>> seen;
+        for (const Finding& f : r.findings) {
+            CHECK(f.file.ends_with(file));
+            seen.emplace(f.kind, f.line);
+            if (f.kind == "race") {
+                require_contains(f.message, place(file, use));
+                CHECK((f.message.find(place(file, a)) != std::string::npos ||
+                       f.message.find(place(file, b)) != std::string::npos));
+            }
+            CHECK(f.count > 1);
+        }
+        // Thread 0 reads before the others write; threads of later warps read what earlier ones wrote.
+        CHECK(seen == std::set<std::pair<std::string, int>>{
+                          {"uninitialised read", use}, {"race", a}, {"race", b}, {"race", use}});
+    }
+}
+
+TEST_CASE("trace: mutant: the barrier after reading is missing") {
+    const std::string file = mutant_file("no_second_barrier");
+    const int a = line_with(file, "As[y][x] = ", false), b = line_with(file, "Bs[y][x] = ", false),
+              use = line_with(file, "acc += ", false);
+    const Report r = trace_mutant(mutant_no_second_barrier::lesson, test::shape(33, 47, 70, true));
+    INFO(all_findings(r));
+    // A thread overwrites what its neighbours have yet to read, and what they have read already.
+    REQUIRE(r.findings.size() == 4);
+    int late_reads = 0;
+    for (const Finding& f : r.findings) {
+        CHECK(f.kind == "race");
+        CHECK(f.count > 1);
+        if (f.line != use) continue;
+        ++late_reads;
+        require_contains(f.message, " wrote ");
+        require_contains(f.message, place(file, late_reads == 1 ? a : b) + " and thread (");
+        require_contains(f.message, "reads it at ");
+    }
+    CHECK(late_reads == 2);
+    for (const int line : {a, b}) {
+        const Finding& f = finding_at(r, "race", line);
+        require_contains(f.message, line == a ? " read As + " : " read Bs + ");
+        require_contains(f.message, place(file, use) + " and thread (");
+        require_contains(f.message, "writes it at ");
+    }
+    // With one tile along K nothing is overwritten.
+    CHECK(trace_mutant(mutant_no_second_barrier::lesson, test::shape(33, 47, 32, true)).findings.empty());
+}
+
+TEST_CASE("trace: mutant: the guard is off by one") {
+    const std::string file = mutant_file("guard_off_by_one");
+    const int store = line_with(file, "*c = ", false);
+    {  // a row too many lies behind the matrix
+        const Report r =
+            trace_mutant(mutant_guard_off_by_one::lesson, test::shape(31, 64, 7, false, 1.0f, 0.5f));
+        INFO(all_findings(r));
+        const Finding& f = finding_at(r, "out of bounds", store);
+        REQUIRE(r.findings.size() == 1);
+        CHECK(f.count >= 64);
+        require_contains(f.message, "C[31][0], outside C of 31×64, at ");
+        CHECK(f.file.ends_with(file));
+    }
+    {  // a column too many lies in the padding
+        const Report r = trace_mutant(mutant_guard_off_by_one::lesson, test::shape(32, 33, 7, true));
+        INFO(all_findings(r));
+        const Finding& f = finding_at(r, "write to padding", store);
+        CHECK(f.count == 31);  // the last row's is behind the matrix
+        require_contains(f.message, "writes C[0][33], padding between the rows of C, at ");
+        CHECK(finding_at(r, "out of bounds", store).count == 1);
+        CHECK(r.findings.size() == 2);
+    }
+    CHECK(trace_mutant(mutant_guard_off_by_one::lesson, test::shape(64, 64, 7, false)).findings.empty());
+}
+
+TEST_CASE("trace: mutants whose mistake is arithmetic make no findings") {
+    for (const Lesson* mutant :
+         {&mutant_no_k_tail::lesson, &mutant_nothing_written::lesson, &mutant_no_beta::lesson,
+          &mutant_beta_times_nan::lesson, &mutant_tf32_inputs::lesson}) {
+        const Report r = trace_mutant(*mutant, test::shape(33, 47, 70, true, 1.5f, -0.5f));
+        INFO(mutant->name << "\n" << all_findings(r));
+        CHECK(r.findings.empty());
+    }
+    // With the wrong pitch A is read short of its end: inside, if not where it should be.
+    const Report r = trace_mutant(mutant_no_pitch::lesson, test::shape(33, 47, 70, true));
+    INFO(all_findings(r));
+    CHECK(r.findings.empty());
+}
+
+TEST_CASE("trace: lessons that are right make no findings, whatever the shape") {
+    const char* const wanted = std::getenv("GEMM_TRACE_SHAPES");
+    const int count = wanted != nullptr ? std::atoi(wanted) : 12;
+    REQUIRE(count > 0);
+    constexpr std::array<std::pair<float, float>, 5> scalars{
+        {{1.0f, 0.0f}, {1.5f, -0.5f}, {0.0f, 1.0f}, {0.0f, 0.0f}, {-1.0f, 1.0f}}};
+    std::mt19937_64 random(test::seed());
+    const auto below = [&](std::uint64_t end) { return static_cast<std::int64_t>(random() % end); };
+    for (const Lesson* lesson : gemm::all_lessons()) {
+        if (!gemm::why_skipped(*lesson, test::device()).empty()) continue;
+        for (int i = 0; i < count; ++i) {
+            Shape shape;
+            // Around the tiles as often as anywhere.
+            const auto size = [&](int tile) {
+                return below(2) == 0 ? 1 + below(100)
+                                     : std::max<std::int64_t>(1, tile * (1 + below(2)) - 1 + below(3));
+            };
+            shape.M = size(lesson->tile.BM);
+            shape.N = size(lesson->tile.BN);
+            shape.K = below(12) == 0 ? 0 : size(lesson->tile.BK);
+            shape.lda = shape.K + below(2) * below(9);
+            shape.ldb = shape.N + below(2) * below(9);
+            shape.ldc = shape.N + below(2) * below(9);
+            const auto& [alpha, beta] = scalars[static_cast<std::size_t>(below(scalars.size()))];
+            shape.alpha = alpha;
+            shape.beta = beta;
+            shape = shape.resolved();
+            const std::uint64_t seed = random();
+            INFO(lesson->name << " at " << shape.text() << ", seed " << seed);
+            const gemm::Workload w(shape, seed);
+            const Report r = trace_lesson(*lesson, w);
+            INFO(all_findings(r));
+            REQUIRE(r.findings.empty());
+            REQUIRE(r.traced_blocks == r.blocks);
+            // Tracing changes nothing, and C is stored once.
+            const gemm::Verdict verdict = gemm::Verifier(w).check(w.download_c(), lesson);
+            INFO(verdict.failure);
+            REQUIRE(verdict.passed);
+            std::uint64_t stored = 0;
+            for (const Line& l : r.lines) {
+                CHECK_FALSE(l.diverged);
+                CHECK((l.shared ? l.wavefronts >= l.ideal_wavefronts : l.sectors >= l.ideal_sectors));
+                CHECK(l.bytes == l.threads * static_cast<std::uint64_t>(l.width));
+                if (l.store && l.array == "C") stored += l.bytes;
+            }
+            REQUIRE(stored == static_cast<std::uint64_t>(4 * shape.M * shape.N));
+        }
+    }
+}
+
+// ---- owners
+// ----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("trace: the owners are those that a lesson names") {
+    for (const Lesson* lesson : gemm::all_lessons()) {
+        if (!gemm::why_skipped(*lesson, test::device()).empty()) continue;
+        const dim3 block = lesson->block;
+        for (const Shape& shape : {test::shape(33, 47, 3, false), test::shape(70, 65, 2, true, 1.5f, -0.5f),
+                                   test::shape(1, 100, 0, true), test::shape(127, 129, 5, false)}) {
+            const gemm::Workload w(shape, test::seed());
+            const gemm::Problem p = w.problem();
+            // Per block, what the lesson says.
+            std::map<std::uint64_t, std::map<std::pair<std::int64_t, std::int64_t>, int>> named;
+            for (std::int64_t row = 0; row < p.M; ++row) {
+                for (std::int64_t col = 0; col < p.N; ++col) {
+                    const gemm::Owner o = lesson->owner(p, row, col);
+                    REQUIRE((o.block.y == 0 && o.block.z == 0));
+                    named[o.block.x][{row, col}] =
+                        static_cast<int>((o.thread.z * block.y + o.thread.y) * block.x + o.thread.x);
+                }
+            }
+            for (const auto& [index, elements] : named) {
+                INFO(lesson->name << " at " << shape.text() << ", block " << index);
+                cpu_device::set_block_filter([&, only = index](std::uint64_t b) { return b == only; });
+                const Report r = trace_lesson(*lesson, w);
+                cpu_device::set_block_filter({});
+                CHECK(r.traced_blocks == 1);
+                CHECK(r.owners_block == index);
+                CHECK(r.owners.size() == elements.size());
+                std::map<std::pair<std::int64_t, std::int64_t>, int> traced;
+                for (const trace::Owned& o : r.owners) {
+                    CHECK(o.matrix == "C");
+                    traced[{o.row, o.col}] = o.thread;
+                }
+                CHECK((traced == elements));
+            }
+        }
+    }
+}
+
+// ---- grouping
+// --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("trace: loops of different lengths") {
+    const DeviceArray<float> in(32 * 32), out(64);
+    for (const int first : {1, 5, 16, 31}) {
+        INFO("the first " << first << " lanes");
+        const Report r =
+            run_traced({}, [&] { traced::trip_counts(64, first, 9, 4, in.data(), out.data()); }).report;
+        const Line& loop = line_of(r, marked(kGrouping, "trip"), "", false);
+        // Two warps: four steps together, five more of the first lanes.
+        const auto lanes = static_cast<std::uint64_t>(first);
+        CHECK(loop.requests == 2 * 9);
+        CHECK(loop.threads == 2 * (4 * 32 + 5 * lanes));
+        CHECK(loop.sectors == 2 * (4 * 4 + 5 * ((lanes + 7) / 8)));
+        CHECK(loop.diverged);  // which steps were the same one cannot be seen
+        const Line& end = line_of(r, marked(kGrouping, "trip-end"), "", true);
+        CHECK(end.requests == 2);
+        CHECK(end.threads == 64);
+        CHECK_FALSE(end.diverged);
+        CHECK(r.findings.empty());
+    }
+    // Lanes that do no step at all do not make it a guess.
+    const Report none =
+        run_traced({}, [&] { traced::trip_counts(64, 7, 6, 0, in.data(), out.data()); }).report;
+    const Line& loop = line_of(none, marked(kGrouping, "trip"), "", false);
+    CHECK(loop.requests == 2 * 6);
+    CHECK(loop.threads == 2 * 6 * 7);
+    CHECK_FALSE(loop.diverged);
+}
+
+TEST_CASE("trace: guards and partial warps") {
+    const DeviceArray<float> in(32 * 32), out(64);
+    for (const int threads : {32, 45, 64}) {
+        for (const int present : {1, 13, 20, 32}) {
+            INFO(threads << " threads, " << present << " present");
+            const Report r =
+                run_traced({}, [&] { traced::guarded(threads, present, 6, in.data(), out.data()); }).report;
+            const std::uint64_t warps = threads > 32 ? 2 : 1;
+            std::uint64_t inside = 0;
+            for (int t = 0; t < threads; ++t) inside += t % 32 < present;
+            const Line& all = line_of(r, marked(kGrouping, "guarded-all"), "", false);
+            CHECK(all.requests == warps);
+            CHECK(all.threads == static_cast<std::uint64_t>(threads));
+            CHECK_FALSE(all.diverged);
+            const Line& loop = line_of(r, marked(kGrouping, "guarded"), "", false);
+            CHECK(loop.requests == 6 * warps);
+            CHECK(loop.threads == 6 * inside);
+            CHECK_FALSE(loop.diverged);
+            const Line& end = line_of(r, marked(kGrouping, "guarded-end"), "", true);
+            CHECK(end.requests == warps);
+            CHECK(end.threads == inside);
+            CHECK_FALSE(end.diverged);
+        }
+    }
+}
+
+TEST_CASE("trace: a lane that leaves out a step is marked") {
+    const DeviceArray<float> in(4 * 32), out(32);
+    const Report r = run_traced({}, [&] { traced::skips_one(in.data(), out.data()); }).report;
+    const Line& loop = line_of(r, marked(kGrouping, "skipped"), "", false);
+    CHECK(loop.threads == 4 * 32 - 1);
+    CHECK(loop.bytes == 4 * loop.threads);
+    CHECK(loop.diverged);
+    const Line& end = line_of(r, marked(kGrouping, "skipped-end"), "", true);
+    CHECK(end.requests == 1);
+    CHECK_FALSE(end.diverged);
+}
+
+TEST_CASE("trace: two branches are requests of their own") {
+    const DeviceArray<float> in(4 * 32), out(32);
+    const Report r = run_traced({}, [&] { traced::branches(in.data(), out.data()); }).report;
+    for (const char* mark : {"even", "odd"}) {
+        const Line& branch = line_of(r, marked(kGrouping, mark), "", false);
+        INFO(mark);
+        CHECK(branch.requests == 3);
+        CHECK(branch.threads == 3 * 16);
+        CHECK(branch.sectors == 3 * 4);
+        CHECK_FALSE(branch.diverged);
+        REQUIRE(branch.example_lanes.size() == 16);
+        for (std::size_t i = 0; i < 16; ++i) {
+            const int lane = static_cast<int>(2 * i) + (std::string(mark) == "odd" ? 1 : 0);
+            CHECK(branch.example_lanes[i] == lane);
+            CHECK(branch.example_offsets[i] == static_cast<std::uint64_t>(4 * lane));
+        }
+    }
+    const Line& end = line_of(r, marked(kGrouping, "both"), "", true);
+    CHECK(end.requests == 1);
+    CHECK(end.threads == 32);
+}
+
+// ---- gemm_inspect
+// ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+std::string contents(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// A folder of this test case's own, removed with it.
+struct Folder {
+    Folder() {
+        std::string pattern = (fs::temp_directory_path() / "gemm-trace-XXXXXX").string();
+        REQUIRE(mkdtemp(pattern.data()) != nullptr);
+        path = pattern;
+    }
+    ~Folder() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    fs::path path;
+};
+
+struct Result {
+    int status = -1;
+    std::string out, err;
+};
+
+Result inspect(const std::string& options) {
+    const Folder folder;
+    const fs::path out = folder.path / "out", err = folder.path / "err";
+    const std::string line = "'" GEMM_BIN_DIR "'/gemm_inspect " + options + " >'" + out.string() + "' 2>'" +
+                             err.string() + "' </dev/null";
+    const int status = std::system(line.c_str());
+    Result r;
+    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    r.out = contents(out);
+    r.err = contents(err);
+    return r;
+}
+
+std::set<std::string> keys_of(const Json& object) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : object.items()) keys.insert(key);
+    return keys;
+}
+
+}  // namespace
+
+TEST_CASE("gemm_inspect: what it refuses") {
+    const std::vector<std::pair<std::string, std::string>> refused{
+        {"", "lesson"},
+        {"--lesson 99_none", "There is no lesson \"99_none\"; there are 01_naive, 02_coalesced, "},
+        {"--lesson 01_naive --m -1", "--m"},
+        {"--lesson 01_naive --n x", "--n"},
+        {"--lesson 01_naive --k 1.5", "--k"},
+        {"--lesson 01_naive --alpha inf", "--alpha"},
+        {"--lesson 01_naive --beta z", "--beta"},
+        {"--lesson 01_naive --seed -3", "--seed"},
+        {"--lesson 01_naive --blocks 0", "--blocks"},
+        {"--lesson 01_naive --blocks some", "--blocks"},
+        {"--lesson 01_naive --like sm_1", "sm_1"},
+        {"--lesson 01_naive --output /nonexistent/file", "--output"},
+        {"--lesson 01_naive --wrong", "--wrong"}};
+    for (const auto& [options, part] : refused) {
+        const Result r = inspect(options);
+        INFO(options << "\nout: " << r.out << "\nerr: " << r.err);
+        CHECK(r.status == 2);
+        CHECK(r.out.empty());
+        CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+        CHECK(r.err.ends_with(".\n"));
+        require_contains(r.err, part);
+    }
+}
+
+TEST_CASE("gemm_inspect: its JSON") {
+    for (const Lesson* lesson : gemm::all_lessons()) {
+        const Result r = inspect("--lesson " + std::string(lesson->name) +
+                                 " --m 33 --n 47 --k 29 --alpha 1.5 --beta -0.5 --seed 7 --like sm_86");
+        INFO(r.err << r.out);
+        REQUIRE(r.status == 0);
+        const Json json = Json::parse(r.out);
+        CHECK(keys_of(json) == std::set<std::string>{"schema",
+                                                     "lesson",
+                                                     "kernel",
+                                                     "m",
+                                                     "n",
+                                                     "k",
+                                                     "alpha",
+                                                     "beta",
+                                                     "seed",
+                                                     "like",
+                                                     "blocks",
+                                                     "traced_blocks",
+                                                     "threads_per_block",
+                                                     "barriers_per_thread",
+                                                     "seconds",
+                                                     "lines",
+                                                     "findings",
+                                                     "totals",
+                                                     "owners",
+                                                     "verdict",
+                                                     "error"});
+        CHECK(json.at("schema") == 1);
+        CHECK(json.at("lesson") == lesson->name);
+        CHECK(json.at("m") == 33);
+        CHECK(json.at("n") == 47);
+        CHECK(json.at("k") == 29);
+        CHECK(json.at("alpha") == 1.5);
+        CHECK(json.at("beta") == -0.5);
+        CHECK(json.at("seed") == 7);
+        CHECK(json.at("like") == "sm_86");
+        CHECK(json.at("blocks") == json.at("traced_blocks"));
+        CHECK(json.at("findings") == Json::array());
+        CHECK(json.at("error") == "");
+        CHECK(json.at("verdict").at("passed") == true);
+        CHECK(json.at("seconds") > 0.0);
+
+        std::uint64_t loaded = 0, stored = 0, shared = 0;
+        for (const Json& line : json.at("lines")) {
+            INFO(line.dump());
+            CHECK(keys_of(line) == std::set<std::string>{"file", "line", "array", "space", "op", "width",
+                                                         "requests", "threads", "bytes", "sectors",
+                                                         "ideal_sectors", "wavefronts", "ideal_wavefronts",
+                                                         "diverged", "sample"});
+            CHECK(line.at("file") == std::string(lesson->name) + "/kernel.cu");
+            const bool is_shared = line.at("space") == "shared";
+            CHECK((is_shared || line.at("space") == "global"));
+            CHECK((line.at("op") == "load" || line.at("op") == "store"));
+            CHECK(line.at(is_shared ? "sectors" : "wavefronts") == 0);
+            const Json& sample = line.at("sample");
+            CHECK(keys_of(sample) == std::set<std::string>{"block", "warp", "lanes", "offsets"});
+            CHECK(sample.at("block") == 0);
+            CHECK_FALSE(sample.at("lanes").empty());
+            CHECK(sample.at("lanes").size() == sample.at("offsets").size());
+            if (is_shared) {
+                shared += line.at("bytes").get<std::uint64_t>();
+            } else {
+                (line.at("op") == "load" ? loaded : stored) += 32 * line.at("sectors").get<std::uint64_t>();
+            }
+        }
+        const Json& totals = json.at("totals");
+        CHECK(keys_of(totals) == std::set<std::string>{"flop", "global_load_bytes", "global_store_bytes",
+                                                       "global_bytes", "flop_per_byte", "shared_bytes",
+                                                       "shared_bytes_per_flop"});
+        CHECK(totals.at("flop") == 2.0 * 33 * 47 * 29);
+        CHECK(totals.at("global_load_bytes") == loaded);
+        CHECK(totals.at("global_store_bytes") == stored);
+        CHECK(totals.at("global_bytes") == loaded + stored);
+        CHECK(totals.at("shared_bytes") == shared);
+        CHECK(totals.at("flop_per_byte").get<double>() ==
+              2.0 * 33 * 47 * 29 / static_cast<double>(loaded + stored));
+        const Json& owners = json.at("owners");
+        CHECK(keys_of(owners) == std::set<std::string>{"array", "block", "rows", "cols", "threads"});
+        CHECK(owners.at("array") == "C");
+        CHECK(owners.at("rows").size() == owners.at("cols").size());
+        CHECK(owners.at("rows").size() == owners.at("threads").size());
+        for (std::size_t at = 0; (at = r.err.find("progress ", at)) != std::string::npos; ++at) {
+            CHECK((at == 0 || r.err[at - 1] == '\n'));
+        }
+        require_contains(r.err, "progress 100 100 ");
+    }
+}
+
+TEST_CASE("gemm_inspect: a sample of blocks, and a file") {
+    const Folder folder;
+    const fs::path file = folder.path / "trace.json";
+    const Result r =
+        inspect("--lesson 02_coalesced --m 128 --n 128 --k 9 --blocks 3 --output '" + file.string() + "'");
+    INFO(r.err);
+    REQUIRE(r.status == 0);
+    CHECK(r.out.empty());
+    CHECK_FALSE(fs::exists(file.string() + ".tmp"));
+    const Json json = Json::parse(contents(file));
+    CHECK(json.at("blocks") == 16);
+    CHECK(json.at("traced_blocks") == 3);
+    CHECK(json.at("verdict").is_null());
+    CHECK(json.at("totals").at("flop") == 2.0 * 3 * 1024 * 9);
+    for (const Json& line : json.at("lines")) {
+        if (line.at("array") != "C") CHECK(line.at("requests") == 3 * 32 * 9);
+    }
+    CHECK(Json::parse(inspect("--lesson 02_coalesced --m 64 --n 64 --k 9 --blocks 50").out)
+              .at("traced_blocks") == 4);
+    const Json one = Json::parse(inspect("--lesson 03_smem --m 64 --n 64 --k 9 --blocks 1").out);
+    CHECK(one.at("traced_blocks") == 1);
+    CHECK(one.at("owners").at("block") == 0);
+    // A seed repeats a run; without one they differ.
+    const std::string small = "--lesson 01_naive --m 3 --n 3 --k 3";
+    CHECK(Json::parse(inspect(small).out).at("seed") != Json::parse(inspect(small).out).at("seed"));
+}
+
+TEST_CASE("gemm_inspect: nothing to do") {
+    const Result r = inspect("--lesson 03_smem --m 0 --n 5 --k 5");
+    INFO(r.out << r.err);
+    CHECK(r.status == 0);
+    const Json json = Json::parse(r.out);
+    CHECK(json.at("lines") == Json::array());
+    CHECK(json.at("blocks") == 0);
+    CHECK(json.at("totals").at("flop_per_byte").is_null());
+    CHECK(inspect("--lesson 03_smem --m 0 --n 5 --k 5 --blocks 2").status == 0);
+    CHECK(inspect("--lesson 03_smem --m 5 --n 5 --k 0").status == 0);
+}
