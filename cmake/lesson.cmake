@@ -35,9 +35,10 @@ function(gemm_kernels target)
       -fstack-clash-protection)
     set_target_properties(${target} PROPERTIES CXX_STANDARD 17)
     if(arg_TRACED)
-      # -fsanitize=thread for its hooks alone, which common/cpu/trace.cpp defines instead of libtsan. The other options
-      # keep accesses as they are written: SRA would split a float4 into four.
-      target_compile_options(${target} PRIVATE -O1 -g -fno-tree-sra -fsanitize=thread
+      # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which
+      # common/cpu/trace.cpp defines instead of libtsan. The other options keep accesses as they are written: SRA would
+      # split a float4 into four.
+      target_compile_options(${target} PRIVATE -O1 -g -fno-tree-sra -fsanitize=thread -fsanitize-coverage=trace-pc
         --param=tsan-instrument-func-entry-exit=0)
       target_compile_definitions(${target} PRIVATE GEMM_TRACED=1)
     endif()

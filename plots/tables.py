@@ -150,7 +150,7 @@ def render_counts(lesson: str, counts: Mapping) -> str:
     shape = f"{counts['m']}×{counts['n']}×{counts['k']}"
     shared = f" Shared memory: {_figure(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
     diverged = any(line["diverged"] for line in found["lines"])
-    guessed = " ≈: threads diverge, so the grouping into requests is a guess." if diverged else ""
+    guessed = " ≈: threads diverge; they share requests as their ways join in g++'s code." if diverged else ""
     lines = [
         *header,
         *("| " + " | ".join(row) + " |" for row in rows),

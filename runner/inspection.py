@@ -31,7 +31,9 @@ _PROGRESS = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.
 _KEYS = {"lesson", "kernel", "m", "n", "k", "lines", "findings", "totals"}
 _RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "bytes", "sectors", "ideal_sectors",
                   "wavefronts", "ideal_wavefronts", "diverged")  # fmt: skip
-_APPROXIMATELY = "≈ Threads of a warp ran this line different numbers of times: who shared a request is a guess, bytes are exact."
+_APPROXIMATELY = (
+    "≈ Threads of a warp ran this line different numbers of times: they share requests as their ways join in g++'s code."
+)
 
 
 @dataclass(frozen=True)

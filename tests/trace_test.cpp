@@ -1385,16 +1385,26 @@ TEST_CASE("trace: guards and partial warps") {
     }
 }
 
-TEST_CASE("trace: a lane that leaves out a step is marked") {
+TEST_CASE("trace: a lane that leaves out a step is not paired with the others' next one") {
     const DeviceArray<float> in(4 * 32), out(32);
     const Report r = run_traced({}, [&] { traced::skips_one(in.data(), out.data()); }).report;
     const Line& loop = line_of(r, marked(kGrouping, "skipped"), "", false);
+    CHECK(loop.requests == 4);
     CHECK(loop.threads == 4 * 32 - 1);
     CHECK(loop.bytes == 4 * loop.threads);
     CHECK(loop.diverged);
     const Line& end = line_of(r, marked(kGrouping, "skipped-end"), "", true);
     CHECK(end.requests == 1);
     CHECK_FALSE(end.diverged);
+}
+
+TEST_CASE("trace: lanes that each leave out a step of their own") {
+    const DeviceArray<float> in(32 * 32), out(32);
+    const Report r = run_traced({}, [&] { traced::skips_own(in.data(), out.data()); }).report;
+    const Line& loop = line_of(r, marked(kGrouping, "own-skipped"), "", false);
+    CHECK(loop.requests == 32);
+    CHECK(loop.threads == 32 * 31);
+    CHECK(loop.sectors == 32 * 4);
 }
 
 TEST_CASE("trace: two branches are requests of their own") {

@@ -28,8 +28,9 @@ namespace {
 
 using Address = std::uint64_t;
 constexpr int kWarp = 32;
-constexpr std::uint8_t kStore = 1, kShared = 2;
-constexpr Address kNear = 65536;  // bytes: what misses shared memory by less was meant for it
+constexpr std::uint8_t kStore = 1, kShared = 2,
+                       kStep = 4;  // kStep: no access, but the start of a basic block
+constexpr Address kNear = 65536;   // bytes: what misses shared memory by less was meant for it
 constexpr std::size_t kMostFindings =
     1000;  // kinds times pairs of places; beyond that a kernel is just broken
 
@@ -303,6 +304,13 @@ class BlockTrace {
         if (s >= 0) shared_access(site, static_cast<std::size_t>(s), shared, bytes, true, *view_.running);
     }
 
+    /// The running thread enters a basic block of the kernel: what tells threads apart that go different
+    /// ways.
+    void step(std::uint32_t site) {
+        if (in_block_)
+            lanes_[static_cast<std::size_t>(*view_.running % kWarp)].push_back({site, 0, kStep, 0, 0});
+    }
+
     /// Puts the lanes' accesses since the last time together to requests.
     void flush() {
         const auto& first = *std::max_element(
@@ -387,19 +395,10 @@ class BlockTrace {
         if (known == nullptr) known = &place_of(site);
         return *known;
     }
-    /// g++ may put a line's store into both arms of a branch, where nvcc computes the value first and stores
-    /// once.
+    /// The same array in the same way at the same place in the source.
     bool same_line(const Access& a, const Access& b) {
         return a.array == b.array && a.flags == b.flags && a.width == b.width &&
                (a.site == b.site || place(a.site) == place(b.site));
-    }
-    /// Whether the lane, which is at `at`, comes to `wanted` before it leaves the line.
-    bool comes_to(const std::vector<Access>& lane, std::size_t at, const Access& wanted) {
-        const Place& line = place(wanted.site);
-        for (std::size_t i = at + 1; i < lane.size() && place(lane[i].site) == line; ++i) {
-            if (same_line(lane[i], wanted)) return true;
-        }
-        return false;
     }
     static bool same_instruction(const Access& a, const Access& b) {
         return a.site == b.site && a.array == b.array;
@@ -628,6 +627,7 @@ class BlockTrace {
 
     void request(const Access& access, std::uint32_t mask, const Address* addresses, int count,
                  bool diverged) {
+        if (access.flags & kStep) return;
         const SiteKey key{access.site, access.array, access.width, access.flags};
         if (last_counts_ == nullptr || !(last_key_ == key)) {
             last_counts_ = &counts_[key];  // unordered_map: addresses stay
@@ -655,59 +655,201 @@ class BlockTrace {
         }
     }
 
-    /// Lanes that went different ways. As a GPU that lets those behind catch up: of the lanes' next accesses
-    /// the one whose line comes first in the program is issued, for all lanes that are there; within a line,
-    /// none before everyone who comes to it has come. Right for guards and for loops of different lengths; a
-    /// guess where a lane skips an iteration of a loop, which shows in how often lanes were at a line.
+    // ---- lanes that went different ways ----
+    //
+    // Where threads of a warp part, a GPU runs the parts one after the other and joins them where all their
+    // ways meet again: at the immediate post-dominator of the branch. The ways are known (the basic blocks
+    // that each lane went through), so the branches and their post-dominators are those of the graph that the
+    // lanes together walked.
+
+    /// A lane's stay in a basic block: which, and where its accesses begin and end in the lane's list.
+    struct Stay {
+        int block;
+        std::size_t first, last;
+    };
+    struct Request {
+        Access access;
+        std::uint32_t mask;
+        std::array<Address, kWarp> by_lane;
+    };
+    static constexpr int kEntry = 0, kExit = 1;
+
     void merge() {
+        std::unordered_map<std::uint32_t, int> numbers;  // of the basic blocks
+        std::array<std::vector<Stay>, kWarp> ways;
+        std::vector<std::vector<int>> next(2);  // edges
+        const auto edge = [&](int from, int to) {
+            auto& to_all = next[static_cast<std::size_t>(from)];
+            if (std::find(to_all.begin(), to_all.end(), to) == to_all.end()) to_all.push_back(to);
+        };
+        std::uint32_t all = 0;
+        for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            const auto& list = lanes_[lane];
+            if (list.empty()) continue;
+            all |= 1u << lane;
+            auto& way = ways[lane];
+            way.push_back({kEntry, 0, 0});  // what comes before the first block that begins here
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                if ((list[i].flags & kStep) == 0) {
+                    way.back().last = i + 1;
+                    continue;
+                }
+                const auto [number, fresh] = numbers.try_emplace(list[i].site, static_cast<int>(next.size()));
+                if (fresh) next.emplace_back();
+                edge(way.back().block, number->second);
+                way.push_back({number->second, i + 1, i + 1});
+            }
+            edge(way.back().block, kExit);
+        }
+        const std::vector<int> joins = post_dominators(next);
+
         std::unordered_map<std::uint32_t, std::array<std::uint32_t, kWarp>> times;
         for (std::size_t lane = 0; lane < kWarp; ++lane) {
             for (const Access& a : lanes_[lane]) ++times[a.site][lane];
         }
-        std::unordered_map<std::uint32_t, bool> guessed;
-        for (const auto& [site, of_lane] : times) {
-            std::uint32_t most = 0;
-            for (const std::uint32_t t : of_lane) most = std::max(most, t);
-            guessed[site] = std::any_of(of_lane.begin(), of_lane.end(),
-                                        [&](std::uint32_t t) { return t != 0 && t != most; });
-        }
+        const auto diverged = [&](const Access& access) {
+            const auto& of_lane = times[access.site];
+            const std::uint32_t most = *std::max_element(of_lane.begin(), of_lane.end());
+            return std::any_of(of_lane.begin(), of_lane.end(),
+                               [&](std::uint32_t t) { return t != 0 && t != most; });
+        };
 
         std::array<std::size_t, kWarp> at{};
-        const auto next_of = [&](std::size_t lane) -> const Access* {
-            return at[lane] < lanes_[lane].size() ? &lanes_[lane][at[lane]] : nullptr;
-        };
-        const auto before = [&](const Access& a, const Access& b) {
-            const Place &x = place(a.site), &y = place(b.site);
-            return x.file == y.file && x.line != y.line ? x.line < y.line : a.site < b.site;
-        };
-        for (;;) {
-            const Access* next = nullptr;
-            for (std::size_t lane = 0; lane < kWarp; ++lane) {
-                const Access* a = next_of(lane);
-                if (a != nullptr && (next == nullptr || before(*a, *next))) next = a;
-            }
-            if (next == nullptr) return;
-            // Of the accesses of this line, one that no lane of the line has still to come to.
-            for (std::size_t lane = 0; lane < kWarp; ++lane) {
-                const Access* a = next_of(lane);
-                if (a == nullptr || same_line(*a, *next) || !(place(a->site) == place(next->site))) continue;
-                if (comes_to(lanes_[lane], at[lane], *next)) {
-                    next = a;
-                    break;
-                }
-            }
-            const Access access = *next;
+        for (const Request& r : walk(ways, joins, at, all, kExit)) {
             std::array<Address, kWarp> addresses;
-            std::uint32_t mask = 0;
             int count = 0;
             for (std::size_t lane = 0; lane < kWarp; ++lane) {
-                const Access* a = next_of(lane);
-                if (a == nullptr || !same_line(*a, access)) continue;
-                addresses[static_cast<std::size_t>(count++)] = a->address;
-                ++at[lane];
-                mask |= 1u << lane;
+                if (r.mask >> lane & 1u) addresses[static_cast<std::size_t>(count++)] = r.by_lane[lane];
             }
-            request(access, mask, addresses.data(), count, guessed[access.site]);
+            request(r.access, r.mask, addresses.data(), count, diverged(r.access));
+        }
+    }
+
+    /// Immediate post-dominator of every node (Cooper, Harvey, Kennedy: "A Simple, Fast Dominance Algorithm",
+    /// 2001, on the reversed graph). kExit's is itself.
+    static std::vector<int> post_dominators(const std::vector<std::vector<int>>& next) {
+        const std::size_t count = next.size();
+        std::vector<std::vector<int>> before(count);
+        for (std::size_t n = 0; n < count; ++n) {
+            for (const int to : next[n]) before[static_cast<std::size_t>(to)].push_back(static_cast<int>(n));
+        }
+        // Postorder of the reversed graph from kExit.
+        std::vector<int> order, rank(count, -1);
+        std::vector<std::pair<int, std::size_t>> stack{{kExit, 0}};
+        std::vector<bool> seen(count, false);
+        seen[kExit] = true;
+        while (!stack.empty()) {
+            auto& [node, done] = stack.back();
+            const auto& froms = before[static_cast<std::size_t>(node)];
+            if (done < froms.size()) {
+                const int from = froms[done++];
+                if (!seen[static_cast<std::size_t>(from)]) {
+                    seen[static_cast<std::size_t>(from)] = true;
+                    stack.emplace_back(from, 0);
+                }
+            } else {
+                rank[static_cast<std::size_t>(node)] = static_cast<int>(order.size());
+                order.push_back(node);
+                stack.pop_back();
+            }
+        }
+        std::vector<int> join(count, -1);
+        join[kExit] = kExit;
+        const auto meet = [&](int a, int b) {
+            while (a != b) {
+                while (rank[static_cast<std::size_t>(a)] < rank[static_cast<std::size_t>(b)])
+                    a = join[static_cast<std::size_t>(a)];
+                while (rank[static_cast<std::size_t>(b)] < rank[static_cast<std::size_t>(a)])
+                    b = join[static_cast<std::size_t>(b)];
+            }
+            return a;
+        };
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (auto node = order.rbegin(); node != order.rend(); ++node) {
+                if (*node == kExit) continue;
+                int met = -1;
+                for (const int to : next[static_cast<std::size_t>(*node)]) {
+                    if (join[static_cast<std::size_t>(to)] < 0) continue;
+                    met = met < 0 ? to : meet(met, to);
+                }
+                if (met != join[static_cast<std::size_t>(*node)]) {
+                    join[static_cast<std::size_t>(*node)] = met;
+                    changed = true;
+                }
+            }
+        }
+        return join;
+    }
+
+    /// Walks the lanes in `mask`, which are all in the same block, up to the block `stop`; the requests on
+    /// the way.
+    std::vector<Request> walk(const std::array<std::vector<Stay>, kWarp>& ways, const std::vector<int>& joins,
+                              std::array<std::size_t, kWarp>& at, std::uint32_t mask, int stop) {
+        std::vector<Request> requests;
+        const auto block_of = [&](int lane) {
+            const auto l = static_cast<std::size_t>(lane);
+            return at[l] < ways[l].size() ? ways[l][at[l]].block : kExit;
+        };
+        while (mask != 0) {
+            const int block = block_of(std::countr_zero(mask));
+            if (block == stop) break;
+            // The block's accesses, together. The interval may end in the middle of a block (a barrier), and
+            // a pointer may lead some lanes to another array.
+            std::uint32_t left = mask;
+            for (std::size_t i = 0; left != 0; ++i) {
+                for (int lane = 0; lane < kWarp; ++lane) {
+                    const auto l = static_cast<std::size_t>(lane);
+                    if ((left >> lane & 1u) && ways[l][at[l]].first + i >= ways[l][at[l]].last)
+                        left &= ~(1u << lane);
+                }
+                for (std::uint32_t waiting = left; waiting != 0;) {
+                    const auto leader = static_cast<std::size_t>(std::countr_zero(waiting));
+                    Request r{lanes_[leader][ways[leader][at[leader]].first + i], 0, {}};
+                    for (std::size_t l = leader; l < kWarp; ++l) {
+                        if ((waiting >> l & 1u) == 0) continue;
+                        const Access& a = lanes_[l][ways[l][at[l]].first + i];
+                        if (!same_instruction(a, r.access)) continue;
+                        r.mask |= 1u << l;
+                        r.by_lane[l] = a.address;
+                    }
+                    waiting &= ~r.mask;
+                    requests.push_back(r);
+                }
+            }
+            std::map<int, std::uint32_t> parts;  // where they go next
+            for (int lane = 0; lane < kWarp; ++lane) {
+                if ((mask >> lane & 1u) == 0) continue;
+                ++at[static_cast<std::size_t>(lane)];
+                parts[block_of(lane)] |= 1u << lane;
+            }
+            if (parts.size() == 1) continue;
+            const int join = joins[static_cast<std::size_t>(block)];
+            std::vector<Request> arms;
+            for (const auto& [to, lanes] : parts) join_arms(arms, walk(ways, joins, at, lanes, join));
+            requests.insert(requests.end(), arms.begin(), arms.end());
+        }
+        return requests;
+    }
+
+    /// Adds the requests of another arm of a branch. g++ may put a line's store into both arms, where nvcc
+    /// computes the value first and stores once: such pairs are one request.
+    void join_arms(std::vector<Request>& arms, std::vector<Request>&& arm) {
+        std::vector<bool> taken(arms.size(), false);
+        for (Request& r : arm) {
+            std::size_t i = 0;
+            while (i < taken.size() &&
+                   (taken[i] || (arms[i].mask & r.mask) != 0 || !same_line(arms[i].access, r.access)))
+                ++i;
+            if (i == taken.size()) {
+                arms.push_back(r);
+                continue;
+            }
+            taken[i] = true;
+            arms[i].mask |= r.mask;
+            for (std::size_t lane = 0; lane < kWarp; ++lane) {
+                if (r.mask >> lane & 1u) arms[i].by_lane[lane] = r.by_lane[lane];
+            }
         }
     }
 
@@ -979,6 +1121,10 @@ void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
+void __sanitizer_cov_trace_pc() {
+    using namespace cpu_device::trace;
+    if (local.trace != nullptr) local.trace->step(site_of(__builtin_return_address(0)));
+}
 void __tsan_init() {
     cpu_device::trace::hooked = true;
 }

@@ -33,8 +33,9 @@ struct Line {
     std::uint64_t sectors = 0, ideal_sectors = 0;
     /// Shared memory: passes over the banks; ideal: the fewest that move the bytes asked for, 128 at a time.
     std::uint64_t wavefronts = 0, ideal_wavefronts = 0;
-    /// Threads of a warp executed the line different numbers of times: which of them did so together is a
-    /// guess (lowest address first), totals per thread are not.
+    /// Threads of a warp executed the line different numbers of times. Which of them did so together was
+    /// worked out from the basic blocks they went through, lowest address first, as a GPU lets those behind
+    /// catch up; another compiler may lay the blocks out in another order. Totals per thread are exact.
     bool diverged = false;
     /// One request as an example, the first of the lowest block: its threads, and bytes from the start of the
     /// array.

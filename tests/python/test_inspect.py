@@ -244,8 +244,8 @@ def test_a_table_of_counts() -> None:
         r"| common/ptx/x.hpp:44 | `x \|\| 1;` | C, store of 16 B | ≈ 512 | ≈ 4 sectors | 4 |",
         "",
         "256×256×256, counted on the CPU device; ideal: the fewest that carry the bytes. Global memory: 589 824 bytes in whole "
-        "sectors, 7.11 FLOP/B. Shared memory: 4.12 B/FLOP. Barriers a thread: 8. ≈: threads diverge, so the grouping into "
-        "requests is a guess.",
+        "sectors, 7.11 FLOP/B. Shared memory: 4.12 B/FLOP. Barriers a thread: 8. ≈: threads diverge; they share "
+        "requests as their ways join in g++'s code.",
     ]
 
 

@@ -9,7 +9,7 @@ from conftest import Checkout
 from inspect_synthetic import naive, smem, tracer
 
 from runner import counters
-from runner.counters import LOADS, METRICS, QUANTITIES
+from runner.counters import EXECUTED, METRICS, QUANTITIES
 from runner.results import UserError
 
 HEADER = (
@@ -27,8 +27,11 @@ def csv(values: dict[str, str], kernel: str = "lesson_01::sgemm(long, long, floa
 def counted(found: dict, loads: int | None = None, **changes: int) -> dict[str, int]:
     """The counts with which a GPU would agree; changes by the start of a quantity's name."""
     values = {q.metric: changes.get(q.name.replace(" ", "_"), q.traced(found)) for q in QUANTITIES}
-    shared = [line["requests"] for line in found["lines"] if (line["space"], line["op"]) == ("shared", "load")]
-    return {**values, LOADS: sum(shared) if loads is None else loads}
+    requests = {
+        op: sum(line["requests"] for line in found["lines"] if (line["space"], line["op"]) == ("shared", op)) for op in EXECUTED
+    }
+    executed = {**requests, "load": requests["load"] if loads is None else loads}
+    return {**values, **{EXECUTED[op]: executed[op] for op in EXECUTED}}
 
 
 def as_ncu(values: dict[str, int]) -> dict[str, str]:
@@ -103,7 +106,7 @@ def test_what_differs_differs() -> None:
     found["lines"][0]["diverged"] = True
     verdict, note = verdicts(found, counted(found, global_load_sectors=1))["global load sectors"]
     assert verdict == "differs"
-    assert "a guess" in note
+    assert "nvcc joins them elsewhere" in note
 
 
 def test_fused_loads_are_named() -> None:

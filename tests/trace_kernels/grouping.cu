@@ -33,6 +33,16 @@ __global__ void skips_one_kernel(const float* in, float* out) {
     out[lane] = sum;  // LINE skipped-end
 }
 
+__global__ void skips_own_kernel(const float* in, float* out) {
+    const int lane = threadIdx.x;
+    float sum = 0.0f;
+    for (int i = 0; i < 32; ++i) {
+        if (i == lane) continue;
+        sum += in[32 * i + lane];  // LINE own-skipped
+    }
+    out[lane] = sum;
+}
+
 __global__ void branches_kernel(const float* in, float* out) {
     const int lane = threadIdx.x;
     float sum = 0.0f;
@@ -56,6 +66,9 @@ void guarded(int threads, int present, int steps, const float* in, float* out) {
 }
 void skips_one(const float* in, float* out) {
     skips_one_kernel<<<1, 32>>>(in, out);
+}
+void skips_own(const float* in, float* out) {
+    skips_own_kernel<<<1, 32>>>(in, out);
 }
 void branches(const float* in, float* out) {
     branches_kernel<<<1, 32>>>(in, out);

@@ -8,8 +8,7 @@
 
 namespace traced {
 
-// ---- tiles.cu: what later lessons do, small enough to count by hand
-// -------------------------------------------------
+// ---- tiles.cu: what later lessons do, small enough to count by hand ----
 
 /// C = A·B, all row-major with tight pitches, by blocks of 256 threads that make 64×64 elements in steps of
 /// 16: 4×4 elements per thread, float4 loads from global and shared memory, A transposed on its way to shared
@@ -17,8 +16,7 @@ namespace traced {
 /// of 64, K of 16.
 void block_tile(int padding, int M, int N, int K, const float* A, const float* B, float* C);
 
-// ---- findings.cu: one mistake each. Blocks of 64 threads.
-// -----------------------------------------------------------
+// ---- findings.cu: one mistake each. Blocks of 64 threads. ----
 
 enum class Race {
     none,             // the first warp writes, the second reads, a barrier in between
@@ -74,8 +72,7 @@ void copy_eight(const Eight* in, Eight* out);
 void deadlock(float* out);
 void divergent_barrier(float* out);
 
-// ---- grouping.cu: threads of a warp that go different ways. One block of `threads` threads.
-// -------------------------
+// ---- grouping.cu: threads of a warp that go different ways. One block of `threads` threads. ----
 
 /// Lane l adds in[32·i + l] for i < (l < first ? longer : shorter), and writes the sum.
 void trip_counts(int threads, int first, int longer, int shorter, const float* in, float* out);
@@ -83,11 +80,12 @@ void trip_counts(int threads, int first, int longer, int shorter, const float* i
 void guarded(int threads, int present, int steps, const float* in, float* out);
 /// Lane 3 leaves out step 1 of four.
 void skips_one(const float* in, float* out);
+/// Lane l leaves out step l of 32: every lane as many steps as the others, and never the same ones.
+void skips_own(const float* in, float* out);
 /// Even and odd lanes read at different lines, three times each.
 void branches(const float* in, float* out);
 
-// ---- copies.cu: cp.async. Blocks of 64 threads.
-// ---------------------------------------------------------------------
+// ---- copies.cu: cp.async. Blocks of 64 threads. ----
 
 enum class Copying {
     right,           // start, commit, wait, barrier, read another thread's
