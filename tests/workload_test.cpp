@@ -157,7 +157,7 @@ TEST_CASE("workload: a size that does not fit says how much it needs and how muc
     const std::string error =
         test::error_of([] { const Workload w(unresolved(1'000'000, 1'000'000, 10), 1); });
     require_contains(error, "A problem of 1000000×1000000×10 needs ");
-    require_contains(error, "GB of memory, and ");
+    require_contains(error, "memory, and ");
     require_contains(error, "are free.");
     // The figure: C alone takes 4000 GB.
     const double needed = std::stod(error.substr(error.find("needs ") + 6));

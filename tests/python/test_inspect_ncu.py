@@ -10,7 +10,7 @@ from inspect_synthetic import naive, smem, tracer
 
 from runner import counters
 from runner.counters import EXECUTED, METRICS, QUANTITIES
-from runner.results import UserError
+from runner.results import ROOT, UserError, lessons
 
 HEADER = (
     '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC",'
@@ -158,7 +158,7 @@ def gpu(checkout: Checkout) -> Checkout:
 def test_agreement(gpu: Checkout) -> None:
     done = gpu.run("inspect", "01", "--against-ncu", "--json", "out/ncu.json")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-2:] == ["36 equal, 0 fused, 0 differs, of 36.", "Written: out/ncu.json."]
+    assert done.stdout.splitlines()[-2:] == ["36 equal, 0 near, 0 fused, 0 differs, of 36.", "Written: out/ncu.json."]
     report = json.loads((gpu.root / "out" / "ncu.json").read_text())
     assert (report["schema"], report["gpu"], report["ncu"]) == (1, "NVIDIA H200", "2025.3.0.0")
     assert [(run["m"], run["n"], run["k"]) for run in report["runs"]] == list(counters.SHAPES)
@@ -176,7 +176,7 @@ def test_disagreement_exits_1(gpu: Checkout) -> None:
     (gpu.fakes / "ncu.csv").write_text(f"{HEADER}\n{csv(as_ncu(counts))}")
     done = gpu.run("inspect", "01", "--against-ncu")
     assert done.returncode == 1
-    assert "30 equal, 0 fused, 6 differs, of 36." in done.stdout
+    assert "30 equal, 0 near, 0 fused, 6 differs, of 36." in done.stdout
     assert json.loads(gpu.run("inspect", "01", "--against-ncu", "--json").stdout)["runs"][0]["rows"][3]["verdict"] == "differs"
 
 
@@ -188,3 +188,24 @@ def test_no_ncu(gpu: Checkout) -> None:
 def test_no_permission(gpu: Checkout) -> None:
     (gpu.fakes / "ncu.csv").write_text("==ERROR== ERR_NVGPUCTRPERM - no permission\n")
     gpu.fails("inspect", "01", "--against-ncu", words=("ERR_NVGPUCTRPERM",))
+
+
+def test_a_few_wavefronts_more_are_near_and_many_are_not() -> None:
+    found = smem()
+    traced = next(q.traced(found) for q in QUANTITIES if q.name == "shared store wavefronts")
+    for more, verdict in ((0, "equal"), (1, "near"), (traced, "differs"), (-1, "differs")):
+        rows = counters.compare(found, counted(found, shared_store_wavefronts=traced + more))
+        assert next(row["verdict"] for row in rows if row["quantity"] == "shared store wavefronts") == verdict
+
+
+RECORDED = ROOT / "plots/results/h200-counters.json"
+
+
+def test_the_recorded_comparison_is_whole_and_agrees() -> None:
+    runs = json.loads(RECORDED.read_text(encoding="utf-8"))["runs"]
+    for name in (*lessons(), *counters.STANDINS):
+        assert len({(run["m"], run["n"], run["k"]) for run in runs if run["lesson"] == name}) >= 5, name
+    rows = [row for run in runs for row in run["rows"]]
+    assert {row["verdict"] for row in rows if row["quantity"].startswith("global")} == {"equal"}
+    assert {row["verdict"] for row in rows} <= {"equal", "near", "fused"}
+    assert all(row["note"] for row in rows if row["verdict"] != "equal")
