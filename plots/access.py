@@ -279,3 +279,15 @@ def draw(found: Mapping, lines: Sequence[Mapping], folder: Path) -> list[Path]:
         if found.get("owners", {}).get("rows"):
             written += save(owners(found), folder / f"{found['lesson']}_owners")
     return written
+
+
+def publish(found: Mapping, readme: Path, folder: Path) -> list[Path]:
+    """Draws what the lesson's README shows as folder/<lesson>_<array>_<op>.png: a request of that array's first such line."""
+    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
+    written: list[Path] = []
+    with style():
+        for line in found["lines"]:
+            stem = f"{found['lesson']}_{line['array'].replace(' ', '_')}_{line['op']}"
+            if f"/{stem}.png" in text and folder / f"{stem}.png" not in written:
+                written += save(request(found["lesson"], line), folder / stem)
+    return written

@@ -9,7 +9,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -375,14 +375,18 @@ def recorded(found: Mapping) -> dict:
     }
 
 
-def count(program: Path, names: Sequence[str]) -> dict:
-    """The counts that are published, of these lessons, counted now. A UserError where a lesson is wrong."""
+def count(program: Path, names: Sequence[str], seen: Callable[[dict], object] = lambda found: None) -> dict:
+    """The counts that are published, of these lessons, counted now. A UserError where a lesson is wrong.
+
+    `seen` is called with each lesson's trace.
+    """
     counts: dict[str, dict] = {}
     for name in names:
         found, status = trace(program, name, Request(RECORDED, RECORDED, RECORDED))
         if status:
             raise UserError(f"{name} is wrong ({'; '.join(_problems(found))}); ./gemm inspect {name} says more.", status=1)
         counts[name] = recorded(found)
+        seen(found)
     return {"schema": SCHEMA, "m": RECORDED, "n": RECORDED, "k": RECORDED, "alpha": 1, "beta": 0, "lessons": counts}
 
 
@@ -393,12 +397,17 @@ def as_text(counts: Mapping) -> str:
 
 
 def record() -> int:
-    """Writes counts.json and the tables of the READMEs from it."""
-    from plots import tables
+    """Writes counts.json, the tables of the READMEs from it, and the pictures of accesses that the READMEs show."""
+    from plots import access, tables
 
-    counts = count(build_tracer() / "gemm_inspect", lessons())
+    pictures: list[Path] = []
+
+    def draw(found: dict) -> None:
+        pictures.extend(access.publish(found, ROOT / found["lesson"] / "README.md", ROOT / "plots/pictures"))
+
+    counts = count(build_tracer() / "gemm_inspect", lessons(), draw)
     write_atomically(ROOT / COUNTS, as_text(counts))
-    files = tables.update_counts(ROOT, counts)
+    files = [*tables.update_counts(ROOT, counts), *pictures]
     print(f"Written: {', '.join([COUNTS, *(str(path.relative_to(ROOT)) for path in files)])}.")
     return 0
 

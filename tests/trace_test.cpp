@@ -759,13 +759,31 @@ TEST_CASE("trace: one of many readers and a writer") {
     REQUIRE(r.findings.size() == 1);
     const Finding& f = r.findings[0];
     CHECK(f.line == marked(kFindings, "many_readers-write"));
-    require_contains(f.message, "thread (0,0,0) read exchange + 20 bytes at ");
+    require_contains(f.message, " read exchange + 20 bytes at ");
     require_contains(f.message, place(kFindings, marked(kFindings, "many_readers-read")) +
                                     " and thread (63,0,0) writes it at ");
 }
 
+TEST_CASE("trace: half a warp that met has not met the other half") {
+    const Report r = trace_race(Race::halves_met);
+    INFO(all_findings(r));
+    const int write = marked(kFindings, "halves_met-write"), read = marked(kFindings, "halves_met-read");
+    REQUIRE_FALSE(r.findings.empty());
+    for (const Finding& f : r.findings) {
+        CHECK(f.kind == "race");
+        CHECK((f.line == write || f.line == read));
+    }
+}
+
+TEST_CASE("trace: a reader in another warp is remembered while lanes of the own warp read too") {
+    const Report r = trace_race(Race::reader_forgotten);
+    INFO(all_findings(r));
+    REQUIRE(r.findings.size() == 1);
+    CHECK(r.findings[0].line == marked(kFindings, "reader_forgotten-write"));
+}
+
 TEST_CASE("trace: no race where there is none") {
-    for (const Race kind : {Race::none, Race::in_warp_met, Race::other_bytes}) {
+    for (const Race kind : {Race::none, Race::in_warp_met, Race::same_half_met, Race::other_bytes}) {
         const Report r = trace_race(kind, 3, 4);
         INFO(static_cast<int>(kind) << "\n" << all_findings(r));
         CHECK(r.findings.empty());

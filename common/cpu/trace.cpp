@@ -101,10 +101,12 @@ struct Toucher {
     std::uint8_t bytes = 0;  // of the word
 };
 struct Word {
-    Toucher writer, reader, other_reader;  // the readers are two different threads
-    std::uint8_t written = 0;              // bytes written in this block
-    std::uint8_t in_flight = 0;            // bytes that a cp.async nobody has waited for will write
-    std::uint32_t copy = 0;                // its place
+    // The last reader, the last of another lane of its warp, the last of another warp: whoever writes without
+    // a barrier races with one of them if with anyone.
+    Toucher writer, reader, other_lane, other_warp;
+    std::uint8_t written = 0;    // bytes written in this block
+    std::uint8_t in_flight = 0;  // bytes that a cp.async nobody has waited for will write
+    std::uint32_t copy = 0;      // its place
 };
 
 /// A range that has a name.
@@ -216,6 +218,7 @@ class BlockTrace {
         const std::size_t threads = std::size_t{view.grid->block.x} * view.grid->block.y * view.grid->block.z;
         epoch_ = 1;
         warp_epochs_.assign((threads + kWarp - 1) / kWarp, 1);
+        meetings_.clear();
         for (auto& lane : lanes_) lane.clear();
         shared_.clear();
         for (const SharedArray& a : *view.grid->shared) {
@@ -344,7 +347,16 @@ class BlockTrace {
         for (auto& lane : lanes_) lane.clear();
     }
 
-    void warp_met(int first) { ++warp_epochs_[static_cast<std::size_t>(first / kWarp)]; }
+    void warp_met(int first, unsigned lanes) {
+        const auto warp = static_cast<std::size_t>(first / kWarp);
+        ++warp_epochs_[warp];
+        if (meetings_.empty()) meetings_.resize(warp_epochs_.size());
+        for (std::size_t a = 0; a < kWarp; ++a) {
+            for (std::size_t b = 0; b < kWarp && (lanes >> a & 1u); ++b) {
+                if (lanes >> b & 1u) meetings_[warp][a][b] = warp_epochs_[warp];
+            }
+        }
+    }
     void barrier_met() {
         ++epoch_;
         ++barriers_;
@@ -545,8 +557,10 @@ class BlockTrace {
     bool concurrent(const Toucher& before, int thread, std::uint8_t bytes) const {
         if (before.epoch != epoch_ || before.thread == thread || (before.bytes & bytes) == 0) return false;
         const int warp = thread / kWarp;
-        return before.thread / kWarp != warp ||
-               before.warp_epoch == warp_epochs_[static_cast<std::size_t>(warp)];
+        if (before.thread / kWarp != warp || meetings_.empty()) return true;
+        // Ordered if the two have met since.
+        return meetings_[static_cast<std::size_t>(warp)][static_cast<std::size_t>(before.thread % kWarp)]
+                        [static_cast<std::size_t>(thread % kWarp)] <= before.warp_epoch;
     }
 
     void shared_access(std::uint32_t site, std::size_t array, Address address, int width, bool store,
@@ -580,7 +594,7 @@ class BlockTrace {
             }
             if (concurrent(word.writer, thread, bytes)) race(a, at, word.writer, mine, true, store);
             if (store) {
-                for (const Toucher& reader : {word.reader, word.other_reader}) {
+                for (const Toucher& reader : {word.reader, word.other_lane, word.other_warp}) {
                     if (concurrent(reader, thread, bytes)) race(a, at, reader, mine, false, true);
                 }
                 word.writer = mine;
@@ -593,10 +607,12 @@ class BlockTrace {
                             std::string(), ", which nothing in the block has written"};
                     });
                 }
-                Toucher& slot = word.reader.epoch != epoch_ || word.reader.thread == thread
-                                    ? word.reader
-                                    : word.other_reader;
-                slot = mine;
+                // The one before makes room, unless it is this thread's own.
+                if (word.reader.epoch == epoch_ && word.reader.thread != thread) {
+                    (word.reader.thread / kWarp == thread / kWarp ? word.other_lane : word.other_warp) =
+                        word.reader;
+                }
+                word.reader = mine;
             }
             at = stop;
         }
@@ -857,6 +873,8 @@ class BlockTrace {
     bool in_block_ = false;
     std::uint32_t epoch_ = 0;
     std::vector<std::uint32_t> warp_epochs_;
+    /// Of each warp, when two lanes last met, as its epoch then; empty until lanes of the block meet.
+    std::vector<std::array<std::array<std::uint32_t, kWarp>, kWarp>> meetings_;
     std::array<std::vector<Access>, kWarp> lanes_;
     std::vector<Array> shared_;
     std::vector<std::vector<Word>> words_;
@@ -901,7 +919,7 @@ class Tracer final : public Observer {
         trace.begin(view);
     }
     void warp_paused(int, int) override { local.trace->flush(); }
-    void warp_met(int first, unsigned) override { local.trace->warp_met(first); }
+    void warp_met(int first, unsigned lanes) override { local.trace->warp_met(first, lanes); }
     void barrier_met() override { local.trace->barrier_met(); }
     void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) override {
         local.trace->copy_begins(site_of(caller), reinterpret_cast<Address>(shared),

@@ -203,16 +203,19 @@ def test_bench(inspected: Checkout) -> None:
 
 def test_record_writes_the_same_bytes_twice_and_the_tables(inspected: Checkout) -> None:
     readme = inspected.root / "02_coalesced" / "README.md"
-    readme.write_text("# x\n\n<!-- counts:02_coalesced -->\n<!-- /counts -->\n")
+    picture = "plots/pictures/02_coalesced_B_load"
+    readme.write_text(f"# x\n\n![B](../{picture}.png)\n\n<!-- counts:02_coalesced -->\n<!-- /counts -->\n")
     done = inspected.run("inspect", "--record")
-    assert done.stdout == "Written: plots/results/counts.json, 02_coalesced/README.md.\n"
+    drawn = f"{picture}.png, {picture}.svg"
+    assert done.stdout == f"Written: plots/results/counts.json, 02_coalesced/README.md, {drawn}.\n"
+    assert (inspected.root / f"{picture}.png").stat().st_size
     first = (inspected.root / inspection.COUNTS).read_bytes()
     tracer(inspected, {**naive("02_coalesced", coalesced=True), "seconds": 99, "seed": 3})
-    assert inspected.run("inspect", "--record").stdout == "Written: plots/results/counts.json.\n"
+    assert inspected.run("inspect", "--record").stdout == f"Written: plots/results/counts.json, {drawn}.\n"
     assert (inspected.root / inspection.COUNTS).read_bytes() == first
     counts = json.loads(first)
     assert inspection.as_text(counts).encode() == first
-    assert readme.read_text().splitlines()[3:-1] == tables.render_counts("02_coalesced", counts).splitlines()
+    assert readme.read_text().splitlines()[5:-1] == tables.render_counts("02_coalesced", counts).splitlines()
 
 
 def test_a_wrong_lesson_is_not_recorded(inspected: Checkout) -> None:

@@ -45,6 +45,23 @@ __global__ void race_kernel(Race kind, int rounds, float* out) {
                 __syncwarp();
                 seen = exchange[t ^ 1];
                 break;
+            case Race::halves_met:
+                exchange[t] = 1.0f;  // LINE halves_met-write
+                __syncwarp(t % 32 < 16 ? 0x0000ffffu : 0xffff0000u);
+                seen = exchange[t ^ 16];  // LINE halves_met-read
+                break;
+            case Race::same_half_met:
+                exchange[t] = 1.0f;
+                __syncwarp(t % 32 < 16 ? 0x0000ffffu : 0xffff0000u);
+                seen = exchange[t ^ 1];
+                break;
+            case Race::reader_forgotten:
+                seen = exchange[5];  // LINE reader_forgotten-read
+                if (!first) {
+                    __syncwarp();
+                    if (t == 63) exchange[5] = 1.0f;  // LINE reader_forgotten-write
+                }
+                break;
             case Race::many_readers:
                 seen = exchange[5];               // LINE many_readers-read
                 if (t == 63) exchange[5] = 1.0f;  // LINE many_readers-write

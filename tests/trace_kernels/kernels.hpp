@@ -19,16 +19,19 @@ void block_tile(int padding, int M, int N, int K, const float* A, const float* B
 // ---- findings.cu: one mistake each. Blocks of 64 threads. ----
 
 enum class Race {
-    none,             // the first warp writes, the second reads, a barrier in between
-    write_read,       // the same without a barrier
-    read_write,       // the first warp reads, the second writes
-    write_write,      // both write
-    in_warp,          // neighbouring lanes exchange without __syncwarp()
-    in_warp_met,      // and with it
-    many_readers,     // everyone reads one element, and then one thread writes it
-    other_bytes,      // the warps write different bytes of the same words
-    in_dynamic,       // write_read in dynamic shared memory
-    after_a_barrier,  // right before the barrier, write_read after it
+    none,              // the first warp writes, the second reads, a barrier in between
+    write_read,        // the same without a barrier
+    read_write,        // the first warp reads, the second writes
+    write_write,       // both write
+    in_warp,           // neighbouring lanes exchange without __syncwarp()
+    in_warp_met,       // and with it
+    halves_met,        // half warps meet, and then lanes of different halves exchange
+    same_half_met,     // half warps meet, and then lanes of one half exchange
+    reader_forgotten,  // a lane of the other warp reads among others that read before and after it
+    many_readers,      // everyone reads one element, and then one thread writes it
+    other_bytes,       // the warps write different bytes of the same words
+    in_dynamic,        // write_read in dynamic shared memory
+    after_a_barrier,   // right before the barrier, write_read after it
 };
 /// out: 64 floats. `rounds` times the same, with a barrier after each round.
 void race(Race kind, int blocks, int rounds, float* out);
