@@ -25,7 +25,7 @@ def test_help(checkout: Checkout, arguments: tuple[str, ...]) -> None:
 
 def test_help_cuts_no_description(checkout: Checkout) -> None:
     checkout.env["COLUMNS"] = "80"
-    commands = checkout.run("--help").stdout.partition("Commands:")[2]
+    commands = checkout.run("--help").stdout.partition("Commands")[2]  # old versions of typer draw a box there
     assert "doctor" in commands
     assert "..." not in commands
 
