@@ -3,19 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/mutants/mutants.hpp"
 #include "tests/support.hpp"
-
-// clang-format off
-namespace mutant_no_first_barrier  { extern const gemm::Lesson lesson; }
-namespace mutant_no_second_barrier { extern const gemm::Lesson lesson; }
-namespace mutant_no_k_tail         { extern const gemm::Lesson lesson; }
-namespace mutant_guard_off_by_one  { extern const gemm::Lesson lesson; }
-namespace mutant_nothing_written   { extern const gemm::Lesson lesson; }
-namespace mutant_no_beta           { extern const gemm::Lesson lesson; }
-namespace mutant_beta_times_nan    { extern const gemm::Lesson lesson; }
-namespace mutant_tf32_inputs       { extern const gemm::Lesson lesson; }
-namespace mutant_no_pitch          { extern const gemm::Lesson lesson; }
-// clang-format on
 
 namespace {
 

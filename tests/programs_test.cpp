@@ -1,69 +1,31 @@
 // Lesson programs and gemm_bench, run as a user runs them: exit status, standard output, standard error.
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "common/lessons.hpp"
 #include "common/measure.hpp"
+#include "tests/process.hpp"
 #include "tests/support.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
+using test::contents;
+using test::Folder;
 using test::require_contains;
-
-std::string contents(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// A folder of this test case's own, removed with it.
-struct Folder {
-    Folder() {
-        std::string pattern = (fs::temp_directory_path() / "gemm-test-XXXXXX").string();
-        REQUIRE(mkdtemp(pattern.data()) != nullptr);
-        path = pattern;
-    }
-    ~Folder() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    fs::path path;
-};
-
-struct Result {
-    int status = -1;
-    std::string out, err;
-};
-
-/// `command`: a program of this build and its options, as a shell reads them.
-Result run(const std::string& command) {
-    const Folder folder;
-    const fs::path out = folder.path / "out", err = folder.path / "err";
-    const std::string line = std::string("'" GEMM_BIN_DIR "'/") + command + " >'" + out.string() + "' 2>'" +
-                             err.string() + "' </dev/null";
-    const int status = std::system(line.c_str());
-    Result r;
-    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    r.out = contents(out);
-    r.err = contents(err);
-    return r;
-}
+using test::Result;
+using test::run_program;
 
 /// It could not run: status 2, nothing on standard output, one sentence on standard error that holds `parts`.
 void require_refused(const std::string& command, const std::vector<std::string>& parts) {
-    const Result r = run(command);
+    const Result r = run_program(command);
     INFO(command << "\nout: " << r.out << "\nerr: " << r.err);
     REQUIRE(r.status == 2);
     REQUIRE(r.out.empty());
@@ -92,7 +54,7 @@ const std::string kSmall = " --m 33 --n 31 --k 65 --verify-only";
 
 TEST_CASE("program: a readable report") {
     for (const std::string& name : lesson_names()) {
-        const Result r = run(name + kSmall + " --seed 7");
+        const Result r = run_program(name + kSmall + " --seed 7");
         INFO(r.out << r.err);
         REQUIRE(r.status == 0);
         REQUIRE(r.err.empty());
@@ -104,8 +66,8 @@ TEST_CASE("program: a readable report") {
 
 TEST_CASE("program: --json holds what other programs read") {
     for (const std::string& name : lesson_names()) {
-        const Result r =
-            run(name + kSmall + " --lda 70 --alpha 1.5 --beta -0.5 --seed 18446744073709551615 --json");
+        const Result r = run_program(name + kSmall +
+                                     " --lda 70 --alpha 1.5 --beta -0.5 --seed 18446744073709551615 --json");
         INFO(r.out << r.err);
         REQUIRE(r.status == 0);
         const Json json = Json::parse(r.out);
@@ -143,7 +105,7 @@ TEST_CASE("program: --json holds what other programs read") {
 
 TEST_CASE("program: a seed repeats a run and none gives a fresh one") {
     const auto verdict = [](const std::string& options) {
-        return Json::parse(run("01_naive" + kSmall + " --json" + options).out);
+        return Json::parse(run_program("01_naive" + kSmall + " --json" + options).out);
     };
     CHECK(verdict(" --seed 5").at("verdict") == verdict(" --seed 5").at("verdict"));
     CHECK(verdict(" --seed 5").at("verdict") != verdict(" --seed 6").at("verdict"));
@@ -152,14 +114,14 @@ TEST_CASE("program: a seed repeats a run and none gives a fresh one") {
 
 TEST_CASE("program: empty problems") {
     for (const std::string& name : lesson_names()) {
-        CHECK(run(name + " --verify-only --m 0 --n 5 --k 5").status == 0);
-        CHECK(run(name + " --verify-only --m 5 --n 0 --k 5").status == 0);
-        CHECK(run(name + " --verify-only --m 5 --n 5 --k 0 --beta 2").status == 0);
+        CHECK(run_program(name + " --verify-only --m 0 --n 5 --k 5").status == 0);
+        CHECK(run_program(name + " --verify-only --m 5 --n 0 --k 5").status == 0);
+        CHECK(run_program(name + " --verify-only --m 5 --n 5 --k 0 --beta 2").status == 0);
     }
 }
 
 TEST_CASE("program: --help") {
-    const Result r = run("03_smem --help");
+    const Result r = run_program("03_smem --help");
     REQUIRE(r.status == 0);
     for (const std::string option : {"--m", "--n", "--k", "--lda", "--ldb", "--ldc", "--alpha", "--beta",
                                      "--seed", "--device", "--rounds", "--verify-only", "--json"}) {
@@ -200,7 +162,7 @@ TEST_CASE("program: options that are wrong") {
 
 #ifdef GEMM_CPU_DEVICE
 TEST_CASE("program: --like chooses whose limits hold") {
-    const Result r = run("03_smem" + kSmall + " --like sm_86 --json");
+    const Result r = run_program("03_smem" + kSmall + " --like sm_86 --json");
     REQUIRE(r.status == 0);
     const Json device = Json::parse(r.out).at("device");
     CHECK(device.at("compute_capability") == "8.6");
@@ -209,21 +171,21 @@ TEST_CASE("program: --like chooses whose limits hold") {
 #endif
 
 TEST_CASE("program: a kernel that is wrong") {
-    const Result r = run("wrong_lesson --m 64 --n 64 --k 75 --seed 9");
+    const Result r = run_program("wrong_lesson --m 64 --n 64 --k 75 --seed 9");
     INFO(r.out << r.err);
     REQUIRE(r.status == 1);
     require_contains(r.out, "WRONG");
     require_contains(r.out, "no_k_tail is wrong at 64×64×75 (seed 9)");
     require_contains(r.out, "the K tail is missing");
 
-    const Result json = run("wrong_lesson --m 64 --n 64 --k 75 --json");
+    const Result json = run_program("wrong_lesson --m 64 --n 64 --k 75 --json");
     REQUIRE(json.status == 1);
     const Json object = Json::parse(json.out);
     CHECK(object.at("verdict").at("passed") == false);
     CHECK(object.at("verdict").at("wrong") > 4000);
     CHECK(object.at("time").is_null());  // what is wrong is not timed
     require_contains(object.at("verdict").at("failure").get<std::string>(), "the K tail is missing");
-    CHECK(run("wrong_lesson --m 64 --n 64 --k 64 --verify-only").status == 0);
+    CHECK(run_program("wrong_lesson --m 64 --n 64 --k 64 --verify-only").status == 0);
 }
 
 TEST_CASE("program: a GPU that is too old") {
@@ -248,7 +210,7 @@ TEST_CASE("program: standard output that cannot be written") {
 }
 
 TEST_CASE("bench: its JSON has the fields of the results file") {
-    const Result r = run("gemm_bench --sizes 64,40x33x20 --verify-only --seed 3");
+    const Result r = run_program("gemm_bench --sizes 64,40x33x20 --verify-only --seed 3");
     INFO(r.out << r.err);
     REQUIRE(r.status == 0);
     const Json json = Json::parse(r.out);
@@ -277,7 +239,7 @@ TEST_CASE("bench: its JSON has the fields of the results file") {
 }
 
 TEST_CASE("bench: progress is one line a step and reaches its total") {
-    const Result r = run("gemm_bench --sizes 64,32 --lessons 02_coalesced --verify-only");
+    const Result r = run_program("gemm_bench --sizes 64,32 --lessons 02_coalesced --verify-only");
     REQUIRE(r.status == 0);
     long last = -1, total = -1;
     std::size_t lines = 0, start = 0;
@@ -303,8 +265,8 @@ TEST_CASE("bench: --output writes the file and nothing else") {
     const Folder folder;
     const fs::path file = folder.path / "out.json";
     std::ofstream(file) << "what was there before";
-    const Result r = run("gemm_bench --sizes 32 --verify-only --lessons 01_naive,03_smem --output '" +
-                         file.string() + "'");
+    const Result r = run_program("gemm_bench --sizes 32 --verify-only --lessons 01_naive,03_smem --output '" +
+                                 file.string() + "'");
     INFO(r.err);
     REQUIRE(r.status == 0);
     CHECK(r.out.empty());
@@ -337,7 +299,7 @@ TEST_CASE("bench: a size that exceeds memory leaves the old file as it was") {
     const fs::path file = folder.path / "out.json";
     std::ofstream(file) << "what was there before";
     const Result r =
-        run("gemm_bench --verify-only --sizes 32,1000000x1000000x8 --output '" + file.string() + "'");
+        run_program("gemm_bench --verify-only --sizes 32,1000000x1000000x8 --output '" + file.string() + "'");
     INFO(r.err);
     CHECK(r.status == 2);
     require_contains(r.err, "A problem of 1000000×1000000×8 needs ");
@@ -351,7 +313,7 @@ TEST_CASE("bench: a wrong lesson has no figures and one for newer GPUs is skippe
 #else
     const std::string like;
 #endif
-    const Result r = run("wrong_bench --sizes 75,64 --verify-only" + like);
+    const Result r = run_program("wrong_bench --sizes 75,64 --verify-only" + like);
     INFO(r.out << r.err);
     REQUIRE(r.status == 1);
     const Json json = Json::parse(r.out);
@@ -373,6 +335,6 @@ TEST_CASE("bench: a wrong lesson has no figures and one for newer GPUs is skippe
     require_contains(reason, "modern_lesson needs a GPU of compute capability ");
     require_contains(r.err, reason);
 
-    const Result right = run("wrong_bench --sizes 64 --lessons no_k_tail --verify-only" + like);
+    const Result right = run_program("wrong_bench --sizes 64 --lessons no_k_tail --verify-only" + like);
     CHECK(right.status == 0);
 }

@@ -2,17 +2,12 @@
 // kernels with one mistake each.
 #include "common/cpu/trace.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -24,20 +19,10 @@
 #include "common/error.hpp"
 #include "common/lessons.hpp"
 #include "tests/device_array.hpp"
+#include "tests/mutants/mutants.hpp"
+#include "tests/process.hpp"
 #include "tests/support.hpp"
 #include "tests/trace_kernels/kernels.hpp"
-
-// clang-format off
-namespace mutant_no_first_barrier  { extern const gemm::Lesson lesson; }
-namespace mutant_no_second_barrier { extern const gemm::Lesson lesson; }
-namespace mutant_no_k_tail         { extern const gemm::Lesson lesson; }
-namespace mutant_guard_off_by_one  { extern const gemm::Lesson lesson; }
-namespace mutant_nothing_written   { extern const gemm::Lesson lesson; }
-namespace mutant_no_beta           { extern const gemm::Lesson lesson; }
-namespace mutant_beta_times_nan    { extern const gemm::Lesson lesson; }
-namespace mutant_tf32_inputs       { extern const gemm::Lesson lesson; }
-namespace mutant_no_pitch          { extern const gemm::Lesson lesson; }
-// clang-format on
 
 namespace {
 
@@ -51,8 +36,7 @@ using trace::Line;
 using trace::Report;
 using traced::Race;
 
-// ---- running and looking things up
-// -----------------------------------------------------------------------------------
+// ---- running and looking things up ----
 
 struct Traced {
     Report report;
@@ -160,8 +144,7 @@ const Finding& finding_at(const Report& report, const std::string& kind, int lin
     return *found;
 }
 
-// ---- what a warp asks for, computed another way
-// ----------------------------------------------------------------------
+// ---- what a warp asks for, computed another way ----
 
 /// Sums over the requests of one line.
 struct Expected {
@@ -306,8 +289,7 @@ const std::vector<Shape>& odd_shapes() {
 
 }  // namespace
 
-// ---- counts of the lessons
-// -------------------------------------------------------------------------------------------
+// ---- counts of the lessons ----
 
 TEST_CASE("trace: lesson 01 by hand") {
     // 2×3 blocks of 32 warps; a warp is a column of 32 rows, whose pitches are multiples of 32 bytes.
@@ -425,8 +407,7 @@ TEST_CASE("trace: nothing to do is nothing traced") {
     }
 }
 
-// ---- wavefronts() and sectors()
-// --------------------------------------------------------------------------------------
+// ---- wavefronts() and sectors() ----
 
 namespace {
 
@@ -585,8 +566,7 @@ TEST_CASE("trace: sectors of a request") {
     CHECK(count(16, warp(4096 + 24, 64)) == 64);
 }
 
-// ---- a kernel like those of later lessons
-// ----------------------------------------------------------------------------
+// ---- a kernel like those of later lessons ----
 
 TEST_CASE("trace: tiles, float4, transposed stores and two buffers, by hand") {
     const int M = 128, N = 64, K = 48;
@@ -674,8 +654,7 @@ TEST_CASE("trace: the line is the kernel's, or its own function's, and no header
     for (const Line& l : r.lines) CHECK(l.file.ends_with(kFindings));
 }
 
-// ---- findings
-// --------------------------------------------------------------------------------------------------------
+// ---- findings ----
 
 namespace {
 
@@ -1007,8 +986,7 @@ TEST_CASE("trace: what was traced before a deadlock is there") {
     CHECK(trace_race(Race::none).findings.empty());
 }
 
-// ---- cp.async
-// --------------------------------------------------------------------------------------------------------
+// ---- cp.async ----
 
 namespace {
 
@@ -1150,8 +1128,7 @@ TEST_CASE("trace: a ring of three stages") {
     }
 }
 
-// ---- mutants, and lessons that are right
-// -----------------------------------------------------------------------------
+// ---- mutants, and lessons that are right ----
 
 namespace {
 
@@ -1306,8 +1283,7 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
     }
 }
 
-// ---- owners
-// ----------------------------------------------------------------------------------------------------------
+// ---- owners ----
 
 TEST_CASE("trace: the owners are those that a lesson names") {
     for (const Lesson* lesson : gemm::all_lessons()) {
@@ -1346,8 +1322,7 @@ TEST_CASE("trace: the owners are those that a lesson names") {
     }
 }
 
-// ---- grouping
-// --------------------------------------------------------------------------------------------------------
+// ---- grouping ----
 
 TEST_CASE("trace: loops of different lengths") {
     const DeviceArray<float> in(32 * 32), out(64);
@@ -1447,51 +1422,19 @@ TEST_CASE("trace: two branches are requests of their own") {
     CHECK(end.threads == 32);
 }
 
-// ---- gemm_inspect
-// ----------------------------------------------------------------------------------------------------
+// ---- gemm_inspect ----
 
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-std::string contents(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// A folder of this test case's own, removed with it.
-struct Folder {
-    Folder() {
-        std::string pattern = (fs::temp_directory_path() / "gemm-trace-XXXXXX").string();
-        REQUIRE(mkdtemp(pattern.data()) != nullptr);
-        path = pattern;
-    }
-    ~Folder() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    fs::path path;
-};
-
-struct Result {
-    int status = -1;
-    std::string out, err;
-};
+using test::contents;
+using test::Folder;
+using test::Result;
 
 Result inspect(const std::string& options) {
-    const Folder folder;
-    const fs::path out = folder.path / "out", err = folder.path / "err";
-    const std::string line = "'" GEMM_BIN_DIR "'/gemm_inspect " + options + " >'" + out.string() + "' 2>'" +
-                             err.string() + "' </dev/null";
-    const int status = std::system(line.c_str());
-    Result r;
-    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    r.out = contents(out);
-    r.err = contents(err);
-    return r;
+    return test::run_program("gemm_inspect " + options);
 }
 
 std::set<std::string> keys_of(const Json& object) {
