@@ -90,6 +90,7 @@ struct Found {
     std::uint64_t block = 0, order = 0;  // of the first occurrence
     Sentence sentence;
     std::uint64_t count = 0;
+    std::int64_t beyond = 0;  // as in Finding
 };
 
 /// Who touched a word of shared memory last.
@@ -248,7 +249,7 @@ class BlockTrace {
         const int thread = *view_.running;
         // (Part of a cp.async may be 12 bytes wide; the copy as a whole has been checked.)
         if (std::has_single_bit(static_cast<unsigned>(width)) && address % static_cast<Address>(width) != 0) {
-            found("misaligned access", site, site, [&] {
+            found("misaligned access", site, site, 0, [&] {
                 return Sentence{who(thread) + (store ? " writes " : " reads ") + std::to_string(width) +
                                     " bytes of " + element(address) + " at ",
                                 std::string(),
@@ -262,7 +263,7 @@ class BlockTrace {
             array = static_cast<std::uint16_t>(s);
             shared_access(site, static_cast<std::size_t>(s), address, width, store, thread);
         } else if (near_static(address) || near_dynamic(address)) {
-            found("shared memory out of bounds", site, site, [&] {
+            found("shared memory out of bounds", site, site, 0, [&] {
                 return Sentence{
                     who(thread) + (store ? " writes " : " reads ") + nearest(shared_, address) + " at ",
                     std::string(), std::string()};
@@ -281,7 +282,7 @@ class BlockTrace {
             const bool parameters = address >= context && address < context + view_.grid->context_bytes;
             const bool constant = address >= session->code && address < session->image_end;
             if (!parameters && !constant) {
-                found("host pointer", site, site, [&] {
+                found("host pointer", site, site, 0, [&] {
                     return Sentence{
                         who(thread) + (store ? " writes" : " reads") + " through a host pointer at ",
                         std::string(), ", which a GPU cannot follow"};
@@ -390,11 +391,13 @@ class BlockTrace {
             auto [entry, fresh] = session->findings.try_emplace(key, mine);
             if (fresh) continue;
             mine.count += entry->second.count;
+            mine.beyond = std::max(mine.beyond, entry->second.beyond);
             // The same one every time, whichever worker was faster.
             if (std::pair(mine.block, mine.order) < std::pair(entry->second.block, entry->second.order)) {
                 entry->second = std::move(mine);
             } else {
                 entry->second.count = mine.count;
+                entry->second.beyond = mine.beyond;
             }
         }
         findings_.clear();
@@ -488,20 +491,35 @@ class BlockTrace {
                (past ? "past the end of " : "before the start of ") + best->name;
     }
 
-    void outside(std::uint32_t site, Address address, int, bool store, int thread) {
-        found("out of bounds", site, site, [&] {
-            // A matrix in the same allocation is the one that was meant, else the nearest array.
-            std::string where;
-            for (const Array& whole : session->allocations) {
-                if (address < whole.start || address >= whole.end) continue;
-                for (const Array& a : session->globals) {
-                    if (a.matrix == nullptr || a.start < whole.start || a.end > whole.end) continue;
-                    where = position(*a.matrix, static_cast<std::int64_t>(address - a.start)) + ", outside " +
-                            a.matrix->name + " of " + std::to_string(a.matrix->rows) + "×" +
-                            std::to_string(a.matrix->cols);
-                }
+    /// The matrix in the same allocation, which is the one that was meant; null if there is none.
+    static const Array* meant(Address address) {
+        const Array* found = nullptr;
+        for (const Array& whole : session->allocations) {
+            if (address < whole.start || address >= whole.end) continue;
+            for (const Array& a : session->globals) {
+                if (a.matrix != nullptr && a.start >= whole.start && a.end <= whole.end) found = &a;
             }
-            if (where.empty()) where = nearest(session->globals, address);
+        }
+        return found;
+    }
+
+    void outside(std::uint32_t site, Address address, int, bool store, int thread) {
+        const Array* a = meant(address);
+        std::int64_t beyond = 0;
+        if (a != nullptr && address >= a->end) {
+            const Matrix& m = *a->matrix;
+            const std::int64_t element = static_cast<std::int64_t>(address - a->start) / m.element_bytes;
+            // Nothing of the last row's padding belongs to the matrix.
+            beyond =
+                element / m.pitch < m.rows ? element % m.pitch - m.cols + 1 : element / m.pitch - m.rows + 1;
+        }
+        found("out of bounds", site, site, beyond, [&] {
+            std::string where = nearest(session->globals, address);
+            if (a != nullptr) {
+                const Matrix& m = *a->matrix;
+                where = position(m, static_cast<std::int64_t>(address - a->start)) + ", outside " + m.name +
+                        " of " + std::to_string(m.rows) + "×" + std::to_string(m.cols);
+            }
             return Sentence{who(thread) + (store ? " writes " : " reads ") + where + ", at ", std::string(),
                             std::string()};
         });
@@ -519,7 +537,9 @@ class BlockTrace {
         if (address + static_cast<Address>(width) > a.end) {
             outside(site, address + static_cast<Address>(width) - 1, width, store, thread);
         } else if (store && end_of_row > static_cast<Address>(m.cols * m.element_bytes)) {
-            found("write to padding", site, site, [&] {
+            const Address last = (address - a.start + static_cast<Address>(width) - 1) % pitch /
+                                 static_cast<Address>(m.element_bytes);
+            found("write to padding", site, site, static_cast<std::int64_t>(last) - m.cols + 1, [&] {
                 return Sentence{who(thread) + " writes " +
                                     position(m, static_cast<std::int64_t>(address - a.start)) +
                                     ", padding between the rows of " + m.name + ", at ",
@@ -567,7 +587,7 @@ class BlockTrace {
                        int thread) {
         const Array& a = shared_[array];
         if (address + static_cast<Address>(width) > a.end) {
-            found("shared memory out of bounds", site, site, [&] {
+            found("shared memory out of bounds", site, site, 0, [&] {
                 return Sentence{
                     who(thread) + (store ? " writes " : " reads ") + "past the end of " + a.name + " at ",
                     std::string(), std::string()};
@@ -584,7 +604,7 @@ class BlockTrace {
             Toucher mine = now;
             mine.bytes = bytes;
             if ((word.in_flight & bytes) != 0) {
-                found("copy in flight", site, word.copy, [&] {
+                found("copy in flight", site, word.copy, 0, [&] {
                     return Sentence{
                         "the copy to " + a.name + " + " + std::to_string(at) + " bytes that started at ",
                         " may still be under way when " + who(thread) + (store ? " writes" : " reads") +
@@ -601,7 +621,7 @@ class BlockTrace {
                 word.written |= bytes;
             } else {
                 if ((word.written & bytes) != bytes) {
-                    found("uninitialised read", site, site, [&] {
+                    found("uninitialised read", site, site, 0, [&] {
                         return Sentence{
                             who(thread) + " reads " + a.name + " + " + std::to_string(at) + " bytes at ",
                             std::string(), ", which nothing in the block has written"};
@@ -620,7 +640,7 @@ class BlockTrace {
 
     void race(const Array& a, Address offset, const Toucher& before, const Toucher& now, bool wrote,
               bool writes) {
-        found("race", now.site, before.site, [&] {
+        found("race", now.site, before.site, 0, [&] {
             return Sentence{who(before.thread) + (wrote ? " wrote " : " read ") + a.name + " + " +
                                 std::to_string(offset) + " bytes at ",
                             " and " + who(now.thread) + (writes ? " writes" : " reads") + " it at ",
@@ -628,13 +648,15 @@ class BlockTrace {
         });
     }
 
-    /// Remembers the first occurrence of a kind at a pair of places, and counts the others. `sentence` is
-    /// called for the first only.
+    /// Remembers the first occurrence of a kind at a pair of places, counts the others and keeps the farthest
+    /// beyond. `sentence` is called for the first only.
     template <class MakeSentence>
-    void found(const char* kind, std::uint32_t site, std::uint32_t other, MakeSentence sentence) {
+    void found(const char* kind, std::uint32_t site, std::uint32_t other, std::int64_t beyond,
+               MakeSentence sentence) {
         if (findings_.size() >= kMostFindings) return;
         const auto [entry, fresh] = findings_.try_emplace(FindingKey{kind, site, other});
         ++entry->second.count;
+        entry->second.beyond = std::max(entry->second.beyond, beyond);
         if (!fresh) return;
         entry->second.block = view_.index;
         entry->second.order = order_++;
@@ -1072,8 +1094,9 @@ Report end() {
         });
         if (same != r.findings.end()) {
             same->count += f->count;
+            same->beyond = std::max(same->beyond, f->beyond);
         } else {
-            r.findings.push_back({key.kind, message, here.file, here.line, f->count});
+            r.findings.push_back({key.kind, message, here.file, here.line, f->count, f->beyond});
         }
     }
     session = nullptr;

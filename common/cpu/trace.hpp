@@ -59,6 +59,9 @@ struct Finding {
     std::string file;     // where the later of the two accesses stands
     int line = 0;
     std::uint64_t count = 0;
+    /// Of accesses past a matrix's last row, or of writes past its last column: the farthest, 1 for the row
+    /// or column right behind; else 0. One off and no guard at all look alike but for this.
+    std::int64_t beyond = 0;
 };
 
 struct Report {
