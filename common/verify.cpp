@@ -78,64 +78,209 @@ std::vector<std::int64_t> sample(std::int64_t count, std::uint64_t seed) {
     return indices;
 }
 
-/// alpha·Σ_{k < terms} a·b (+ beta·c0) in float64 for one element.
-double partial(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t terms, double alpha,
-               double beta) {
-    const Shape& s = w.shape();
-    double sum = 0;
-    for (std::int64_t k = 0; k < terms; ++k) {
-        sum += static_cast<double>(w.host().A[static_cast<std::size_t>(row * s.lda + k)]) *
-               static_cast<double>(w.host().B[static_cast<std::size_t>(k * s.ldb + col)]);
-    }
-    double value = alpha * sum;
-    if (beta != 0)
-        value += beta * static_cast<double>(w.host().C[static_cast<std::size_t>(row * s.ldc + col)]);
-    return value;
+/// A step of the sum over k for an element, in float64.
+using Term = double (*)(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k);
+
+double element(const std::vector<float>& matrix, std::int64_t row, std::int64_t col, std::int64_t pitch) {
+    return static_cast<double>(matrix[static_cast<std::size_t>(row * pitch + col)]);
+}
+double a_of(const Workload& w, std::int64_t row, std::int64_t col) {
+    return element(w.host().A, row, col, w.shape().lda);
+}
+double b_of(const Workload& w, std::int64_t row, std::int64_t col) {
+    return element(w.host().B, row, col, w.shape().ldb);
+}
+double c_of(const Workload& w, std::int64_t row, std::int64_t col) {
+    return element(w.host().C, row, col, w.shape().ldc);
 }
 
-/// What wrong values have in common with other products, judged on up to eight of them.
+double right_term(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+    return a_of(w, row, k) * b_of(w, k, col);
+}
+
+/// Σ of the terms of the steps first ≤ k < last.
+double sum_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t first, std::int64_t last,
+              Term term = right_term) {
+    double sum = 0;
+    for (std::int64_t k = first; k < last; ++k) sum += term(w, row, col, k);
+    return sum;
+}
+
+/// Whether wrong elements are what comes of taking padded matrices for packed ones. all_match: whether they
+/// are what a function of them says.
+template <class AllMatch>
+std::string pitch_pattern(const Workload& w, const AllMatch& all_match) {
+    const Shape& s = w.shape();
+    const HostMatrices& host = w.host();
+    const bool padded[] = {s.lda > s.K, s.ldb > s.N, s.ldc > s.N};
+    const double alpha = static_cast<double>(s.alpha), beta = static_cast<double>(s.beta);
+    for (const unsigned ignored : {1u, 2u, 4u, 3u, 5u, 6u, 7u}) {  // bits: A, B, C
+        const auto ignores = [&](unsigned matrix) { return (ignored >> matrix & 1u) != 0; };
+        if ((ignores(0) && !padded[0]) || (ignores(1) && !padded[1]) || (ignores(2) && !padded[2])) continue;
+        const std::int64_t lda = ignores(0) ? s.K : s.lda, ldb = ignores(1) ? s.N : s.ldb,
+                           ldc = ignores(2) ? s.N : s.ldc;
+        const bool match = all_match([&](const Wrong& x) {
+            // Whose place this is: another element's, where C is taken for a packed matrix.
+            const std::int64_t place = x.row * s.ldc + x.col, row = place / ldc, col = place % ldc;
+            if (row >= s.M) return element(host.C, 0, place, 0);  // nobody's: it keeps what it held
+            double sum = 0;
+            for (std::int64_t k = 0; k < s.K; ++k)
+                sum += element(host.A, row, k, lda) * element(host.B, k, col, ldb);
+            return alpha * sum + (beta != 0 ? beta * element(host.C, 0, place, 0) : 0.0);
+        });
+        if (!match) continue;
+        const char* const names[] = {"A", "B", "C"};
+        const char* const right[] = {"lda", "ldb", "ldc"};
+        const char* const packed[] = {"K", "N", "N"};
+        std::string which, instead;
+        for (unsigned i = 0; i < 3; ++i) {
+            if (!ignores(i)) continue;
+            which += (which.empty() ? "" : ", ") + std::string(names[i]);
+            instead += (instead.empty() ? "" : ", ") + std::string(packed[i]) + " instead of " + right[i];
+        }
+        return "padding between rows is ignored in " + which + " (pitch " + instead + ")";
+    }
+    return {};
+}
+
+/// What wrong values have in common with other products, judged on up to fifteen of them. The more special
+/// explanation comes first where two would do.
 std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, const Lesson* lesson) {
     const Shape& s = w.shape();
     const std::size_t step = std::max<std::size_t>(wrong.size() / 8, 1);
     const auto all_match = [&](auto&& other) {
-        for (std::size_t i = 0; i < wrong.size(); i += step) {
-            const double value = other(wrong[i]);
+        bool telling = false;
+        const auto matches = [&](const Wrong& x) {
+            const double value = other(x), got = static_cast<double>(x.got);
             // Wide enough for FP32, far too narrow for a coincidence: several elements must agree.
-            const double slack = std::max(wrong[i].bound, 1e-5 * std::fabs(value));
-            if (!(std::fabs(static_cast<double>(wrong[i].got) - value) <= slack)) return false;
+            const double slack = std::max(x.bound, 1e-5 * std::fabs(value));
+            // A NaN says little. And where the mistake makes no difference (a sum of one step, a row that is
+            // a column), an element that is only slightly wrong would seem to have it.
+            telling = telling || (!std::isnan(value) && !(std::fabs(value - x.expected) <= 2 * slack));
+            return std::fabs(got - value) <= slack || (std::isnan(got) && std::isnan(value));
+        };
+        for (std::size_t i = 0; i < wrong.size(); i += step) {
+            if (!matches(wrong[i])) return false;
         }
-        return true;
+        if (telling) return true;
+        int left = 8;  // a few that are not NaN, where most are
+        for (std::size_t i = 0; i < wrong.size() && left > 0; ++i) {
+            if (std::isnan(wrong[i].got)) continue;
+            if (!matches(wrong[i])) return false;
+            --left;
+        }
+        return telling;
     };
     const double alpha = static_cast<double>(s.alpha), beta = static_cast<double>(s.beta);
+    /// alpha·sum + beta·C0, with beta = 0 not reading C0.
+    const auto scaled = [&](const Wrong& x, double sum, double by_alpha, double by_beta) {
+        return by_alpha * sum + (by_beta != 0 ? by_beta * c_of(w, x.row, x.col) : 0.0);
+    };
+    /// Elements that hold the sum over first ≤ k < last alone.
+    const auto steps_match = [&](std::int64_t first, std::int64_t last) {
+        return all_match(
+            [&](const Wrong& x) { return scaled(x, sum_of(w, x.row, x.col, first, last), alpha, beta); });
+    };
+    const auto terms_match = [&](Term term) {
+        return all_match(
+            [&](const Wrong& x) { return scaled(x, sum_of(w, x.row, x.col, 0, s.K, term), alpha, beta); });
+    };
     if (std::all_of(wrong.begin(), wrong.end(), [](const Wrong& x) { return is_poison(x.got); })) {
         return "these elements were never written";
     }
+    if (const std::string pitches = pitch_pattern(w, all_match); !pitches.empty()) return pitches;
     if (std::all_of(wrong.begin(), wrong.end(), [](const Wrong& x) { return std::isnan(x.got); })) {
+        if (s.alpha == 0.0f) return "these elements are NaN: A or B was read, which alpha = 0 must not do";
         return s.beta == 0.0f
                    ? "these elements are NaN: padding, uninitialised memory or C (which beta = 0 must not "
                      "read) was read"
                    : "these elements are NaN: padding or uninitialised memory was read";
     }
-    if (all_match([&](const Wrong& x) {
-            return static_cast<double>(w.host().C[static_cast<std::size_t>(x.row * s.ldc + x.col)]);
-        })) {
+    if (all_match([&](const Wrong& x) { return c_of(w, x.row, x.col); })) {
         return "these elements still hold what C held before";
     }
-    if (lesson != nullptr && lesson->tile.BK > 1 && s.K % lesson->tile.BK != 0) {
-        const std::int64_t whole = s.K / lesson->tile.BK * lesson->tile.BK;
-        if (all_match([&](const Wrong& x) { return partial(w, x.row, x.col, whole, alpha, beta); })) {
+
+    // Steps of the sum over k that are missing.
+    const std::int64_t BK = lesson != nullptr ? lesson->tile.BK : 1;
+    if (BK > 1 && s.K % BK != 0) {
+        const std::int64_t whole = s.K / BK * BK;
+        if (steps_match(0, whole)) {
             return "the K tail is missing: these elements hold the sum over the first " +
                    std::to_string(whole) + " of " + std::to_string(s.K) + " steps";
         }
     }
-    if (beta != 0 && all_match([&](const Wrong& x) { return partial(w, x.row, x.col, s.K, alpha, 0); })) {
+    if (beta == 0 && alpha != 0 && s.K > 0 &&
+        std::all_of(wrong.begin(), wrong.end(), [](const Wrong& x) { return x.got == 0.0f; })) {
+        // Zeros in part of C may come from elsewhere: a thread past an edge, say, that stores its sum of
+        // nothing.
+        return static_cast<std::int64_t>(wrong.size()) == s.M * s.N
+                   ? "these elements are 0: the sum over k was never added up"
+                   : "these elements are 0";
+    }
+    if (beta != 0 && alpha != 0 && s.K > 0 && steps_match(0, 0)) {
+        return "alpha·A·B is missing: these elements hold beta·C alone";
+    }
+    if (BK > 1 && s.K > BK) {
+        const std::int64_t last = (s.K - 1) / BK * BK;
+        const auto sum_over = [&](const char* which, std::int64_t first, std::int64_t end) {
+            return std::string("these elements hold the sum over the ") + which + " alone, steps " +
+                   std::to_string(first) + " to " + std::to_string(end - 1);
+        };
+        if (steps_match(last, s.K)) return sum_over("last tile of K", last, s.K);
+        if (steps_match(0, BK)) return sum_over("first tile", 0, BK);
+    }
+    if (s.K > 2 && steps_match(s.K - 1, s.K)) {
+        return "each product replaces the sum: these elements hold that of the last k alone";
+    }
+    if (s.K > 1 && steps_match(0, s.K - 1)) {
+        return "the last step of K is missing: these elements hold the sum over the first " +
+               std::to_string(s.K - 1) + " of " + std::to_string(s.K) + " steps";
+    }
+    if (s.K > 1 && steps_match(1, s.K)) {
+        return "the first step of K is missing: these elements hold the sum over the last " +
+               std::to_string(s.K - 1) + " of " + std::to_string(s.K) + " steps";
+    }
+
+    // Scalars.
+    if (beta != 0 &&
+        all_match([&](const Wrong& x) { return scaled(x, sum_of(w, x.row, x.col, 0, s.K), alpha, 0); })) {
         return "beta·C is missing: these elements hold alpha·A·B alone";
     }
-    if (alpha != 1 && all_match([&](const Wrong& x) { return partial(w, x.row, x.col, s.K, 1, beta); })) {
+    if (beta != 0 && beta != 1 &&
+        all_match([&](const Wrong& x) { return scaled(x, sum_of(w, x.row, x.col, 0, s.K), alpha, 1); })) {
+        return "beta is taken for 1: these elements hold alpha·A·B + C";
+    }
+    if (alpha != 1 &&
+        all_match([&](const Wrong& x) { return scaled(x, sum_of(w, x.row, x.col, 0, s.K), 1, beta); })) {
         return "alpha is missing: these elements hold A·B + beta·C";
     }
+    if (alpha != 1 && beta != 0 && all_match([&](const Wrong& x) {
+            return scaled(x, sum_of(w, x.row, x.col, 0, s.K), alpha, alpha * beta);
+        })) {
+        return "alpha multiplies C, too: these elements hold alpha·(A·B + beta·C)";
+    }
+
+    // Indices. A matrix that is read the wrong way round stays inside its bounds only where it is square.
+    const auto a_transposed = [](const Workload& v, std::int64_t row, std::int64_t col, std::int64_t k) {
+        return a_of(v, k, row) * b_of(v, k, col);
+    };
+    const auto b_transposed = [](const Workload& v, std::int64_t row, std::int64_t col, std::int64_t k) {
+        return a_of(v, row, k) * b_of(v, col, k);
+    };
+    const auto both_transposed = [](const Workload& v, std::int64_t row, std::int64_t col, std::int64_t k) {
+        return a_of(v, k, row) * b_of(v, col, k);
+    };
+    if (s.M == s.K && terms_match(a_transposed)) {
+        return "A is read transposed: A[k][row] is taken for A[row][k]";
+    }
+    if (s.N == s.K && terms_match(b_transposed)) {
+        return "B is read transposed: B[col][k] is taken for B[k][col]";
+    }
+    if (s.M == s.K && s.N == s.K && terms_match(both_transposed)) {
+        return "A and B are read transposed: A[k][row] is taken for A[row][k], and B[col][k] for B[k][col]";
+    }
     if (beta == 0 && s.M == s.N &&
-        all_match([&](const Wrong& x) { return partial(w, x.col, x.row, s.K, alpha, 0); })) {
+        all_match([&](const Wrong& x) { return alpha * sum_of(w, x.col, x.row, 0, s.K); })) {
         return "rows and columns are swapped: C[row][col] holds what belongs to C[col][row]";
     }
     return {};
@@ -186,12 +331,20 @@ std::string place_pattern(const Shape& s, const std::vector<Wrong>& wrong, const
     return joined;
 }
 
-std::string owner_text(const Workload& w, const Lesson* lesson, std::int64_t row, std::int64_t col) {
-    if (lesson == nullptr || lesson->owner == nullptr) return {};
-    const Owner o = lesson->owner(w.problem(), row, col);
-    const unsigned linear = (o.thread.z * lesson->block.y + o.thread.y) * lesson->block.x + o.thread.x;
-    return " (block " + text(o.block) + ", warp " + std::to_string(linear / 32) + ", thread " +
-           text(o.thread) + ")";
+std::string owner_text(const Workload& w, const Lesson* lesson, const OwnerOf& owner, std::int64_t row,
+                       std::int64_t col) {
+    if (lesson == nullptr) return {};
+    std::optional<Owner> o;
+    if (owner) {
+        o = owner(row, col);
+    } else if (lesson->owner != nullptr) {
+        o = lesson->owner(w.problem(), row, col);
+    }
+    if (!o) return {};
+    const uint3 thread = o->thread;
+    const unsigned linear = (thread.z * lesson->block.y + thread.y) * lesson->block.x + thread.x;
+    return " (block " + text(o->block) + ", warp " + std::to_string(linear / 32) + ", thread " +
+           text(thread) + ")";
 }
 
 }  // namespace
@@ -213,7 +366,7 @@ Verifier::Verifier(const Workload& w, const WholeMatrix* whole) : w_(w), whole_(
     }
 }
 
-Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson) const {
+Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const OwnerOf& owner) const {
     const Shape& s = w_.shape();
     const std::string name = lesson != nullptr ? std::string(lesson->name) : std::string("The result");
     Verdict v;
@@ -287,7 +440,7 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson) const
         v.failure = name + " is wrong at " + problem + ": " + std::to_string(v.wrong) + " of " +
                     std::to_string(looked_at) + " elements.\n  first wrong: row " +
                     std::to_string(first.row) + ", column " + std::to_string(first.col) +
-                    owner_text(w_, lesson, first.row, first.col) + "\n  got " +
+                    owner_text(w_, lesson, owner, first.row, first.col) + "\n  got " +
                     (is_poison(first.got) ? std::string("nothing: never written")
                                           : text("%.9g", static_cast<double>(first.got))) +
                     ", expected " + text("%.9g", first.expected) + " ± " + text("%.3g", first.bound);

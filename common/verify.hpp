@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,9 @@ struct WholeMatrix {
     std::vector<float> magnitude;  // |alpha|·|A|·|B| + |beta|·|C0|
 };
 
+/// Who computes C[row][col], where that is known better than by Lesson::owner; nothing where it is not known.
+using OwnerOf = std::function<std::optional<Owner>(std::int64_t row, std::int64_t col)>;
+
 /// Holds results against float64: every element up to 2²⁸ multiply-adds, or always where `whole` cannot be
 /// had; beyond that four rows and four columns drawn by the workload's seed, and `whole` for everything.
 class Verifier {
@@ -36,8 +41,9 @@ class Verifier {
     /// Computes the reference. `whole` may be null; it must outlive the verifier.
     explicit Verifier(const Workload& w, const WholeMatrix* whole = nullptr);
 
-    /// c: C as downloaded, pitch ldc. `lesson` (may be null) tells who owns an element and the tile sizes.
-    Verdict check(const std::vector<float>& c, const Lesson* lesson) const;
+    /// c: C as downloaded, pitch ldc. `lesson` (may be null) tells who owns an element and the tile sizes;
+    /// `owner`, where it is given, is asked instead of Lesson::owner, once, about the first wrong element.
+    Verdict check(const std::vector<float>& c, const Lesson* lesson, const OwnerOf& owner = {}) const;
 
     /// True where 2²⁸ multiply-adds are passed, so that a WholeMatrix is worth computing.
     static bool wants_whole(const Shape& shape);

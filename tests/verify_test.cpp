@@ -212,6 +212,207 @@ TEST_CASE("verifier: what wrong elements hold") {
     require_nearly_all_fail(square.check(swapped), 66 * 66 - 66, "rows and columns are swapped");
 }
 
+namespace {
+
+/// The failure of a C that holds wrong(i, j), with tiles of 32 along K unless told.
+template <class Value>
+std::string failure_of(const Case& c, const Value& wrong, int BK = 32) {
+    gemm::Lesson lesson = hand_lesson;
+    lesson.tile.BK = BK;
+    const Verdict v = c.verifier.check(c.filled(wrong), &lesson);
+    REQUIRE_FALSE(v.passed);
+    return v.failure;
+}
+
+void require_no_pattern(const std::string& failure, const std::string& part) {
+    INFO("must not hold: " << part << "\n  is: " << failure);
+    REQUIRE(failure.find(part) == std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("verifier: matrices that are read transposed") {
+    const auto sum = [](const Case& c, auto&& term) {
+        double total = 0;
+        for (std::int64_t k = 0; k < c.shape.K; ++k) total += static_cast<double>(term(k));
+        return static_cast<double>(c.shape.alpha) * total;
+    };
+    const auto a_transposed = [&](const Case& c) {
+        return failure_of(
+            c, [&](auto i, auto j) { return sum(c, [&](auto k) { return c.a(k, i) * c.b(k, j); }); });
+    };
+    const auto b_transposed = [&](const Case& c) {
+        return failure_of(
+            c, [&](auto i, auto j) { return sum(c, [&](auto k) { return c.a(i, k) * c.b(j, k); }); });
+    };
+    for (const bool padded : {false, true}) {
+        require_contains(a_transposed(Case(test::shape(40, 30, 40, padded, 1.5f))),
+                         "pattern: A is read transposed: A[k][row] is taken for A[row][k]");
+        require_contains(b_transposed(Case(test::shape(30, 40, 40, padded, 1.5f))),
+                         "pattern: B is read transposed: B[col][k] is taken for B[k][col]");
+        const Case c(test::shape(40, 40, 40, padded));
+        require_contains(a_transposed(c), "pattern: A is read transposed");
+        require_contains(b_transposed(c), "pattern: B is read transposed");
+        require_contains(
+            failure_of(c,
+                       [&](auto i, auto j) { return sum(c, [&](auto k) { return c.a(k, i) * c.b(j, k); }); }),
+            "pattern: A and B are read transposed");
+        require_contains(failure_of(c, [&](auto i, auto j) { return c.value(j, i); }),
+                         "pattern: rows and columns are swapped");
+    }
+}
+
+TEST_CASE("verifier: a sum over k that was never added up") {
+    for (const std::int64_t K : {1, 20, 32, 75}) {
+        const Case c(test::shape(40, 50, K, true, 1.5f));
+        // K < BK: the tail is all there is.
+        require_contains(failure_of(c, [](auto, auto) { return 0.0; }),
+                         K < 32 ? "the K tail is missing: these elements hold the sum over the first 0 of"
+                                : "pattern: these elements are 0: the sum over k was never added up");
+        require_contains(failure_of(
+                             c, [](auto, auto) { return 0.0; }, 1),
+                         "pattern: these elements are 0: the sum over k was never added up");
+        const std::string strip = failure_of(
+            c, [&](auto i, auto j) { return j == 0 ? 0.0 : c.value(i, j); }, 1);
+        require_contains(strip, "pattern: these elements are 0; all in column 0");
+    }
+    const Case c(test::shape(40, 50, 64, true, 1.5f, -0.5f));
+    const auto beta_alone = [&](auto i, auto j) {
+        return -0.5 * static_cast<double>(c.w.host().C[static_cast<std::size_t>(i * c.shape.ldc + j)]);
+    };
+    require_contains(failure_of(c, beta_alone),
+                     "pattern: alpha·A·B is missing: these elements hold beta·C alone");
+    // alpha = 0: alpha·A·B is not to be there.
+    const Case zero(test::shape(40, 50, 64, true, 0.0f, -0.5f));
+    require_no_pattern(failure_of(zero, [](auto, auto) { return 0.0; }), "pattern: these elements are 0");
+    // K = 0: beta·C is right, and what is wrong is something else.
+    const Case empty(test::shape(40, 50, 0, true, 1.0f, -0.5f));
+    require_no_pattern(failure_of(empty, [&](auto i, auto j) { return empty.value(i, j) + 1; }),
+                       "alpha·A·B is missing");
+}
+
+TEST_CASE("verifier: one tile of K alone") {
+    for (const float beta : {0.0f, -0.5f}) {
+        const Case c(test::shape(40, 50, 75, true, 1.5f, beta));
+        const auto steps = [&](std::int64_t first, std::int64_t last) {
+            return [&c, beta, first, last](auto i, auto j) {
+                const auto at = static_cast<std::size_t>(i * c.shape.ldc + j);
+                const double c0 = beta == 0.0f ? 0.0 : static_cast<double>(c.w.host().C[at]);
+                return 1.5 * (c.product(i, j, last) - c.product(i, j, first)) +
+                       static_cast<double>(beta) * c0;
+            };
+        };
+        require_contains(failure_of(c, steps(64, 75)),
+                         "these elements hold the sum over the last tile of K alone, steps 64 to 74");
+        require_contains(failure_of(c, steps(0, 32)),
+                         "these elements hold the sum over the first tile alone, steps 0 to 31");
+        require_contains(failure_of(c, steps(0, 64)), "the K tail is missing");
+        require_contains(failure_of(c, steps(50, 75), 25), "the last tile of K alone, steps 50 to 74");
+        require_contains(failure_of(c, steps(74, 75)),
+                         "each product replaces the sum: these elements hold that of the last k alone");
+        require_contains(
+            failure_of(c, steps(0, 74)),
+            "the last step of K is missing: these elements hold the sum over the first 74 of 75");
+        require_contains(
+            failure_of(c, steps(1, 75)),
+            "the first step of K is missing: these elements hold the sum over the last 74 of 75");
+        // Without tiles along K there is no first one. And one tile is all of K, if it is that long.
+        require_no_pattern(failure_of(c, steps(0, 32), 1), "alone");
+        require_no_pattern(failure_of(c, steps(0, 40), 75), "alone");
+        // The special before the general: a tail of one step is a tail.
+        require_contains(failure_of(c, steps(0, 74), 37), "the K tail is missing");
+    }
+}
+
+TEST_CASE("verifier: wrong scalars") {
+    const Case c(test::shape(40, 50, 75, true, 1.5f, -0.5f));
+    const auto c0 = [&](auto i, auto j) {
+        return static_cast<double>(c.w.host().C[static_cast<std::size_t>(i * c.shape.ldc + j)]);
+    };
+    require_contains(failure_of(c, [&](auto i, auto j) { return 1.5 * c.product(i, j, 75) + c0(i, j); }),
+                     "pattern: beta is taken for 1: these elements hold alpha·A·B + C");
+    require_contains(
+        failure_of(c, [&](auto i, auto j) { return 1.5 * (c.product(i, j, 75) - 0.5 * c0(i, j)); }),
+        "pattern: alpha multiplies C, too: these elements hold alpha·(A·B + beta·C)");
+    require_contains(failure_of(c, [&](auto i, auto j) { return 1.5 * c.product(i, j, 75); }),
+                     "pattern: beta·C is missing");
+    require_contains(failure_of(c, [&](auto i, auto j) { return c.product(i, j, 75) - 0.5 * c0(i, j); }),
+                     "pattern: alpha is missing");
+}
+
+TEST_CASE("verifier: padding that is ignored") {
+    for (const float beta : {0.0f, -0.5f}) {
+        const Case c(test::shape(40, 50, 20, true, 1.5f, beta));
+        const Shape& s = c.shape;
+        /// C as a kernel leaves it that takes the matrices to have these pitches.
+        const auto with = [&](std::int64_t lda, std::int64_t ldb, std::int64_t ldc) {
+            std::vector<float> result = c.w.host().C;
+            for (std::int64_t i = 0; i < s.M; ++i) {
+                for (std::int64_t j = 0; j < s.N; ++j) {
+                    double sum = 0;
+                    for (std::int64_t k = 0; k < s.K; ++k) {
+                        sum += static_cast<double>(c.w.host().A[static_cast<std::size_t>(i * lda + k)]) *
+                               static_cast<double>(c.w.host().B[static_cast<std::size_t>(k * ldb + j)]);
+                    }
+                    float& at = result[static_cast<std::size_t>(i * ldc + j)];
+                    at =
+                        static_cast<float>(1.5 * sum + (beta == 0.0f ? 0.0 : static_cast<double>(beta * at)));
+                }
+            }
+            return c.check(result).failure;
+        };
+        const std::string ignored = "pattern: padding between rows is ignored in ";
+        require_contains(with(s.lda, s.ldb, s.N), ignored + "C (pitch N instead of ldc)");
+        // Few sums of A's padding, which is NaN, are none: these tell it from other ways to read padding.
+        require_contains(with(s.K, s.ldb, s.ldc), ignored + "A (pitch K instead of lda)");
+        require_contains(with(s.K, s.ldb, s.N), ignored + "A, C (pitch K instead of lda, N instead of ldc)");
+        // Every sum has a NaN in it.
+        require_contains(with(s.lda, s.N, s.ldc), "these elements are NaN: padding");
+    }
+}
+
+TEST_CASE("verifier: no pattern where the mistake would make no difference") {
+    // One step, one row that is a column …: an element that is a little off is that and nothing else.
+    const std::vector<Shape> shapes = {test::shape(1, 1, 1, false),
+                                       test::shape(1, 1, 2, false),
+                                       test::shape(1, 7, 1, false, 1.0f, 1.0f),
+                                       test::shape(5, 1, 1, true, 1.5f, -0.5f),
+                                       test::shape(4, 4, 0, true, 1.5f, 0.5f),
+                                       test::shape(3, 5, 1, true, 0.0f, 1.0f)};
+    for (const Shape& shape : shapes) {
+        const Case c(shape);
+        for (const int BK : {1, 32}) {
+            const std::string failure = failure_of(
+                c, [&](auto i, auto j) { return c.value(i, j) + 3 * c.bound(i, j) + 1e-30; }, BK);
+            require_no_pattern(failure, "transposed");
+            require_no_pattern(failure, "swapped");
+            require_no_pattern(failure, "missing");
+            require_no_pattern(failure, "alone");
+            require_no_pattern(failure, "still hold");
+            require_no_pattern(failure, "taken for");
+        }
+    }
+}
+
+TEST_CASE("verifier: who owns an element may be told at the check") {
+    const Case c(test::shape(40, 50, 20, false));
+    std::vector<float> wrong = c.right;
+    c.at(wrong, 33, 34) += 7.0f;
+    int asked = 0;
+    const auto told = c.verifier.check(wrong, &hand_lesson, [&](std::int64_t row, std::int64_t col) {
+        ++asked;
+        REQUIRE(row == 33);
+        REQUIRE(col == 34);
+        return gemm::Owner{{9, 0, 0}, {3, 2, 0}};
+    });
+    REQUIRE(asked == 1);
+    require_contains(told.failure,
+                     "first wrong: row 33, column 34 (block (9,0,0), warp 2, thread (3,2,0))\n");
+    const auto unknown = c.verifier.check(
+        wrong, &hand_lesson, [](std::int64_t, std::int64_t) { return std::optional<gemm::Owner>(); });
+    require_contains(unknown.failure, "first wrong: row 33, column 34\n");
+}
+
 TEST_CASE("verifier: NaN and Inf where a finite value belongs") {
     const Case c(test::shape(40, 50, 20, false));
     for (const float bad : {kNaN, kInf, -kInf}) {
