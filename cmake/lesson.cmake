@@ -8,13 +8,25 @@
 # -Wrestrict: false alarms on std::string's operator+ in g++ 12 and 13 (GCC bug 105651).
 set(GEMM_WARNINGS -Wall -Wextra -Werror -Wno-restrict)
 
+# How kernels are compiled; runner/CMakeLists.txt writes it down for those that are compiled without CMake.
+if(GEMM_DEVICE STREQUAL "cuda")
+  set(GEMM_KERNEL_OPTIONS -Werror=all-warnings -Xcompiler=-Wall,-Wextra -lineinfo)
+else()
+  # Kernels reinterpret memory (float4) and carry nvcc's pragmas. A local array larger than a thread's stack must meet
+  # the guard page below it, not jump over it into another thread's stack.
+  set(GEMM_KERNEL_OPTIONS ${GEMM_WARNINGS} -Wpedantic -Wno-unknown-pragmas -fno-strict-aliasing -fstack-clash-protection)
+  # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which common/cpu/trace.cpp
+  # defines instead of libtsan. The other options keep accesses as they are written: SRA would split a float4 into four.
+  set(GEMM_TRACED_OPTIONS -O1 -g -fno-tree-sra -fsanitize=thread -fsanitize-coverage=trace-pc
+    --param=tsan-instrument-func-entry-exit=0)
+endif()
+
 function(gemm_kernels target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED" "" "")
   set(files ${arg_UNPARSED_ARGUMENTS})
   if(GEMM_DEVICE STREQUAL "cuda")
     add_library(${target} OBJECT ${files})
-    target_compile_options(${target} PRIVATE
-      $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra -lineinfo>)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${GEMM_KERNEL_OPTIONS}>")
   else()
     find_package(Python3 REQUIRED COMPONENTS Interpreter)
     set(translator ${PROJECT_SOURCE_DIR}/common/cpu/translate.py)
@@ -29,17 +41,10 @@ function(gemm_kernels target)
       list(APPEND sources ${output})
     endforeach()
     add_library(${target} OBJECT ${sources})
-    # Kernels reinterpret memory (float4) and carry nvcc's pragmas. A local array larger than a thread's stack must meet
-    # the guard page below it, not jump over it into another thread's stack.
-    target_compile_options(${target} PRIVATE ${GEMM_WARNINGS} -Wpedantic -Wno-unknown-pragmas -fno-strict-aliasing
-      -fstack-clash-protection)
+    target_compile_options(${target} PRIVATE ${GEMM_KERNEL_OPTIONS})
     set_target_properties(${target} PROPERTIES CXX_STANDARD 17)
     if(arg_TRACED)
-      # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which
-      # common/cpu/trace.cpp defines instead of libtsan. The other options keep accesses as they are written: SRA would
-      # split a float4 into four.
-      target_compile_options(${target} PRIVATE -O1 -g -fno-tree-sra -fsanitize=thread -fsanitize-coverage=trace-pc
-        --param=tsan-instrument-func-entry-exit=0)
+      target_compile_options(${target} PRIVATE ${GEMM_TRACED_OPTIONS})
       target_compile_definitions(${target} PRIVATE GEMM_TRACED=1)
     endif()
   endif()

@@ -2,7 +2,6 @@
 // kernel did to memory and what is wrong with it. Its JSON is what ./gemm inspect shows.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "common/options.hpp"
 #include "common/report.hpp"
 #include "common/verify.hpp"
+#include "runner/traced.hpp"
 
 namespace {
 
@@ -75,71 +75,6 @@ std::set<std::uint64_t> spread(std::uint64_t count, std::uint64_t total) {
     return chosen;
 }
 
-/// The file as it is called in the repository.
-std::string relative(const std::string& file) {
-    const std::string root = GEMM_SOURCE_DIR "/";
-    return file.starts_with(root) ? file.substr(root.size()) : file;
-}
-
-std::string without_root(std::string text) {
-    const std::string root = GEMM_SOURCE_DIR "/";
-    for (std::size_t at; (at = text.find(root)) != std::string::npos;) text.erase(at, root.size());
-    return text;
-}
-
-Json line_json(const trace::Line& l) {
-    return {{"file", relative(l.file)},
-            {"line", l.line},
-            {"array", l.array},
-            {"space", l.shared ? "shared" : "global"},
-            {"op", l.store ? "store" : "load"},
-            {"width", l.width},
-            {"requests", l.requests},
-            {"threads", l.threads},
-            {"bytes", l.bytes},
-            {"sectors", l.sectors},
-            {"ideal_sectors", l.ideal_sectors},
-            {"wavefronts", l.wavefronts},
-            {"ideal_wavefronts", l.ideal_wavefronts},
-            {"diverged", l.diverged},
-            {"sample",
-             {{"block", l.example_block},
-              {"warp", l.example_warp},
-              {"lanes", l.example_lanes},
-              {"offsets", l.example_offsets}}}};
-}
-
-Json totals_json(const trace::Report& report, const gemm::Shape& shape) {
-    std::uint64_t loaded = 0, stored = 0, shared = 0, results = 0;
-    for (const trace::Line& l : report.lines) {
-        (l.shared ? shared : l.store ? stored : loaded) += l.shared ? l.bytes : 32 * l.sectors;
-        if (!l.shared && l.store && l.array == "C") results += l.bytes / sizeof(float);
-    }
-    // Of the blocks that were traced: each result is a sum of K products.
-    const double flop =
-        shape.alpha == 0.0f ? 0.0 : 2.0 * static_cast<double>(shape.K) * static_cast<double>(results);
-    const auto per = [](double a, double b) { return b > 0 ? Json(a / b) : Json(nullptr); };
-    return {{"flop", flop},
-            {"global_load_bytes", loaded},
-            {"global_store_bytes", stored},
-            {"global_bytes", loaded + stored},
-            {"flop_per_byte", per(flop, static_cast<double>(loaded + stored))},
-            {"shared_bytes", shared},
-            {"shared_bytes_per_flop", per(static_cast<double>(shared), flop)}};
-}
-
-Json owners_json(const trace::Report& report) {
-    Json rows = Json::array(), cols = Json::array(), threads = Json::array();
-    for (const trace::Owned& o : report.owners) {
-        if (o.matrix != "C") continue;
-        rows.push_back(o.row);
-        cols.push_back(o.col);
-        threads.push_back(o.thread);
-    }
-    return {
-        {"array", "C"}, {"block", report.owners_block}, {"rows", rows}, {"cols", cols}, {"threads", threads}};
-}
-
 int run(const Settings& s) {
     const gemm::Device device = gemm::select_device(0, s.like);
     if (const std::string why = gemm::why_skipped(*s.lesson, device); !why.empty()) throw Error(why);
@@ -164,55 +99,13 @@ int run(const Settings& s) {
         std::fprintf(stderr, "progress %d 100 tracing\n", static_cast<int>(100 * done / total));
     });
 
-    std::string error;
-    const auto start = std::chrono::steady_clock::now();
-    (void)cudaGetLastError();
-    trace::begin({{"A", p.A, p.M, p.K, p.lda}, {"B", p.B, p.K, p.N, p.ldb}, {"C", p.C, p.M, p.N, p.ldc}});
-    try {
-        s.lesson->launch(p, plan.get(), nullptr);
-        if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
-            error = std::string("The launch was refused: ") + cudaGetErrorString(status) + ".";
-        }
-    } catch (const Error& e) {  // a deadlock, a crash …: what was traced until then is still worth showing
-        error = without_root(e.what());
-    }
-    const trace::Report report = trace::end();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const gemm::TracedLaunch traced = gemm::launch_traced(*s.lesson, p, plan.get());
     cpu_device::set_block_filter({});
     cpu_device::set_progress({});
 
-    Json lines = Json::array(), findings = Json::array();
-    for (const trace::Line& l : report.lines) lines.push_back(line_json(l));
-    for (const trace::Finding& f : report.findings) {
-        findings.push_back({{"kind", f.kind},
-                            {"message", without_root(f.message)},
-                            {"file", relative(f.file)},
-                            {"line", f.line},
-                            {"count", f.count}});
-    }
-    Json json = {{"schema", 1},
-                 {"lesson", s.lesson->name},
-                 {"kernel", report.kernel},
-                 {"m", p.M},
-                 {"n", p.N},
-                 {"k", p.K},
-                 {"alpha", p.alpha},
-                 {"beta", p.beta},
-                 {"seed", s.seed},
-                 {"like", "sm_" + std::to_string(device.sm)},
-                 {"blocks", report.blocks},
-                 {"traced_blocks", report.traced_blocks},
-                 {"threads_per_block", report.threads_per_block},
-                 {"barriers_per_thread", report.barriers_per_thread},
-                 {"seconds", seconds.count()},
-                 {"lines", std::move(lines)},
-                 {"findings", std::move(findings)},
-                 {"totals", totals_json(report, s.shape)},
-                 {"owners", owners_json(report)},
-                 {"verdict", nullptr},
-                 {"error", error}};
-    bool right = error.empty() && report.findings.empty();
-    if (verifier && error.empty()) {
+    Json json = gemm::traced_json(*s.lesson, w.shape(), s.seed, device.sm, traced);
+    bool right = traced.error.empty() && traced.report.findings.empty();
+    if (verifier && traced.error.empty()) {
         const gemm::Verdict verdict = verifier->check(w.download_c(), s.lesson);
         json["verdict"] = gemm::verdict_json(verdict);
         right = right && verdict.passed;

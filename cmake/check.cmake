@@ -1,0 +1,139 @@
+# gemm_write_check_json(<main> <file>)
+#   Writes how a learner's kernel is compiled and linked with the library <main> (see runner/check.cpp) into <file>, for
+#   a runner that does so without CMake:
+#     kernel       command that compiles a kernel: append -o OBJECT -c SOURCE. SOURCE is the .cu file, on the CPU device
+#                  what common/cpu/translate.py made of it
+#     list         command that compiles the generated list of lessons (C++): append -o OBJECT -c SOURCE
+#     link_before, link_after   the link: link_before OBJECT... link_after -o PROGRAM
+#     lessons      {"03_smem": {"target": what CMake builds, "objects": the lesson's objects, compiled as `kernel` does}}
+
+# Imported targets belong to the folder that found them, and $<TARGET_FILE:...> is evaluated here.
+find_package(Threads REQUIRED)
+if(GEMM_DEVICE STREQUAL "cpu")
+  find_package(Boost 1.74 REQUIRED COMPONENTS context)
+endif()
+
+# The arguments as JSON strings, separated by commas.
+function(gemm_json_strings out)
+  set(strings "")
+  foreach(argument IN LISTS ARGN)
+    string(REPLACE "\\" "\\\\" argument "${argument}")
+    string(REPLACE "\"" "\\\"" argument "${argument}")
+    list(APPEND strings "\"${argument}\"")
+  endforeach()
+  list(JOIN strings ", " strings)
+  set(${out} "${strings}" PARENT_SCOPE)
+endfunction()
+
+# What a program that links `item` names on its command line for it and for what it needs, each once and before what it
+# needs itself. `seen` holds the items met before.
+function(gemm_link_items out seen item)
+  set(items "")
+  set(met ${${seen}})
+  string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" item "${item}")
+  if(NOT item MATCHES "^\\$<" AND NOT item MATCHES "^::@" AND NOT item IN_LIST met)
+    list(APPEND met "${item}")
+    if(TARGET ${item})
+      get_target_property(type ${item} TYPE)
+      get_target_property(needs ${item} INTERFACE_LINK_LIBRARIES)
+      if(NOT needs)
+        set(needs "")
+      endif()
+      # The last one first: each goes in front of what was found so far.
+      list(REVERSE needs)
+      foreach(need IN LISTS needs)
+        gemm_link_items(more met "${need}")
+        set(items ${more} ${items})
+      endforeach()
+      if(NOT type STREQUAL "INTERFACE_LIBRARY")
+        list(PREPEND items "$<TARGET_LINKER_FILE:${item}>")
+        if(type MATCHES "SHARED|UNKNOWN")
+          list(APPEND items "-Wl,-rpath,$<TARGET_FILE_DIR:${item}>")
+        endif()
+      endif()
+    elseif(item MATCHES "^[-/]")
+      set(items "${item}")
+    else()
+      set(items "-l${item}")
+    endif()
+  endif()
+  set(${out} "${items}" PARENT_SCOPE)
+  set(${seen} "${met}" PARENT_SCOPE)
+endfunction()
+
+# CMake's flags for the architectures that nvcc compiles for.
+function(gemm_architecture_flags out)
+  set(flags "")
+  foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
+    if(architecture MATCHES "^(native|all|all-major)$")
+      list(APPEND flags -arch=${architecture})
+    elseif(architecture MATCHES "^(.+)-real$")
+      list(APPEND flags --generate-code=arch=compute_${CMAKE_MATCH_1},code=[sm_${CMAKE_MATCH_1}])
+    elseif(architecture MATCHES "^(.+)-virtual$")
+      list(APPEND flags --generate-code=arch=compute_${CMAKE_MATCH_1},code=[compute_${CMAKE_MATCH_1}])
+    else()
+      list(APPEND flags --generate-code=arch=compute_${architecture},code=[compute_${architecture},sm_${architecture}])
+    endif()
+  endforeach()
+  set(${out} "${flags}" PARENT_SCOPE)
+endfunction()
+
+function(gemm_write_check_json main file)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" configuration)
+  separate_arguments(cxx_flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
+  separate_arguments(link_flags UNIX_COMMAND "${CMAKE_EXE_LINKER_FLAGS} ${CMAKE_EXE_LINKER_FLAGS_${configuration}}")
+  get_property(lessons GLOBAL PROPERTY GEMM_LESSONS)
+  list(GET lessons 0 first)
+  if(GEMM_DEVICE STREQUAL "cuda")
+    set(suffix _kernel)
+    separate_arguments(flags UNIX_COMMAND "${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${configuration}}")
+    gemm_architecture_flags(architectures)
+    set(host "")
+    if(CMAKE_CUDA_HOST_COMPILER)
+      set(host -ccbin=${CMAKE_CUDA_HOST_COMPILER})
+    endif()
+    set(options ${GEMM_KERNEL_OPTIONS})
+    list(REMOVE_ITEM options -Werror=all-warnings)
+    set(kernel ${CMAKE_CUDA_COMPILER} -forward-unknown-to-host-compiler ${host} ${flags} ${architectures} ${options}
+      ${CMAKE_CUDA17_STANDARD_COMPILE_OPTION} -x cu)
+  else()
+    set(suffix _traced)
+    separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${configuration}}")
+    # What a draft has: names that are not used yet.
+    set(options ${GEMM_KERNEL_OPTIONS} ${GEMM_TRACED_OPTIONS}
+      -Wno-unused-variable -Wno-unused-parameter -Wno-unused-but-set-variable)
+    list(REMOVE_ITEM options -Werror)
+    set(kernel ${CMAKE_CXX_COMPILER} ${flags} ${options} ${CMAKE_CXX17_STANDARD_COMPILE_OPTION})
+  endif()
+  gemm_json_strings(kernel ${kernel})
+  set(definitions $<TARGET_PROPERTY:${first}${suffix},COMPILE_DEFINITIONS>)
+  # The compiler looks there anyway, last.
+  set(folders $<FILTER:$<TARGET_PROPERTY:${first}${suffix},INCLUDE_DIRECTORIES>,EXCLUDE,^/usr/include$>)
+  if(GEMM_DEVICE STREQUAL "cpu")  # nvcc's has none
+    string(APPEND kernel ", \"-D$<JOIN:$<REMOVE_DUPLICATES:${definitions}>,\"$<COMMA> \"-D>\"")
+  endif()
+  string(APPEND kernel ", \"-I$<JOIN:$<REMOVE_DUPLICATES:${folders}>,\"$<COMMA> \"-I>\"")
+
+  gemm_json_strings(list ${CMAKE_CXX_COMPILER} ${cxx_flags} -O0 ${CMAKE_CXX20_STANDARD_COMPILE_OPTION})
+  gemm_json_strings(link_before ${CMAKE_CXX_COMPILER} ${cxx_flags} ${link_flags})
+  set(seen "")
+  gemm_link_items(link_after seen ${main})
+  gemm_json_strings(link_after ${link_after})
+  set(of_lessons "")
+  foreach(lesson IN LISTS lessons)
+    set(target ${lesson}${suffix})
+    list(APPEND of_lessons
+      "\"${lesson}\": {\"target\": \"${target}\", \"objects\": [\"$<JOIN:$<TARGET_OBJECTS:${target}>,\"$<COMMA> \">\"]}")
+  endforeach()
+  list(JOIN of_lessons ",\n    " of_lessons)
+  file(GENERATE OUTPUT ${file} CONTENT "{
+  \"kernel\": [${kernel}],
+  \"list\": [${list}],
+  \"link_before\": [${link_before}],
+  \"link_after\": [${link_after}],
+  \"lessons\": {
+    ${of_lessons}
+  }
+}
+")
+endfunction()

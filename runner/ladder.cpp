@@ -1,0 +1,338 @@
+#include "runner/ladder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <random>
+
+#include "common/error.hpp"
+#ifdef GEMM_CPU_DEVICE
+#include "common/cpu/device.hpp"
+#include "runner/traced.hpp"
+#endif
+
+namespace gemm {
+namespace {
+
+constexpr std::int64_t kMostTile = 1024;
+// However large the tiles are: tracing must stay a matter of milliseconds.
+constexpr std::int64_t kMostSide = 512, kMostSteps = 256;
+
+/// Sizes and scalars. The same for a seed on every machine, which std's distributions are not.
+class Draw {
+  public:
+    explicit Draw(std::uint64_t seed) : engine_(seed) {}
+
+    std::int64_t from(std::int64_t least, std::int64_t most) {
+        return least + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(most - least + 1));
+    }
+    /// An odd number, no multiple of `unit` where that is above 1. There must be one. `far`: nor one less
+    /// than a multiple, where a guard that is missing reaches as far as one that is off by one.
+    std::int64_t odd(std::int64_t least, std::int64_t most, std::int64_t unit, bool far = false) {
+        for (;;) {
+            const std::int64_t n = from(least, most);
+            const bool near = far && unit > 2 && n % unit == unit - 1;
+            if (n % 2 != 0 && (unit == 1 || n % unit != 0) && !near) return n;
+        }
+    }
+    /// ±1/8 … ±15/8 but not ±1: exact in binary, short in decimal, and nothing that a kernel may take for a
+    /// default.
+    float scalar() {
+        for (;;) {
+            const std::int64_t eighths = from(1, 15);
+            const std::int64_t sign = from(0, 1) == 0 ? 1 : -1;
+            if (eighths != 8) return static_cast<float>(sign * eighths) / 8.0f;
+        }
+    }
+
+  private:
+    std::mt19937_64 engine_;
+};
+
+#ifdef GEMM_CPU_DEVICE
+
+namespace trace = cpu_device::trace;
+
+constexpr double kHangSeconds = 3;
+constexpr std::size_t kMostFindings = 5;
+constexpr std::uint64_t kMostBlocks = 64;  // that are searched for the writer of an element
+
+/// Restores what a launch was told.
+struct Restore {
+    ~Restore() {
+        cpu_device::set_block_filter({});
+        cpu_device::set_hang_seconds(60);
+    }
+};
+
+unsigned linear(uint3 thread, dim3 block) {
+    return (thread.z * block.y + thread.y) * block.x + thread.x;
+}
+
+uint3 thread_of(int linear, dim3 block) {
+    const auto l = static_cast<unsigned>(linear);
+    return {l % block.x, l / block.x % block.y, l / block.x / block.y};
+}
+
+/// Whether Lesson::owner says of every element that the traced block wrote what the trace says; not where it
+/// wrote none. The learner may have spread the threads otherwise.
+bool owner_fits(const Lesson& lesson, const Problem& p, const trace::Report& report) {
+    if (lesson.owner == nullptr || report.owners.empty()) return false;
+    return std::all_of(report.owners.begin(), report.owners.end(), [&](const trace::Owned& o) {
+        if (o.matrix != "C") return true;
+        const Owner said = lesson.owner(p, o.row, o.col);
+        return said.block.x == report.owners_block && said.block.y == 0 && said.block.z == 0 &&
+               linear(said.thread, lesson.block) == static_cast<unsigned>(o.thread);
+    });
+}
+
+/// Who stores C[row][col], by tracing block after block; who should have by Lesson::owner where nobody does.
+/// Nothing where that would be a guess.
+std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const void* plan,
+                                const trace::Report& report, std::int64_t row, std::int64_t col) {
+    std::optional<Owner> said;
+    if (owner_fits(lesson, p, report)) said = lesson.owner(p, row, col);
+    const dim3& block = lesson.block;
+    // A block's place in a grid of more dimensions is not in the report.
+    const bool plain_grid = lesson.owner != nullptr && [&](const Owner& last) {
+        return last.block.y == 0 && last.block.z == 0;
+    }(lesson.owner(p, p.M - 1, p.N - 1));
+    const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+    if (!plain_grid || threads != report.threads_per_block) return said;
+
+    // The one that should have is tried first.
+    std::vector<std::uint64_t> candidates;
+    if (said && said->block.x < report.blocks) candidates.push_back(said->block.x);
+    for (std::uint64_t b = 0; b < std::min(report.blocks, kMostBlocks); ++b) candidates.push_back(b);
+    for (const std::uint64_t candidate : candidates) {
+        cpu_device::set_block_filter([&](std::uint64_t b) { return b == candidate; });
+        const TracedLaunch alone = launch_traced(lesson, p, plan);
+        cpu_device::set_block_filter({});
+        for (const trace::Owned& o : alone.report.owners) {
+            if (o.matrix != "C" || o.row != row || o.col != col) continue;
+            return Owner{{static_cast<unsigned>(candidate), 0, 0}, thread_of(o.thread, block)};
+        }
+    }
+    return said;
+}
+
+/// Adds to each race whether it is there with one tile along K, too. If not, the barrier that is missing
+/// stands between one round of the loop over K and the next.
+void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& findings) {
+    const auto is_race = [](const Json& finding) { return finding["kind"] == "race"; };
+    if (std::none_of(findings.begin(), findings.end(), is_race)) return;
+    p.K = std::min<std::int64_t>(p.K, lesson.tile.BK);
+    const Json alone = findings_json(launch_traced(lesson, p, plan).report, kMostFindings);
+    for (Json& finding : findings) {
+        if (!is_race(finding)) continue;
+        finding["in_one_tile"] = std::any_of(alone.begin(), alone.end(), [&](const Json& other) {
+            return is_race(other) && other["line"] == finding["line"];
+        });
+    }
+}
+
+void run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
+    const Restore restore;
+    cpu_device::set_hang_seconds(kHangSeconds);
+    const Problem p = w.problem();
+    const Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
+
+    // An endless loop would fill the machine's memory with its trace: it is found without one.
+    const auto start = std::chrono::steady_clock::now();
+    result.error = launch_plain(lesson, p, plan.get());
+    const std::chrono::duration<double> plain = std::chrono::steady_clock::now() - start;
+    if (!result.error.empty() && plain.count() >= kHangSeconds) return;
+
+    w.reset_c();
+    const TracedLaunch traced = launch_traced(lesson, p, plan.get());
+    const std::vector<float> c = w.download_c();  // before anything is launched again
+    const std::string breach = w.breach();
+    result.error = traced.error;
+    result.findings = findings_json(traced.report, kMostFindings);
+    for (std::size_t i = 0; i < result.findings.size(); ++i) {
+        result.findings[i]["beyond"] = traced.report.findings[i].beyond;
+    }
+    tell_races_apart(lesson, p, plan.get(), result.findings);
+    if (!result.error.empty()) return;
+    const Verifier verifier(w);
+    result.verdict = verifier.check(c, &lesson, [&](std::int64_t row, std::int64_t col) {
+        return find_owner(lesson, p, plan.get(), traced.report, row, col);
+    });
+    if (result.verdict->passed && !breach.empty()) {
+        result.verdict->passed = false;
+        result.verdict->failure = std::string(lesson.name) + " at " + w.shape().text() + " (seed " +
+                                  std::to_string(w.seed()) + "): " + breach;
+    }
+}
+
+#else
+
+void run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
+    result.verdict = verify(lesson, w, Verifier(w));
+}
+
+#endif
+
+}  // namespace
+
+std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed) {
+    const std::int64_t BM = tile.BM, BN = tile.BN, BK = tile.BK;
+    Draw draw(seed);
+    std::vector<LadderCase> cases;
+    const auto add = [&](const char* id, const char* what, std::int64_t m, std::int64_t n,
+                         std::int64_t k) -> LadderCase& {
+        Shape shape;
+        shape.M = m;
+        shape.N = n;
+        shape.K = k;
+        return cases.emplace_back(LadderCase{id, what, shape, false});
+    };
+    // Where there are no tiles along K, 32 steps take their place.
+    const std::int64_t steps = BK > 1 ? BK : 32;
+    const auto side = [](std::int64_t n) { return std::min(n, kMostSide); };
+    const std::int64_t K = std::min(3 * steps, kMostSteps);
+    // Below and above one tile; three tiles at most.
+    const auto odd_side = [&](std::int64_t t, bool far = false) {
+        return draw.odd(std::min(t / 2 + 1, kMostSide / 2), std::max<std::int64_t>(side(3 * t), 7), t, far);
+    };
+    const auto odd_steps = [&](bool far = false) {
+        return draw.odd(std::min(steps + 1, kMostSteps / 2), std::max<std::int64_t>(K, 7), BK, far);
+    };
+
+    // Square, so that swapped indices stay inside the matrices and are recognised by what comes out.
+    const std::int64_t square = std::min(std::max({BM, BN, BK}), kMostSteps);
+    add("one_tile", "a square matrix of one block tile", square, square, square);
+    add("tiles", "several block tiles in each direction", side(2 * BM), side(3 * BN), K);
+    // Three different widths of padding: a pitch that is taken for another one shows. With padding between
+    // the rows, what leaves a row does not land in the next one unseen.
+    const auto pad = [&](LadderCase& c, std::int64_t unit) {
+        Shape& shape = c.shape;
+        const std::int64_t least = unit * draw.from(1, 4);
+        shape.lda = shape.K + least;
+        shape.ldb = shape.N + least + unit * draw.from(1, 4);
+        shape.ldc = shape.ldb + unit * draw.from(1, 4);
+    };
+    pad(add("pitches", "rows that are padded: lda, ldb and ldc above K, N and N", side(2 * BM), side(3 * BN),
+            K),
+        4);
+    const std::int64_t rows = odd_side(BM, true);
+    pad(add("edges", "M and N that are no multiple of the block tile", rows, odd_side(BN, true),
+            std::min(2 * steps, kMostSteps)),
+        1);
+    pad(add("k_tail", "K that is no multiple of BK", side(2 * BM), side(3 * BN), odd_steps(true)), 1);
+    if (BK > 2) {
+        pad(add("k_tail", "K that is smaller than BK", side(2 * BM), side(3 * BN),
+                draw.odd(1, std::min(BK - 1, kMostSteps), BK, true)),
+            1);
+    }
+    const auto odd = [&](const char* id, const char* what) -> LadderCase& {
+        const std::int64_t m = odd_side(BM), n = odd_side(BN);
+        return add(id, what, m, n, odd_steps());
+    };
+    odd("odd", "M, N and K that are no multiples of the tile, without padding");
+    odd("beta", "beta that is not 0").shape.beta = draw.scalar();
+    const auto scalars = [&](Shape& shape) {
+        shape.beta = draw.scalar();
+        do {
+            shape.alpha = draw.scalar();
+        } while (shape.alpha == shape.beta);
+    };
+    scalars(odd("alpha", "alpha that is not 1, with beta").shape);
+    {
+        LadderCase& last = odd("alpha_zero", "alpha = 0, with which A and B must not be read");
+        last.shape.alpha = 0.0f;
+        last.shape.beta = draw.scalar();
+        last.nan_inputs = true;
+    }
+    {
+        Shape& shape = odd("k_zero", "K = 0, with which beta·C is left").shape;
+        shape.K = 0;
+        shape.beta = draw.scalar();
+    }
+    add("small", "a matrix of one element", 1, 1, 1);
+    add("small", "a C of one row", 1, odd_side(BN), odd_steps());
+    const std::int64_t column = odd_side(BM);
+    add("small", "a C of one column", column, 1, odd_steps());
+    add("empty", "M = 0, where there is nothing to do", 0, odd_side(BN), odd_steps());
+    const std::int64_t tall = odd_side(BM);
+    add("empty", "N = 0, where there is nothing to do", tall, 0, odd_steps());
+    for (LadderCase& c : cases) c.shape = c.shape.resolved();
+    return cases;
+}
+
+void require_sound(const Lesson& lesson) {
+    if (lesson.name == nullptr || lesson.launch == nullptr) {
+        throw Error("The lesson at the end of the file needs a name and a launch function.");
+    }
+    const Tile& t = lesson.tile;
+    for (const int size : {t.BM, t.BN, t.BK}) {
+        if (size >= 1 && size <= kMostTile) continue;
+        throw Error("BM, BN and BK of " + std::string(lesson.name) + "'s tile must be from 1 to " +
+                    std::to_string(kMostTile) + ", and are " + std::to_string(t.BM) + ", " +
+                    std::to_string(t.BN) + " and " + std::to_string(t.BK) + ".");
+    }
+    if (lesson.block.x == 0 || lesson.block.y == 0 || lesson.block.z == 0) {
+        throw Error(std::string(lesson.name) + "'s block has no threads: none of its sizes may be 0.");
+    }
+}
+
+CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed) {
+    CaseResult result;
+    result.problem = problem;
+    result.seed = seed;
+    std::function<void(HostMatrices&)> edit;
+    if (problem.nan_inputs) {
+        edit = [](HostMatrices& host) {
+            for (std::vector<float>* matrix : {&host.A, &host.B}) {
+                std::fill(matrix->begin(), matrix->end(), std::numeric_limits<float>::quiet_NaN());
+            }
+        };
+    }
+    try {
+        Workload w(problem.shape, seed, edit);
+        run_on(lesson, w, result);
+    } catch (const Error& error) {
+        result.error = error.what();
+        // A refused launch is forgotten by asking for it; after a wild access every further call fails.
+        (void)cudaGetLastError();
+        result.device_lost = cudaDeviceSynchronize() != cudaSuccess;
+    }
+    return result;
+}
+
+std::vector<CaseResult> climb(
+    const Lesson& lesson, std::uint64_t seed,
+    const std::function<void(int done, int total, const std::string& next)>& progress) {
+    const std::vector<LadderCase> cases = ladder_cases(lesson.tile, seed);
+    std::vector<CaseResult> results;
+    for (const LadderCase& next : cases) {
+        if (progress) {
+            progress(static_cast<int>(results.size()), static_cast<int>(cases.size()), next.what);
+        }
+        results.push_back(run_case(lesson, next, seed));
+        if (!results.back().passed()) break;
+    }
+    return results;
+}
+
+Json case_json(const CaseResult& result) {
+    const Shape& s = result.problem.shape;
+    return {{"id", result.problem.id},
+            {"what", result.problem.what},
+            {"m", s.M},
+            {"n", s.N},
+            {"k", s.K},
+            {"lda", s.lda},
+            {"ldb", s.ldb},
+            {"ldc", s.ldc},
+            {"alpha", s.alpha},
+            {"beta", s.beta},
+            {"seed", result.seed},
+            {"passed", result.passed()},
+            {"error", result.error},
+            {"verdict", result.verdict ? verdict_json(*result.verdict) : Json(nullptr)},
+            {"findings", result.findings}};
+}
+
+}  // namespace gemm

@@ -1,0 +1,257 @@
+// The ladder that ./gemm check puts a kernel on: right kernels reach its top, each mutant falls off at the
+// rung of its mistake, with the message that names it.
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/lessons.hpp"
+#include "runner/ladder.hpp"
+#include "tests/mutants/mutants.hpp"
+#include "tests/support.hpp"
+#include "tests/trace_kernels/kernels.hpp"
+
+namespace {
+
+using gemm::CaseResult;
+using gemm::LadderCase;
+using gemm::Lesson;
+using gemm::Tile;
+using test::require_contains;
+
+std::vector<CaseResult> climb(const Lesson& lesson) {
+    test::device();
+    return gemm::climb(lesson, test::seed());
+}
+
+std::string text(const CaseResult& r) {
+    return r.problem.id + " at " + r.problem.shape.text() + ": " + r.error +
+           (r.verdict ? r.verdict->failure : "") + "\n" + r.findings.dump(1);
+}
+
+/// The case at which the kernel falls off; it must be one of `id`.
+CaseResult falls_at(const Lesson& lesson, const std::string& id) {
+    const std::vector<CaseResult> results = climb(lesson);
+    for (std::size_t i = 0; i + 1 < results.size(); ++i) REQUIRE(results[i].passed());
+    CaseResult last = results.back();
+    INFO(lesson.name << " should fall at " << id << "\n" << text(last));
+    REQUIRE_FALSE(last.passed());
+    REQUIRE(last.problem.id == id);
+    return last;
+}
+
+bool has_finding(const CaseResult& r, const std::string& kind, const std::string& file) {
+    return std::any_of(r.findings.begin(), r.findings.end(),
+                       [&](const gemm::Json& f) { return f.at("kind") == kind && f.at("file") == file; });
+}
+
+/// Lesson 03's kernel with something else about it.
+Lesson altered(const char* name) {
+    Lesson lesson = test::lesson("03_smem");
+    lesson.name = name;
+    return lesson;
+}
+
+void launch_03(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+    test::lesson("03_smem").launch(p, plan, stream);
+}
+
+}  // namespace
+
+TEST_CASE("ladder: every lesson reaches the top in a second or two") {
+    for (const Lesson* lesson : gemm::all_lessons()) {
+        const auto start = std::chrono::steady_clock::now();
+        const std::vector<CaseResult> results = climb(*lesson);
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        INFO(lesson->name << "\n" << text(results.back()) << "\n" << seconds.count() << " s");
+        for (const CaseResult& r : results) REQUIRE(r.passed());
+        REQUIRE(results.size() == gemm::ladder_cases(lesson->tile, test::seed()).size());
+        REQUIRE(seconds.count() < 10);  // 0.3 s on two idle cores
+    }
+}
+
+TEST_CASE("ladder: each case has its difficulty and none of those to come") {
+    for (const Tile tile : {Tile{32, 32, 32}, Tile{32, 32, 1}, Tile{128, 64, 8}, Tile{1, 1, 1}, Tile{1, 2, 3},
+                            Tile{2, 1, 2}, Tile{1024, 1024, 1024}, Tile{5, 7, 9}}) {
+        for (std::uint64_t seed = 0; seed < 200; ++seed) {
+            INFO(tile.BM << "×" << tile.BN << "×" << tile.BK << ", seed " << seed);
+            const std::vector<LadderCase> cases = gemm::ladder_cases(tile, seed);
+            std::vector<std::string> ids;
+            for (const LadderCase& c : cases) {
+                const gemm::Shape& s = c.shape;
+                INFO(c.id << " at " << s.text());
+                if (ids.empty() || ids.back() != c.id) ids.push_back(c.id);
+                REQUIRE_FALSE(c.what.empty());
+                // Tracing it takes milliseconds, whatever the tile.
+                REQUIRE(s.M <= 512);
+                REQUIRE(s.N <= 512);
+                REQUIRE(s.K <= 256);
+                const bool scalars = c.id == "alpha" || c.id == "alpha_zero";
+                REQUIRE((s.alpha != 1.0f) == scalars);
+                REQUIRE((s.beta != 0.0f) == (scalars || c.id == "beta" || c.id == "k_zero"));
+                REQUIRE(c.nan_inputs == (c.id == "alpha_zero"));
+                REQUIRE((s.alpha == 0.0f) == (c.id == "alpha_zero"));
+                REQUIRE(s.alpha != s.beta);
+                REQUIRE(s.beta != 1.0f);
+                const bool padded = c.id == "pitches" || c.id == "edges" || c.id == "k_tail";
+                REQUIRE((s.lda > std::max<std::int64_t>(s.K, 1)) == padded);
+                REQUIRE((s.ldb > std::max<std::int64_t>(s.N, 1)) == padded);
+                REQUIRE((s.ldc > std::max<std::int64_t>(s.N, 1)) == padded);
+                if (padded) REQUIRE(s.ldb != s.ldc);
+                if (c.id == "one_tile") REQUIRE((s.M == s.N && s.N == s.K));
+                const bool aligned =
+                    c.id == "one_tile" || c.id == "tiles" || c.id == "pitches" || c.id == "k_tail";
+                if (c.id == "pitches") REQUIRE((s.lda - s.K) % 4 == 0);
+                // A guard that is missing must reach farther than one that is off by one.
+                if (c.id == "edges" && tile.BM > 2) REQUIRE((s.M + 1) % tile.BM != 0);
+                if (c.id == "edges" && tile.BN > 2) REQUIRE((s.N + 1) % tile.BN != 0);
+                if (c.id == "k_tail" && tile.BK > 2) REQUIRE((s.K + 1) % tile.BK != 0);
+                if (aligned && tile.BM == 32) REQUIRE((s.M % tile.BM == 0 && s.N % tile.BN == 0));
+                if (!aligned && c.id != "small" && c.id != "empty") {
+                    REQUIRE((s.M % 2 != 0 && s.N % 2 != 0));
+                    if (tile.BM > 1) REQUIRE(s.M % tile.BM != 0);
+                    if (tile.BN > 1) REQUIRE(s.N % tile.BN != 0);
+                }
+                if ((c.id == "tiles" || c.id == "edges") && tile.BK < 1024) REQUIRE(s.K % tile.BK == 0);
+                if (c.id == "k_tail" || c.id == "odd") {
+                    REQUIRE(s.K % 2 != 0);
+                    if (tile.BK > 1) REQUIRE(s.K % tile.BK != 0);
+                }
+            }
+            REQUIRE(ids == std::vector<std::string>{"one_tile", "tiles", "pitches", "edges", "k_tail", "odd",
+                                                    "beta", "alpha", "alpha_zero", "k_zero", "small",
+                                                    "empty"});
+            const std::vector<LadderCase> again = gemm::ladder_cases(tile, seed);
+            for (std::size_t i = 0; i < cases.size(); ++i) {
+                REQUIRE(cases[i].shape.text() == again[i].shape.text());
+            }
+        }
+    }
+    std::set<std::string> shapes;  // of the same case under different seeds
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+        shapes.insert(gemm::ladder_cases({32, 32, 32}, seed)[6].shape.text());
+    }
+    REQUIRE(shapes.size() > 20);
+}
+
+TEST_CASE("ladder: each mutant falls where its mistake first matters") {
+    const auto failure = [](const CaseResult& r) { return r.verdict.value().failure; };
+    require_contains(failure(falls_at(mutant_no_k_tail::lesson, "k_tail")), "the K tail is missing");
+    require_contains(failure(falls_at(mutant_no_beta::lesson, "beta")), "beta·C is missing");
+    require_contains(failure(falls_at(mutant_nothing_written::lesson, "one_tile")),
+                     "these elements were never written; all of C is wrong");
+    require_contains(failure(falls_at(mutant_beta_times_nan::lesson, "one_tile")),
+                     "C (which beta = 0 must not read)");
+    require_contains(failure(falls_at(mutant_no_pitch::lesson, "pitches")), "no_pitch is wrong at");
+
+    const CaseResult guard = falls_at(mutant_guard_off_by_one::lesson, "edges");
+    REQUIRE(has_finding(guard, "out of bounds", "tests/mutants/guard_off_by_one.cu"));
+    REQUIRE(falls_at(mutant_no_first_barrier::lesson, "one_tile").findings.size() <= 5);
+    REQUIRE(has_finding(falls_at(mutant_no_first_barrier::lesson, "one_tile"), "uninitialised read",
+                        "tests/mutants/no_first_barrier.cu"));
+    REQUIRE(has_finding(falls_at(mutant_no_second_barrier::lesson, "tiles"), "race",
+                        "tests/mutants/no_second_barrier.cu"));
+    // The barrier that is missing in a round is missing with one tile along K, too; that between rounds is
+    // not.
+    const auto in_one_tile = [](const CaseResult& r) {
+        const auto race = std::find_if(r.findings.begin(), r.findings.end(),
+                                       [](const gemm::Json& f) { return f["kind"] == "race"; });
+        REQUIRE(race != r.findings.end());
+        return race->at("in_one_tile").get<bool>();
+    };
+    REQUIRE(in_one_tile(falls_at(mutant_no_first_barrier::lesson, "one_tile")));
+    REQUIRE_FALSE(in_one_tile(falls_at(mutant_no_second_barrier::lesson, "tiles")));
+}
+
+TEST_CASE("ladder: the JSON of a case") {
+    const CaseResult r = falls_at(mutant_guard_off_by_one::lesson, "edges");
+    const gemm::Json json = gemm::case_json(r);
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : json.items()) keys.push_back(key);
+    REQUIRE(keys == std::vector<std::string>{"id", "what", "m", "n", "k", "lda", "ldb", "ldc", "alpha",
+                                             "beta", "seed", "passed", "error", "verdict", "findings"});
+    REQUIRE(json.at("passed") == false);
+    REQUIRE(json.at("seed") == test::seed());
+    REQUIRE(json.at("verdict").at("passed") == false);
+    const gemm::Json& finding = json.at("findings").at(0);
+    for (const char* key : {"kind", "message", "file", "line", "count", "beyond"}) {
+        REQUIRE(finding.contains(key));
+    }
+    require_contains(finding.at("message"), "at tests/mutants/guard_off_by_one.cu:");
+}
+
+TEST_CASE("ladder: reads of A and B with alpha = 0") {
+    Lesson lesson = altered("reads_anyway");
+    lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+        gemm::Problem other = p;
+        // 0 · NaN is NaN: what a kernel computes that does not look at alpha before it reads.
+        if (p.alpha == 0.0f) other.alpha = 1.0f;
+        launch_03(other, plan, stream);
+    };
+    require_contains(falls_at(lesson, "alpha_zero").verdict.value().failure,
+                     "these elements are NaN: A or B was read, which alpha = 0 must not do");
+}
+
+TEST_CASE("ladder: a launch that is refused is an error of its case") {
+    Lesson lesson = altered("empty_grid");
+    lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+        if (p.M == 0) (void)cudaSetDevice(1'000'000);  // leaves an error behind, as an empty grid does
+        launch_03(p, plan, stream);
+    };
+    const CaseResult r = falls_at(lesson, "empty");
+    require_contains(r.error, "The launch was refused: ");
+    REQUIRE_FALSE(r.verdict.has_value());
+    REQUIRE(gemm::case_json(r).at("verdict").is_null());
+    REQUIRE(climb(test::lesson("03_smem")).back().passed());  // which the next one does not inherit
+}
+
+TEST_CASE("ladder: the thread that is named is the one that stored the element") {
+    // Its first wrong element is in row 1: row 0 begins where it should. Told wrong owners, or none, the
+    // report must not change.
+    const auto failure = [](const Lesson& lesson) {
+        return falls_at(lesson, "pitches").verdict.value().failure;
+    };
+    Lesson other = mutant_no_pitch::lesson;
+    const std::string right = failure(other);
+    require_contains(right, "row 1, column 0 (block (0,0,0), warp 1, thread (0,1,0))");
+    other.owner = [](const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+        gemm::Owner o = mutant_no_pitch::lesson.owner(p, row, col);
+        std::swap(o.thread.x, o.thread.y);
+        return o;
+    };
+    REQUIRE(failure(other) == right);
+    other.owner = [](const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+        gemm::Owner o = mutant_no_pitch::lesson.owner(p, row, col);
+        ++o.block.x;
+        return o;
+    };
+    REQUIRE(failure(other) == right);
+    other.owner = nullptr;  // in which grid the blocks are is not known then
+    require_contains(failure(other), "row 1, column 0\n");
+
+    // Where nobody stores anything, nothing tells whether owner() fits the kernel.
+    const std::string nothing = falls_at(mutant_nothing_written::lesson, "one_tile").verdict.value().failure;
+    require_contains(nothing, "first wrong: row 0, column 0\n  got nothing: never written");
+}
+
+TEST_CASE("ladder: nonsense in the descriptor is refused in a sentence") {
+    for (const Tile tile : {Tile{0, 32, 32}, Tile{32, -1, 32}, Tile{32, 32, 1025}}) {
+        Lesson lesson = altered("nonsense");
+        lesson.tile = tile;
+        const std::string error = test::error_of([&] { gemm::require_sound(lesson); });
+        require_contains(error, "BM, BN and BK of nonsense's tile must be from 1 to 1024, and are " +
+                                    std::to_string(tile.BM) + ", " + std::to_string(tile.BN) + " and " +
+                                    std::to_string(tile.BK) + ".");
+    }
+    Lesson lesson = altered("nonsense");
+    lesson.launch = nullptr;
+    require_contains(test::error_of([&] { gemm::require_sound(lesson); }), "a launch function.");
+    lesson = altered("nonsense");
+    lesson.block = dim3(32, 0);
+    require_contains(test::error_of([&] { gemm::require_sound(lesson); }), "block has no threads");
+    for (const Lesson* right : gemm::all_lessons()) gemm::require_sound(*right);
+}

@@ -1,0 +1,193 @@
+"""gemm_check as the runner makes it: compiled and linked by build/cpu/check.json without CMake, run as a program."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CPU = ROOT / "build" / "cpu"
+LIST = """namespace gemm {{ struct Lesson; }} namespace {0} {{ extern const gemm::Lesson lesson; }}
+extern const gemm::Lesson* const gemm_checked[];
+const gemm::Lesson* const gemm_checked[] = {{&{0}::lesson, nullptr}};
+"""
+KERNEL = (ROOT / "03_smem" / "kernel.cu").read_text(encoding="utf-8").replace("lesson_03", "exercise_03")
+
+
+def how() -> dict:
+    """check.json, where the libraries that it names are built."""
+    file = CPU / "check.json"
+    spec = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"link_after": ["/missing.a"]}
+    if not all(Path(part).exists() for part in spec["link_after"] if part.startswith("/")):
+        pytest.skip("gemm_check_main is not built; ./gemm check 01 builds it")
+    return spec
+
+
+def compiled(folder: Path, text: str) -> Path:
+    """A gemm_check of the kernel, which messages call 03_smem/exercise.cu."""
+    spec = how()
+    source, translated, listed = folder / "exercise.cu", folder / "exercise.cpp", folder / "list.cpp"
+    source.write_text(text, encoding="utf-8")
+    subprocess.run([sys.executable, ROOT / "common" / "cpu" / "translate.py", source, translated], check=True)
+    translated.write_text('#line 1 "03_smem/exercise.cu"\n' + translated.read_text(encoding="utf-8").split("\n", 1)[1])
+    listed.write_text(LIST.format("exercise_03"), encoding="utf-8")
+    program, objects = folder / "check", [folder / "kernel.o", folder / "list.o"]
+    subprocess.run([*spec["kernel"], "-o", objects[0], "-c", translated], check=True, cwd=ROOT)
+    subprocess.run([*spec["list"], "-o", objects[1], "-c", listed], check=True)
+    subprocess.run([*spec["link_before"], *objects, *spec["link_after"], "-o", program], check=True)
+    return program
+
+
+def changed(*edits: tuple[str, str]) -> str:
+    text = KERNEL
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def run(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([program, *options], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def right(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("right"), KERNEL)
+
+
+def failed_case(text: str, folder: Path) -> dict:
+    """The last case of a kernel that is wrong."""
+    done = run(compiled(folder, text))
+    assert done.returncode == 1, done.stderr
+    found = json.loads(done.stdout)
+    assert not found["passed"]
+    assert found["trace"] is None
+    assert [case["passed"] for case in found["cases"]] == [True] * (len(found["cases"]) - 1) + [False]
+    return found["cases"][-1]
+
+
+def test_kernels_are_compiled_as_cmake_compiles_the_traced_lessons() -> None:
+    spec = how()
+    entries = json.loads((CPU / "compile_commands.json").read_text(encoding="utf-8"))
+    command = next(e["command"] for e in entries if e["file"].endswith("/03_smem_traced/03_smem/kernel.cu.cpp"))
+    flags = shlex.split(command)
+    del flags[flags.index("-o") :]
+    drafts = {"-Wno-unused-variable", "-Wno-unused-parameter", "-Wno-unused-but-set-variable"}
+    # Folders that the compiler searches anyway CMake leaves out by itself.
+    assert set(spec["kernel"]) == (set(flags) | drafts) - {"-Werror"}
+    # Of those that overrule each other, the last one counts.
+    assert [f for f in spec["kernel"] if f.startswith(("-O", "-std"))] == [f for f in flags if f.startswith(("-O", "-std"))]
+    for lesson in spec["lessons"].values():
+        assert all(Path(file).suffix == ".o" for file in lesson["objects"])
+
+
+def test_a_right_kernel(right: Path) -> None:
+    begin = time.monotonic()
+    done = run(right, "--seed=7", "--goal=64x96x128", "--like=sm_86")
+    assert time.monotonic() - begin < 10  # 0.4 s on two idle cores
+    assert done.returncode == 0, done.stdout
+    found = json.loads(done.stdout)
+    assert list(found) == [
+        "schema", "name", "device", "device_name", "seed", "like", "tile", "cases", "passed", "trace", "times", "seconds",
+    ]  # fmt: skip
+    assert (found["schema"], found["seed"], found["like"], found["device"]) == (1, 7, "sm_86", "cpu")
+    assert found["tile"] == {"BM": 32, "BN": 32, "BK": 32}
+    assert found["passed"] and all(case["passed"] for case in found["cases"])
+    assert (found["times"], found["trace"]["m"], found["trace"]["n"], found["trace"]["k"]) == (None, 64, 96, 128)
+    assert found["trace"]["verdict"]["passed"]
+    assert found["trace"]["blocks"] == found["trace"]["traced_blocks"] == 6
+    assert {line["file"] for line in found["trace"]["lines"]} == {"03_smem/exercise.cu"}
+    progress = [line.split(" ", 3) for line in done.stderr.splitlines()]
+    assert all(word == "progress" and int(at) <= int(of) for word, at, of, _ in progress)
+    assert progress[-1][1] == progress[-1][2] == str(len(found["cases"]) + 1)
+
+
+def test_a_seed_repeats_the_check_and_a_fresh_one_is_shown(right: Path, tmp_path: Path) -> None:
+    def cases(*options: str) -> list[dict]:
+        file = tmp_path / "found.json"
+        assert run(right, "--output", str(file), *options).stdout == ""
+        return json.loads(file.read_text(encoding="utf-8"))["cases"]
+
+    assert cases("--seed=11") == cases("--seed=11")
+    assert cases("--seed=11") != cases("--seed=12")
+    fresh = cases()
+    assert cases(f"--seed={fresh[0]['seed']}") == fresh
+
+
+@pytest.mark.parametrize(
+    ("edit", "case", "part"),
+    [
+        (("A[row * lda + k0 + x]", "A[(k0 + x) * lda + row]"), "one_tile", "A is read transposed"),
+        (("Bs[k][x];", "Bs[x][k];"), "one_tile", "B is read transposed"),
+        (("&C[row * ldc + col]", "&C[col * ldc + row]"), "one_tile", "rows and columns are swapped"),
+        (("acc += As", "acc = As"), "one_tile", "each product replaces the sum"),
+        (("for (int k = 0; k < BK; ++k)", "acc = 0; for (int k = 0; k < BK; ++k)"), "tiles", "over the last tile of K alone"),
+        (("alpha * acc + beta * *c;", "alpha * acc + *c;"), "beta", "beta is taken for 1"),
+        (("alpha * acc + beta * *c;", "alpha * (acc + beta * *c);"), "alpha", "alpha multiplies C, too"),
+        (("alpha == 0.0f ? 0 : K;", "K;"), "alpha_zero", "A or B was read, which alpha = 0 must not do"),
+    ],
+)
+def test_a_mistake_is_named_where_it_first_matters(edit: tuple[str, str], case: str, part: str, tmp_path: Path) -> None:
+    found = failed_case(changed(edit), tmp_path)
+    assert found["id"] == case
+    assert part in found["verdict"]["failure"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "case", "kind", "beyond"),
+    [
+        (("row >= M || col >= N", "row > M || col >= N"), "edges", "out of bounds", 1),
+        (("k < BK; ++k", "k <= BK; ++k"), "one_tile", "shared memory out of bounds", 0),
+        (("        __syncthreads();  // everyone", "        // everyone"), "tiles", "race", 0),
+    ],
+)
+def test_what_the_tracer_finds(edit: tuple[str, str], case: str, kind: str, beyond: int, tmp_path: Path) -> None:
+    found = failed_case(changed(edit), tmp_path)
+    assert found["id"] == case
+    assert 1 <= len(found["findings"]) <= 5
+    finding = next(f for f in found["findings"] if f["kind"] == kind)
+    assert (finding["file"], finding["beyond"]) == ("03_smem/exercise.cu", beyond)
+    assert f"at 03_smem/exercise.cu:{finding['line']}" in finding["message"]
+
+
+def test_a_launch_that_is_refused(tmp_path: Path) -> None:
+    found = failed_case(changed(("if (p.M == 0 || p.N == 0) return;", "")), tmp_path)
+    assert (found["id"], found["verdict"]) == ("empty", None)
+    assert found["error"].startswith("The launch was refused: ")
+
+
+@pytest.mark.parametrize("edit", [("k < BK; ++k", "k < BK; k += 0"), ("k0 += BK", "k0 += 0")])  # without and with barriers
+def test_a_kernel_that_never_ends_is_reported_in_seconds(edit: tuple[str, str], tmp_path: Path) -> None:
+    begin = time.monotonic()
+    found = failed_case(changed(edit), tmp_path)
+    assert time.monotonic() - begin < 30  # 7 s on two idle cores
+    assert (found["id"], found["findings"]) == ("one_tile", [])
+    assert "endless loop" in found["error"]
+
+
+def test_a_draft_compiles_and_its_unused_names_are_no_matter(tmp_path: Path) -> None:
+    found = failed_case(changed(("for (int k = 0; k < BK; ++k) acc += As[y][k] * Bs[k][x];", "int later = 0;")), tmp_path)
+    assert "these elements are 0: the sum over k was never added up" in found["verdict"]["failure"]
+
+
+def test_what_cannot_be_run_is_refused_in_one_sentence(right: Path, tmp_path: Path) -> None:
+    tile = compiled(tmp_path, changed(("tile{BM, BN, BK}", "tile{BM, 0, BK}")))
+    for done, part in (
+        (run(tile), "tile must be from 1 to 1024, and are 32, 0 and 32."),
+        (run(right, "--goal=64x64"), '--goal must be MxNxK, such as 128x128x128, and is "64x64".'),
+        (run(right, "--goal=64x64x64x64"), "--goal must be MxNxK"),
+        (run(right, "--goal=64x0x64"), "A size in --goal must be a whole number from 1"),
+        (run(right, "--seed=x"), "--seed must be a whole number"),
+        (run(right, "--like=sm_1"), "sm_1"),
+        (run(right, "--time=64x64x64"), "--time"),
+        (run(right, f"--output={tmp_path}"), "--output must name a file"),
+    ):
+        assert (done.returncode, done.stdout) == (2, "")
+        assert part in done.stderr
+        assert len(done.stderr.splitlines()) == 1
