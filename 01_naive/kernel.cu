@@ -16,22 +16,28 @@ __global__ void sgemm_naive(std::int64_t M, std::int64_t N, std::int64_t K, floa
                             std::int64_t ldc) {
     // Blocks are counted along a row of tiles, then along the next one.
     const std::int64_t tiles_n = (N + BN - 1) / BN;
+    // gap: element
     // x along rows: a warp is one column of 32. The expensive choice.
     const std::int64_t row = blockIdx.x / tiles_n * BM + threadIdx.x;
     const std::int64_t col = blockIdx.x % tiles_n * BN + threadIdx.y;
     // The last tiles reach past the edges of C.
     if (row >= M || col >= N) return;
+    // end gap
 
     float acc = 0.0f;
     // BLAS: alpha == 0 must not read A or B, which may hold NaN.
     if (alpha != 0.0f) {
+        // gap: sum
         const float* a = A + row * lda;  // walks right along a row of A
         const float* b = B + col;        // walks down a column of B
         for (const float* end = a + K; a != end; ++a, b += ldb) acc += *a * *b;
+        // end gap
     }
 
     float* c = &C[row * ldc + col];
+    // gap: store
     *c = beta == 0.0f ? alpha * acc : alpha * acc + beta * *c;  // BLAS: beta == 0 must not read C
+    // end gap
 }
 
 const gemm::Tile tile{BM, BN, 1};

@@ -17,9 +17,11 @@ __global__ void sgemm_coalesced(std::int64_t M, std::int64_t N, std::int64_t K, 
                                 std::int64_t ldc) {
     // Blocks are counted along a row of tiles, then along the next one.
     const std::int64_t tiles_n = (N + BN - 1) / BN;
+    // gap: mapping
     // x along columns: a warp is one row of 32.
     const std::int64_t row = blockIdx.x / tiles_n * BM + threadIdx.y;
     const std::int64_t col = blockIdx.x % tiles_n * BN + threadIdx.x;
+    // end gap
     // The last tiles reach past the edges of C.
     if (row >= M || col >= N) return;
 

@@ -30,13 +30,17 @@ __global__ void sgemm_smem(std::int64_t M, std::int64_t N, std::int64_t K, float
     float acc = 0.0f;
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     for (std::int64_t k0 = 0; k0 < k_end; k0 += BK) {
+        // gap: load
         // Zeros past the edges: they add nothing to acc, and no read leaves the matrices.
         As[y][x] = row < M && k0 + x < K ? A[row * lda + k0 + x] : 0.0f;
         Bs[y][x] = k0 + y < K && col < N ? B[(k0 + y) * ldb + col] : 0.0f;
         __syncthreads();  // the tiles are complete before anyone reads them
+        // end gap
 
+        // gap: use
         for (int k = 0; k < BK; ++k) acc += As[y][k] * Bs[k][x];
         __syncthreads();  // everyone has read the tiles before anyone overwrites them
+        // end gap
     }
 
     if (row >= M || col >= N) return;

@@ -1,4 +1,4 @@
-"""The command line: `./gemm chart | test | run | inspect | doctor`."""
+"""The command line: `./gemm chart | test | run | inspect | check | watch | hint | reset | progress | quiz | doctor`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Optional
 try:
     import typer
 
-    from runner import chart, counters, doctor, inspection, lesson, suite
+    from runner import chart, check, counters, course, doctor, inspection, lesson, quiz, suite, watch
 except ImportError as missing:
     sys.exit(f"gemm: Python cannot import {missing.name}; remove the folder .venv, if there is one, and run ./gemm again.")
 from runner.process import Interrupted, catch_signals, console, say
@@ -25,6 +25,8 @@ app = typer.Typer(
     "GEMM_DEVICE=auto|cuda|cpu chooses the device; GEMM_NO_INSTALL=1 forbids installing what is missing.",
 )
 LESSONS = typer.Argument(None, metavar="LESSON", help="A number or a name: 05 or 01_naive.")
+LESSON = typer.Argument(..., metavar="LESSON", help="A number or a name: 05 or 01_naive.")
+HUNT = typer.Option(False, "--hunt", help="The lesson's bug hunt instead of its exercise.")
 JSON = typer.Option(False, "--json", help="Print one JSON object on stdout.")
 
 
@@ -46,7 +48,7 @@ def test_command(as_json: bool = JSON) -> int:
 
 @app.command("run")
 def run_command(
-    name: str = typer.Argument(..., metavar="LESSON", help="A number or a name: 05 or 01_naive."),
+    name: str = LESSON,
     m: Optional[str] = typer.Option(None, help="Rows of A and C."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B."),
@@ -106,6 +108,59 @@ def inspect_command(
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
     request = inspection.parse({"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like)
     return inspection.inspect(chosen[0], request, line, array, as_json, files[0].absolute() if files else None, plot)
+
+
+@app.command("check")
+def check_command(
+    name: str = LESSON,
+    hunt: bool = HUNT,
+    file: Optional[str] = typer.Option(None, help="Another file than the lesson's own; nothing is remembered."),
+    seed: Optional[str] = typer.Option(None, help="Seed of sizes and inputs; a fresh one by default."),
+    as_json: bool = JSON,
+) -> int:
+    """Check what you wrote in a lesson's exercise.cu."""
+    return check.check(name, hunt, file, seed, as_json)
+
+
+@app.command("quiz")
+def quiz_command(
+    name: str = LESSON,
+    seed: Optional[str] = typer.Option(None, help="Seed of the questions' numbers; a fresh one by default."),
+    as_json: bool = JSON,
+) -> int:
+    """Predict what a kernel does: five questions a lesson."""
+    return quiz.quiz(name, seed, as_json)
+
+
+@app.command("watch")
+def watch_command(
+    name: Optional[str] = typer.Argument(None, metavar="[LESSON]", help="By default the first that has not passed."),
+    hunt: bool = HUNT,
+) -> int:
+    """Check an exercise at every save, on a terminal."""
+    return watch.watch(name, hunt)
+
+
+@app.command("hint")
+def hint_command(
+    name: str = LESSON,
+    hunt: bool = HUNT,
+    level: Optional[str] = typer.Option(None, help="1, 2 or 3; by default the next one."),
+) -> int:
+    """Show the next hint for an exercise."""
+    return course.hint(name, hunt, level)
+
+
+@app.command("reset")
+def reset_command(name: str = LESSON, hunt: bool = HUNT) -> int:
+    """Bring an exercise's start back; your version is kept beside it."""
+    return course.reset(name, hunt)
+
+
+@app.command("progress")
+def progress_command(as_json: bool = JSON) -> int:
+    """Show which exercises have passed, and what comes next."""
+    return course.show_progress(as_json)
 
 
 @app.command("doctor")

@@ -89,7 +89,7 @@ def duration(seconds: float) -> str:
 # Running
 
 
-def _tile(name: str) -> tuple[int, int]:
+def tile(name: str) -> tuple[int, int]:
     """BM and BN of a lesson, or 128×128 where its kernel.cu does not say."""
     try:
         source = (ROOT / name / "kernel.cu").read_text(encoding="utf-8")
@@ -115,7 +115,7 @@ def refuse_if_long(request: Request, names: Sequence[str]) -> None:
 
     def seconds(blocks: str) -> float:
         asked = Request(request.m, request.n, request.k, blocks)
-        return max(estimate(asked, _tile(name)) for name in names)
+        return max(estimate(asked, tile(name)) for name in names)
 
     whole, sample = seconds(request.blocks), seconds(str(_SAMPLE))
     if whole <= LONGEST and request.k <= LARGEST_K:

@@ -82,7 +82,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def _child(command: Command, **options: object) -> Iterator[subprocess.Popen[bytes]]:
+def child(command: Command, **options: object) -> Iterator[subprocess.Popen[bytes]]:
     """Starts `command` in a process group of its own, which is killed when the block is left by an exception."""
     _signals.starting = threading.current_thread() is threading.main_thread()  # signals arrive in no other
     try:
@@ -121,7 +121,7 @@ def crash(status: int) -> str:
 def quiet(command: Command, seconds: float = 60) -> tuple[int, str]:
     """Runs a short command unseen: (exit status, stdout and stderr); status 127 when it cannot be run or takes too long."""
     try:
-        with _child(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        with child(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
             output, _ = process.communicate(timeout=seconds)
             return process.returncode, output.decode(errors="replace")
     except (UserError, subprocess.TimeoutExpired) as error:
@@ -130,7 +130,7 @@ def quiet(command: Command, seconds: float = 60) -> tuple[int, str]:
 
 def show(command: Command) -> int:
     """Runs a command whose output goes where ours goes; returns its exit status."""
-    with _child(command) as process:
+    with child(command) as process:
         return process.wait()
 
 
@@ -151,7 +151,7 @@ def stream(command: Command, title: str, parse: Parser, env: Mapping[str, str] |
     lines: list[str] = []
     last = ""
     with (
-        _child(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}) as process,
+        child(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}) as process,
         _shown(title) as update,
     ):
         assert process.stdout

@@ -149,6 +149,37 @@ def checkout(tmp_path: Path) -> Checkout:
     return made
 
 
+@dataclass
+class Course:
+    """A copy of this repository with fresh starters and a real build for the CPU device; tests leave it as they find it."""
+
+    root: Path
+    env: dict[str, str]
+
+    def run(self, *arguments: str, seconds: float = 300) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "runner", *arguments]
+        return subprocess.run(
+            command, cwd=self.root, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds
+        )
+
+
+@pytest.fixture(scope="session")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    root = tmp_path_factory.mktemp("course") / "gemm"
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout.split("\0")
+    for name in listed:
+        if (REPOSITORY / name).is_file():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(REPOSITORY / name, root / name)
+    env = {**os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    made = Course(root, env)
+    subprocess.run([sys.executable, "-m", "runner.starters"], cwd=root, env=env, check=True, capture_output=True)
+    done = made.run("check", "01", seconds=900)  # builds what a check links with
+    assert done.returncode == 1, done.stderr
+    return made
+
+
 def run_entry(lesson: str = "01_naive", size: int = 256, **more: object) -> dict:
     entry = {"lesson": lesson, "dtype": "fp32", "m": size, "n": size, "k": size, "alpha": 1, "beta": 0, "checked": size * size}
     return {**entry, "error_over_bound": 0.031, "rms_error": 1e-7, "rms_limit": 4e-7, **more}

@@ -41,9 +41,7 @@ def test_a_table_its_code_and_its_totals(inspected: Checkout) -> None:
     ]
     assert "01_naive/kernel.cu:30  acc += *a * *b;" in lines
     assert lines.count("01_naive/kernel.cu:30  acc += *a * *b;") == 1
-    assert lines[-1] == (
-        "Global memory: 69.2 MB loaded, 524 kB stored, in whole sectors; 0.0602 FLOP/B. Barriers a thread: 0."
-    )
+    assert lines[-1] == ("Global memory: 69.2 MB loaded, 524 kB stored, in whole sectors; 0.0602 FLOP/B. Barriers a thread: 0.")
     assert "Against" not in done.stdout  # nothing comes before the first lesson
 
 

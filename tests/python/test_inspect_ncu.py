@@ -16,7 +16,7 @@ HEADER = (
     '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC",'
     '"Section Name","Metric Name","Metric Unit","Metric Value"'
 )
-BEFORE = "==PROF== Connected to process 4711 (build/cuda/bin/01_naive)\n==PROF== Profiling \"sgemm\" - 0: 0%....50%....100%\n"
+BEFORE = '==PROF== Connected to process 4711 (build/cuda/bin/01_naive)\n==PROF== Profiling "sgemm" - 0: 0%....50%....100%\n'
 
 
 def csv(values: dict[str, str], kernel: str = "lesson_01::sgemm(long, long, float)", number: int = 0) -> str:

@@ -15,6 +15,7 @@ from plots_synthetic import TWELVE, checkout, gpu_results, svg_texts
 
 from plots import pictures, progression, sweep, tables
 from plots.publish import RESULTS
+from runner.exercise import without_marks
 from runner.results import ROOT, UserError, kernel_hash, lessons, load
 
 # Figures that others published, and where. Prose may state these and what was recorded, nothing else.
@@ -95,14 +96,16 @@ def picture_problems(root: Path, scratch: Path) -> list[str]:
 
 
 def quote_problems(root: Path) -> list[str]:
-    """Every ```cuda block of a lesson's README is a contiguous piece of its kernel.cu, however far it is indented."""
+    """Every ```cuda block of a lesson's README is a contiguous piece of its kernel.cu, however far it is indented; marks of the
+    exercise's gaps don't count."""
     problems = []
     for lesson in lessons(root):
         readme, quotes = root / lesson / "README.md", 0
         if not readme.exists():
             problems.append(f"{lesson} has no README.md")
             continue
-        kernel = [line.rstrip() for line in (root / lesson / "kernel.cu").read_text(encoding="utf-8").splitlines()]
+        source = without_marks((root / lesson / "kernel.cu").read_text(encoding="utf-8"))
+        kernel = [line.rstrip() for line in source.splitlines()]
         text = readme.read_text(encoding="utf-8")
         for match in re.finditer(r"^[ \t]*(```+)[ \t]*([^\n]*)\n(.*?)^[ \t]*\1[ \t]*$", text, re.MULTILINE | re.DOTALL):
             where = f"{lesson}/README.md:{text.count(chr(10), 0, match.start()) + 1}"

@@ -1,0 +1,103 @@
+"""What a trace counted, in the words that goals and quiz questions use. Nothing but the standard library is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A trace as gemm_inspect writes it."""
+
+    found: Mapping
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """M, N, K."""
+        return self.found["m"], self.found["n"], self.found["k"]
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """BM, BN of the lesson itself, whatever the traced kernel's are."""
+        return self.found["tile"]
+
+    @property
+    def blocks(self) -> int:
+        """That were launched, traced or not."""
+        return self.found["blocks"]
+
+    @property
+    def threads_per_block(self) -> int:
+        return self.found["threads_per_block"]
+
+    @property
+    def barriers_per_thread(self) -> float:
+        return self.found["barriers_per_thread"]
+
+    @property
+    def flop_per_byte(self) -> float:
+        """Over whole sectors that went to and from global memory."""
+        return self.found["totals"]["flop_per_byte"] or 0.0
+
+    def lines(self, space: str | None = None, op: str | None = None, array: str | None = None) -> list[Mapping]:
+        """Traced lines; space: global, shared; op: load, store; array: A, As."""
+        wanted = {"space": space, "op": op, "array": array}
+        return [line for line in self.found["lines"] if all(value in (None, line[key]) for key, value in wanted.items())]
+
+    def sum(self, key: str, **which: str | None) -> int:
+        """Of requests, threads, bytes, sectors, ideal_sectors, wavefronts, ideal_wavefronts over lines(**which)."""
+        return sum(line[key] for line in self.lines(**which))
+
+    def a_request(self, key: str, **which: str | None) -> float:
+        """Mean of sectors, wavefronts, bytes or threads per request."""
+        requests = self.sum("requests", **which)
+        return self.sum(key, **which) / requests if requests else 0.0
+
+    @property
+    def global_load_bytes(self) -> int:
+        """Whole sectors that global loads asked for."""
+        return 32 * self.sum("sectors", space="global", op="load")
+
+    @property
+    def global_bytes(self) -> int:
+        """Whole sectors that went to and from global memory."""
+        return self.found["totals"]["global_bytes"]
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.sum("bytes", space="shared")
+
+
+def worst(lines: Sequence[Mapping], key: str) -> tuple[float, Mapping | None]:
+    """The line with the most sectors or wavefronts a request, and how many."""
+    counted = [line for line in lines if line["requests"]]
+    if not counted:
+        return 0.0, None
+    line = max(counted, key=lambda line: line[key] / line["requests"])
+    return line[key] / line["requests"], line
+
+
+# Measures for goals
+
+
+def sectors_a_load(counts: Counts) -> tuple[float, Mapping | None]:
+    """Of the worst line that loads from global memory."""
+    return worst(counts.lines(space="global", op="load"), "sectors")
+
+
+def sectors_a_store(counts: Counts) -> tuple[float, Mapping | None]:
+    return worst(counts.lines(space="global", op="store"), "sectors")
+
+
+def bytes_loaded(counts: Counts) -> tuple[float, Mapping | None]:
+    """From global memory in whole sectors, and the line that loads most of them."""
+    lines = counts.lines(space="global", op="load")
+    return float(counts.global_load_bytes), max(lines, key=lambda line: line["sectors"], default=None)
+
+
+def bank_conflicts(counts: Counts) -> tuple[float, Mapping | None]:
+    """Wavefronts of shared memory beyond the fewest that move the bytes, and the line with most of them."""
+    lines = counts.lines(space="shared")
+    line = max(lines, key=lambda line: line["wavefronts"] - line["ideal_wavefronts"], default=None)
+    return float(sum(line["wavefronts"] - line["ideal_wavefronts"] for line in lines)), line

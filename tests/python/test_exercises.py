@@ -1,0 +1,119 @@
+"""The exercises: starters are solutions minus gaps, starters fail as stated, solutions pass, hunted bugs are found, and wrong
+attempts are told what is wrong. All of it on the CPU device, by what ./gemm check does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from attempts import ATTEMPTS, Attempt
+
+from runner import check, exercise
+from runner.exercise import Task, tasks, without_marks
+from runner.results import ROOT, lessons
+
+TASKS = tasks()
+SEED = 20
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMM_DEVICE", "cpu")
+    monkeypatch.setenv("GEMM_NO_INSTALL", "1")
+
+
+def checked(task: Task, text: str, seed: int | None = None) -> tuple[check.Report, str]:
+    report = check.examine(task, str(task.file.relative_to(ROOT)), text, seed)
+    return report, check.told(report, 0.0)
+
+
+@pytest.mark.parametrize("lesson", lessons())
+def test_every_lesson_has_an_exercise_and_from_03_on_a_bug_hunt(lesson: str) -> None:
+    content = exercise.content(lesson)
+    assert (content.hunt is not None) == (lesson >= "03")
+    for spec in filter(None, (content.exercise, content.hunt)):
+        assert len(spec.hints) == 3
+        assert all(len(hint) > 20 and hint.rstrip().endswith((".", "?", ";")) for hint in spec.hints)
+        assert len(set(spec.hints)) == 3
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.key)
+def test_a_starter_is_the_solution_minus_gaps(task: Task) -> None:
+    kernel, starter, solution = task.kernel(), task.starter().splitlines(), task.solution().splitlines()
+    if task.kind == "hunt":
+        different = [pair for pair in zip(starter, solution, strict=True) if pair[0] != pair[1]]
+        assert 0 < len(different) <= 3  # one planted bug
+        return
+    gaps = re.findall(r"// gap: [\w-]+\n(.*?)^[ \t]*// end gap\n", kernel, re.MULTILINE | re.DOTALL)
+    removed = [line for gap in gaps for line in gap.splitlines()]
+    assert removed
+    spec = task.spec
+    assert isinstance(spec, exercise.Exercise)
+    added = [line.strip() for gap in spec.gaps.values() for line in gap.placeholder.splitlines()]
+    kept = [line for line in starter if line.strip() not in added]
+    body = iter(solution)
+    for line in kept:  # in order, nothing else
+        if line.strip().startswith("//") and line not in solution:
+            continue  # a TODO
+        assert line in body, line
+    for line in removed:
+        assert line in solution
+    assert [line for line in solution if line not in starter and line.strip()] == [
+        line for line in removed if line not in starter and line.strip()
+    ]
+    assert "gap" not in task.starter()
+
+
+def test_marks_that_do_not_pair_are_refused(tmp_path: Path) -> None:
+    for text, words in (
+        ("// end gap\n", "without a gap"),
+        ("// gap: a\n// gap: b\n// end gap\n", "begins inside"),
+        ("// gap: a\n", "has no end"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            exercise.filled(text, lambda name, indent, code: "")
+    assert without_marks("a\n  // gap: x\n  b\n  // end gap\nc\n") == "a\n  b\nc\n"
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.key)
+def test_a_starter_compiles_and_fails_for_the_stated_reason(task: Task) -> None:
+    report, text = checked(task, task.starter())
+    assert report.stage in ("run", "goals"), text
+    spec = task.spec
+    assert (spec.check_says if isinstance(spec, exercise.Hunt) else spec.starter_fails) in text
+    assert text.splitlines()[-1].startswith(f"NOT YET: {task.title}, seed ")
+    assert f"./gemm hint {task.argument} helps." in text or task.file.read_text(encoding="utf-8") != task.starter()
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.key)
+def test_a_solution_passes_with_any_seed(task: Task) -> None:
+    for seed in (None, 1, 2**64 - 1):
+        report, text = checked(task, task.solution(), seed)
+        assert report.passed, text
+        assert "✗" not in text
+        assert all(goal["reached"] for goal in report.goals)
+        assert text.splitlines()[-1].startswith(f"PASSED: {task.title}, seed {report.seed}")
+
+
+@pytest.mark.parametrize(
+    ("lesson", "attempt"),
+    [(lesson, attempt) for lesson, attempts in ATTEMPTS.items() for attempt in attempts],
+    ids=lambda value: value if isinstance(value, str) else value.what.replace(" ", "_"),
+)
+def test_a_wrong_attempt_is_told_its_mistake(lesson: str, attempt: Attempt) -> None:
+    task = Task(lesson, "exercise")
+    text = task.solution()
+    for right, wrong in attempt.changes.items():
+        assert text.count(right) == 1, right
+        text = text.replace(right, wrong)
+    for seed in (SEED, None):
+        report, told = checked(task, text, seed)
+        assert not report.passed
+        assert all(words in told for words in attempt.says), told
+        if report.stage == "compile":
+            break
+
+
+def test_every_lesson_has_wrong_attempts() -> None:
+    assert sorted(ATTEMPTS) == sorted(lessons())

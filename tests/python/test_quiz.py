@@ -1,0 +1,615 @@
+"""./gemm quiz: its formulas against the tracer, its questions over many seeds, how answers are read, and the command."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY, Checkout
+
+from runner import exercise, inspection, quiz
+from runner.counts import Counts
+from runner.quiz import Question, Quiz, Tracer, Unreadable, ceil_div, read_answer
+from runner.results import ROOT, lessons
+
+LESSONS = ("01_naive", "02_coalesced", "03_smem")  # those that modelled() knows
+
+
+@pytest.fixture(scope="module")
+def bin_folder() -> Path:
+    """Of the repository's own build, as it is."""
+    program = ROOT / "build" / "cpu" / "bin" / "gemm_inspect"
+    if not program.exists():
+        pytest.skip("build/cpu/bin/gemm_inspect is not built; ./gemm inspect 01 builds it")
+    if program.stat().st_mtime < max((ROOT / name / "kernel.cu").stat().st_mtime for name in lessons()):
+        pytest.skip("build/cpu/bin/gemm_inspect is older than a kernel.cu; ./gemm inspect 01 builds it")  # a GPU's ./gemm test
+    return program.parent
+
+
+@pytest.fixture
+def trace(bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Counts]:
+    """trace(lesson, m, n, k, beta=…): as a question traces, with the repository's own build."""
+    monkeypatch.setattr(inspection, "build_tracer", lambda: bin_folder)
+    return lambda lesson, *shape, **options: Quiz(lesson, "test", 1, Tracer(lesson)).trace(*shape, **options)
+
+
+# Formulas against the tracer
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5, 6, 7, 8, 9, 12])
+def test_sectors_are_the_tracers(trace: Callable[..., Counts], stride: int) -> None:
+    found = trace("01_naive", 32, 1, stride)  # a warp loads A[t][k], lda = K = stride
+    formula = sum(quiz.sectors(4 * (k + stride * t) for t in range(32)) for k in range(stride))
+    assert (found.sum("requests", array="A"), found.sum("sectors", array="A")) == (stride, formula)
+
+
+@pytest.mark.parametrize("n", [7, 32, 37, 44, 56, 61, 64])
+def test_sectors_of_rows_are_the_tracers(trace: Callable[..., Counts], n: int) -> None:
+    found = trace("02_coalesced", 1, n, 9)
+    warps = [range(first, min(first + 32, n)) for first in range(0, n, 32)]
+    assert found.sum("sectors", array="B") == sum(quiz.sectors(4 * (k * n + c) for c in w) for k in range(9) for w in warps)
+    assert found.sum("sectors", array="C") == sum(quiz.sectors(4 * c for c in w) for w in warps)
+
+
+PROGRAM = """
+#include <cstdint>
+#include <iostream>
+#include "common/cpu/trace.hpp"
+int main() {  // width and 32 byte addresses a line
+    for (int width; std::cin >> width;) {
+        std::uint64_t a[32];
+        for (std::uint64_t& address : a) std::cin >> address;
+        std::cout << cpu_device::trace::sectors(a, 32, width) << ' ';
+        std::cout << (width == 4 ? cpu_device::trace::wavefronts(0xffffffffu, a, 4, false) : 0) << '\\n';
+    }
+}
+"""
+
+
+def test_sectors_and_wavefronts_are_the_tracers_functions(bin_folder: Path, tmp_path: Path) -> None:
+    source, program = tmp_path / "counts.cpp", tmp_path / "counts"
+    source.write_text(PROGRAM)
+    cache = (bin_folder.parent / "CMakeCache.txt").read_text()
+    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.MULTILINE)
+    assert compiler
+    libraries = [bin_folder.parent / "common" / f"lib{name}.a" for name in ("gemm_trace", "gemm_cpu_device", "gemm_common")]
+    command = [compiler[1], "-std=c++20", f"-I{ROOT}", source, *libraries, "-lbacktrace", "-lboost_context", "-pthread"]
+    made = subprocess.run([*command, "-o", program], capture_output=True, text=True, check=False)
+    if "cannot find -l" in made.stderr:
+        pytest.skip("libbacktrace and Boost are where only CMake finds them")
+    assert made.returncode == 0, made.stderr
+    requests = [
+        (width, [width * (offset + (t // cols) * pitch + t % cols) for t in range(32)])
+        for width in (2, 4, 8)
+        for pitch in range(70)
+        for cols in (1, 2, 4, 8, 16, 32)
+        for offset in (0, 1, 5)
+    ]
+    lines = "\n".join(f"{width} {' '.join(map(str, addresses))}" for width, addresses in requests)
+    counted = subprocess.run([program], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
+    expected = [
+        f"{quiz.sectors(a, width)} {quiz.wavefronts(address // 4 for address in a) if width == 4 else 0}" for width, a in requests
+    ]
+    assert counted == expected
+
+
+def test_bytes_of_tiles_are_the_tracers(trace: Callable[..., Counts]) -> None:
+    for m, n, k in ((32, 64, 96), (96, 32, 64)):
+        assert trace("03_smem", m, n, k).global_load_bytes == quiz.tile_bytes(m, n, k, 32, 32)
+
+
+def test_threads_own_what_the_question_says(trace: Callable[..., Counts]) -> None:
+    owners = trace("01_naive", 40, 40, 1, blocks="1").found["owners"]
+    assert owners["block"] == 0
+    for row, col, thread in zip(owners["rows"], owners["cols"], owners["threads"], strict=True):
+        assert (row, col) == (thread % 32, thread // 32)
+
+
+def test_blocks_on_an_sm() -> None:
+    """What lesson 03 says of 1024 threads with 32 registers and 8 KiB, and what rounds up."""
+    h100, ada = (next(sm for sm in quiz.SMS if sm.capability == name) for name in ("9.0", "8.9"))
+    assert quiz.blocks_by_limit(h100, 1024, 32, 8192) == {"block slots": 32, "threads": 2, "registers": 2, "shared memory": 25}
+    assert min(quiz.blocks_by_limit(ada, 1024, 32, 8192).values()) == 1
+    assert quiz.blocks_by_limit(h100, 128) == {"block slots": 32, "threads": 16}
+    assert quiz.blocks_by_limit(h100, 256, 33)["registers"] == quiz.blocks_by_limit(h100, 256, 40)["registers"] == 6
+    assert quiz.blocks_by_limit(h100, 128, 0, 1 << 10)["shared memory"] == 114
+
+
+def test_shared_memory_of_an_sm_is_the_cpu_devices() -> None:
+    """A block may opt in to all of an SM's shared memory but the 1 KiB that the system takes."""
+    source = (ROOT / "common" / "cpu" / "host_api.cpp").read_text(encoding="utf-8")
+    most = {sm: int(kib) for sm, kib in re.findall(r"\{(\d+), (\d+) \* KiB\}", source)}
+    for sm in quiz.SMS:
+        assert sm.shared == 1024 * (most[sm.capability.replace(".", "")] + 1)
+
+
+# Questions
+
+
+def modelled(lesson: str, m: int, n: int, k: int, beta: float) -> Counts:
+    """What the questions read of a trace, by pencil and paper. Sectors: where M and N are multiples of 32."""
+    across, blocks = (m, n) if lesson == "01_naive" else (n, m), ceil_div(m, 32) * ceil_div(n, 32)
+    warps = ceil_div(across[0], 32) * across[1]  # with an element of C
+    steps = 32 * ceil_div(k, 32)
+    of_a, of_b, of_c = {"01_naive": (32, 1, 32), "02_coalesced": (1, 4, 4), "03_smem": (4, 4, 4)}[lesson]
+
+    def line(array: str, op: str, requests: int, threads: int, a_request: int, space: str = "global") -> dict:
+        return {
+            "array": array,
+            "op": op,
+            "space": space,
+            "requests": requests,
+            "threads": threads,
+            "sectors": requests * a_request,
+        }
+
+    lines = [line("C", "store", warps, m * n, of_c)]
+    if beta:
+        lines.append(line("C", "load", warps, m * n, of_c))
+    if lesson == "03_smem":
+        lines.append(line("As", "load", blocks * 32 * steps, blocks * 1024 * steps, 0, "shared"))
+    else:
+        lines += [line("A", "load", warps * k, m * n * k, of_a), line("B", "load", warps * k, m * n * k, of_b)]
+    moved = 32 * sum(entry["sectors"] for entry in lines)
+    return Counts(
+        {
+            "blocks": blocks,
+            "threads_per_block": 1024,
+            "barriers_per_thread": steps / 16 if lesson == "03_smem" else 0.0,
+            "totals": {"global_bytes": moved, "flop_per_byte": 2 * m * n * k / moved},
+            "lines": lines,
+        }
+    )
+
+
+class Model(Tracer):
+    def __call__(self, m: int, n: int, k: int, blocks: str, options: tuple[str, ...]) -> Counts:
+        assert m * n * k < 2_000_000
+        assert blocks == "all"
+        assert options[0] == "--alpha=1"
+        return modelled(self.lesson, m, n, k, float(options[1].removeprefix("--beta=")))
+
+
+def asked(lesson: str, seed: int, tracer: type[Tracer] = Model) -> list[Question]:
+    return quiz.questions(lesson, exercise.content(lesson).quiz, seed, tracer(lesson))
+
+
+def test_every_lesson_has_five_questions() -> None:
+    for lesson in lessons():
+        declared = exercise.content(lesson).quiz
+        assert len({ask.__name__ for ask in declared}) == len(declared) == 5, lesson
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_traced_answers_are_those_of_pencil_and_paper(lesson: str, trace: Callable[..., Counts]) -> None:
+    for seed in (1, 2, 3, 2**64 - 1):
+        for real, model in zip(asked(lesson, seed, Tracer), asked(lesson, seed), strict=True):
+            assert (real.text, real.explanation) == (model.text, model.explanation)
+            assert real.is_right(model.answer), real.text
+            assert real.answer == pytest.approx(model.answer, rel=1e-12), real.text
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_questions_of_200_seeds(lesson: str) -> None:
+    different: list[set[str]] = [set() for _ in range(5)]
+    choices = 0
+    for seed in range(200):
+        questions = asked(lesson, seed)
+        choices = max(choices, sum(bool(q.choices) for q in questions))
+        for q, texts in zip(questions, different, strict=True):
+            texts.add(q.text)
+            assert 0 <= q.answer < 1e15, q.text
+            assert q.tolerance or q.answer == int(q.answer), q.text
+            assert q.answer <= 100 or q.unit != "%", q.text
+            assert q.is_right(read_answer(f"{q.answer!r} {q.unit}", q.unit)), q.text
+            assert not q.is_right(1.021 * q.answer + 0.021), q.text
+            shown = {quiz.number(q.answer), f"{q.answer:.3g}", f"{q.answer:.4g}"}
+            assert any(re.search(rf"(?<![\d.]){re.escape(text)}(?![\d])", q.explanation) for text in shown), q.explanation
+            assert q.text.rstrip().endswith((".", "?"))
+            assert q.explanation.endswith(".")
+            assert not re.search(r"[{}]|\bNone\b|  ", q.text + q.explanation), q.text
+    assert choices <= 1
+    assert min(map(len, different)) >= 12, [len(texts) for texts in different]
+
+
+def test_the_constants_are_the_kernels() -> None:
+    for lesson in lessons():
+        kernel = (ROOT / lesson / "kernel.cu").read_text(encoding="utf-8")
+        module = exercise._module(ROOT / lesson / "exercise.py")
+        for name in ("BM", "BN", "BK"):
+            if (value := getattr(module, f"_{name}", None)) is not None:
+                assert f"constexpr int {name} = {value};" in kernel, lesson
+
+
+def test_which_thread_computes_an_element() -> None:
+    """The kernel's own lines, run on what the question says."""
+    for seed in range(50):
+        q = asked("01_naive", seed)[0]
+        N, ldc, x, y, block = (int(found) for found in re.findall(r"= (\d+)", q.text) + re.findall(r"block (\d+)", q.text))
+        tiles_n = (N + 32 - 1) // 32
+        row, col = block // tiles_n * 32 + x, block % tiles_n * 32 + y
+        assert col < N
+        assert q.answer == row * ldc + col
+
+
+def first(q: Quiz) -> Question:
+    return Question(f"{q.whole(1, 10**9)} {q.choose('abc')} {q.shuffled(range(9))}?", 2, "", "It is 2.")
+
+
+def second(q: Quiz) -> Question:
+    return Question(f"{q.whole(1, 10**9)}?", 2, "", "It is 2.", choices=("one", "two"))
+
+
+def test_draws_depend_on_seed_and_name_alone() -> None:
+    alone, both = quiz.questions("01_naive", [second], 7), quiz.questions("01_naive", [first, second], 7)
+    assert alone[0] == both[1]
+    assert both[0].text == "717116961 c [6, 0, 7, 8, 4, 3, 2, 5, 1]?"  # on every machine and version of Python
+    assert quiz.questions("01_naive", [first], 8)[0].text != both[0].text
+    assert sorted(json.loads(both[0].text.split(maxsplit=2)[2][:-1])) == list(range(9))
+    drawn = [Quiz("x", "y", seed, Tracer("x")).whole(3, 5) for seed in range(60)]
+    assert set(drawn) == {3, 4, 5}
+
+
+def test_questions_that_cannot_be_answered_are_refused() -> None:
+    for wrong in (
+        {"answer": float("nan")},
+        {"tolerance": 1.0},
+        {"answer": 3, "choices": ("a", "b")},
+        {"answer": 0.5, "choices": ("a",)},
+    ):
+        with pytest.raises(ValueError, match="no question"):
+            Question(**{"text": "?", "answer": 1, "unit": "", "explanation": ".", **wrong})
+
+
+def test_tolerance() -> None:
+    exact, near = (Question("?", 10_737_418_240, "sectors", ".", tolerance) for tolerance in (0, 0.01))
+    assert exact.is_right(10_737_418_240)
+    assert not exact.is_right(10_737_418_241)
+    assert near.is_right(1.08e10)
+    assert not near.is_right(1.09e10)
+    assert Question("?", 0, "", ".").is_right(0)
+    assert not Question("?", 0, "", ".").is_right(1e-6)
+    assert Question("?", 0.3, "", ".").is_right(0.1 + 0.2)
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value"),
+    [
+        ("5", "sectors", 5),
+        ("-3.5", "", -3.5),
+        ("+.5", "", 0.5),
+        ("5.", "", 5),
+        ("007", "", 7),
+        ("16 384", "", 16384),
+        ("1 048 576", "", 1048576),
+        ("1_048_576", "", 1048576),
+        ("1,048,576", "", 1048576),
+        ("1\u202f048\u00a0576", "", 1048576),
+        ("1,048.5", "", 1048.5),
+        ("1e6", "", 1e6),
+        ("2.27E+12", "", 2.27e12),
+        ("1e-3", "", 1e-3),
+        ("2^34", "", 2**34),
+        ("2**34", "", 2**34),
+        ("32*5", "", 160),
+        ("32·5", "", 160),
+        ("32 × 5 − 1", "", 159),
+        ("1/32", "", 1 / 32),
+        ("7 // 2", "", 3),
+        ("7 % 4", "", 3),
+        ("-2^2", "", -4),
+        ("(1 + 2) * (3-1)", "", 6),
+        ("1 024 * 32", "", 32768),
+        ("17.2 GB", "bytes", 17.2e9),
+        ("17.2GB", "bytes", 17.2e9),
+        ("17.2 G", "bytes", 17.2e9),
+        ("1 TB", "bytes", 1e12),
+        ("3 kB", "bytes", 3000),
+        ("8 KiB", "bytes", 8192),
+        ("8Ki", "", 8192),
+        ("8 kiB", "bytes", 8192),
+        ("2*8 MiB", "bytes", 2**24),
+        ("4 Mbytes", "bytes", 4e6),
+        ("512 B", "bytes", 512),
+        ("1 byte", "bytes", 1),
+        ("64k", "threads", 64000),
+        ("64 k threads", "threads", 64000),
+        ("5 sectors", "sectors", 5),
+        ("1 Sector", "sectors", 1),
+        ("5 sectors per request", "sectors", 5),
+        ("5 sectors/request", "sectors", 5),
+        ("0.4 FLOP/B", "FLOP/B", 0.4),
+        ("0.4 flops per byte", "FLOP/B", 0.4),
+        ("64/160 FLOP / byte", "FLOP/B", 0.4),
+        ("82.5 %", "%", 82.5),
+        ("82.5%", "%", 82.5),
+        ("82.5 percent", "%", 82.5),
+        ("100*132/160", "%", 82.5),
+        ("12.5 %", "", 0.125),
+        ("2 blocks.", "blocks", 2),
+    ],
+)
+def test_answers(text: str, unit: str, value: float) -> None:
+    assert read_answer(text, unit) == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "why"),
+    [
+        ("what?", "", "not what is asked for|no number"),
+        ("1 2", "", "no number"),
+        ("1,5", "", "decimal point"),
+        ("0,400", "", "decimal point"),
+        ("1.234.567", "", "no number"),
+        ("10_00", "", "no number"),
+        ("1_048 576", "", "no number"),
+        ("٣", "", "no number"),
+        ("½", "", "no number"),
+        ("0x10", "", "no number"),
+        ("1e", "", "not what is asked for"),
+        ("()", "", "no number"),
+        ("(1", "", "no number"),
+        ("2 *", "", "no number"),
+        ("2(3)", "", "no number"),
+        ("M*N", "", "no number"),
+        ("2*K", "", "1000 or 1024"),
+        ("__import__('os')", "", "no number"),
+        ("1 if 1 else 2", "", "not what is asked for|no number"),
+        ("3; 4", "", "no number"),
+        ("[1]", "", "no number"),
+        ("1 = 1", "", "no number"),
+        ("1 < 2", "", "no number"),
+        ("True", "", "no number"),
+        ("5j", "", "not what is asked for"),
+        ("nan", "", "no number"),
+        ("1/0", "", "divides by zero"),
+        ("0^-1", "", "divides by zero"),
+        ("1 % 0", "", "divides by zero"),
+        ("(-8)^0.5", "", "no real value"),
+        ("9^9^9^9", "", "out of range"),
+        ("2^-999999999", "", "out of range"),
+        ("10^40", "", "out of range"),
+        ("1e400", "", "out of range"),
+        ("1e25*1e25", "", "out of range"),
+        ("9" * 199, "", "out of range"),
+        ("1" * 201, "", "longer than 200"),
+        ("(" * 100 + "1", "", "no number"),
+        ("5 KB", "bytes", "1000 or 1024; write kB or KiB"),
+        ("64K", "", "1000 or 1024; write k or Ki"),
+        ("5 sectors", "bytes", "'sectors' is not what is asked for; answer in bytes"),
+        ("5 GB", "sectors", "'GB' is not what is asked for"),
+        ("5 %", "blocks", "answer in blocks"),
+        ("5 m", "bytes", "answer in bytes"),
+        ("5 bits", "bytes", "answer in bytes"),
+        ("5 B", "", "mere number"),
+        ("8 KiB + 1", "bytes", "no number"),
+    ],
+)
+def test_unreadable_answers(text: str, unit: str, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        read_answer(text, unit)
+
+
+def test_deep_parentheses_are_read_or_refused() -> None:
+    assert read_answer("(" * 80 + "1" + ")" * 80) == 1
+
+
+# The command
+
+
+@pytest.fixture
+def course(checkout: Checkout, bin_folder: Path) -> Checkout:
+    """A checkout with the lessons' questions, which its build traces with the repository's own gemm_inspect."""
+    lists = "".join(f"gemm_lesson({name})\n" for name in LESSONS)
+    (checkout.root / "CMakeLists.txt").write_text(f"project(x)\n{lists}")
+    for name in LESSONS:
+        shutil.copytree(REPOSITORY / name, checkout.root / name, dirs_exist_ok=True)
+    checkout.program("gemm_inspect", f'exec {bin_folder / "gemm_inspect"} "$@"\n')
+    return checkout
+
+
+def take(course: Checkout, *arguments: str, answers: str = "\n" * 5) -> subprocess.CompletedProcess[str]:
+    process = course.start("quiz", *arguments, stdin=subprocess.PIPE)
+    out, err = process.communicate(answers, timeout=60)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def solved(course: Checkout, lesson: str, seed: int = 7) -> list[str]:
+    done = take(course, lesson, "--seed", str(seed), "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    return [str(q["answer"]) for q in json.loads(done.stdout)["questions"]]
+
+
+def recorded(course: Checkout, lesson: str) -> tuple[int, int, int] | None:
+    path = course.root / ".progress.json"
+    best = json.loads(path.read_text())["quizzes"].get(lesson) if path.exists() else None
+    return best and (best["right"], best["of"], best["seed"])
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_right_answers(course: Checkout, lesson: str) -> None:
+    answers = solved(course, lesson)
+    assert recorded(course, lesson) == (0, 5, 7)
+    done = take(course, lesson[:2], "--seed", "7", answers="\n".join(answers))  # the last line without its end
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{lesson}, 5 questions, seed 7.")
+    assert done.stdout.endswith("\n5 of 5 right. Seed 7.\nBest so far: 5 of 5.\n")
+    assert done.stdout.count("\nRight: ") == 5
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert recorded(course, lesson) == (5, 5, 7)
+
+
+def test_wrong_skipped_and_asked_again(course: Checkout) -> None:
+    answers = solved(course, "02")
+    given = [f"{answers[0]} apples", answers[0], "0", "", *answers[3:]]
+    done = take(course, "02", "--seed", "7", answers="\n".join(given) + "\n")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "\n'apples' is not what is asked for; answer in sectors.\nAnswer (in sectors, exactly): " in done.stdout
+    verdicts = re.findall(r"^(Right|Not right|Skipped): ", done.stdout, re.MULTILINE)
+    assert verdicts == ["Right", "Not right", "Skipped", "Right", "Right"]
+    assert "3 of 5 right. Seed 7.\nBest so far: 3 of 5." in done.stdout
+    assert recorded(course, "02_coalesced") == (3, 5, 7)
+    assert take(course, "02", "--seed", "8").stdout.endswith("0 of 5 right. Seed 8.\nBest so far: 3 of 5.\n")
+    assert recorded(course, "02_coalesced") == (3, 5, 7)
+
+
+def test_json(course: Checkout) -> None:
+    answers = solved(course, "03")
+    done = take(course, "03", "--seed", "7", "--json", answers="\n".join([answers[0], "rubbish", "1 000 000", "", *answers[3:]]))
+    assert done.returncode == 1
+    assert done.stderr == "Question 2: That is no number; write one such as 1 048 576, 1.5e6, 12.5 or 32*5/4.\n"
+    result = json.loads(done.stdout)
+    assert {key: value for key, value in result.items() if key != "questions"} == {
+        "schema": 1, "lesson": "03_smem", "seed": 7, "right": 3, "of": 5}  # fmt: skip
+    keys = {"text", "answer", "unit", "given", "right", "explanation"}
+    assert all(q.keys() == keys for q in result["questions"])
+    assert [q["given"] for q in result["questions"]] == [answers[0], "1 000 000", "", *answers[3:]]
+    assert [q["right"] for q in result["questions"]] == [True, False, False, True, True]
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_the_end_of_the_input(course: Checkout, as_json: tuple[str, ...]) -> None:
+    done = take(course, "01", "--seed", "7", *as_json, answers="1\n\n")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "gemm: The input ended at question 3 of 5, and nothing was recorded; ./gemm quiz 01 --seed 7 asks the same again.\n"
+    )
+    assert bool(done.stdout) != bool(as_json)
+    assert recorded(course, "01_naive") is None
+    assert course.run("quiz", "01").returncode == 2
+
+
+def test_ctrl_c_records_nothing(course: Checkout) -> None:
+    process = course.start("quiz", "01", "--seed", "7", stdin=subprocess.PIPE)
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write("\n" * 4)
+    process.stdin.flush()
+    seen = ""
+    while "5 of 5." not in seen or not seen.endswith("Answer ("):
+        byte = process.stdout.read(1)
+        assert byte, seen
+        seen += byte
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "Interrupted.\n")
+    assert recorded(course, "01_naive") is None
+
+
+def read_until(terminal: int, end: str) -> str:
+    """What is written to a terminal until `end`, or until the other side is closed."""
+    out = b""
+    while not out.decode(errors="ignore").endswith(end) or not end:
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:  # Linux: closed
+            data = b""
+        if not data:
+            break
+        out += data
+    return out.decode()
+
+
+def test_on_a_terminal(course: Checkout) -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    process = course.start("quiz", "01", "--seed", "7", stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    read_until(ours, "Answer (exactly): ")  # the build, and the first question
+    out = ""
+    for typed in (b"0\n", b"1,5\n", b"\n", b"\x04"):
+        os.write(ours, typed)
+        out += read_until(ours, "exactly): " if typed != b"\x04" else "")
+    os.close(ours)
+    assert process.wait(60) == 2
+    assert out.startswith("0\r\nNot right: it is ")
+    assert "Commas separate thousands; write a decimal point.\r\nAnswer (in threads, exactly): " in out
+    assert "\r\nSkipped: it is " in out
+    assert "\r\ngemm: The input ended at question 3 of 5, " in out
+    prose = [line for line in out.split("\r\n") if not line.startswith("gemm: ")]
+    assert max(map(len, prose)) <= 60
+    assert recorded(course, "01_naive") is None
+
+
+def test_json_on_a_terminal_shows_the_questions_on_stderr(course: Checkout) -> None:
+    ours, theirs = pty.openpty()
+    process = course.start("quiz", "01", "--seed", "7", "--json", stdin=theirs)
+    os.write(ours, b"x\n" + b"\n" * 5)
+    out, err = process.communicate(timeout=60)
+    os.close(theirs)
+    os.close(ours)
+    assert json.loads(out)["right"] == 0
+    assert "1 of 5. C has N = " in err
+    assert "\nAnswer (exactly): That is no number" in err or "Answer (exactly): 'x' is not what is asked for" in err
+
+
+def test_bytes_that_are_no_text(course: Checkout) -> None:
+    process = course.start("quiz", "01", "--seed", "7", stdin=subprocess.PIPE)
+    assert process.stdin
+    process.stdin.buffer.write(b"\xff\xfe\n")  # type: ignore[attr-defined]
+    out, err = process.communicate("\n" * 5, timeout=60)
+    assert (process.returncode, err) == (1, "")
+    assert out.count("That is no number") == 1
+
+
+def test_a_fresh_seed_is_shown(course: Checkout) -> None:
+    seeds = [re.search(r"\nSkipped.*\b0 of 5 right\. Seed (\d+)\.\n", take(course, "01").stdout, re.DOTALL) for _ in range(3)]
+    assert len({seed[1] for seed in seeds if seed}) > 1
+
+
+def test_choices(course: Checkout) -> None:
+    (course.root / "01_naive" / "exercise.py").write_text(
+        "from runner.quiz import Question, Quiz\n\n\n"
+        "def which(q: Quiz) -> Question:\n"
+        "    return Question('Which?', 2, '', 'Because.', choices=('this', 'that'))\n\n\n"
+        "EXERCISE = HUNT = None\nQUIZ = (which,)\n"
+    )
+    done = take(course, "01", answers="3\n1.5\n2\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 of 1. Which?\n    1  this\n    2  that\nAnswer (1 to 2): 3\nChoose one, 1 to 2.\n" in done.stdout
+    assert "Right: 2, that.\nBecause.\n" in done.stdout
+    assert not (course.fakes / "built").exists()  # nothing was traced
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("99",), ("'99'", "01_naive, 02_coalesced")),
+        (("01", "--seed", "x"), ("--seed must be a whole number",)),
+        (("01", "--seed", "18446744073709551616"), ("--seed must be a whole number",)),
+    ],
+)
+def test_what_is_refused(course: Checkout, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    course.fails("quiz", *arguments, words=words)
+    assert not (course.fakes / "built").exists()
+
+
+def test_a_lesson_without_questions_and_a_wrong_kernel(course: Checkout) -> None:
+    path = course.root / "03_smem" / "exercise.py"
+    path.write_text(re.sub(r"^QUIZ = .*", "QUIZ = ()", path.read_text(), flags=re.MULTILINE))
+    course.fails("quiz", "03", words=("03_smem has no quiz",))
+    path.unlink()
+    course.fails("quiz", "03", words=("03_smem/exercise.py is missing", "git checkout"))
+    course.program("gemm_inspect", f'{course.fakes / "programs" / "real"} "$@"\nexit 1\n')
+    shutil.copy(ROOT / "build" / "cpu" / "bin" / "gemm_inspect", course.fakes / "programs" / "real")
+    course.fails("quiz", "01", words=("01_naive/kernel.cu", "is wrong", "./gemm inspect 01_naive"))
+
+
+def test_unusable_progress_is_said_before_anything_is_asked(course: Checkout) -> None:
+    (course.root / ".progress.json").write_text("{")
+    course.fails("quiz", "01", words=(".progress.json", "move it away"))
+    assert (course.root / ".progress.json").read_text() == "{"

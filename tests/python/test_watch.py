@@ -1,0 +1,618 @@
+"""./gemm watch in a real terminal: saves, keys, signals, sizes; with a check that is a script, and once with the real one."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Checkout, Course, alive
+from exercise_synthetic import with_exercises
+from rich.cells import cell_len
+
+from runner import course, watch
+from runner.watch import View, frame
+
+DEADLINE = 60.0  # seconds, on a loaded machine
+
+# The shell's part: owns the terminal, gives it to the command, notes how it stops and ends, and what it leaves behind.
+SHELL = """
+import fcntl, json, os, signal, subprocess, sys, termios
+from pathlib import Path
+
+note = Path(sys.argv[1])
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2})
+signal.signal(signal.SIGINT, lambda *_: None)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+before = termios.tcgetattr(0)
+
+def child():
+    os.setpgrp()
+    os.tcsetpgrp(0, os.getpgrp())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1, signal.SIGUSR2})
+
+def tell(**what):
+    fresh = note.with_suffix(".new")
+    fresh.write_text(json.dumps({"pid": process.pid, "stops": stops, **what}))
+    fresh.rename(note)
+
+stops = []
+process = subprocess.Popen(sys.argv[2:], preexec_fn=child)
+tell()
+while True:
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    os.tcsetpgrp(0, os.getpgrp())
+    restored = termios.tcgetattr(0) == before
+    if not os.WIFSTOPPED(status):
+        break
+    stops.append([os.WSTOPSIG(status), restored])
+    termios.tcsetattr(0, termios.TCSANOW, before)
+    tell()
+    if signal.sigwait({signal.SIGUSR1, signal.SIGUSR2}) == signal.SIGUSR1:
+        os.tcsetpgrp(0, process.pid)  # fg; else bg
+    os.killpg(process.pid, signal.SIGCONT)
+tell(status=os.waitstatus_to_exitcode(status), restored=restored)
+"""
+
+# Stands in front of the runner's own __main__.py.
+MAIN = """
+import sys
+if sys.argv[1:2] == ["check"]:
+    from runner import fake_check
+elif sys.argv[1:2] == ["quiz"]:
+    print("Quiz", *sys.argv[2:], "asks: 6 x 7?", flush=True)
+    print("You said", input(), flush=True)
+else:
+    from runner import real_main
+"""
+CHECK = """
+import os, signal, sys, time
+from pathlib import Path
+from runner import exercise, progress
+task = exercise.task({"01": "01_naive", "02": "02_coalesced"}[sys.argv[2]], "--hunt" in sys.argv)
+fakes = Path(os.environ["FAKES"])
+def log(what):
+    with (fakes / "checks").open("a") as file:
+        file.write(what + "\\n")
+def killed(*_):
+    log(f"killed {os.getpid()}")
+    sys.exit(143)
+signal.signal(signal.SIGTERM, killed)
+log(f"began {os.getpid()}")
+try:
+    text = task.file.read_text()
+except FileNotFoundError:
+    sys.exit(f"gemm: {task.file} is not there.")
+version = next((line for line in text.splitlines() if line.startswith("version")), "no version")
+if "SLOW" in text:
+    print("Building for cpu: 1/2 kernel.cu", file=sys.stderr, flush=True)
+    while not (fakes / "go").exists():
+        time.sleep(0.02)
+print("saw", version)
+if "BROKEN" in text:
+    print("\\x1b[31mexercise.cu:3: error:\\x1b[0m expected ';'\\tbefore '}'")
+    sys.exit(1)
+if "REFUSED" in text:
+    print("gemm: g++ is missing.", file=sys.stderr)
+    sys.exit(2)
+if "LONG" in text:
+    print(*(f"row {i} " + "x" * 90 for i in range(60)), sep="\\n")
+if "RIGHT" not in text:
+    print("NOT YET")
+    sys.exit(1)
+progress.passed(task, text)
+print("PASSED")
+"""
+
+
+class Session:
+    """A command on a terminal of its own, and what that shows."""
+
+    def __init__(self, root: Path, env: dict[str, str], note: Path, *arguments: str, size: tuple[int, int] = (80, 24)) -> None:
+        self.master, slave = os.openpty()
+        self.note = note
+        self.seen = ""
+        self.resize(*size)
+        shell = [sys.executable, "-c", SHELL, str(note), sys.executable, "-m", "runner", *arguments]
+        env = {"TERM": "xterm-256color", **env}
+        self.shell = subprocess.Popen(shell, cwd=root, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        os.close(slave)
+
+    def resize(self, width: int, height: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def type(self, keys: str) -> None:
+        os.write(self.master, keys.encode())
+
+    def read(self) -> None:
+        if select.select([self.master], [], [], 0.05)[0]:
+            try:
+                self.seen += os.read(self.master, 65536).decode(errors="replace")
+            except OSError:  # nobody holds the other end any more
+                time.sleep(0.01)
+
+    @property
+    def screen(self) -> list[str]:
+        """The last frame; where the alternate screen was left, what came since."""
+        text = re.split(r"\x1b\[H|\x1b\[\?1049l", self.seen)[-1]
+        return re.split(r"\r+\n", re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", text))
+
+    def until(self, true: Callable[[], bool]) -> None:
+        end = time.monotonic() + DEADLINE
+        while not true():
+            assert time.monotonic() < end, "\n".join(self.screen)
+            self.read()
+
+    def wait(self, *texts: str) -> str:
+        """Waits until the screen shows them all; returns it as one text."""
+        self.until(lambda: all(text in " ".join(self.screen) for text in texts))
+        return "\n".join(self.screen)
+
+    @property
+    def told(self) -> dict:
+        """What the shell has noted."""
+        return json.loads(self.note.read_text()) if self.note.exists() else {}
+
+    @property
+    def pid(self) -> int:
+        self.until(lambda: "pid" in self.told)
+        return self.told["pid"]
+
+    @property
+    def cooked(self) -> bool:
+        return bool(termios.tcgetattr(self.master)[3] & termios.ICANON)
+
+    def end(self) -> int:
+        """Waits for the end: the exit status. The terminal must be as it was, and the ordinary screen back."""
+        self.until(lambda: self.shell.poll() is not None)
+        for _ in range(3):
+            self.read()
+        assert self.told["restored"]
+        for on, off in (("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?7l", "\x1b[?7h")):
+            assert self.seen.rfind(on) <= self.seen.rfind(off)
+        return self.told["status"]
+
+    def close(self) -> None:
+        for pid in (self.told.get("pid"), self.shell.pid):
+            if pid and self.shell.poll() is None:
+                os.kill(pid, signal.SIGKILL)
+        self.shell.wait()
+        os.close(self.master)
+
+
+class Watched:
+    """A checkout with two lessons to watch."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self.checkout, self.root, self.fakes = checkout, checkout.root, checkout.fakes
+        self.sessions: list[Session] = []
+        with_exercises(self.root)
+        main = self.root / "runner" / "__main__.py"
+        main.rename(main.with_name("real_main.py"))
+        main.write_text(MAIN)
+        (self.root / "runner" / "fake_check.py").write_text(CHECK)
+        for name, hunt in (("01", False), ("02", False), ("02", True)):
+            self.file(name, hunt).write_text(f"version start {name}{' hunt' if hunt else ''}\n")
+
+    def file(self, number: str = "01", hunt: bool = False) -> Path:
+        folder = {"01": "01_naive", "02": "02_coalesced"}[number]
+        return self.root / folder / ("bug_hunt.cu" if hunt else "exercise.cu")
+
+    def write(self, text: str, number: str = "01", hunt: bool = False) -> None:
+        self.file(number, hunt).write_text(text + "\n")
+
+    def start(self, *arguments: str, size: tuple[int, int] = (80, 24)) -> Session:
+        note = self.fakes / f"shell{len(self.sessions)}.json"
+        self.sessions.append(Session(self.root, self.checkout.env, note, "watch", *arguments, size=size))
+        return self.sessions[-1]
+
+    def log(self, what: str) -> list[int]:
+        """The checks that `began` or were `killed`, by process."""
+        path = self.fakes / "checks"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [int(line.split()[1]) for line in lines if line.startswith(what)]
+
+    @property
+    def progress(self) -> dict:
+        return json.loads((self.root / ".progress.json").read_text())
+
+
+@pytest.fixture
+def watched(checkout: Checkout) -> Iterator[Watched]:
+    made = Watched(checkout)
+    yield made
+    for session in made.sessions:
+        session.close()
+
+
+# The frame
+
+
+def view(**more: object) -> View:
+    given = {"tasks": (("01", True), ("02", False), ("hunt", False)), "current": 1, "title": "Exercise 02", **more}
+    return View(**{"path": "02_coalesced/exercise.cu", **given})  # type: ignore[arg-type]
+
+
+def plain(lines: list[str]) -> list[str]:
+    return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+
+
+def test_a_frame() -> None:
+    shown = plain(frame(view(status="Not passed.", tone="bad", note="Hint 1 of 3: x", report=("NOT YET", "  row 0")), 60, 12))
+    assert shown == [
+        "01 ✓  02 ▸  hunt ·   ███░░░░░░░ 1/3",
+        "Exercise 02  02_coalesced/exercise.cu",
+        "Not passed.",
+        "",
+        "Hint 1 of 3: x",
+        "",
+        "NOT YET",
+        "  row 0",
+        "",
+        "",
+        "",
+        "h hint · n next · z quiz · c check again · q quit",
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 11, 20, 37, 80, 200])
+@pytest.mark.parametrize("height", [1, 2, 3, 4, 5, 8, 13, 14, 40])
+def test_a_frame_fits_its_window(width: int, height: int) -> None:
+    report = ("wide 行列の積 行列の積", "    indented " + "word " * 40, "x" * 333, "", "end")
+    tasks = tuple((f"{i:02}", i < 9) for i in range(40))
+    for given in ({}, {"report": report}, {"report": report, "note": "Hint\n  two", "status": "s " * 70, "tasks": tasks}):
+        shown = plain(frame(view(**given), width, height))
+        assert len(shown) == height
+        # A character of two columns does not fit into one.
+        assert all(cell_len(line) <= max(width, 2) for line in shown)
+
+
+def test_a_report_that_is_too_long_is_cut_below_and_says_so() -> None:
+    shown = plain(frame(view(status="Not passed.", report=tuple(f"row {i}" for i in range(50))), 40, 10))
+    assert shown[2:6] == ["Not passed.", "", "row 0", "row 1"]
+    assert shown[-2] == "… 46 more lines: enlarge the window"
+    whole = plain(frame(view(status="Not passed.", report=tuple(f"row {i}" for i in range(5))), 40, 10))
+    assert whole[-2] == "row 4"
+
+
+def test_a_course_of_many_tasks_is_shown_as_marks() -> None:
+    tasks = tuple((f"{i:02}", i < 9) for i in range(35))
+    assert plain(frame(view(tasks=tasks, current=9), 80, 12))[0] == "✓" * 9 + "▸" + "·" * 25 + "  ██░░░░░░░░ 9/35"
+    assert plain(frame(view(tasks=tasks, current=9), 20, 12))[0] == "9/35"
+
+
+def test_wrapping() -> None:
+    assert course.wrapped("one two three", 8) == ["one two", "three"]
+    assert course.wrapped("    int a = b + c;", 12) == ["    int a =", "    b + c;"]
+    assert course.wrapped("abcdefgh", 3) == ["abc", "def", "gh"]
+    assert course.wrapped("行列の積", 4) == ["行列", "の積"]
+    assert course.wrapped("a\n\nb", 4) == ["a", "", "b"]
+    assert course.wrapped("", 4) == [""]
+
+
+def test_output_is_shown_without_what_would_move_the_cursor() -> None:
+    assert watch.cleaned("\x1b[31mred\x1b[0m\r\na\tb\x07\x1b]0;title\x07\x1b[2J\n\n") == ("red", "a       b\ufffd")
+
+
+# The loop
+
+
+def test_edit_error_fix_pass_hint_next_quit(watched: Watched) -> None:
+    session = watched.start()
+    first = session.wait("saw version start 01", "NOT YET", "Not passed (", "q quit")
+    assert first.splitlines()[0].startswith("01 ▸  02 ·  hunt ·")
+    assert "Exercise 01  01_naive/exercise.cu" in first
+    watched.write("version 2 BROKEN")
+    session.wait("saw version 2", "exercise.cu:3: error: expected ';'      before '}'")
+    session.type("h")
+    session.wait("Hint 1 of 3: Look at row 01.", "saw version 2")
+    session.type("hH")
+    session.wait("Hint 3 of 3: Write C[row]. This is the last hint.")
+    assert watched.progress["tasks"]["01_naive/exercise"]["hints"] == 3
+    watched.write("version 3 RIGHT")
+    session.wait("saw version 3", "PASSED", "Passed (", "n goes on to exercise 02.", "01 ✓", "1/3")
+    session.type("xX?\x1b[C\x1bOBé ")  # no keys: nothing happens
+    session.type("n")
+    assert "Hint" not in session.wait("Exercise 02", "saw version start 02", "02 ▸")
+    watched.write("version 4", "01")  # no longer watched
+    watched.write("version 5 RIGHT", "02")
+    session.wait("saw version 5", "n goes on to bug hunt 02.")
+    session.type("n")
+    session.wait("Bug hunt 02  02_coalesced/bug_hunt.cu", "saw version start 02 hunt")
+    session.type("n")
+    session.wait("Every other task has passed; this one is left.")
+    watched.write("version 6 RIGHT", "02", hunt=True)
+    session.wait("saw version 6", "All done: every task has passed.", "3/3")
+    session.type("n")
+    session.type("q")
+    assert session.end() == 0
+    assert "3 of 3 tasks passed, 0 of 2 quizzes taken. Next: ./gemm quiz 01" in session.seen
+    assert not any(alive(pid) for pid in watched.log("began"))
+
+
+def test_it_starts_at_the_first_task_that_has_not_passed(watched: Watched) -> None:
+    entry = {"passed": "2026-11-20T14:03:00", "sha256": "0"}
+    raw = {"schema": 1, "tasks": {"01_naive/exercise": entry}, "quizzes": {}}
+    (watched.root / ".progress.json").write_text(json.dumps(raw))
+    session = watched.start()
+    session.wait("Exercise 02", "01 ✓  02 ▸", "saw version start 02")
+    session.type("\x04")
+    assert session.end() == 0
+    session = watched.start("--hunt")
+    session.wait("Bug hunt 02", "saw version start 02 hunt")
+    session.type("Q")
+    assert session.end() == 0
+    session = watched.start("1")  # named: although it has passed
+    session.wait("Exercise 01", "saw version start 01")
+    session.type("n")
+    session.wait("Exercise 02", "saw version start 02")
+    session.type("n")
+    session.wait("Bug hunt 02")
+    session.type("n")  # round the end, past what has passed
+    session.wait("Exercise 02")
+    session.type("q")
+    assert session.end() == 0
+    raw["tasks"] |= dict.fromkeys(("02_coalesced/exercise", "02_coalesced/hunt"), entry)
+    (watched.root / ".progress.json").write_text(json.dumps(raw))
+    session = watched.start()
+    assert session.end() == 0
+    assert "Every task has passed; name a lesson to look at it again: ./gemm watch 01" in session.seen
+
+
+def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
+    file = watched.file()
+    session = watched.start("01")
+    session.wait("saw version start 01")
+    fresh = file.with_name(".exercise.cu.swp")
+    fresh.write_text("version renamed\n")
+    fresh.replace(file)
+    session.wait("saw version renamed")
+    times = file.stat()
+    fresh.write_text("version replaced\n"[:16].ljust(16) + "\n")
+    os.utime(fresh, ns=(times.st_atime_ns, times.st_mtime_ns))  # the inode alone tells
+    fresh.replace(file)
+    session.wait("saw version replaced")
+    file.unlink()
+    session.wait("01_naive/exercise.cu is not there; save it again, or ./gemm reset 01 brings the start back.")
+    file.write_text("version again\n")
+    assert "not there" not in session.wait("saw version again", "Not passed (")
+    file.rename(file.with_suffix(".cu~"))
+    file.write_text("version backup\n")
+    session.wait("saw version backup")
+    session.type("q")
+    assert session.end() == 0
+
+
+def test_a_file_that_is_missing_from_the_start_or_cannot_be_checked(watched: Watched) -> None:
+    watched.file().unlink()
+    session = watched.start("01")
+    session.wait("is not there; save it again")
+    watched.write("version 1 REFUSED")
+    session.wait("gemm: g++ is missing.", "It could not be checked (")
+    watched.file().write_bytes(b"")
+    session.wait("saw no version")
+    watched.file().write_bytes(b"version 2\r\nRIGHT\r\n")
+    session.wait("saw version 2", "Passed (")
+    session.type("q")
+    assert session.end() == 0
+
+
+def test_saved_during_a_check_and_quit_during_a_check(watched: Watched) -> None:
+    watched.write("version 1 SLOW")
+    session = watched.start("01")
+    session.wait("Checking …", "Building for cpu: 1/2 kernel.cu")
+    session.until(lambda: bool(re.search("Checking … [1-9]", " ".join(session.screen))))
+    session.type("h")  # keys answer meanwhile
+    session.wait("Checking …", "Hint 1 of 3")
+    watched.write("version 2 SLOW")
+    session.until(lambda: len(watched.log("began")) == 2)
+    assert watched.log("killed") == watched.log("began")[:1]
+    (watched.fakes / "go").touch()
+    session.wait("saw version 2", "Not passed (")
+    assert "version 1" not in session.seen
+    (watched.fakes / "go").unlink()
+    session.type("c")
+    session.wait("Checking …", "saw version 2")  # the old report stays meanwhile
+    session.until(lambda: len(watched.log("began")) == 3)
+    session.wait("Building for cpu")
+    session.type("c")
+    session.until(lambda: len(watched.log("began")) == 4)
+    session.wait("Building for cpu")
+    session.type("n")
+    session.wait("Exercise 02", "saw version start 02")
+    watched.write("version 3 SLOW", "02")
+    session.until(lambda: len(watched.log("began")) == 6)
+    session.wait("Building for cpu")
+    session.type("q")
+    assert session.end() == 0
+    assert watched.log("killed") == [watched.log("began")[i] for i in (0, 2, 3, 5)]
+    assert not any(alive(pid) for pid in watched.log("began"))
+
+
+def test_resizes(watched: Watched) -> None:
+    watched.write("version 1 LONG")
+    session = watched.start("01", size=(100, 30))
+    session.wait("saw version 1", "row 0", "more lines: enlarge the window")
+    for width, height in ((20, 5), (40, 12), (1, 1), (300, 90), (7, 3), (80, 24)):
+        session.resize(width, height)
+        last = {20: "h n z c q", 1: ""}.get(width)
+        session.until(
+            lambda width=width, height=height: (
+                len(session.screen) == height and all(cell_len(line) <= width for line in session.screen)
+            )
+        )
+        assert last is None or last in session.screen[-1]
+    session.wait("Not passed (", "row 4", "q quit")
+    # While a check runs, too.
+    watched.write("version 2 LONG SLOW")
+    session.wait("Checking …", "Building")
+    session.resize(20, 5)
+    session.until(lambda: len(session.screen) == 5)
+    (watched.fakes / "go").touch()
+    session.resize(90, 20)
+    session.wait("saw version 2", "Not passed (")
+    assert len(session.screen) == 20
+    session.type("q")
+    assert session.end() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_leave_the_terminal_as_it_was(watched: Watched, number: signal.Signals) -> None:
+    watched.write("version 1 SLOW")
+    session = watched.start("01")
+    session.wait("Checking …", "Building")
+    assert not session.cooked
+    if number == signal.SIGINT:
+        session.type("\x03")
+    else:
+        os.kill(session.pid, number)
+    assert session.end() == 128 + number
+    assert "Interrupted." in session.screen
+    assert watched.log("killed") == watched.log("began")
+    assert not any(alive(pid) for pid in watched.log("began"))
+
+
+def test_suspended_and_continued(watched: Watched) -> None:
+    session = watched.start("01")
+    session.wait("saw version start 01")
+    session.type("\x1a")
+    session.until(lambda: session.told["stops"] == [[signal.SIGTSTP, True]])
+    assert session.cooked
+    assert session.seen.rfind("\x1b[?1049l") > session.seen.rfind("\x1b[?1049h")
+    session.shell.send_signal(signal.SIGUSR2)  # in the background it stops again, and draws nothing
+    session.until(lambda: session.told["stops"][1:] == [[signal.SIGTTIN, True]])
+    assert session.cooked
+    assert session.seen.rfind("\x1b[?1049l") > session.seen.rfind("\x1b[H")
+    watched.write("version 2")
+    session.shell.send_signal(signal.SIGUSR1)
+    session.wait("saw version 2")
+    assert not session.cooked
+    os.kill(session.pid, signal.SIGSTOP)  # which cannot be caught
+    session.until(lambda: len(session.told["stops"]) == 3)
+    assert session.cooked  # the shell's doing
+    watched.write("version 3")
+    session.shell.send_signal(signal.SIGUSR1)
+    session.wait("saw version 3")
+    session.until(lambda: not session.cooked)
+    os.kill(session.pid, signal.SIGCONT)  # in the foreground all along
+    watched.write("version 4")
+    session.wait("saw version 4")
+    session.type("\x1c")  # Ctrl-\ does nothing
+    session.type("q")
+    assert session.end() == 0
+
+
+def test_the_quiz_has_the_terminal_to_itself(watched: Watched) -> None:
+    session = watched.start("01")
+    session.wait("saw version start 01")
+    session.type("z")
+    session.wait("Quiz 01 asks: 6 x 7?")
+    assert session.cooked
+    watched.write("version 2")
+    session.type("42\n")
+    session.wait("You said 42", "Enter returns to ./gemm watch.")
+    session.type("\n")
+    session.wait("Exercise 01", "saw version 2")
+    session.type("z")
+    session.wait("Quiz 01 asks")
+    session.type("\x03")  # ends the quiz alone
+    session.wait("KeyboardInterrupt", "Enter returns to ./gemm watch.")
+    session.type("\n")
+    session.wait("Exercise 01", "saw version 2")
+    session.type("z")
+    session.wait("Quiz 01 asks")
+    os.kill(session.pid, signal.SIGTERM)
+    assert session.end() == 143
+    session = watched.start("01")
+    session.wait("saw version 2")
+    session.type("z")
+    session.wait("Quiz 01 asks")
+    session.type("7\n")
+    session.wait("Enter returns")
+    session.type("\x04")
+    assert session.end() == 0
+
+
+def test_without_a_terminal_it_names_the_check(watched: Watched) -> None:
+    watched.checkout.fails("watch", "01", words=("needs a terminal", "./gemm check 01"))
+    watched.checkout.fails("watch", "02", "--hunt", words=("./gemm check 02 --hunt checks once",))
+    watched.checkout.fails("watch", "7", words=("There is no lesson '7'",))
+    watched.checkout.fails("watch", "01", "--hunt", words=("01_naive has no bug hunt",))
+    watched.checkout.env["TERM"] = "dumb"
+    session = watched.start("01")
+    assert session.end() == 2
+    assert "gemm: watch needs a terminal that can place text; ./gemm check 01" in session.seen
+
+
+def test_progress_that_cannot_be_read(watched: Watched) -> None:
+    file = watched.root / ".progress.json"
+    session = watched.start("01")
+    session.wait("saw version start 01")
+    file.write_text("garbage")
+    session.type("h")
+    session.wait("which keeps your progress, is not valid JSON")
+    watched.write("version 2")
+    session.wait("saw version 2")
+    assert file.read_text() == "garbage"
+    file.unlink()
+    session.type("h")
+    session.wait("Hint 1 of 3")
+    file.write_text("garbage")
+    session.type("q")
+    assert session.end() == 2
+    session = watched.start("01")
+    assert session.end() == 2
+    assert "move it away" in " ".join(session.screen)
+
+
+def test_a_terminal_that_goes_away_ends_it(watched: Watched) -> None:
+    watched.write("version 1 SLOW")
+    session = watched.start("01")
+    session.wait("Building for cpu")
+    pid = session.pid
+    session.shell.kill()  # the terminal's owner: its end hangs the terminal up
+    session.shell.wait()
+    session.until(lambda: not alive(pid))
+    session.until(lambda: not any(alive(child) for child in watched.log("began")))
+
+
+def test_the_real_check(course: Course, tmp_path: Path) -> None:
+    file, kernel = course.root / "01_naive" / "exercise.cu", (course.root / "01_naive" / "kernel.cu").read_text()
+    start = file.read_text()
+    solution = re.sub(r"[ \t]*// (gap: .*|end gap)\n", "", kernel).replace("lesson_01", "exercise_01")
+    solution = solution.replace('"01_naive"', '"exercise 01"')
+    session = Session(course.root, course.env, tmp_path / "shell.json", "watch", size=(110, 40))
+    try:
+        session.wait("Exercise 01", "NOT YET", "never written", "Not passed (")
+        file.write_text(start.replace("namespace", "namespac", 1))
+        session.wait("It does not compile.", "Not passed (")
+        file.write_text(solution)
+        session.wait("PASSED", "n goes on to exercise 02.", "01 ✓")
+        session.type("h")
+        session.wait("Hint 1 of 3: ")
+        session.type("n")
+        session.wait("Exercise 02", "NOT YET")
+        session.type("q")
+        assert session.end() == 0
+        assert "Next: ./gemm watch 02" in session.seen
+        entry = json.loads((course.root / ".progress.json").read_text())["tasks"]["01_naive/exercise"]
+        assert entry["hints"] == 1
+    finally:
+        session.close()
+        file.write_text(start)
+        (course.root / ".progress.json").unlink(missing_ok=True)
+        shutil.rmtree(course.root / "out", ignore_errors=True)
