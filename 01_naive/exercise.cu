@@ -19,8 +19,8 @@ __global__ void sgemm_naive(std::int64_t M, std::int64_t N, std::int64_t K, floa
     // Blocks are counted along a row of tiles, then along the next one.
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     // TODO 1: the element of C that this thread computes. Block blockIdx.x works on one tile of BM×BN; tiles
-    // are counted along a row of tiles, tiles_n of them, then along the next. Which row and column is this
-    // thread's? What if they lie outside of C?
+    // are counted along a row of tiles, tiles_n of them, then along the next. In its tile threadIdx.x is the
+    // row and threadIdx.y the column. Which row and column of C is that? What if they lie outside of C?
     const std::int64_t row = 0, col = 0;
 
     float acc = 0.0f;

@@ -8,23 +8,29 @@ EXERCISE = Exercise(
     gaps={
         "element": Gap(
             "the element of C that this thread computes. Block blockIdx.x works on one tile of BM×BN; tiles are counted along "
-            "a row of tiles, tiles_n of them, then along the next. Which row and column is this thread's? What if they lie "
-            "outside of C?",
+            "a row of tiles, tiles_n of them, then along the next. In its tile threadIdx.x is the row and threadIdx.y the "
+            "column. Which row and column of C is that? What if they lie outside of C?",
             "const std::int64_t row = 0, col = 0;",
         ),
         "sum": Gap("acc = the sum over k of A[row][k]·B[k][col]. Rows of A lie lda floats apart, rows of B ldb."),
         "store": Gap("write alpha·acc + beta·C to *c. With beta == 0, C must not be read: it may hold NaN."),
     },
     hints=(
-        "Three questions, one for each TODO. Which tile is block number b, if there are tiles_n tiles in a row of tiles: which "
-        "row of tiles, which column of tiles? Where in memory is A[row][k], where B[k][col]? Which of the two scalars decides "
-        "whether C may be read?",
-        "Tile row: blockIdx.x / tiles_n; tile column: blockIdx.x % tiles_n. Multiply by BM or BN, add threadIdx.x to the row "
-        "and threadIdx.y to the column, and return where row >= M or col >= N. A[row][k] is A[row * lda + k], B[k][col] is B[k "
-        "* ldb + col]. A conditional expression on beta == 0.0f keeps C unread.",
-        "row = blockIdx.x / tiles_n * BM + threadIdx.x; col = blockIdx.x % tiles_n * BN + threadIdx.y; if (row >= M || col >= "
-        "N) return; then for (std::int64_t k = 0; k < K; ++k) acc += A[row * lda + k] * B[k * ldb + col]; and at last *c = "
-        "beta == 0.0f ? alpha * acc : alpha * acc + beta * *c;",
+        "a question for each TODO.\n"
+        "1. With N = 100 there are 4 tiles in a row of tiles. In which row and which column of tiles is block 7, and which "
+        "element of C is the first of that tile?\n"
+        "2. How many floats after A[0][0] is A[row][k], how many after B[0][0] is B[k][col]?\n"
+        "3. 0 · NaN is NaN. How do you write *c without reading it first?",
+        "a method for each TODO.\n"
+        "1. blockIdx.x divided by tiles_n is the row of tiles, the remainder the column of tiles. A tile is BM rows high and BN "
+        "columns wide; the thread's own place in it is added. A thread past the last row or column returns at once.\n"
+        "2. An element lies at its row times the pitch plus its column. k runs from 0 to K − 1.\n"
+        "3. A conditional expression, beta == 0.0f ? … : …, reads *c on one of its sides only.",
+        "nearly the code.\n"
+        "1. const std::int64_t row = blockIdx.x / tiles_n * BM + threadIdx.x, and col with %, BN and threadIdx.y;\n"
+        "   if (row >= M || col >= N) return;\n"
+        "2. for (std::int64_t k = 0; k < K; ++k) acc += A[row * lda + k] * B[k * ldb + col];\n"
+        "3. *c = beta == 0.0f ? alpha * acc : alpha * acc + beta * *c;",
     ),
     starter_fails="never written",
 )

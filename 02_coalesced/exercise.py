@@ -20,9 +20,10 @@ EXERCISE = Exercise(
     },
     hints=(
         "Thread number t of a block of 32×32 has threadIdx.x = t % 32 and threadIdx.y = t / 32; warp w consists of the threads "
-        "32·w … 32·w + 31. Which of the two is the same for all threads of a warp, and which runs from 0 to 31?",
+        "32·w … 32·w + 31. Which of the two is the same for all threads of a warp, and which runs from 0 to 31? Which elements "
+        "of C do the 32 threads of warp 0 own now?",
         "In a row-major matrix the neighbour in memory of C[row][col] is C[row][col + 1], and that of B[k][col] is "
-        "B[k][col + 1]. So the index that runs through a warp must be added to the column.",
+        "B[k][col + 1]. So what runs through a warp must count columns, and what is the same for all of it must count rows.",
         "Swap the two: threadIdx.y is added to the row, threadIdx.x to the column.",
     ),
     starter_fails="A warp's load takes at most 4 sectors",

@@ -1,4 +1,4 @@
-// Bug hunt 03 smem: one line of this kernel is wrong. It gives the right result for many sizes. Find the
+// Bug hunt 03 smem: one line of this kernel is wrong, and yet the result is right for many sizes. Find the
 // line, and mend it.
 //
 //   ./gemm check 03 --hunt  says what is right and what is not

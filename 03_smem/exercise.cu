@@ -31,12 +31,12 @@ __global__ void sgemm_smem(std::int64_t M, std::int64_t N, std::int64_t K, float
     float acc = 0.0f;
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     for (std::int64_t k0 = 0; k0 < k_end; k0 += BK) {
-        // TODO 1: load one element of either tile: row y, column x of As and of Bs. What belongs there where
-        // the tile reaches past the edge of A or B? And who may read an element that another thread has
-        // loaded, and when?
+        // TODO 1: load one element of each tile: row y, column x of As and of Bs. What belongs there where
+        // the tile reaches past the edge of A or B? And when may a thread read an element that another one
+        // has loaded?
 
-        // TODO 2: add the products of this tile's BK steps to acc, from As and Bs alone. What may the next
-        // step of the loop not do before all threads are through?
+        // TODO 2: add the products of this tile's BK steps to acc, from As and Bs alone. The next round of
+        // the loop overwrites both tiles: who may still be reading them?
     }
 
     if (row >= M || col >= N) return;

@@ -15,23 +15,29 @@ EXERCISE = Exercise(
     task="fill the tiles in shared memory, and use them.",
     gaps={
         "load": Gap(
-            "load one element of either tile: row y, column x of As and of Bs. What belongs there where the tile reaches past "
-            "the edge of A or B? And who may read an element that another thread has loaded, and when?"
+            "load one element of each tile: row y, column x of As and of Bs. What belongs there where the tile reaches past "
+            "the edge of A or B? And when may a thread read an element that another one has loaded?"
         ),
         "use": Gap(
-            "add the products of this tile's BK steps to acc, from As and Bs alone. What may the next step of the loop not do "
-            "before all threads are through?"
+            "add the products of this tile's BK steps to acc, from As and Bs alone. The next round of the loop overwrites both "
+            "tiles: who may still be reading them?"
         ),
     },
     hints=(
-        "A step of the loop has four parts: load a tile of A and one of B, wait, multiply and add, wait. The block has as many "
-        "threads as a tile has elements, so each thread loads one of either. Think of M = 33 and K = 33: what do the threads "
-        "load that have no element of A or B?",
-        "As[y][x] is A[row][k0 + x], but 0 unless row < M and k0 + x < K. Bs[y][x] is B[k0 + y][col], but 0 unless k0 + y < K "
-        "and col < N. A __syncthreads() follows the loads, since the others' elements are read next, and another one follows "
-        "the sum, since the next step overwrites them. Nobody may leave the loop early.",
-        "As[y][x] = row < M && k0 + x < K ? A[row * lda + k0 + x] : 0.0f; the same for Bs with B[(k0 + y) * ldb + col]; "
-        "__syncthreads(); for (int k = 0; k < BK; ++k) acc += As[y][k] * Bs[k][x]; __syncthreads();",
+        "A round of the loop has four parts: load a tile of A and one of B, wait, multiply and add, wait. The block has as many "
+        "threads as a tile has elements, so each thread loads one element of each tile. With M = 33 and K = 33, which threads "
+        "find none in A, and what must they store instead, so that the sum does not change?",
+        "As holds this block's rows of A from column k0 on, Bs its columns of B from row k0 on. So As[y][x] comes from this "
+        "thread's row of A, x columns to the right of k0, and Bs[y][x] from this thread's column of B, y rows below k0. Each "
+        "load compares both indices with the matrix's size, and stores 0 where one is too large. A __syncthreads() follows the "
+        "loads, another one the sum; both outside of every branch, so that all threads of the block meet there. In the sum y "
+        "and x stay, and k runs along a row of As and down a column of Bs.",
+        "nearly the code, in this order:\n"
+        "  As[y][x] = row < M && k0 + x < K ? A[row * lda + k0 + x] : 0.0f;\n"
+        "  Bs[y][x], likewise, from B[(k0 + y) * ldb + col], with a condition on k0 + y and one on col;\n"
+        "  __syncthreads();\n"
+        "  for (int k = 0; k < BK; ++k) acc += As[y][k] * Bs[k][x];\n"
+        "  __syncthreads();",
     ),
     starter_fails="these elements are 0",
     goals=(
@@ -40,26 +46,30 @@ EXERCISE = Exercise(
             bytes_loaded,
             _tiles_once,
             "bytes",
-            "The sum over k must read As and Bs only; A and B are read once per tile, one element of each by every thread.",
+            "The sum over k must read As and Bs alone; of A and B every thread loads one element per tile. Smaller tiles than "
+            "the lesson's load more, too.",
         ),
         Goal(
             "Shared memory has no bank conflicts",
             bank_conflicts,
             lambda counts: 0,
             "wavefronts beyond the ideal",
-            "Let x, which differs from thread to thread of a warp, be the last index.",
+            "The threads of a warp have the same y and x from 0 to 31. Wherever x is an index of As or Bs, let it be the last: "
+            "then 32 threads use 32 banks.",
         ),
     ),
 )
 
 HUNT = Hunt(
-    task="one line of this kernel is wrong. It gives the right result for many sizes. Find the line, and mend it.",
+    task="one line of this kernel is wrong, and yet the result is right for many sizes. Find the line, and mend it.",
     bug={"k0 + y < K && col < N ? B[": "col < N ? B["},
     hints=(
-        "Sizes that are multiples of 32 come out right, so the idea is right. What is special about the last tile along K?",
+        "Sizes that are multiples of 32 come out right, so the idea is right. Take K = 33: which columns of A and which rows of "
+        "B does the second round of the loop load, and which of them exist?",
         "Zeros must stand in both tiles where they reach past K. It is not enough that As has them there: 0 · NaN is NaN, and "
-        "what lies behind B belongs to nobody.",
-        "Look at the guard of the load into Bs: which of its two indices is held against nothing?",
+        "what lies behind B belongs to nobody. Compare the guards of the two loads.",
+        "Look at the guard of the load into Bs: it reads row k0 + y and column col of B, and compares only one of the two with "
+        "B's size.",
     ),
     check_says="outside B of",
 )
