@@ -1,5 +1,6 @@
 #include "common/verify.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -105,6 +106,45 @@ double sum_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_
     for (std::int64_t k = first; k < last; ++k) sum += term(w, row, col, k);
     return sum;
 }
+
+enum class Rounding { nearest_even, nearest_away, truncation };
+
+/// With `bits` of the mantissa's 23 kept.
+template <int bits, Rounding rounding>
+double rounded(double value) {
+    constexpr std::uint32_t dropped = (std::uint32_t{1} << (23 - bits)) - 1, half = (dropped + 1) / 2;
+    auto word = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    if (rounding == Rounding::nearest_away) word += half;
+    if (rounding == Rounding::nearest_even) word += half - 1 + (word >> (23 - bits) & 1u);
+    return static_cast<double>(std::bit_cast<float>(word & ~dropped));
+}
+
+/// A step whose inputs were rounded.
+template <int bits, Rounding rounding>
+double rounded_term(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+    return rounded<bits, rounding>(a_of(w, row, k)) * rounded<bits, rounding>(b_of(w, k, col));
+}
+
+/// Shorter types that the inputs, the products or the sum may have been put into; what was made of them then.
+struct Shorter {
+    const char* what;
+    Term term;
+};
+constexpr Shorter kShorter[] = {
+    {"A and B are rounded to BF16", rounded_term<7, Rounding::nearest_even>},
+    {"A and B are rounded to BF16 (cut off)", rounded_term<7, Rounding::truncation>},
+    {"A and B are rounded to TF32 or FP16", rounded_term<10, Rounding::nearest_even>},
+    {"A and B are rounded to TF32", rounded_term<10, Rounding::nearest_away>},
+    {"A and B are rounded to TF32 (cut off)", rounded_term<10, Rounding::truncation>},
+    {"A and B are rounded to whole numbers",
+     [](const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+         return std::trunc(a_of(w, row, k)) * std::trunc(b_of(w, k, col));
+     }},
+    {"each product is rounded to a whole number",
+     [](const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+         return std::trunc(right_term(w, row, col, k));
+     }},
+};
 
 /// Whether wrong elements are what comes of taking padded matrices for packed ones. all_match: whether they
 /// are what a function of them says.
@@ -260,6 +300,19 @@ std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, co
         return "alpha multiplies C, too: these elements hold alpha·(A·B + beta·C)";
     }
 
+    // Precision.
+    for (const Shorter& shorter : kShorter) {
+        if (alpha != 0 && s.K > 0 && terms_match(shorter.term))
+            return std::string("less precise than FP32: ") + shorter.what;
+    }
+    if (alpha != 0 && s.K > 0 && all_match([&](const Wrong& x) {
+            double sum = 0;
+            for (std::int64_t k = 0; k < s.K; ++k) sum = std::trunc(sum + right_term(w, x.row, x.col, k));
+            return scaled(x, sum, alpha, beta);
+        })) {
+        return "less precise than FP32: the sum is rounded to a whole number in every step";
+    }
+
     // Indices. A matrix that is read the wrong way round stays inside its bounds only where it is square.
     const auto a_transposed = [](const Workload& v, std::int64_t row, std::int64_t col, std::int64_t k) {
         return a_of(v, k, row) * b_of(v, k, col);
@@ -342,6 +395,8 @@ std::string owner_text(const Workload& w, const Lesson* lesson, const OwnerOf& o
     }
     if (!o) return {};
     const uint3 thread = o->thread;
+    const dim3& block = lesson->block;  // owner() may be of another launch than this one
+    if (thread.x >= block.x || thread.y >= block.y || thread.z >= block.z) return {};
     const unsigned linear = (thread.z * lesson->block.y + thread.y) * lesson->block.x + thread.x;
     return " (block " + text(o->block) + ", warp " + std::to_string(linear / 32) + ", thread " +
            text(thread) + ")";

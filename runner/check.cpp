@@ -4,12 +4,22 @@
 //
 // A library with main(): the runner compiles the learner's file and the list below, and links them with it.
 
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/device.hpp"
@@ -18,9 +28,6 @@
 #include "common/options.hpp"
 #include "common/report.hpp"
 #include "runner/ladder.hpp"
-#ifdef GEMM_CPU_DEVICE
-#include "runner/traced.hpp"
-#endif
 
 /// Ends with a null pointer. [0] is the learner's lesson; those behind it are timed with it (CUDA).
 extern const gemm::Lesson* const gemm_checked[];
@@ -37,6 +44,8 @@ struct Settings {
     std::string like, output;
     std::optional<Shape> goal, time;
     int rounds = 0;
+    int patience = 0;  // seconds
+    int progress_fd = STDERR_FILENO;
 };
 
 /// "128x128x128" → M×N×K.
@@ -62,7 +71,7 @@ Shape shape_of(const std::string& option, const std::string& text) {
 }
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    std::string seed, goal = "128x128x128", time, rounds = "0";
+    std::string seed, goal = "128x128x128", time, rounds = "0", patience = "20", progress_fd = "2";
     CLI::App app("Holds one kernel against a ladder of problems, from the easiest on.", "gemm_check");
     app.add_option("--seed", seed, "seed of sizes and inputs [a fresh one]")->type_name("INT");
     if (gemm::kDeviceTimes) {
@@ -73,40 +82,151 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
         app.add_option("--goal", goal, "the shape whose accesses are counted, MxNxK [128x128x128]")
             ->type_name("SIZE");
     }
+    app.add_option("--patience", patience, "seconds that a case may take before it is given up [20]")
+        ->type_name("INT");
+    app.add_option("--progress-fd", progress_fd, "the open file descriptor that progress goes to [2]")
+        ->type_name("INT");
     app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
     if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     if (!gemm::kDeviceTimes) s.goal = shape_of("--goal", goal);
     if (!time.empty()) s.time = shape_of("--time", time);
     s.rounds = static_cast<int>(gemm::whole_number("--rounds", rounds, 0, 1000));
+    s.patience = static_cast<int>(gemm::whole_number("--patience", patience, 1, 100000));
+    s.progress_fd = static_cast<int>(gemm::whole_number("--progress-fd", progress_fd, 0, 1 << 20));
+    if (fcntl(s.progress_fd, F_GETFD) < 0) {
+        throw Error("--progress-fd must be an open file descriptor, and " + progress_fd + " is none.");
+    }
     if (!s.output.empty()) gemm::check_writable(s.output);
     return std::nullopt;
 }
 
-#ifdef GEMM_CPU_DEVICE
-
-/// The accesses at the goal's shape, and as a case what is wrong there.
-std::pair<Json, gemm::CaseResult> trace_goal(const Lesson& lesson, const Shape& shape, std::uint64_t seed,
-                                             int sm) {
-    gemm::CaseResult result;
-    result.problem = {"goal", "the shape whose accesses are counted", shape, false};
-    result.seed = seed;
-    gemm::Workload w(shape, seed);
-    const gemm::Verifier verifier(w);
-    const gemm::Problem p = w.problem();
-    const gemm::Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
-    const gemm::TracedLaunch traced = gemm::launch_traced(lesson, p, plan.get());
-    Json json = gemm::traced_json(lesson, w.shape(), seed, sm, traced);
-    result.error = traced.error;
-    result.findings = json["findings"];
-    if (traced.error.empty()) {
-        result.verdict = verifier.check(w.download_c(), &lesson);
-        json["verdict"] = gemm::verdict_json(*result.verdict);
-    }
-    return {std::move(json), std::move(result)};
+/// What gemm_check writes, but for what the goal's run adds.
+Json report(const Lesson& lesson, const gemm::Device& device, const Settings& s, Json cases, bool passed,
+            double seconds) {
+    return {{"schema", 1},
+            {"name", lesson.name},
+            {"device", device.kind},
+            {"device_name", device.name},
+            {"seed", s.seed},
+            {"like", "sm_" + std::to_string(device.sm)},
+            {"tile", {{"BM", lesson.tile.BM}, {"BN", lesson.tile.BN}, {"BK", lesson.tile.BK}}},
+            {"cases", std::move(cases)},
+            {"passed", passed},
+            {"trace", nullptr},
+            {"times", nullptr},
+            {"seconds", seconds}};
 }
 
-#else
+/// Writes the JSON and ends the program at once: what the learner's code has left (a lock that its kernel
+/// held when it was interrupted, a thread that never ends) must not be waited for.
+[[noreturn]] void write_and_leave(const Settings& s, const Json& json, int status) {
+    try {
+        if (ftrylockfile(stdout) == 0) std::fflush(stdout);
+        if (s.output.empty()) {
+            const std::string text = gemm::to_text(json);
+            for (std::size_t at = 0; at < text.size();) {
+                const ssize_t n = write(STDOUT_FILENO, text.data() + at, text.size() - at);
+                if (n <= 0) _exit(gemm::kCouldNotRun);
+                at += static_cast<std::size_t>(n);
+            }
+        } else {
+            gemm::write_file(s.output, gemm::to_text(json));
+        }
+    } catch (const std::exception& error) {
+        (void)dprintf(STDERR_FILENO, "gemm_check: %s\n", error.what());
+        _exit(gemm::kCouldNotRun);
+    }
+    _exit(status);
+}
+
+/// Reports a failed case where the main thread cannot: launch() does not return, or the learner's code ends
+/// the program. One per process; from its start to done(). Its thread is never joined.
+class Watchdog {
+  public:
+    /// report: the JSON of these cases, the last of which has failed.
+    Watchdog(const Settings& s, const Lesson& lesson, std::function<Json(Json cases)> report)
+        : settings_(s), name_(lesson.name), report_(std::move(report)) {
+        if (pipe2(wake_.data(), O_CLOEXEC) != 0) throw Error("No file descriptors are left for a pipe.");
+        current = this;
+        struct sigaction on_abort {};
+        on_abort.sa_handler = ended_by_abort;
+        sigemptyset(&on_abort.sa_mask);
+        sigaction(SIGABRT, &on_abort, nullptr);
+        std::thread([this] { watch(); }).detach();
+    }
+
+    /// A case begins, after those that are done.
+    void begins(const std::vector<gemm::CaseResult>& done, const gemm::LadderCase& next) {
+        // Again each time: the last one registered runs first, before anything that threads may still use is
+        // destroyed.
+        (void)std::atexit(ended_by_exit);
+        const std::scoped_lock lock(mutex_);
+        for (std::size_t i = cases_.size(); i < done.size(); ++i) cases_.push_back(gemm::case_json(done[i]));
+        next_ = next;
+        began_ = std::chrono::steady_clock::now();
+    }
+    /// Nothing of the learner's runs any more.
+    static void done() {
+        // It may be at its report already: then it ends the program.
+        if (Watchdog* const watchdog = current.exchange(nullptr))
+            const std::scoped_lock lock(watchdog->mutex_);
+    }
+
+  private:
+    void watch() {
+        for (;;) {
+            pollfd woken{wake_[0], POLLIN, 0};
+            const bool ended = poll(&woken, 1, 100) > 0;
+            const std::scoped_lock lock(mutex_);
+            if (current == nullptr) return;
+            if (ended) give_up("The file's code ended the program (exit or abort).");
+            const std::chrono::duration<double> since = std::chrono::steady_clock::now() - began_;
+            if (since.count() < settings_.patience) continue;
+            const std::string limit = " within " + std::to_string(settings_.patience) + " s";
+            give_up(gemm::kDeviceTimes ? name_ + " did not end" + limit + ": probably an endless loop."
+                                       : "launch() of " + name_ + " did not return" + limit +
+                                             ": probably an endless loop in it.");
+        }
+    }
+    void give_up(const std::string& error) {
+        gemm::CaseResult result;
+        result.problem = next_;
+        result.seed = settings_.seed;
+        result.error = error;
+        cases_.push_back(gemm::case_json(result));
+        write_and_leave(settings_, report_(std::move(cases_)), gemm::kWrong);
+    }
+
+    // The thread that ends the program waits until the watchdog has ended it.
+    static void wake() {
+        if (Watchdog* const watchdog = current) (void)!write(watchdog->wake_[1], "", 1);
+    }
+    static void ended_by_exit() {
+        wake();
+        while (current != nullptr) pause();
+    }
+    static void ended_by_abort(int) {
+        wake();
+        const timespec some{5, 0};
+        nanosleep(&some, nullptr);  // malloc's lock may be held, and nobody able to write the report
+        signal(SIGABRT, SIG_DFL);
+        (void)raise(SIGABRT);
+    }
+
+    static std::atomic<Watchdog*> current;
+    const Settings settings_;
+    const std::string name_;
+    const std::function<Json(Json)> report_;
+    std::array<int, 2> wake_{};
+    std::mutex mutex_;
+    Json cases_ = Json::array();
+    gemm::LadderCase next_;
+    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+std::atomic<Watchdog*> Watchdog::current{nullptr};
+
+#ifndef GEMM_CPU_DEVICE
 
 /// The times of all lessons of the list that run here, and as a case what is wrong with the learner's.
 std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Settings& s,
@@ -154,52 +274,58 @@ int run(const Settings& s) {
     gemm::require_sound(lesson);
     const gemm::Device device = gemm::select_device(0, s.like);
     if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) throw Error(why);
+    const auto report_of = [=, &lesson](Json cases, bool passed) {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        return report(lesson, device, s, std::move(cases), passed, seconds.count());
+    };
+    // Leaked: its thread may look at it until the program has ended.
+    Watchdog& watchdog =
+        *new Watchdog(s, lesson, [=](Json cases) { return report_of(std::move(cases), false); });
 
-    int done = 0, total = 1;
+    std::size_t done = 0, total = 1;
     const auto progress = [&](const std::string& next) {
-        std::fprintf(stderr, "progress %d %d %s\n", done, total, next.c_str());
-        std::fflush(stderr);
+        (void)dprintf(s.progress_fd, "progress %zu %zu %s\n", done, total, next.c_str());
     };
     const bool more = s.goal || s.time;
-    std::vector<gemm::CaseResult> results =
-        gemm::climb(lesson, s.seed, [&](int finished, int of, const std::string& next) {
-            done = finished;
+    std::vector<gemm::CaseResult> results = gemm::climb(
+        lesson, s.seed,
+        [&](const std::vector<gemm::CaseResult>& finished, std::size_t of, const gemm::LadderCase& next) {
+            watchdog.begins(finished, next);
+            done = finished.size();
             total = of + (more ? 1 : 0);
-            progress(next);
+            progress(next.what);
         });
     bool passed = results.back().passed();
     Json traced, times;
     if (passed && more) {
         ++done;
 #ifdef GEMM_CPU_DEVICE
+        const gemm::LadderCase goal{"goal", "the shape whose accesses are counted", *s.goal, false};
+        watchdog.begins(results, goal);
         progress("counting accesses at " + s.goal->text());
-        auto [json, result] = trace_goal(lesson, *s.goal, s.seed, device.sm);
-        traced = std::move(json);
+        gemm::CaseResult result = gemm::run_goal(lesson, goal, s.seed, device.sm, traced);
 #else
-        auto [json, result] = time_all(device, s, progress);
+        auto [json, result] = time_all(device, s, [&](const std::string& next) {
+            watchdog.begins(results, {"time", "the shape that is timed", *s.time, false});
+            progress(next);
+        });
         times = std::move(json);
 #endif
         passed = result.passed();
         if (!passed) results.push_back(std::move(result));
     }
+    Watchdog::done();
     done = total;
     progress("done");
 
     Json cases = Json::array();
     for (const gemm::CaseResult& result : results) cases.push_back(gemm::case_json(result));
-    const Json json = {
-        {"schema", 1},
-        {"name", lesson.name},
-        {"device", device.kind},
-        {"device_name", device.name},
-        {"seed", s.seed},
-        {"like", "sm_" + std::to_string(device.sm)},
-        {"tile", {{"BM", lesson.tile.BM}, {"BN", lesson.tile.BN}, {"BK", lesson.tile.BK}}},
-        {"cases", std::move(cases)},
-        {"passed", passed},
-        {"trace", std::move(traced)},
-        {"times", std::move(times)},
-        {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()}};
+    Json json = report_of(std::move(cases), passed);
+    json["trace"] = std::move(traced);
+    json["times"] = std::move(times);
+    if (results.back().error.find("endless loop") != std::string::npos) {
+        write_and_leave(s, json, gemm::kWrong);
+    }
     if (s.output.empty()) {
         gemm::print(gemm::to_text(json));
     } else {
@@ -211,9 +337,11 @@ int run(const Settings& s) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return gemm::run_program("gemm_check", [&]() -> int {
+    const int status = gemm::run_program("gemm_check", [&]() -> int {
         Settings settings;
         if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
         return run(settings);
     });
+    Watchdog::done();  // also after an exception
+    return status;
 }

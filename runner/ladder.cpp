@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <exception>
 #include <limits>
+#include <optional>
 #include <random>
 
 #include "common/error.hpp"
@@ -18,6 +19,8 @@ namespace {
 constexpr std::int64_t kMostTile = 1024;
 // However large the tiles are: tracing must stay a matter of milliseconds.
 constexpr std::int64_t kMostSide = 512, kMostSteps = 256;
+// A case whose K is beyond that, so that a counter of 8 bits runs over, has one small tile of C.
+constexpr std::int64_t kLongSide = 32, kMostLongSteps = 511;
 
 /// Sizes and scalars. The same for a seed on every machine, which std's distributions are not.
 class Draw {
@@ -57,6 +60,8 @@ namespace trace = cpu_device::trace;
 constexpr double kHangSeconds = 3;
 constexpr std::size_t kMostFindings = 5;
 constexpr std::uint64_t kMostBlocks = 64;  // that are searched for the writer of an element
+// Kept of a thread: 32 MiB. The largest case takes a thread some 2000 steps for each element of C.
+constexpr std::size_t kMostKept = std::size_t{1} << 21;
 
 /// Restores what a launch was told.
 struct Restore {
@@ -94,12 +99,13 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
     std::optional<Owner> said;
     if (owner_fits(lesson, p, report)) said = lesson.owner(p, row, col);
     const dim3& block = lesson.block;
+    // Launched with other blocks than it says: where a thread is in them would be a guess.
+    if (report.block != std::array<unsigned, 3>{block.x, block.y, block.z}) return std::nullopt;
     // A block's place in a grid of more dimensions is not in the report.
     const bool plain_grid = lesson.owner != nullptr && [&](const Owner& last) {
         return last.block.y == 0 && last.block.z == 0;
     }(lesson.owner(p, p.M - 1, p.N - 1));
-    const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-    if (!plain_grid || threads != report.threads_per_block) return said;
+    if (!plain_grid) return said;
 
     // The one that should have is tried first.
     std::vector<std::uint64_t> candidates;
@@ -107,7 +113,7 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
     for (std::uint64_t b = 0; b < std::min(report.blocks, kMostBlocks); ++b) candidates.push_back(b);
     for (const std::uint64_t candidate : candidates) {
         cpu_device::set_block_filter([&](std::uint64_t b) { return b == candidate; });
-        const TracedLaunch alone = launch_traced(lesson, p, plan);
+        const TracedLaunch alone = launch_traced(lesson, p, plan, kMostKept);
         cpu_device::set_block_filter({});
         for (const trace::Owned& o : alone.report.owners) {
             if (o.matrix != "C" || o.row != row || o.col != col) continue;
@@ -123,7 +129,7 @@ void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& f
     const auto is_race = [](const Json& finding) { return finding["kind"] == "race"; };
     if (std::none_of(findings.begin(), findings.end(), is_race)) return;
     p.K = std::min<std::int64_t>(p.K, lesson.tile.BK);
-    const Json alone = findings_json(launch_traced(lesson, p, plan).report, kMostFindings);
+    const Json alone = findings_json(launch_traced(lesson, p, plan, kMostKept).report, kMostFindings);
     for (Json& finding : findings) {
         if (!is_race(finding)) continue;
         finding["in_one_tile"] = std::any_of(alone.begin(), alone.end(), [&](const Json& other) {
@@ -132,20 +138,28 @@ void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& f
     }
 }
 
-void run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
+/// What the lesson's prepare() makes. Throws Error whatever it throws.
+Plan prepared(const Lesson& lesson, const Problem& p) {
+    if (lesson.prepare == nullptr) return nullptr;
+    const std::string what = "prepare() of " + std::string(lesson.name) + " threw an exception";
+    try {
+        return lesson.prepare(p);
+    } catch (const Error&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw Error(what + ": " + error.what() + ".");
+    } catch (...) {
+        throw Error(what + ".");
+    }
+}
+
+/// One traced launch and all that is to be said about it.
+TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     const Restore restore;
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
-    const Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
-
-    // An endless loop would fill the machine's memory with its trace: it is found without one.
-    const auto start = std::chrono::steady_clock::now();
-    result.error = launch_plain(lesson, p, plan.get());
-    const std::chrono::duration<double> plain = std::chrono::steady_clock::now() - start;
-    if (!result.error.empty() && plain.count() >= kHangSeconds) return;
-
-    w.reset_c();
-    const TracedLaunch traced = launch_traced(lesson, p, plan.get());
+    const Plan plan = prepared(lesson, p);
+    TracedLaunch traced = launch_traced(lesson, p, plan.get(), kMostKept);
     const std::vector<float> c = w.download_c();  // before anything is launched again
     const std::string breach = w.breach();
     result.error = traced.error;
@@ -153,17 +167,23 @@ void run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     for (std::size_t i = 0; i < result.findings.size(); ++i) {
         result.findings[i]["beyond"] = traced.report.findings[i].beyond;
     }
+    // What never ends would not end again.
+    if (result.error.find("endless loop") != std::string::npos) return traced;
     tell_races_apart(lesson, p, plan.get(), result.findings);
-    if (!result.error.empty()) return;
+    if (!result.error.empty()) return traced;
     const Verifier verifier(w);
     result.verdict = verifier.check(c, &lesson, [&](std::int64_t row, std::int64_t col) {
         return find_owner(lesson, p, plan.get(), traced.report, row, col);
     });
-    if (result.verdict->passed && !breach.empty()) {
+    if (!result.verdict->passed) return traced;
+    if (!breach.empty()) {
         result.verdict->passed = false;
         result.verdict->failure = std::string(lesson.name) + " at " + w.shape().text() + " (seed " +
                                   std::to_string(w.seed()) + "): " + breach;
+    } else if (Json finding = no_kernel_finding(traced.report, p); !finding.is_null()) {
+        result.findings.push_back(std::move(finding));
     }
+    return traced;
 }
 
 #else
@@ -173,6 +193,25 @@ void run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
 }
 
 #endif
+
+/// Whatever `body` throws is the result's error.
+template <class Body>
+void guarded(const Lesson& lesson, CaseResult& result, const Body& body) {
+    try {
+        body();
+        return;
+    } catch (const Error& error) {
+        result.error = error.what();
+    } catch (const std::exception& error) {
+        result.error =
+            "launch() of " + std::string(lesson.name) + " threw an exception: " + error.what() + ".";
+    } catch (...) {
+        result.error = "launch() of " + std::string(lesson.name) + " threw an exception.";
+    }
+    // A refused launch is forgotten by asking for it; after a wild access every further call fails.
+    (void)cudaGetLastError();
+    result.device_lost = cudaDeviceSynchronize() != cudaSuccess;
+}
 
 }  // namespace
 
@@ -226,6 +265,9 @@ std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed) {
                 draw.odd(1, std::min(BK - 1, kMostSteps), BK, true)),
             1);
     }
+    pad(add("k_tail", "K beyond 256", std::min(BM, kLongSide), std::min(BN, kLongSide),
+            draw.odd(kMostSteps + 3, kMostLongSteps, BK, true)),
+        1);
     const auto odd = [&](const char* id, const char* what) -> LadderCase& {
         const std::int64_t m = odd_side(BM), n = odd_side(BN);
         return add(id, what, m, n, odd_steps());
@@ -289,27 +331,34 @@ CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64
             }
         };
     }
-    try {
+    guarded(lesson, result, [&] {
         Workload w(problem.shape, seed, edit);
         run_on(lesson, w, result);
-    } catch (const Error& error) {
-        result.error = error.what();
-        // A refused launch is forgotten by asking for it; after a wild access every further call fails.
-        (void)cudaGetLastError();
-        result.device_lost = cudaDeviceSynchronize() != cudaSuccess;
-    }
+    });
     return result;
 }
 
-std::vector<CaseResult> climb(
-    const Lesson& lesson, std::uint64_t seed,
-    const std::function<void(int done, int total, const std::string& next)>& progress) {
+#ifdef GEMM_CPU_DEVICE
+CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed, int sm,
+                    Json& trace) {
+    CaseResult result;
+    result.problem = problem;
+    result.seed = seed;
+    guarded(lesson, result, [&] {
+        Workload w(problem.shape, seed);
+        const TracedLaunch traced = run_on(lesson, w, result);
+        trace = traced_json(lesson, w.shape(), seed, sm, traced);
+        if (result.verdict) trace["verdict"] = verdict_json(*result.verdict);
+    });
+    return result;
+}
+#endif
+
+std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress) {
     const std::vector<LadderCase> cases = ladder_cases(lesson.tile, seed);
     std::vector<CaseResult> results;
     for (const LadderCase& next : cases) {
-        if (progress) {
-            progress(static_cast<int>(results.size()), static_cast<int>(cases.size()), next.what);
-        }
+        if (progress) progress(results, cases.size(), next);
         results.push_back(run_case(lesson, next, seed));
         if (!results.back().passed()) break;
     }

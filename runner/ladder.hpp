@@ -43,15 +43,22 @@ struct CaseResult {
 /// 1024.
 void require_sound(const Lesson& lesson);
 
-/// Runs one case. On the CPU device it runs twice: plainly, where an endless loop ends after three seconds,
-/// and traced.
+/// Runs one case; on the CPU device it is traced. An endless loop in its kernel ends after three seconds, or
+/// six if it has a barrier; one in launch() does not end. Does not throw what the lesson's code throws.
 CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed);
 
+#ifdef GEMM_CPU_DEVICE
+/// The same, with the trace as traced_json() writes it; null after an error before the launch.
+CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed, int sm, Json& trace);
+#endif
+
+/// Told before every case: what came of those before, how many there are, and which one comes next.
+using Progress =
+    std::function<void(const std::vector<CaseResult>& done, std::size_t total, const LadderCase& next)>;
+
 /// Runs the cases of ladder_cases() up to the first that fails; the last one of the result has failed or the
-/// whole ladder has passed. `progress` is told how many are done, of how many, and what comes next.
-std::vector<CaseResult> climb(
-    const Lesson& lesson, std::uint64_t seed,
-    const std::function<void(int done, int total, const std::string& next)>& progress = {});
+/// whole ladder has passed.
+std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {});
 
 /// id, what, m, n, k, lda, ldb, ldc, alpha, beta, seed, passed, error, verdict (null after an error),
 /// findings (kind, message, file, line, count, beyond; of a race in_one_tile, too: whether it is there with

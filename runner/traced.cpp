@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "common/cpu/device.hpp"
 #include "common/error.hpp"
 
 namespace gemm {
@@ -81,32 +82,50 @@ std::string launch(const Lesson& lesson, const Problem& p, const void* plan) {
     (void)cudaGetLastError();  // what happened before is not this launch's
     try {
         lesson.launch(p, plan, nullptr);
+        const std::string why = cpu_device::refusal();
         if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
-            return std::string("The launch was refused: ") + cudaGetErrorString(status) + ".";
+            return "The launch was refused: " + (why.empty() ? cudaGetErrorString(status) : why) + ".";
         }
     } catch (const Error& e) {  // a deadlock, a crash …: what was traced until then is still worth showing
         (void)cudaGetLastError();
         return without_root(e.what());
     } catch (const std::exception& e) {
-        return std::string("An exception left the launch: ") + e.what() + ".";
+        return "launch() of " + std::string(lesson.name) + " threw an exception: " + e.what() + ".";
+    } catch (...) {
+        return "launch() of " + std::string(lesson.name) + " threw an exception.";
     }
     return {};
 }
 
 }  // namespace
 
-TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* plan) {
+TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* plan, std::size_t most_steps) {
     TracedLaunch traced;
     const auto start = std::chrono::steady_clock::now();
-    trace::begin({{"A", p.A, p.M, p.K, p.lda}, {"B", p.B, p.K, p.N, p.ldb}, {"C", p.C, p.M, p.N, p.ldc}});
+    const char* const no_inputs = p.alpha == 0.0f ? "alpha = 0" : "";
+    trace::begin({{"A", p.A, p.M, p.K, p.lda, 4, no_inputs, false},
+                  {"B", p.B, p.K, p.N, p.ldb, 4, no_inputs, false},
+                  {"C", p.C, p.M, p.N, p.ldc, 4, p.beta == 0.0f ? "beta = 0" : "", true}},
+                 most_steps);
     traced.error = launch(lesson, p, plan);
     traced.report = trace::end();
     traced.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return traced;
 }
 
-std::string launch_plain(const Lesson& lesson, const Problem& problem, const void* plan) {
-    return launch(lesson, problem, plan);
+Json no_kernel_finding(const trace::Report& report, const Problem& p) {
+    std::uint64_t bytes = 0;
+    for (const trace::Line& l : report.lines) bytes += l.store && l.array == "C" ? l.bytes : 0;
+    const std::uint64_t stored = bytes / sizeof(float);
+    const auto elements = static_cast<std::uint64_t>(p.M * p.N);
+    if (stored >= elements) return nullptr;
+    const std::string who = stored == 0 ? "no kernel wrote it"
+                                        : "kernels wrote only " + std::to_string(stored) + " of its " +
+                                              std::to_string(elements) + " elements";
+    return {
+        {"kind", "no kernel"}, {"message", "C is right, but " + who + ": launch() computed it on the host."},
+        {"file", ""},          {"line", 0},
+        {"count", 1},          {"beyond", 0}};
 }
 
 Json findings_json(const trace::Report& report, std::size_t most) {

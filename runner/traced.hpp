@@ -21,11 +21,15 @@ struct TracedLaunch {
     double seconds = 0;  // tracing included
 };
 
-/// Launches the lesson on the problem, traced; `plan` is what its prepare() returned.
-TracedLaunch launch_traced(const Lesson& lesson, const Problem& problem, const void* plan);
+/// Launches the lesson on the problem, traced; `plan` is what its prepare() returned. most_steps: as in
+/// trace::begin(). Reads of C with beta = 0 and of A and B with alpha = 0 are findings, and so are writes to
+/// A and B.
+TracedLaunch launch_traced(const Lesson& lesson, const Problem& problem, const void* plan,
+                           std::size_t most_steps = std::numeric_limits<std::size_t>::max());
 
-/// The same without tracing: what went wrong, as one sentence; empty if nothing did.
-std::string launch_plain(const Lesson& lesson, const Problem& problem, const void* plan);
+/// A finding of kind "no kernel" where kernels stored fewer elements of C than it has: then something else
+/// computed it. For a launch after which C is right. Else null.
+Json no_kernel_finding(const cpu_device::trace::Report& report, const Problem& problem);
 
 /// The first `most` findings: kind, message, file, line, count.
 Json findings_json(const cpu_device::trace::Report& report,

@@ -89,7 +89,8 @@ TEST_CASE("ladder: each case has its difficulty and none of those to come") {
                 // Tracing it takes milliseconds, whatever the tile.
                 REQUIRE(s.M <= 512);
                 REQUIRE(s.N <= 512);
-                REQUIRE(s.K <= 256);
+                REQUIRE(s.K <= 511);
+                REQUIRE((s.K > 256) == (c.what == "K beyond 256"));
                 const bool scalars = c.id == "alpha" || c.id == "alpha_zero";
                 REQUIRE((s.alpha != 1.0f) == scalars);
                 REQUIRE((s.beta != 0.0f) == (scalars || c.id == "beta" || c.id == "k_zero"));
@@ -133,7 +134,7 @@ TEST_CASE("ladder: each case has its difficulty and none of those to come") {
     }
     std::set<std::string> shapes;  // of the same case under different seeds
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
-        shapes.insert(gemm::ladder_cases({32, 32, 32}, seed)[6].shape.text());
+        shapes.insert(gemm::ladder_cases({32, 32, 32}, seed)[7].shape.text());
     }
     REQUIRE(shapes.size() > 20);
 }
@@ -144,8 +145,9 @@ TEST_CASE("ladder: each mutant falls where its mistake first matters") {
     require_contains(failure(falls_at(mutant_no_beta::lesson, "beta")), "beta·C is missing");
     require_contains(failure(falls_at(mutant_nothing_written::lesson, "one_tile")),
                      "these elements were never written; all of C is wrong");
-    require_contains(failure(falls_at(mutant_beta_times_nan::lesson, "one_tile")),
-                     "C (which beta = 0 must not read)");
+    const CaseResult reads_c = falls_at(mutant_beta_times_nan::lesson, "one_tile");
+    require_contains(failure(reads_c), "C (which beta = 0 must not read)");
+    REQUIRE(has_finding(reads_c, "forbidden read", "tests/mutants/beta_times_nan.cu"));
     require_contains(failure(falls_at(mutant_no_pitch::lesson, "pitches")), "no_pitch is wrong at");
 
     const CaseResult guard = falls_at(mutant_guard_off_by_one::lesson, "edges");
@@ -203,10 +205,64 @@ TEST_CASE("ladder: a launch that is refused is an error of its case") {
         launch_03(p, plan, stream);
     };
     const CaseResult r = falls_at(lesson, "empty");
-    require_contains(r.error, "The launch was refused: ");
+    require_contains(r.error, "The launch was refused: invalid device ordinal.");
     REQUIRE_FALSE(r.verdict.has_value());
     REQUIRE(gemm::case_json(r).at("verdict").is_null());
     REQUIRE(climb(test::lesson("03_smem")).back().passed());  // which the next one does not inherit
+}
+
+TEST_CASE("ladder: a C that launch() computes on the host") {
+    Lesson lesson = altered("by_host");
+    static bool half = false;
+    lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+        const auto *A = static_cast<const float*>(p.A), *B = static_cast<const float*>(p.B);
+        auto* const C = static_cast<float*>(p.C);
+        gemm::Problem upper = p;
+        upper.M = half ? p.M / 2 : 0;
+        launch_03(upper, plan, stream);
+        for (std::int64_t i = upper.M; i < p.M; ++i) {
+            for (std::int64_t j = 0; j < p.N; ++j) {
+                float sum = 0.0f;
+                for (std::int64_t k = 0; k < p.K && p.alpha != 0.0f; ++k)
+                    sum += A[i * p.lda + k] * B[k * p.ldb + j];
+                float& c = C[i * p.ldc + j];
+                c = p.beta == 0.0f ? p.alpha * sum : p.alpha * sum + p.beta * c;
+            }
+        }
+    };
+    for (const char* const part : {"C is right, but no kernel wrote it: launch() computed it on the host.",
+                                   "C is right, but kernels wrote only 512 of its 1024 elements"}) {
+        const CaseResult r = falls_at(lesson, "one_tile");
+        REQUIRE(r.verdict.value().passed);
+        REQUIRE(r.findings.size() == 1);
+        REQUIRE(r.findings[0].at("kind") == "no kernel");
+        require_contains(r.findings[0].at("message"), part);
+        half = true;
+    }
+    LadderCase goal{"goal", "the goal", {}, false};
+    goal.shape.M = goal.shape.N = goal.shape.K = 32;
+    goal.shape = goal.shape.resolved();
+    gemm::Json trace;
+    REQUIRE_FALSE(gemm::run_goal(lesson, goal, 1, 90, trace).passed());
+    REQUIRE(gemm::run_goal(test::lesson("03_smem"), goal, 1, 90, trace).passed());
+    REQUIRE(trace.at("verdict").at("passed") == true);
+}
+
+TEST_CASE("ladder: whatever the lesson's code throws is an error of its case") {
+    Lesson lesson = altered("thrower");
+    lesson.launch = [](const gemm::Problem&, const void*, cudaStream_t) { throw 42; };
+    REQUIRE(falls_at(lesson, "one_tile").error == "launch() of thrower threw an exception.");
+    lesson.launch = [](const gemm::Problem&, const void*, cudaStream_t) { throw std::bad_alloc(); };
+    REQUIRE(falls_at(lesson, "one_tile").error == "launch() of thrower threw an exception: std::bad_alloc.");
+    lesson = altered("thrower");
+    lesson.prepare = [](const gemm::Problem&) -> gemm::Plan { throw 42; };
+    REQUIRE(falls_at(lesson, "one_tile").error == "prepare() of thrower threw an exception.");
+    lesson.prepare = [](const gemm::Problem&) -> gemm::Plan { throw gemm::Error("No plan."); };
+    REQUIRE(falls_at(lesson, "one_tile").error == "No plan.");
+    const LadderCase goal{"goal", "the goal", gemm::Shape{8, 8, 8}.resolved(), false};
+    gemm::Json trace;
+    REQUIRE(gemm::run_goal(lesson, goal, 1, 90, trace).error == "No plan.");
+    REQUIRE(trace.is_null());
 }
 
 TEST_CASE("ladder: the thread that is named is the one that stored the element") {
@@ -232,6 +288,16 @@ TEST_CASE("ladder: the thread that is named is the one that stored the element")
     REQUIRE(failure(other) == right);
     other.owner = nullptr;  // in which grid the blocks are is not known then
     require_contains(failure(other), "row 1, column 0\n");
+
+    // Launched with other blocks than the lesson says, no thread is named; nor one that no block has.
+    other = mutant_no_pitch::lesson;
+    other.block = dim3(16, 64);
+    require_contains(failure(other), "row 1, column 0\n");
+    other = mutant_nothing_written::lesson;
+    other.owner = [](const gemm::Problem&, std::int64_t, std::int64_t) {
+        return gemm::Owner{{0, 0, 0}, {0, 32, 0}};
+    };
+    require_contains(falls_at(other, "one_tile").verdict.value().failure, "row 0, column 0\n");
 
     // Where nobody stores anything, nothing tells whether owner() fits the kernel.
     const std::string nothing = falls_at(mutant_nothing_written::lesson, "one_tile").verdict.value().failure;

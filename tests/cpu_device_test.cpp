@@ -63,7 +63,9 @@ const std::string kHere = "kernel fault_kernel, block (1,2,0), thread (3,1,0): "
 TEST_CASE("cpu device: a shuffle that a lane never reaches is a deadlock") {
     const std::string error = error_of(Fault::missing_lane);
     require_contains(error, "thread (0,0,0): deadlock: it waits at __shfl_sync() at ");
-    require_contains(error, marked_line("missing_lane") + " for thread (3,1,0), which has returned.");
+    require_contains(error,
+                     marked_line("missing_lane") + " for thread (3,1,0), which waits at __syncthreads() at ");
+    require_contains(error, marked_line("elsewhere") + ".");
 }
 
 TEST_CASE("cpu device: a lane that its mask leaves out") {
@@ -99,6 +101,12 @@ TEST_CASE("cpu device: threads at two different barriers") {
     require_contains(error, kHere + "divergent barrier: it waits at __syncthreads() at ");
     require_contains(error, marked_line("two_barriers"));
     require_contains(error, marked_line("the_other_barrier"));
+}
+
+TEST_CASE("cpu device: __trap()") {
+    const std::string error = error_of(Fault::trap);
+    require_contains(error, kHere + "__trap() at ");
+    require_contains(error, marked_line("trap") + " ended the kernel.");
 }
 
 TEST_CASE("cpu device: an exception that leaves a kernel") {
@@ -182,6 +190,35 @@ TEST_CASE("cpu device: more static shared memory than nvcc compiles") {
     const std::string error = test::error_of([] { kernels::too_much_static_shared(); });
     require_contains(error,
                      "kernel greedy: its __shared__ arrays take 50176 bytes, and a kernel may declare 49152");
+}
+
+TEST_CASE("cpu device: a refused launch says the numbers") {
+    const auto refusal = [](dim3 grid, dim3 block, std::size_t bytes) {
+        cpu_device::launch(
+            "nothing", reinterpret_cast<const void*>(&cudaGetLastError), grid, block, bytes,
+            [](const void*) {}, nullptr, 0);
+        std::string why = cpu_device::refusal();
+        CHECK(cudaGetLastError() == (why.empty() ? cudaSuccess : cudaErrorInvalidValue));
+        CHECK(cpu_device::refusal().empty());
+        return why;
+    };
+    CHECK(refusal(1, 32, 0).empty());
+    CHECK(refusal(1, dim3(64, 32), 0) == "2048 threads a block (64×32×1), and 1024 is the most");
+    CHECK(refusal(0, 32, 0) == "a grid of 0 blocks (0×1×1)");
+    CHECK(refusal(dim3(1, 65536), 32, 0) == "a grid of 1×65536×1, and 2147483647×65535×65535 is the most");
+    CHECK(refusal(1, dim3(32, 0), 0) == "0 threads a block (32×0×1)");
+    CHECK(refusal(1, dim3(1, 1, 65), 0) ==
+          "a block of 1×1×65 threads, and 1024×1024×64 is the most in each direction");
+    CHECK(refusal(1, 32, 49153) ==
+          "49153 bytes of dynamic shared memory, and 49152 is the most without cudaFuncSetAttribute");
+    // Another error is not this launch's.
+    CHECK(refusal(1, 32, 0).empty());
+    cpu_device::launch(
+        "nothing", reinterpret_cast<const void*>(&cudaGetLastError), 0, 32, 0, [](const void*) {}, nullptr,
+        0);
+    CHECK(cudaSetDevice(1) == cudaErrorInvalidDevice);
+    CHECK(cpu_device::refusal().empty());
+    CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
 }
 
 TEST_CASE("cpu device: every spelling of a launch") {

@@ -2,7 +2,9 @@
 // it confirms that it does the same.
 #include "common/device.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -194,6 +196,127 @@ TEST_CASE("device: a warp meets at __syncwarp") {
     kernels::neighbours(out.data());
     const std::vector<int> got = out.host();
     for (int lane = 0; lane < 32; ++lane) CHECK(got[static_cast<std::size_t>(lane)] == (lane + 1) % 32);
+}
+
+TEST_CASE("device: lanes that have returned are not waited for") {
+    test::device();
+    const DeviceArray<unsigned> out(64);
+    kernels::meet_after_exits(out.data());
+    const std::vector<unsigned> got = out.host();
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+        const bool stays = lane >= 4 && lane < 20;
+        CHECK(got[lane] == (stays ? 0x000ffff0u : 0u));
+        CHECK(got[32 + lane] == (stays ? 4u : 0u));
+    }
+}
+
+TEST_CASE("device: barriers that count") {
+    test::device();
+    for (const int threads : {1024, 40, 1}) {
+        for (const int modulus : {1, 3, 64}) {
+            const DeviceArray<int> out(static_cast<std::size_t>(3 * threads));
+            kernels::barrier_votes(threads, modulus, out.data());
+            const std::vector<int> got = out.host();
+            const int divisible = (threads + modulus - 1) / modulus;
+            bool right = true;
+            for (std::size_t t = 0; t < static_cast<std::size_t>(threads); ++t) {
+                right = right && got[3 * t] == divisible && got[3 * t + 1] == (divisible == threads) &&
+                        got[3 * t + 2] == 1;
+            }
+            CHECK(right);
+        }
+    }
+}
+
+TEST_CASE("device: the active lanes") {
+    test::device();
+    const DeviceArray<unsigned> out(64);
+    kernels::active_masks(out.data());
+    const std::vector<unsigned> got = out.host();
+    for (std::size_t lane = 0; lane < 32; ++lane) CHECK(got[lane] == 0xffffffffu);
+    for (std::size_t lane = 0; lane < 8; ++lane) CHECK(got[32 + lane] == 0xffu);
+}
+
+TEST_CASE("device: functions of numbers") {
+    test::device();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const auto wide = [](auto value) { return static_cast<double>(value); };
+    struct Input {
+        float x, y;
+        int i, j;
+        unsigned u;
+    };
+    for (const auto& [x, y, i, j, u] :
+         {Input{1.25f, -3.5f, 7, -9, 5u}, Input{2.5f, 0.1f, -1, 1, 3'000'000'000u},
+          Input{3.5f, nan, 0, 0, 0u}, Input{nan, 2.0f, 16'777'217, 12, ~0u},
+          Input{0.1f, 0.3f, std::numeric_limits<int>::min(), 1, 0x80u},
+          Input{-2.5f, -0.0f, std::numeric_limits<int>::max(), -5, 1u}}) {
+        const DeviceArray<double> out(kernels::kFunctions);
+        kernels::functions(x, y, i, j, u, out.data());
+        const std::vector<double> got = out.host();
+        const auto ui = static_cast<unsigned>(i);
+        const auto ull = static_cast<unsigned long long>(i);
+        const float least = std::isnan(x) ? y : std::isnan(y) ? x : std::min(x, y);
+        const float most = std::isnan(x) ? y : std::isnan(y) ? x : std::max(x, y);
+        int clear = 0, first = 0, ones = 0;
+        while (clear < 32 && (ui >> (31 - clear) & 1u) == 0) ++clear;
+        while (first < 32 && (ui >> first & 1u) == 0) ++first;
+        for (int bit = 0; bit < 32; ++bit) ones += static_cast<int>(u >> bit & 1u);
+        // A product of two floats is exact in double, but a sum with it is rounded twice: long double.
+        const auto fused = static_cast<float>(static_cast<long double>(x) * y + 1.5L);
+        const double nearest = std::isnan(x) ? 0.0 : std::nearbyint(wide(x));
+        const double toward_zero = std::isnan(x) ? 0.0 : std::trunc(wide(x));
+        const double expected[kernels::kFunctions] = {wide(std::min(i, j)),
+                                                      wide(std::max(i, j)),
+                                                      wide(std::min(ui, u)),
+                                                      wide(std::max(u, ui)),
+                                                      wide(least),
+                                                      wide(most),
+                                                      wide(least),
+                                                      wide(most),
+                                                      wide(std::min(i, j)),
+                                                      wide(std::max(ull, static_cast<unsigned long long>(u))),
+                                                      wide(fused),
+                                                      wide(fused),
+                                                      wide(x + y),
+                                                      wide(x * y),
+                                                      1.0 / std::sqrt(wide(x)),
+                                                      wide(ones),
+                                                      wide(clear),
+                                                      wide(i == 0 ? 0 : first + 1),
+                                                      nearest + 1000.0 * toward_zero,
+                                                      wide(static_cast<float>(i))};
+        for (std::size_t n = 0; n < kernels::kFunctions; ++n) {
+            INFO("function " << n << " of " << x << " " << y << " " << i << " " << j << " " << u);
+            if (std::isnan(expected[n])) {
+                CHECK(std::isnan(got[n]));
+            } else if (n == 14) {  // 2 ulp
+                CHECK(std::fabs(got[n] - expected[n]) <= 0x1p-21 * expected[n]);
+            } else {
+                CHECK(got[n] == expected[n]);
+            }
+        }
+    }
+}
+
+TEST_CASE("device: atomic additions") {
+    test::device();
+    const int blocks = 37, threads = 100, all = blocks * threads;
+    const DeviceArray<int> taken(static_cast<std::size_t>(all) + 1), ints(1);
+    const DeviceArray<unsigned> unsigneds(1);
+    const DeviceArray<unsigned long long> longs(1);
+    const DeviceArray<float> floats(1);
+    const DeviceArray<double> doubles(1);
+    kernels::atomics(blocks, threads, taken.data(), ints.data(), unsigneds.data(), longs.data(),
+                     floats.data(), doubles.data());
+    CHECK(ints.host()[0] == -all);
+    CHECK(unsigneds.host()[0] == static_cast<unsigned>(all));
+    CHECK(longs.host()[0] == static_cast<unsigned long long>(all) << 33);
+    CHECK(floats.host()[0] == 0.5f * static_cast<float>(all));
+    CHECK(doubles.host()[0] == 0.25 * all);
+    std::vector<int> once(static_cast<std::size_t>(all) + 1, 1);
+    once[0] = all;
+    CHECK(taken.host() == once);
 }
 
 TEST_CASE("limits: grids and blocks that CUDA refuses") {

@@ -829,6 +829,93 @@ TEST_CASE("trace: dynamic shared memory is left by one element") {
     }
 }
 
+TEST_CASE("trace: dynamic shared memory that the launch does not ask for") {
+    const DeviceArray<float> out(64);
+    const Traced t = run_traced({}, [&] { traced::dynamic_unasked(out.data()); });
+    INFO(t.error << all_findings(t.report));
+    CHECK(t.error.empty());
+    REQUIRE(t.report.findings.size() == 1);
+    const Finding& f =
+        finding_at(t.report, "shared memory out of bounds", marked(kFindings, "dynamic-write"));
+    require_contains(f.message, "thread (0,0,0) writes dynamic shared memory at ");
+    require_contains(f.message, ": the kernel uses it and launch() asks for 0 bytes");
+    CHECK(f.count == 64);
+}
+
+TEST_CASE("trace: a write far from shared memory is found and breaks nothing") {
+    const DeviceArray<float> out(64);
+    const int line = marked(kFindings, "far-write");
+    for (const std::int64_t bytes :
+         {256, 4096, 40000, 60000, 65536 + 200, 100000, 190000, 250000, 400000, 1 << 20, -4, -4096, -40000,
+          -60000, -65536, -100000, -250000, -(1 << 20)}) {
+        const Traced t = run_traced({}, [&] { traced::far_write(bytes, out.data()); });
+        INFO(bytes << t.error << all_findings(t.report));
+        // Far away lies the program's own memory, or none: the thread does not come to the write.
+        CHECK(t.error.empty() == (std::abs(bytes) < 61440));
+        REQUIRE(t.report.findings.size() >= 1);
+        CHECK(t.report.findings[0].line == line);
+        CHECK(trace_race(Race::none).findings.empty());
+    }
+}
+
+TEST_CASE("trace: atomic additions race with others only") {
+    for (const bool plainly : {false, true}) {
+        const DeviceArray<int> out(1);
+        const Traced t =
+            run_traced({{"out", out.data(), 1, 1, 1}}, [&] { traced::counter(plainly, out.data()); });
+        INFO(t.error << all_findings(t.report));
+        CHECK(t.error.empty());
+        CHECK(out.host()[0] == 64);
+        CHECK(t.report.findings.empty() == !plainly);
+        if (plainly) {
+            finding_at(t.report, "race", marked(kFindings, "counter-plain"));
+            finding_at(t.report, "race", marked(kFindings, "counter-atomic"));
+        }
+        const Line& l = line_of(t.report, marked(kFindings, "counter-global"), "out", true);
+        CHECK(l.threads == 64);
+        CHECK(l.width == 4);
+    }
+}
+
+TEST_CASE("trace: what must not be read or written") {
+    const DeviceArray<float> matrix(std::vector<float>(64, 1.0f)), out(64);
+    const auto touch = [&](bool read, const char* unreadable, bool writable) {
+        Traced t = run_traced({{"C", matrix.data(), 4, 16, 16, 4, unreadable, writable}},
+                              [&] { traced::touch(read, 2, 3, 16, matrix.data(), out.data()); });
+        INFO(t.error);
+        CHECK(t.error.empty());
+        return std::move(t.report);
+    };
+    const Report read = touch(true, "beta = 0", true);
+    REQUIRE(read.findings.size() == 1);
+    const Finding& f = finding_at(read, "forbidden read", marked(kFindings, "touch-read"));
+    require_contains(f.message, "thread (0,0,0) reads C[2][3] at ");
+    require_contains(f.message, ", which beta = 0 forbids");
+    const Report written = touch(false, "", false);
+    REQUIRE(written.findings.size() == 1);
+    const Finding& w = finding_at(written, "write to an input", marked(kFindings, "touch-write"));
+    require_contains(w.message, "thread (0,0,0) writes C[2][3] at ");
+    require_contains(w.message, ", and C is an input");
+    CHECK(touch(true, "", false).findings.empty());
+    CHECK(touch(false, "beta = 0", true).findings.empty());
+}
+
+TEST_CASE("trace: steps beyond the most that are kept") {
+    const DeviceArray<float> in(std::vector<float>(32 * 64, 1.0f)), out(64);
+    const auto lines = [&](std::size_t most) {
+        trace::begin({{"in", in.data(), 64, 32, 32}}, most);
+        traced::trip_counts(32, 32, 64, 64, in.data(), out.data());
+        return trace::end().lines;
+    };
+    const std::vector<Line> all = lines(1'000'000), few = lines(20);
+    REQUIRE(all.size() == few.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        CHECK(few[i].bytes == all[i].bytes);
+        CHECK(few[i].threads == all[i].threads);
+        CHECK(few[i].requests >= all[i].requests);
+    }
+}
+
 TEST_CASE("trace: global memory is left by one element, and the result is right") {
     const int line = marked(kFindings, "read_shifted");
     // As a matrix within an allocation, and as the allocation itself.

@@ -340,6 +340,61 @@ TEST_CASE("verifier: wrong scalars") {
                      "pattern: alpha is missing");
 }
 
+TEST_CASE("verifier: inputs and sums in a shorter type") {
+    const auto cut = [](float x, int bits) {
+        return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~((1u << (23 - bits)) - 1));
+    };
+    // Half of the last kept bit is added first: away from zero where it is a tie, which no input is.
+    const auto nearest = [&](float x, int bits) {
+        return cut(std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) + (1u << (22 - bits))), bits);
+    };
+    Shape shape = test::shape(32, 48, 64, false);
+    shape.alpha = 1.5f;
+    shape.beta = -0.75f;
+    const Case c(shape);
+    const auto failure_of = [&](auto&& sum) {
+        std::vector<float> wrong = c.right;
+        for (std::int64_t i = 0; i < shape.M; ++i) {
+            for (std::int64_t j = 0; j < shape.N; ++j) {
+                const float c0 = c.w.host().C[static_cast<std::size_t>(i * shape.ldc + j)];
+                c.at(wrong, i, j) = shape.alpha * sum(i, j) + shape.beta * c0;
+            }
+        }
+        return c.verifier.check(wrong, &hand_lesson).failure;
+    };
+    const auto of_inputs = [&](auto&& rounded) {
+        return failure_of([&](std::int64_t i, std::int64_t j) {
+            float sum = 0.0f;
+            for (std::int64_t k = 0; k < shape.K; ++k) sum += rounded(c.a(i, k)) * rounded(c.b(k, j));
+            return sum;
+        });
+    };
+    const std::string pattern = "pattern: less precise than FP32: ";
+    require_contains(of_inputs([&](float x) { return nearest(x, 7); }),
+                     pattern + "A and B are rounded to BF16");
+    require_contains(of_inputs([&](float x) { return cut(x, 7); }),
+                     pattern + "A and B are rounded to BF16 (cut off)");
+    require_contains(of_inputs([&](float x) { return nearest(x, 10); }),
+                     pattern + "A and B are rounded to TF32");
+    require_contains(of_inputs([&](float x) { return cut(x, 10); }),
+                     pattern + "A and B are rounded to TF32 (cut off)");
+    require_contains(of_inputs([](float x) { return std::trunc(x); }),
+                     pattern + "A and B are rounded to whole numbers");
+    require_contains(failure_of([&](std::int64_t i, std::int64_t j) {
+                         float sum = 0.0f;
+                         for (std::int64_t k = 0; k < shape.K; ++k) sum += std::trunc(c.a(i, k) * c.b(k, j));
+                         return sum;
+                     }),
+                     pattern + "each product is rounded to a whole number");
+    require_contains(failure_of([&](std::int64_t i, std::int64_t j) {
+                         int sum = 0;
+                         for (std::int64_t k = 0; k < shape.K; ++k)
+                             sum = static_cast<int>(static_cast<float>(sum) + c.a(i, k) * c.b(k, j));
+                         return static_cast<float>(sum);
+                     }),
+                     pattern + "the sum is rounded to a whole number in every step");
+}
+
 TEST_CASE("verifier: padding that is ignored") {
     for (const float beta : {0.0f, -0.5f}) {
         const Case c(test::shape(40, 50, 20, true, 1.5f, beta));

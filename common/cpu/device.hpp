@@ -35,6 +35,10 @@ void set_block_filter(std::function<bool(std::uint64_t block)> filter);
 /// told.
 void set_hang_seconds(double seconds);
 
+/// Why the launch that cudaPeekAtLastError() still speaks of was refused, with the numbers, as a clause ("a
+/// grid of 0 blocks"); empty where nothing is left of a refused launch.
+std::string refusal();
+
 /// What cudaMalloc has given out and cudaFree not taken back, by address.
 struct Allocation {
     const std::byte* start;

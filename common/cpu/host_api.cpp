@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "common/cpu/device.hpp"
 #include "common/cpu/scheduler.hpp"
@@ -27,9 +28,13 @@ constexpr Limits kLimits[] = {{75, 64 * KiB}, {80, 163 * KiB}, {86, 99 * KiB},  
                               {89, 99 * KiB}, {90, 227 * KiB}, {100, 227 * KiB}, {120, 99 * KiB}};
 
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local std::string last_refusal;  // why the launch that last_error is about was refused
 
 cudaError_t remember(cudaError_t error) {
-    if (error != cudaSuccess) last_error = error;
+    if (error != cudaSuccess) {
+        last_error = error;
+        last_refusal.clear();
+    }
     return error;
 }
 
@@ -50,20 +55,37 @@ std::size_t static_shared_bytes(const void* function) {
     return bytes;
 }
 
-// cudaErrorInvalidValue throughout: what CUDA 13.0 answered on an H200, where CUDA 12 documents
-// cudaErrorInvalidConfiguration for the first two.
-cudaError_t check_launch(const void* function, dim3 grid, dim3 block, std::size_t dynamic_bytes) {
-    const auto within = [](dim3 v, dim3 most) {
-        return v.x >= 1 && v.y >= 1 && v.z >= 1 && v.x <= most.x && v.y <= most.y && v.z <= most.z;
-    };
-    if (!within(grid, kMostGrid) || !within(block, kMostBlock)) return cudaErrorInvalidValue;
-    if (std::uint64_t{block.x} * block.y * block.z > kMostBlockThreads) return cudaErrorInvalidValue;
+std::string text(dim3 v) {
+    return std::to_string(v.x) + "×" + std::to_string(v.y) + "×" + std::to_string(v.z);
+}
+
+/// What CUDA would refuse about the launch, as a clause; empty if nothing.
+std::string why_refused(const void* function, dim3 grid, dim3 block, std::size_t dynamic_bytes) {
+    const auto count = [](dim3 v) { return std::uint64_t{v.x} * v.y * v.z; };
+    const auto within = [](dim3 v, dim3 most) { return v.x <= most.x && v.y <= most.y && v.z <= most.z; };
+    if (count(grid) == 0) return "a grid of 0 blocks (" + text(grid) + ")";
+    if (!within(grid, kMostGrid))
+        return "a grid of " + text(grid) + ", and " + text(kMostGrid) + " is the most";
+    if (count(block) == 0) return "0 threads a block (" + text(block) + ")";
+    if (count(block) > kMostBlockThreads) {
+        return std::to_string(count(block)) + " threads a block (" + text(block) + "), and " +
+               std::to_string(kMostBlockThreads) + " is the most";
+    }
+    if (!within(block, kMostBlock)) {
+        return "a block of " + text(block) + " threads, and " + text(kMostBlock) +
+               " is the most in each direction";
+    }
     State& s = state();
     const std::scoped_lock lock(s.mutex);
     const auto granted = s.dynamic_optin.find(function);
-    const std::size_t most = std::max(granted == s.dynamic_optin.end() ? 0 : granted->second,
-                                      kSharedWithoutOptin - static_shared_bytes(function));
-    return dynamic_bytes > most ? cudaErrorInvalidValue : cudaSuccess;
+    const std::size_t fixed = static_shared_bytes(function);
+    const std::size_t most =
+        std::max(granted == s.dynamic_optin.end() ? 0 : granted->second, kSharedWithoutOptin - fixed);
+    if (dynamic_bytes <= most) return {};
+    return std::to_string(dynamic_bytes) + " bytes of dynamic shared memory, and " + std::to_string(most) +
+           " is the most" +
+           (fixed > 0 ? " beside " + std::to_string(fixed) + " bytes of __shared__ arrays" : "") +
+           (granted == s.dynamic_optin.end() ? " without cudaFuncSetAttribute" : "");
 }
 
 /// Device memory is a range of addresses of its own, so that a host pointer in a kernel can be told from it,
@@ -150,6 +172,10 @@ void set_hang_seconds(double seconds) {
     state().options.hang_seconds = seconds;
 }
 
+std::string refusal() {
+    return last_refusal;
+}
+
 bool is_device_memory(const void* address) {
     return device_memory().contains(address);
 }
@@ -166,7 +192,13 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
                           std::to_string(bytes) +
                           " bytes, and a kernel may declare 49152; nvcc would refuse to compile it.");
     }
-    if (remember(check_launch(function, grid, block, dynamic_shared_bytes)) != cudaSuccess) return;
+    if (std::string why = why_refused(function, grid, block, dynamic_shared_bytes); !why.empty()) {
+        // What CUDA 13.0 answered on an H200, where CUDA 12 documents cudaErrorInvalidConfiguration for grids
+        // and blocks.
+        remember(cudaErrorInvalidValue);
+        last_refusal = std::move(why);
+        return;
+    }
     run_grid({name, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes},
              state().options);
 }
@@ -214,6 +246,7 @@ const char* cudaGetErrorString(cudaError_t error) {
     return "unrecognized error code";
 }
 cudaError_t cudaGetLastError() {
+    last_refusal.clear();
     return std::exchange(last_error, cudaSuccess);
 }
 cudaError_t cudaPeekAtLastError() {

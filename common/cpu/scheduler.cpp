@@ -117,7 +117,7 @@ struct StackAllocator {  // Boost.Context copies its allocator
     void deallocate(context::stack_context& stack) { pool->deallocate(stack); }
 };
 
-enum class State : std::uint8_t { not_started, ready, at_barrier, at_collective, done };
+enum class State : std::uint8_t { not_started, ready, at_barrier, at_collective, at_active_mask, done };
 
 Observer* observer = nullptr;
 
@@ -143,6 +143,11 @@ struct Thread {
     int argument = 0, width = 0;
     std::uint64_t in = 0, out = 0;
 };
+
+bool same_collective(const Thread& a, const Thread& b) {
+    return a.mask == b.mask && a.compute == b.compute && a.site.line == b.site.line &&
+           std::strcmp(a.site.file, b.site.file) == 0;
+}
 
 std::string text(dim3 v) {
     return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
@@ -180,6 +185,11 @@ struct Job {
             failure = std::move(message);
         }
     }
+};
+
+/// Thrown by __trap(), caught where its thread began.
+struct Trapped {
+    Site site;
 };
 
 /// Thrown on the scheduler's stack, inside run_block only.
@@ -224,8 +234,22 @@ class Worker {
     std::uint64_t returned() const { return returned_.load(std::memory_order_relaxed); }
     /// Makes the block that runs now fail as hanging, at the next switch.
     void give_up() { give_up_ = true; }
-    /// Makes the CUDA thread that runs now fail as hanging.
-    void interrupt() { pthread_kill(thread_.native_handle(), SIGUSR2); }
+    /// Makes the CUDA thread that runs now fail as hanging. A traced one is asked first: it stops between two
+    /// basic blocks, where it holds no lock (the tracer's, printf's).
+    void interrupt() {
+        if (observer == nullptr || interrupted_.exchange(true)) {
+            pthread_kill(thread_.native_handle(), SIGUSR2);
+        }
+    }
+    void stop_if_interrupted() {
+        if (interrupted_.load(std::memory_order_relaxed)) stop(nullptr);
+    }
+    /// In a kernel: leaves it for good. `why` (null: it hangs) stays valid.
+    void stop(const char* why) {
+        if (running_ == nullptr) return;
+        stopped_ = why;
+        (void)raise(SIGUSR2);
+    }
 
     int running_thread = 0;  // linear in the block
     // What a running kernel reaches through local.worker.
@@ -233,9 +257,21 @@ class Worker {
     dim3 block_dim{}, grid_dim{};
     void* dynamic_shared = nullptr;
 
-    void barrier(Site site) {
-        current().site = site;
+    int barrier(Site site, bool predicate) {
+        Thread& t = current();
+        t.site = site;
+        t.in = predicate ? 1 : 0;
         wait_as(State::at_barrier);
+        return static_cast<int>(t.out);
+    }
+
+    unsigned active_mask(Site site) {
+        Thread& t = current();
+        t.site = site;
+        t.mask = 0;
+        t.compute = nullptr;
+        wait_as(State::at_active_mask);
+        return static_cast<unsigned>(t.out);
     }
 
     std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
@@ -267,6 +303,9 @@ class Worker {
     void wait_as(State state);
     Thread& current() { return threads_[static_cast<std::size_t>(running_->thread)]; }
     bool sweep_warp(int first, int last);
+    bool release_lanes(int first, int last);
+    unsigned exited_lanes(int first) const;
+    void meet(int first, unsigned lanes);
     void release_barrier();
     [[noreturn]] void deadlock() const;
     [[noreturn]] void hanging() const;
@@ -286,7 +325,7 @@ class Worker {
     Job* job_ = nullptr;
     bool quit_ = false;
     std::atomic<std::uint64_t> heartbeat_{0}, returned_{0};
-    std::atomic<bool> give_up_{false};
+    std::atomic<bool> give_up_{false}, interrupted_{false};
 
     // The block that runs.
     Job* job_now_ = nullptr;
@@ -316,6 +355,7 @@ class Worker {
 
     sigjmp_buf escape_;
     int crash_signal_ = 0;
+    const char* stopped_ = nullptr;  // why, where it was not for hanging
     const void* crash_address_ = nullptr;
     bool crash_address_known_ = true;
     Fiber* crashed_ = nullptr;
@@ -332,6 +372,9 @@ void on_signal(int signal, siginfo_t* info, void*) {
         constexpr char kText[] =
             "A kernel has overwritten memory of the program that runs it, which cannot go on.\n";
         (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
+        struct sigaction on_abort {};
+        sigaction(SIGABRT, nullptr, &on_abort);
+        if (on_abort.sa_handler != SIG_DFL) (void)raise(SIGABRT);  // the program has something to do first
         _exit(2);
     }
     if (signal == SIGUSR2) return;  // came too late: the thread had returned
@@ -437,7 +480,9 @@ std::string Worker::crash_message() const {
     std::string what;
     char address[32];
     std::snprintf(address, sizeof address, "%p", crash_address_);
-    if (crash_signal_ == SIGUSR2) {
+    if (crash_signal_ == SIGUSR2 && stopped_ != nullptr) {
+        what = stopped_;
+    } else if (crash_signal_ == SIGUSR2) {
         what = "neither returned nor reached a barrier for " + seconds(job_now_->options.hang_seconds) +
                ": probably an endless loop.";
     } else if (stacks_->is_guard(crash_address_)) {
@@ -474,6 +519,8 @@ void Worker::run_block(std::uint64_t block) {
     copies_.clear();
     done_ = at_barrier_ = 0;
     error_.reset();
+    interrupted_ = false;
+    stopped_ = nullptr;
 
     // As on a GPU, shared memory starts with what was there before; a NaN shows whoever reads it unwritten.
     for (const SharedArray& array : *grid.shared) {
@@ -500,7 +547,7 @@ void Worker::run_warps() {
         bool moved = false;
         for (int first = 0; first < count_; first += kWarp) {
             const int last = std::min(first + kWarp, count_);
-            while (sweep_warp(first, last)) moved = true;
+            while (sweep_warp(first, last) || release_lanes(first, last)) moved = true;
             if (observer != nullptr) observer->warp_paused(first, last);
         }
         if (done_ == count_) break;
@@ -581,6 +628,8 @@ void Worker::run_thread(int thread) {
         job_now_->grid.call(job_now_->grid.context);
     } catch (const context::detail::forced_unwind&) {
         throw;  // the fiber is being destroyed
+    } catch (const Trapped& trapped) {
+        error_ = where(thread) + text(trapped.site) + " ended the kernel.";
     } catch (const std::exception& e) {
         error_ = where(thread) + "an exception left the kernel: " + e.what();
         if (error_->back() != '.') *error_ += '.';
@@ -606,6 +655,8 @@ void Worker::release_barrier() {
     int waiting = 0;
     while (threads_[static_cast<std::size_t>(waiting)].state != State::at_barrier) ++waiting;
     const Site site = threads_[static_cast<std::size_t>(waiting)].site;
+    std::uint64_t holds = 0;  // for how many threads the barrier's predicate does
+    for (const Thread& t : threads_) holds += t.in;
     for (int i = 0; i < count_; ++i) {
         Thread& t = threads_[static_cast<std::size_t>(i)];
         if (t.state == State::done) {
@@ -617,6 +668,7 @@ void Worker::release_barrier() {
                                who(waiting) + " waits at " + text(site) + "."};
         }
         t.state = State::ready;
+        t.out = holds;
     }
     at_barrier_ = 0;
     if (observer != nullptr) observer->barrier_met();
@@ -640,11 +692,11 @@ void Worker::deadlock() const {
         for (int lane = 0; lane < kWarp && first + lane < count_; ++lane) {
             const int other = first + lane;
             const Thread& o = threads_[static_cast<std::size_t>(other)];
-            if ((t.mask >> lane & 1u) == 0 || (o.state == State::at_collective && o.site.line == t.site.line))
+            if ((t.mask >> lane & 1u) == 0 || o.state == State::done ||
+                (o.state == State::at_collective && o.site.line == t.site.line))
                 continue;
-            const std::string instead = o.state == State::done ? "has returned" : "waits at " + text(o.site);
             throw BlockFailure{where(i) + "deadlock: it waits at " + text(t.site) + " for " + who(other) +
-                               ", which " + instead + "."};
+                               ", which waits at " + text(o.site) + "."};
         }
         throw BlockFailure{where(i) + "deadlock: the lanes that meet at " + text(t.site) +
                            " name different masks."};
@@ -670,34 +722,79 @@ std::uint64_t Worker::collective(unsigned mask, Collective compute, std::uint64_
     t.argument = argument;
     t.width = width;
 
+    // The last to arrive does the work for all.
     unsigned here = 1u << (self - first);
     for (int lane = 0; lane < lanes; ++lane) {
         const Thread& o = threads_[static_cast<std::size_t>(first + lane)];
-        if (o.state == State::at_collective && o.mask == mask && o.compute == compute &&
-            o.site.line == site.line && std::strcmp(o.site.file, site.file) == 0) {
-            here |= 1u << lane;
-        }
+        if (o.state == State::at_collective && same_collective(o, t)) here |= 1u << lane;
     }
-    if (here != mask) {
+    if (here != (mask & ~exited_lanes(first))) {
         wait_as(State::at_collective);
         return t.out;
     }
-    // The last to arrive does the work for all.
+    meet(first, here);
+    t.state = State::ready;
+    return t.out;
+}
+
+/// Bits of the warp's lanes that have returned. Nobody waits for them: only the non-exited threads that a
+/// mask names must come (CUDA C++ Programming Guide, "Warp Shuffle Functions", "Synchronization Functions").
+unsigned Worker::exited_lanes(int first) const {
+    unsigned exited = 0;
+    for (int lane = 0; lane < kWarp && first + lane < count_; ++lane) {
+        if (threads_[static_cast<std::size_t>(first + lane)].state == State::done) exited |= 1u << lane;
+    }
+    return exited;
+}
+
+/// The lanes, all at one collective, have met: computes what it gives each of them.
+void Worker::meet(int first, unsigned lanes) {
     std::array<std::uint64_t, kWarp> inputs{}, outputs{};
     std::array<int, kWarp> arguments{};
-    for (int lane = 0; lane < lanes; ++lane) {
-        inputs[static_cast<std::size_t>(lane)] = threads_[static_cast<std::size_t>(first + lane)].in;
-        arguments[static_cast<std::size_t>(lane)] = threads_[static_cast<std::size_t>(first + lane)].argument;
+    const Thread* any = nullptr;
+    for (int lane = 0; lane < kWarp; ++lane) {
+        if ((lanes >> lane & 1u) == 0) continue;
+        any = &threads_[static_cast<std::size_t>(first + lane)];
+        inputs[static_cast<std::size_t>(lane)] = any->in;
+        arguments[static_cast<std::size_t>(lane)] = any->argument;
     }
-    if (observer != nullptr) observer->warp_met(first, mask);
-    if (compute != nullptr) compute(mask, inputs.data(), arguments.data(), width, outputs.data());
-    for (int lane = 0; lane < lanes; ++lane) {
-        if ((mask >> lane & 1u) == 0) continue;
-        Thread& o = threads_[static_cast<std::size_t>(first + lane)];
-        o.out = outputs[static_cast<std::size_t>(lane)];
-        if (first + lane != self) o.state = State::ready;
+    if (observer != nullptr) observer->warp_met(first, lanes);
+    if (any->compute != nullptr)
+        any->compute(lanes, inputs.data(), arguments.data(), any->width, outputs.data());
+    for (int lane = 0; lane < kWarp; ++lane) {
+        if ((lanes >> lane & 1u) == 0) continue;
+        Thread& t = threads_[static_cast<std::size_t>(first + lane)];
+        t.out = outputs[static_cast<std::size_t>(lane)];
+        t.in = 0;
+        t.state = State::ready;
     }
-    return t.out;
+}
+
+/// Of a warp in which nobody can run: lets those go whose partners have all come or returned since, and those
+/// that ask who is active, each with the lanes that ask at the same place. False where there are none.
+bool Worker::release_lanes(int first, int last) {
+    const unsigned exited = exited_lanes(first);
+    for (int i = first; i < last; ++i) {
+        const Thread& t = threads_[static_cast<std::size_t>(i)];
+        if (t.state != State::at_collective && t.state != State::at_active_mask) continue;
+        unsigned here = 0;
+        for (int o = first; o < last; ++o) {
+            const Thread& other = threads_[static_cast<std::size_t>(o)];
+            if (other.state == t.state && same_collective(other, t)) here |= 1u << (o - first);
+        }
+        if (t.state == State::at_collective) {
+            if (here != (t.mask & ~exited)) continue;
+            meet(first, here);
+            return true;
+        }
+        for (int o = first; o < last; ++o) {
+            if ((here >> (o - first) & 1u) == 0) continue;
+            threads_[static_cast<std::size_t>(o)].out = here;
+            threads_[static_cast<std::size_t>(o)].state = State::ready;
+        }
+        return true;
+    }
+    return false;
 }
 
 void Worker::async_copy(const Copy& copy) {
@@ -772,7 +869,8 @@ class Workers {
                     since[w] = Clock::now();
                 } else if (Clock::now() - since[w] > Seconds(job.options.hang_seconds)) {
                     workers_[w]->interrupt();
-                    since[w] = Clock::now();
+                    // A loop without a basic block that the tracer sees needs a second time.
+                    since[w] += std::chrono::seconds(1);
                 }
                 if (const std::uint64_t returned = workers_[w]->returned(); returned != returns[w]) {
                     returns[w] = returned;
@@ -796,7 +894,8 @@ void set_observer(Observer* o) {
 }
 
 void run_grid(const Grid& grid, const RunOptions& options) {
-    static Workers workers;
+    // Never destroyed: exit() in a kernel would make a worker wait for itself.
+    static Workers& workers = *new Workers;
     Job job(grid, options);
     job.blocks = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
     if (observer != nullptr) observer->launch_begins(grid, job.blocks);
@@ -819,8 +918,48 @@ const dim3& grid_dim() {
 void* dynamic_shared() {
     return local.worker->dynamic_shared;
 }
-void barrier(Site site) {
-    local.worker->barrier(site);
+int barrier(Site site, bool predicate) {
+    return local.worker->barrier(site, predicate);
+}
+unsigned active_mask(Site site) {
+    return local.worker->active_mask(site);
+}
+void trap(Site site) {
+    throw Trapped{site};
+}
+void stop_kernel(const char* why) {
+    if (local.worker != nullptr) local.worker->stop(why);
+}
+void stop_if_interrupted() {
+    if (local.worker != nullptr) local.worker->stop_if_interrupted();
+}
+
+namespace {
+/// Atomic for the threads of all blocks, on every address that a kernel may have.
+template <class T>
+T add_atomically(T* address, T value, const void* caller) {
+    if (observer != nullptr) observer->atomic(caller, address, sizeof(T));
+    return std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
+}
+}  // namespace
+void fence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+int atomic_add(int* address, int value) {
+    // Overflow wraps round, as on a GPU; fetch_add has no undefined results.
+    return add_atomically(address, value, __builtin_return_address(0));
+}
+unsigned atomic_add(unsigned* address, unsigned value) {
+    return add_atomically(address, value, __builtin_return_address(0));
+}
+unsigned long long atomic_add(unsigned long long* address, unsigned long long value) {
+    return add_atomically(address, value, __builtin_return_address(0));
+}
+float atomic_add(float* address, float value) {
+    return add_atomically(address, value, __builtin_return_address(0));
+}
+double atomic_add(double* address, double value) {
+    return add_atomically(address, value, __builtin_return_address(0));
 }
 void async_copy(void* shared, const void* global, int bytes, int valid) {
     local.worker->async_copy({__builtin_return_address(0), shared, global, bytes, valid});

@@ -42,6 +42,8 @@ class Observer {
     /// The threads of the warp from `first` on that `lanes` names have met (__syncwarp, shuffles, votes).
     virtual void warp_met(int first, unsigned lanes) = 0;
     virtual void barrier_met() = 0;
+    /// The running thread adds to what lies at the address, atomically.
+    virtual void atomic(const void* caller, const void* address, int bytes) = 0;
     /// The running thread starts a copy; `caller` is the return address into the kernel.
     virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
     /// The running thread has waited for it.
@@ -51,6 +53,11 @@ class Observer {
   protected:
     ~Observer() = default;
 };
+
+/// For the tracer, in a kernel: leaves it for good; the launch's error says `why`, which stays valid.
+void stop_kernel(const char* why);
+/// The same if the running thread was found to hang.
+void stop_if_interrupted();
 
 /// The process's observer; null for none. Not while a launch runs.
 void set_observer(Observer* observer);

@@ -6,6 +6,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -26,6 +27,9 @@ struct SymbolTable {
     std::vector<Symbol> functions, thread_locals;
 };
 
+// Initialised thread-local variables lie in front of all others: a kernel that writes below its first shared
+// array must not reach the thread-local memory of the C library, which may end there.
+[[gnu::used]] thread_local std::array<char, 65536> below{1};
 thread_local char anchor;  // its address and its offset give the start of the calling thread's block
 constexpr std::string_view kAnchorName = "6anchorE";
 

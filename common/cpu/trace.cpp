@@ -31,6 +31,12 @@ constexpr int kWarp = 32;
 constexpr std::uint8_t kStore = 1, kShared = 2,
                        kStep = 4;  // kStep: no access, but the start of a basic block
 constexpr Address kNear = 65536;   // bytes: what misses shared memory by less was meant for it
+// Bytes beyond the nearest shared array within which nothing but pads lies: a write there breaks nothing.
+constexpr Address kHarmless = 61440;
+constexpr std::size_t kMostOwned = std::size_t{1} << 24;  // an endless loop may store for ever
+constexpr const char* kStopped =
+    "a write to memory that is not the device's; it was stopped there, since the program could not have gone "
+    "on.";
 constexpr std::size_t kMostFindings =
     1000;  // kinds times pairs of places; beyond that a kernel is just broken
 
@@ -91,6 +97,7 @@ struct Found {
     Sentence sentence;
     std::uint64_t count = 0;
     std::int64_t beyond = 0;  // as in Finding
+    bool astray = false;      // not all of them were behind a matrix
 };
 
 /// Who touched a word of shared memory last.
@@ -100,6 +107,7 @@ struct Toucher {
     std::uint32_t warp_epoch = 0;  // meetings of its warp
     std::uint16_t thread = 0;
     std::uint8_t bytes = 0;  // of the word
+    bool atomic = false;
 };
 struct Word {
     // The last reader, the last of another lane of its warp, the last of another warp: whoever writes without
@@ -128,6 +136,8 @@ struct Session {
     std::string kernel;
     const Grid* grid = nullptr;
     std::uint64_t blocks = 0;
+    std::array<unsigned, 3> block{};
+    std::size_t most_steps = 0;
 
     std::mutex mutex;
     std::unordered_map<SiteKey, Counts, HashSite> counts;
@@ -206,7 +216,8 @@ std::uint64_t distinct_bytes(const Address* addresses, int count, int width) {
 class BlockTrace;
 struct alignas(64) Local {
     std::array<char, 65536> below;
-    BlockTrace* trace;
+    BlockTrace* trace;  // while a block runs
+    BlockTrace* own;    // the worker's, once it has had one; it keeps it
     std::array<char, 65536> above;
 };
 thread_local Local local;  // padded like the scheduler's: an overflowing array must not reach the pointer
@@ -241,7 +252,7 @@ class BlockTrace {
         in_block_ = true;
     }
 
-    void access(std::uint32_t site, Address address, int width, bool store) {
+    void access(std::uint32_t site, Address address, int width, bool store, bool atomic = false) {
         if (!in_block_ || (address >= address_of(view_.stacks) && address < address_of(view_.stacks_end)) ||
             (address >= address_of(view_.runtime) && address < address_of(view_.runtime_end))) {
             return;
@@ -261,13 +272,25 @@ class BlockTrace {
         if (const int s = index_of(shared_, address); s >= 0) {
             flags |= kShared;
             array = static_cast<std::uint16_t>(s);
-            shared_access(site, static_cast<std::size_t>(s), address, width, store, thread);
-        } else if (near_static(address) || near_dynamic(address)) {
+            shared_access(site, static_cast<std::size_t>(s), address, width, store, thread, atomic);
+        } else if (near_dynamic(address)) {
+            found("shared memory out of bounds", site, site, 0, [&] {
+                const std::size_t asked = view_.grid->dynamic_shared_bytes;
+                return Sentence{who(thread) + (store ? " writes " : " reads ") +
+                                    (asked > 0 ? nearest(shared_, address) : "dynamic shared memory") +
+                                    " at ",
+                                std::string(),
+                                asked > 0 ? ": launch() asks for " + std::to_string(asked) + " bytes"
+                                          : ": the kernel uses it and launch() asks for 0 bytes"};
+            });
+            return;
+        } else if (near_static(address)) {
             found("shared memory out of bounds", site, site, 0, [&] {
                 return Sentence{
                     who(thread) + (store ? " writes " : " reads ") + nearest(shared_, address) + " at ",
                     std::string(), std::string()};
             });
+            if (store && distance(shared_, address) > kHarmless) stop_kernel(kStopped);
             return;
         } else if (is_device_memory(reinterpret_cast<const void*>(address))) {
             const int g = index_of(session->globals, address);
@@ -277,6 +300,7 @@ class BlockTrace {
             }
             array = static_cast<std::uint16_t>(g);
             check_matrix(site, session->globals[array], address, width, store, thread);
+            if (atomic) check_matrix(site, session->globals[array], address, width, false, thread);
         } else {
             const Address context = address_of(view_.grid->context);
             const bool parameters = address >= context && address < context + view_.grid->context_bytes;
@@ -288,12 +312,12 @@ class BlockTrace {
                         std::string(), ", which a GPU cannot follow"};
                 });
             }
+            if (store) stop_kernel(kStopped);
             return;
         }
         if (store && (flags & kShared) == 0 && session->globals[array].matrix != nullptr)
             own(address, width, thread);
-        lanes_[static_cast<std::size_t>(thread % kWarp)].push_back(
-            {site, static_cast<std::uint8_t>(width), flags, array, address});
+        keep({site, static_cast<std::uint8_t>(width), flags, array, address});
     }
 
     void copy_begins(std::uint32_t site, Address shared, Address global, int bytes, int valid) {
@@ -305,14 +329,15 @@ class BlockTrace {
         mark_copy(shared, bytes, 0);
         // Now it is written, for this thread at once, for the others after a barrier.
         const int s = index_of(shared_, shared);
-        if (s >= 0) shared_access(site, static_cast<std::size_t>(s), shared, bytes, true, *view_.running);
+        if (s >= 0) {
+            shared_access(site, static_cast<std::size_t>(s), shared, bytes, true, *view_.running, false);
+        }
     }
 
     /// The running thread enters a basic block of the kernel: what tells threads apart that go different
     /// ways.
     void step(std::uint32_t site) {
-        if (in_block_)
-            lanes_[static_cast<std::size_t>(*view_.running % kWarp)].push_back({site, 0, kStep, 0, 0});
+        if (in_block_) keep({site, 0, kStep, 0, 0});
     }
 
     /// Puts the lanes' accesses since the last time together to requests.
@@ -392,18 +417,25 @@ class BlockTrace {
             if (fresh) continue;
             mine.count += entry->second.count;
             mine.beyond = std::max(mine.beyond, entry->second.beyond);
+            mine.astray |= entry->second.astray;
             // The same one every time, whichever worker was faster.
             if (std::pair(mine.block, mine.order) < std::pair(entry->second.block, entry->second.order)) {
                 entry->second = std::move(mine);
             } else {
                 entry->second.count = mine.count;
                 entry->second.beyond = mine.beyond;
+                entry->second.astray = mine.astray;
             }
         }
         findings_.clear();
     }
 
   private:
+    void keep(const Access& access) {
+        auto& lane = lanes_[static_cast<std::size_t>(*view_.running % kWarp)];
+        lane.push_back(access);
+        if (lane.size() >= session->most_steps) flush();
+    }
     static Address address_of(const void* p) { return reinterpret_cast<Address>(p); }
     const Place& place(std::uint32_t site) {
         const Place*& known = places_[site];
@@ -436,8 +468,7 @@ class BlockTrace {
     bool near_dynamic(Address address) const {
         const Address start = address_of(view_.dynamic_shared);
         return address + kNear >= start && address < start + view_.grid->dynamic_shared_bytes + kNear &&
-               !is_device_memory(reinterpret_cast<const void*>(address)) &&
-               view_.grid->dynamic_shared_bytes > 0;
+               !is_device_memory(reinterpret_cast<const void*>(address));
     }
 
     std::string who(int thread) const {
@@ -470,6 +501,15 @@ class BlockTrace {
             col += m.pitch;
         }
         return m.name + "[" + std::to_string(row) + "][" + std::to_string(col) + "]";
+    }
+
+    /// Bytes from the nearest array.
+    static Address distance(const std::vector<Array>& arrays, Address address) {
+        Address least = ~Address{0};
+        for (const Array& a : arrays) {
+            least = std::min(least, address >= a.end ? address - a.end + 1 : a.start - address);
+        }
+        return least;
     }
 
     /// "5 bytes past the end of As".
@@ -532,6 +572,16 @@ class BlockTrace {
             return;
         }
         const Matrix& m = *a.matrix;
+        const bool forbidden = !store && !m.unreadable.empty();
+        if (forbidden || (store && !m.writable)) {
+            found(forbidden ? "forbidden read" : "write to an input", site, site, 0, [&] {
+                return Sentence{
+                    who(thread) + (store ? " writes " : " reads ") +
+                        position(m, static_cast<std::int64_t>(address - a.start)) + " at ",
+                    std::string(),
+                    forbidden ? ", which " + m.unreadable + " forbids" : ", and " + m.name + " is an input"};
+            });
+        }
         const Address pitch = static_cast<Address>(m.pitch * m.element_bytes);
         const Address end_of_row = (address - a.start) % pitch + static_cast<Address>(width);
         if (address + static_cast<Address>(width) > a.end) {
@@ -549,7 +599,7 @@ class BlockTrace {
     }
 
     void own(Address address, int width, int thread) {
-        if (view_.index > session->owners_block)
+        if (view_.index > session->owners_block || owners_.size() > kMostOwned)
             return;  // a lower one has been traced: a race at worst keeps too much
         const int g = index_of(session->globals, address);
         const Matrix& m = *session->globals[static_cast<std::size_t>(g)].matrix;
@@ -584,7 +634,7 @@ class BlockTrace {
     }
 
     void shared_access(std::uint32_t site, std::size_t array, Address address, int width, bool store,
-                       int thread) {
+                       int thread, bool atomic) {
         const Array& a = shared_[array];
         if (address + static_cast<Address>(width) > a.end) {
             found("shared memory out of bounds", site, site, 0, [&] {
@@ -595,8 +645,12 @@ class BlockTrace {
             return;
         }
         const Address offset = address - a.start;
-        const Toucher now{site, epoch_, warp_epochs_[static_cast<std::size_t>(thread / kWarp)],
-                          static_cast<std::uint16_t>(thread), 0};
+        const Toucher now{site,
+                          epoch_,
+                          warp_epochs_[static_cast<std::size_t>(thread / kWarp)],
+                          static_cast<std::uint16_t>(thread),
+                          0,
+                          atomic};
         for (Address at = offset; at < offset + static_cast<Address>(width);) {
             Word& word = words_[array][at / 4];
             const Address stop = std::min((at / 4 + 1) * 4, offset + static_cast<Address>(width));
@@ -612,7 +666,11 @@ class BlockTrace {
                         ": nobody has waited for it"};
                 });
             }
-            if (concurrent(word.writer, thread, bytes)) race(a, at, word.writer, mine, true, store);
+            // Atomic operations keep each other out.
+            if (concurrent(word.writer, thread, bytes) && !(atomic && word.writer.atomic)) {
+                race(a, at, word.writer, mine, true, store);
+            }
+            if (atomic && (word.written & bytes) != bytes) unwritten(site, a, at, thread);
             if (store) {
                 for (const Toucher& reader : {word.reader, word.other_lane, word.other_warp}) {
                     if (concurrent(reader, thread, bytes)) race(a, at, reader, mine, false, true);
@@ -620,13 +678,7 @@ class BlockTrace {
                 word.writer = mine;
                 word.written |= bytes;
             } else {
-                if ((word.written & bytes) != bytes) {
-                    found("uninitialised read", site, site, 0, [&] {
-                        return Sentence{
-                            who(thread) + " reads " + a.name + " + " + std::to_string(at) + " bytes at ",
-                            std::string(), ", which nothing in the block has written"};
-                    });
-                }
+                if ((word.written & bytes) != bytes) unwritten(site, a, at, thread);
                 // The one before makes room, unless it is this thread's own.
                 if (word.reader.epoch == epoch_ && word.reader.thread != thread) {
                     (word.reader.thread / kWarp == thread / kWarp ? word.other_lane : word.other_warp) =
@@ -636,6 +688,13 @@ class BlockTrace {
             }
             at = stop;
         }
+    }
+
+    void unwritten(std::uint32_t site, const Array& a, Address offset, int thread) {
+        found("uninitialised read", site, site, 0, [&] {
+            return Sentence{who(thread) + " reads " + a.name + " + " + std::to_string(offset) + " bytes at ",
+                            std::string(), ", which nothing in the block has written"};
+        });
     }
 
     void race(const Array& a, Address offset, const Toucher& before, const Toucher& now, bool wrote,
@@ -657,6 +716,7 @@ class BlockTrace {
         const auto [entry, fresh] = findings_.try_emplace(FindingKey{kind, site, other});
         ++entry->second.count;
         entry->second.beyond = std::max(entry->second.beyond, beyond);
+        entry->second.astray |= beyond <= 0;
         if (!fresh) return;
         entry->second.block = view_.index;
         entry->second.order = order_++;
@@ -917,6 +977,7 @@ class Tracer final : public Observer {
         s.kernel = grid.kernel;
         s.blocks = blocks;
         s.threads_per_block = std::uint64_t{grid.block.x} * grid.block.y * grid.block.z;
+        s.block = {grid.block.x, grid.block.y, grid.block.z};
         s.globals.clear();
         s.allocations.clear();
         for (const Matrix& m : s.matrices) {
@@ -936,13 +997,17 @@ class Tracer final : public Observer {
         }
     }
     void block_begins(const BlockView& view) override {
-        thread_local BlockTrace trace;
-        local.trace = &trace;
-        trace.begin(view);
+        // On the heap: what an overflowing shared array finds behind it are pads.
+        if (local.own == nullptr) local.own = new BlockTrace;
+        local.trace = local.own;
+        local.trace->begin(view);
     }
     void warp_paused(int, int) override { local.trace->flush(); }
     void warp_met(int first, unsigned lanes) override { local.trace->warp_met(first, lanes); }
     void barrier_met() override { local.trace->barrier_met(); }
+    void atomic(const void* caller, const void* address, int bytes) override {
+        local.trace->access(site_of(caller), reinterpret_cast<Address>(address), bytes, true, true);
+    }
     void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) override {
         local.trace->copy_begins(site_of(caller), reinterpret_cast<Address>(shared),
                                  reinterpret_cast<Address>(global), bytes, valid);
@@ -1018,12 +1083,13 @@ int wavefronts(std::uint32_t lanes, const std::uint64_t* addresses, int width, b
     return total;
 }
 
-void begin(std::vector<Matrix> matrices) {
+void begin(std::vector<Matrix> matrices, std::size_t most_steps) {
     static Tracer tracer;
     if (!hooked) throw gemm::Error("This program's kernels were compiled without the access hooks.");
     static std::unique_ptr<Session> current;
     current = std::make_unique<Session>();
     current->matrices = std::move(matrices);
+    current->most_steps = most_steps;
     current->code = reinterpret_cast<Address>(&__executable_start);
     current->image_end = reinterpret_cast<Address>(&_end);
     session = current.get();
@@ -1038,6 +1104,7 @@ Report end() {
     r.blocks = s.blocks;
     r.traced_blocks = s.traced_blocks;
     r.threads_per_block = s.threads_per_block;
+    r.block = s.block;
     if (s.traced_blocks > 0)
         r.barriers_per_thread = static_cast<double>(s.barriers) / static_cast<double>(s.traced_blocks);
 
@@ -1084,6 +1151,7 @@ Report end() {
     for (const auto& [key, f] : found) {
         const Place& here = place_of(key.site);
         const Sentence& t = f->sentence;
+        const std::int64_t beyond = f->astray ? 0 : f->beyond;
         std::string message = t.before + (t.between.empty() ? "" : place_of(key.other).text() + t.between) +
                               here.text() + t.after + " (block " + std::to_string(f->block) + ")";
         // Two instructions of one pair of lines are one finding.
@@ -1094,9 +1162,9 @@ Report end() {
         });
         if (same != r.findings.end()) {
             same->count += f->count;
-            same->beyond = std::max(same->beyond, f->beyond);
+            same->beyond = same->beyond == 0 || beyond == 0 ? 0 : std::max(same->beyond, beyond);
         } else {
-            r.findings.push_back({key.kind, message, here.file, here.line, f->count, f->beyond});
+            r.findings.push_back({key.kind, message, here.file, here.line, f->count, beyond});
         }
     }
     session = nullptr;
@@ -1164,7 +1232,9 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __sanitizer_cov_trace_pc() {
     using namespace cpu_device::trace;
-    if (local.trace != nullptr) local.trace->step(site_of(__builtin_return_address(0)));
+    if (local.trace == nullptr) return;
+    local.trace->step(site_of(__builtin_return_address(0)));
+    cpu_device::stop_if_interrupted();
 }
 void __tsan_init() {
     cpu_device::trace::hooked = true;

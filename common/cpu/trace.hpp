@@ -2,7 +2,10 @@
 // with the access hooks (gemm_kernels(… TRACED) in cmake/lesson.cmake) and that link gemm_trace.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,6 +19,10 @@ struct Matrix {
     const void* start = nullptr;
     std::int64_t rows = 0, cols = 0, pitch = 0;  // in elements
     int element_bytes = 4;
+    /// Why it must not be read ("beta = 0"); may be, where it is empty. A read is a finding even if nothing
+    /// comes of its value.
+    std::string unreadable = {};
+    bool writable = true;
 };
 
 /// One source line's accesses to one array, of one width: what the hardware would be asked for.
@@ -54,19 +61,21 @@ struct Owned {
 
 /// Something that is wrong. `count`: how often, at the same pair of places.
 struct Finding {
-    std::string kind;     // "race", "uninitialised read", "out of bounds", …
+    std::string kind;     // "race", "uninitialised read", "out of bounds", "forbidden read", …
     std::string message;  // a sentence about the first occurrence
     std::string file;     // where the later of the two accesses stands
     int line = 0;
     std::uint64_t count = 0;
     /// Of accesses past a matrix's last row, or of writes past its last column: the farthest, 1 for the row
-    /// or column right behind; else 0. One off and no guard at all look alike but for this.
+    /// or column right behind; else 0, also where one of them was not behind its matrix at all. One off and
+    /// no guard at all look alike but for this.
     std::int64_t beyond = 0;
 };
 
 struct Report {
     std::string kernel;
     std::uint64_t blocks = 0, traced_blocks = 0, threads_per_block = 0;
+    std::array<unsigned, 3> block{};  // threads of a block: x, y, z
     double barriers_per_thread = 0;
     std::vector<Line> lines;  // by file, line, array
     std::uint64_t owners_block = 0;
@@ -75,7 +84,10 @@ struct Report {
 };
 
 /// Traces the launches from here on. Throws gemm::Error when the program was built without hooks.
-void begin(std::vector<Matrix> matrices);
+/// most_steps: accesses and basic blocks that are kept of a thread between two meetings of its warp; beyond
+/// that an endless loop would fill the memory. A thread that goes on is counted as if it had parted from its
+/// warp: its requests are more, its bytes the same.
+void begin(std::vector<Matrix> matrices, std::size_t most_steps = std::numeric_limits<std::size_t>::max());
 /// Ends it; what the last launch did. Also after a launch that threw.
 Report end();
 

@@ -26,7 +26,7 @@ __global__ void fault_kernel(Fault fault, int zero, int* nowhere, int* out) {
     const bool me = here && threadIdx.x == 3 && threadIdx.y == 1;  // lane 11
     int value = lane;
     if (fault == Fault::missing_lane && here) {
-        if (me) return;
+        if (me) __syncthreads();                     // LINE elsewhere
         value = __shfl_sync(0xffffffffu, value, 0);  // LINE missing_lane
     }
     if (fault == Fault::left_out_by_mask && here) {
@@ -54,6 +54,7 @@ __global__ void fault_kernel(Fault fault, int zero, int* nowhere, int* out) {
         }
     }
     __syncthreads();
+    if (fault == Fault::trap && me) __trap();  // LINE trap
     if (fault == Fault::exception && me) throw std::runtime_error("planted by the test");
     if (fault == Fault::null_pointer && me) *nowhere = 1;
     if (fault == Fault::division_by_zero && me) value = lane / zero;

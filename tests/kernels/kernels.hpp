@@ -42,6 +42,31 @@ void double_float4(int n, const float4* in, float4* out);
 /// One warp passes values round through shared memory with __syncwarp(): out[lane] = (lane + 1) mod 32.
 void neighbours(int* out);
 
+/// One warp of which lanes below 4 return first and those from 20 on while the others wait. The others meet
+/// with masks of whole warps: out[lane] is the ballot of all, and out[32 + lane] lane 4's `lane`; 0 for those
+/// that returned.
+void meet_after_exits(unsigned* out);
+
+/// One block of `threads` threads; out[3·thread …]: __syncthreads_count, _and and _or of thread % modulus ==
+/// 0.
+void barrier_votes(int threads, int modulus, int* out);
+
+/// One warp: out[lane] is __activemask() where all are, and out[32 + lane] in a branch of lanes below 8.
+void active_masks(unsigned* out);
+
+constexpr int kFunctions = 20;
+/// What one thread gets, each as a double: min(i, j), max(i, j), min(i, u), max(u, i), min(x, y), max(x, y),
+/// min((double)x, y), max(x, (double)y), min((long)i, (long)j), max((long long)i, (unsigned long long)u),
+/// fmaf(x, y, 1.5), __fmaf_rn(x, y, 1.5), __fadd_rn(x, y), __fmul_rn(x, y), rsqrtf(x), __popc(u), __clz(i),
+/// __ffs(i), __float2int_rn(x) + 1000·__float2int_rz(x), __int2float_rn(i).
+void functions(float x, float y, int i, int j, unsigned u, double* out);
+
+/// `blocks` blocks of `threads` threads. Every thread adds 1 to a counter of each type in shared memory, and
+/// one of a block adds it to global memory: sums of int, unsigned, unsigned long long, float and double.
+/// taken[n] counts how often n was what an atomicAdd of 1 to a common counter returned.
+void atomics(int blocks, int threads, int* taken, int* ints, unsigned* unsigneds, unsigned long long* longs,
+             float* floats, double* doubles);
+
 // ---- limits.cu: launches that CUDA refuses ----
 
 /// Launches a kernel that adds 1 to *count in block (0,0,0), thread (0,0,0). Returns cudaGetLastError().
@@ -66,6 +91,7 @@ cudaError_t launch_static_48k(int* count);
 enum class Fault {
     none,
     missing_lane,
+    trap,
     left_out_by_mask,
     different_masks,
     two_collectives,

@@ -82,6 +82,89 @@ __global__ void pass_on(int* out) {
     out[lane] = values[(lane + 1) % 32];
 }
 
+__global__ void meet_after_exits_kernel(unsigned* out) {
+    const unsigned lane = threadIdx.x;
+    out[lane] = out[32 + lane] = 0;
+    if (lane < 4) return;
+    if (lane >= 20) return;
+    __syncwarp();
+    out[lane] = __ballot_sync(0xffffffffu, 1);
+    out[32 + lane] = __shfl_sync(0xffffffffu, lane, 4);
+}
+
+__global__ void barrier_votes_kernel(int modulus, int* out) {
+    const int t = threadIdx.x;
+    const bool divides = t % modulus == 0;
+    out[3 * t] = __syncthreads_count(divides);
+    out[3 * t + 1] = __syncthreads_and(divides) != 0;
+    out[3 * t + 2] = __syncthreads_or(divides) != 0;
+}
+
+__global__ void active_masks_kernel(unsigned* out) {
+    const unsigned lane = threadIdx.x;
+    out[lane] = __activemask();
+    if (lane < 8) out[32 + lane] = __activemask();
+}
+
+__global__ void functions_kernel(float x, float y, int i, int j, unsigned u, double* out) {
+    __builtin_assume(out != nullptr);
+    const double values[kFunctions] = {
+        static_cast<double>(min(i, j)),
+        static_cast<double>(max(i, j)),
+        static_cast<double>(min(i, u)),
+        static_cast<double>(max(u, i)),
+        static_cast<double>(min(x, y)),
+        static_cast<double>(max(x, y)),
+        min(static_cast<double>(x), y),
+        max(x, static_cast<double>(y)),
+        static_cast<double>(min(static_cast<long>(i), static_cast<long>(j))),
+        static_cast<double>(max(static_cast<long long>(i), static_cast<unsigned long long>(u))),
+        static_cast<double>(fmaf(x, y, 1.5f)),
+        static_cast<double>(__fmaf_rn(x, y, 1.5f)),
+        static_cast<double>(__fadd_rn(x, y)),
+        static_cast<double>(__fmul_rn(x, y)),
+        static_cast<double>(rsqrtf(x)),
+        static_cast<double>(__popc(u)),
+        static_cast<double>(__clz(i)),
+        static_cast<double>(__ffs(i)),
+        __float2int_rn(x) + 1000.0 * __float2int_rz(x),
+        static_cast<double>(__int2float_rn(i))};
+    for (int n = 0; n < kFunctions; ++n) out[n] = values[n];
+}
+
+__global__ void atomics_kernel(int* taken, int* ints, unsigned* unsigneds, unsigned long long* longs,
+                               float* floats, double* doubles) {
+    __shared__ int number;
+    __shared__ unsigned count;
+    __shared__ unsigned long long wide;
+    __shared__ float sum;
+    __shared__ double precise;
+    if (threadIdx.x == 0) {
+        number = 0;
+        count = 0;
+        wide = 0;
+        sum = 0.0f;
+        precise = 0.0;
+    }
+    __syncthreads();
+    atomicAdd(&number, -1);
+    atomicAdd(&count, 1u);
+    atomicAdd(&wide, 1ull << 33);
+    atomicAdd(&sum, 0.5f);
+    atomicAdd(&precise, 0.25);
+    __threadfence_block();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicAdd(ints, number);
+        atomicAdd(unsigneds, count);
+        atomicAdd(longs, wide);
+        atomicAdd(floats, sum);
+        atomicAdd(doubles, precise);
+    }
+    __threadfence();
+    atomicAdd(&taken[1 + atomicAdd(taken, 1)], 1);
+}
+
 }  // namespace
 
 void indices(dim3 grid, dim3 block, int* out) {
@@ -114,6 +197,27 @@ void double_float4(int n, const float4* in, float4* out) {
 
 void neighbours(int* out) {
     pass_on<<<1, 32>>>(out);
+}
+
+void meet_after_exits(unsigned* out) {
+    meet_after_exits_kernel<<<1, 32>>>(out);
+}
+
+void barrier_votes(int threads, int modulus, int* out) {
+    barrier_votes_kernel<<<1, threads>>>(modulus, out);
+}
+
+void active_masks(unsigned* out) {
+    active_masks_kernel<<<1, 32>>>(out);
+}
+
+void functions(float x, float y, int i, int j, unsigned u, double* out) {
+    functions_kernel<<<1, 1>>>(x, y, i, j, u, out);
+}
+
+void atomics(int blocks, int threads, int* taken, int* ints, unsigned* unsigneds, unsigned long long* longs,
+             float* floats, double* doubles) {
+    atomics_kernel<<<blocks, threads>>>(taken, ints, unsigneds, longs, floats, doubles);
 }
 
 }  // namespace kernels

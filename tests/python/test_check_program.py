@@ -61,11 +61,11 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("right"), KERNEL)
 
 
-def failed_case(text: str, folder: Path) -> dict:
+def failed_case(text: str, folder: Path, *options: str) -> dict:
     """The last case of a kernel that is wrong."""
-    done = run(compiled(folder, text))
+    done = run(compiled(folder, text), *options)
     assert done.returncode == 1, done.stderr
-    found = json.loads(done.stdout)
+    found = json.loads(done.stdout[done.stdout.index("{") :])  # behind what the kernel printed
     assert not found["passed"]
     assert found["trace"] is None
     assert [case["passed"] for case in found["cases"]] == [True] * (len(found["cases"]) - 1) + [False]
@@ -127,6 +127,7 @@ def test_a_seed_repeats_the_check_and_a_fresh_one_is_shown(right: Path, tmp_path
         (("Bs[k][x];", "Bs[x][k];"), "one_tile", "B is read transposed"),
         (("&C[row * ldc + col]", "&C[col * ldc + row]"), "one_tile", "rows and columns are swapped"),
         (("acc += As", "acc = As"), "one_tile", "each product replaces the sum"),
+        (("acc += As[y][k] * Bs[k][x]", "acc += int(As[y][k] * Bs[k][x])"), "one_tile", "less precise than FP32: each product"),
         (("for (int k = 0; k < BK; ++k)", "acc = 0; for (int k = 0; k < BK; ++k)"), "tiles", "over the last tile of K alone"),
         (("alpha * acc + beta * *c;", "alpha * acc + *c;"), "beta", "beta is taken for 1"),
         (("alpha * acc + beta * *c;", "alpha * (acc + beta * *c);"), "alpha", "alpha multiplies C, too"),
@@ -145,6 +146,25 @@ def test_a_mistake_is_named_where_it_first_matters(edit: tuple[str, str], case: 
         (("row >= M || col >= N", "row > M || col >= N"), "edges", "out of bounds", 1),
         (("k < BK; ++k", "k <= BK; ++k"), "one_tile", "shared memory out of bounds", 0),
         (("        __syncthreads();  // everyone", "        // everyone"), "tiles", "race", 0),
+        (("As[BM][BK]", "As[BM][BK - 1]"), "one_tile", "shared memory out of bounds", 0),
+        (("As[BM][BK]", "As[BM / 2][BK]"), "one_tile", "shared memory out of bounds", 0),
+        (("As[y][x] =", "As[y + 1][x] ="), "one_tile", "shared memory out of bounds", 0),
+        (("As[y][x] =", "As[y][x * y] ="), "one_tile", "shared memory out of bounds", 0),
+        (("Bs[y][x] =", "Bs[y - 4][x] ="), "one_tile", "shared memory out of bounds", 0),
+        (("row * ldc + col]", "row * ldc * N + col]"), "one_tile", "out of bounds", 0),
+        (
+            ("return;\n    float* c", "return;\n    const_cast<float*>(A)[row * lda] = 0;\n    float* c"),
+            "one_tile",
+            "write to an input",
+            0,
+        ),
+        (("*c = beta", "volatile float old = *c; (void)old;\n    *c = beta"), "one_tile", "forbidden read", 0),
+        (
+            ("__shared__ float As[BM][BK];", "extern __shared__ float all[]; auto As = reinterpret_cast<float(*)[BK]>(all);"),
+            "one_tile",
+            "shared memory out of bounds",
+            0,
+        ),
     ],
 )
 def test_what_the_tracer_finds(edit: tuple[str, str], case: str, kind: str, beyond: int, tmp_path: Path) -> None:
@@ -153,13 +173,14 @@ def test_what_the_tracer_finds(edit: tuple[str, str], case: str, kind: str, beyo
     assert 1 <= len(found["findings"]) <= 5
     finding = next(f for f in found["findings"] if f["kind"] == kind)
     assert (finding["file"], finding["beyond"]) == ("03_smem/exercise.cu", beyond)
+    assert "thread (" in finding["message"]
     assert f"at 03_smem/exercise.cu:{finding['line']}" in finding["message"]
 
 
 def test_a_launch_that_is_refused(tmp_path: Path) -> None:
     found = failed_case(changed(("if (p.M == 0 || p.N == 0) return;", "")), tmp_path)
     assert (found["id"], found["verdict"]) == ("empty", None)
-    assert found["error"].startswith("The launch was refused: ")
+    assert found["error"] == "The launch was refused: a grid of 0 blocks (0×1×1)."
 
 
 @pytest.mark.parametrize("edit", [("k < BK; ++k", "k < BK; k += 0"), ("k0 += BK", "k0 += 0")])  # without and with barriers
@@ -169,6 +190,81 @@ def test_a_kernel_that_never_ends_is_reported_in_seconds(edit: tuple[str, str], 
     assert time.monotonic() - begin < 30  # 7 s on two idle cores
     assert (found["id"], found["findings"]) == ("one_tile", [])
     assert "endless loop" in found["error"]
+
+
+def test_an_endless_kernel_that_prints_is_reported(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    found = failed_case(changed(("k < BK; ++k) acc", 'k < BK; printf("again\\n")) acc')), tmp_path)
+    assert time.monotonic() - begin < 30
+    assert (found["id"], found["verdict"]) == ("one_tile", None)
+    assert "endless loop" in found["error"]
+
+
+LAUNCH = "if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error"
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (
+            "for (volatile int i = 0;; i = i + 1) {}",
+            "launch() of 03_smem did not return within 2 s: probably an endless loop in it.",
+        ),
+        ("std::exit(0);", "The file's code ended the program (exit or abort)."),
+        ("std::exit(1);", "The file's code ended the program (exit or abort)."),
+        ("std::abort();", "The file's code ended the program (exit or abort)."),
+        ("throw 42;", "launch() of 03_smem threw an exception."),
+        ('throw std::runtime_error("no");', "launch() of 03_smem threw an exception: no."),
+    ],
+)
+def test_launch_that_does_not_return(code: str, error: str, tmp_path: Path) -> None:
+    include = ('#include "common/gemm.hpp"', '#include "common/gemm.hpp"\n#include <cstdlib>\n#include <stdexcept>')
+    at_first = failed_case(changed((LAUNCH, code), include), tmp_path, "--patience=2")
+    assert (at_first["id"], at_first["error"], at_first["verdict"]) == ("one_tile", error, None)
+    later = failed_case(changed((LAUNCH, f"if (p.beta != 0) {{ {code} }} {LAUNCH}"), include), tmp_path, "--patience=2")
+    assert (later["id"], later["error"]) == ("beta", error)
+
+
+def test_a_kernel_that_ends_the_program(tmp_path: Path) -> None:
+    include = ('#include "common/gemm.hpp"', '#include "common/gemm.hpp"\n#include <cstdlib>')
+    found = failed_case(changed(("float acc = 0.0f;", "float acc = 0.0f; if (beta != 0) std::exit(0);"), include), tmp_path)
+    assert (found["id"], found["error"]) == ("beta", "The file's code ended the program (exit or abort).")
+    found = failed_case(changed(("float acc = 0.0f;", "float acc = 0.0f; if (beta != 0) __trap();")), tmp_path)
+    assert found["id"] == "beta"
+    assert "thread (0,0,0): __trap() at 03_smem/exercise.cu:" in found["error"]
+
+
+def test_a_result_that_no_kernel_computed(tmp_path: Path) -> None:
+    loop = (
+        "for (std::int64_t i = 0; i < p.M * p.N; ++i) {"
+        "  const std::int64_t row = i / p.N, col = i % p.N;"
+        "  float& c = static_cast<float*>(p.C)[row * p.ldc + col], acc = 0;"
+        "  for (std::int64_t k = 0; k < p.K && p.alpha != 0; ++k)"
+        "    acc += static_cast<const float*>(p.A)[row * p.lda + k] * static_cast<const float*>(p.B)[k * p.ldb + col];"
+        "  c = p.beta == 0 ? p.alpha * acc : p.alpha * acc + p.beta * c; } return;"
+    )
+    found = failed_case(changed((LAUNCH, loop)), tmp_path)
+    assert found["verdict"]["passed"]
+    assert [(f["kind"], f["message"]) for f in found["findings"]] == [
+        ("no kernel", "C is right, but no kernel wrote it: launch() computed it on the host.")
+    ]
+
+
+def test_a_counter_of_8_bits(tmp_path: Path) -> None:
+    found = failed_case(changed(("A[row * lda + k0 + x]", "A[row * lda + (k0 & 255) + x]")), tmp_path)
+    assert (found["id"], found["what"]) == ("k_tail", "K beyond 256")
+
+
+def test_progress_goes_where_it_is_told(right: Path, tmp_path: Path) -> None:
+    with (tmp_path / "progress").open("w") as file:
+        done = subprocess.run(
+            [right, f"--progress-fd={file.fileno()}"], capture_output=True, text=True, check=False, pass_fds=[file.fileno()]
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "progress").read_text().startswith("progress 0 ")
+    done = run(right, "--progress-fd=77")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gemm_check: --progress-fd must be an open file descriptor, and 77 is none.\n"
 
 
 def test_a_draft_compiles_and_its_unused_names_are_no_matter(tmp_path: Path) -> None:

@@ -132,6 +132,29 @@ __global__ void dynamic_overflow_kernel(int shift, float* out) {
     out[t] = 1.0f;
 }
 
+__global__ void far_write_kernel(std::int64_t bytes, float* out) {
+    __shared__ float tile[kThreads];
+    const int t = threadIdx.x;
+    tile[t] = 1.0f;
+    if (t == 0) *reinterpret_cast<float*>(reinterpret_cast<char*>(tile) + bytes) = 1.0f;  // LINE far-write
+    out[t] = tile[t];
+}
+
+__global__ void counter_kernel(bool plainly, int* out) {
+    __shared__ int count;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
+    if (plainly && threadIdx.x == 40) {
+        count += 1;  // LINE counter-plain
+    } else {
+        atomicAdd(&count, 1);  // LINE counter-atomic
+    }
+    __threadfence_block();
+    __threadfence();
+    __syncthreads();
+    atomicAdd(out, threadIdx.x == 0 ? count : 0);  // LINE counter-global
+}
+
 __global__ void read_shifted_kernel(int shift, const float* in, float* out) {
     const int t = threadIdx.x;
     out[t] += 0.0f * in[t + shift];  // LINE read_shifted
@@ -176,7 +199,7 @@ __global__ void copy_group_kernel(const T* in, T* out) {
 __global__ void deadlock_kernel(float* out) {
     const int t = threadIdx.x;
     out[t] = static_cast<float>(t);  // LINE deadlock-before
-    if (t == 3) return;
+    if (t == 3) __syncthreads();
     out[t] = __shfl_sync(0xffffffffu, out[t], 0);  // LINE deadlock
 }
 
@@ -211,6 +234,15 @@ void dynamic_overflow(int shift, float* out) {
 }
 void read_shifted(int shift, const float* in, float* out) {
     read_shifted_kernel<<<1, kThreads>>>(shift, in, out);
+}
+void dynamic_unasked(float* out) {
+    dynamic_overflow_kernel<<<1, kThreads>>>(0, out);
+}
+void far_write(std::int64_t bytes, float* out) {
+    far_write_kernel<<<1, kThreads>>>(bytes, out);
+}
+void counter(bool plainly, int* out) {
+    counter_kernel<<<1, kThreads>>>(plainly, out);
 }
 void touch(bool read, std::int64_t row, std::int64_t col, std::int64_t pitch, float* matrix, float* out) {
     touch_kernel<<<1, kThreads>>>(read, row, col, pitch, matrix, out);

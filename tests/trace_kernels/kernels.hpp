@@ -46,6 +46,14 @@ void half_initialised(float* out);
 void static_overflow(bool second, int shift, float* out);
 /// The same with dynamic shared memory of 64 floats.
 void dynamic_overflow(int shift, float* out);
+/// The same, which stays inside, with a launch that asks for none.
+void dynamic_unasked(float* out);
+/// Thread 0 writes `bytes` bytes behind the start of a static array of 64 floats.
+void far_write(std::int64_t bytes, float* out);
+
+/// All count in shared memory by atomicAdd, but where `plainly` thread 40, who adds without; then adds the
+/// count to *out.
+void counter(bool plainly, int* out);
 
 /// Thread t reads in[t + shift], multiplies it by 0, and adds it to out[t].
 void read_shifted(int shift, const float* in, float* out);
@@ -71,7 +79,8 @@ struct Eight {
 /// Thread t copies the t-th group of 8 floats.
 void copy_eight(const Eight* in, Eight* out);
 
-/// out[t] = t, and then one lane does not come to a shuffle, or half of the threads not to a barrier.
+/// out[t] = t, and then one lane waits at a barrier instead of coming to a shuffle, or half of the threads
+/// not to a barrier.
 void deadlock(float* out);
 void divergent_barrier(float* out);
 

@@ -179,7 +179,24 @@ struct Site {
     int line;
 };
 
-void barrier(Site site);
+/// Returns for how many threads of the block `predicate` holds.
+int barrier(Site site, bool predicate = false);
+
+/// The lanes of the warp that wait at the same place when no other can go on: on a GPU they need not be more.
+unsigned active_mask(Site site);
+
+/// Ends the launch with an error.
+[[noreturn]] void trap(Site site);
+
+/// Orders memory accesses for the threads of all blocks.
+void fence();
+
+/// What was at the address before. Any memory that the kernel may use, shared or global.
+int atomic_add(int* address, int value);
+unsigned atomic_add(unsigned* address, unsigned value);
+unsigned long long atomic_add(unsigned long long* address, unsigned long long value);
+float atomic_add(float* address, float value);
+double atomic_add(double* address, double value);
 
 /// What a warp collective computes when its last lane has arrived: reads every lane's 8-byte input and its
 /// argument, writes every lane's 8-byte output. `lanes` has a bit for each lane that takes part.
@@ -255,6 +272,15 @@ constexpr int warpSize = 32;
 inline void __syncthreads(CPU_DEVICE_HERE) {
     ::cpu_device::barrier({"__syncthreads()", file, line});
 }
+inline int __syncthreads_count(int predicate, CPU_DEVICE_HERE) {
+    return ::cpu_device::barrier({"__syncthreads_count()", file, line}, predicate != 0);
+}
+inline int __syncthreads_or(int predicate, CPU_DEVICE_HERE) {
+    return ::cpu_device::barrier({"__syncthreads_or()", file, line}, predicate != 0) != 0;
+}
+inline int __syncthreads_and(int predicate, CPU_DEVICE_HERE) {
+    return ::cpu_device::barrier({"__syncthreads_and()", file, line}, predicate == 0) == 0;
+}
 inline void __syncwarp(unsigned mask = 0xffffffffu, CPU_DEVICE_HERE) {
     ::cpu_device::collective(mask, nullptr, 0, 0, 32, {"__syncwarp()", file, line});
 }
@@ -290,9 +316,129 @@ inline int __all_sync(unsigned mask, int predicate, CPU_DEVICE_HERE) {
     return ::cpu_device::collective(mask, ::cpu_device::ballot, predicate == 0, 0, 32,
                                     {"__all_sync()", file, line}) == 0;
 }
+inline unsigned __activemask(CPU_DEVICE_HERE) {
+    return ::cpu_device::active_mask({"__activemask()", file, line});
+}
+[[noreturn]] inline void __trap(CPU_DEVICE_HERE) {
+    ::cpu_device::trap({"__trap()", file, line});
+}
 #undef CPU_DEVICE_HERE
+
+// Always inline: the tracer takes the line from the return address.
+template <class T, class V>
+__forceinline__ T atomicAdd(T* address, V value) {
+    return ::cpu_device::atomic_add(address, static_cast<T>(value));
+}
+
+// A block's threads share one OS thread: only the compiler could reorder what they see of each other.
+inline void __threadfence_block() {
+    __asm__ volatile("" ::: "memory");
+}
+inline void __threadfence() {
+    ::cpu_device::fence();
+}
+
+#ifndef __clang__  // which has it
+// The expression is not evaluated, as with nvcc.
+#define __builtin_assume(expression) static_cast<void>(sizeof((expression) ? 1 : 0))
+#endif
 
 template <class T>
 T __ldg(const T* pointer) {
     return *pointer;
+}
+
+// ---- arithmetic (CUDA Math API Reference Manual: "Integer Mathematical Functions", "Single Precision
+// Mathematical Functions", "Integer Intrinsics", "Single Precision Intrinsics", "Type Casting Intrinsics")
+// ----
+
+// The overloads that CUDA has and no others: what is ambiguous there is ambiguous here.
+#define CPU_DEVICE_MIN_MAX(R, A, B)                           \
+    inline R min(A a, B b) {                                  \
+        const R x = static_cast<R>(a), y = static_cast<R>(b); \
+        return y < x ? y : x;                                 \
+    }                                                         \
+    inline R max(A a, B b) {                                  \
+        const R x = static_cast<R>(a), y = static_cast<R>(b); \
+        return x < y ? y : x;                                 \
+    }
+#define CPU_DEVICE_MIN_MAX_OF(T)                           \
+    CPU_DEVICE_MIN_MAX(T, T, T)                            \
+    CPU_DEVICE_MIN_MAX(unsigned T, unsigned T, unsigned T) \
+    CPU_DEVICE_MIN_MAX(unsigned T, T, unsigned T)          \
+    CPU_DEVICE_MIN_MAX(unsigned T, unsigned T, T)
+CPU_DEVICE_MIN_MAX_OF(int)
+CPU_DEVICE_MIN_MAX_OF(long)
+CPU_DEVICE_MIN_MAX_OF(long long)
+#undef CPU_DEVICE_MIN_MAX_OF
+#undef CPU_DEVICE_MIN_MAX
+// Of a NaN and a number, the number.
+inline float min(float a, float b) {
+    return fminf(a, b);
+}
+inline float max(float a, float b) {
+    return fmaxf(a, b);
+}
+inline double min(double a, double b) {
+    return fmin(a, b);
+}
+inline double max(double a, double b) {
+    return fmax(a, b);
+}
+inline double min(float a, double b) {
+    return fmin(static_cast<double>(a), b);
+}
+inline double min(double a, float b) {
+    return fmin(a, static_cast<double>(b));
+}
+inline double max(float a, double b) {
+    return fmax(static_cast<double>(a), b);
+}
+inline double max(double a, float b) {
+    return fmax(a, static_cast<double>(b));
+}
+
+inline float __fadd_rn(float a, float b) {
+    return a + b;
+}
+inline float __fsub_rn(float a, float b) {
+    return a - b;
+}
+inline float __fmul_rn(float a, float b) {
+    return a * b;
+}
+inline float __fmaf_rn(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+/// Rounded once; CUDA's may be 2 ulp off.
+inline float rsqrtf(float x) {
+    return static_cast<float>(1.0 / sqrt(static_cast<double>(x)));
+}
+
+inline int __popc(unsigned x) {
+    return __builtin_popcount(x);
+}
+inline int __clz(int x) {
+    return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x));
+}
+inline int __ffs(int x) {
+    return __builtin_ffs(x);
+}
+
+namespace cpu_device {
+/// Past int's range its ends, and 0 for NaN: what cvt gives (PTX ISA, "cvt").
+inline int int_of(float whole) {
+    if (!(whole == whole)) return 0;
+    if (whole >= 2147483648.0f) return 2147483647;
+    return whole < -2147483648.0f ? -2147483647 - 1 : static_cast<int>(whole);
+}
+}  // namespace cpu_device
+inline int __float2int_rn(float x) {
+    return ::cpu_device::int_of(nearbyintf(x));
+}
+inline int __float2int_rz(float x) {
+    return ::cpu_device::int_of(truncf(x));
+}
+inline float __int2float_rn(int x) {
+    return static_cast<float>(x);
 }
