@@ -112,7 +112,6 @@ def bytes_of_all_sectors(q: Quiz) -> Question:
         f"There are {M}·{N}/{WARP} = {warps} warps. At each of {K} steps a warp requests 32 sectors of A and 1 of B: 33·{K} = "
         f"{33 * K}. In the end 32 elements of C are {of_c}, each in a row, and so a sector, of its own: {sectors_of_c} sectors. "
         f"{warps}·({33 * K} + {sectors_of_c})·32 bytes = {grouped(counts.global_bytes)} bytes.",
-        tolerance=0.005,
     )
 
 
@@ -123,7 +122,7 @@ def flop_per_byte_at_best(q: Quiz) -> Question:
     of_c = "written once" if beta == 0 else "read once and written once (beta is not 0)"
     return Question(
         f"M = {M}, N = {N}, K = {K}, alpha = 1, beta = {beta:g}. Suppose a kernel moved each element of A, B and C to and from "
-        "global memory as rarely as the formula allows. How many FLOP per byte would it do? Count the FLOP of A·B alone.",
+        "global memory exactly once, C twice if beta ≠ 0. How many FLOP per byte would it do? Count the FLOP of A·B alone.",
         flop(M, N, K) / moved,
         "FLOP/B",
         f"2·{M}·{N}·{K} = {grouped(flop(M, N, K))} FLOP. A and B are read once and C is {of_c}: 4·({M}·{K} + {K}·{N} + "

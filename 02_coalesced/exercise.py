@@ -28,8 +28,24 @@ EXERCISE = Exercise(
     ),
     starter_fails="A warp's load takes at most 4 sectors",
     goals=(
-        Goal("A warp's load takes at most 4 sectors", sectors_a_load, lambda counts: 4, "sectors a request", _ADVICE),
-        Goal("A warp's store takes at most 4 sectors", sectors_a_store, lambda counts: 4, "sectors a request", _ADVICE),
+        Goal(
+            "A warp's load takes at most 4 sectors",
+            sectors_a_load,
+            lambda counts: 4,
+            "sectors a request",
+            _ADVICE,
+            reached="{value}",
+            missed="it takes {value}",
+        ),
+        Goal(
+            "A warp's store takes at most 4 sectors",
+            sectors_a_store,
+            lambda counts: 4,
+            "sectors a request",
+            _ADVICE,
+            reached="{value}",
+            missed="it takes {value}",
+        ),
     ),
 )
 
@@ -75,8 +91,8 @@ def share_of_bytes_used(q: Quiz) -> Question:
     moved = 32 * (1 + sectors(4 * t for t in range(r)))
     used = 4 * (1 + r)
     return Question(
-        f"N = {N}, and every row of B begins at a multiple of 32 bytes. At one step k, what part of the bytes in the sectors "
-        "that a warp of the last column of tiles requests does it use? Give percent.",
+        f"N = {N}, and every row of B begins at a multiple of 32 bytes. At one step k, what percentage of the bytes in the "
+        "sectors that a warp of the last column of tiles requests does it use?",
         100 * used / moved,
         "%",
         f"{N} mod 32 = {r}: the warp keeps {r} threads. From A they need one element: 1 sector, 4 bytes of it used. From B {r} "

@@ -1,14 +1,20 @@
 """What the exercise and the bug hunt of lesson 03 leave out, ask and tell."""
 
-from runner.counts import Counts, bank_conflicts, bytes_loaded
+from runner.counts import Counts, bank_conflicts, bytes_loaded, sectors_a_load
 from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, flop, grouped, tile_bytes, wavefronts
+from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, flop, grouped, sectors, tile_bytes, wavefronts
 
 
 def _tiles_once(counts: Counts) -> float:
-    """Bytes where a block loads each element of its tiles once: M·N·K·(1/BM + 1/BN) floats."""
-    (M, N, K), (BM, BN) = counts.shape, counts.tile
-    return 4 * M * N * K * (1 / BM + 1 / BN)
+    """Bytes in whole sectors where a block loads each element of its tiles once; with tiles that fit and whose rows are whole
+    sectors M·N·K·(1/BM + 1/BN) floats."""
+    (M, N, K), (BM, BN, BK) = counts.shape, counts.tile
+
+    def row(length: int, tile: int) -> int:
+        """Sectors of a row that is loaded in pieces of a tile."""
+        return sum(sectors(4 * i for i in range(at, min(at + tile, length))) for at in range(0, length, tile))
+
+    return 32 * (ceil_div(N, BN) * M * row(K, BK) + ceil_div(M, BM) * K * row(N, BN))
 
 
 EXERCISE = Exercise(
@@ -42,12 +48,21 @@ EXERCISE = Exercise(
     starter_fails="these elements are 0",
     goals=(
         Goal(
+            "A warp's load takes at most 4 sectors",
+            sectors_a_load,
+            lambda counts: 4,
+            "sectors a request",
+            "The 32 threads of a warp have neighbouring threadIdx.x. That must count columns of what they load, k0 + x in A and "
+            "col in B, and threadIdx.y rows.",
+            reached="{value}",
+            missed="it takes {value}",
+        ),
+        Goal(
             "The blocks load each element of their tiles once from global memory",
             bytes_loaded,
             _tiles_once,
             "bytes",
-            "The sum over k must read As and Bs alone; of A and B every thread loads one element per tile. Smaller tiles than "
-            "the lesson's load more, too.",
+            "The sum over k must read As and Bs alone; of A and B a block loads each element of its tiles once.",
         ),
         Goal(
             "Shared memory has no bank conflicts",
@@ -56,6 +71,7 @@ EXERCISE = Exercise(
             "wavefronts beyond the ideal",
             "The threads of a warp have the same y and x from 0 to 31. Wherever x is an index of As or Bs, let it be the last: "
             "then 32 threads use 32 banks.",
+            missed="{value} {unit}",
         ),
     ),
 )
@@ -147,7 +163,7 @@ def useful_multiply_adds(q: Quiz) -> Question:
     share = 100 * M * N * K / done
     return Question(
         f"M = {M}, N = {N}, K = {K}, alpha = 1. Of the multiply-adds that all threads execute, what part is among the M·N·K of "
-        "A·B? The others multiply by zeros behind an edge. Give percent.",
+        "A·B? The others multiply by zeros beyond an edge. Give percent.",
         share,
         "%",
         f"No thread leaves early, and each does 32 multiply-adds a tile. ⌈{M}/32⌉·⌈{N}/32⌉·⌈{K}/32⌉ = "

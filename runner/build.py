@@ -44,7 +44,7 @@ def build(device: Device, tools: Tools, targets: Sequence[str] = ()) -> Path:
     command: list[str | Path] = [tools.cmake, "--build", folder, "--parallel", str(process.cores())]
     if targets:
         command += ["--target", *targets]
-    done = process.stream(command, f"Building for {device.kind}", _NINJA_OR_MAKE, {"NINJA_STATUS": "[%f/%t] "})
+    done = process.stream(command, f"Building for {device.kind}", _NINJA_OR_MAKE, {"NINJA_STATUS": "[%f/%t] "}, whole=True)
     if done.status:
         say_all(done.lines)
         what = process.crash(done.status)

@@ -162,7 +162,7 @@ def _count(ncu: Path, program: Path, kernel: str, request: Request) -> dict[str,
                                      "--metrics", ",".join(METRICS), "--kernel-name", f"regex:^{re.escape(kernel)}$",
                                      "--launch-count", "1", program, "--verify-only", "--alpha=1", "--beta=0", "--seed=1",
                                      *(f"--{key}={getattr(request, key)}" for key in ("m", "n", "k"))]  # fmt: skip
-        done = process.stream(command, f"ncu {program.name} {request.shape}", process.unseen)
+        done = process.stream(command, f"ncu {program.name} {request.shape}", process.unseen, whole=True)
         text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         text = text or "\n".join(done.lines)
         try:

@@ -18,8 +18,8 @@ class Counts:
         return self.found["m"], self.found["n"], self.found["k"]
 
     @property
-    def tile(self) -> tuple[int, int]:
-        """BM, BN of the lesson itself, whatever the traced kernel's are."""
+    def tile(self) -> tuple[int, int, int]:
+        """BM, BN, BK that the kernel's descriptor says. Only in the counts of a check."""
         return self.found["tile"]
 
     @property
@@ -29,10 +29,12 @@ class Counts:
 
     @property
     def threads_per_block(self) -> int:
+        """As launched."""
         return self.found["threads_per_block"]
 
     @property
     def barriers_per_thread(self) -> float:
+        """Mean over the traced threads of how many __syncthreads() each has met."""
         return self.found["barriers_per_thread"]
 
     @property
@@ -66,6 +68,7 @@ class Counts:
 
     @property
     def shared_bytes(self) -> int:
+        """That threads load from and store to shared memory."""
         return self.sum("bytes", space="shared")
 
 
@@ -78,16 +81,22 @@ def worst(lines: Sequence[Mapping], key: str) -> tuple[float, Mapping | None]:
     return line[key] / line["requests"], line
 
 
-# Measures for goals
+# Measures for goals: a figure and the line that it comes from, or None where no line does such a thing
+
+
+def _sectors_of(counts: Counts, op: str) -> tuple[float, Mapping | None]:
+    lines = [{**line, "of_4_bytes": line["sectors"] * 4 / max(line["width"], 4)} for line in counts.lines("global", op)]
+    return worst(lines, "of_4_bytes")
 
 
 def sectors_a_load(counts: Counts) -> tuple[float, Mapping | None]:
-    """Of the worst line that loads from global memory."""
-    return worst(counts.lines(space="global", op="load"), "sectors")
+    """Sectors a request of the worst line that loads from global memory, for each 4 bytes that a thread loads."""
+    return _sectors_of(counts, "load")
 
 
 def sectors_a_store(counts: Counts) -> tuple[float, Mapping | None]:
-    return worst(counts.lines(space="global", op="store"), "sectors")
+    """Sectors a request of the worst line that stores to global memory, for each 4 bytes that a thread stores."""
+    return _sectors_of(counts, "store")
 
 
 def bytes_loaded(counts: Counts) -> tuple[float, Mapping | None]:

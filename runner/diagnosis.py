@@ -1,15 +1,22 @@
-"""From what gemm_check found wrong to the mistake that explains it, in words that a learner can act on."""
+"""From what gemm_check found wrong to the mistake that explains it, in words that a learner can act on.
+
+The words that the C++ sources say are looked for here: WORDS_OF_CPP lists them, and a test holds them against the sources.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 CodeOf = Callable[[str, int], str]  # file and line -> the source there
+Tile = tuple[int, int, int]  # BM, BN, BK
 
 
 @dataclass(frozen=True)
 class Diagnosis:
+    """What is told of a check that did not pass."""
+
     mistake: str  # a sentence that names it
     advice: str  # what to look at
     evidence: tuple[str, ...] = ()  # where, which thread, expected, got
@@ -24,12 +31,34 @@ _KINDS = (
     "race",
     "out of bounds",
     "write to padding",
+    "write to an input",
     "uninitialised read",
+    "forbidden read",
+    "no kernel",
+)
+_OUTSIDE = ("out of bounds", "write to padding")
+
+# What several tables say: mistake, advice.
+_PITCH = (
+    "A row pitch is taken for the row's length.",
+    "Row r of A begins at r * lda, of B at r * ldb, of C at r * ldc, not at r * K or r * N.",
+)
+_ALPHA_ZERO = (
+    "A or B is read although alpha is 0.",
+    "BLAS's rule: with alpha == 0 they are not read, since they may hold NaN, and 0 · NaN is NaN.",
+)
+_BETA_ZERO = (
+    "C is read although beta is 0.",
+    "With beta == 0, C must not be read at all: it may hold NaN, and 0 · NaN is NaN.",
 )
 
 # Words of the verifier's pattern -> mistake, advice.
 _PATTERNS = (
-    ("never written", "Elements of C are never written.", "Each thread writes its own: every row < M, every column < N."),
+    (
+        "never written",
+        "Elements of C are never written.",
+        "Each thread writes its own: every row < M, every column < N. Is there an assignment to C, and who reaches it?",
+    ),
     ("still hold what C held before", "Elements of C are never written.", "They hold what C held before the kernel ran."),
     (
         "rows and columns are swapped",
@@ -39,37 +68,37 @@ _PATTERNS = (
     (
         "A and B are read transposed",
         "Row and column are swapped in A and in B.",
-        "A[row][k] is row * lda + k, B[k][col] k * ldb + col.",
+        "A[row][k] lies at row * lda + k, B[k][col] at k * ldb + col. In shared memory: As[row in the tile][k], Bs[k][column].",
     ),
     ("A is read transposed", "A is read with row and column swapped.", "A[row][k] lies at row * lda + k."),
     ("B is read transposed", "B is read with row and column swapped.", "B[k][col] lies at k * ldb + col."),
-    (
-        "padding between rows is ignored",
-        "A row pitch is taken for the row's length.",
-        "Row r of A begins at r * lda, of B at r * ldb, of C at r * ldc, not at r * K or r * N.",
-    ),
-    (
-        "A or B was read, which alpha = 0",
-        "A or B is read although alpha is 0.",
-        "BLAS: they may hold NaN then, and 0 · NaN is NaN.",
-    ),
+    ("padding between rows is ignored", *_PITCH),
+    ("A or B was read, which alpha = 0", *_ALPHA_ZERO),
     ("alpha multiplies C, too", "alpha multiplies C, too.", "alpha·acc + beta·C: alpha belongs to the sum alone."),
     ("beta·C is missing", "beta·C is forgotten.", "With beta ≠ 0 the old value of C counts: alpha·acc + beta·C."),
     ("beta is taken for 1", "The old C is added without its factor beta.", "alpha·acc + beta·C."),
     ("alpha·A·B is missing", "alpha·A·B is forgotten.", "These elements hold beta·C alone: is acc ever added up?"),
     ("alpha is missing", "alpha is forgotten.", "The sum over k is to be multiplied by alpha."),
-    ("the sum over k was never added up", "The sum over k is never added up.", "acc still holds the 0 that it began with."),
+    (
+        "the sum over k was never added up",
+        "The sum over k is 0.",
+        "Is anything added to acc, and are the values that are multiplied ever loaded?",
+    ),
     ("each product replaces the sum", "Each product replaces the sum.", "acc += …, not acc = …"),
     (
         "the K tail is missing",
         "The last, partial tile along K is left out.",
         "K is no multiple of BK: the loop must run for every k0 < K, with zeros past K.",
     ),
-    ("the first step", "The sum begins one step too late.", "k runs from 0."),
-    ("the last step", "The sum ends one step too early.", "k runs to K − 1: k < K."),
-    ("over the first tile alone", "Only the first tile along K counts.", "The loop over k0 must go on, and acc keep its value."),
-    ("over the last tile of K alone", "Only the last tile along K counts.", "Is acc set to 0 again in every tile?"),
-    ("rounded", "The result is less precise than FP32.", "Something was rounded to a shorter type, or summed in one."),
+    ("the first step of K is missing", "The sum begins one step too late.", "k runs from 0."),
+    ("the last step of K is missing", "The sum ends one step too early.", "k runs to K − 1: k < K."),
+    ("first tile", "Only the first tile along K counts.", "The loop over k0 must go on, and acc keep its value."),
+    ("last tile of K", "Only the last tile along K counts.", "Is acc set to 0 again in every tile?"),
+    (
+        "rounded",
+        "The result is less precise than FP32.",
+        "Something was rounded to a shorter type or to a whole number, or summed in one.",
+    ),
 )
 
 # What the case adds to those that were right -> mistake, advice, where nothing else explains it.
@@ -83,10 +112,7 @@ _CASES = {
         "One block tile is right, several are not.",
         "What depends on blockIdx.x, and what on k0: rows, columns, addresses?",
     ),
-    "pitches": (
-        "A row pitch is taken for the row's length.",
-        "Row r of A begins at r * lda, of B at r * ldb, of C at r * ldc, not at r * K or r * N.",
-    ),
+    "pitches": _PITCH,
     "edges": (
         "The edges of C are not handled.",
         "M and N are no multiples of the block tile: the last tiles reach past C. "
@@ -96,13 +122,18 @@ _CASES = {
         "The end of K is not handled.",
         "K is no multiple of BK: the last tile has fewer valid steps. What lies past K must count as 0, in both tiles.",
     ),
+    "odd": (
+        "The edges are right where the rows are padded, and wrong without padding.",
+        "What is read past the end of a row is the beginning of the next one here. Compare k and col with K and N before every "
+        "access.",
+    ),
     "beta": ("C = A·B is right, beta·C is not added rightly.", "alpha·acc + beta·C, with the old value of the same element."),
     "alpha": ("alpha is not applied rightly.", "C = alpha·A·B + beta·C: alpha multiplies the sum, not C."),
-    "alpha_zero": (
-        "A or B is read although alpha is 0.",
-        "BLAS's rule: with alpha == 0 they are not read, since they may hold NaN, and 0 · NaN is NaN.",
+    "alpha_zero": _ALPHA_ZERO,
+    "k_zero": (
+        "K = 0 is not handled.",
+        "Without any step the result is beta·C. A bound such as K − 1 is below 0 here, and in an unsigned type it is huge.",
     ),
-    "k_zero": ("K = 0 is not handled.", "Without any step the result is beta·C."),
     "small": ("The smallest sizes are wrong.", "Does anything assume at least a whole tile, a row or a vector?"),
     "empty": ("An empty C is not handled.", "With M = 0 or N = 0 nothing may be launched: a grid of 0 blocks is an error."),
 }
@@ -115,6 +146,10 @@ _FINDINGS = {
     ),
     "out of bounds": (
         "The kernel leaves its matrices.",
+        "Compute the address of this access by hand, for the thread named here.",
+    ),
+    "write to padding": (
+        "The kernel writes between the rows of C.",
         "Compute the address of this access by hand, for the thread named here.",
     ),
     "shared memory out of bounds": (
@@ -130,12 +165,63 @@ _FINDINGS = {
         "Wait for its group, then a barrier, then read.",
     ),
     "host pointer": ("The kernel uses memory of the host.", "A GPU cannot read it: pass values, or device pointers."),
+    "write to an input": (
+        "The kernel writes to A or B.",
+        "They are inputs, const in the kernel's parameters: only C is written.",
+    ),
+    "forbidden read": _BETA_ZERO,
+    "no kernel": (
+        "C is right, and no kernel has computed it.",
+        "launch() is to start the kernel, whose threads write C; it must not compute on the host.",
+    ),
 }
 
+_PLACE = (
+    "The kernel leaves its matrices although every size is a multiple of the block tile.",
+    "No guard is missing here: a place is wrong. How do blockIdx.x and the number of tiles give the tile's row and column, and "
+    "threadIdx the element in it? The grid and the block have the dimensions that launch() gives them.",
+)
+_LONG_K = "K beyond 256"  # a case of k_tail's
+_FAR = (
+    "An address is far outside of its matrix: no guard is missing, the address is wrong.",
+    "Row r of A begins at r * lda, of B at r * ldb, of C at r * ldc. Compute the index by hand, for the thread named here.",
+)
+_DYNAMIC = (
+    "launch() gives the kernel too little dynamic shared memory.",
+    "What an extern __shared__ array takes is the third argument of <<<grid, block, bytes, stream>>>, in bytes.",
+)
+_DIAGONAL = (
+    "Only the diagonal of a tile is written: many threads share an element of C.",
+    "Each thread needs a place of its own: threadIdx.x gives one of row and col, threadIdx.y the other.",
+)
+_TILES_ROUNDED_DOWN = (
+    "The last {0} of tiles is never written.",
+    "Is the number of tiles rounded up? {1} is no multiple of {2}: there are ({1} + {2} − 1) / {2} tiles, the last one not full.",
+)
+_HELD_AGAINST = (
+    "It is wrong from {0} {1} on, and {2} is {1}.",
+    "Is {0} held against {2}? Rows of A and C end at M, columns of B and C at N: row < M and col < N. If these are right: are "
+    "the tile's row and column, which blockIdx.x and the number of tiles give, the wrong way round?",
+)
+_WHOLE_TILES = (
+    "Whole tiles of C are never written.",
+    "Every tile needs its block: how do blockIdx.x and the number of tiles give a tile's row and column? The grid has the "
+    "dimensions that launch() gives it: blockIdx.y is always 0 in a grid of one.",
+)
 _BY_HAND = "Compute the index by hand, for the thread named here."
 _LAUNCH = ("The launch was refused.", "Look at the grid, the block and the shared memory that launch() asks for.")
+ENDED = (
+    "launch(), or what it calls, ended the program.",
+    "Nothing in the file may call exit() or abort(), or overwrite memory of the host.",
+)
+_ENDLESS = ("A loop does not end.", "Which variable of its condition changes in every round?")
+_NO_MEMORY = (
+    "launch() asks for memory that is not there.",
+    "A cudaMalloc has failed, which its return value says. The kernel needs no memory beside A, B and C.",
+)
+# Words of an error -> mistake, advice.
 _ERRORS = (
-    ("endless loop", "A loop does not end.", "Which variable of its condition changes in every round?"),
+    ("endless loop", *_ENDLESS),
     (
         "divergent barrier",
         "Not all threads of the block reach the same barrier.",
@@ -145,9 +231,35 @@ _ERRORS = (
     ("null pointer", "A null pointer is used.", _BY_HAND),
     ("wild pointer", "An address is far outside of everything.", _BY_HAND),
     ("outside everything that cudaMalloc gave", "An address is far outside of every matrix.", _BY_HAND),
-    ("division by zero", "An integer is divided by zero.", ""),
+    (
+        "division by zero",
+        "An integer is divided by zero.",
+        "Which divisor can be 0? N / BN is where N < BN: a number of tiles is rounded up, (N + BN − 1) / BN.",
+    ),
+    ("a write to memory that is not the device's", "The kernel writes to memory that is not the device's.", _BY_HAND),
+    ("ended the kernel", "The kernel ends itself.", "Nothing in the exercise needs a __trap()."),
+    ("ended the program", *ENDED),
+    ("threw an exception", "launch() or prepare() threw an exception.", "Which function throws what is named here, and why?"),
+    ("out of memory", *_NO_MEMORY),
     ("launch was refused", *_LAUNCH),
     ("could not be launched", *_LAUNCH),
+)
+
+WORDS_OF_CPP = (
+    *_KINDS,
+    *(word for word, *_ in _PATTERNS),
+    *(word for word, *_ in _ERRORS),
+    *_CASES,
+    "in the last row of tiles",
+    "in the last column of tiles",
+    "first wrong: row ",
+    ", column ",
+    "pattern: ",
+    " writes ",
+    " wrote ",
+    "these elements are NaN",
+    "dynamic shared memory",
+    _LONG_K,
 )
 
 
@@ -156,9 +268,9 @@ def _line(finding: Mapping, code_of: CodeOf) -> str:
     return f"line {finding['line']}: {code}" if code else ""
 
 
-def _of_finding(finding: Mapping, code_of: CodeOf) -> Diagnosis:
+def _of_finding(finding: Mapping, code_of: CodeOf, case: Mapping, tile: Tile | None) -> Diagnosis:
     kind, message, beyond = finding["kind"], finding["message"], finding.get("beyond", 0)
-    often = f" (first of {finding['count']})" if finding["count"] > 1 else ""
+    often = f"; the first of {finding['count']}" if finding["count"] > 1 else ""
     what = "writes" if " writes " in message else "reads"
     mistake, advice = _FINDINGS.get(kind, (f"The kernel has a fault: {kind}.", ""))
     if kind == "race" and " wrote " in message and what == "writes":
@@ -168,42 +280,80 @@ def _of_finding(finding: Mapping, code_of: CodeOf) -> Diagnosis:
             "One tile along K is right. All threads must have read a tile before anyone overwrites it in the next round of the "
             "loop: __syncthreads() at the end of a round."
         )
-    elif kind in ("out of bounds", "write to padding") and beyond == 1:
+    elif kind == "forbidden read" and case["alpha"] == 0:
+        mistake, advice = _ALPHA_ZERO
+    elif kind == "shared memory out of bounds" and "dynamic shared memory" in message:
+        mistake, advice = _DYNAMIC
+    elif kind in _OUTSIDE and case["id"] == "k_zero":
+        mistake, advice = _CASES["k_zero"]
+    elif kind in _OUTSIDE and beyond > 1 and tile and beyond >= max(tile):
+        mistake, advice = _FAR
+    elif kind in _OUTSIDE and beyond == 1:
         mistake = f"The kernel {what} one past the edge of the matrix, and never farther."
-        advice = "A guard is off by one: is a < written as <=, or a >= as >? The last valid index is size − 1."
-    elif kind in ("out of bounds", "write to padding") and beyond > 1:
+        advice = "A guard or a loop is off by one: is a < written as <=, or a >= as >? The last valid index is size − 1."
+    elif kind in _OUTSIDE and beyond > 1:
         mistake = f"The kernel {what} past the edge of the matrix, by up to {beyond} rows or columns: a guard is missing."
-        advice = "The last tile reaches past the edge. Compare the row and the column with the matrix's size before this access."
+        advice = (
+            "The last tile reaches past the edge. Compare the row and the column with the matrix's own sizes before this access: "
+            "A is M×K, B is K×N, C is M×N."
+        )
     return Diagnosis(mistake, advice, tuple(filter(None, (message + often, _line(finding, code_of)))))
 
 
-def _of_error(error: str) -> Diagnosis:
+def _of_error(error: str, case: Mapping) -> Diagnosis:
     mistake, advice = next((told for word, *told in _ERRORS if word in error), ("The kernel could not run to its end.", ""))
+    if (mistake, advice) == _ENDLESS:
+        if case["id"] == "k_zero":
+            mistake, advice = _CASES["k_zero"]
+        elif case["k"] > 255:
+            advice += " Can it reach the end? 8 bits count to 255."
     return Diagnosis(mistake, advice, (error,))
 
 
-def diagnose(case: Mapping, code_of: CodeOf) -> Diagnosis:
-    """Of a case that failed. Findings explain wrong results, so they come first."""
+def _of_place(case: Mapping, pattern: str, said: str) -> tuple[str, str] | None:
+    """What the place of the wrong elements tells, where every element past an edge of the other matrix is one, and the like."""
+    found = re.search(r"first wrong: row (\d+), column (\d+)", said)
+    if not found:
+        return None
+    first, wrong, (m, n) = (int(found[1]), int(found[2])), case["verdict"]["wrong"], (case["m"], case["n"])
+    never = "never written" in pattern
+    if never and m == n and first == (0, 1) and wrong == m * n - n:
+        return _DIAGONAL
+    if first == (0, m) and wrong == m * (n - m):
+        return _HELD_AGAINST[0].format("column", m, "M"), _HELD_AGAINST[1].format("col", "", "M")
+    if first == (n, 0) and wrong == n * (m - n):
+        return _HELD_AGAINST[0].format("row", n, "N"), _HELD_AGAINST[1].format("row", "", "N")
+    if never and case["id"] not in ("one_tile", "tiles", "pitches"):
+        for word, size, tile in (("column", "N", "BN"), ("row", "M", "BM")):
+            if f"in the last {word} of tiles" in pattern:
+                return _TILES_ROUNDED_DOWN[0].format(word), _TILES_ROUNDED_DOWN[1].format(word, size, tile)
+    return _WHOLE_TILES if never and case["id"] == "tiles" else None
+
+
+def diagnose(case: Mapping, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis:
+    """Of a case that failed; tile: what the kernel declares. Findings explain wrong results, so they come first."""
     findings = sorted((f for f in case["findings"] if f["kind"] in _KINDS), key=lambda f: _KINDS.index(f["kind"]))
     error = case["error"]
     if "divergent barrier" in error or "endless loop" in error or not findings and error:
-        return _of_error(error)
-    failure = (case["verdict"] or {}).get("failure", "")
+        return _of_error(error, case)
+    failure = re.sub(r"(?<=\bgot )-?nan\b", "NaN", (case["verdict"] or {}).get("failure", ""))
     said = tuple(line.strip() for line in failure.splitlines()[1:])
     pattern = next((line for line in said if line.startswith("pattern: ")), "")
     # Addresses that are computed wrongly leave their matrices as well: here the result says more than the access.
     telling = any(word in pattern for word in ("swapped", "transposed"))
-    if case["id"] == "pitches" and any(finding["kind"] in ("out of bounds", "write to padding") for finding in findings):
-        return Diagnosis(*_CASES["pitches"], _of_finding(findings[0], code_of).evidence)
-    if findings and not telling:
-        found = _of_finding(findings[0], code_of)
+    found = _of_finding(findings[0], code_of, case, tile) if findings else None
+    outside = any(finding["kind"] in _OUTSIDE for finding in findings)
+    if found and case["id"] == "pitches" and outside:
+        return Diagnosis(*_PITCH, found.evidence)
+    whole_tiles = case["id"] in ("one_tile", "tiles") and outside and findings[0].get("beyond") != 1
+    if found and whole_tiles and findings[0]["kind"] in _OUTSIDE and not telling:
+        # Every size is a multiple of the tile here: what leaves a matrix has a wrong place, not a guard that is missing.
+        return Diagnosis(*_PLACE, found.evidence)
+    if found and not telling:
         wrong = tuple(line for line in said if not line.startswith("pattern: "))
         return Diagnosis(found.mistake, found.advice, found.evidence + wrong)
-    if findings and not pattern:
-        return _of_finding(findings[0], code_of)
-    if case["id"] == "tiles" and "never written" in pattern:
-        advice = "Every tile needs its block: how do blockIdx.x and the number of tiles give a tile's row and column?"
-        return Diagnosis("Whole tiles of C are never written.", advice, said)
+    if failure and (told := _of_place(case, pattern, "\n".join(said))):
+        return Diagnosis(*told, said)
     for word, mistake, advice in _PATTERNS:
         if word in pattern:
             return Diagnosis(mistake, advice, said)
@@ -211,9 +361,8 @@ def diagnose(case: Mapping, code_of: CodeOf) -> Diagnosis:
         return Diagnosis("The check found it wrong and does not say why.", "", tuple(f["message"] for f in case["findings"]))
     evidence = said or (failure.splitlines()[0],)
     mistake, advice = _CASES.get(case["id"], (f"Wrong as soon as there is {case['what']}.", ""))
+    if _LONG_K in case["what"]:
+        mistake, advice = "It is right with a small K, and not beyond 256.", "Does a counter or an index have 8 bits?"
     if "NaN" in pattern and case["id"] in ("one_tile", "tiles"):
-        mistake, advice = (
-            "NaN gets into the result.",
-            "With beta == 0, C must not be read at all: it may hold NaN, and 0 · NaN is NaN.",
-        )
+        mistake, advice = "NaN gets into the result.", _BETA_ZERO[1]
     return Diagnosis(mistake, advice, evidence)

@@ -50,20 +50,25 @@ class Gap:
 class Goal:
     """What is asked of a right kernel's memory accesses, counted on an aligned shape.
 
-    `measure` returns the figure and, where there is one, the traced line that it comes from. `least` False: the figure may
-    be at most `bound`. `advice` follows where it is missed.
+    `measure` returns the figure and the traced line that it comes from; without a line the goal is missed. `least` False: the
+    figure may be at most `bound`. `advice` follows where it is missed. `reached`, `missed`: what follows `text` in the report,
+    with {value}, {bound} and {unit}.
     """
 
     text: str  # "A warp's load takes at most 4 sectors"
     measure: Callable[[Counts], tuple[float, Mapping | None]]
     bound: Callable[[Counts], float]
-    unit: str
+    unit: str  # of value and bound: "bytes"
     advice: str
     least: bool = False
+    reached: str = "{value} {unit}"
+    missed: str = "{value} {unit}, at most {bound}"
 
 
 @dataclass(frozen=True)
 class Exercise:
+    """A lesson's exercise.cu."""
+
     task: str  # one or two sentences for the head of exercise.cu
     gaps: Mapping[str, Gap]
     hints: tuple[str, str, str]  # from a nudge to nearly the answer
@@ -73,6 +78,8 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Hunt:
+    """A lesson's bug_hunt.cu."""
+
     task: str
     bug: Mapping[str, str]  # pieces of kernel.cu, each there once, and what stands there instead
     hints: tuple[str, str, str]
@@ -81,6 +88,8 @@ class Hunt:
 
 @dataclass(frozen=True)
 class Content:
+    """What a lesson's exercise.py says."""
+
     exercise: Exercise
     hunt: Hunt | None
     quiz: tuple[Any, ...]  # runner.quiz's questions
@@ -168,6 +177,7 @@ class Task:
 
     @property
     def number(self) -> str:
+        """Of the lesson: `03`."""
         return self.lesson.partition("_")[0]
 
     @property
@@ -187,14 +197,17 @@ class Task:
 
     @property
     def file(self) -> Path:
+        """That the learner edits."""
         return self.root / self.lesson / _FILES[self.kind]
 
     @property
     def namespace(self) -> str:
+        """In the learner's file: `exercise_03`."""
         return f"{self.kind}_{self.number}"
 
     @property
     def spec(self) -> Exercise | Hunt:
+        """What exercise.py says of it. A UserError where the lesson has no such task."""
         there = content(self.lesson, self.root)
         chosen = there.exercise if self.kind == "exercise" else there.hunt
         if chosen is None:
@@ -203,13 +216,16 @@ class Task:
 
     @property
     def hints(self) -> tuple[str, str, str]:
+        """From a nudge to nearly the answer."""
         return self.spec.hints
 
     @property
     def goals(self) -> tuple[Goal, ...]:
+        """Of the lesson, which hold for its bug hunt as well."""
         return content(self.lesson, self.root).exercise.goals
 
     def kernel(self) -> str:
+        """The lesson's kernel.cu, with its marks."""
         return (self.root / self.lesson / "kernel.cu").read_text(encoding="utf-8")
 
     def _made(self, body: str) -> str:

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -28,6 +29,8 @@ Parser = Callable[[str], tuple[int, int, str] | None]  # a line of output -> (do
 console = Console(stderr=True, highlight=False)
 _PLAIN_FIRST, _PLAIN_EVERY = 2.0, 5.0  # seconds until the first progress line, and between them, without a terminal
 _GRACE = 3.0  # seconds a child has to end after SIGTERM
+_LONGEST = 1 << 15  # bytes of a line: a longer one is read as several
+_KEPT_LINES, _KEPT_CHARACTERS = 200, 1 << 16  # of an output without end
 
 
 class Interrupted(BaseException):
@@ -45,6 +48,7 @@ class _Signals:
     pending = 0
 
     def handle(self, number: int, _frame: FrameType | None = None) -> None:
+        """Raises Interrupted, once; later signals are ignored."""
         if self.starting:
             self.pending = number
             return
@@ -57,6 +61,7 @@ _signals = _Signals()
 
 
 def catch_signals() -> None:
+    """From here on SIGINT, SIGTERM and SIGHUP (unless it is ignored) raise Interrupted."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it on purpose
             signal.signal(number, _signals.handle)
@@ -68,6 +73,7 @@ def say(text: str) -> None:
 
 
 def say_all(lines: Sequence[str]) -> None:
+    """As say(), for several lines."""
     for line in lines:
         say(line)
 
@@ -141,40 +147,107 @@ def foreground(command: Command) -> int:
 
 @dataclass(frozen=True)
 class Finished:
+    """How a command ended, and what it said."""
+
     status: int
-    lines: list[str]  # the output without its progress lines
+    lines: list[str]  # the output without its progress lines; of a long one that is not kept whole, its two ends
     last: str  # what the last progress line was about
+    left_out: int = 0  # lines between the two ends
 
 
-def stream(command: Command, title: str, parse: Parser, env: Mapping[str, str] | None = None) -> Finished:
-    """Runs a command, shows its progress as `parse` reads it from the output, and keeps the rest of the output."""
-    lines: list[str] = []
-    last = ""
-    with (
-        child(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}) as process,
-        _shown(title) as update,
-    ):
-        assert process.stdout
-        with process.stdout as pipe, selectors.DefaultSelector() as selector:
-            selector.register(pipe, selectors.EVENT_READ)
-            rest = b""
-            while True:
-                if not selector.select(timeout=1):
-                    update(None)
-                    continue
-                data = os.read(pipe.fileno(), 65536)
-                *whole, rest = (rest + data).split(b"\n")
-                for raw in whole if data else filter(None, [rest]):
-                    line = raw.decode(errors="replace").rstrip()
-                    step = parse(line)
-                    if step is None:
-                        lines.append(line)
-                    else:
-                        last = step[2]
-                    update(step)
-                if not data:
-                    break
-        return Finished(process.wait(), lines, last)
+@dataclass
+class _Kept:
+    """The first and the last lines of an output, or all of them."""
+
+    whole: bool
+    first: list[str] = field(default_factory=list)
+    last: deque[str] = field(default_factory=deque)
+    sizes: list[int] = field(default_factory=lambda: [0, 0])  # characters of the two
+    left_out: int = 0
+
+    def add(self, line: str) -> None:
+        most, characters = _KEPT_LINES // 2, _KEPT_CHARACTERS // 2
+        room = len(self.first) < most and self.sizes[0] + len(line) <= characters
+        if self.whole or (room and not self.last):
+            self.first.append(line)
+            self.sizes[0] += len(line)
+            return
+        self.last.append(line)
+        self.sizes[1] += len(line)
+        while len(self.last) > most or self.sizes[1] > characters:
+            self.sizes[1] -= len(self.last.popleft())
+            self.left_out += 1
+
+
+class _Lines:
+    """Cuts what a pipe gives into lines."""
+
+    def __init__(self, file: int) -> None:
+        self.file, self._rest, self.ended = file, b"", False
+
+    def read(self) -> list[str]:
+        """What is there; at the end also a line that nothing ends."""
+        data = os.read(self.file, 65536)
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        self.ended = not data
+        while len(self._rest) > _LONGEST:
+            whole, self._rest = [*whole, self._rest[:_LONGEST]], self._rest[_LONGEST:]
+        if self._rest and self.ended:
+            whole, self._rest = [*whole, self._rest], b""
+        pieces = (raw[at : at + _LONGEST] for raw in whole for at in range(0, max(len(raw), 1), _LONGEST))
+        return [piece.decode(errors="replace").rstrip() for piece in pieces]
+
+
+def stream(
+    command: Command,
+    title: str,
+    parse: Parser,
+    env: Mapping[str, str] | None = None,
+    *,
+    whole: bool = False,
+    progress: str = "",
+) -> Finished:
+    """Runs a command, shows its progress as `parse` reads it from the output, and keeps the rest of the output.
+
+    Of a long output the first and the last lines are kept, or everything where `whole`. `progress`: the option that gives the
+    command a descriptor for its progress lines (--progress-fd), where its output is not its own; all of that is kept then.
+    """
+    kept, last = _Kept(whole), ""
+    reading, writing = os.pipe() if progress else (-1, -1)
+    try:
+        options: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        options["env"] = {**os.environ, **(env or {})}
+        if progress:
+            command, options["pass_fds"] = [*command, f"{progress}={writing}"], (writing,)
+        with child(command, **options) as process, _shown(title) as update:
+            assert process.stdout
+            with process.stdout as pipe, selectors.DefaultSelector() as selector:
+                output, told = _Lines(pipe.fileno()), _Lines(reading)
+                selector.register(output.file, selectors.EVENT_READ, output)
+                if progress:
+                    os.close(writing)
+                    writing = -1
+                    selector.register(reading, selectors.EVENT_READ, told)
+                while not output.ended:
+                    ready = selector.select(timeout=1)
+                    if not ready:
+                        update(None)
+                    # Progress comes first: it says during what the output ended.
+                    for source in sorted((key.data for key, _ in ready), key=lambda source: source is output):
+                        for line in source.read():
+                            step = None if progress and source is output else parse(line)
+                            if step is not None:
+                                last = step[2]
+                            elif source is output:
+                                kept.add(line)
+                            update(step)
+                        if source is told and told.ended:
+                            selector.unregister(reading)
+            return Finished(process.wait(), [*kept.first, *kept.last], last, kept.left_out)
+    finally:
+        for end in (reading, writing):
+            if end >= 0:
+                os.close(end)
 
 
 @contextmanager

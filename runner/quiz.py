@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 
 def ceil_div(a: int, b: int) -> int:
+    """a/b, rounded up."""
     return -(-a // b)
 
 
@@ -151,6 +152,7 @@ class Question:
         return f"{f'in {self.unit}, ' if self.unit else ''}{how}"
 
     def is_right(self, given: float) -> bool:
+        """Whether the answer is within the tolerance."""
         slack = max(self.tolerance * abs(self.answer), 1e-12 * max(1.0, abs(self.answer)))  # the second: rounding
         return abs(given - self.answer) <= slack
 
@@ -200,11 +202,8 @@ class Quiz:
         return low + int.from_bytes(digest, "big") % (high - low + 1)
 
     def choose(self, values: Sequence[T]) -> T:
+        """One of the values, each as likely."""
         return values[self.whole(0, len(values) - 1)]
-
-    def shuffled(self, values: Iterable[T]) -> list[T]:
-        left = list(values)
-        return [left.pop(self.whole(0, len(left) - 1)) for _ in range(len(left))]
 
     def trace(self, m: int, n: int, k: int, *, alpha: float = 1, beta: float = 0, blocks: str = "all") -> Counts:
         """What this lesson's own kernel does at that shape, with the smallest pitches.

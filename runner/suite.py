@@ -34,7 +34,7 @@ def _count(junit: Path) -> dict[str, int]:
 
 
 def _run(command: process.Command, title: str, parse: process.Parser, junit: Path) -> dict[str, int]:
-    done = process.stream(command, title, parse)
+    done = process.stream(command, title, parse, whole=True)
     counts = _count(junit)
     if done.status and not counts["failed"]:  # it ended without a verdict: that is a failure, too
         what = process.crash(done.status)

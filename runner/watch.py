@@ -537,11 +537,12 @@ class Watch:
     def run(self) -> None:
         """Until q, the end of stdin, or a signal, which passes through. The terminal is then as it was, no child is left."""
         with ExitStack() as after:
+            # Each twice: a signal may arrive as the first one begins, and none later.
             after.callback(self._release)
             after.callback(self._release)
             for number, handler in self._catching():
                 after.callback(signal.signal, number, handler)
-            after.callback(self.terminal.leave)  # twice: a signal may arrive as the first one begins, and none later
+            after.callback(self.terminal.leave)
             after.callback(self.terminal.leave)
             self.terminal.enter()
             self.selector.register(self.terminal.input, selectors.EVENT_READ, self.keys)
@@ -564,7 +565,7 @@ def watch(name: str | None, hunt: bool) -> int:
     """`./gemm watch`: exit status 0."""
     task = course.find(name, hunt) if name else first(hunt)
     if not task:
-        some = "01 --hunt" if hunt else "01"
+        some = next((t.argument for t in exercise.tasks() if t.kind == "hunt" or not hunt), "01")
         print(f"Every {'bug hunt' if hunt else 'task'} has passed; name a lesson to look at it again: ./gemm watch {some}")
         return 0
     missing = not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())

@@ -14,7 +14,6 @@ from runner.exercise import Task, tasks, without_marks
 from runner.results import ROOT, lessons
 
 TASKS = tasks()
-SEED = 20
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +87,7 @@ def test_a_starter_compiles_and_fails_for_the_stated_reason(task: Task) -> None:
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.key)
 def test_a_solution_passes_with_any_seed(task: Task) -> None:
-    for seed in (None, 1, 2**64 - 1):
+    for seed in (None, 2**64 - 1):
         report, text = checked(task, task.solution(), seed)
         assert report.passed, text
         assert "✗" not in text
@@ -107,12 +106,11 @@ def test_a_wrong_attempt_is_told_its_mistake(lesson: str, attempt: Attempt) -> N
     for right, wrong in attempt.changes.items():
         assert text.count(right) == 1, right
         text = text.replace(right, wrong)
-    for seed in (SEED, None):
-        report, told = checked(task, text, seed)
-        assert not report.passed
-        assert all(words in told for words in attempt.says), told
-        if report.stage == "compile":
-            break
+    report, told = checked(task, text)  # a fresh seed, which the report shows
+    assert not report.passed, told
+    told = re.sub(r"\n +", " ", told)  # however it was wrapped
+    assert all(any(word in told for word in words.split("|")) for words in attempt.says), told
+    assert report.stage == "compile" or f"--seed {report.seed}" in told
 
 
 def test_every_lesson_has_wrong_attempts() -> None:

@@ -371,6 +371,9 @@ def test_it_starts_at_the_first_task_that_has_not_passed(watched: Watched) -> No
     session = watched.start()
     assert session.end() == 0
     assert "Every task has passed; name a lesson to look at it again: ./gemm watch 01" in session.seen
+    session = watched.start("--hunt")
+    assert session.end() == 0
+    assert "Every bug hunt has passed; name a lesson to look at it again: ./gemm watch 02 --hunt" in session.seen
 
 
 def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
@@ -465,7 +468,7 @@ def test_resizes(watched: Watched) -> None:
     (watched.fakes / "go").touch()
     session.resize(90, 20)
     session.wait("saw version 2", "Not passed (")
-    assert len(session.screen) == 20
+    session.until(lambda: len(session.screen) == 20)
     session.type("q")
     assert session.end() == 0
 
