@@ -26,7 +26,8 @@ def csv(values: dict[str, str], kernel: str = "lesson_01::sgemm(long, long, floa
 
 def counted(found: dict, loads: int | None = None, **changes: int) -> dict[str, int]:
     """The counts with which a GPU would agree; changes by the start of a quantity's name."""
-    values = {q.metric: changes.get(q.name.replace(" ", "_"), q.traced(found)) for q in QUANTITIES}
+    values = {q.metrics[0]: changes.get(q.name.replace(" ", "_"), q.traced(found)) for q in QUANTITIES}
+    values.update({metric: 0 for q in QUANTITIES for metric in q.metrics[1:]})
     requests = {
         op: sum(line["requests"] for line in found["lines"] if (line["space"], line["op"]) == ("shared", op)) for op in EXECUTED
     }
