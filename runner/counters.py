@@ -51,11 +51,9 @@ class Quantity:
 
 QUANTITIES = [
     Quantity(f"global {op} {key}", (_GLOBAL.format(key, short), *copies), "global", op, key)
+    for op, short in (("load", "ld"), ("store", "st"))
     for key in ("requests", "sectors")
-    for op, short, copies in (
-        ("load", "ld", (_COPY.format(key, "access"), _COPY.format(key, "bypass"))),
-        ("store", "st", ()),
-    )
+    for copies in ([_COPY.format(key, way) for way in ("access", "bypass")] if op == "load" else [],)
 ] + [
     Quantity("shared load wavefronts", (_SHARED.format("ld"),), "shared", "load", "wavefronts"),
     Quantity("shared store wavefronts", (_SHARED.format("st"), _SHARED.format("ldgsts")), "shared", "store", "wavefronts"),

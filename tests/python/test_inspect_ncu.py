@@ -73,7 +73,7 @@ def test_what_ncu_prints_is_read() -> None:
         (f"{HEADER}\n{csv({METRICS[0]: '4'}, 'other')}", "no launch of sgemm"),
         (f"{HEADER}\n{csv({METRICS[0]: '4'})}", f"did not count {METRICS[1]}, "),
         (f"{HEADER}\n{csv({METRICS[0]: 'n/a'})}", "'n/a' for l1tex"),
-        (f"{HEADER}\n{csv({METRICS[0]: '4.5'})}", "'4.5' for l1tex"),
+        (f"{HEADER}\n{csv({**dict.fromkeys(METRICS, '4'), METRICS[0]: '4.5'})}", "'4.5' for l1tex"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(text: str, words: str) -> None:
