@@ -28,8 +28,8 @@ STANDINS = ("standin_scalar", "standin_vectorized", "standin_double_buffer")
 SHAPES = ((128, 128, 128), (256, 64, 32), (127, 129, 65), (257, 63, 300), (1000, 1, 77), (33, 31, 65))
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
-# cp.async is counted apart: by way of L1 (copies of 4 and 8 bytes) and past it (16 bytes).
-_COPY = "sm__sass_l1tex_t_{}_pipe_lsu_mem_global_op_ldgsts_cache_{}.sum"
+# The loads of cp.async are among the loads; its stores are counted apart.
+_COPIES = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,12 @@ class Quantity:
 
 
 QUANTITIES = [
-    Quantity(f"global {op} {key}", (_GLOBAL.format(key, short), *copies), "global", op, key)
+    Quantity(f"global {op} {key}", (_GLOBAL.format(key, short),), "global", op, key)
     for op, short in (("load", "ld"), ("store", "st"))
     for key in ("requests", "sectors")
-    for copies in ([_COPY.format(key, way) for way in ("access", "bypass")] if op == "load" else [],)
 ] + [
     Quantity("shared load wavefronts", (_SHARED.format("ld"),), "shared", "load", "wavefronts"),
-    Quantity("shared store wavefronts", (_SHARED.format("st"), _SHARED.format("ldgsts")), "shared", "store", "wavefronts"),
+    Quantity("shared store wavefronts", (_SHARED.format("st"), _COPIES), "shared", "store", "wavefronts"),
 ]
 # Not compared, but the evidence for fused accesses: warp instructions that load from and store to shared memory.
 EXECUTED = {"load": "smsp__inst_executed_op_shared_ld.sum", "store": "smsp__inst_executed_op_shared_st.sum"}

@@ -53,7 +53,7 @@ FIGURES = (
     Figure("global store sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "", False),
     Figure("shared load wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "", False),
     Figure("shared store wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "", False),
-    Figure("shared copy wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum", "", False),
+    Figure("shared copy wavefronts", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum", "", False),
     Figure("shared load bank conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "", False),
     Figure("shared store bank conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "", False),
     *(
