@@ -14,54 +14,48 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-# Name: lesson, and what is replaced. Every piece must be there exactly once.
-MUTANTS: dict[str, tuple[str, dict[str, str]]] = {
-    "no_barrier_05": (
-        "05_2d_blocktile",
-        {"__syncthreads();  // the tiles are complete before anyone reads them": ""},
-    ),
+ALL = -1
+# Name: lesson, and what is replaced in its kernel without comments: a piece, what stands there instead, and which of its
+# occurrences is meant, from 0.
+MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
+    "no_barrier_05": ("05_2d_blocktile", [("__syncthreads();", "", 0)]),
     "stale_tail_05": (  # what lies past K keeps the value of the tile before instead of 0
         "05_2d_blocktile",
-        {
-            "row0 + a_row + i < M && k0 + a_k < K ? a[i * lda] : 0.0f": "row0 + a_row + i < M && k0 + a_k < K ? a[i * lda] : "
-            "As[a_row + i][a_k]",
-            "k0 + b_k + i < K && col0 + b_col < N ? b[i * ldb] : 0.0f": "k0 + b_k + i < K && col0 + b_col < N ? b[i * ldb] : "
-            "Bs[b_k + i][b_col]",
-        },
+        [
+            ("? a[i * lda] : 0.0f", "? a[i * lda] : As[a_row + i][a_k]", 0),
+            ("? b[i * ldb] : 0.0f", "? b[i * ldb] : Bs[b_k + i][b_col]", 0),
+        ],
     ),
     "transposed_05": (  # hidden by a symmetric A, and by nothing else
         "05_2d_blocktile",
-        {
-            "const float* a = A + (row0 + a_row) * lda + a_k;": "const float* a = A + a_k * lda + row0 + a_row;",
-            "k0 += BK, a += BK, b += BK * ldb": "k0 += BK, a += BK * lda, b += BK * ldb",
-            "? a[i * lda] : 0.0f": "? a[i] : 0.0f",
-        },
+        [
+            ("A + (row0 + a_row) * lda + a_k;", "A + a_k * lda + row0 + a_row;", 0),
+            ("a += BK,", "a += BK * lda,", 0),
+            ("? a[i * lda] : 0.0f", "? a[i] : 0.0f", 0),
+        ],
     ),
-    "unaligned_06": ("06_vectorized", {"(p.K | p.N | p.lda | p.ldb | p.ldc) % 4 == 0": "(p.K | p.N) % 4 == 0"}),
-    "no_barrier_07": ("07_double_buffer", {"__syncthreads();  // the next tiles are complete, and everyone has read these": ""}),
-    "stage_kept_07": ("07_double_buffer", {"stage ^= 1;": ""}),
-    "wait_too_short_08": (
-        "08_cp_async",
-        {
-            f"{16 * ' '}gemm::ptx::cp_async_wait<STAGES - 2>();\n": f"{16 * ' '}gemm::ptx::cp_async_wait<STAGES - 1>();\n",
-            "    gemm::ptx::cp_async_wait<STAGES - 2>();\n    __syncthreads();": "    gemm::ptx::cp_async_wait<STAGES - 1>();\n"
-            "    __syncthreads();",
-        },
-    ),
-    "no_zeros_08": ("08_cp_async", {"a_k < steps && ": "", "b_k + i < steps && ": ""}),
+    "unaligned_06": ("06_vectorized", [("(p.K | p.N | p.lda | p.ldb | p.ldc) % 4 == 0", "(p.K | p.N) % 4 == 0", 0)]),
+    "no_barrier_07": ("07_double_buffer", [("__syncthreads();", "", 1)]),
+    "stage_kept_07": ("07_double_buffer", [("stage ^= 1;", "", 0)]),
+    "wait_too_short_08": ("08_cp_async", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
+    "no_zeros_08": ("08_cp_async", [("a_k < steps && ", "", 0), ("b_k + i < steps && ", "", 0)]),
 }
 
 
 def derive(name: str) -> str:
+    """Raises SystemExit where a piece is not in the kernel, or several times where one is meant."""
     lesson, changes = MUTANTS[name]
-    text = (ROOT / lesson / "kernel.cu").read_text(encoding="utf-8")
-    for right, wrong in changes.items():
-        if text.count(right) != 1:
-            raise SystemExit(f"derive.py: {lesson}/kernel.cu has {text.count(right)} times what {name} replaces: {right!r}")
-        text = text.replace(right, wrong)
+    text = re.sub(r"//[^\n]*", "", (ROOT / lesson / "kernel.cu").read_text(encoding="utf-8"))
+    for right, wrong, which in changes:
+        pieces = text.split(right)
+        if len(pieces) < which + 2 or len(pieces) == 1:
+            raise SystemExit(f"derive.py: {lesson}/kernel.cu has {len(pieces) - 1} times what {name} replaces: {right!r}")
+        if which == ALL:
+            text = wrong.join(pieces)
+        else:
+            text = right.join(pieces[: which + 1]) + wrong + right.join(pieces[which + 1 :])
     number = lesson.partition("_")[0]
-    text = text.replace(f"lesson_{number}", f"mutant_{name}").replace(f'"{lesson}"', f'"{name}"')
-    return re.sub(r"^// (?:gap: [\w-]+|end gap)\n", "\n", text, flags=re.MULTILINE)
+    return text.replace(f"lesson_{number}", f"mutant_{name}").replace(f'"{lesson}"', f'"{name}"')
 
 
 def main(arguments: list[str]) -> int:
