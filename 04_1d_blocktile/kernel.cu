@@ -33,13 +33,16 @@ __global__ void __launch_bounds__(THREADS)
     const int x = t % BN, y = t / BN * TM;
     // What the thread loads: element (a_row + i, a_k) of As and (b_k + i, x) of Bs, in passes over the
     // threads.
+    // gap: share
     const int a_row = t / BK, a_k = t % BK, b_k = t / BN;
+    // end gap
     const float* a = A + (row0 + a_row) * lda + a_k;
     const float* b = B + b_k * ldb + col0 + x;
 
     float acc[TM] = {};
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     for (std::int64_t k0 = 0; k0 < k_end; k0 += BK, a += BK, b += BK * ldb) {
+        // gap: load
         // Zeros past the edges: they add nothing to acc, and no read leaves the matrices.
         for (int i = 0; i < BM; i += THREADS / BK) {
             As[a_row + i][a_k] = row0 + a_row + i < M && k0 + a_k < K ? a[i * lda] : 0.0f;
@@ -48,12 +51,15 @@ __global__ void __launch_bounds__(THREADS)
             Bs[b_k + i][x] = k0 + b_k + i < K && col0 + x < N ? b[i * ldb] : 0.0f;
         }
         __syncthreads();  // the tiles are complete before anyone reads them
+        // end gap
 
+        // gap: use
         for (int k = 0; k < BK; ++k) {
             const float b_frag = Bs[k][x];  // read once, used TM times
             for (int i = 0; i < TM; ++i) acc[i] += As[y + i][k] * b_frag;
         }
         __syncthreads();  // everyone has read the tiles before anyone overwrites them
+        // end gap
     }
 
     const std::int64_t col = col0 + x;

@@ -45,6 +45,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     float acc[TM][TN] = {};
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     for (std::int64_t k0 = 0; k0 < k_end; k0 += BK, a += BK, b += BK * ldb) {
+        // gap: load
         // Zeros past the edges: they add nothing to acc, and no read leaves the matrices.
 #pragma unroll
         for (int i = 0; i < BM; i += A_ROWS) {
@@ -54,9 +55,12 @@ __global__ void __launch_bounds__(THREADS, 2)
         for (int i = 0; i < BK; i += B_ROWS) {
             Bs[b_k + i][b_col] = k0 + b_k + i < K && col0 + b_col < N ? b[i * ldb] : 0.0f;
         }
-        __syncthreads();  // the tiles are complete before anyone reads them
+        // The tiles are complete before anyone reads them.
+        __syncthreads();
+        // end gap
 
-#pragma unroll 2  // all of them at once would take more registers than two blocks per SM leave
+        // gap: use
+#pragma unroll 2  // all at once, nvcc takes up to 168 registers; two blocks per SM leave 128
         for (int k = 0; k < BK; ++k) {  // C_tile += A[:, k] · B[k, :]
             float a_frag[TM], b_frag[TN];
             for (int i = 0; i < TM; ++i) a_frag[i] = As[y + i * THREADS_M][k];
@@ -66,8 +70,10 @@ __global__ void __launch_bounds__(THREADS, 2)
             }
         }
         __syncthreads();  // everyone has read the tiles before anyone overwrites them
+        // end gap
     }
 
+    // gap: store
     for (int i = 0; i < TM; ++i) {
         const std::int64_t row = row0 + y + i * THREADS_M, col = col0 + x;
         if (row >= M) return;
@@ -77,6 +83,7 @@ __global__ void __launch_bounds__(THREADS, 2)
             *c = beta == 0.0f ? alpha * acc[i][j] : alpha * acc[i][j] + beta * *c;
         }
     }
+    // end gap
 }
 
 const gemm::Tile tile{BM, BN, BK};

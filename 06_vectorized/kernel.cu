@@ -23,7 +23,9 @@ static_assert(TM % 4 == 0 && TN % 4 == 0 && BM % A_ROWS == 0 && BK % B_ROWS == 0
 /// Four floats of a row from `p` on, of which only the first `left` are there: zeros for the others.
 template <bool ALIGNED>
 __device__ __forceinline__ float4 load4(const float* p, std::int64_t left) {
+    // gap: load4
     if (ALIGNED) return left > 0 ? *reinterpret_cast<const float4*>(p) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    // end gap
     return make_float4(left > 0 ? p[0] : 0.0f, left > 1 ? p[1] : 0.0f, left > 2 ? p[2] : 0.0f,
                        left > 3 ? p[3] : 0.0f);
 }
@@ -41,10 +43,12 @@ __global__ void __launch_bounds__(THREADS, 2)
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
     const int t = threadIdx.x, warp = t / 32, lane = t % 32;
+    // gap: lanes
     // Lanes lie in the warp tile so that of four neighbours two read the same 16 bytes of As, and two the
     // same of Bs: shared memory serves such a pair at once.
     const int lane_m = lane % 2 + lane / 4 % (LANES_M / 2) * 2,
               lane_n = lane / 2 % 2 + lane / (2 * LANES_M) * 2;
+    // end gap
     // The thread's elements of C: groups of four rows from y + i·LANES_M and of four columns from x +
     // j·LANES_N on, i and j multiples of 4.
     const int y = warp / WARPS_N * WM + lane_m * 4, x = warp % WARPS_N * WN + lane_n * 4;
@@ -57,6 +61,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     // The partial tile comes first, so that the others need no guard along K.
     std::int64_t k_left = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     for (int steps = k_left % BK == 0 ? BK : k_left % BK; k_left > 0; k_left -= steps, steps = BK) {
+        // gap: tiles
 #pragma unroll
         for (int i = 0; i < BM; i += A_ROWS) {
             const float4 v = load4<ALIGNED>(a + i * lda, row0 + a_row + i < M ? steps - a_k : 0);
@@ -70,10 +75,12 @@ __global__ void __launch_bounds__(THREADS, 2)
             *reinterpret_cast<float4*>(&Bs[b_k + i][b_col]) =
                 load4<ALIGNED>(b + i * ldb, b_k + i < steps ? N - (col0 + b_col) : 0);
         }
+        // end gap
         a += steps;
         b += steps * ldb;
         __syncthreads();  // the tiles are complete before anyone reads them
 
+        // gap: multiply
 #pragma unroll
         for (int k = 0; k < BK; ++k) {  // C_tile += A[:, k] · B[k, :]
             float a_frag[TM], b_frag[TN];
@@ -87,6 +94,7 @@ __global__ void __launch_bounds__(THREADS, 2)
                 for (int j = 0; j < TN; ++j) acc[i][j] += a_frag[i] * b_frag[j];
             }
         }
+        // end gap
         __syncthreads();  // everyone has read the tiles before anyone overwrites them
     }
 

@@ -86,11 +86,16 @@ __global__ void __launch_bounds__(THREADS)
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     // The partial tile comes first, so that the others need no guard along K.
     load(k_end == 0 ? 0 : static_cast<int>((k_end - 1) % BK) + 1);
+    // gap: first
     store(0);
     __syncthreads();  // the first tiles are complete before anyone reads them
+    // end gap
     int stage = 0;
     for (std::int64_t left = (k_end + BK - 1) / BK; left > 0; --left) {
-        load(left > 1 ? BK : 0);  // without an `if`, into which the compiler would move the loads from here
+        // gap: next
+        // Not in an `if`: nvcc would put that, and the loads, behind the sums.
+        load(left > 1 ? BK : 0);
+        // end gap
 #pragma unroll
         for (int k = 0; k < BK; ++k) {  // C_tile += A[:, k] · B[k, :]
             float a_frag[TM], b_frag[TN];
@@ -111,9 +116,11 @@ __global__ void __launch_bounds__(THREADS)
                 }
             }
         }
+        // gap: over
         store(stage ^ 1);
         __syncthreads();  // the next tiles are complete, and everyone has read these
         stage ^= 1;
+        // end gap
     }
 
 #pragma unroll  // acc lies in registers, which take no index at run time

@@ -81,8 +81,10 @@ __global__ void __launch_bounds__(T::THREADS)
         }
 #pragma unroll
         for (int i = 0; i < BK; i += B_ROWS) {
+            // gap: tile_b
             gemm::ptx::cp_async_or_zero<4 * WIDTH>(b_write + stage + 4 * i * BN, b + i * ldb,
                                                    b_k + i < steps && col0 + b_col < N);
+            // end gap
         }
         a += steps;
         b += steps * ldb;
@@ -105,12 +107,14 @@ __global__ void __launch_bounds__(T::THREADS)
     // The partial tile comes first, so that the others need no guard along K.
     if (tiles > 0) copy(0, static_cast<int>((k_end - 1) % BK) + 1);
     gemm::ptx::cp_async_commit();
+    // gap: first
     for (int s = 1; s < STAGES - 1; ++s) {
         if (s < tiles) copy(s * T::STAGE, BK);
         gemm::ptx::cp_async_commit();  // one group per tile, be it empty
     }
     gemm::ptx::cp_async_wait<STAGES - 2>();
     __syncthreads();  // the first tiles are complete before anyone reads them
+    // end gap
 
     float acc[TM][TN] = {};
     int stage = 0, ahead = LAST;  // the tiles in use, and those that are copied meanwhile
@@ -119,14 +123,18 @@ __global__ void __launch_bounds__(T::THREADS)
 #pragma unroll
         for (int k = 0; k < BK; ++k) {  // C_tile += A[:, k] · B[k, :]
             if (k == BK - 1) {
+                // gap: arrived
                 gemm::ptx::cp_async_wait<STAGES - 2>();
                 __syncthreads();  // the next tiles are complete, and everyone has read these
                 stage = stage == LAST ? 0 : stage + T::STAGE;
+                // end gap
             }
             if (copying.value || k < BK - 1 || tiles > 1) read((k + 1) % 2, stage, (k + 1) % BK);
             if (k == 0) {
+                // gap: ahead
                 if (copying.value) copy(ahead, BK);
                 gemm::ptx::cp_async_commit();
+                // end gap
                 ahead = ahead == LAST ? 0 : ahead + T::STAGE;
             }
             // Down a column and up the next: each sum shares a factor with the one before, which stays in the

@@ -50,10 +50,10 @@ def derive(name: str) -> str:
         pieces = text.split(right)
         if len(pieces) < which + 2 or len(pieces) == 1:
             raise SystemExit(f"derive.py: {lesson}/kernel.cu has {len(pieces) - 1} times what {name} replaces: {right!r}")
-        if which == ALL:
-            text = wrong.join(pieces)
-        else:
-            text = right.join(pieces[: which + 1]) + wrong + right.join(pieces[which + 1 :])
+        first = len(pieces) if which == ALL else which + 1
+        text = (wrong if which == ALL else right).join(pieces[:first])
+        if which != ALL:
+            text += wrong + right.join(pieces[first:])
     number = lesson.partition("_")[0]
     return text.replace(f"lesson_{number}", f"mutant_{name}").replace(f'"{lesson}"', f'"{name}"')
 
