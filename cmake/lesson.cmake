@@ -4,6 +4,8 @@
 # gemm_lesson(<folder>)
 #   One lesson: <folder>/kernel.cu with `lesson_<number>::lesson`, and <folder>/main.cpp. Builds bin/<folder>, and
 #   appends the lesson to the list that the runner's bench program, the tests and the charts use.
+# gemm_program(<target> <file.cu>)
+#   A program beside a lesson, with a main() of its own: bin/<target>.
 
 # -Wrestrict: false alarms on std::string's operator+ in g++ 12 and 13 (GCC bug 105651).
 set(GEMM_WARNINGS -Wall -Wextra -Werror -Wno-restrict)
@@ -62,6 +64,14 @@ function(gemm_lesson folder)
   target_link_libraries(${folder} PRIVATE ${folder}_kernel gemm_common)
   set_property(GLOBAL APPEND PROPERTY GEMM_LESSONS ${folder})
   set_property(GLOBAL APPEND PROPERTY GEMM_LESSON_NAMESPACES lesson_${number})
+endfunction()
+
+function(gemm_program target file)
+  gemm_kernels(${target}_kernel ${file})
+  target_link_libraries(${target}_kernel PRIVATE gemm_common)
+  add_executable(${target} $<TARGET_OBJECTS:${target}_kernel>)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${target} PRIVATE gemm_common)
 endfunction()
 
 # gemm_all_lessons(<target> <suffix>): a library of every lesson's kernel (its target is <folder><suffix>) and the

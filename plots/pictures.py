@@ -43,7 +43,14 @@ class Kernel:
 def read_kernel(path: Path) -> Kernel:
     """Reads tile constants, block and thread mapping. Throws UserError when one is not found."""
     source = path.read_text(encoding="utf-8")
-    constants = {name: int(value) for name, value in re.findall(r"constexpr int (\w+) = (\d+);", source)}
+    lists = "; ".join(re.findall(r"constexpr int ([^;]*);", source))  # BM = 128, BN = 256; PAD = 4; …
+    constants = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)(?=[,;]|$)", lists)}
+    if large := re.search(r"using Large = \w+<([\d, ]+)>;", source):  # 08: template arguments, named in the template's head
+        names = re.findall(r"int (\w+)_\b", source[: large.start()])
+        constants |= dict(zip(names, map(int, large[1].split(",")), strict=False))
+    if {"BM", "BN", "BK", "TM"} <= constants.keys() and "const int t = threadIdx.x" in source:  # from lesson 04 on
+        threads = constants["BM"] // constants["TM"] * (constants["BN"] // constants.get("TN", 1))
+        return Kernel(constants, (threads, 1), False)
     block = re.search(r"const dim3 block\((\w+), (\w+)\);", source)
     row = re.search(r"\brow = [^;]*\+ (?:threadIdx\.)?([xy]);", source)
     if not block or not row or not {"BM", "BN", block[1], block[2]} <= constants.keys():
@@ -264,7 +271,418 @@ def tiles(name: str, kernel: Kernel) -> Figure:
     return figure
 
 
-PICTURES: dict[str, Callable[[str, Kernel], Figure]] = {"01_naive": access, "02_coalesced": access, "03_smem": tiles}
+def column(name: str, kernel: Kernel) -> Figure:
+    """Lesson 04: a thread's column of C and what it reads for it at one step k, and the passes that load the tiles."""
+    rows, cols, depth, TM = (kernel.constants[key] for key in ("BM", "BN", "BK", "TM"))
+    threads = rows // TM * cols
+    cell = 3.6 / max(rows, cols)
+    figure, axes = _canvas(7.7 + (rows + depth) * cell)
+    text = axes.text
+    text(0.2, 0.45, f"{name}: {TM} results a thread", fontsize=_TITLE, fontweight="bold")
+
+    # 1. The block tile of C with its warps, one thread's elements, and what it reads at one step.
+    text(0.2, 0.95, f"1. A thread owns {TM} rows of one column of C", fontsize=_TEXT + 1, fontweight="bold")
+    thread, k = cols + 4, 3  # any will do
+    warp, x, y = thread // WARP, thread % cols, thread // cols * TM
+    x_as, y_bs = 0.75, 1.55
+    x_c, y_c = x_as + depth * cell + 0.75, y_bs + depth * cell + 0.6
+    _box(axes, x_as, y_c, depth * cell, rows * cell, PALE)
+    _box(axes, x_as + k * cell, y_c + y * cell, cell, TM * cell, DARK)
+    _box(axes, x_c, y_bs, cols * cell, depth * cell, PALE)
+    _box(axes, x_c + warp * WARP % cols * cell, y_bs + k * cell, WARP * cell, cell, MID)
+    _box(axes, x_c + x * cell, y_bs + k * cell, cell, cell, DARK)
+    for other in range(threads // WARP):
+        left, top = other * WARP % cols, other * WARP // cols * TM
+        fill = LIGHT if other == warp else "white"
+        _box(axes, x_c + left * cell, y_c + top * cell, WARP * cell, TM * cell, fill, GREY, 1.4)
+        label = f"warp {other}"
+        text(x_c + (left + WARP / 2) * cell, y_c + (top + TM / 2) * cell, label, ha="center", va="center", fontsize=_SMALL)
+    _box(axes, x_c + x * cell, y_c + y * cell, cell, TM * cell, DARK)
+    _grid(axes, x_as, y_c, rows, depth, cell, line=0.25)
+    _grid(axes, x_c, y_bs, depth, cols, cell, line=0.25)
+    _box(axes, x_c, y_c, cols * cell, rows * cell, "none", INK, 1.8)
+    code = {"fontsize": _TEXT, "family": "monospace"}
+    text(x_as - 0.55, y_c + rows * cell + 0.32, f"As[{rows}][{depth}]", **code)
+    text(x_c + cols * cell, y_bs - 0.14, f"Bs[{depth}][{cols}]", ha="right", **code)
+    text(x_c, y_c + rows * cell + 0.32, f"C: a block's {rows}×{cols} elements", fontsize=_TEXT)
+    slanted = {"fontsize": _TEXT, "fontstyle": "italic"}
+    text(x_as + (k + 0.5) * cell, y_c - 0.12, "k", ha="center", **slanted)
+    text(x_c - 0.1, y_bs + (k + 0.5) * cell, "k", ha="right", va="center", **slanted)
+    text(x_c + (x + 0.5) * cell, y_c - 0.12, "x", ha="center", **slanted)
+    text(x_as - 0.1, y_c + y * cell, "y", ha="right", va="center", **slanted)
+    text(x_as - 0.1, y_c + (y + TM) * cell, f"+{TM}", ha="right", va="center", fontsize=_SMALL)
+    x_text = x_c + cols * cell + 0.2
+    legend = f"thread t = {thread}:\nx = t % {cols} = {x}\ny = t / {cols} · {TM}\n   = {y}"
+    text(x_text, y_c, legend, fontsize=_SMALL, va="top", linespacing=1.4)
+    legend = f"dark: its {TM}\nelements of C,\n{TM} of As, 1 of Bs"
+    text(x_text, y_c + rows * cell / 2, legend, fontsize=_SMALL, va="top", linespacing=1.4)
+
+    # 2. One step in registers.
+    top = y_c + rows * cell + 0.9
+    text(0.2, top, f"2. A step k: {TM} multiply-adds, {TM} + 1 reads", fontsize=_TEXT + 1, fontweight="bold")
+    text(0.45, top + 0.42, "b_frag = Bs[k][x]", **code)
+    text(0.45, top + 0.78, f"acc[i] += As[y + i][k] * b_frag   i = 0 … {TM - 1}", **code)
+    text(0.45, top + 1.14, f"acc[{TM}] and b_frag are registers of the thread", fontsize=_TEXT)
+
+    # 3. The tiles, filled in passes.
+    top += 1.75
+    of_a, of_b = threads // depth, threads // cols  # rows of As and Bs in a pass
+    text(0.2, top, f"3. {threads} threads load the tiles in passes", fontsize=_TEXT + 1, fontweight="bold")
+    tall, wide = 2.2 / rows, 0.13  # an element of As
+    x_as, y = 1.5, top + 0.6
+    x_bs, bs_tall = x_as + depth * wide + 1.0, 0.13
+    bs_wide = (WIDTH - 0.3 - x_bs) / cols
+    white = {"color": "white", "ha": "center", "va": "center", "fontsize": _SMALL}
+    for number in range(rows // of_a):
+        edge = y + number * of_a * tall
+        _box(axes, x_as, edge, depth * wide, of_a * tall, MID if number % 2 == 0 else LIGHT, INK, 1.4)
+        _box(axes, x_as, edge, depth * wide, WARP // depth * tall, DARK)
+        text(x_as - 0.1, edge + of_a * tall / 2, f"pass {number + 1}", ha="right", va="center", fontsize=_SMALL)
+    for number in range(depth // of_b):
+        edge = y + number * of_b * bs_tall
+        _box(axes, x_bs, edge, cols * bs_wide, of_b * bs_tall, MID if number % 2 == 0 else LIGHT, INK, 1.4)
+        _box(axes, x_bs, edge, WARP * bs_wide, bs_tall, DARK)
+        colour = white | ({} if number % 2 == 0 else {"color": INK})
+        text(x_bs + cols * bs_wide / 2, edge + (of_b + 1) * bs_tall / 2, f"pass {number + 1}", **colour)
+    text(x_as + depth * wide / 2, y - 0.14, "As", ha="center", **code)
+    text(x_bs + cols * bs_wide / 2, y - 0.14, "Bs", ha="center", **code)
+    a_rows, b_cols = WARP // depth, WARP
+    said = (
+        f"dark: warp 0 (t = 0 … {WARP - 1})\nAs: {a_rows} rows of {depth}, {a_rows * depth * FLOAT // SECTOR} sectors\n"
+        f"Bs: {b_cols} neighbours, {b_cols * FLOAT // SECTOR} sectors"
+    )
+    text(x_bs, y + depth * bs_tall + 0.2, said, fontsize=_TEXT, va="top", linespacing=1.3)
+    return figure
+
+
+def outer_product(name: str, kernel: Kernel) -> Figure:
+    """Lesson 05: a thread's elements of C and what it reads for them at one step, the outer product, and the banks of a read."""
+    rows, cols, depth, TM, TN = (kernel.constants[key] for key in ("BM", "BN", "BK", "TM", "TN"))
+    threads_m, threads_n = rows // TM, cols // TN
+    figure, axes = _canvas(13.65)
+    text = axes.text
+    text(0.2, 0.45, f"{name}: {TM}×{TN} results a thread", fontsize=_TITLE, fontweight="bold")
+    code, slanted = {"fontsize": _TEXT, "family": "monospace"}, {"fontsize": _TEXT, "fontstyle": "italic"}
+
+    # 1. The block tile of C, the elements of warp 0 and of one thread, and what that reads at one step.
+    text(0.2, 0.95, f"1. A thread owns {TM} rows times {TN} columns of C", fontsize=_TEXT + 1, fontweight="bold")
+    thread, k, cell, thin = 20, depth // 2, 4.1 / max(rows, cols), 0.07  # any thread of warp 0; thin: a step along K
+    x, y = thread % threads_n, thread // threads_n
+    own_rows, own_cols = [y + i * threads_m for i in range(TM)], [x + j * threads_n for j in range(TN)]
+    x_as, y_bs = 0.75, 1.5
+    x_c, y_c = x_as + depth * thin + 0.45, y_bs + depth * thin + 0.4
+    _box(axes, x_as, y_c, depth * thin, rows * cell, PALE, GREY)
+    _box(axes, x_c, y_bs, cols * cell, depth * thin, PALE, GREY)
+    for i in range(TM):
+        for j in range(TN):
+            left, top = x_c + j * threads_n * cell, y_c + i * threads_m * cell
+            _box(axes, left, top, threads_n * cell, WARP // threads_n * cell, LIGHT)
+    for row in own_rows:
+        _box(axes, x_as + k * thin, y_c + (row - 0.5) * cell, thin, 2 * cell, DARK)
+    for col in own_cols:
+        _box(axes, x_c + (col - 0.5) * cell, y_bs + k * thin, 2 * cell, thin, DARK)
+    for row in own_rows:
+        for col in own_cols:
+            _box(axes, x_c + (col - 0.5) * cell, y_c + (row - 0.5) * cell, 2 * cell, 2 * cell, DARK)
+    _grid(axes, x_c, y_c, TM, TN, threads_n * cell, line=0.6)
+    _box(axes, x_c, y_c, cols * cell, rows * cell, "none", INK, 1.8)
+    text(x_as - 0.55, y_c + rows * cell + 0.32, f"As[{rows}][{depth}]", **code)
+    text(x_c + cols * cell, y_bs - 0.12, f"Bs[{depth}][{cols}]", ha="right", **code)
+    text(x_c + 0.75, y_c + rows * cell + 0.32, f"C: a block's {rows}×{cols} elements", fontsize=_TEXT)
+    text(x_as + (k + 0.5) * thin, y_c - 0.1, "k", ha="center", **slanted)
+    text(x_c - 0.1, y_bs + (k + 0.5) * thin, "k", ha="right", va="center", **slanted)
+    x_text = x_c + cols * cell + 0.2
+    legend = f"thread t = {thread}:\nx = t % {threads_n} = {x}\ny = t / {threads_n} = {y}"
+    text(x_text, y_c, legend, fontsize=_SMALL, va="top", linespacing=1.4)
+    legend = f"dark: its rows\ny + i·{threads_m}, its\ncolumns x + j·{threads_n}\n(drawn twice\nas large)"
+    text(x_text, y_c + 1.0, legend, fontsize=_SMALL, va="top", linespacing=1.4)
+    legend = f"light: warp 0,\n{WARP // threads_n} rows of {threads_n}\nin each square"
+    text(x_text, y_c + 2.85, legend, fontsize=_SMALL, va="top", linespacing=1.4)
+
+    # 2. One step in registers.
+    top = y_c + rows * cell + 0.9
+    said = f"2. A step k: {TM} + {TN} reads, {TM * TN} multiply-adds"
+    text(0.2, top, said, fontsize=_TEXT + 1, fontweight="bold")
+    side = 1.36 / max(TM, TN)
+    x_acc, y_acc = 2.5, top + 0.85
+    _box(axes, x_acc - 0.3 - side, y_acc, side, TM * side, MID)
+    _box(axes, x_acc, y_acc - 0.2 - side, TN * side, side, MID)
+    _box(axes, x_acc, y_acc, TN * side, TM * side, LIGHT)
+    _grid(axes, x_acc - 0.3 - side, y_acc, TM, 1, side)
+    _grid(axes, x_acc, y_acc - 0.2 - side, 1, TN, side)
+    _grid(axes, x_acc, y_acc, TM, TN, side)
+    text(x_acc - 0.45 - side, y_acc + TM * side / 2, f"a_frag[{TM}]", ha="right", va="center", **code)
+    text(x_acc + TN * side + 0.15, y_acc - 0.2 - side / 2, f"b_frag[{TN}]", va="center", **code)
+    text(x_acc + TN * side + 0.15, y_acc + 0.35, f"acc[{TM}][{TN}]", va="center", **code)
+    text(x_acc + TN * side + 0.15, y_acc + 0.75, "acc[i][j] +=", va="center", **code)
+    text(x_acc + TN * side + 0.15, y_acc + 1.08, "    a_frag[i] * b_frag[j]", va="center", **code)
+
+    # 3. The banks that b_frag[j] of one warp comes from, for the kernel's columns and for neighbouring ones.
+    top = y_acc + TM * side + 0.65
+    text(0.2, top, "3. Why a thread's columns lie apart", fontsize=_TEXT + 1, fontweight="bold")
+    text(0.2, top + 0.36, "Banks of one read of a row of Bs by a warp:", fontsize=_TEXT)
+    wide, tall = (WIDTH - 0.6) / 32, 0.2
+    base = top + 1.0
+    for said, step in ((f"column x + j·{threads_n}", 1), (f"column x·{TN} + j", TN)):
+        words = [t * step for t in range(threads_n)]
+        banks = [word % 32 for word in words]
+        deep = max(banks.count(bank) for bank in banks)
+        text(0.3, base - 0.12, f"{said}: {_count(deep, 'wavefront')}", fontsize=_TEXT)
+        for bank in range(32):
+            _box(axes, 0.3 + bank * wide, base, wide, tall, PALE, GREY)
+        for at, bank in enumerate(banks):
+            _box(axes, 0.3 + bank * wide, base + banks[:at].count(bank) * tall, wide, tall, DARK, "white")
+        base += deep * tall + 0.68
+    text(0.3, base - 0.3, "A box: a bank, 0 … 31; a dark one: a word that threads want", fontsize=_SMALL)
+    return figure
+
+
+def timeline(name: str, kernel: Kernel) -> Figure:
+    """Lesson 07: when the loads, stores and sums of two tiles happen, with one stage as in lesson 06 and with two."""
+    depth = kernel.constants["BK"]
+    figure, axes = _canvas(10.6)
+    text = axes.text
+    text(0.2, 0.45, f"{name}: two tiles in time", fontsize=_TITLE, fontweight="bold")
+    text(0.2, 0.87, "One block, time from left to right, not to scale.", fontsize=_TEXT)
+    left, right, lane = 1.55, WIDTH - 0.15, 0.8
+    white = {"color": "white", "fontweight": "bold"}
+
+    def lanes(y: float, names: tuple[str, ...]) -> None:
+        for i, label in enumerate(names):
+            axes.plot([left, right], [y + (i + 1) * lane] * 2, color=GREY, linewidth=0.6)
+            text(left - 0.12, y + (i + 0.52) * lane, label, ha="right", va="center", fontsize=_SMALL, linespacing=1.15)
+        axes.plot([left, right], [y] * 2, color=GREY, linewidth=0.6)
+
+    def piece(x: float, end: float, y: float, row: int, fill: str, label: str) -> None:
+        _box(axes, x, y + row * lane + 0.1, end - x, lane - 0.2, fill, GREY)
+        how = white if fill in (DARK, MID) else {}
+        text((x + end) / 2, y + (row + 0.5) * lane, label, ha="center", va="center", fontsize=_SMALL, linespacing=1.1, **how)
+
+    def barrier(x: float, y: float, rows: int) -> None:
+        axes.plot([x, x], [y - 0.1, y + rows * lane + 0.1], color=INK, linewidth=6, solid_capstyle="butt")
+
+    # One stage: on the way, store, barrier, sums, barrier; one after the other.
+    y = 1.95
+    text(0.2, y - 0.5, "Lesson 06: one stage, two barriers a tile", fontsize=_TEXT + 1, fontweight="bold")
+    text(0.2, y - 0.19, "While tiles are on their way, the block computes nothing.", fontsize=_SMALL)
+    lanes(y, ("global →\nregisters", "As, Bs"))
+    period = 3.19
+    for tile, label in ((0, "t"), (1, "t + 1")):
+        x = left + tile * period
+        piece(x, x + 1.13, y, 0, LIGHT, f"tile {label}")
+        piece(x + 1.13, x + 1.61, y, 1, MID, "st.")
+        piece(x + 1.73, x + 3.09, y, 1, DARK, f"sums {label}")
+        barrier(x + 1.67, y, 2)
+        barrier(x + 3.15, y, 2)
+
+    # Two stages: the next tile is on its way during the sums of this one.
+    y = 4.75
+    text(0.2, y - 0.5, "This lesson: two stages, one barrier a tile", fontsize=_TEXT + 1, fontweight="bold")
+    text(0.2, y - 0.19, f"While a tile is used ({depth} steps), the next one is on its way.", fontsize=_SMALL)
+    lanes(y, ("global →\nregisters", "stage 0", "stage 1"))
+    period, at = 2.06, 0.12
+    barrier(left + 0.03, y, 3)
+    for tile, label in ((0, "t"), (1, "t + 1"), (2, "t + 2")):
+        x = left + at + tile * period
+        following = ("t + 1", "t + 2", "t + 3")[tile]
+        piece(x, x + 1.38, y, 0, LIGHT, f"tile {following}")
+        piece(x, x + 1.38, y, 1 + tile % 2, DARK, f"sums {label}")
+        piece(x + 1.38, x + 1.88, y, 2 - tile % 2, MID, "st.")
+        barrier(x + 1.97, y, 3)
+
+    # What the barrier stands for, and the legend.
+    y = 7.75
+    text(0.2, y, "The one barrier says two things:", fontsize=_TEXT + 1, fontweight="bold")
+    for i, line in enumerate(
+        (
+            "• the next tiles are complete: the next round may read",
+            "   the stage that this round has stored to;",
+            "• these tiles are no longer read: the next round may",
+            "   store to the stage that this round has read.",
+        )
+    ):
+        text(0.2, y + 0.38 + 0.33 * i, line, fontsize=_TEXT)
+    y = 9.5
+    for x, fill, label in (
+        (0.2, LIGHT, "on the way from global memory"),
+        (4.75, DARK, "reads and sums"),
+    ):
+        _box(axes, x, y, 0.42, 0.28, fill, GREY)
+        text(x + 0.55, y + 0.15, label, va="center", fontsize=_SMALL)
+    _box(axes, 0.2, y + 0.48, 0.42, 0.28, MID, GREY)
+    text(0.75, y + 0.63, "st.: stores to shared memory", va="center", fontsize=_SMALL)
+    axes.plot([4.96, 4.96], [y + 0.44, y + 0.8], color=INK, linewidth=6, solid_capstyle="butt")
+    text(5.3, y + 0.63, "__syncthreads()", va="center", fontsize=_SMALL, family="monospace")
+    return figure
+
+
+def lanes(name: str, kernel: Kernel) -> Figure:
+    """Lesson 06: a block's warp tiles, a thread's elements, which lanes read the same 16 bytes, the banks of a store to As."""
+    rows, cols, depth, pad = (kernel.constants[key] for key in ("BM", "BN", "BK", "PAD"))
+    WM, WN, TM, TN = (kernel.constants[key] for key in ("WM", "WN", "TM", "TN"))
+    lanes_m, lanes_n, warps_n, width = WM // TM, WN // TN, cols // WN, 4  # width: floats of an access
+
+    def place(lane: int) -> tuple[int, int]:  # lane_m, lane_n of the kernel
+        return lane % 2 + lane // 4 % (lanes_m // 2) * 2, lane // 2 % 2 + lane // (2 * lanes_m) * 2
+
+    figure, axes = _canvas(14.0)
+    text = axes.text
+    text(0.2, 0.45, f"{name}: a warp's results as a tile", fontsize=_TITLE, fontweight="bold")
+
+    # 1. The block tile of C, its warp tiles, and one thread's elements.
+    text(0.2, 0.95, f"1. {rows // WM * warps_n} warp tiles of {WM}×{WN} in a block", fontsize=_TEXT + 1, fontweight="bold")
+    cell, x_c, y_c, lane = 3.5 / cols, 0.4, 1.3, 6  # the lane that is looked at: any will do
+    lane_m, lane_n = place(lane)
+    for warp in range(rows // WM * warps_n):
+        left, top = x_c + warp % warps_n * WN * cell, y_c + warp // warps_n * WM * cell
+        _box(axes, left, top, WN * cell, WM * cell, LIGHT if warp == 0 else "white", GREY, 1.4)
+        text(left + WN * cell / 2, top + WM * cell * 0.4, f"warp {warp}", ha="center", va="center", fontsize=_SMALL)
+    groups = [(i * lanes_m + lane_m * width, j * lanes_n + lane_n * width)
+              for i in range(0, TM, width) for j in range(0, TN, width)]  # fmt: skip
+    for row, col in groups:
+        _box(axes, x_c + col * cell, y_c + row * cell, width * cell, width * cell, DARK)
+    _box(axes, x_c, y_c, cols * cell, rows * cell, "none", INK, 1.8)
+    said = (
+        f"light: the tile of warp 0,\n{WM} rows, {WN} columns\n\ndark: what lane {lane} owns,\n{len(groups)} groups of "
+        f"{width}×{width}\n\na step along K reads\n{TM // width} × 16 bytes of As,\n{TN // width} × 16 bytes of Bs"
+    )
+    text(x_c + cols * cell + 0.25, y_c + 0.05, said, fontsize=_TEXT, va="top", linespacing=1.3)
+
+    # 2. The lanes in the warp tile.
+    top = y_c + rows * cell + 0.55
+    text(0.2, top, "2. Where the lanes lie: pairs read the same", fontsize=_TEXT + 1, fontweight="bold")
+    wide, tall, x, y = 0.62, 0.34, 1.5, top + 0.95
+    for other in range(WARP):
+        m, n = place(other)
+        fill, colour = (DARK, "white") if other < 4 else (LIGHT, INK) if other < WARP // 2 else ("white", INK)
+        _box(axes, x + n * wide, y + m * tall, wide, tall, fill, GREY)
+        text(x + (n + 0.5) * wide, y + (m + 0.5) * tall, str(other), ha="center", va="center", fontsize=_SMALL, color=colour)
+    _box(axes, x, y, lanes_n * wide, lanes_m * tall, "none", INK, 1.6)
+    text(x + lanes_n * wide / 2, y - 0.42, "lane_n: 16 bytes of Bs", ha="center", fontsize=_SMALL)
+    for n in range(lanes_n):
+        text(x + (n + 0.5) * wide, y - 0.1, str(n), ha="center", fontsize=_SMALL)
+    for m in range(lanes_m):
+        text(x - 0.1, y + (m + 0.5) * tall, str(m), ha="right", va="center", fontsize=_SMALL)
+    text(x - 0.72, y + lanes_m * tall / 2, "lane_m:\n16 bytes of As", ha="center", va="center", rotation=90, fontsize=_SMALL)
+    half = [place(other) for other in range(WARP // 2)]
+    said = (
+        f"lanes 0 and 2: the same of As\nlanes 0 and 1: the same of Bs\n\nlanes 0 … {WARP // 2 - 1} (shaded) read\n"
+        f"{len({m for m, _ in half})} × 16 bytes of As,\n{len({n for _, n in half})} × 16 bytes of Bs:\n1 wavefront each"
+    )
+    text(x + lanes_n * wide + 0.3, y, said, fontsize=_TEXT, va="top", linespacing=1.3)
+
+    # 3. Banks of a store to As.
+    top = y + lanes_m * tall + 0.6
+    text(0.2, top, "3. A warp stores v.x to As: lanes a bank", fontsize=_TEXT + 1, fontweight="bold")
+    left, step = 0.4, (WIDTH - 0.8) / WARP
+    y = top + 0.75
+    for padding in (0, pad):
+        banks: dict[int, list[int]] = {}
+        for thread in range(WARP):
+            a_row, a_k = thread // (depth // width), thread % (depth // width) * width
+            banks.setdefault((a_k * (rows + padding) + a_row) % WARP, []).append(thread)
+        most = max(map(len, banks.values()))
+        title = f"rows of {rows} + {padding} floats: {most} wavefronts"
+        text(left, y - 0.17, title, fontsize=_TEXT, family="monospace")
+        for bank in range(WARP):
+            for i in range(most):
+                there = i < len(banks.get(bank, []))
+                fill, edge = (DARK, "white") if there else ("white", GREY)
+                _box(axes, left + bank * step, y + i * 0.28, step, 0.28, fill, edge, 0.5)
+                if there:
+                    text(left + (bank + 0.5) * step, y + (i + 0.5) * 0.28, str(banks[bank][i]), ha="center", va="center",
+                         fontsize=10.5, color="white")  # fmt: skip
+        y += most * 0.28
+        for bank in (*range(0, WARP, 8), WARP - 1):
+            text(left + (bank + 0.5) * step, y + 0.25, str(bank), ha="center", fontsize=_SMALL)
+        y += 1.0
+    text(left, y - 0.42, "Below: the bank. In it: the lanes that store to it.", fontsize=_SMALL)
+    return figure
+
+
+def ring(name: str, kernel: Kernel) -> Figure:
+    """Lesson 08: which tile each stage of the ring holds from tile to tile, what is under way, and the order within a tile."""
+    stages, depth = kernel.constants["STAGES"], kernel.constants["BK"]
+    tiles_, wide, tall = 8, 1.15, 0.42  # tiles along K that are drawn; inches of a cell
+    figure, axes = _canvas(9.7 + tiles_ * tall)
+    text = axes.text
+    text(0.2, 0.45, f"{name}: a ring of {stages} stages", fontsize=_TITLE, fontweight="bold")
+
+    # 1. One moment.
+    now = stages + 1
+    text(0.2, 0.95, f"1. While tile {now} is used", fontsize=_TEXT + 1, fontweight="bold")
+    side, y, gap = 1.5, 2.75, (WIDTH - 0.6 - stages * 1.5) / (stages - 1)
+    text(WIDTH / 2, 1.45, "global memory: A and B", fontsize=_TEXT, ha="center")
+    axes.plot([0.3, WIDTH - 0.3], [1.6, 1.6], color=INK, linewidth=2)
+    for stage in range(stages):
+        x = 0.3 + stage * (side + gap)
+        ahead = (stage - now) % stages
+        fill, colour = (LIGHT, INK) if ahead else (DARK, "white")
+        _box(axes, x, y, side, 1.05, fill, INK, 1.8)
+        text(x + side / 2, y + 0.45, f"tile {now + ahead}", ha="center", color=colour, fontsize=_TEXT, fontweight="bold")
+        text(x + side / 2, y + 0.8, "copied" if ahead else "used", ha="center", color=colour, fontsize=_SMALL)
+        text(x + side / 2, y + 1.32, f"stage {stage}", ha="center", fontsize=_SMALL)
+        if ahead:
+            _arrow(axes, (x + side / 2, 1.62), (x + side / 2, y - 0.06), 1.6)
+            text(x + side / 2 + 0.12, 2.25, f"group {now + ahead}", fontsize=_SMALL)
+        else:
+            _arrow(axes, (x + side / 2, y + 1.42), (x + side / 2, y + 1.9), 3)
+            text(x + side / 2 + 0.15, y + 1.75, "to registers", fontsize=_SMALL)
+    text(0.3, y + 2.3, f"light: up to {stages - 1} tiles on their way, past the registers", fontsize=_TEXT)
+
+    # 2. From tile to tile.
+    top = y + 2.9
+    text(0.2, top, "2. From tile to tile: what the stages hold", fontsize=_TEXT + 1, fontweight="bold")
+    x0, y0 = 1.1, top + 0.65
+    text(x0 - 0.12, y0 - 0.12, "used", ha="right", fontsize=_SMALL)
+    for stage in range(stages):
+        text(x0 + (stage + 0.5) * wide, y0 - 0.12, f"stage {stage}", ha="center", fontsize=_SMALL)
+    for tile in range(tiles_):
+        row = y0 + tile * tall
+        text(x0 - 0.12, row + tall / 2, f"tile {tile}", ha="right", va="center", fontsize=_SMALL)
+        for stage in range(stages):
+            held = tile + (stage - tile) % stages
+            fill, colour = (LIGHT, INK) if held != tile else (DARK, "white")
+            if held >= tiles_:
+                fill, colour = "white", GREY
+            _box(axes, x0 + stage * wide, row, wide, tall, fill, GREY, 1.0)
+            label = str(held) if held < tiles_ else "–"
+            text(x0 + (stage + 0.5) * wide, row + tall / 2, label, ha="center", va="center", color=colour, fontsize=_SMALL)
+    x, ends = x0 + stages * wide + 0.15, tiles_ - stages + 1
+    for tile, said in ((0, f"starts {stages - 1}"), (1, f"starts {stages}"), (ends, "empty"), (ends + 1, "groups")):
+        text(x, y0 + (tile + 0.5) * tall, said, va="center", fontsize=_SMALL)
+
+    # 3. Within a tile.
+    top = y0 + tiles_ * tall + 0.6
+    text(0.2, top, f"3. Tile n: {depth} steps, one wait, one barrier", fontsize=_TEXT + 1, fontweight="bold")
+    cell, y = (WIDTH - 0.6) / depth, top + 0.3
+    for step in range(depth):
+        x = 0.3 + step * cell
+        _box(axes, x, y, cell, 0.55, DARK, "white", 1.6)
+        text(x + cell / 2, y + 0.275, f"k = {step}", ha="center", va="center", color="white", fontsize=_SMALL)
+        _box(axes, x, y + 0.6, cell, 0.45, PALE, "white", 1.6)
+        text(x + cell / 2, y + 0.825, f"read {(step + 1) % depth}", ha="center", va="center", fontsize=_SMALL)
+    _arrow(axes, (0.3 + cell / 2, y + 1.5), (0.3 + cell / 2, y + 1.08))
+    text(0.3, y + 1.8, f"copy tile n + {stages - 1},\ncommit", fontsize=_SMALL, va="center")
+    line = 0.3 + (depth - 1) * cell
+    axes.plot([line, line], [y - 0.08, y + 1.25], color=INK, linewidth=6, solid_capstyle="butt")
+    code = {"ha": "right", "fontsize": _SMALL}
+    text(WIDTH - 0.3, y + 1.55, f"wait<{stages - 2}>, __syncthreads()", family="monospace", **code)
+    text(WIDTH - 0.3, y + 1.87, f"then read 0 of tile n + 1, at k = {depth - 1}", **code)
+    return figure
+
+
+
+PICTURES: dict[str, Callable[[str, Kernel], Figure]] = {
+    "01_naive": access,
+    "02_coalesced": access,
+    "03_smem": tiles,
+    "04_1d_blocktile": column,
+    "05_2d_blocktile": outer_product,
+    "06_vectorized": lanes,
+    "07_double_buffer": timeline,
+    "08_cp_async": ring,
+}
 
 
 def draw(root: Path, lesson: str, out_stem: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The command line: `./gemm chart | test | run | inspect | check | watch | hint | reset | progress | quiz | doctor`."""
+"""The command line: `./gemm chart | test | run | inspect | profile | check | watch | hint | reset | progress | quiz | doctor`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Optional
 try:
     import typer
 
-    from runner import chart, check, counters, course, doctor, inspection, lesson, quiz, suite, watch
+    from runner import chart, check, counters, course, doctor, inspection, lesson, profile, quiz, suite, watch
 except ImportError as missing:
     sys.exit(f"gemm: Python cannot import {missing.name}; remove the folder .venv, if there is one, and run ./gemm again.")
 from runner.process import Interrupted, catch_signals, console, say
@@ -108,6 +108,18 @@ def inspect_command(
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
     request = inspection.parse({"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like)
     return inspection.inspect(chosen[0], request, line, array, as_json, files[0].absolute() if files else None, plot)
+
+
+@app.command("profile")
+def profile_command(
+    names: Optional[list[str]] = LESSONS,
+    record: bool = typer.Option(
+        False, "--record", help="Write plots/results/<gpu>-profile.json (all lessons, committed sources)."
+    ),
+    as_json: bool = JSON,
+) -> int:
+    """Read a GPU's counters (ncu) while each lesson runs."""
+    return profile.profile(names or [], record, as_json)
 
 
 @app.command("check")

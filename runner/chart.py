@@ -41,7 +41,7 @@ def _git(*arguments: str) -> tuple[int, str]:
     return status, output.strip()
 
 
-def _commit() -> tuple[str | None, str]:
+def commit_here() -> tuple[str | None, str]:
     """The commit whose sources these are, or None and why there is none, for a sentence."""
     status, commit = _git("rev-parse", "--show-prefix", "HEAD")  # a prefix: this is a folder of another repository
     if status or not re.fullmatch("[0-9a-f]{40,64}", commit):
@@ -153,7 +153,7 @@ def _measured(record: bool, sizes: str | None) -> tuple[dict, str, list[str], Pa
             raise UserError("--record needs a GPU and nvcc: the CPU device has no times to record; leave --record out.")
         if wanted:
             raise UserError("--record measures the sizes that are published; leave --sizes out.")
-        before, why = _commit()
+        before, why = commit_here()
         if not before:
             raise UserError(f"--record writes down which commit was measured, but {why}.")
     kept, out = ROOT / "plots" / "results", ROOT / "out"
@@ -164,7 +164,7 @@ def _measured(record: bool, sizes: str | None) -> tuple[dict, str, list[str], Pa
     results, said = _measure(program, wanted)
     for run in results["runs"]:
         run["kernel_hash"] = kernel_hash(ROOT / run["lesson"] / "kernel.cu")
-    commit, why = _commit()
+    commit, why = commit_here()
     results["commit"], results["date"] = commit, datetime.now(timezone.utc).isoformat(timespec="seconds")
     refused = ""
     if record and results.get("failed"):

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from runner import doctor, inspection, lesson, process
 from runner.build import build
+from runner.chart import commit_here
 from runner.inspection import Request, grouped
 from runner.process import say_all
 from runner.results import ROOT, UserError, lessons, write_atomically
@@ -27,14 +28,16 @@ STANDINS = ("standin_scalar", "standin_vectorized", "standin_double_buffer")
 SHAPES = ((128, 128, 128), (256, 64, 32), (127, 129, 65), (257, 63, 300), (1000, 1, 77), (33, 31, 65))
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+# The loads of cp.async are among the loads; its stores are counted apart.
+_COPIES = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """One row of the comparison: a sum over traced lines, and ncu's metric."""
+    """One row of the comparison: a sum over traced lines, and the sum of ncu's metrics."""
 
     name: str
-    metric: str
+    metrics: tuple[str, ...]
     space: str
     op: str
     key: str  # what is summed
@@ -42,18 +45,21 @@ class Quantity:
     def traced(self, found: Mapping) -> int:
         return sum(line[self.key] for line in found["lines"] if (line["space"], line["op"]) == (self.space, self.op))
 
+    def counted(self, values: Mapping[str, int]) -> int:
+        return sum(values[metric] for metric in self.metrics)
+
 
 QUANTITIES = [
-    Quantity(f"global {op} {key}", _GLOBAL.format(key, short), "global", op, key)
+    Quantity(f"global {op} {key}", (_GLOBAL.format(key, short),), "global", op, key)
     for op, short in (("load", "ld"), ("store", "st"))
     for key in ("requests", "sectors")
 ] + [
-    Quantity(f"shared {op} wavefronts", _SHARED.format(short), "shared", op, "wavefronts")
-    for op, short in (("load", "ld"), ("store", "st"))
+    Quantity("shared load wavefronts", (_SHARED.format("ld"),), "shared", "load", "wavefronts"),
+    Quantity("shared store wavefronts", (_SHARED.format("st"), _COPIES), "shared", "store", "wavefronts"),
 ]
 # Not compared, but the evidence for fused accesses: warp instructions that load from and store to shared memory.
 EXECUTED = {"load": "smsp__inst_executed_op_shared_ld.sum", "store": "smsp__inst_executed_op_shared_st.sum"}
-METRICS = [*(quantity.metric for quantity in QUANTITIES), *EXECUTED.values()]
+METRICS = [*(metric for quantity in QUANTITIES for metric in quantity.metrics), *EXECUTED.values()]
 # The GPU's count of wavefronts is sometimes a few too high, by other numbers in every run: the lowest of some runs counts.
 RUNS = 4
 NEAR = 0.005  # of the wavefronts: how many more the lowest of the runs may still have
@@ -65,8 +71,9 @@ def kernel_name(kernel: str) -> str:
     return bare.split("::")[-1].split()[-1] if bare.split() else kernel
 
 
-def parse(text: str, kernel: str) -> dict[str, int]:
-    """Metric -> value from what `ncu --csv` prints, of the first launch of `kernel`. A UserError where one is missing.
+def values_of(text: str, kernel: str | None, metrics: Sequence[str]) -> dict[str, float]:
+    """Metric -> value from what `ncu --csv` prints, of the first launch of `kernel` (None: of any). A UserError where one is
+    missing.
 
     ncu's own lines begin with ==; a program's output may stand before the header too.
     """
@@ -84,21 +91,29 @@ def parse(text: str, kernel: str) -> dict[str, int]:
     rows = csv.DictReader([lines[start].lstrip("\ufeff"), *(line for line in lines[start + 1 :] if line.startswith('"'))])
     if missing := {"ID", "Kernel Name", "Metric Name", "Metric Value"} - set(rows.fieldnames or ()):
         raise UserError(f"ncu's CSV output has no column {', '.join(sorted(missing))}; this version of ncu is not known here.")
-    values: dict[str, int] = {}
+    values: dict[str, float] = {}
     first = None
     for row in rows:
-        if kernel_name(row["Kernel Name"] or "") != kernel or first not in (None, row["ID"]):
+        if kernel not in (None, kernel_name(row["Kernel Name"] or "")) or first not in (None, row["ID"]):
             continue
         first = row["ID"]
         text_ = (row["Metric Value"] or "").replace(",", "").replace("\u202f", "").replace(" ", "")
-        if not re.fullmatch(r"[0-9]+(\.0*)?", text_):
-            raise UserError(f"ncu gives {row['Metric Value']!r} for {row['Metric Name']}, which is no count; this GPU lacks it.")
-        values[row["Metric Name"]] = int(text_.partition(".")[0])
+        if not re.fullmatch(r"[0-9]+(\.[0-9]*)?", text_):
+            raise UserError(f"ncu gives {row['Metric Value']!r} for {row['Metric Name']}, which is no number; this GPU lacks it.")
+        values[row["Metric Name"]] = float(text_)
     if first is None:
         raise UserError(f"ncu saw no launch of {kernel}.")
-    if lacking := [metric for metric in METRICS if metric not in values]:
+    if lacking := [metric for metric in metrics if metric not in values]:
         raise UserError(f"ncu did not count {', '.join(lacking)} for {kernel}; this version of ncu or this GPU lacks it.")
     return values
+
+
+def parse(text: str, kernel: str) -> dict[str, int]:
+    """The same for METRICS, which are counts."""
+    values = values_of(text, kernel, METRICS)
+    if broken := next((metric for metric, value in values.items() if value != int(value)), None):
+        raise UserError(f"ncu gives {str(values[broken])!r} for {broken}, which is no count; this GPU lacks it.")
+    return {metric: int(value) for metric, value in values.items()}
 
 
 def _place(line: Mapping) -> str:
@@ -129,7 +144,7 @@ def compare(found: Mapping, counted: Mapping[str, int]) -> list[dict]:
     """A row for each quantity: what both say, the verdict (equal, near, fused, differs) and a note."""
     rows = []
     for quantity in QUANTITIES:
-        traced, here = quantity.traced(found), counted[quantity.metric]
+        traced, here = quantity.traced(found), quantity.counted(counted)
         verdict, note = "equal" if traced == here else "differs", ""
         if verdict == "differs" and quantity.space == "shared":
             note = fused(found, quantity.op, counted[EXECUTED[quantity.op]])
@@ -143,33 +158,39 @@ def compare(found: Mapping, counted: Mapping[str, int]) -> list[dict]:
     return rows
 
 
-def _ncu() -> Path:
+def find_ncu(command: str) -> Path:
+    """ncu's path; a UserError, which names the command that needs it, where there is none."""
     home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
     found = shutil.which("ncu") or shutil.which("ncu", path=str(home / "bin"))
     if not found:
         raise UserError(
-            "--against-ncu needs NVIDIA's ncu (Nsight Compute), which is neither on PATH nor in $CUDA_HOME/bin nor in "
+            f"{command} needs NVIDIA's ncu (Nsight Compute), which is neither on PATH nor in $CUDA_HOME/bin nor in "
             "/usr/local/cuda/bin; install it with the CUDA toolkit."
         )
     return Path(found)
 
 
-def _count(ncu: Path, program: Path, kernel: str, request: Request) -> dict[str, int]:
-    """Runs the lesson once under ncu."""
+def version(ncu: Path) -> str:
+    return "".join(re.findall(r"Version ([\d.]+)", process.quiet([ncu, "--version"])[1])[:1])
+
+
+def run_ncu(ncu: Path, program: Path, which: Sequence[str], request: Request, metrics: Sequence[str]) -> str:
+    """Runs the lesson once under ncu: what it prints of the first launch that the options `which` choose."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         log = Path(folder) / "ncu.csv"
         command: list[str | Path] = [ncu, "--clock-control", "none", "--csv", "--print-units", "base", "--log-file", log,
-                                     "--metrics", ",".join(METRICS), "--kernel-name", f"regex:^{re.escape(kernel)}$",
+                                     "--metrics", ",".join(metrics), *which,
                                      "--launch-count", "1", program, "--verify-only", "--alpha=1", "--beta=0", "--seed=1",
                                      *(f"--{key}={getattr(request, key)}" for key in ("m", "n", "k"))]  # fmt: skip
         done = process.stream(command, f"ncu {program.name} {request.shape}", process.unseen, whole=True)
         text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        text = text or "\n".join(done.lines)
-        try:
-            return parse(text, kernel)
-        except UserError:
+        if '"ID",' not in text:
             say_all(done.lines)
-            raise
+        return text or "\n".join(done.lines)
+
+
+def _count(ncu: Path, program: Path, kernel: str, request: Request) -> dict[str, int]:
+    return parse(run_ncu(ncu, program, ["--kernel-name", f"regex:^{re.escape(kernel)}$"], request, METRICS), kernel)
 
 
 def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
@@ -178,7 +199,7 @@ def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
     device = doctor.choose()
     if device.kind != "cuda":
         raise UserError(f"--against-ncu needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
-    ncu = _ncu()
+    ncu = find_ncu("--against-ncu")
     tracers = inspection.build_tracer("standin_inspect")
     folder = build(device, doctor.provide(device), chosen) / "bin"
     results = []
@@ -191,14 +212,14 @@ def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
                 raise UserError(f"{name} is wrong at {request.shape}; ./gemm inspect {name} says more.", status=1)
             counted = _count(ncu, folder / name, kernel_name(found["kernel"]), request)
             for _ in range(RUNS - 1):
-                if all(quantity.traced(found) == counted[quantity.metric] for quantity in QUANTITIES):
+                if all(quantity.traced(found) == quantity.counted(counted) for quantity in QUANTITIES):
                     break
                 again = _count(ncu, folder / name, kernel_name(found["kernel"]), request)
                 counted = {metric: min(value, again[metric]) for metric, value in counted.items()}
             rows = compare(found, counted)
             results.append({"lesson": name, "m": m, "n": n, "k": k, "rows": rows})
-    version = "".join(re.findall(r"Version ([\d.]+)", process.quiet([ncu, "--version"])[1])[:1])
-    text = json.dumps({"schema": 1, "gpu": device.gpus[0], "ncu": version, "runs": results}, indent=1, ensure_ascii=False) + "\n"
+    whole = {"schema": 1, "gpu": device.gpus[0], "ncu": version(ncu), "commit": commit_here()[0], "runs": results}
+    text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
     if file:
         write_atomically(file, text)
     if as_json and not file:

@@ -110,3 +110,41 @@ def bank_conflicts(counts: Counts) -> tuple[float, Mapping | None]:
     lines = counts.lines(space="shared")
     line = max(lines, key=lambda line: line["wavefronts"] - line["ideal_wavefronts"], default=None)
     return float(sum(line["wavefronts"] - line["ideal_wavefronts"] for line in lines)), line
+
+
+def shared_bytes_a_flop(counts: Counts) -> tuple[float, Mapping | None]:
+    """Bytes to and from shared memory over the FLOP of A·B, and the line that moves most of them."""
+    m, n, k = counts.shape
+    return counts.shared_bytes / (2 * m * n * k), max(counts.lines(space="shared"), key=lambda line: line["bytes"], default=None)
+
+
+def barriers(counts: Counts) -> tuple[float, Mapping | None]:
+    """Of a thread; the mean where threads meet different numbers of them."""
+    return counts.barriers_per_thread, None
+
+
+def shared_reads(counts: Counts) -> tuple[float, Mapping | None]:
+    """Requests of all warps that read shared memory, whatever their width, and the line with most of them."""
+    lines = counts.lines(space="shared", op="load")
+    return float(sum(line["requests"] for line in lines)), max(lines, key=lambda line: line["requests"], default=None)
+
+
+def narrow_requests(counts: Counts) -> tuple[float, Mapping | None]:
+    """Requests to global memory of fewer than 16 bytes a thread, and the line with most of them."""
+    lines = [line for line in counts.lines(space="global") if line["width"] < 16]
+    return float(sum(line["requests"] for line in lines)), max(lines, key=lambda line: line["requests"], default=None)
+
+
+def _shared_wavefronts(counts: Counts, op: str) -> tuple[float, Mapping | None]:
+    lines = counts.lines(space="shared", op=op)
+    line = max(lines, key=lambda line: line["wavefronts"] - line["ideal_wavefronts"], default=None)
+    return float(sum(line["wavefronts"] for line in lines)), line
+
+
+def shared_load_wavefronts(counts: Counts) -> tuple[float, Mapping | None]:
+    """Of all reads of shared memory, and the line with most beyond the ideal."""
+    return _shared_wavefronts(counts, "load")
+
+
+def shared_store_wavefronts(counts: Counts) -> tuple[float, Mapping | None]:
+    return _shared_wavefronts(counts, "store")

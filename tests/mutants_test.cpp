@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "common/device.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/support.hpp"
 
@@ -14,8 +15,8 @@ using gemm::Verdict;
 using test::require_contains;
 
 /// The mutant's verdict; the lesson that it copies is right on the same inputs.
-Verdict caught(const Lesson& mutant, const Shape& shape) {
-    const Verdict right = test::run(test::lesson("03_smem"), shape, test::seed());
+Verdict caught(const Lesson& mutant, const Shape& shape, const std::string& of = "03_smem") {
+    const Verdict right = test::run(test::lesson(of), shape, test::seed());
     INFO("without the mistake: " << right.failure);
     REQUIRE(right.passed);
     Verdict v = test::run(mutant, shape, test::seed());
@@ -27,11 +28,11 @@ Verdict caught(const Lesson& mutant, const Shape& shape) {
 }
 
 /// A race may come out right by luck on a GPU: the same mutant on larger and larger problems.
-Verdict caught_racing(const Lesson& mutant) {
+Verdict caught_racing(const Lesson& mutant, const std::string& of = "03_smem") {
     for (int attempt = 0; attempt < 20; ++attempt) {
         const std::int64_t size = 33 + 64 * attempt;
         const Shape shape = test::shape(size, size, 3 * size, attempt % 2 == 1);
-        REQUIRE(test::run(test::lesson("03_smem"), shape, test::seed() + attempt).passed);
+        REQUIRE(test::run(test::lesson(of), shape, test::seed() + attempt).passed);
         Verdict v = test::run(mutant, shape, test::seed() + attempt);
         if (!v.passed) return v;
     }
@@ -116,3 +117,51 @@ TEST_CASE("mutant: the pitch is ignored") {
     require_contains(v.failure, "these elements are NaN: padding");
     REQUIRE(test::run(mutant_no_pitch::lesson, test::shape(33, 31, 65, false), test::seed()).passed);
 }
+
+// ---- made from the lessons' own kernels by derive.py ----
+
+TEST_CASE("mutant of 05: the barrier after loading is missing") {
+    REQUIRE(caught_racing(mutant_no_barrier_05::lesson, "05_2d_blocktile").wrong > 0);
+}
+
+TEST_CASE("mutant of 05: past K lies what the tile before left") {
+    const Lesson& mutant = mutant_stale_tail_05::lesson;
+    REQUIRE(caught(mutant, test::shape(130, 129, 19, false), "05_2d_blocktile").wrong > 0);
+    REQUIRE(test::run(mutant, test::shape(128, 128, 24, false), test::seed()).passed);
+}
+
+TEST_CASE("mutant of 05: A is read transposed, which a symmetric A hides") {
+    const Lesson& mutant = mutant_transposed_05::lesson;
+    const Shape shape = test::shape(128, 128, 128, false);
+    require_contains(caught(mutant, shape, "05_2d_blocktile").failure, "A is read transposed");
+    const auto symmetric = [](gemm::HostMatrices& host) {
+        for (std::size_t i = 0; i < 128; ++i) {
+            for (std::size_t j = 0; j < i; ++j) host.A[i * 128 + j] = host.A[j * 128 + i];
+        }
+    };
+    REQUIRE(test::run(mutant, shape, test::seed(), symmetric).passed);
+}
+
+TEST_CASE("mutant of 07: the barrier is missing") {
+    REQUIRE(caught_racing(mutant_no_barrier_07::lesson, "07_double_buffer").wrong > 0);
+}
+
+TEST_CASE("mutant of 07: the stage never changes") {
+    const Lesson& mutant = mutant_stage_kept_07::lesson;
+    REQUIRE(caught(mutant, test::shape(128, 256, 24, false), "07_double_buffer").wrong > 0);
+    REQUIRE(test::run(mutant, test::shape(128, 256, 8, false), test::seed()).passed);  // one tile
+}
+
+TEST_CASE("mutant of 08: what lies past K is copied") {
+    const Lesson& mutant = mutant_no_zeros_08::lesson;
+    if (!gemm::why_skipped(mutant, test::device()).empty()) return test::skip("cp.async needs sm_80");
+    REQUIRE(caught(mutant, test::shape(70, 66, 37, true), "08_cp_async").wrong > 0);
+    REQUIRE(test::run(mutant, test::shape(64, 64, 64, true), test::seed()).passed);
+}
+
+#ifdef GEMM_CPU_DEVICE  // a GPU may be lucky: the copies are there before they are read
+TEST_CASE("mutant of 08: the wait is one group too short") {
+    REQUIRE(caught(mutant_wait_too_short_08::lesson, test::shape(70, 66, 100, false), "08_cp_async").wrong >
+            0);
+}
+#endif

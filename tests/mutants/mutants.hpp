@@ -13,4 +13,13 @@ namespace mutant_no_beta           { extern const gemm::Lesson lesson; }
 namespace mutant_beta_times_nan    { extern const gemm::Lesson lesson; }
 namespace mutant_tf32_inputs       { extern const gemm::Lesson lesson; }
 namespace mutant_no_pitch          { extern const gemm::Lesson lesson; }
+// Made by derive.py from the lessons:
+namespace mutant_no_barrier_05        { extern const gemm::Lesson lesson; }
+namespace mutant_stale_tail_05        { extern const gemm::Lesson lesson; }
+namespace mutant_transposed_05        { extern const gemm::Lesson lesson; }
+namespace mutant_unaligned_06         { extern const gemm::Lesson lesson; }
+namespace mutant_no_barrier_07        { extern const gemm::Lesson lesson; }
+namespace mutant_stage_kept_07        { extern const gemm::Lesson lesson; }
+namespace mutant_wait_too_short_08    { extern const gemm::Lesson lesson; }
+namespace mutant_no_zeros_08          { extern const gemm::Lesson lesson; }
 // clang-format on

@@ -21,6 +21,16 @@ _SUM = "for (const float* end = a + K; a != end; ++a, b += ldb) acc += *a * *b;"
 _ADD = "for (int k = 0; k < BK; ++k) acc += As[y][k] * Bs[k][x];"
 _LOAD_A = "As[y][x] = row < M && k0 + x < K ? A[row * lda + k0 + x] : 0.0f;"
 _LOAD_B = "Bs[y][x] = k0 + y < K && col < N ? B[(k0 + y) * ldb + col] : 0.0f;"
+_FULL = "__syncthreads();  // the tiles are complete before anyone reads them"
+_READ = "__syncthreads();  // everyone has read the tiles before anyone overwrites them"
+_FIRST_WAIT = "    gemm::ptx::cp_async_wait<STAGES - 2>();\n    __syncthreads();"
+_LATER_WAIT = "                gemm::ptx::cp_async_wait<STAGES - 2>();"
+_LATER_BARRIER = "                __syncthreads();  // the next tiles are complete, and everyone has read these"
+_LATER_COMMIT = "                gemm::ptx::cp_async_commit();"
+_COPY_B = "gemm::ptx::cp_async_or_zero<4 * WIDTH>(b_write + stage + 4 * i * BN, b + i * ldb,"
+_COPY_B_BY_FLOATS = (
+    "for (int e = 0; e < WIDTH; ++e) gemm::ptx::cp_async_or_zero<4>(b_write + stage + 4 * (i * BN + e), b + i * ldb + e,"
+)
 
 
 _ON_THE_HOST = """
@@ -225,5 +235,363 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("It is right, and a goal is not reached.", "Shared memory has no bank conflicts"),
         ),
         Attempt("A and B read although alpha is 0", {"alpha == 0.0f ? 0 : K": "K"}, ("A or B is read although alpha is 0.",)),
+    ),
+    "04_1d_blocktile": (
+        Attempt("no barrier after loading", {_FULL: ""}, ("A barrier is missing.", "line ")),
+        Attempt("no barrier after use", {_READ: ""}, ("A barrier is missing.", "line ")),
+        Attempt(
+            "one pass over As",
+            {"for (int i = 0; i < BM; i += THREADS / BK) {": "for (int i = 0; i < 1; ++i) {"},
+            ("Shared memory is read where nobody has written.",),
+        ),
+        Attempt(
+            "the pass counted in threads",
+            {"i < BK; i += THREADS / BN": "i < BK; i += THREADS"},
+            ("Shared memory is read where nobody has written.",),
+        ),
+        Attempt(
+            "the pass of As taken for Bs",
+            {"i += THREADS / BN": "i += THREADS / BK"},
+            ("Shared memory is read where nobody has written.",),
+        ),
+        Attempt(
+            "every row loaded by every thread",
+            {"i += THREADS / BK": "++i", "As[a_row + i][a_k] =": "if (a_row + i < BM) As[a_row + i][a_k] ="},
+            ("Two threads write the same place of shared memory.",),
+        ),
+        Attempt("the pass not in A's address", {"? a[i * lda]": "? a[0]"}, ("NOT YET", "Wrong with")),
+        Attempt("B's pitch forgotten in the pass", {"? b[i * ldb]": "? b[i]"}, ("NOT YET", "Wrong with")),
+        Attempt("the pass not in the guard of A", {"row0 + a_row + i < M": "row0 + a_row < M"}, ("past the edge of the matrix",)),
+        Attempt("the pass not in the guard of B", {"k0 + b_k + i < K": "k0 + b_k < K"}, ("past the edge of the matrix",)),
+        Attempt("the end of K not guarded in A", {" && k0 + a_k < K": ""}, ("past the edge of the matrix",)),
+        Attempt("k0 + a_k <= K", {"k0 + a_k < K": "k0 + a_k <= K"}, ("off by one", "<=")),
+        Attempt("one row of As for all TM", {"As[y + i][k]": "As[y][k]"}, ("NOT YET", "Wrong with")),
+        Attempt("one sum for all TM", {"acc[i] += As": "acc[0] += As"}, ("NOT YET", "Wrong with")),
+        Attempt("acc begun anew in every step", {"acc[i] += As": "acc[i] = As"}, ("Each product replaces the sum.",)),
+        Attempt("swapped indices in Bs", {"b_frag = Bs[k][x]": "b_frag = Bs[x][k]"}, ("NOT YET", "Wrong with")),
+        Attempt(
+            "one step too many in the tile", {"k < BK; ++k": "k <= BK; ++k"}, ("An index into a shared array is too large.",)
+        ),
+        Attempt(
+            "As loaded by columns",
+            {
+                "a_row = t / BK, a_k = t % BK": "a_row = t % BM, a_k = t / BM",
+                "for (int i = 0; i < BM; i += THREADS / BK)": "for (int i = 0; i < BK; i += THREADS / BM)",
+                "As[a_row + i][a_k] = row0 + a_row + i < M && k0 + a_k < K ? a[i * lda]": "As[a_row][a_k + i] = "
+                "row0 + a_row < M && k0 + a_k + i < K ? a[i]",
+            },
+            ("It is right, and a goal is not reached.", "sectors a request, at most 4"),
+        ),
+        Attempt(
+            "the loop over k inside, so that Bs is read for every product",
+            {
+                "for (int k = 0; k < BK; ++k) {": "for (int i = 0; i < TM; ++i) {",
+                "const float b_frag = Bs[k][x];  // read once, used TM times": "",
+                "for (int i = 0; i < TM; ++i) acc[i] += As[y + i][k] * b_frag;": "for (int k = 0; k < BK; ++k) "
+                "acc[i] += As[y + i][k] * Bs[k][x];",
+            },
+            ("It is right, and a goal is not reached.", "bytes a FLOP, at most 2.19"),
+        ),
+        Attempt("TM = 8", {"TM = 16;": "TM = 8;"}, ("It is right, and a goal is not reached.", "2.31 bytes a FLOP")),
+        Attempt(
+            "BK = 4",
+            {"BK = 8;": "BK = 4;"},
+            ("It is right, and a goal is not reached.", "393 216 bytes", "8 sectors a request, at most 4"),
+        ),
+        Attempt(
+            "A read from global memory",
+            {"As[y + i][k] * b_frag": "(row0 + y + i < M && k0 + k < K ? A[(row0 + y + i) * lda + k0 + k] : 0.0f) * b_frag"},
+            ("It is right, and a goal is not reached.", "bytes, at most 262 144"),
+        ),
+        Attempt("A and B read although alpha is 0", {"alpha == 0.0f ? 0 : K": "K"}, ("A or B is read although alpha is 0.",)),
+    ),
+    "05_2d_blocktile": (
+        Attempt(
+            "no barrier after loading",
+            {"        // The tiles are complete before anyone reads them.\n        __syncthreads();\n": ""},
+            ("A barrier is missing.", "line "),
+        ),
+        Attempt("no barrier after use", {_READ: ""}, ("A barrier is missing.", "line ")),
+        Attempt(
+            "one pass over As",
+            {"for (int i = 0; i < BM; i += A_ROWS)": "for (int i = 0; i < A_ROWS; i += A_ROWS)"},
+            ("Shared memory is read where nobody has written.",),
+        ),
+        Attempt(
+            "the pass of As taken for Bs",
+            {"i < BK; i += B_ROWS": "i < BK; i += A_ROWS"},
+            ("Shared memory is read where nobody has written.",),
+        ),
+        Attempt(
+            "nothing stored where B has no element",
+            {
+                "Bs[b_k + i][b_col] = k0 + b_k + i < K && col0 + b_col < N ? b[i * ldb] : 0.0f;": (
+                    "if (k0 + b_k + i < K && col0 + b_col < N) Bs[b_k + i][b_col] = b[i * ldb];"
+                )
+            },
+            ("Shared memory is read where nobody has written.",),
+        ),
+        Attempt("the pass not in A's address", {"? a[i * lda]": "? a[0]"}, ("NOT YET", "Wrong with")),
+        Attempt("the tile's pitch in B's address", {"? b[i * ldb]": "? b[i * BN]"}, ("NOT YET", "Wrong with")),
+        Attempt("the pass not in the guard of A", {"row0 + a_row + i < M": "row0 + a_row < M"}, ("a guard is missing",)),
+        Attempt("the pass not in the guard of B", {"k0 + b_k + i < K": "k0 + b_k < K"}, ("a guard is missing",)),
+        Attempt("lesson 04's column in the guard of B", {"col0 + b_col < N": "col0 + x < N"}, ("a guard is missing",)),
+        Attempt("As indexed as if it were transposed", {"As[y + i * THREADS_M][k]": "As[k][y + i * THREADS_M]"}, ("Wrong with",)),
+        Attempt("neighbouring rows read, distant ones stored", {"As[y + i * THREADS_M]": "As[y + i]"}, ("Wrong with",)),
+        Attempt("i and j swapped", {"a_frag[i] * b_frag[j]": "a_frag[j] * b_frag[i]"}, ("NOT YET", "Wrong with")),
+        Attempt(
+            "the product replaces the sum", {"acc[i][j] += a_frag": "acc[i][j] = a_frag"}, ("Each product replaces the sum.",)
+        ),
+        Attempt(
+            "one step too many in the tile", {"k < BK; ++k": "k <= BK; ++k"}, ("An index into a shared array is too large.",)
+        ),
+        Attempt(
+            "only the first column guarded", {"j < TN && col + j * THREADS_N < N": "j < TN"}, ("a guard is missing", "line ")
+        ),
+        Attempt("j taken for a column", {"col + j * THREADS_N < N": "col + j < N"}, ("a guard is missing", "line ")),
+        Attempt("rows not guarded", {"        if (row >= M) return;\n": ""}, ("Wrong with M and N", "line ")),
+        Attempt("columns stored side by side", {"++j, c += THREADS_N": "++j, ++c"}, ("NOT YET", "Wrong with")),
+        Attempt(
+            "C's pitch forgotten", {"C[row * ldc + col]": "C[row * N + col]"}, ("A row pitch is taken for the row's length.",)
+        ),
+        Attempt("C read with beta = 0", {"*c = beta == 0.0f ? alpha * acc[i][j] : ": "*c = "}, ("beta == 0",)),
+        Attempt("A and B read although alpha is 0", {"alpha == 0.0f ? 0 : K": "K"}, ("A or B is read although alpha is 0.",)),
+        Attempt(
+            "no fragments: shared memory read for every product",
+            {"a_frag[i] * b_frag[j]": "As[y + i * THREADS_M][k] * Bs[k][x + j * THREADS_N]"},
+            ("It is right, and a goal is not reached.", "bytes a FLOP, at most 0.531"),
+        ),
+        Attempt(
+            "a thread's columns are neighbours",
+            {
+                "Bs[k][x + j * THREADS_N]": "Bs[k][x * TN + j]",
+                "col = col0 + x;": "col = col0 + x * TN;",
+                "col + j * THREADS_N < N": "col + j < N",
+                "c += THREADS_N": "++c",
+            },
+            ("It is right, and a goal is not reached.", "32 sectors a request, at most 4", "24 576 wavefronts"),
+        ),
+        Attempt(
+            "a thread's rows are neighbours",
+            {"As[y + i * THREADS_M]": "As[y * TM + i]", "row0 + y + i * THREADS_M": "row0 + y * TM + i"},
+            ("It is right, and a goal is not reached.", "8 192 wavefronts"),
+        ),
+        Attempt(
+            "x and y swapped",
+            {"x = t % THREADS_N, y = t / THREADS_N": "x = t / THREADS_M, y = t % THREADS_M"},
+            ("It is right, and a goal is not reached.", "16 sectors a request, at most 4"),
+        ),
+        Attempt(
+            "As loaded by columns",
+            {"a_row = t / BK, a_k = t % BK": "a_row = t % A_ROWS, a_k = t / A_ROWS"},
+            ("It is right, and a goal is not reached.", "32 sectors a request, at most 4"),
+        ),
+        Attempt(
+            "BK = 4",
+            {"BK = 8;": "BK = 4;"},
+            ("It is right, and a goal is not reached.", "196 608 bytes", "8 sectors a request, at most 4"),
+        ),
+        Attempt("TN = 4", {"TN = 8;": "TN = 4;"}, ("It is right, and a goal is not reached.", "0.781 bytes a FLOP")),
+    ),
+    "06_vectorized": (
+        Attempt(
+            "16 bytes at once, aligned or not",
+            {"if (ALIGNED) return left": "if (true) return left"},
+            ("An access is not aligned to its width.", "line "),
+        ),
+        Attempt(
+            "never 16 bytes at once",
+            {"if (ALIGNED) return left": "if (false) return left"},
+            ("It is right, and a goal is not reached.", "Every access to A, B and C is 16 bytes wide"),
+        ),
+        Attempt(
+            "four floats where fewer are left",
+            {"left > 1 ? p[1] : 0.0f, left > 2 ? p[2] : 0.0f": "p[1], p[2]", "left > 3 ? p[3] : 0.0f": "p[3]"},
+            ("NOT YET", "Wrong with"),
+        ),
+        Attempt(
+            "rows of A not guarded", {"row0 + a_row + i < M ? steps - a_k : 0": "steps - a_k"}, ("Wrong with M and N", "line ")
+        ),
+        Attempt(
+            "columns of B not guarded", {"b_k + i < steps ? N - (col0 + b_col) : 0": "b_k + i < steps ? 4 : 0"}, ("NOT YET",)
+        ),
+        Attempt("steps of B not guarded", {"b_k + i < steps ? N - (col0 + b_col) : 0": "N - (col0 + b_col)"}, ("NOT YET",)),
+        Attempt("a whole tile of A first", {"< M ? steps - a_k": "< M ? BK - a_k"}, ("NOT YET", "Wrong with")),
+        Attempt("the tail of A one step too far", {"< M ? steps - a_k": "< M ? steps - a_k + 1"}, ("NOT YET", "Wrong with")),
+        Attempt(
+            "As stored in wrong rows", {"As[a_k + 1][a_row + i] = v.y": "As[a_k + 1][a_row] = v.y"}, ("NOT YET", "Wrong with")
+        ),
+        Attempt(
+            "v.z forgotten", {"As[a_k + 2][a_row + i] = v.z;": ""}, ("Shared memory is read where nobody has written.", "line ")
+        ),
+        Attempt(
+            "the second pass of Bs forgotten",
+            {"for (int i = 0; i < BK; i += B_ROWS)": "for (int i = 0; i < B_ROWS; i += B_ROWS)"},
+            ("Shared memory is read where nobody has written.",),
+        ),
+        Attempt("the second group next to the first", {"y + i * LANES_M]);": "y + i]);"}, ("NOT YET", "Wrong with")),
+        Attempt("x and y swapped", {"&As[k][y + ": "&As[k][x + "}, ("NOT YET", "Wrong with")),
+        Attempt(
+            "the product replaces the sum", {"acc[i][j] += a_frag": "acc[i][j] = a_frag"}, ("Each product replaces the sum.",)
+        ),
+        Attempt("no barrier after loading", {_FULL: ""}, ("A barrier is missing.", "line ")),
+        Attempt("no barrier after use", {_READ: ""}, ("A barrier is missing.", "line ")),
+        Attempt(
+            "lanes in rows of the warp tile",
+            {
+                "lane_m = lane % 2 + lane / 4 % (LANES_M / 2) * 2": "lane_m = lane / LANES_N",
+                "lane_n = lane / 2 % 2 + lane / (2 * LANES_M) * 2;": "lane_n = lane % LANES_N;",
+            },
+            ("It is right, and a goal is not reached.", "12 288 wavefronts, at most 8 192"),
+        ),
+        Attempt(
+            "lane_m and lane_n from the same bits",
+            {"lane_n = lane / 2 % 2 + lane / (2 * LANES_M) * 2;": "lane_n = lane % 2 + lane / (2 * LANES_M) * 2;"},
+            ("Elements of C are never written.",),
+        ),
+        Attempt(
+            "As read float by float",
+            {
+                "*reinterpret_cast<float4*>(&a_frag[i]) = *reinterpret_cast<float4*>(&As[k][y + i * LANES_M]);": (
+                    "for (int e = 0; e < 4; ++e) a_frag[i + e] = As[k][y + i * LANES_M + e];"
+                )
+            },
+            ("It is right, and a goal is not reached.", "reads shared memory in 8 wavefronts"),
+        ),
+        Attempt(
+            "no padding",
+            {"PAD = 4;": "PAD = 0;"},
+            ("It is right, and a goal is not reached.", "2 560 wavefronts, at most 1 536"),
+        ),
+        Attempt("padded by one", {"PAD = 4;": "PAD = 1;"}, ("An access is not aligned to its width.", "line ")),
+        Attempt("C read with beta = 0", {"beta == 0.0f ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : *re": "*re"}, ("beta == 0",)),
+    ),
+    "07_double_buffer": (
+        Attempt(
+            "no barrier before the loop",
+            {"__syncthreads();  // the first tiles are complete before anyone reads them": ""},
+            ("A barrier is missing.", "line "),
+        ),
+        Attempt(
+            "no barrier at the end of a round",
+            {"__syncthreads();  // the next tiles are complete, and everyone has read these": ""},
+            ("A barrier is missing.", "line "),
+        ),
+        Attempt(
+            "stored behind the barrier",
+            {
+                "store(stage ^ 1);\n        __syncthreads();  // the next tiles are complete, and everyone has read these\n": (
+                    "__syncthreads();\n        store(stage ^ 1);\n"
+                )
+            },
+            ("A barrier is missing.", "line "),
+        ),
+        Attempt("stored into the stage that is read", {"store(stage ^ 1);": "store(stage);"}, ("A barrier is missing.", "line ")),
+        Attempt("the first tile never stored", {"store(0);": ""}, ("Shared memory is read where nobody has written.",)),
+        Attempt("stored into stage 1 first", {"store(0);": "store(1);"}, ("Shared memory is read where nobody has written.",)),
+        Attempt("the stage never changed", {"        stage ^= 1;\n": ""}, ("✗ Wrong with a square matrix of one block tile",)),
+        Attempt("one step too many in the tile", {"k < BK; ++k": "k <= BK; ++k"}, ("✗ Wrong with", "line ")),
+        Attempt("the other stage read, too", {"&Bs[stage][k]": "&Bs[stage ^ 1][k]"}, ("A barrier is missing.", "line ")),
+        Attempt("A and B read although alpha is 0", {"alpha == 0.0f ? 0 : K": "K"}, ("A or B is read although alpha is 0.",)),
+        Attempt(
+            "the partial tile taken for a full one",
+            {"load(k_end == 0 ? 0 : static_cast<int>((k_end - 1) % BK) + 1);": "load(k_end == 0 ? 0 : BK);"},
+            ("✗ Wrong with K that is no multiple of BK",),
+        ),
+        Attempt("loaded in the last round, too", {"load(left > 1 ? BK : 0);": "load(BK);"}, ("past the edge", "line ")),
+        Attempt("nothing loaded in the loop", {"load(left > 1 ? BK : 0);": ""}, ("✗ Wrong with",)),
+        Attempt("a round left out", {"; left > 0; --left": "; left > 1; --left"}, ("✗ Wrong with",)),
+        Attempt(
+            "two barriers, as in lesson 06",
+            {"        store(stage ^ 1);": "        __syncthreads();\n        store(stage ^ 1);"},
+            ("It is right, and a goal is not reached.", "one barrier a tile"),
+        ),
+        Attempt(
+            "fragments read one by one",
+            {
+                "for (int i = 0; i < TM; i += 4) {\n                *reinterpret_cast<float4*>(&a_frag[i]) =\n"
+                "                    *reinterpret_cast<float4*>(&As[stage][k][y + i * LANES_M]);\n": (
+                    "for (int i = 0; i < TM; ++i) {\n                a_frag[i] = As[stage][k][y + i / 4 * 4 * LANES_M + i % 4];\n"
+                )
+            },
+            ("It is right, and a goal is not reached.", "reads of shared memory"),
+        ),
+    ),
+    "08_cp_async": (
+        Attempt(
+            "copies never waited for",
+            {_LATER_WAIT: "", _FIRST_WAIT: "    __syncthreads();"},
+            ("A cp.async copy is used before anyone has waited for it.", "Wait for its group"),
+        ),
+        Attempt(
+            "a wait that leaves one group too many under way",
+            {_LATER_WAIT: _LATER_WAIT.replace("- 2", "- 1")},
+            ("A cp.async copy is used before anyone has waited for it.", "line "),
+        ),
+        Attempt(
+            "one group for all of the first tiles",
+            {"        gemm::ptx::cp_async_commit();  // one group per tile, be it empty\n": ""},
+            ("A cp.async copy is used before anyone has waited for it.",),
+        ),
+        Attempt(
+            "a commit only where there is something to copy",
+            {_LATER_COMMIT: _LATER_COMMIT.replace("gemm", "if (copying.value) gemm")},
+            ("A cp.async copy is used before anyone has waited for it.",),
+        ),
+        Attempt(
+            "no barrier after the wait in the loop",
+            {_LATER_BARRIER: ""},
+            ("Wait for its group, then a barrier, then read.",),
+        ),
+        Attempt(
+            "no barrier before the loop",
+            {"    __syncthreads();  // the first tiles are complete before anyone reads them\n": ""},
+            ("A barrier is missing.",),
+        ),
+        Attempt(
+            "the barrier before the wait",
+            {f"{_LATER_WAIT}\n{_LATER_BARRIER}": f"{_LATER_BARRIER}\n{_LATER_WAIT}"},
+            ("Wait for its group, then a barrier, then read.",),
+        ),
+        Attempt(
+            "copied into the stage in use",
+            {"if (copying.value) copy(ahead, BK);": "if (copying.value) copy(stage, BK);"},
+            ("line ",),
+        ),
+        Attempt(
+            "the stage never moves on",
+            {"                stage = stage == LAST ? 0 : stage + T::STAGE;\n": ""},
+            ("first wrong: ",),
+        ),
+        Attempt(
+            "the ring one stage too long",
+            {"stage = stage == LAST ? 0 : stage + T::STAGE": "stage = stage > LAST ? 0 : stage + T::STAGE"},
+            ("hared memory",),
+        ),
+        Attempt(
+            "the first tiles copied although K has fewer",
+            {"        if (s < tiles) copy(s * T::STAGE, BK);": "        copy(s * T::STAGE, BK);"},
+            ("past the edge of the matrix",),
+        ),
+        Attempt(
+            "the edge of N not guarded",
+            {"b_k + i < steps && col0 + b_col < N": "b_k + i < steps"},
+            ("a guard is missing",),
+        ),
+        Attempt(
+            "the end of K not guarded",
+            {"b_k + i < steps && col0 + b_col < N": "col0 + b_col < N"},
+            ("past the edge of the matrix",),
+        ),
+        Attempt(
+            "16 bytes whatever the alignment",
+            {"cp_async_or_zero<4 * WIDTH>": "cp_async_or_zero<16>"},
+            ("16 bytes",),
+        ),
+        Attempt(
+            "B copied by single floats",
+            {_COPY_B: _COPY_B_BY_FLOATS},
+            ("It is right, and a goal is not reached.", "A copy of B moves 16 bytes"),
+        ),
     ),
 }

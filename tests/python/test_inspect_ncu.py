@@ -26,7 +26,8 @@ def csv(values: dict[str, str], kernel: str = "lesson_01::sgemm(long, long, floa
 
 def counted(found: dict, loads: int | None = None, **changes: int) -> dict[str, int]:
     """The counts with which a GPU would agree; changes by the start of a quantity's name."""
-    values = {q.metric: changes.get(q.name.replace(" ", "_"), q.traced(found)) for q in QUANTITIES}
+    values = {q.metrics[0]: changes.get(q.name.replace(" ", "_"), q.traced(found)) for q in QUANTITIES}
+    values.update({metric: 0 for q in QUANTITIES for metric in q.metrics[1:]})
     requests = {
         op: sum(line["requests"] for line in found["lines"] if (line["space"], line["op"]) == ("shared", op)) for op in EXECUTED
     }
@@ -72,7 +73,7 @@ def test_what_ncu_prints_is_read() -> None:
         (f"{HEADER}\n{csv({METRICS[0]: '4'}, 'other')}", "no launch of sgemm"),
         (f"{HEADER}\n{csv({METRICS[0]: '4'})}", f"did not count {METRICS[1]}, "),
         (f"{HEADER}\n{csv({METRICS[0]: 'n/a'})}", "'n/a' for l1tex"),
-        (f"{HEADER}\n{csv({METRICS[0]: '4.5'})}", "'4.5' for l1tex"),
+        (f"{HEADER}\n{csv({**dict.fromkeys(METRICS, '4'), METRICS[0]: '4.5'})}", "'4.5' for l1tex"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(text: str, words: str) -> None:

@@ -1,0 +1,253 @@
+"""What the exercise and the bug hunt of lesson 06 leave out, ask and tell."""
+
+from collections.abc import Sequence
+
+from runner.counts import Counts, narrow_requests, shared_load_wavefronts, shared_store_wavefronts
+from runner.exercise import Exercise, Gap, Goal, Hunt
+from runner.quiz import WARP, Question, Quiz, grouped, wavefronts
+
+_BM, _BN, _BK = 128, 128, 16  # kernel.cu's
+_WM, _WN = 64, 32
+_WARPS = _BM // _WM * (_BN // _WN)  # of a block
+
+
+def _read_wavefronts(counts: Counts) -> float:
+    """A warp's step along K: 2 requests to As and 2 to Bs, of 2 wavefronts each."""
+    M, N, K = counts.shape
+    return 8 * M * N * K / (_WM * _WN)
+
+
+def _store_wavefronts(counts: Counts) -> float:
+    """A warp's tile: 8 requests to As of 2 wavefronts, 2 to Bs of 4."""
+    M, N, K = counts.shape
+    return 24 * _WARPS * M * N * K / (_BM * _BN * _BK)
+
+
+EXERCISE = Exercise(
+    task="load, store and read four floats at a time, and give the lanes of a warp places at which they share what they read.",
+    gaps={
+        "load4": Gap(
+            "what stands below is right everywhere, and takes four accesses. Where ALIGNED, four floats are there or none: one "
+            "access of 16 bytes, or none at all."
+        ),
+        "lanes": Gap(
+            "lane_m from 0 to LANES_M - 1 and lane_n from 0 to LANES_N - 1 say where a lane lies in its warp's tile. This order "
+            "is right. Which lanes read the same 16 bytes of As, and which the same of Bs? See the goal for reads.",
+            "const int lane_m = lane / LANES_N, lane_n = lane % LANES_N;",
+        ),
+        "tiles": Gap(
+            "fill As and Bs. The thread loads four floats along K of each row a_row + i of A, i = 0, A_ROWS, …, and stores them "
+            "transposed; and four columns of each row b_k + i of B, i = 0, B_ROWS, …, stored as they are. `steps` of the tile's "
+            "BK steps exist: how many floats are left for load4?"
+        ),
+        "multiply": Gap(
+            "add the products of this tile's BK steps to acc: in each step TM values of As and TN of Bs, read four at a time, "
+            "from where the comment at y and x says."
+        ),
+    },
+    hints=(
+        "A float4 is read through a pointer: *reinterpret_cast<const float4*>(p), where p is a multiple of 16 bytes; it is "
+        "written likewise. As[k][m] holds row m of A's tile at step k. So of the four floats that a thread loads along K, which "
+        "index of As differs from one to the next? And what does load4 need to know so that a row past M, or a step past "
+        "`steps`, becomes zeros?",
+        "In load4: where ALIGNED, compare `left` with 0, and read one float4 or make one of zeros. In tiles: load4<ALIGNED>(a + "
+        "i * lda, left), where left is steps - a_k in a row that exists and 0 in any other; v.x, v.y, v.z, v.w go to "
+        "As[a_k][a_row + i], As[a_k + 1][a_row + i], … For Bs, left is N - (col0 + b_col) in a step that exists. In multiply: "
+        "rows y + i * LANES_M, columns x + j * LANES_N, i and j multiples of 4. In lanes: 16-byte reads of half a warp fit in "
+        "one wavefront only if all lanes that differ in bit 0 alone, or all that differ in bit 1 alone, read the same address. "
+        "So one of lane_m and lane_n must not depend on bit 0, and the other not on bit 1.",
+        "nearly the code, in the gaps' order:\n"
+        "  if (ALIGNED) return left > 0 ? *reinterpret_cast<const float4*>(p) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);\n"
+        "  lane_m = lane % 2 + lane / 4 % (LANES_M / 2) * 2, lane_n = lane / 2 % 2 + lane / (2 * LANES_M) * 2;\n"
+        "  const float4 v = load4<ALIGNED>(a + i * lda, row0 + a_row + i < M ? steps - a_k : 0);\n"
+        "  As[a_k][a_row + i] = v.x; … As[a_k + 3][a_row + i] = v.w;\n"
+        "  *reinterpret_cast<float4*>(&Bs[b_k + i][b_col]) =\n"
+        "      load4<ALIGNED>(b + i * ldb, b_k + i < steps ? N - (col0 + b_col) : 0);\n"
+        "  for each k: a_frag[i … i + 3] from As[k][y + i * LANES_M] as a float4, b_frag[j … j + 3] from\n"
+        "  Bs[k][x + j * LANES_N], then acc[i][j] += a_frag[i] * b_frag[j].",
+    ),
+    starter_fails="these elements are 0",
+    goals=(
+        Goal(
+            "Every access to A, B and C is 16 bytes wide",
+            narrow_requests,
+            lambda counts: 0,
+            "requests of fewer bytes a thread",
+            "On this shape every row begins at a multiple of 16 bytes, so ALIGNED is true: load4<ALIGNED> reads one float4.",
+        ),
+        Goal(
+            "A warp's step along K reads shared memory in 8 wavefronts",
+            shared_load_wavefronts,
+            _read_wavefronts,
+            "wavefronts",
+            "Four reads of 16 bytes a thread and step, 2 wavefronts each. A read takes 4 where half a warp finds no pairs: all "
+            "lanes that differ in bit 0 alone, or all that differ in bit 1 alone, must read the same 16 bytes.",
+        ),
+        Goal(
+            "A warp fills its part of the tiles in 24 wavefronts",
+            shared_store_wavefronts,
+            _store_wavefronts,
+            "wavefronts",
+            "A warp stores 8 rows of A's tile at 4 steps at once. How far apart in banks do rows of As begin that are 4 steps "
+            "apart? PAD must be a multiple of 4, too. Bs takes one access of 16 bytes.",
+        ),
+    ),
+)
+
+HUNT = Hunt(
+    task="one line of this kernel is wrong, and yet the result is right for many sizes. Find the line, and mend it.",
+    bug={"a += steps;": "a += BK;"},
+    hints=(
+        "Every K that is a multiple of 16 comes out right, and every K below 16. Take K = 20, and write down the rounds of the "
+        "loop: which columns of A and which rows of B does each load?",
+        "The first round takes the 4 steps that are over, the second the other 16. Where must a and b stand after the first?",
+        "Look at the two lines that move a and b on: one of them moves by what the round has taken, the other one by something "
+        "else.",
+    ),
+    check_says="K that is no multiple of BK",
+)
+
+
+# The quiz
+
+
+def wide_wavefronts(addresses: Sequence[int]) -> int:
+    """Wavefronts of a warp's read of 16 bytes a lane from shared memory; addresses: in bytes, one a lane.
+
+    A quarter of the warp at a time; both quarters of a half at once where all lanes that differ in bit 0 alone, or all that
+    differ in bit 1 alone, read the same address. Found by counting on an H200; it is the tracer's (common/cpu/trace.cpp).
+    """
+    total = 0
+    for half in (range(16), range(16, WARP)):
+        pairs = any(all(addresses[lane] == addresses[lane ^ bit] for lane in half) for bit in (1, 2))
+        for lanes in (half,) if pairs else (half[:8], half[8:]):
+            words = {addresses[lane] // 4 + word for lane in lanes for word in range(4)}
+            total += wavefronts(words)
+    return total
+
+
+def wavefronts_of_a_transposed_store(q: Quiz) -> Question:
+    steps, pad = q.choose((8, 16, 32, 64)), q.whole(0, 12)
+    across, pitch = steps // 4, _BM + pad
+    words = [t % across * 4 * pitch + t // across for t in range(WARP)]
+    answer = wavefronts(words)
+    begins = ", ".join(str(4 * pitch * i % 32) for i in range(min(across, 6))) + (", …" if across > 6 else "")
+    rows = WARP // across
+    return Question(
+        f"As is declared as float As[{steps}][{_BM} + {pad}]; its first element lies in bank 0. Thread t = 0 … 31 of a warp "
+        f"stores one float to As[t % {across} * 4][t / {across}] (in whole numbers). How many wavefronts does the request take?",
+        answer,
+        "wavefronts",
+        f"The warp stores {rows} neighbours in {across} rows of As, 4·{pitch} = {4 * pitch} words apart. They begin in banks "
+        f"{begins}, and each takes {rows} bank{'s' if rows > 1 else ''} from there on. "
+        f"{'No bank is wanted twice' if answer == 1 else f'The fullest bank is wanted {answer} times'}: {answer} "
+        f"wavefront{'s' if answer > 1 else ''}.",
+    )
+
+
+_PLACES = (  # bits of the lane that make the place: the lanes with the same of these read the same 16 bytes
+    ("lane", (0, 1, 2, 3, 4)),
+    ("lane / 2", (1, 2, 3, 4)),
+    ("lane / 4", (2, 3, 4)),
+    ("lane / 8", (3, 4)),
+    ("lane % 2", (0,)),
+    ("lane % 4", (0, 1)),
+    ("lane % 8", (0, 1, 2)),
+    ("lane % 16", (0, 1, 2, 3)),
+    ("lane % 2 + lane / 4 * 2", (0, 2, 3, 4)),
+    ("lane % 2 + lane / 8 * 2", (0, 3, 4)),
+    ("lane / 2 % 2 + lane / 8 * 2", (1, 3, 4)),
+    ("lane / 2 % 4", (1, 2)),
+    ("lane / 2 % 8", (1, 2, 3)),
+    ("lane / 4 % 4", (2, 3)),
+)
+
+
+def wavefronts_of_a_wide_read(q: Quiz) -> Question:
+    text, bits = q.choose(_PLACES)
+    places = [sum((lane >> bit & 1) << i for i, bit in enumerate(bits)) for lane in range(WARP)]
+    answer = wide_wavefronts([16 * place for place in places])
+    agree = [bit for bit in (0, 1) if bit not in bits]
+    distinct = len(set(places[:16]))
+    why = (
+        f"does not depend on bit {agree[0]} of the lane: the lanes that differ there alone read the same address, and half a "
+        f"warp is served at once. It reads {distinct} different address{'es' if distinct > 1 else ''}, at most "
+        f"{16 * distinct} bytes: one wavefront a half"
+        if agree
+        else "depends on bits 0 and 1 of the lane: no pairs, and each quarter of the warp takes a wavefront of its own"
+    )
+    return Question(
+        f"Each lane of a warp reads a float4 from shared memory, at 16 bytes times ({text}), in whole numbers, from an address "
+        "that is a multiple of 128. The rule: a quarter of the warp (8 lanes) is served at a time; both quarters of a half at "
+        "once where all lanes that differ in bit 0 alone, or all that differ in bit 1 alone, read the same address. How many "
+        "wavefronts does the read take?",
+        answer,
+        "wavefronts",
+        f"{text[0].upper()}{text[1:]} {why}. {answer} wavefronts.",
+    )
+
+
+def requests_of_a_shape(q: Quiz) -> Question:
+    M, N = q.choose(((128, 128), (256, 128), (128, 256)))
+    tiles, rest = q.whole(1, 2), q.whole(1, 15)
+    K = _BK * tiles + rest
+    counts = q.trace(M, N, K)
+    answer = counts.sum("requests", space="global", op="load")
+    blocks = M * N // (_BM * _BN)
+    aligned = K % 4 == 0
+    whole, of_a, of_b = (32, 2 * _WARPS, rest) if aligned else (128, 2 * _WARPS * min(rest, 4), 4 * rest)
+    width = (
+        "K, N and the pitches are multiples of 4: a load is one request of 16 bytes a lane"
+        if aligned
+        else f"K = {K} is no multiple of 4, nor is lda: each load of four floats becomes four requests, made where a lane of the "
+        "warp has that float"
+    )
+    return Question(
+        f"M = {M}, N = {N}, K = {K}, alpha = 1, beta = 0, lda = K, ldb = ldc = N, all matrices from multiples of 256 bytes on. "
+        "How many load requests do all warps make to global memory? A warp in which no lane has anything to load makes none.",
+        answer,
+        "requests",
+        f"{width}. A whole tile takes 4 such loads in each of {_WARPS} warps, {whole} requests, and there are {tiles} along K. "
+        f"The partial one of {rest} steps comes first. A: 2 loads in {_WARPS} warps, {of_a} requests. B: a warp loads a row, "
+        f"and {rest} rows exist: {of_b} requests. {blocks}·({tiles}·{whole} + {of_a} + {of_b}) = {grouped(answer)}.",
+    )
+
+
+def registers_by_launch_bounds(q: Quiz) -> Question:
+    threads = q.choose((128, 192, 256, 320, 384, 512))
+    blocks = q.whole(max(1, 320 // threads), min(8, 2048 // threads))
+    each = 65536 / (threads * blocks)
+    answer = min(int(each) // 8 * 8, 255)
+    rounded = "more than the 255 that a thread can have" if each > 255 else f"rounded down to a multiple of 8, {answer}"
+    return Question(
+        f"A kernel is declared with __launch_bounds__({threads}, {blocks}). An SM has 65 536 registers, which threads get in "
+        "eights, and a thread can have 255. How many registers may nvcc give a thread at most?",
+        answer,
+        "registers",
+        f"{blocks} block{'s' if blocks > 1 else ''} of {threads} threads must fit: 65 536/({blocks}·{threads}) = {each:.5g}, "
+        f"{rounded}: {answer}. What does not fit goes to local memory: it spills.",
+    )
+
+
+def bank_of_a_swizzled_element(q: Quiz) -> Question:
+    row, step = q.whole(0, _BM - 1), q.whole(4, _BK - 1)
+    mask = step // 4 * 8
+    answer = (row ^ mask) % 32
+    return Question(
+        f"Instead of padding: As is declared as float As[{_BK}][{_BM}], and the element of row m and step k lies at As[k][m ^ "
+        f"(k / 4 * 8)], where ^ is the bitwise exclusive or. As[0][0] lies in bank 0. In which bank lies the element of row m = "
+        f"{row}, k = {step}?",
+        answer,
+        "",
+        f"{step}/4·8 = {mask}, and {row} ^ {mask} = {row ^ mask}. A row of As is {_BM} words, a multiple of 32, so k does not "
+        f"move the bank further: {row ^ mask} mod 32 = {answer}.",
+    )
+
+
+QUIZ = (
+    wavefronts_of_a_transposed_store,
+    wavefronts_of_a_wide_read,
+    requests_of_a_shape,
+    registers_by_launch_bounds,
+    bank_of_a_swizzled_element,
+)

@@ -1,0 +1,197 @@
+"""What the exercise and the bug hunt of lesson 07 leave out, ask and tell."""
+
+from runner.counts import Counts, barriers, bytes_loaded, shared_reads
+from runner.exercise import Exercise, Gap, Goal, Hunt
+from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped
+
+_BM, _BN, _BK = 128, 256, 8  # kernel.cu's
+_TM, _TN, _THREADS = 8, 16, 256
+
+
+def _blocks(counts: Counts) -> int:
+    """That the lesson's own tiles need."""
+    (M, N, _), (BM, BN) = counts.shape, counts.tile
+    return ceil_div(M, BM) * ceil_div(N, BN)
+
+
+def _tiles_once(counts: Counts) -> float:
+    """Bytes where each block loads what there is of its tiles once: rows of A for each column of tiles, and so on."""
+    (M, N, K), (BM, BN) = counts.shape, counts.tile
+    return 4 * K * (M * ceil_div(N, BN) + N * ceil_div(M, BM))
+
+
+EXERCISE = Exercise(
+    task="while a tile is used, load the next one, and put it into the other of two stages; with one barrier a tile.",
+    gaps={
+        "first": Gap(
+            "the first tiles have been loaded, into registers. Put them where the first round of the loop reads them. When may "
+            "it begin to?"
+        ),
+        "next": Gap(
+            "load the next tiles, so that they are on their way while these are used. How many steps of them are there in the "
+            "last round?"
+        ),
+        "over": Gap(
+            "put the next tiles into shared memory, where nobody reads at present, and let the next round read there. Who must "
+            "have done what before it begins? One barrier is enough."
+        ),
+    },
+    hints=(
+        "load(…) brings a tile into registers, a_next and b_next, and store(…) puts what lies there into a stage of As and Bs. "
+        "Before the loop one tile is loaded, and nobody has stored it. A round of the loop uses the tiles in `stage`: which "
+        "stage is free meanwhile, and what must have happened before the next round reads from it?",
+        "Before the loop: store into stage 0, then a barrier, since a thread reads what others have stored. At the beginning of "
+        "a round: load BK steps, or 0 in the last round, where `left` is 1. At its end: store into the stage that is not read, "
+        "then a barrier, then make that stage the current one; `stage ^ 1` is 1 for 0 and 0 for 1. After this barrier all have "
+        "written the new tile, and all have read the old one, so that the next round may overwrite it.",
+        "nearly the code, in this order:\n"
+        "  before the loop: store(0); and __syncthreads();\n"
+        "  load(left > 1 ? BK : 0); before the sums\n"
+        "  after them store(…) into the other stage,\n"
+        "  __syncthreads();\n"
+        "  stage ^= 1;",
+    ),
+    starter_fails="Shared memory is read where nobody has written.",
+    goals=(
+        Goal(
+            "A thread meets one barrier a tile, and one before the first",
+            barriers,
+            lambda counts: ceil_div(counts.shape[2], _BK) + 1,
+            "barriers",
+            "One at the end of a round is enough, if a round stores into the stage that it does not read. Tiles with fewer steps "
+            "along K need more barriers, too.",
+        ),
+        Goal(
+            "A step along K takes a warp 6 reads of shared memory, of 16 bytes a thread",
+            shared_reads,
+            lambda counts: _blocks(counts) * (_THREADS // WARP) * counts.shape[2] * (_TM + _TN) // 4,
+            "requests",
+            "8 values of As and 16 of Bs, four to an access, serve the 128 multiply-adds of a thread. Neither scalars nor a "
+            "smaller thread tile will do.",
+        ),
+        Goal(
+            "The blocks load each element of their tiles once from global memory",
+            bytes_loaded,
+            _tiles_once,
+            "bytes",
+            "load(…) stands once before the loop and once in it, and the last round has nothing left to load.",
+        ),
+    ),
+)
+
+HUNT = Hunt(
+    task="one line of this kernel is wrong, and yet the result is nearly always right. Find the line, and mend it.",
+    bug={
+        "__syncthreads();  // the first tiles are complete before anyone reads them": "__syncwarp();  // the first tiles are "
+        "complete before anyone reads them"
+    },
+    hints=(
+        "The formulas are right: every index, every guard, every size. Ask of each thing that a thread reads: who wrote it, and "
+        "how does the reader know that it has been written?",
+        "The rounds of the loop hand over to each other properly. Who hands over to the first round? A warp stores the rows of "
+        "As that its threads have loaded, and later reads 64 rows of it: which of them did other warps store?",
+        "Compare the two barriers, the one before the loop and the one at its end. A warp that waits for its own 32 threads does "
+        "not wait for the block's seven other warps.",
+    ),
+    check_says="A barrier is missing.",
+)
+
+
+# The quiz
+
+
+def barriers_of_a_thread(q: Quiz) -> Question:
+    M, N, K = q.whole(20, 90), 4 * q.whole(5, 20), q.whole(9, 120)
+    answer = round(q.trace(M, N, K).barriers_per_thread)
+    tiles = ceil_div(K, _BK)
+    return Question(
+        f"M = {M}, N = {N}, K = {K}, alpha = 1. How many times does a thread of this lesson's kernel (BK = {_BK}) arrive at a "
+        "__syncthreads()?",
+        answer,
+        "barriers",
+        f"One before the loop, one at the end of each of its ⌈{K}/{_BK}⌉ = {tiles} rounds: {answer}. The last one is for "
+        f"nobody: no round follows. With two barriers a tile it would be {2 * tiles}. M and N don't matter: all threads meet "
+        "all barriers.",
+    )
+
+
+def bytes_stored_into_the_stages(q: Quiz) -> Question:
+    M, N, K = q.whole(20, 200), 4 * q.whole(5, 70), q.whole(9, 30)
+    counts = q.trace(M, N, K)
+    answer, blocks = counts.sum("bytes", space="shared", op="store"), counts.blocks
+    a_block = (ceil_div(K, _BK) + 1) * 4 * _BK * (_BM + _BN)
+    return Question(
+        f"M = {M}, N = {N}, K = {K}, alpha = 1. How many bytes do all threads of this lesson's kernel store into As and Bs, "
+        "zeros included?",
+        answer,
+        "bytes",
+        f"A store fills a stage, 4·{_BK}·({_BM} + {_BN}) = {grouped(4 * _BK * (_BM + _BN))} bytes, whatever lies behind the "
+        f"edges. A block stores once before the loop and once in each of ⌈{K}/{_BK}⌉ = {ceil_div(K, _BK)} rounds, in the last "
+        f"one zeros that nobody reads: {grouped(a_block)} bytes a block. ⌈{M}/{_BM}⌉·⌈{N}/{_BN}⌉ = {blocks} "
+        f"block{'s' if blocks > 1 else ''}: {grouped(answer)}.",
+    )
+
+
+def multiply_adds_a_read(q: Quiz) -> Question:
+    TM, TN = q.choose([(m, n) for m in (4, 8, 12, 16) for n in (4, 8, 12, 16, 20) if (m, n) != (_TM, _TN)])
+    reads = (TM + TN) // 4
+    answer = TM * TN / reads
+    return Question(
+        f"A thread computes {TM}×{TN} elements of C, and reads its values of As and Bs four at a time, as here. How many "
+        "multiply-adds does one read of 16 bytes serve?",
+        answer,
+        "multiply-adds",
+        f"A step along K: {TM} values of As and {TN} of Bs, ({TM} + {TN})/4 = {reads} reads, for {TM}·{TN} = {TM * TN} "
+        f"multiply-adds: {TM * TN}/{reads} = {answer:.4g}. With 8×8 it is 16, with 8×16 21.3.",
+        tolerance=0.01,
+    )
+
+
+def blocks_with_two_stages(q: Quiz) -> Question:
+    sm, threads = q.choose(SMS), q.choose((128, 256))
+    BM, BN, BK = q.choose((64, 128)), q.choose((64, 128, 256)), q.choose((8, 16))
+    registers = q.whole(96, 250)
+    shared = 2 * 4 * BK * (BM + BN)
+    limits = blocks_by_limit(sm, threads, registers, shared)
+    blocks = min(limits.values())
+    decides = " and ".join(key for key, value in limits.items() if value == blocks)
+    warps = blocks * threads // WARP
+    return Question(
+        f"A block of {threads} threads with {registers} registers each (given out in eights) keeps two stages of tiles, BM = "
+        f"{BM}, BN = {BN}, BK = {BK}, without padding. An SM of compute capability {sm.capability} has room for {sm.threads} "
+        f"threads and {sm.blocks} blocks, {grouped(sm.registers)} registers and {sm.shared // 1024} KiB of shared memory, of "
+        "which a block takes 1 KiB more than it asks for. How many warps does each of the SM's four parts have to choose from?",
+        warps / 4,
+        "warps",
+        f"Blocks by registers: {grouped(sm.registers)}/({threads}·{8 * ceil_div(registers, 8)}), {limits['registers']}. By "
+        f"shared memory: two stages are 2·4·{BK}·({BM} + {BN}) = {grouped(shared)} bytes, {limits['shared memory']}. By threads: "
+        f"{limits['threads']}. The smallest decides ({decides}): {blocks} block{'s' if blocks > 1 else ''}, {warps} warps, "
+        f"{warps / 4:g} for each part.",
+    )
+
+
+def clocks_that_the_sums_cover(q: Quiz) -> Question:
+    TM, TN = q.choose(((8, 8), (8, 16), (4, 8), (8, 12), (16, 16)))
+    BK, warps = q.choose((8, 16)), q.choose((2, 3, 4))
+    done = q.whole(1, 9) * TM * TN * BK // 10
+    left = TM * TN * BK - done
+    return Question(
+        f"A thread computes {TM}×{TN} elements of C, a tile has BK = {BK} steps. In the machine code of a round the loads of "
+        f"the next tile stand behind {done} of the FFMAs, the stores of it behind all of them. A part of the SM has {warps} "
+        "warps, which take turns, and issues at most one FFMA a clock. How many clocks, at least, does it spend on FFMAs "
+        "between a warp's loads and its stores, if the warps go abreast?",
+        left * warps,
+        "clocks",
+        f"A round has {TM}·{TN}·{BK} = {grouped(TM * TN * BK)} FFMAs of a warp, {grouped(TM * TN * BK)} − {done} = "
+        f"{grouped(left)} of them between its loads and its stores. {warps} warps: {warps}·{grouped(left)} = "
+        f"{grouped(left * warps)} clocks. A load that takes no longer than that holds nobody up.",
+    )
+
+
+QUIZ = (
+    barriers_of_a_thread,
+    bytes_stored_into_the_stages,
+    multiply_adds_a_read,
+    blocks_with_two_stages,
+    clocks_that_the_sums_cover,
+)

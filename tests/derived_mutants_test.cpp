@@ -1,0 +1,45 @@
+// The mutants that derive.py makes from the lessons, traced: each mistake is found where it stands, whether
+// the result shows it or not.
+#include <algorithm>
+#include <string>
+
+#include "runner/traced.hpp"
+#include "tests/mutants/mutants.hpp"
+#include "tests/support.hpp"
+
+namespace {
+
+using gemm::Lesson;
+using gemm::Shape;
+
+/// Whether a traced run at the shape finds something of that kind; the lesson itself is clean there.
+bool finds(const Lesson& mutant, const std::string& of, const Shape& shape, const std::string& kind) {
+    const auto kinds = [&](const Lesson& lesson) {
+        test::device();
+        gemm::Workload w(shape, test::seed());
+        const gemm::Problem p = w.problem();
+        return gemm::launch_traced(lesson, p, nullptr).report.findings;
+    };
+    REQUIRE(kinds(test::lesson(of)).empty());
+    const auto found = kinds(mutant);
+    return std::any_of(found.begin(), found.end(), [&](const auto& f) { return f.kind == kind; });
+}
+
+}  // namespace
+
+TEST_CASE("trace: barriers that are missing in mutants of 05 and 07") {
+    REQUIRE(finds(mutant_no_barrier_05::lesson, "05_2d_blocktile", test::shape(128, 128, 8, false), "race"));
+    REQUIRE(
+        finds(mutant_no_barrier_07::lesson, "07_double_buffer", test::shape(128, 256, 24, false), "race"));
+}
+
+TEST_CASE("trace: 16-byte accesses at an odd pitch in a mutant of 06") {
+    Shape shape = test::shape(128, 128, 64, false);
+    shape.lda = 65;
+    REQUIRE(finds(mutant_unaligned_06::lesson, "06_vectorized", shape.resolved(), "misaligned access"));
+}
+
+TEST_CASE("trace: the wait that is too short in a mutant of 08") {
+    REQUIRE(finds(mutant_wait_too_short_08::lesson, "08_cp_async", test::shape(70, 66, 100, false),
+                  "copy in flight"));
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Mutants of the lessons' own kernels: one planted mistake each, by replacing a piece of kernel.cu.
+
+usage: derive.py --list                 the names, separated by semicolons (for CMake)
+       derive.py --source NAME          the lesson's kernel.cu
+       derive.py NAME OUTPUT            writes the mutant, in namespace mutant_NAME
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+ALL = -1
+# Name: lesson, and what is replaced in its kernel without comments: a piece, what stands there instead, and which of its
+# occurrences is meant, from 0.
+MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
+    "no_barrier_05": ("05_2d_blocktile", [("__syncthreads();", "", 0)]),
+    "stale_tail_05": (  # what lies past K keeps the value of the tile before instead of 0
+        "05_2d_blocktile",
+        [
+            ("? a[i * lda] : 0.0f", "? a[i * lda] : As[a_row + i][a_k]", 0),
+            ("? b[i * ldb] : 0.0f", "? b[i * ldb] : Bs[b_k + i][b_col]", 0),
+        ],
+    ),
+    "transposed_05": (  # hidden by a symmetric A, and by nothing else
+        "05_2d_blocktile",
+        [
+            ("A + (row0 + a_row) * lda + a_k;", "A + a_k * lda + row0 + a_row;", 0),
+            ("a += BK,", "a += BK * lda,", 0),
+            ("? a[i * lda] : 0.0f", "? a[i] : 0.0f", 0),
+        ],
+    ),
+    "unaligned_06": ("06_vectorized", [("(p.K | p.N | p.lda | p.ldb | p.ldc) % 4 == 0", "(p.K | p.N) % 4 == 0", 0)]),
+    "no_barrier_07": ("07_double_buffer", [("__syncthreads();", "", 1)]),
+    "stage_kept_07": ("07_double_buffer", [("stage ^= 1;", "", 0)]),
+    "wait_too_short_08": ("08_cp_async", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
+    "no_zeros_08": ("08_cp_async", [("a_k < steps && ", "", 0), ("b_k + i < steps && ", "", 0)]),
+}
+
+
+def derive(name: str) -> str:
+    """Raises SystemExit where a piece is not in the kernel, or several times where one is meant."""
+    lesson, changes = MUTANTS[name]
+    text = re.sub(r"//[^\n]*", "", (ROOT / lesson / "kernel.cu").read_text(encoding="utf-8"))
+    for right, wrong, which in changes:
+        pieces = text.split(right)
+        if len(pieces) < which + 2 or len(pieces) == 1:
+            raise SystemExit(f"derive.py: {lesson}/kernel.cu has {len(pieces) - 1} times what {name} replaces: {right!r}")
+        first = len(pieces) if which == ALL else which + 1
+        text = (wrong if which == ALL else right).join(pieces[:first])
+        if which != ALL:
+            text += wrong + right.join(pieces[first:])
+    number = lesson.partition("_")[0]
+    return text.replace(f"lesson_{number}", f"mutant_{name}").replace(f'"{lesson}"', f'"{name}"')
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--list"]:
+        print(";".join(MUTANTS), end="")
+    elif len(arguments) == 2 and arguments[0] == "--source":
+        print(ROOT / MUTANTS[arguments[1]][0] / "kernel.cu", end="")
+    elif len(arguments) == 2 and arguments[0] in MUTANTS:
+        output = Path(arguments[1])
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(derive(arguments[0]), encoding="utf-8")
+    else:
+        print(__doc__, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
