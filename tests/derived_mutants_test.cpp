@@ -43,3 +43,18 @@ TEST_CASE("trace: the wait that is too short in a mutant of 08") {
     REQUIRE(finds(mutant_wait_too_short_08::lesson, "08_cp_async", test::shape(70, 66, 100, false),
                   "copy in flight"));
 }
+
+TEST_CASE("trace: copies at the edges, some lanes of which fill with zeros, are counted once each") {
+    test::device();
+    gemm::Workload w(test::shape(25, 27, 71, false), test::seed());
+    const gemm::Problem p = w.problem();
+    std::uint64_t of_a = 0, of_b = 0, shared = 0;
+    for (const auto& line : gemm::launch_traced(test::lesson("08_cp_async"), p, nullptr).report.lines) {
+        if (line.store == line.shared && line.store) shared += line.bytes;
+        if (line.shared || line.store) continue;
+        (line.array == "A" ? of_a : of_b) += line.bytes;
+    }
+    REQUIRE(of_a == 25 * 71 * sizeof(float));
+    REQUIRE(of_b == 71 * 27 * sizeof(float));
+    REQUIRE(shared == 2 * 5 * 64 * 16 * sizeof(float));  // two tiles in each of five rounds
+}

@@ -28,9 +28,10 @@ namespace {
 
 using Address = std::uint64_t;
 constexpr int kWarp = 32;
-constexpr std::uint8_t kStore = 1, kShared = 2,
-                       kStep = 4;  // kStep: no access, but the start of a basic block
-constexpr Address kNear = 65536;   // bytes: what misses shared memory by less was meant for it
+constexpr std::uint8_t kStore = 1, kShared = 2, kCopy = 4;  // kCopy: by cp.async
+constexpr std::uint8_t kStep = 8;                           // no access, but the start of a basic block
+constexpr std::uint8_t kNothing = 16;  // a thread that takes part in an instruction and accesses nothing
+constexpr Address kNear = 65536;       // bytes: what misses shared memory by less was meant for it
 // Bytes beyond the nearest shared array within which nothing but pads lies: a write there breaks nothing.
 constexpr Address kHarmless = 61440;
 constexpr std::size_t kMostOwned = std::size_t{1} << 24;  // an endless loop may store for ever
@@ -252,7 +253,9 @@ class BlockTrace {
         in_block_ = true;
     }
 
-    void access(std::uint32_t site, Address address, int width, bool store, bool atomic = false) {
+    /// `more`: flags beside kStore and kShared.
+    void access(std::uint32_t site, Address address, int width, bool store, bool atomic = false,
+                std::uint8_t more = 0) {
         if (!in_block_ || (address >= address_of(view_.stacks) && address < address_of(view_.stacks_end)) ||
             (address >= address_of(view_.runtime) && address < address_of(view_.runtime_end))) {
             return;
@@ -267,7 +270,7 @@ class BlockTrace {
                                 ", an address that is no multiple of " + std::to_string(width)};
             });
         }
-        std::uint8_t flags = store ? kStore : 0;
+        std::uint8_t flags = store ? more | kStore : more;
         std::uint16_t array = 0;
         if (const int s = index_of(shared_, address); s >= 0) {
             flags |= kShared;
@@ -321,8 +324,12 @@ class BlockTrace {
     }
 
     void copy_begins(std::uint32_t site, Address shared, Address global, int bytes, int valid) {
-        if (valid > 0) access(site, global, valid, false);
-        access(site, shared, bytes, true);
+        if (valid > 0) {
+            access(site, global, valid, false, false, kCopy);
+        } else if (in_block_) {  // the lanes that copy and those that fill with zeros stay in step
+            keep({site, 0, kNothing, 0, 0});
+        }
+        access(site, shared, bytes, true, false, kCopy);
         mark_copy(shared, bytes, site);
     }
     void copy_ends(std::uint32_t site, Address shared, int bytes) {
@@ -448,7 +455,7 @@ class BlockTrace {
                (a.site == b.site || place(a.site) == place(b.site));
     }
     static bool same_instruction(const Access& a, const Access& b) {
-        return a.site == b.site && a.array == b.array;
+        return a.site == b.site && a.array == b.array && a.flags == b.flags;
     }
 
     static int index_of(const std::vector<Array>& arrays, Address address) {
@@ -725,7 +732,7 @@ class BlockTrace {
 
     void request(const Access& access, std::uint32_t mask, const Address* addresses, int count,
                  bool diverged) {
-        if (access.flags & kStep) return;
+        if (access.flags & (kStep | kNothing)) return;
         const SiteKey key{access.site, access.array, access.width, access.flags};
         if (last_counts_ == nullptr || !(last_key_ == key)) {
             last_counts_ = &counts_[key];  // unordered_map: addresses stay
@@ -744,13 +751,45 @@ class BlockTrace {
         c.diverged |= diverged;
         const std::uint64_t bytes = distinct_bytes(addresses, count, access.width);
         if (access.flags & kShared) {
-            c.units +=
-                static_cast<std::uint64_t>(wavefronts(mask, addresses, access.width, access.flags & kStore));
+            c.units += static_cast<std::uint64_t>(
+                access.flags & kCopy ? copy_wavefronts(mask, addresses, access.width)
+                                     : wavefronts(mask, addresses, access.width, access.flags & kStore));
             c.ideal += (bytes + 127) / 128;
         } else {
+            if (access.flags & kCopy) {
+                for (int lane = 0, next = 0; lane < kWarp; ++lane) {
+                    if (mask >> lane & 1u) copied_[static_cast<std::size_t>(lane)] = addresses[next++];
+                }
+                copied_lanes_ |= mask;
+            }
             c.units += static_cast<std::uint64_t>(sectors(addresses, count, access.width));
             c.ideal += (bytes + 31) / 32;
         }
+    }
+
+    /// Of a cp.async's stores to shared memory. What a warp copies arrives by lines of 128 bytes of global
+    /// memory, and each of them is stored by itself; found by counting on an H200. Lanes that fill with zeros
+    /// are taken for one more.
+    int copy_wavefronts(std::uint32_t mask, const Address* addresses, int width) {
+        std::map<Address, std::uint32_t> parts;  // line of global memory -> lanes
+        for (int lane = 0; lane < kWarp; ++lane) {
+            if ((mask >> lane & 1u) == 0) continue;
+            const bool copied = copied_lanes_ >> lane & 1u;
+            parts[copied ? copied_[static_cast<std::size_t>(lane)] / 128 : ~Address{0}] |= 1u << lane;
+        }
+        copied_lanes_ = 0;
+        int sum = 0;
+        for (const auto& [line, lanes] : parts) {
+            std::array<Address, kWarp> part;
+            std::size_t count = 0;
+            for (int lane = 0, next = 0; lane < kWarp; ++lane) {
+                if ((mask >> lane & 1u) == 0) continue;
+                if (lanes >> lane & 1u) part[count++] = addresses[next];
+                ++next;
+            }
+            sum += wavefronts(lanes, part.data(), width, true);
+        }
+        return sum;
     }
 
     // ---- lanes that went different ways ----
@@ -967,6 +1006,9 @@ class BlockTrace {
     std::unordered_map<SiteKey, Counts, HashSite> counts_;
     Counts* last_counts_ = nullptr;
     SiteKey last_key_{};
+    /// Where the lanes of the cp.async that is being counted copy from.
+    std::array<Address, kWarp> copied_{};
+    std::uint32_t copied_lanes_ = 0;
     std::unordered_map<FindingKey, Found, HashFinding> findings_;
 };
 
