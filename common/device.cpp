@@ -81,6 +81,10 @@ Resources resources(const Lesson& lesson) {
 #ifndef GEMM_CPU_DEVICE
     r.registers = attributes.numRegs;
     r.local_bytes = static_cast<int>(attributes.localSizeBytes);
+    if (lesson.dynamic_shared_bytes > 48 * 1024) {  // which only kernels that were told may have
+        CUDA_CHECK(cudaFuncSetAttribute(lesson.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(lesson.dynamic_shared_bytes)));
+    }
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         &r.blocks_per_sm, lesson.kernel, r.threads_per_block, lesson.dynamic_shared_bytes));
 #endif

@@ -15,7 +15,7 @@ from rich.table import Table
 from runner import doctor, lesson
 from runner.build import build
 from runner.chart import commit_here
-from runner.counters import find_ncu, run_ncu, values_of, version
+from runner.counters import find_ncu, of_lesson, run_ncu, values_of, version
 from runner.inspection import Request
 from runner.process import say
 from runner.results import ROOT, UserError, gpu_slug, kernel_hash, lessons, writable_folder, write_atomically
@@ -110,9 +110,7 @@ def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
     request = Request(SIZE, SIZE, SIZE, options=("--alpha=1", "--beta=0", "--seed=1"))
     found: dict[str, dict[str, float]] = {}
     for name in chosen:
-        number = name.partition("_")[0]
-        which = ["--kernel-name-base", "demangled", "--kernel-name", f"regex:lesson_{number}::"]
-        values = values_of(run_ncu(ncu, programs / name, which, request, metrics), None, metrics)
+        values = values_of(run_ncu(ncu, programs / name, of_lesson(name), request, metrics), None, metrics)
         found[name] = {figure.name: values[figure.metric] for figure in FIGURES}
     results = {
         "schema": SCHEMA,

@@ -402,7 +402,8 @@ TEST_CASE("trace: nothing to do is nothing traced") {
         CHECK(none.blocks == 0);
         const Report no_k = trace_lesson(*lesson, gemm::Workload(test::shape(5, 6, 0, false), test::seed()));
         CHECK(no_k.findings.empty());
-        CHECK(no_k.lines.size() == 1);
+        // (07 and 08 fill a stage with zeros.)
+        for (const Line& l : no_k.lines) CHECK((l.array == "C" || l.shared));
         CHECK(line_of(no_k, "C", true).threads == 30);
     }
 }
@@ -1360,7 +1361,8 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
             REQUIRE(verdict.passed);
             std::uint64_t stored = 0;
             for (const Line& l : r.lines) {
-                CHECK_FALSE(l.diverged);
+                // From 04 on a thread stores as many elements as lie inside C.
+                CHECK((!l.diverged || (l.array == "C" && lesson->tile.BM > 32)));
                 CHECK((l.shared ? l.wavefronts >= l.ideal_wavefronts : l.sectors >= l.ideal_sectors));
                 CHECK(l.bytes == l.threads * static_cast<std::uint64_t>(l.width));
                 if (l.store && l.array == "C") stored += l.bytes;
