@@ -127,6 +127,10 @@ _CASES = {
         "What is read past the end of a row is the beginning of the next one here. Compare k and col with K and N before every "
         "access.",
     ),
+    "fours": (
+        "Sizes or pitches that are multiples of 4, or just not, are not handled.",
+        "16-byte accesses need their guards at the edges, too, and a pitch and a pointer that keep every row aligned.",
+    ),
     "beta": ("C = A·B is right, beta·C is not added rightly.", "alpha·acc + beta·C, with the old value of the same element."),
     "alpha": ("alpha is not applied rightly.", "C = alpha·A·B + beta·C: alpha multiplies the sum, not C."),
     "alpha_zero": _ALPHA_ZERO,

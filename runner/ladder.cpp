@@ -268,6 +268,21 @@ std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed) {
     pad(add("k_tail", "K beyond 256", std::min(BM, kLongSide), std::min(BN, kLongSide),
             draw.odd(kMostSteps + 3, kMostLongSteps, BK, true)),
         1);
+    // Where a kernel takes four floats at once it must still look at the edges, and at every row's alignment.
+    const auto fours = [&](std::int64_t t, std::int64_t most) {
+        for (;;) {
+            const std::int64_t n = 4 * draw.from(1, std::max<std::int64_t>(most / 4, 3));
+            if (4 % t == 0 || n % t != 0) return n;
+        }
+    };
+    const std::int64_t fours_m = fours(BM, side(3 * BM)), fours_n = fours(BN, side(3 * BN)),
+                       fours_k = fours(BK, K);
+    add("fours", "M, N and K that are multiples of 4 and of no tile", fours_m, fours_n, fours_k);
+    Shape& unaligned =
+        add("fours", "rows that begin at no multiple of 16 bytes", fours_m, fours_n, fours_k).shape;
+    unaligned.lda = fours_k + 1;
+    unaligned.ldb = fours_n + 2;
+    unaligned.ldc = fours_n + 3;
     const auto odd = [&](const char* id, const char* what) -> LadderCase& {
         const std::int64_t m = odd_side(BM), n = odd_side(BN);
         return add(id, what, m, n, odd_steps());

@@ -1361,8 +1361,8 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
             REQUIRE(verdict.passed);
             std::uint64_t stored = 0;
             for (const Line& l : r.lines) {
-                // From 04 on a thread stores as many elements as lie inside C.
-                CHECK((!l.diverged || (l.array == "C" && lesson->tile.BM > 32)));
+                // From 04 on a thread has several elements, of which some may lie outside.
+                CHECK((!l.diverged || lesson->tile.BM > 32));
                 CHECK((l.shared ? l.wavefronts >= l.ideal_wavefronts : l.sectors >= l.ideal_sectors));
                 CHECK(l.bytes == l.threads * static_cast<std::uint64_t>(l.width));
                 if (l.store && l.array == "C") stored += l.bytes;

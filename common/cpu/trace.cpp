@@ -768,8 +768,9 @@ class BlockTrace {
     }
 
     /// Of a cp.async's stores to shared memory. What a warp copies arrives by lines of 128 bytes of global
-    /// memory, and each of them is stored by itself; found by counting on an H200. Lanes that fill with zeros
-    /// are taken for one more.
+    /// memory, and each of them is stored by itself. Found by counting on an H200, and equal there where rows
+    /// begin at multiples of 16 bytes; at other pitches the GPU takes fewer. Lanes that fill with zeros are
+    /// taken for one more.
     int copy_wavefronts(std::uint32_t mask, const Address* addresses, int width) {
         std::map<Address, std::uint32_t> parts;  // line of global memory -> lanes
         for (int lane = 0; lane < kWarp; ++lane) {
