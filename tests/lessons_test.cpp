@@ -148,6 +148,16 @@ TEST_CASE("three tiles in each dimension and one element less or more", "[lesson
     });
 }
 
+// Where a lesson takes other tiles for a large C, which small shapes never meet.
+TEST_CASE("a C of many tiles", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        const std::uint64_t seed = test::seed();
+        require_right(lesson, test::shape(1285, 2563, 9, false), seed);
+        require_right(lesson, test::shape(1284, 2564, 20, false, 1.5f, -0.5f), seed);
+        require_right(lesson, test::shape(1281, 2572, 41, true, -1.0f, 1.0f), seed);
+    });
+}
+
 TEST_CASE("random shapes", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
         std::mt19937_64 random(test::seed());
