@@ -9,13 +9,13 @@ _BM, _BN, _BK, _TM = 64, 64, 8, 16  # kernel.cu's
 
 def _tiles_once(counts: Counts) -> float:
     """Bytes where a block loads each element of its tiles once: M·N·K·(1/BM + 1/BN) floats."""
-    (M, N, K), (BM, BN) = counts.shape, counts.tile
+    (M, N, K), (BM, BN, _) = counts.shape, counts.tile
     return 4 * M * N * K * (1 / BM + 1 / BN)
 
 
 def _shared_bytes(counts: Counts) -> float:
     """A FLOP. A multiply-add is two: it reads 1 + 1/TM floats, and 1/BM + 1/BN are stored for it."""
-    BM, BN = counts.tile
+    BM, BN, _ = counts.tile
     return 4 * (1 + 1 / _TM + 1 / BM + 1 / BN) / 2
 
 

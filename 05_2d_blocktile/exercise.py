@@ -10,13 +10,13 @@ _THREADS_N = _BN // _TN
 
 def _tiles_once(counts: Counts) -> float:
     """Bytes where a block loads each element of its tiles once: M·N·K·(1/BM + 1/BN) floats."""
-    (M, N, K), (BM, BN) = counts.shape, counts.tile[:2]
+    (M, N, K), (BM, BN, _) = counts.shape, counts.tile
     return 4 * M * N * K * (1 / BM + 1 / BN)
 
 
 def _fragments_once(counts: Counts) -> float:
     """Bytes per FLOP. For a multiply-add, two FLOP, a thread reads 1/TM + 1/TN floats, and 1/BM + 1/BN are stored."""
-    BM, BN = counts.tile[:2]
+    BM, BN, _ = counts.tile
     return 4 * (1 / _TM + 1 / _TN + 1 / BM + 1 / BN) / 2
 
 

@@ -10,13 +10,13 @@ _TM, _TN, _THREADS = 8, 16, 256
 
 def _blocks(counts: Counts) -> int:
     """That the lesson's own tiles need."""
-    (M, N, _), (BM, BN) = counts.shape, counts.tile
+    (M, N, _), (BM, BN, _) = counts.shape, counts.tile
     return ceil_div(M, BM) * ceil_div(N, BN)
 
 
 def _tiles_once(counts: Counts) -> float:
     """Bytes where each block loads what there is of its tiles once: rows of A for each column of tiles, and so on."""
-    (M, N, K), (BM, BN) = counts.shape, counts.tile
+    (M, N, K), (BM, BN, _) = counts.shape, counts.tile
     return 4 * K * (M * ceil_div(N, BN) + N * ceil_div(M, BM))
 
 

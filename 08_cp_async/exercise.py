@@ -91,8 +91,9 @@ EXERCISE = Exercise(
         Goal(
             "Shared memory takes no more wavefronts than the lesson's kernel",
             bank_conflicts,
-            # A read of 16 bytes takes two for the 128 bytes that a warp uses, see Predict.
-            lambda counts: _blocks(counts) * _WARPS * counts.shape[2] * (_A_READS + _B_READS),
+            # A read of 16 bytes takes two for the 128 bytes that a warp uses, see Predict; a copy of A takes four, one for each
+            # of the rows, whose 8 steps lie in one line of global memory.
+            lambda counts: _blocks(counts) * counts.shape[2] * (_WARPS * (_A_READS + _B_READS) + 3 * _M // 32),
             "wavefronts beyond the ideal",
             "Let b_write stay where it is: the threads of a warp copy to neighbouring places of a row of Bs.",
         ),

@@ -119,8 +119,8 @@ def shared_bytes_a_flop(counts: Counts) -> tuple[float, Mapping | None]:
 
 
 def barriers(counts: Counts) -> tuple[float, Mapping | None]:
-    """Of a thread; the mean where threads meet different numbers of them."""
-    return counts.barriers_per_thread, None
+    """Of a thread, the mean where threads meet different numbers of them; any line, where the kernel ran at all."""
+    return counts.barriers_per_thread, next(iter(counts.lines()), None)
 
 
 def shared_reads(counts: Counts) -> tuple[float, Mapping | None]:

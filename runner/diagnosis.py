@@ -183,7 +183,7 @@ _FINDINGS = {
 _PLACE = (
     "The kernel leaves its matrices although every size is a multiple of the block tile.",
     "No guard is missing here: a place is wrong. How do blockIdx.x and the number of tiles give the tile's row and column, and "
-    "threadIdx the element in it? The grid and the block have the dimensions that launch() gives them.",
+    "threadIdx the element in it? Or is a tile loaded that lies behind the last one along K?",
 )
 _LONG_K = "K beyond 256"  # a case of k_tail's
 _FAR = (

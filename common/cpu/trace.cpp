@@ -549,13 +549,23 @@ class BlockTrace {
         }
         return found;
     }
+    /// The last matrix in front of the address, if a tile of 1024 rows may reach so far behind it; else null.
+    static const Array* before(Address address) {
+        const Array* found = nullptr;
+        for (const Array& a : session->globals) {
+            if (a.matrix == nullptr || a.end > address || (found != nullptr && a.end < found->end)) continue;
+            if (address - a.end <= 1024 * static_cast<Address>(a.matrix->pitch * a.matrix->element_bytes))
+                found = &a;
+        }
+        return found;
+    }
 
     void outside(std::uint32_t site, Address address, int, bool store, int thread) {
         const Array* a = meant(address);
         std::int64_t beyond = 0;
-        if (a != nullptr && address >= a->end) {
-            const Matrix& m = *a->matrix;
-            const std::int64_t element = static_cast<std::int64_t>(address - a->start) / m.element_bytes;
+        if (const Array* left = a != nullptr ? a : before(address); left != nullptr && address >= left->end) {
+            const Matrix& m = *left->matrix;
+            const std::int64_t element = static_cast<std::int64_t>(address - left->start) / m.element_bytes;
             // Nothing of the last row's padding belongs to the matrix.
             beyond =
                 element / m.pitch < m.rows ? element % m.pitch - m.cols + 1 : element / m.pitch - m.rows + 1;

@@ -181,7 +181,7 @@ def test_a_measure_without_a_line_is_a_goal_that_is_missed() -> None:
     held = check.held_against_goals(TASK, counted([]), (32, 32, 32))
     assert [goal["reached"] for goal in held] == [False] * 3
     assert check.goal_text(held[2]) == "Shared memory has no bank conflicts: the kernel has no such access"
-    assert all(goal["place"] == "No line of the kernel does that." for goal in held)
+    assert not any(goal["place"] for goal in held)
 
 
 @pytest.mark.parametrize("tile", [(32, 32, 32), (16, 16, 16), (16, 64, 16), (128, 128, 8), (64, 64, 4)])
