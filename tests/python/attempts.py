@@ -498,7 +498,9 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             {"load(k_end == 0 ? 0 : static_cast<int>((k_end - 1) % BK) + 1);": "load(k_end == 0 ? 0 : BK);"},
             ("✗ Wrong with K that is no multiple of BK",),
         ),
-        Attempt("loaded in the last round, too", {"load(left > 1 ? BK : 0);": "load(BK);"}, ("behind the last one along K", "line ")),
+        Attempt(
+            "loaded in the last round, too", {"load(left > 1 ? BK : 0);": "load(BK);"}, ("behind the last one along K", "line ")
+        ),
         Attempt("nothing loaded in the loop", {"load(left > 1 ? BK : 0);": ""}, ("✗ Wrong with",)),
         Attempt("a round left out", {"; left > 0; --left": "; left > 1; --left"}, ("✗ Wrong with",)),
         Attempt(
