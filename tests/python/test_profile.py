@@ -1,0 +1,58 @@
+"""./gemm profile: the figures that ncu counts, in a table and a file, with a fake ncu."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import Checkout
+from test_inspect_ncu import BEFORE, HEADER, NCU, csv
+
+from runner.profile import FIGURES
+
+
+@pytest.fixture
+def gpu(checkout: Checkout) -> Checkout:
+    """A checkout with a GPU and an ncu that gives every figure its place in the list, and a half."""
+    checkout.gpu()
+    checkout.tool("ncu", NCU)
+    for name in ("01_naive", "02_coalesced"):
+        checkout.program(name, "exit 0\n")
+    values = {figure.metric: f"{place}.5" for place, figure in enumerate(FIGURES)}
+    (checkout.fakes / "ncu.csv").write_text(f"{BEFORE}{HEADER}\n{csv(values, 'lesson_01::sgemm(long)')}")
+    return checkout
+
+
+def test_every_lesson_is_profiled(gpu: Checkout) -> None:
+    done = gpu.run("profile")
+    assert done.returncode == 0, done.stderr
+    assert "4096×4096×4096" in done.stdout
+    assert "issue slots used (%)" in done.stdout
+    assert "Written: out/h200-profile.json" in done.stderr
+    results = json.loads((gpu.root / "out" / "h200-profile.json").read_text())
+    assert list(results["lessons"]) == ["01_naive", "02_coalesced"]
+    assert list(results["lessons"]["01_naive"].values()) == [place + 0.5 for place in range(len(FIGURES))]
+    assert results["kernel_hashes"].keys() == results["lessons"].keys()
+    assert results["commit"] is None  # this checkout is in no repository
+    calls = (gpu.fakes / "ncu").read_text()
+    assert "--kernel-name-base demangled --kernel-name regex:lesson_02::" in calls
+    assert "--m=4096 --n=4096 --k=4096" in calls
+
+
+def test_one_lesson_as_json(gpu: Checkout) -> None:
+    done = gpu.run("profile", "02", "--json")
+    assert done.returncode == 0, done.stderr
+    assert list(json.loads(done.stdout)["lessons"]) == ["02_coalesced"]
+
+
+def test_what_cannot_be_profiled_is_one_sentence(gpu: Checkout) -> None:
+    gpu.fails("profile", "--record", words=("commit",))
+    gpu.fails("profile", "01", "--record", words=("every lesson", "leave"))
+    (gpu.fakes / "ncu.csv").write_text(f"{HEADER}\n{csv({FIGURES[0].metric: 'n/a'})}")
+    gpu.fails("profile", "01", words=("'n/a'", FIGURES[0].metric, "this GPU lacks it"))
+    gpu.env["GEMM_DEVICE"] = "cpu"
+    gpu.fails("profile", words=("needs an NVIDIA GPU",))
+
+
+def test_figures_have_names_of_their_own() -> None:
+    assert len({figure.name for figure in FIGURES}) == len({figure.metric for figure in FIGURES}) == len(FIGURES)
