@@ -295,6 +295,8 @@ def _of_finding(finding: Mapping, code_of: CodeOf, case: Mapping, tile: Tile | N
     elif kind in _OUTSIDE and beyond == 1:
         mistake = f"The kernel {what} one past the edge of the matrix, and never farther."
         advice = "A guard or a loop is off by one: is a < written as <=, or a >= as >? The last valid index is size − 1."
+        if case["id"] == "k_tail" and what == "reads":
+            advice += " Or there is none: behind the other rows of A lies padding or the next row, which does not show."
     elif kind in _OUTSIDE and beyond > 1:
         mistake = f"The kernel {what} past the edge of the matrix, by up to {beyond} rows or columns: a guard is missing."
         advice = (

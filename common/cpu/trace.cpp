@@ -549,12 +549,12 @@ class BlockTrace {
         }
         return found;
     }
-    /// The last matrix in front of the address, if a tile of 1024 rows may reach so far behind it; else null.
+    /// The last matrix in front of the address, if a tile of 128 rows may reach so far behind it; else null.
     static const Array* before(Address address) {
         const Array* found = nullptr;
         for (const Array& a : session->globals) {
             if (a.matrix == nullptr || a.end > address || (found != nullptr && a.end < found->end)) continue;
-            if (address - a.end <= 1024 * static_cast<Address>(a.matrix->pitch * a.matrix->element_bytes))
+            if (address - a.end <= 128 * static_cast<Address>(a.matrix->pitch * a.matrix->element_bytes))
                 found = &a;
         }
         return found;

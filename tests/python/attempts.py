@@ -182,7 +182,9 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("a guard is missing",),
         ),
         Attempt(
-            "the end of K not guarded in A", {"row < M && k0 + x < K": "row < M"}, ("a guard is missing", "K that is no multiple")
+            "the end of K not guarded in A",
+            {"row < M && k0 + x < K": "row < M"},
+            ("past the edge of the matrix", "K that is no multiple"),
         ),
         Attempt("k0 + x <= K", {"k0 + x < K": "k0 + x <= K"}, ("off by one", "<=")),
         Attempt("k0 + y <= K", {"k0 + y < K": "k0 + y <= K"}, ("off by one", "<=")),

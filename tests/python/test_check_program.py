@@ -151,7 +151,7 @@ def test_a_mistake_is_named_where_it_first_matters(edit: tuple[str, str], case: 
         (("As[y][x] =", "As[y + 1][x] ="), "one_tile", "shared memory out of bounds", 0),
         (("As[y][x] =", "As[y][x * y] ="), "one_tile", "shared memory out of bounds", 0),
         (("Bs[y][x] =", "Bs[y - 4][x] ="), "one_tile", "shared memory out of bounds", 0),
-        (("row * ldc + col]", "row * ldc * N + col]"), "one_tile", "out of bounds", 0),
+        (("row * ldc + col]", "row * ldc * N + col]"), "one_tile", "out of bounds", 33),  # where it ends in a crash
         (
             ("return;\n    float* c", "return;\n    const_cast<float*>(A)[row * lda] = 0;\n    float* c"),
             "one_tile",
