@@ -585,7 +585,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "the end of K not guarded",
             {"b_k + i < steps && col0 + b_col < N": "col0 + b_col < N"},
-            ("past the edge of the matrix",),
+            ("past the edge of the matrix|leaves its matrices", "line 8"),
         ),
         Attempt(
             "16 bytes whatever the alignment",
