@@ -1,16 +1,10 @@
 """What the exercise and the bug hunt of lesson 04 leave out, ask and tell."""
 
-from runner.counts import Counts, bytes_loaded, sectors_a_load, shared_bytes_a_flop
+from runner.counts import Counts, bytes_loaded, bytes_of_tiles, sectors_a_load, shared_bytes_a_flop
 from runner.exercise import Exercise, Gap, Goal, Hunt
 from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped, sectors
 
 _BM, _BN, _BK, _TM = 64, 64, 8, 16  # kernel.cu's
-
-
-def _tiles_once(counts: Counts) -> float:
-    """Bytes where a block loads each element of its tiles once: M·N·K·(1/BM + 1/BN) floats."""
-    (M, N, K), (BM, BN, _) = counts.shape, counts.tile
-    return 4 * M * N * K * (1 / BM + 1 / BN)
 
 
 def _shared_bytes(counts: Counts) -> float:
@@ -60,7 +54,7 @@ EXERCISE = Exercise(
         Goal(
             "The blocks load each element of their tiles once from global memory",
             bytes_loaded,
-            _tiles_once,
+            lambda counts: bytes_of_tiles(counts, *counts.tile[:2]),
             "bytes",
             "The sum over k must read As and Bs alone, and the passes must not overlap: a pass over As covers THREADS / BK rows, "
             "one over Bs THREADS / BN. Sectors that are used in part count whole.",

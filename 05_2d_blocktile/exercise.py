@@ -1,17 +1,19 @@
 """What the exercise and the bug hunt of lesson 05 leave out, ask and tell."""
 
-from runner.counts import Counts, bank_conflicts, bytes_loaded, sectors_a_load, sectors_a_store, shared_bytes_a_flop
+from runner.counts import (
+    Counts,
+    bank_conflicts,
+    bytes_loaded,
+    bytes_of_tiles,
+    sectors_a_load,
+    sectors_a_store,
+    shared_bytes_a_flop,
+)
 from runner.exercise import Exercise, Gap, Goal, Hunt
 from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, flop, grouped, sectors, wavefronts
 
 _BM, _BN, _BK, _TM, _TN = 128, 128, 8, 8, 8  # kernel.cu's
 _THREADS_N = _BN // _TN
-
-
-def _tiles_once(counts: Counts) -> float:
-    """Bytes where a block loads each element of its tiles once: M·N·K·(1/BM + 1/BN) floats."""
-    (M, N, K), (BM, BN, _) = counts.shape, counts.tile
-    return 4 * M * N * K * (1 / BM + 1 / BN)
 
 
 def _fragments_once(counts: Counts) -> float:
@@ -61,7 +63,7 @@ EXERCISE = Exercise(
         Goal(
             "The blocks load each element of their tiles once from global memory",
             bytes_loaded,
-            _tiles_once,
+            lambda counts: bytes_of_tiles(counts, *counts.tile[:2]),
             "bytes",
             "The outer products must read As and Bs alone, and the passes must not overlap: one over As covers A_ROWS rows, one "
             "over Bs B_ROWS. Sectors that are used in part count whole.",

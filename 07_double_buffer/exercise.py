@@ -1,23 +1,11 @@
 """What the exercise and the bug hunt of lesson 07 leave out, ask and tell."""
 
-from runner.counts import Counts, barriers, bytes_loaded, shared_reads
+from runner.counts import barriers, bytes_loaded, bytes_of_tiles, shared_reads, tiles
 from runner.exercise import Exercise, Gap, Goal, Hunt
 from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped
 
 _BM, _BN, _BK = 128, 256, 8  # kernel.cu's
 _TM, _TN, _THREADS = 8, 16, 256
-
-
-def _blocks(counts: Counts) -> int:
-    """That the lesson's own tiles need."""
-    (M, N, _), (BM, BN, _) = counts.shape, counts.tile
-    return ceil_div(M, BM) * ceil_div(N, BN)
-
-
-def _tiles_once(counts: Counts) -> float:
-    """Bytes where each block loads what there is of its tiles once: rows of A for each column of tiles, and so on."""
-    (M, N, K), (BM, BN, _) = counts.shape, counts.tile
-    return 4 * K * (M * ceil_div(N, BN) + N * ceil_div(M, BM))
 
 
 EXERCISE = Exercise(
@@ -64,7 +52,7 @@ EXERCISE = Exercise(
         Goal(
             "A step along K takes a warp 6 reads of shared memory, of 16 bytes a thread",
             shared_reads,
-            lambda counts: _blocks(counts) * (_THREADS // WARP) * counts.shape[2] * (_TM + _TN) // 4,
+            lambda counts: tiles(counts, *counts.tile[:2]) * (_THREADS // WARP) * counts.shape[2] * (_TM + _TN) // 4,
             "requests",
             "8 values of As and 16 of Bs, four to an access, serve the 128 multiply-adds of a thread. Neither scalars nor a "
             "smaller thread tile will do.",
@@ -72,7 +60,7 @@ EXERCISE = Exercise(
         Goal(
             "The blocks load each element of their tiles once from global memory",
             bytes_loaded,
-            _tiles_once,
+            lambda counts: bytes_of_tiles(counts, *counts.tile[:2]),
             "bytes",
             "load(…) stands once before the loop and once in it, and the last round has nothing left to load.",
         ),

@@ -2,24 +2,13 @@
 
 from collections.abc import Mapping
 
-from runner.counts import Counts, bank_conflicts, barriers, bytes_loaded
+from runner.counts import Counts, bank_conflicts, barriers, bytes_loaded, bytes_of_tiles, tiles
 from runner.exercise import Exercise, Gap, Goal, Hunt
 from runner.quiz import WARP, Question, Quiz, ceil_div, grouped
 
 # kernel.cu's Small, which runs at every size that is checked or traced: Large takes over from 100 of its block tiles on.
 _M, _N, _K, _WARPS, _A_READS, _B_READS = 64, 64, 16, 4, 1, 2
 _STAGES, _GROUP, _PAD = 4, 8, 4
-
-
-def _blocks(counts: Counts) -> int:
-    M, N, _ = counts.shape
-    return ceil_div(M, _M) * ceil_div(N, _N)
-
-
-def _tiles_once(counts: Counts) -> float:
-    """Bytes where each block copies its rows of A and its columns of B once."""
-    M, N, K = counts.shape
-    return 4 * K * (M * ceil_div(N, _N) + N * ceil_div(M, _M))
 
 
 def _requests_for_b(counts: Counts) -> tuple[float, Mapping | None]:
@@ -70,7 +59,7 @@ EXERCISE = Exercise(
         Goal(
             "The blocks copy each element of their tiles once from global memory",
             bytes_loaded,
-            _tiles_once,
+            lambda counts: bytes_of_tiles(counts, _M, _N),
             "bytes",
             "Each tile is copied by one call of copy(…): the first STAGES - 1 before the loop, the others in it.",
         ),
@@ -93,7 +82,7 @@ EXERCISE = Exercise(
             bank_conflicts,
             # A read of 16 bytes takes two for the 128 bytes that a warp uses, see Predict; a copy of A takes four, one for each
             # of the rows, whose 8 steps lie in one line of global memory.
-            lambda counts: _blocks(counts) * counts.shape[2] * (_WARPS * (_A_READS + _B_READS) + 3 * _M // 32),
+            lambda counts: tiles(counts, _M, _N) * counts.shape[2] * (_WARPS * (_A_READS + _B_READS) + 3 * _M // 32),
             "wavefronts beyond the ideal",
             "Let b_write stay where it is: the threads of a warp copy to neighbouring places of a row of Bs.",
         ),

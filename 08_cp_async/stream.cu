@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/device.hpp"
@@ -176,16 +178,16 @@ std::vector<int> grids(const gemm::Device& device) {
 int run(int argc, char** argv) {
     const std::string usual = TIMES ? "2048" : "64";
     std::string blocks, elements = usual, ordinal = "0";
-    CLI::App app("08_stream: the same bytes and sums by plain loads and by two cp.async stages; verified" +
-                     std::string(TIMES ? ", and timed." : " on the CPU device, which does not time."),
-                 "08_stream");
-    app.add_option(
-           "--blocks", blocks,
-           TIMES ? "blocks of 128 threads [80, and what fills the GPU]" : "blocks of 128 threads [1, 3]")
-        ->type_name("INT");
-    app.add_option("--elements", elements, "floats that a thread reads [" + usual + "]")->type_name("INT");
-    app.add_option("--device", ordinal, "which device, counted from 0 [0]")->type_name("INT");
-    if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return *status;
+    std::string about =
+        "08_stream: the same bytes and sums by plain loads and by two cp.async stages; verified";
+    about += TIMES ? ", and timed." : " on the CPU device, which does not time.";
+    const std::vector<gemm::Option> options = {
+        {"--blocks", &blocks,
+         TIMES ? "blocks of 128 threads [80, and what fills the GPU]" : "blocks of 128 threads [1, 3]"},
+        {"--elements", &elements, "floats that a thread reads [" + usual + "]"},
+        {"--device", &ordinal, "which device, counted from 0 [0]"}};
+    if (const std::optional<int> status = gemm::parse_options("08_stream", about, options, argc, argv))
+        return *status;
     const int length = static_cast<int>(gemm::whole_number("--elements", elements, 1, 1 << 20));
     const int one = blocks.empty() ? 0 : static_cast<int>(gemm::whole_number("--blocks", blocks, 1, 1 << 20));
 

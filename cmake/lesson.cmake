@@ -1,9 +1,10 @@
 # gemm_kernels(<target> [TRACED] <file.cu>...)
 #   An object library of kernels: compiled by nvcc, or translated and compiled by g++ for the CPU device. TRACED (CPU
 #   device only): with a hook before every access to memory, for programs that link gemm_trace.
-# gemm_lesson(<folder>)
-#   One lesson: <folder>/kernel.cu with `lesson_<number>::lesson`, and <folder>/main.cpp. Builds bin/<folder>, and
-#   appends the lesson to the list that the runner's bench program, the tests and the charts use.
+# gemm_lesson(<name> [<folder>])
+#   One lesson: <folder>/kernel.cu (<folder> is <name> where there is none) with `lesson_<number>::lesson`, <number>
+#   being that of the name with the letter behind it, and <folder>/main.cpp. Builds bin/<name>, and appends the lesson to
+#   the list that the runner's bench program, the tests and the charts use.
 # gemm_program(<target> <file.cu>)
 #   A program beside a lesson, with a main() of its own: bin/<target>.
 
@@ -19,7 +20,7 @@ else()
   set(GEMM_KERNEL_OPTIONS ${GEMM_WARNINGS} -Wpedantic -Wno-unknown-pragmas -fno-strict-aliasing -fstack-clash-protection)
   # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which common/cpu/trace.cpp
   # defines instead of libtsan. The other options keep accesses as they are written: SRA would split a float4 into four.
-  set(GEMM_TRACED_OPTIONS -O1 -g -fno-tree-sra -fsanitize=thread -fsanitize-coverage=trace-pc
+  set(GEMM_TRACED_OPTIONS -O1 -g -fno-tree-sra -fno-thread-jumps -fsanitize=thread -fsanitize-coverage=trace-pc
     --param=tsan-instrument-func-entry-exit=0)
 endif()
 
@@ -53,16 +54,20 @@ function(gemm_kernels target)
   target_link_libraries(${target} PUBLIC gemm_device)
 endfunction()
 
-function(gemm_lesson folder)
-  string(REGEX MATCH "^[0-9]+[a-z]?" number ${folder})
-  gemm_kernels(${folder}_kernel ${folder}/kernel.cu)
-  if(GEMM_DEVICE STREQUAL "cpu")
-    gemm_kernels(${folder}_traced TRACED ${folder}/kernel.cu)
+function(gemm_lesson name)
+  set(folder ${name})
+  if(ARGC GREATER 1)
+    set(folder ${ARGV1})
   endif()
-  add_executable(${folder} ${folder}/main.cpp)
-  target_compile_options(${folder} PRIVATE ${GEMM_WARNINGS} -Wpedantic)
-  target_link_libraries(${folder} PRIVATE ${folder}_kernel gemm_common)
-  set_property(GLOBAL APPEND PROPERTY GEMM_LESSONS ${folder})
+  string(REGEX MATCH "^[0-9]+[a-z]?" number ${name})
+  gemm_kernels(${name}_kernel ${folder}/kernel.cu)
+  if(GEMM_DEVICE STREQUAL "cpu")
+    gemm_kernels(${name}_traced TRACED ${folder}/kernel.cu)
+  endif()
+  add_executable(${name} ${folder}/main.cpp)
+  target_compile_options(${name} PRIVATE ${GEMM_WARNINGS} -Wpedantic)
+  target_link_libraries(${name} PRIVATE ${name}_kernel gemm_common)
+  set_property(GLOBAL APPEND PROPERTY GEMM_LESSONS ${name})
   set_property(GLOBAL APPEND PROPERTY GEMM_LESSON_NAMESPACES lesson_${number})
 endfunction()
 
@@ -74,10 +79,10 @@ function(gemm_program target file)
   target_link_libraries(${target} PRIVATE gemm_common)
 endfunction()
 
-# gemm_all_lessons(<target> <suffix>): a library of every lesson's kernel (its target is <folder><suffix>) and the
+# gemm_all_lessons(<target> <suffix>): a library of every lesson's kernel (its target is <name><suffix>) and the
 # generated gemm::all_lessons().
 function(gemm_all_lessons target suffix)
-  get_property(folders GLOBAL PROPERTY GEMM_LESSONS)
+  get_property(lessons GLOBAL PROPERTY GEMM_LESSONS)
   get_property(namespaces GLOBAL PROPERTY GEMM_LESSON_NAMESPACES)
   set(declarations "")
   foreach(namespace IN LISTS namespaces)
@@ -98,7 +103,7 @@ std::span<const gemm::Lesson* const> gemm::all_lessons() {
 ]])
   add_library(${target} STATIC ${source})
   target_link_libraries(${target} PUBLIC gemm_common)
-  foreach(folder IN LISTS folders)
-    target_link_libraries(${target} PUBLIC ${folder}${suffix})
+  foreach(lesson IN LISTS lessons)
+    target_link_libraries(${target} PUBLIC ${lesson}${suffix})
   endforeach()
 endfunction()

@@ -1,32 +1,23 @@
 // Device memory: freed by its owner, fenced by guard bands, filled with a NaN that no computation produces.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 
 namespace gemm {
 
-// Both are signalling NaNs: whatever a kernel computes from them comes out quiet, with other bits.
-
-/// Fills C before a kernel runs: an element that still holds these bits was never written.
-inline constexpr std::uint32_t kPoisonBits = 0x7fa0beefu;
-/// Fills the guard bands and the padding of A and B: read into a result, it spoils it.
-inline constexpr std::uint32_t kGuardBits = 0x7fa0fe4du;
-
-/// `count` floats of device memory between two guard bands of at least `guard` floats each. Movable, not
-/// copyable. Throws CudaError when memory cannot be had.
+/// `count` elements of device memory between two guard bands of at least `guard` elements each, which hold
+/// the type's kGuardBits. Movable, not copyable. Throws CudaError when memory cannot be had.
 class Buffer {
   public:
-    /// guard: floats of each band. A write one row past the matrix must still land in it, so callers pass the
-    /// row pitch; it is kept between 1 Ki and 4 Mi floats.
-    Buffer(std::size_t count, std::size_t guard);
+    /// guard: elements of each band. A write one row past the matrix must still land in it, so callers pass
+    /// the row pitch; it is kept between 1 Ki and 4 Mi elements.
+    Buffer(std::size_t count, std::size_t guard, DType dtype = DType::fp32);
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
         Buffer(std::move(other)).swap(*this);
@@ -34,30 +25,35 @@ class Buffer {
     }
     ~Buffer() { cudaFree(base_); }
 
-    float* data() const { return base_ + guard_; }
-    std::size_t size() const { return count_; }
+    void* data() const { return at(guard_); }
+    std::size_t size() const { return count_; }  // elements
+    std::size_t bytes() const { return count_ * size_of(dtype_); }
 
-    /// host must hold size() floats.
+    /// host must hold size() values; they are rounded to the type (encode()).
     void upload(const std::vector<float>& host);
-    /// host is resized to size().
+    /// host is resized to size(). The type's poison and guard come back as kPoisonBits and kGuardBits.
     void download(std::vector<float>& host) const;
 
     /// Where somebody wrote into a guard band, as a sentence about the matrix `name`; empty if nobody did.
     std::string breach(const char* name) const;
 
-    /// Device memory in bytes that a Buffer(count, guard) takes.
-    static std::size_t bytes(std::size_t count, std::size_t guard);
+    /// Device memory in bytes that a Buffer(count, guard, dtype) takes.
+    static std::size_t bytes(std::size_t count, std::size_t guard, DType dtype);
 
   private:
     Buffer() = default;
+    /// Where an element lies, counted from the start of the first band.
+    void* at(std::size_t element) const { return static_cast<std::byte*>(base_) + element * size_of(dtype_); }
     void swap(Buffer& other) noexcept {
         std::swap(base_, other.base_);
         std::swap(count_, other.count_);
         std::swap(guard_, other.guard_);
+        std::swap(dtype_, other.dtype_);
     }
 
-    float* base_ = nullptr;
+    void* base_ = nullptr;
     std::size_t count_ = 0, guard_ = 0;
+    DType dtype_ = DType::fp32;
 };
 
 }  // namespace gemm

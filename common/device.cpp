@@ -1,5 +1,6 @@
 #include "common/device.hpp"
 
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/device.hpp"
@@ -67,8 +68,16 @@ Device select_device(int ordinal, const std::string& like) {
 
 std::string why_skipped(const Lesson& lesson, const Device& device) {
     if (device.sm >= lesson.min_sm) return {};
+    const auto of_type = [](DType dtype) { return std::string(" for ") + dtype_name(dtype); };
+    std::string others;  // types that it would run with
+    for (const Offer& offer : lesson.also) {
+        if (offer.min_sm != 0 && device.sm >= offer.min_sm)
+            others += (others.empty() ? "" : ", ") + std::string("--dtype ") + dtype_name(offer.dtype);
+    }
+    const bool several = lesson.also[0].min_sm != 0;
     return std::string(lesson.name) + " needs a GPU of compute capability " + capability(lesson.min_sm) +
-           " or higher; " + device.name + " has " + capability(device.sm) + ".";
+           " or higher" + (several ? of_type(lesson.dtype) : "") + "; " + device.name + " has " +
+           capability(device.sm) + (others.empty() ? "" : ", which is enough for " + others) + ".";
 }
 
 Resources resources(const Lesson& lesson) {

@@ -24,7 +24,8 @@ struct Device {
 /// or no such limits.
 Device select_device(int ordinal, const std::string& like);
 
-/// Empty when the lesson runs on the device, else one line that says what it needs and what was found.
+/// Empty when the lesson runs on the device with its dtype, else one line that says what it needs and what
+/// was found.
 std::string why_skipped(const Lesson& lesson, const Device& device);
 
 /// What one block of a lesson takes, from the compiler. Registers are −1 where only ptxas knows them (CPU

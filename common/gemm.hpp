@@ -10,8 +10,9 @@
 
 namespace gemm {
 
-/// Type of A, B and C as they lie in memory. Accumulation is FP32 for every type there is.
-enum class DType { fp32 };
+/// Type of A, B and C as they lie in memory. Accumulation is FP32 for every type there is. What is known of
+/// each is in common/dtype.hpp.
+enum class DType { fp32, bf16, fp16 };
 
 /// C = alpha·A·B + beta·C, with A M×K, B K×N and C M×N, all row-major in device memory.
 /// Row pitches are in elements: lda ≥ K, ldb ≥ N, ldc ≥ N; what lies between two rows is padding and belongs
@@ -27,6 +28,7 @@ struct Problem {
     float beta;
     void* C;
     std::int64_t ldc;
+    DType dtype = DType::fp32;  // of A, B and C; one that the lesson offers
 };
 
 /// The part of the problem that one block works on at a time: BM×BN elements of C, BK steps along K per
@@ -43,11 +45,18 @@ struct Owner {
 /// What a lesson builds once per problem, outside the timed part (a tensor map, say). Freed with the problem.
 using Plan = std::shared_ptr<void>;
 
+/// A type that a lesson takes beside its first.
+struct Offer {
+    DType dtype = DType::fp32;
+    int min_sm = 0;                // as Lesson::min_sm; 0: there is no such offer
+    const void* kernel = nullptr;  // as Lesson::kernel
+};
+
 /// How a lesson describes itself. One constant per lesson, in its kernel.cu.
 struct Lesson {
-    const char* name;  // the folder's name, "01_naive"
-    DType dtype;
-    int min_sm;  // lowest compute capability it runs on, 10·major + minor
+    const char* name;  // as in CMakeLists.txt, "01_naive"
+    DType dtype;       // the one that is charted, and taken unless another is asked for
+    int min_sm;        // lowest compute capability it runs on with that type, 10·major + minor
     Tile tile;
     dim3 block;                        // threads of a block, as launched
     std::size_t dynamic_shared_bytes;  // per block, as launched
@@ -62,6 +71,8 @@ struct Lesson {
 
     /// The block and the thread that write C[row][col], 0 ≤ row < M, 0 ≤ col < N.
     Owner (*owner)(const Problem&, std::int64_t row, std::int64_t col);
+
+    Offer also[2] = {};  // other types that `launch` takes: Problem::dtype says which
 };
 
 /// Number of pieces of `size` that cover `total` (0 for 0). total ≥ 0, size > 0.

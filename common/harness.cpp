@@ -1,6 +1,7 @@
 #include "common/harness.hpp"
 
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cinttypes>
 #include <cstdarg>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "common/device.hpp"
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/measure.hpp"
 #include "common/options.hpp"
@@ -31,7 +33,8 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
     const std::string size = kDeviceTimes ? "4096" : "256";
     // Numbers are read as text and checked here: then each of them fails with the same kind of sentence.
     std::string m = size, n = size, k = size, lda = "0", ldb = "0", ldc = "0", alpha = "1", beta = "0", seed,
-                device = "0", rounds = "0";
+                device = "0", rounds = "0", dtype = dtype_name(lesson.dtype);
+    const std::string types = offered(lesson);
     Settings s;
     CLI::App app(
         std::string(lesson.name) + ": C = alpha*A*B + beta*C, A MxK, B KxN, C MxN, row-major; verified" +
@@ -45,6 +48,8 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
     app.add_option("--ldc", ldc, "row pitch of C in elements, at least N [N]")->type_name("INT");
     app.add_option("--alpha", alpha, "factor of A*B [1]")->type_name("FLOAT");
     app.add_option("--beta", beta, "factor of the old C; 0 does not read it [0]")->type_name("FLOAT");
+    app.add_option("--dtype", dtype, "type of A, B and C, of " + types + " [" + dtype + "]")
+        ->type_name("TYPE");
     app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
     app.add_option("--device", device, "which device, counted from 0 [0]")->type_name("INT");
     if (!kDeviceTimes) {
@@ -64,6 +69,7 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
     s.shape.ldc = whole_number("--ldc", ldc, 0, kMost);
     s.shape.alpha = finite_number("--alpha", alpha);
     s.shape.beta = finite_number("--beta", beta);
+    s.shape.dtype = dtype_option(dtype);
     s.seed = seed.empty() ? fresh_seed() : seed_number("--seed", seed);
     s.device = static_cast<int>(whole_number("--device", device, 0, std::numeric_limits<int>::max()));
     s.rounds = static_cast<int>(whole_number("--rounds", rounds, 0, 1000));
@@ -181,10 +187,11 @@ Outcome measure(const Lesson& lesson, const Settings& s, const Device& device) {
 
 }  // namespace
 
-int lesson_main(int argc, char** argv, const Lesson& lesson) {
-    return run_program(lesson.name, [&]() -> int {
-        const auto [settings, status] = read_options(argc, argv, lesson);
+int lesson_main(int argc, char** argv, const Lesson& offered_lesson) {
+    return run_program(offered_lesson.name, [&]() -> int {
+        const auto [settings, status] = read_options(argc, argv, offered_lesson);
         if (status) return *status;
+        const Lesson lesson = with_dtype(offered_lesson, settings.shape.dtype);
         const Device device = select_device(settings.device, settings.like);
         if (const std::string why = why_skipped(lesson, device); !why.empty()) throw Error(why);
         const Outcome outcome = measure(lesson, settings, device);

@@ -1,5 +1,7 @@
 #include "common/options.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -98,6 +100,15 @@ std::optional<int> parse_options(CLI::App& app, int argc, char** argv) {
         throw Error(one_sentence(error.what()) + " See --help.");
     }
     return std::nullopt;
+}
+
+std::optional<int> parse_options(const std::string& program, const std::string& about,
+                                 const std::vector<Option>& options, int argc, char** argv) {
+    CLI::App app(about, program);
+    for (const Option& option : options) {
+        app.add_option(option.name, *option.value, option.what)->type_name(option.type);
+    }
+    return parse_options(app, argc, argv);
 }
 
 int run_program(const std::string& program, const std::function<int()>& body) {

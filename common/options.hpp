@@ -1,13 +1,17 @@
 // What the command-line programs share: strict options, and one sentence on stderr for whatever goes wrong.
+// CLI11 itself is included by the .cpp files that use it: nvcc, which reads this file too, rejects its
+// headers where they are no system's (error 2361-D, narrowing).
 #pragma once
-
-#include <CLI/CLI.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace gemm {
 
@@ -31,6 +35,17 @@ std::vector<std::string> comma_separated(const std::string& name, const std::str
 /// Parses; on --help prints the help and returns the exit status to end with. Throws Error for options that
 /// are wrong.
 std::optional<int> parse_options(CLI::App& app, int argc, char** argv);
+
+/// An option that takes a value.
+struct Option {
+    std::string name;  // "--m"
+    std::string* value;
+    std::string what, type = "INT";  // for --help
+};
+
+/// The same for a program that has such options alone, which nvcc may compile. `about`: for --help.
+std::optional<int> parse_options(const std::string& program, const std::string& about,
+                                 const std::vector<Option>& options, int argc, char** argv);
 
 /// Runs body and returns what it returns. Any exception becomes "<program>: <one sentence>" on stderr and
 /// status 2.

@@ -1,5 +1,6 @@
 #include "common/reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/parallel.hpp"
@@ -70,21 +71,55 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                              const auto out = static_cast<std::size_t>(i * width + j0 + j);
                              ref.value[out] = value;
                              ref.magnitude[out] = size;
-                             ref.plain[out] = simple;
+                             ref.plain[out] = rounded_to(s.dtype, simple);
                          }
                      }
                  });
     return ref;
 }
 
-// Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed.), §3.1: a sum of K products in floating
-// point, in whatever order and with or without fused multiply-adds, errs by at most γ_K·Σ|a||b| with γ_n =
-// n·u / (1 − n·u) and u = 2⁻²⁴ for FP32 rounded to nearest. Multiplying by alpha and adding beta·c0 rounds
-// twice more on the way of the sum; the way of c0 (one product, one addition) is shorter. Hence γ_{K+2} for
-// both.
-double error_bound_factor(std::int64_t K) {
-    const double nu = static_cast<double>(K + 2) * 0x1p-24;
+// FP32. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed.), §3.1: a sum of K products in
+// floating point, in whatever order and with or without fused multiply-adds, errs by at most γ_K·Σ|a||b| with
+// γ_n = n·u / (1 − n·u) and u = 2⁻²⁴ for FP32 rounded to nearest. Multiplying by alpha and adding beta·c0
+// rounds twice more on the way of the sum; the way of c0 (one product, one addition) is shorter. Hence
+// γ_{K+2} for both.
+//
+// BF16 and FP16. Their products are exact in FP32: 8 + 8 and 11 + 11 significant bits fit into 24. What
+// happens to the sums is not specified: the PTX ISA (mma, wmma and wgmma: "Precision and rounding") promises
+// accumulation in at least single precision and leaves order and rounding open. Studies with inputs that tell
+// the possibilities apart found that tensor cores align the addends of one step (the accumulator and some
+// products) to the largest of them, cut off what does not fit, add exactly, and cut off again: Fasi, Higham,
+// Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021
+// (V100, T4, A100). The number of products in a step and the bits kept beyond 24 differ between
+// architectures. So let a step add any m ≥ 1 products p_i to the accumulator s and keep 24 bits, the least
+// that the specification allows. With ε = 2⁻²³ (cutting off: twice what rounding to nearest errs by):
+//   - Aligning changes an addend by less than ε·max(|s|, |p_i|), the largest of the m + 1 not at all:
+//   together
+//     at most m·ε·(|s| + Σ|p_i|).
+//   - The exact sum of the aligned addends is at most |s| + Σ|p_i|, for cutting off makes none of them
+//   larger;
+//     cutting it off errs by at most ε·(|s| + Σ|p_i|), and leaves the accumulator's size below Σ|p| of all
+//     products so far: nothing grows with the number of steps.
+//   - A step errs by at most (m + 1)·ε·Σ|a||b|. The steps share K products and there are at most K of them:
+//     2·K·ε·Σ|a||b| = 4·K·u·Σ|a||b|, whatever m is.
+// Sums in FP32, rounded to nearest, and both kinds mixed err less. alpha and beta as above: γ_{4K+2}.
+double error_bound_factor(std::int64_t K, DType dtype) {
+    const double terms = dtype == DType::fp32 ? static_cast<double>(K) : 4.0 * static_cast<double>(K);
+    const double nu = (terms + 2.0) * 0x1p-24;
     return nu < 0.5 ? nu / (1.0 - nu) : 1.0;  // beyond 8 million terms the theorem says no more than this
+}
+
+// Before: γ·magnitude, and half the smallest FP32 for each rounding that may underflow (all of it, where
+// tensor cores cut off). After: x, which is within `before` of the value, is rounded to nearest, which
+// changes it by u·|x|, or by half the smallest number below the normal range (Higham, §2.2, theorem 2.2 and
+// (2.8)).
+ErrorBound error_bound(const Shape& s, double value, double magnitude) {
+    const double lost = s.dtype == DType::fp32 ? 0x1p-150 : 0x1p-149;
+    const double underflow =
+        (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
+    const double before = error_bound_factor(s.K, s.dtype) * magnitude + underflow;
+    if (s.dtype == DType::fp32) return {before, 0.0};
+    return {before, unit_roundoff(s.dtype) * (std::fabs(value) + before) + half_smallest(s.dtype)};
 }
 
 }  // namespace gemm

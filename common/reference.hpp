@@ -13,14 +13,26 @@ struct Reference {
     std::vector<std::int64_t> rows, cols;
     std::vector<double> value;      // alpha·Σab + beta·c0 in float64
     std::vector<double> magnitude;  // |alpha|·Σ|a||b| + |beta||c0|
-    std::vector<float> plain;       // the same product as a plain FP32 loop over k computes it
+    std::vector<float>
+        plain;  // the same product as a plain FP32 loop over k computes it, rounded to the type
 };
 
 /// Work: rows.size()·cols.size()·K multiply-adds in three accumulators, spread over all cores.
 Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols);
 
-/// Relative bound γ: |c − value| ≤ γ·magnitude for every order of summation in FP32. Derived in
-/// reference.cpp.
-double error_bound_factor(std::int64_t K);
+/// Relative bound γ: |x − value| ≤ γ·magnitude for x = alpha·Σab + beta·c0 as it is before it is rounded to
+/// the type, for every order of summation in FP32 (dtype fp32) or in the accumulators of tensor cores (bf16,
+/// fp16). Derived in reference.cpp.
+double error_bound_factor(std::int64_t K, DType dtype = DType::fp32);
+
+/// How far c may be from its reference. C that is FP32 holds x itself, and `after` is 0.
+struct ErrorBound {
+    double before;  // |x − value|: γ·magnitude, and what underflow takes
+    double after;   // |c − x|: x rounded to a shorter type
+    double sum() const { return before + after; }
+};
+
+/// value, magnitude: of one element, as Reference has them.
+ErrorBound error_bound(const Shape& shape, double value, double magnitude);
 
 }  // namespace gemm

@@ -14,14 +14,6 @@ Json known(int value) {
 
 }  // namespace
 
-const char* dtype_name(DType dtype) {
-    switch (dtype) {
-        case DType::fp32:
-            return "fp32";
-    }
-    return "unknown";
-}
-
 Json device_json(const Device& device) {
     return {{"kind", device.kind},
             {"name", device.name},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/device.hpp"
+#include "common/dtype.hpp"
 #include "common/speed.hpp"
 #include "common/verify.hpp"
 #include "common/workload.hpp"
@@ -13,9 +14,6 @@
 namespace gemm {
 
 using Json = nlohmann::ordered_json;  // keys in the order in which they are written
-
-/// "fp32"
-const char* dtype_name(DType dtype);
 
 /// kind, name, compute_capability ("9.0"), multiprocessors, l2_bytes, driver, cuda (CUDA versions, "13.0").
 Json device_json(const Device& device);

@@ -7,6 +7,7 @@
 
 #include "common/baseline.hpp"
 #include "common/buffer.hpp"
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/stats.hpp"
 
@@ -19,9 +20,9 @@ constexpr int kMostCopies = 256;
 class Copy {
   public:
     explicit Copy(const Workload& w)
-        : a_(w.host().A.size(), guard(w.shape().lda)),
-          b_(w.host().B.size(), guard(w.shape().ldb)),
-          c_(w.host().C.size(), guard(w.shape().ldc)),
+        : a_(w.host().A.size(), guard(w.shape().lda), w.shape().dtype),
+          b_(w.host().B.size(), guard(w.shape().ldb), w.shape().dtype),
+          c_(w.host().C.size(), guard(w.shape().ldc), w.shape().dtype),
           problem_(w.problem()) {
         duplicate(problem_.A, a_);
         duplicate(problem_.B, b_);
@@ -33,9 +34,10 @@ class Copy {
 
     /// Device memory of one copy.
     static std::size_t bytes(const Workload& w) {
-        return Buffer::bytes(w.host().A.size(), guard(w.shape().lda)) +
-               Buffer::bytes(w.host().B.size(), guard(w.shape().ldb)) +
-               Buffer::bytes(w.host().C.size(), guard(w.shape().ldc));
+        const Shape& s = w.shape();
+        return Buffer::bytes(w.host().A.size(), guard(s.lda), s.dtype) +
+               Buffer::bytes(w.host().B.size(), guard(s.ldb), s.dtype) +
+               Buffer::bytes(w.host().C.size(), guard(s.ldc), s.dtype);
     }
 
     const Problem& problem() const { return problem_; }
@@ -57,7 +59,7 @@ class Copy {
     static std::size_t guard(std::int64_t pitch) { return static_cast<std::size_t>(pitch); }
     static void duplicate(const void* from, const Buffer& to) {
         if (to.size() == 0) return;
-        CUDA_CHECK(cudaMemcpy(to.data(), from, to.size() * sizeof(float), cudaMemcpyDeviceToDevice));
+        CUDA_CHECK(cudaMemcpy(to.data(), from, to.bytes(), cudaMemcpyDeviceToDevice));
     }
 
     Buffer a_, b_, c_;
@@ -66,7 +68,7 @@ class Copy {
 
 /// Bytes that one launch touches.
 std::int64_t bytes_touched(const Problem& p) {
-    return 4 * (p.M * p.K + p.K * p.N + p.M * p.N);
+    return static_cast<std::int64_t>(size_of(p.dtype)) * (p.M * p.K + p.K * p.N + p.M * p.N);
 }
 
 /// The copies beside the workload itself: as many as it takes, or as many as half the free memory holds.
@@ -94,8 +96,12 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
         static_cast<std::int64_t>(problems.size()) * bytes_touched(problems[0]) > 3 * device.l2_bytes &&
         device.l2_bytes > 0;
 
+    baseline.choose(problems, w.seed(), [&](const std::string& next) {
+        if (options.progress) options.progress(0, 1, next);
+    });
+    const std::string against = baseline.name(problems[0]);
     std::vector<Contender> contenders = {
-        {baseline.name(),
+        {against,
          [&baseline](const Problem& p, std::size_t, cudaStream_t stream) { baseline.launch(p, stream); }}};
     for (const Lesson* lesson : lessons) {
         // What prepare builds belongs to one problem, so there is one for each copy.
@@ -139,8 +145,9 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
         if (lesson != nullptr) {
             results[contender - 1].after = std::move(verdict);
         } else if (!verdict.passed) {
-            throw Error(std::string(baseline.name()) + " gave a wrong result at " + w.shape().text() +
-                        ", so there is nothing to hold a lesson against (is NVIDIA_TF32_OVERRIDE set?): " +
+            throw Error(against + " gave a wrong result at " + w.shape().text() +
+                        ", so there is nothing to hold a lesson against" +
+                        (w.shape().dtype == DType::fp32 ? " (is NVIDIA_TF32_OVERRIDE set?)" : "") + ": " +
                         verdict.failure);
         }
     };
@@ -152,8 +159,7 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
     for (std::size_t i = 0; i < lessons.size(); ++i) {
         if (!results[i].after.passed) continue;  // no figure after an error
         const Timing& t = timings[i + 1];
-        results[i].speed =
-            Speed{t, flops / (t.ms_median * 1e9), baseline.name(), kernel, timings[0].ms_median, cold};
+        results[i].speed = Speed{t, flops / (t.ms_median * 1e9), against, kernel, timings[0].ms_median, cold};
     }
     return results;
 }

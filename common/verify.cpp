@@ -1,5 +1,6 @@
 #include "common/verify.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -40,24 +41,21 @@ std::string text(uint3 v) {
     return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }
 
-/// Absolute bound: γ·magnitude, and half the smallest positive float for each rounding that may underflow.
-double bound_of(const Shape& s, double magnitude) {
-    const double underflow =
-        (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * 0x1p-150;
-    return error_bound_factor(s.K) * magnitude + underflow;
-}
-
-/// One element against its reference. NaN must be NaN and ±Inf the same Inf; a finite value whose interval
-/// reaches past FLT_MAX may have overflowed.
-bool acceptable(float got, double expected, double bound) {
+/// One element against its reference. NaN must be NaN and ±Inf the same Inf. A finite value is judged as it
+/// comes out in the type: one whose interval before rounding reaches past the largest finite number may be
+/// infinite, and one whose interval lies past it must be.
+bool acceptable(float got, double expected, const ErrorBound& bound, DType dtype) {
     if (is_poison(got)) return false;  // never written, whatever was expected
     if (std::isnan(expected)) return std::isnan(got);
     if (std::isinf(expected)) return static_cast<double>(got) == expected;
-    if (std::isinf(got) &&
-        std::fabs(expected) + bound >= static_cast<double>(std::numeric_limits<float>::max())) {
+    const double most = dtype == DType::fp32 ? static_cast<double>(std::numeric_limits<float>::max())
+                                             : overflow_threshold(dtype);
+    if (std::isinf(got) && std::fabs(expected) + bound.before >= most) {
         return std::signbit(got) == std::signbit(expected);
     }
-    return std::fabs(static_cast<double>(got) - expected) <= bound;  // false for NaN
+    // Rounding hides nothing of a value that it makes infinite.
+    const double allowed = std::fabs(expected) - bound.before >= most ? bound.before : bound.sum();
+    return std::fabs(static_cast<double>(got) - expected) <= allowed;  // false for NaN
 }
 
 /// Every element of C in order, or some: which rows and columns a reference covers.
@@ -192,8 +190,8 @@ std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, co
         bool telling = false;
         const auto matches = [&](const Wrong& x) {
             const double value = other(x), got = static_cast<double>(x.got);
-            // Wide enough for FP32, far too narrow for a coincidence: several elements must agree.
-            const double slack = std::max(x.bound, 1e-5 * std::fabs(value));
+            // Wide enough for the type, far too narrow for a coincidence: several elements must agree.
+            const double slack = std::max(x.bound, std::max(1e-5, unit_roundoff(s.dtype)) * std::fabs(value));
             // A NaN says little. And where the mistake makes no difference (a sum of one step, a row that is
             // a column), an element that is only slightly wrong would seem to have it.
             telling = telling || (!std::isnan(value) && !(std::fabs(value - x.expected) <= 2 * slack));
@@ -435,9 +433,12 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
                 const std::size_t at = i * ref.cols.size() + j;
                 const std::int64_t row = ref.rows[i], col = ref.cols[j];
                 const float got = c[static_cast<std::size_t>(row * s.ldc + col)];
-                const double expected = ref.value[at], bound = bound_of(s, ref.magnitude[at]);
+                const double expected = ref.value[at];
+                const ErrorBound allowed = error_bound(s, expected, ref.magnitude[at]);
+                const double bound = allowed.sum();
                 ++v.checked;
-                if (!acceptable(got, expected, bound)) wrong.push_back({row, col, got, expected, bound});
+                if (!acceptable(got, expected, allowed, s.dtype))
+                    wrong.push_back({row, col, got, expected, bound});
                 if (!std::isfinite(got) || !std::isfinite(expected) || !std::isfinite(ref.plain[at]))
                     continue;
                 const double error = static_cast<double>(got) - expected;
@@ -456,7 +457,8 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
 
     if (whole_ != nullptr) {  // both results may stray by γ, and the magnitude was summed in FP32 itself
         std::mutex mutex;
-        const double factor = 2.0 * (1.0 + error_bound_factor(s.K));
+        const double factor = 2.0 * (1.0 + error_bound_factor(s.K, s.dtype));
+        const double rounding = s.dtype == DType::fp32 ? 0.0 : unit_roundoff(s.dtype);
         parallel_for(s.M, 64, [&](std::int64_t first, std::int64_t last) {
             std::vector<Wrong> mine;
             for (std::int64_t row = first; row < last; ++row) {
@@ -464,8 +466,13 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
                     const auto at = static_cast<std::size_t>(row * s.N + col);
                     const float got = c[static_cast<std::size_t>(row * s.ldc + col)];
                     const auto expected = static_cast<double>(whole_->value[at]);
-                    const double bound = factor * bound_of(s, static_cast<double>(whole_->magnitude[at]));
-                    if (!acceptable(got, expected, bound)) mine.push_back({row, col, got, expected, bound});
+                    const ErrorBound one =
+                        error_bound(s, expected, static_cast<double>(whole_->magnitude[at]));
+                    const double before = factor * one.before;
+                    // What is rounded at the end may be farther from cuBLAS's value than from the right one.
+                    const ErrorBound allowed{before, one.after + rounding * before};
+                    if (!acceptable(got, expected, allowed, s.dtype))
+                        mine.push_back({row, col, got, expected, allowed.sum()});
                 }
             }
             const std::scoped_lock lock(mutex);
@@ -509,18 +516,25 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
                     std::to_string(padding->first) + ", column " + std::to_string(padding->second) +
                     " of pitch " + std::to_string(s.ldc) + ".";
     } else if (finite >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
-        v.failure = name + " is less precise than FP32 at " + problem + ": its RMS error is " +
-                    text("%.3g", v.rms_error) + ", and 4 times that of a plain FP32 dot product is " +
-                    text("%.3g", v.rms_limit) +
-                    ".\n  pattern: every element is within the worst-case bound, so the inputs or the "
-                    "accumulator were "
-                    "rounded (TF32, BF16?)";
+        const bool fp32 = s.dtype == DType::fp32;
+        const std::string type = info(s.dtype).text;
+        v.failure = name + " is less precise than FP32" + (fp32 ? "" : " sums") + " at " + problem +
+                    ": its RMS error is " + text("%.3g", v.rms_error) +
+                    ", and 4 times that of a plain FP32 dot product " +
+                    (fp32 ? "" : "rounded to " + type + " ") + "is " + text("%.3g", v.rms_limit) +
+                    ".\n  pattern: every element is within the worst-case bound, so the " +
+                    (fp32 ? "inputs or the accumulator were rounded (TF32, BF16?)"
+                          : "accumulator was rounded (to " + type + "?)");
     }
     v.passed = v.failure.empty();
     return v;
 }
 
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
+    if (lesson.dtype != w.shape().dtype) {
+        throw Error(std::string(lesson.name) + " was given matrices of " + dtype_name(w.shape().dtype) +
+                    " and is to take " + dtype_name(lesson.dtype) + ".");
+    }
     w.reset_c();
     const Problem problem = w.problem();
     const Plan plan = lesson.prepare != nullptr ? lesson.prepare(problem) : nullptr;

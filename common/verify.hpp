@@ -20,12 +20,12 @@ struct Verdict {
     std::int64_t wrong = 0;       // of these, and of those held against the baseline
     double error_over_bound = 0;  // max |c − ref| / bound over the finite elements: passes up to 1
     double rms_error = 0;         // of c − ref over the finite elements
-    double rms_limit = 0;         // 4 × the RMS error of a plain FP32 dot product on the same elements
-    std::string failure;          // the report: empty if passed, else several lines, the first one a sentence
+    double rms_limit = 0;  // 4 × that of a plain FP32 dot product, rounded to the type, on the same ones
+    std::string failure;   // the report: empty if passed, else several lines, the first one a sentence
 };
 
-/// A whole result to hold C against where float64 is only affordable on a sample: cuBLAS's C and its |A|·|B|.
-/// Row-major, tight pitch N.
+/// A whole result to hold C against where float64 is only affordable on a sample: cuBLAS's C and its |A|·|B|,
+/// both FP32 whatever the type of the inputs, so that they err by γ alone. Row-major, tight pitch N.
 struct WholeMatrix {
     std::vector<float> value;      // alpha·A·B + beta·C0
     std::vector<float> magnitude;  // |alpha|·|A|·|B| + |beta|·|C0|
@@ -54,8 +54,8 @@ class Verifier {
     std::vector<Reference> parts_;
 };
 
-/// Poisons C, runs the lesson once and checks C, its padding and all guard bands. Throws Error when the
-/// launch fails.
+/// Poisons C, runs the lesson once and checks C, its padding and all guard bands. The lesson's dtype is the
+/// workload's (with_dtype()). Throws Error when it is not, or when the launch fails.
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier);
 
 }  // namespace gemm

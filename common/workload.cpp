@@ -1,7 +1,10 @@
 #include "common/workload.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <random>
@@ -68,6 +71,15 @@ std::vector<float> random_matrix(std::int64_t rows, std::int64_t cols, std::int6
     return m;
 }
 
+void round_to(DType dtype, std::vector<float>& matrix) {
+    if (dtype == DType::fp32) return;
+    parallel_for(std::ssize(matrix), 1 << 16, [&](std::int64_t first, std::int64_t last) {
+        for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
+            matrix[i] = rounded_to(dtype, matrix[i]);
+        }
+    });
+}
+
 std::string gigabytes(double bytes) {
     char text[32];
     std::snprintf(text, sizeof text, bytes < 1e9 ? "%.3f GB" : "%.1f GB", bytes / 1e9);
@@ -80,17 +92,21 @@ std::string number(float value) {
     return text;
 }
 
+double buffer_bytes(std::int64_t count, std::int64_t pitch, DType dtype) {
+    return static_cast<double>(
+        Buffer::bytes(static_cast<std::size_t>(count), static_cast<std::size_t>(pitch), dtype));
+}
+
 /// Refuses what does not fit, before anything is allocated.
 const Shape& fitting(const Shape& s) {
     const std::int64_t a = elements(s.M, s.lda), b = elements(s.K, s.ldb), c = elements(s.M, s.ldc);
     const double device =
-        static_cast<double>(Buffer::bytes(static_cast<std::size_t>(a), static_cast<std::size_t>(s.lda))) +
-        static_cast<double>(Buffer::bytes(static_cast<std::size_t>(b), static_cast<std::size_t>(s.ldb))) +
-        static_cast<double>(Buffer::bytes(static_cast<std::size_t>(c), static_cast<std::size_t>(s.ldc)));
-    // On the host: A, B, C, a downloaded C, and what C is held against.
+        buffer_bytes(a, s.lda, s.dtype) + buffer_bytes(b, s.ldb, s.dtype) + buffer_bytes(c, s.ldc, s.dtype);
+    // On the host: A, B, C, a downloaded C, what C is held against, and a matrix as it lies in memory.
     const double host =
         4.0 * (static_cast<double>(a) + static_cast<double>(b) + 2.0 * static_cast<double>(c)) +
-        20.0 * static_cast<double>(c);
+        20.0 * static_cast<double>(c) +
+        (s.dtype == DType::fp32 ? 0.0 : 2.0 * static_cast<double>(std::max({a, b, c})));
     const auto fits = [&](double need, std::size_t free, const char* whose) {
         if (need <= static_cast<double>(free)) return;
         throw Error("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
@@ -146,6 +162,7 @@ std::string Shape::text() const {
     pitch("ldc", ldc, N);
     if (alpha != 1.0f) t += " alpha=" + number(alpha);
     if (beta != 0.0f) t += " beta=" + number(beta);
+    if (dtype != DType::fp32) t += std::string(" ") + dtype_name(dtype);
     return t;
 }
 
@@ -163,17 +180,18 @@ Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<v
                 ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
                                      std::bit_cast<float>(kPoisonBits))
                 : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed + 2), kPoisonBits)},
-      a_((edit ? edit(host_) : void(), host_.A.size()), static_cast<std::size_t>(shape_.lda)),
-      b_(host_.B.size(), static_cast<std::size_t>(shape_.ldb)),
-      c_(host_.C.size(), static_cast<std::size_t>(shape_.ldc)) {
+      a_((edit ? edit(host_) : void(), host_.A.size()), static_cast<std::size_t>(shape_.lda), shape_.dtype),
+      b_(host_.B.size(), static_cast<std::size_t>(shape_.ldb), shape_.dtype),
+      c_(host_.C.size(), static_cast<std::size_t>(shape_.ldc), shape_.dtype) {
+    for (std::vector<float>* matrix : {&host_.A, &host_.B, &host_.C}) round_to(shape_.dtype, *matrix);
     a_.upload(host_.A);
     b_.upload(host_.B);
     reset_c();
 }
 
 Problem Workload::problem() const {
-    return {shape_.M,  shape_.N,   shape_.K,    shape_.alpha, a_.data(), shape_.lda,
-            b_.data(), shape_.ldb, shape_.beta, c_.data(),    shape_.ldc};
+    return {shape_.M,  shape_.N,   shape_.K,    shape_.alpha, a_.data(),  shape_.lda,
+            b_.data(), shape_.ldb, shape_.beta, c_.data(),    shape_.ldc, shape_.dtype};
 }
 
 void Workload::reset_c() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/buffer.hpp"
+#include "common/dtype.hpp"
 #include "common/gemm.hpp"
 
 namespace gemm {
@@ -16,15 +17,17 @@ struct Shape {
     std::int64_t M = 0, N = 0, K = 0;
     std::int64_t lda = 0, ldb = 0, ldc = 0;
     float alpha = 1.0f, beta = 0.0f;
+    DType dtype = DType::fp32;
 
     /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, or an element count
     /// or a byte count leaves 63 bits.
     Shape resolved() const;
-    /// "1000×77×513" (M×N×K), with the pitches and scalars that are not the default ones.
+    /// "1000×77×513" (M×N×K), with the pitches, scalars and type that are not the default ones.
     std::string text() const;
 };
 
-/// Host copies, row-major with the shape's pitches. Padding of A and B holds kGuardBits; C holds the values
+/// Host copies, row-major with the shape's pitches, as the matrices lie in memory: rounded to the shape's
+/// type. Padding of A and B holds kGuardBits; C holds the values
 /// before the kernel runs: C0, or kPoisonBits where beta == 0 and in the padding.
 struct HostMatrices {
     std::vector<float> A, B, C;
@@ -36,9 +39,9 @@ std::uint64_t fresh_seed();
 /// One problem with normally distributed inputs (mean 0, variance 1; the same for a seed on every machine).
 class Workload {
   public:
-    /// `edit` may change the host matrices before they are uploaded (tests put NaN and Inf there).
-    /// Throws Error when the matrices do not fit into device or host memory, saying how much is needed and
-    /// there.
+    /// `edit` may change the host matrices before they are rounded and uploaded (tests put NaN and Inf
+    /// there). Throws Error when the matrices do not fit into device or host memory, saying how much is
+    /// needed and there.
     Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit = {});
 
     const Shape& shape() const { return shape_; }
@@ -50,7 +53,7 @@ class Workload {
 
     /// Writes the initial C (poison included) to the device again. Call before every launch that is verified.
     void reset_c();
-    /// C from the device, pitch ldc.
+    /// C from the device, pitch ldc; what was never written holds kPoisonBits.
     std::vector<float> download_c() const;
     /// Which guard band a kernel wrote into, as a sentence; empty if none.
     std::string breach() const;

@@ -3,36 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from statistics import median
 
-from runner.results import UserError
+from runner.results import UserError, recorded
 
 SIZE = 4096  # the square size at which steps are compared
 HOW_TO_MEASURE = "measure with ./gemm chart on a machine with an NVIDIA GPU"
 
+# What is recorded beside plots/results/h200.json, on the same GPU.
+PROFILE, CEILINGS = "plots/results/h200-profile.json", "plots/results/h200-ceilings.json"
+TUNED = "plots/results/h200-autotune.json"
 
-def timed(results: dict) -> list[dict]:
-    """The FP32 runs that have a time and alpha = 1, beta = 0."""
+
+def profile(root: Path) -> dict | None:
+    """What `./gemm profile --record` wrote on the GPU whose results are published, or None. Throws UserError."""
+    keys = ("gpu", "ncu", "commit", "date", "m", "n", "k", "kernel_hashes", "lessons")
+    return recorded(root / PROFILE, keys, "./gemm profile --record")
+
+
+def ceilings(root: Path) -> dict | None:
+    """The same of `./gemm doctor --measure --record`."""
+    return recorded(root / CEILINGS, ("gpu", "commit", "date", "figures"), "./gemm doctor --measure --record")
+
+
+def tuned(root: Path) -> dict | None:
+    """The same of `./gemm autotune --record`."""
+    return recorded(root / TUNED, ("device", "commit", "date", "seed", "kernel_hashes", "lessons"), "./gemm autotune --record")
+
+
+def timed(results: dict, dtype: str = "fp32") -> list[dict]:
+    """The runs with that type that have a time and alpha = 1, beta = 0."""
     return [
-        run
-        for run in results["runs"]
-        if "ms_median" in run and run["dtype"] == "fp32" and (run["alpha"], run["beta"]) == (1, 0)
+        run for run in results["runs"] if "ms_median" in run and run["dtype"] == dtype and (run["alpha"], run["beta"]) == (1, 0)
     ]
 
 
-def square(results: dict, size: int) -> dict[str, dict]:
+def square(results: dict, size: int, dtype: str = "fp32") -> dict[str, dict]:
     """The timed runs at M = N = K = size, by lesson."""
-    return {run["lesson"]: run for run in timed(results) if run["m"] == run["n"] == run["k"] == size}
+    return {run["lesson"]: run for run in timed(results, dtype) if run["m"] == run["n"] == run["k"] == size}
 
 
-def square_sizes(results: dict) -> list[int]:
+def square_sizes(results: dict, dtype: str = "fp32") -> list[int]:
     """Every size that has a timed square run, ascending."""
-    return sorted({run["m"] for run in timed(results) if run["m"] == run["n"] == run["k"]})
+    return sorted({run["m"] for run in timed(results, dtype) if run["m"] == run["n"] == run["k"]})
 
 
-def at_size(results: dict, order: Iterable[str]) -> dict[str, dict]:
+def at_size(results: dict, order: Iterable[str], dtype: str = "fp32") -> dict[str, dict]:
     """The timed runs at SIZE in the order given. Throws UserError when there is none."""
-    runs = square(results, SIZE)
+    runs = square(results, SIZE, dtype)
     found = {name: runs[name] for name in order if name in runs}
     if not found:
         raise UserError(f"These results hold no timed run at {SIZE}×{SIZE}×{SIZE}; {HOW_TO_MEASURE}.")

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plots import pictures, progression, sweep, tables
-from runner.results import ROOT, lessons, load
+from plots import data, pictures, progression, roofline, sweep, tables
+from runner.results import LADDERS, ROOT, lessons, load
 
-RESULTS = "plots/results/h200.json"  # the one source of published numbers
+RESULTS = "plots/results/h200.json"  # the one source of published speeds
+
+
+def update(root: Path = ROOT) -> list[Path]:
+    """Redraws what several recorded files make together: the roofline, once all three exist, and the Markdown tables.
+    Returns the files written. Throws UserError."""
+    if not (root / RESULTS).exists():
+        return []
+    results, profile, ceilings = load(root / RESULTS), data.profile(root), data.ceilings(root)
+    written: list[Path] = []
+    if profile and ceilings:
+        written += roofline.draw(results, profile, ceilings, root / "plots" / "roofline", lessons(root))
+    return written + tables.update_markdown(root, results) + tables.update_profiles(root) + tables.update_tuned(root)
 
 
 def publish(root: Path = ROOT) -> list[Path]:
@@ -18,7 +30,9 @@ def publish(root: Path = ROOT) -> list[Path]:
     written = pictures.draw_all(root, root / "plots" / "pictures")
     if (root / RESULTS).exists():
         results, order = load(root / RESULTS), lessons(root)
-        written += progression.draw(results, root / "plots" / "progression", order)
-        written += sweep.draw(results, root / "plots" / "sweep", order)
-        written += tables.update_markdown(root, results)
-    return written
+        for ladder in LADDERS:
+            if ladder.dtype == "fp32" or data.timed(results, ladder.dtype):
+                written += progression.draw(results, root / "plots" / ladder.progression, order, ladder.dtype)
+                written += sweep.draw(results, root / "plots" / ladder.sweep, order, ladder.dtype)
+        written += update(root)
+    return list(dict.fromkeys(written))

@@ -4,9 +4,12 @@
     (generated; what stands here is replaced)
     <!-- /table -->
 
-Tables: `progression` (every lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
-`sweep` (every lesson's ratio at every square size). What `./gemm inspect --record` counted of a lesson stands between
-<!-- counts:02_coalesced --> and <!-- /counts -->.
+Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
+`sweep` (every FP32 lesson's ratio at every square size); `tensorcore` and `tensorcore_sweep` are the same of BF16; `roofline`
+(every FP32 lesson's intensities and the ceiling that is nearest).
+What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
+`./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
+`./gemm autotune --record` measured of it with other constants between <!-- tuned:06_vectorized --> and <!-- /tuned -->.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from plots import data
-from runner.results import UserError, lessons, write_atomically
+from plots import data, roofline
+from runner.results import LADDERS, ROOT, UserError, folder_of, lessons, write_atomically
 
-MARKER = re.compile(r"^\s*<!--\s*(?:(?P<open>table|counts):(?P<name>\S+)|/(?P<close>table|counts))\s*-->\s*$")
+_KINDS = "table|counts|profile|tuned"
+MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S+)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
 SHAPE = f"{data.SIZE}×{data.SIZE}×{data.SIZE}"
@@ -30,23 +34,28 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def _caption(results: dict, runs: Iterable[dict], what: str) -> str:
+def _caption(results: Mapping, runs: Iterable[dict], what: str, command: str = "chart", dtype: str = "fp32") -> str:
     device = results["device"]
     where = data.provenance(results)
     where += [f"{name} {device[key]}" for name, key in (("CUDA", "cuda"), ("driver", "driver")) if device.get(key)]
     cache = sorted({run["cache"] for run in runs if run.get("cache")})
-    where.append("FP32, alpha = 1, beta = 0" + (f", L2 {' or '.join(cache)}" if cache else ""))
-    return f"{what} {', '.join(where)}. Reproduce with `./gemm chart`."
+    where.append(f"{dtype.upper()}, alpha = 1, beta = 0" + (f", L2 {' or '.join(cache)}" if cache else ""))
+    return f"{what} {', '.join(where)}. Reproduce with `./gemm {command}`."
 
 
-def _progression(results: dict, order: Sequence[str]) -> list[str]:
-    runs = data.at_size(results, order)
+def _progression(results: dict, order: Sequence[str], dtype: str) -> list[str]:
+    runs = data.at_size(results, order, dtype)
     rows = [[name, data.rate(run["tflops"]), data.percent(run["ratio"]), data.ratio(run["ratio"])] for name, run in runs.items()]
     rows.append(["cuBLAS", data.rate(data.tflops(data.SIZE, data.baseline_ms(runs.values()))), data.percent(1), data.ratio(1)])
     return [
         *_table(["step", "TFLOP/s", "% of cuBLAS", "ratio to cuBLAS"], rows),
         "",
-        _caption(results, runs.values(), f"{SHAPE}. Ratio: cuBLAS's time over the step's, median of interleaved rounds."),
+        _caption(
+            results,
+            runs.values(),
+            f"{SHAPE}. Ratio: cuBLAS's time over the step's, median of interleaved rounds.",
+            dtype=dtype,
+        ),
     ]
 
 
@@ -59,7 +68,9 @@ def _or_none(value: float | None) -> str:
 
 
 def _step(results: dict, order: Sequence[str], lesson: str) -> list[str]:
-    runs = data.at_size(results, order)
+    dtypes = [ladder.dtype for ladder in LADDERS]
+    dtype = next((dtype for dtype in dtypes if lesson in data.square(results, data.SIZE, dtype)), dtypes[0])
+    runs = data.at_size(results, order, dtype)
     if lesson not in runs:
         raise UserError(f"These results hold no timed run of {lesson} at {SHAPE}; {data.HOW_TO_MEASURE}.")
     place = list(order).index(lesson)
@@ -80,12 +91,12 @@ def _step(results: dict, order: Sequence[str], lesson: str) -> list[str]:
     return [
         *_table(["step", "ms", "p10 … p90 (ms)", "TFLOP/s", "ratio to cuBLAS", "SM clock (MHz)", "power (W)"], rows),
         "",
-        _caption(results, [runs[lesson]], f"{SHAPE}. Times: median of {runs[lesson].get('rounds', 'all')} rounds."),
+        _caption(results, [runs[lesson]], f"{SHAPE}. Times: median of {runs[lesson].get('rounds', 'all')} rounds.", dtype=dtype),
     ]
 
 
-def _sweep(results: dict, order: Sequence[str]) -> list[str]:
-    by_size = {size: data.square(results, size) for size in data.square_sizes(results)}
+def _sweep(results: dict, order: Sequence[str], dtype: str) -> list[str]:
+    by_size = {size: data.square(results, size, dtype) for size in data.square_sizes(results, dtype)}
     names = [name for name in order if any(name in runs for runs in by_size.values())]
     if not names:
         raise UserError(f"These results hold no timed run at a square size; {data.HOW_TO_MEASURE}.")
@@ -96,25 +107,75 @@ def _sweep(results: dict, order: Sequence[str]) -> list[str]:
     return [
         *_table(["M = N = K", *names, "cuBLAS (TFLOP/s)"], rows),
         "",
-        _caption(results, data.timed(results), "Ratio to cuBLAS in the same run; last column: cuBLAS's own rate."),
+        _caption(
+            results,
+            data.timed(results, dtype),
+            "Ratio to cuBLAS in the same run; last column: cuBLAS's own rate.",
+            dtype=dtype,
+        ),
     ]
 
 
-def render(name: str, results: dict, order: Sequence[str] | None = None) -> str:
+def _intensity(value: float | None) -> str:
+    return NONE if value is None else f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
+
+
+def _roofline(results: dict, order: Sequence[str], profile: Mapping | None, ceilings: Mapping | None) -> list[str]:
+    for found, file, command in (
+        (profile, data.PROFILE, "./gemm profile --record"),
+        (ceilings, data.CEILINGS, "./gemm doctor --measure --record"),
+    ):
+        if found is None:
+            raise UserError(f"The table roofline needs {file}, which {command} writes on that GPU.")
+    assert profile
+    assert ceilings
+    rows = []
+    for point in roofline.points(results, profile, order):
+        shares = point.shares(ceilings)
+        nearest = max(shares, key=lambda name: shares[name])
+        intensities = (_intensity(point.intensity.get(level.name)) for level in roofline.LEVELS)
+        rows.append([point.lesson, *intensities, data.rate(point.tflops), nearest, data.percent(shares[nearest])])
+    figures = ceilings["figures"]
+    limits = ", ".join(
+        f"{name} {data.rate(roofline.rate(ceilings, name))} {figures[name]['unit']}"
+        for name in (*(level.ceiling for level in roofline.LEVELS), roofline.FFMA, roofline.OUTER)
+    )
+    where = "; ".join(roofline.sources(results, profile, ceilings))
+    header = ["lesson", *(f"FLOP/B, {level.name}" for level in roofline.LEVELS), "TFLOP/s", "nearest ceiling", "share of it"]
+    return [
+        *_table(header, rows),
+        "",
+        f"{SHAPE}. FLOP/B: 2·M·N·K over the bytes that ncu counted; a wavefront of shared memory is {roofline.WAVEFRONT} bytes. "
+        f"Ceilings: {limits}. {where}. Reproduce with `./gemm chart`, `./gemm profile` and `./gemm doctor --measure`.",
+    ]
+
+
+def render(
+    name: str,
+    results: dict,
+    order: Sequence[str] | None = None,
+    profile: Mapping | None = None,
+    ceilings: Mapping | None = None,
+) -> str:
     """The Markdown of table `name`, lessons in `order` (the course's by default), without markers, ending in a newline.
+    `profile` and `ceilings` (plots/data.py) are for `roofline`.
 
     Throws UserError for an unknown name or results that lack what the table shows.
     """
     order = lessons() if order is None else order
     kind, _, lesson = name.partition(":")
-    if name == "progression":
-        lines = _progression(results, order)
-    elif name == "sweep":
-        lines = _sweep(results, order)
+    progressions, sweeps = {x.progression: x.dtype for x in LADDERS}, {x.sweep: x.dtype for x in LADDERS}
+    if name in progressions:
+        lines = _progression(results, order, progressions[name])
+    elif name in sweeps:
+        lines = _sweep(results, order, sweeps[name])
+    elif name == "roofline":
+        lines = _roofline(results, order, profile, ceilings)
     elif kind == "step" and lesson in order:
         lines = _step(results, order, lesson)
     else:
-        raise UserError(f"There is no table {name!r}; there are progression, sweep and step:<lesson>, such as step:{order[0]}.")
+        known = ", ".join([*progressions, *sweeps, "roofline"])
+        raise UserError(f"There is no table {name!r}; there are {known} and step:<lesson>, such as step:{order[0]}.")
     return "\n".join(lines) + "\n"
 
 
@@ -126,19 +187,19 @@ def _grouped(value: int) -> str:
     return f"{value:,}".replace(",", " ")
 
 
-def render_counts(lesson: str, counts: Mapping) -> str:
+def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
     """The Markdown of a lesson's counts, without markers, ending in a newline. Throws UserError for a lesson without any."""
     found = counts["lessons"].get(lesson)
     if found is None:
         known = ", ".join(counts["lessons"]) or "none"
         raise UserError(f"There are no counts of {lesson!r}; there are {known}; count with ./gemm inspect --record.")
-    rows, last = [], None
+    rows, last, home = [], None, folder_of(lesson, root)
     for line in found["lines"]:
         unit = "sectors" if line["space"] == "global" else "wavefronts"
         each, ideal = (_figure(line[key] / line["requests"]) for key in (unit, f"ideal_{unit}"))
         code = line["code"].partition("//")[0].strip().replace("|", r"\|")
         place = (line["file"], line["line"])
-        where = str(line["line"]) if line["file"] == f"{lesson}/kernel.cu" else f"{line['file']}:{line['line']}"
+        where = str(line["line"]) if line["file"] == f"{home}/kernel.cu" else f"{line['file']}:{line['line']}"
         here = [where, f"`{code}`" if code else NONE] if place != last else ["", ""]
         guess = "≈ " if line["diverged"] else ""
         each = f"{guess}{each} {unit.removesuffix('s') if each == '1' else unit}"
@@ -162,14 +223,114 @@ def render_counts(lesson: str, counts: Mapping) -> str:
     return "\n".join(lines) + "\n"
 
 
+_STALL = "warps stalled: "
+
+
+def _million(value: float) -> str:
+    return "0" if value == 0 else f"{value / 1e6:.0f} million" if value >= 1e8 else f"{value / 1e6:#.3g} million"
+
+
+def _stall(counted: Mapping[str, float], place: int) -> str:
+    """The place-th largest reason for which warps could not issue, from 0. "not selected" is none: such a warp could."""
+    reasons = {key.removeprefix(_STALL): value for key, value in counted.items() if key.startswith(_STALL)}
+    reasons.pop("not selected", None)
+    name, value = sorted(reasons.items(), key=lambda item: -item[1])[place]
+    return f"{name} {value:.2f}"
+
+
+# Rows of a lesson's profile: label, and the cell from ncu's figures (runner/profile.py).
+_PROFILE: tuple[tuple[str, Callable[[Mapping[str, float]], str]], ...] = (
+    ("issue slots used", lambda c: f"{c['issue slots used']:.1f} %"),
+    ("FMA pipe", lambda c: f"{c['FMA pipe']:.1f} %"),
+    ("load/store pipe (L1, shared memory)", lambda c: f"{c['load/store pipe']:.1f} %"),
+    ("achieved occupancy", lambda c: f"{c['achieved occupancy']:.1f} %"),
+    ("DRAM throughput", lambda c: f"{c['DRAM throughput']:.1f} %"),
+    ("L2 throughput", lambda c: f"{c['L2 throughput']:.1f} %"),
+    ("DRAM bytes", lambda c: f"{c['DRAM bytes'] / 1e9:#.3g} GB"),
+    ("wavefronts of shared memory", lambda c: _million(roofline.shared_wavefronts(c))),
+    ("bank conflicts", lambda c: _million(c["shared load bank conflicts"] + c["shared store bank conflicts"])),
+    ("stalls, largest reason", lambda c: _stall(c, 0)),
+    ("stalls, second reason", lambda c: _stall(c, 1)),
+)
+
+
+def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
+    """The Markdown of what ncu counted of a lesson (bold) and the one before it in `order`, without markers, ending in a
+    newline. Throws UserError for a lesson that was not profiled, or not with these figures."""
+    again = "record it again with ./gemm profile --record"
+    if lesson not in order or lesson not in profile["lessons"]:
+        known = ", ".join(profile["lessons"]) or "none"
+        raise UserError(f"There is no profile of {lesson!r}; there are {known}; {again}.")
+    place = list(order).index(lesson)
+    shown = {name: profile["lessons"][name] for name in order[max(place - 1, 0) : place + 1] if name in profile["lessons"]}
+    try:
+        rows = [
+            [label, *(f"**{cell(counted)}**" if name == lesson else cell(counted) for name, counted in shown.items())]
+            for label, cell in _PROFILE
+        ]
+    except (KeyError, IndexError) as missing:
+        raise UserError(f"{data.PROFILE} lacks {missing}; {again}.") from None
+    shape = f"{profile['m']}×{profile['n']}×{profile['k']}"
+    where = ", ".join([*data.provenance({"device": {"name": profile["gpu"]}, **profile}), f"ncu {profile['ncu']}"])
+    lines = [
+        *_table(["", *(f"**{name}**" if name == lesson else name for name in shown)], rows),
+        "",
+        f"{shape}, one launch. Per cent of what the unit can do; stalls: warps that wait for it, a cycle with an issue. "
+        f"{where}. Reproduce with `./gemm profile`.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tuned_row(row: Mapping, label: str, own: Mapping) -> list[str]:
+    """The figures at SIZE; NONE where there are none."""
+    run = next((r for r in row["runs"] if r["m"] == r["n"] == r["k"] == data.SIZE and "ratio" in r), None)
+    block = row["resources"]
+    differ = [f"{name} = {value}" for name, value in row["constants"].items() if value != own["constants"][name]]
+    differ += ["code changed"] * row["edited"]
+    taken = [NONE] * 3
+    if block:
+        shared = (block["static_shared_bytes"] + block["dynamic_shared_bytes"]) / 1024
+        taken = [_or_none(block["registers"]), _or_none(block["blocks_per_sm"]), f"{shared:.1f}"]
+    speed = [data.rate(run["tflops"]), data.ratio(run["ratio"])] if run else [NONE, NONE]
+    return [label, ", ".join(differ) or NONE, *taken, *speed]
+
+
+def render_tuned(lesson: str, results: Mapping) -> str:
+    """The Markdown of what is compared in a lesson: its named variants, its own constants, the best of the set. Without
+    markers, ending in a newline. Throws UserError for a lesson that was not measured."""
+    found = results["lessons"].get(lesson)
+    if found is None:
+        known = ", ".join(results["lessons"]) or "none"
+        raise UserError(f"No constants of {lesson!r} were tried; of {known} they were; measure with ./gemm autotune --record.")
+    rows = found["rows"]
+    own = next(row for row in rows if row["own"])
+    tried, first = sum(row["swept"] for row in rows), rows[found["best"]] if found["best"] is not None else None
+    named = [(name, rows[place]) for name, place in found["compared"].items()]
+    if all(row is not own for _, row in named):
+        named.append((lesson, own))
+    shown = [_tuned_row(row, f"**{name}**" if row is own else name, own) for name, row in named]
+    note = f" The lesson's own constants are the fastest of {tried} that were tried." if first is own else ""
+    if first and first is not own:
+        shown.append(_tuned_row(first, f"fastest of {tried} that were tried", own))
+    figures = ["registers", "blocks per SM", "shared memory (KiB)", "TFLOP/s", "ratio to cuBLAS"]
+    header, rule = ["variant", "constants that differ", *figures], [":--", ":--", *["--:"] * len(figures)]
+    runs = [run for row in rows for run in row["runs"]]
+    number = lesson.partition("_")[0]
+    lines = ["| " + " | ".join(line) + " |" for line in (header, rule, *shown)]
+    return "\n".join([*lines, "", _caption(results, runs, f"{SHAPE}.{note}", f"autotune {number}")]) + "\n"
+
+
 def markdown_files(root: Path, order: Sequence[str]) -> list[Path]:
-    """The Markdown files that may hold tables: those of the root, of plots/ and of the lessons' folders."""
-    return [path for folder in (".", "plots", *order) for path in sorted((root / folder).glob("*.md"))]
+    """The Markdown files that may hold tables: those of the root, of plots/ and of the lessons' folders, for a step also of
+    the folder around it."""
+    homes = [Path(folder_of(lesson, root)) for lesson in order]
+    around = [path for home in homes for path in (*reversed(home.parents), home)]  # "." comes first
+    return [path for home in dict.fromkeys([Path(), Path("plots"), *around]) for path in sorted((root / home).glob("*.md"))]
 
 
 def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
-    """The tables (or kind `counts`) of a Markdown file: name, index of its opening line, index of its closing line (from 0).
-    Markers inside fenced code are text. Throws UserError with file and line for a marker without its partner."""
+    """The tables (or kind `counts` or `profile`) of a Markdown file: name, index of its opening line, index of its closing line
+    (from 0). Markers inside fenced code are text. Throws UserError with file and line for a marker without its partner."""
     found: list[tuple[str, int, int]] = []
     name, start, fence = "", -1, ""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -202,13 +363,25 @@ def update_markdown(root: Path, results: dict) -> list[Path]:
     Nothing is written unless every table of every file could be rendered. Returns the files that changed. Throws
     UserError with file and line for unknown tables, missing markers and results that lack what a table shows.
     """
-    order = lessons(root)
-    return _update(root, order, "table", lambda name: render(name, results, order))
+    order, profile, ceilings = lessons(root), data.profile(root), data.ceilings(root)
+    return _update(root, order, "table", lambda name: render(name, results, order, profile, ceilings))
 
 
 def update_counts(root: Path, counts: Mapping) -> list[Path]:
     """The same for the tables of counts, from what `./gemm inspect --record` wrote."""
-    return _update(root, lessons(root), "counts", lambda name: render_counts(name, counts))
+    return _update(root, lessons(root), "counts", lambda name: render_counts(name, counts, root))
+
+
+def update_profiles(root: Path) -> list[Path]:
+    """The same for the tables of profiles, from what `./gemm profile --record` wrote; none while it has not."""
+    order, profile = lessons(root), data.profile(root)
+    return [] if profile is None else _update(root, order, "profile", lambda name: render_profile(name, profile, order))
+
+
+def update_tuned(root: Path) -> list[Path]:
+    """The same for the tables of variants, from what `./gemm autotune --record` wrote."""
+    results = data.tuned(root)
+    return [] if results is None else _update(root, lessons(root), "tuned", lambda name: render_tuned(name, results))
 
 
 def _update(root: Path, order: Sequence[str], kind: str, text_of: Callable[[str], str]) -> list[Path]:

@@ -1,4 +1,7 @@
-"""The command line: `./gemm chart | test | run | inspect | profile | check | watch | hint | reset | progress | quiz | doctor`."""
+"""The command line.
+
+`./gemm chart | test | run | inspect | profile | autotune | check | watch | hint | reset | progress | quiz | doctor`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,21 @@ from typing import Any, Optional
 try:
     import typer
 
-    from runner import chart, check, counters, course, doctor, inspection, lesson, profile, quiz, suite, watch
+    from runner import (
+        autotune,
+        ceilings,
+        chart,
+        check,
+        counters,
+        course,
+        doctor,
+        inspection,
+        lesson,
+        profile,
+        quiz,
+        suite,
+        watch,
+    )
 except ImportError as missing:
     sys.exit(f"gemm: Python cannot import {missing.name}; remove the folder .venv, if there is one, and run ./gemm again.")
 from runner.process import Interrupted, catch_signals, console, say
@@ -27,6 +44,7 @@ app = typer.Typer(
 LESSONS = typer.Argument(None, metavar="LESSON", help="A number or a name: 05 or 01_naive.")
 LESSON = typer.Argument(..., metavar="LESSON", help="A number or a name: 05 or 01_naive.")
 HUNT = typer.Option(False, "--hunt", help="The lesson's bug hunt instead of its exercise.")
+DTYPE = typer.Option(None, help="Type of A, B and C, of those that the lesson takes: fp32, bf16 or fp16; its first by default.")
 JSON = typer.Option(False, "--json", help="Print one JSON object on stdout.")
 
 
@@ -57,6 +75,7 @@ def run_command(
     ldc: Optional[str] = typer.Option(None, help="Row pitch of C in elements."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
+    dtype: Optional[str] = DTYPE,
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
     rounds: Optional[str] = typer.Option(None, help="Rounds of timing."),
     device: Optional[str] = typer.Option(None, help="Which GPU, from 0."),
@@ -66,7 +85,7 @@ def run_command(
 ) -> int:
     """Run one lesson: its verdict, its time, what it takes of an SM."""
     sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "rounds": rounds, "device": device}
-    return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, like, verify_only, as_json)
+    return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, dtype, like, verify_only, as_json)
 
 
 @app.command("inspect")
@@ -78,6 +97,7 @@ def inspect_command(
     blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid, or all."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
+    dtype: Optional[str] = DTYPE,
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
     like: Optional[str] = typer.Option(None, help="Whose launch limits hold: sm_86."),
     line: Optional[str] = typer.Option(None, help="Only this line of kernel.cu."),
@@ -89,8 +109,9 @@ def inspect_command(
     against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
 ) -> int:
     """Count what each line of a kernel does to memory; find its races."""
-    options = {"--m": m, "--n": n, "--k": k, "--blocks": blocks, "--alpha": alpha, "--beta": beta, "--seed": seed, "--like": like,
-               "--line": line, "--array": array, "--json": as_json or None, "--plot": plot or None}  # fmt: skip
+    options = {"--m": m, "--n": n, "--k": k, "--blocks": blocks, "--alpha": alpha, "--beta": beta, "--dtype": dtype,
+               "--seed": seed, "--like": like, "--line": line, "--array": array, "--json": as_json or None,
+               "--plot": plot or None}  # fmt: skip
     given = [key for key, value in options.items() if value is not None]
     files = [Path(name) for name in names or [] if name.endswith(".json")] if as_json else []
     chosen = [name for name in names or [] if Path(name) not in files]
@@ -106,7 +127,7 @@ def inspect_command(
         raise UserError("inspect takes one LESSON, such as ./gemm inspect 02, and after --json one file, such as 02.json.")
     if as_json and (plot or line or array):
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
-    request = inspection.parse({"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like)
+    request = inspection.parse({"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like, dtype)
     return inspection.inspect(chosen[0], request, line, array, as_json, files[0].absolute() if files else None, plot)
 
 
@@ -120,6 +141,19 @@ def profile_command(
 ) -> int:
     """Read a GPU's counters (ncu) while each lesson runs."""
     return profile.profile(names or [], record, as_json)
+
+
+@app.command("autotune")
+def autotune_command(
+    names: Optional[list[str]] = LESSONS,
+    sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513 (4096)."),
+    record: bool = typer.Option(
+        False, "--record", help="Write plots/results/<gpu>-autotune.json (all lessons, committed sources)."
+    ),
+    as_json: bool = JSON,
+) -> int:
+    """Time a lesson with other tile sizes (no LESSON: all)."""
+    return autotune.autotune(names or [], record, sizes, as_json)
 
 
 @app.command("check")
@@ -176,9 +210,17 @@ def progress_command(as_json: bool = JSON) -> int:
 
 
 @app.command("doctor")
-def doctor_command(as_json: bool = JSON) -> int:
+def doctor_command(
+    measure: bool = typer.Option(False, "--measure", help="Measure what the GPU can do: DRAM, L2, shared memory, FFMA."),
+    record: bool = typer.Option(
+        False, "--record", help="With --measure: write plots/results/<gpu>-ceilings.json (committed sources)."
+    ),
+    as_json: bool = JSON,
+) -> int:
     """Show what is here, what is missing, and how to get it."""
-    return doctor.report(as_json)
+    if record and not measure:
+        raise UserError("--record keeps what was measured; write ./gemm doctor --measure --record.")
+    return ceilings.measure(record, as_json) if measure else doctor.report(as_json)
 
 
 _STDOUT = "Standard output"

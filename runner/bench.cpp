@@ -1,6 +1,9 @@
 // gemm_bench: verifies every lesson at every size and times those that are right against cuBLAS, in one
-// process. Its JSON is what ./gemm chart records; progress goes to stderr as lines "progress <done> <total>
-// <text>".
+// process: lessons of one type together, against the baseline of that type. Its JSON is what ./gemm chart
+// records; progress goes to stderr as lines "progress <done> <total> <text>". The list of lessons is linked
+// to it: the course's, or the variants that ./gemm autotune makes.
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "common/device.hpp"
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/lessons.hpp"
 #include "common/measure.hpp"
@@ -30,7 +34,7 @@ using gemm::Shape;
 constexpr const char* kDefaultSizes = gemm::kDeviceTimes ? "256,512,1024,2048,4096" : "64,100x77x51";
 
 struct Settings {
-    std::vector<const Lesson*> lessons;
+    std::vector<Lesson> lessons;  // in course order, each with the type that it runs with as its dtype
     std::vector<Shape> sizes;
     std::uint64_t seed = 0;
     int device = 0, rounds = 0;
@@ -38,21 +42,31 @@ struct Settings {
     std::string like, output;
 };
 
-/// "01_naive,03_smem" → those lessons; empty → all of them.
-std::vector<const Lesson*> chosen_lessons(const std::string& text) {
+/// "01_naive,03_smem" → those lessons; empty → all of them, or all that take `dtype` ("": each its first).
+std::vector<Lesson> chosen_lessons(const std::string& text, const std::string& dtype) {
     const auto all = gemm::all_lessons();
-    if (text.empty()) return {all.begin(), all.end()};
+    const auto with_type = [&](const Lesson& lesson) {
+        return dtype.empty() ? lesson : gemm::with_dtype(lesson, gemm::dtype_option(dtype));
+    };
+    std::vector<Lesson> chosen;
+    if (text.empty()) {
+        for (const Lesson* lesson : all) {
+            if (dtype.empty() || gemm::offers(*lesson, gemm::dtype_option(dtype)))
+                chosen.push_back(with_type(*lesson));
+        }
+        if (chosen.empty()) throw Error("No lesson takes " + dtype + ".");
+        return chosen;
+    }
     std::string names;
     for (const Lesson* lesson : all) names += (names.empty() ? "" : ", ") + std::string(lesson->name);
-    std::vector<const Lesson*> chosen;
     for (const std::string& name : gemm::comma_separated("--lessons", text)) {
         const auto at =
             std::find_if(all.begin(), all.end(), [&](const Lesson* l) { return name == l->name; });
         if (at == all.end()) throw Error("There is no lesson \"" + name + "\"; there are " + names + ".");
-        if (std::find(chosen.begin(), chosen.end(), *at) != chosen.end()) {
+        if (std::any_of(chosen.begin(), chosen.end(), [&](const Lesson& l) { return name == l.name; })) {
             throw Error("--lessons names " + name + " twice.");
         }
-        chosen.push_back(*at);
+        chosen.push_back(with_type(**at));
     }
     return chosen;
 }
@@ -86,7 +100,7 @@ std::vector<Shape> chosen_sizes(const std::string& text) {
 }
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0";
+    std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0", dtype;
     CLI::App app(
         "Verifies every lesson at every size, and times those that are right against cuBLAS, interleaved.",
         "gemm_bench");
@@ -94,6 +108,9 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     app.add_option("--sizes", sizes,
                    std::string("each one number or MxNxK, separated by commas [") + kDefaultSizes + "]")
         ->type_name("SIZES");
+    app.add_option("--dtype", dtype,
+                   "fp32, bf16 or fp16, and only lessons that take it [each lesson's first]")
+        ->type_name("TYPE");
     app.add_option("--rounds", rounds, "rounds of timing; 0 chooses by cost [0]")->type_name("INT");
     app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
     app.add_flag("--verify-only", s.verify_only, "do not time");
@@ -104,7 +121,7 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
     if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
 
-    s.lessons = chosen_lessons(lessons);
+    s.lessons = chosen_lessons(lessons, dtype);
     s.sizes = chosen_sizes(sizes);
     s.rounds = static_cast<int>(gemm::whole_number("--rounds", rounds, 0, 1000));
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
@@ -113,14 +130,33 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     return std::nullopt;
 }
 
+/// What a block of the lesson takes; null where the device cannot give it, which its launch will say.
+Json resources_or_null(const Lesson& lesson) {
+    try {
+        return gemm::resources_json(gemm::resources(lesson));
+    } catch (const Error&) {
+        (void)cudaGetLastError();
+        return nullptr;
+    }
+}
+
+/// Lessons of one type: what is measured together.
+struct Group {
+    gemm::DType dtype;
+    std::vector<const Lesson*> lessons;
+    std::vector<std::vector<gemm::Outcome>> outcomes;  // of each size, in the order of `lessons`
+};
+
 /// What a finished size adds to runs and failed.
 void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, const gemm::Outcome& outcome) {
     const gemm::Verdict& v = outcome.verdict;
     if (!outcome.passed()) {
         failed.push_back({{"lesson", lesson.name},
+                          {"dtype", gemm::dtype_name(lesson.dtype)},
                           {"m", shape.M},
                           {"n", shape.N},
                           {"k", shape.K},
+                          {"ran", outcome.error.empty()},
                           {"failure", outcome.error.empty() ? v.failure : outcome.error}});
         return;
     }
@@ -147,21 +183,30 @@ int run(const Settings& s) {
     device_object["power_limit_w"] = limit > 0.0 ? Json(limit) : Json(nullptr);
 #endif
 
-    Json skipped = Json::array();
-    std::vector<const Lesson*> lessons;
-    for (const Lesson* lesson : s.lessons) {
-        const std::string why = gemm::why_skipped(*lesson, device);
-        if (why.empty()) {
-            lessons.push_back(lesson);
+    Json skipped = Json::array(), resources = Json::object();
+    std::vector<Group> groups;  // in the order of their first lessons
+    for (const Lesson& lesson : s.lessons) {
+        if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) {
+            std::fprintf(stderr, "%s\n", why.c_str());
+            skipped.push_back({{"lesson", lesson.name}, {"reason", why}});
             continue;
         }
-        std::fprintf(stderr, "%s\n", why.c_str());
-        skipped.push_back({{"lesson", lesson->name}, {"reason", why}});
+        resources[lesson.name] = resources_or_null(lesson);
+        auto group = std::find_if(groups.begin(), groups.end(),
+                                  [&](const Group& g) { return g.dtype == lesson.dtype; });
+        if (group == groups.end()) {
+            group = groups.insert(groups.end(), Group{lesson.dtype, {}, {}});
+            group->outcomes.resize(s.sizes.size());
+        }
+        group->lessons.push_back(&lesson);
     }
 
     const bool timing = gemm::kDeviceTimes && !s.verify_only;
     int total = 0, finished = 0;
-    for (const Shape& shape : s.sizes) total += gemm::Measurer::steps(lessons.size(), shape, timing);
+    for (const Group& group : groups) {
+        for (const Shape& shape : s.sizes)
+            total += gemm::Measurer::steps(group.lessons.size(), shape, timing);
+    }
     const auto progress = [&](int done, const std::string& text) {
         std::fprintf(stderr, "progress %d %d %s\n", done, total, text.c_str());
         std::fflush(stderr);
@@ -180,32 +225,36 @@ int run(const Settings& s) {
                      [&](std::size_t a, std::size_t b) { return elements(a) > elements(b); });
 
     gemm::Measurer measurer(device);
-    std::vector<std::vector<gemm::Outcome>> outcomes(s.sizes.size());
     for (const std::size_t i : order) {
-        if (lessons.empty()) break;
-        const Shape& shape = s.sizes[i];
-        gemm::MeasureOptions options;
-        options.timing = timing;
-        options.rounds = s.rounds;
-        options.progress = [&](int done, const std::string& next) { progress(finished + done, next); };
-        outcomes[i] = measurer.measure(lessons, shape, s.seed, options);
-        if (outcomes[i].back().device_lost) {
-            throw Error(std::string(lessons[outcomes[i].size() - 1]->name) + " at " + shape.text() +
-                        " took the device down, so nothing was measured: " + outcomes[i].back().error);
+        for (Group& group : groups) {
+            Shape shape = s.sizes[i];
+            shape.dtype = group.dtype;
+            gemm::MeasureOptions options;
+            options.timing = timing;
+            options.rounds = s.rounds;
+            options.progress = [&](int done, const std::string& next) { progress(finished + done, next); };
+            std::vector<gemm::Outcome>& outcomes = group.outcomes[i];
+            outcomes = measurer.measure(group.lessons, shape, s.seed, options);
+            if (outcomes.back().device_lost) {
+                throw Error(std::string(group.lessons[outcomes.size() - 1]->name) + " at " + shape.text() +
+                            " took the device down, so nothing was measured: " + outcomes.back().error);
+            }
+            finished += gemm::Measurer::steps(group.lessons.size(), shape, timing);
         }
-        finished += gemm::Measurer::steps(lessons.size(), shape, timing);
     }
     progress(total, "done");
 
     Json runs = Json::array(), failed = Json::array();  // in the order that was asked for
     for (std::size_t i = 0; i < s.sizes.size(); ++i) {
-        for (std::size_t j = 0; j < outcomes[i].size(); ++j) {
-            add(runs, failed, *lessons[j], s.sizes[i], outcomes[i][j]);
+        for (const Group& group : groups) {
+            for (std::size_t j = 0; j < group.outcomes[i].size(); ++j)
+                add(runs, failed, *group.lessons[j], s.sizes[i], group.outcomes[i][j]);
         }
     }
     const bool right = failed.empty();
     Json result = {{"schema", 1}, {"device", std::move(device_object)}, {"seed", s.seed}};
     result["runs"] = std::move(runs);
+    result["resources"] = std::move(resources);
     result["skipped"] = std::move(skipped);
     result["failed"] = std::move(failed);
     if (s.output.empty()) {

@@ -15,17 +15,17 @@ from rich.table import Table
 from runner import doctor, lesson, process
 from runner.build import build
 from runner.process import Interrupted, say, say_all
-from runner.results import ROOT, UserError, gpu_slug, kernel_hash, load, writable_folder, write_atomically
+from runner.results import LADDERS, ROOT, UserError, folder_of, gpu_slug, kernel_hash, load, writable_folder, write_atomically
 
 SIZES = {
-    "cuda": "256,512,768,1023,1024,1536,2047,2048,3072,4095,4096,4097,6144,8192",
+    "cuda": "256,512,768,1023,1024,1536,2047,2048,3072,4095,4096,4097,6144,8192,16384x4096x4096",
     # Together under a minute on 2 cores, odd ones included: the CPU device interprets every thread.
     "cpu": "256,1x1x1,31x33x7,127x129x65,257x63x300,64x1024x8,1000x1x77,512x256x128",
 }
 PUBLISHED = "h200"  # the GPU whose results README.md and the lessons show
 # What --record writes itself is no source, so that recording twice works.
 _SOURCES = [".", ":(exclude)plots/results", ":(exclude,glob)**/*.md", ":(exclude,glob)**/*.png", ":(exclude,glob)**/*.svg"]
-_BENCH = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")
+PROGRESS = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")
 
 
 def parse_sizes(text: str) -> str:
@@ -53,19 +53,20 @@ def commit_here() -> tuple[str | None, str]:
     return commit, ""
 
 
+def commit_for(record: bool, done: str) -> str | None:
+    """The commit to write down, None where there is none; with `record` that is a UserError. `done`: measured, profiled."""
+    commit, why = commit_here()
+    if record and not commit:
+        raise UserError(f"--record writes down which commit was {done}, but {why}.")
+    return commit
+
+
 def _measure(program: Path, sizes: str) -> tuple[dict, list[str]]:
     """Runs gemm_bench: its checked results, and what it said."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "results.json"
-        done = process.stream([program, "--sizes", sizes, "--output", output], "Verifying and timing", _BENCH)
-        if what := process.crash(done.status):
-            at = f" during {done.last}" if done.last else ""
-            say_all(done.lines)
-            raise UserError(f"gemm_bench was ended by {what}{at}; nothing was recorded.")
-        if done.status not in (0, 1):
-            say_all(done.lines[:-1])
-            said = done.lines[-1] if done.lines else f"it ended with status {done.status} and said nothing."
-            raise UserError(said.removeprefix("gemm_bench: "))
+        done = process.stream([program, "--sizes", sizes, "--output", output], "Verifying and timing", PROGRESS)
+        process.require(done, "gemm_bench", (0, 1))
         return load(output), done.lines
 
 
@@ -80,24 +81,25 @@ def _table(results: dict, sizes: str) -> Table:
     there = dict.fromkeys(map(_shape, everything))
     asked = ["×".join(size.split("x") if "x" in size else [size] * 3) for size in sizes.split(",")]
     shapes = [*(shape for shape in dict.fromkeys(asked) if shape in there), *(shape for shape in there if shape not in asked)]
-    timed = any("ms_median" in run for run in results["runs"])
     cells = {(_shape(run), run["lesson"]): "WRONG" for run in results.get("failed", [])}
-    baseline: dict[str, str] = {}
+    baseline: dict[tuple[str, str], str] = {}  # by shape and type
     for run in results["runs"]:
         key = (_shape(run), run["lesson"])
         if "ms_median" in run:
             cells[key] = f"{run['tflops']:.3g} ({100 * run['ratio']:.3g} %)"
-            baseline[key[0]] = f"{2e-9 * run['m'] * run['n'] * run['k'] / run['baseline_ms_median']:.3g}"
+            baseline[key[0], run["dtype"]] = f"{2e-9 * run['m'] * run['n'] * run['k'] / run['baseline_ms_median']:.3g}"
         else:
             error = run["error_over_bound"]
             cells[key] = "ok" if error is None else f"ok {error:.2g}"
+    dtypes = sorted({dtype for _, dtype in baseline}, key=lesson.DTYPES.index)
     table = Table()
     table.add_column("M×N×K")
-    for name in [*names, *["cuBLAS"] * timed]:
+    of_cublas = ["cuBLAS"] if len(dtypes) == 1 else [f"cuBLAS {dtype}" for dtype in dtypes]
+    for name in [*names, *of_cublas]:
         table.add_column(name, justify="right")
     for shape in shapes:
         row = [cells.get((shape, name), "–") for name in names]
-        table.add_row(shape, *row, *[baseline.get(shape, "–")] * timed)
+        table.add_row(shape, *row, *(baseline.get((shape, dtype), "–") for dtype in dtypes))
     return table
 
 
@@ -114,17 +116,19 @@ def _say_wrong(failed: list[dict]) -> None:
             say(f"{name} is WRONG at {', '.join(map(_shape, others))}, too.")
 
 
-def _draw(results: dict, folder: Path, tables: bool) -> list[Path]:
-    """The charts of GPU results, and with `tables` the Markdown files' tables."""
-    from plots import progression, sweep
-    from plots import tables as markdown
+def _draw(results: dict, target: Path, tables: bool) -> list[Path]:
+    """The charts of GPU results; with `tables` also the roofline and the Markdown files' tables, of what is recorded."""
+    from plots import progression, publish, sweep
 
-    squares = {run["m"] for run in results["runs"] if "ms_median" in run and run["m"] == run["n"] == run["k"]}
-    files = list(progression.draw(results, folder / "progression")) if 4096 in squares else []
-    files += sweep.draw(results, folder / "sweep") if squares else []
-    if not files or 4096 not in squares:
+    timed = [run for run in results["runs"] if "ms_median" in run and run["m"] == run["n"] == run["k"]]
+    files: list[Path] = []
+    for ladder in LADDERS:
+        squares = {run["m"] for run in timed if run["dtype"] == ladder.dtype}
+        files += progression.draw(results, target / ladder.progression, dtype=ladder.dtype) if 4096 in squares else []
+        files += sweep.draw(results, target / ladder.sweep, dtype=ladder.dtype) if squares else []
+    if all(run["m"] != 4096 for run in timed):
         say("No progression chart: it shows 4096×4096×4096, which was not timed.")
-    return files + (list(markdown.update_markdown(ROOT, results)) if tables else [])
+    return files + (publish.update(ROOT) if tables else [])
 
 
 def _draw_cpu(results: dict, folder: Path) -> list[Path]:
@@ -153,9 +157,7 @@ def _measured(record: bool, sizes: str | None) -> tuple[dict, str, list[str], Pa
             raise UserError("--record needs a GPU and nvcc: the CPU device has no times to record; leave --record out.")
         if wanted:
             raise UserError("--record measures the sizes that are published; leave --sizes out.")
-        before, why = commit_here()
-        if not before:
-            raise UserError(f"--record writes down which commit was measured, but {why}.")
+        before = commit_for(record, "measured")
     kept, out = ROOT / "plots" / "results", ROOT / "out"
     for folder in [kept, out] if record else [out]:  # now, not after minutes of measuring
         writable_folder(folder)
@@ -163,7 +165,7 @@ def _measured(record: bool, sizes: str | None) -> tuple[dict, str, list[str], Pa
     wanted = wanted or SIZES[device.kind]
     results, said = _measure(program, wanted)
     for run in results["runs"]:
-        run["kernel_hash"] = kernel_hash(ROOT / run["lesson"] / "kernel.cu")
+        run["kernel_hash"] = kernel_hash(ROOT / folder_of(run["lesson"]) / "kernel.cu")
     commit, why = commit_here()
     results["commit"], results["date"] = commit, datetime.now(timezone.utc).isoformat(timespec="seconds")
     refused = ""

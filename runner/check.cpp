@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <array>
 #include <atomic>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "common/device.hpp"
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/measure.hpp"
 #include "common/options.hpp"
@@ -106,6 +108,7 @@ Json report(const Lesson& lesson, const gemm::Device& device, const Settings& s,
             double seconds) {
     return {{"schema", 1},
             {"name", lesson.name},
+            {"dtype", gemm::dtype_name(lesson.dtype)},
             {"device", device.kind},
             {"device_name", device.name},
             {"seed", s.seed},
@@ -233,7 +236,15 @@ std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Set
                                            const std::function<void(const std::string&)>& progress) {
     std::vector<const Lesson*> lessons;
     Json times = Json::array();
+    const gemm::DType dtype = gemm_checked[0]->dtype;
     for (const Lesson* const* lesson = gemm_checked; *lesson != nullptr; ++lesson) {
+        if ((*lesson)->dtype != dtype) {  // another baseline, other bytes: there is nothing to compare
+            times.push_back({{"name", (*lesson)->name},
+                             {"passed", false},
+                             {"failure", std::string("it takes ") + gemm::dtype_name((*lesson)->dtype) +
+                                             ", and not " + gemm::dtype_name(dtype)}});
+            continue;
+        }
         if (const std::string why = gemm::why_skipped(**lesson, device); !why.empty()) {
             std::fprintf(stderr, "%s\n", why.c_str());
             continue;
@@ -268,10 +279,14 @@ std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Set
 
 #endif
 
-int run(const Settings& s) {
+int run(const Settings& given) {
     const auto start = std::chrono::steady_clock::now();
     const Lesson& lesson = *gemm_checked[0];
     gemm::require_sound(lesson);
+    Settings s = given;
+    for (std::optional<Shape>* shape : {&s.goal, &s.time}) {
+        if (*shape) (*shape)->dtype = lesson.dtype;
+    }
     const gemm::Device device = gemm::select_device(0, s.like);
     if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) throw Error(why);
     const auto report_of = [=, &lesson](Json cases, bool passed) {

@@ -132,7 +132,7 @@ def _translator() -> Callable[[str], str]:
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
+def scratch() -> Iterator[Path]:
     """A folder for what is compiled, gone afterwards."""
     try:
         held = tempfile.TemporaryDirectory(prefix="gemm-")
@@ -143,7 +143,7 @@ def _scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _blame_the_machine(what: str, status: int, lines: Sequence[str]) -> None:
+def blame_the_machine(what: str, status: int, lines: Sequence[str]) -> None:
     """A UserError where it is not the code that a compiler or a linker (`what`) failed at."""
     if signal := process.crash(status):
         raise UserError(f"{what} was ended by {signal}; check again.")
@@ -155,10 +155,10 @@ def _blame_the_machine(what: str, status: int, lines: Sequence[str]) -> None:
             raise UserError(f"{what} could not do its work: {line.rstrip('.')}; that is not your code's fault.")
 
 
-def toolchain(device: doctor.Device) -> dict:
-    """Builds what a learner's kernel is linked with; how to compile and link it, as CMake wrote it down."""
-    folder = build(device, doctor.provide(device), ["gemm_check_main"])
-    return {**json.loads((folder / "check.json").read_text(encoding="utf-8")), "device": device.kind}
+def toolchain(device: doctor.Device, program: str = "check") -> dict:
+    """Builds what kernels are linked with to make gemm_<program>; how to compile and link them, as CMake wrote it down."""
+    folder = build(device, doctor.provide(device), [f"gemm_{program}_main"])
+    return {**json.loads((folder / f"{program}.json").read_text(encoding="utf-8")), "device": device.kind}
 
 
 def _first_error(lines: Sequence[str]) -> tuple[str, ...]:
@@ -175,31 +175,35 @@ def _first_error(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(shown)
 
 
+def compile_command(tools: Mapping, source: Source, folder: Path) -> tuple[list[str | Path], Path]:
+    """Writes the source into the folder; the command that compiles it there, and the object. Raises NotCompiled."""
+    stem = folder / source.namespace
+    quoted = source.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    line = f'#line 1 "{quoted}"\n'
+    if tools["device"] == "cpu":
+        try:
+            text = _translator()(source.text)
+        except SyntaxError as error:
+            raise NotCompiled([f"{source.name}:{error.lineno}: error: {error.msg}"], source) from error
+        file = stem.with_suffix(".cpp")
+    else:
+        text, file = source.text, stem.with_suffix(".cu")
+    file.write_text(line + text, encoding="utf-8")
+    return [*tools["kernel"], "-o", stem.with_suffix(".o"), "-c", file], stem.with_suffix(".o")
+
+
 def compile_program(tools: Mapping, sources: Sequence[Source], folder: Path) -> tuple[Path, list[str]]:
     """The program that checks sources[0], and the compiler's warnings about it. Raises NotCompiled."""
     warnings: list[str] = []
     objects = []
     for source in sources:
-        stem = folder / source.namespace
-        quoted = source.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        line = f'#line 1 "{quoted}"\n'
-        if tools["device"] == "cpu":
-            try:
-                text = _translator()(source.text)
-            except SyntaxError as error:
-                raise NotCompiled([f"{source.name}:{error.lineno}: error: {error.msg}"], source) from error
-            file = stem.with_suffix(".cpp")
-        else:
-            text, file = source.text, stem.with_suffix(".cu")
-        file.write_text(line + text, encoding="utf-8")
-        objects.append(stem.with_suffix(".o"))
-        # Compilers put their temporary files there, too.
-        own = {"TMPDIR": str(folder)}
-        command = [*tools["kernel"], "-o", objects[-1], "-c", file]
+        command, made = compile_command(tools, source, folder)
+        objects.append(made)
+        own = {"TMPDIR": str(folder)}  # compilers put their temporary files there, too
         done = process.stream(command, f"Compiling {source.name}", process.unseen, own)
         lines = [text.replace(str(ROOT) + "/", "") for text in done.lines]
         if done.status:
-            _blame_the_machine("The compiler", done.status, lines)
+            blame_the_machine("The compiler", done.status, lines)
             raise NotCompiled(lines or [f"{source.name}: error: the compiler ended with status {done.status}."], source)
         if source is sources[0]:
             warnings = [text for text in lines if (m := _MESSAGE.match(text)) and m["kind"] == "warning"]
@@ -211,7 +215,7 @@ def compile_program(tools: Mapping, sources: Sequence[Source], folder: Path) -> 
     command = [*tools["link_before"], listed, *objects, "-o", program, *tools["link_after"]]
     done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
     if done.status:
-        _blame_the_machine("The linker", done.status, done.lines)
+        blame_the_machine("The linker", done.status, done.lines)
         undefined = [text for text in done.lines if "ndefined reference to" in text]
         missing = next((s for s in sources if any(f"{s.namespace}::lesson" in text for text in undefined)), None)
         if missing:
@@ -363,7 +367,7 @@ def _on_gpu(report: Report, device: doctor.Device, source: Source, options: Sequ
     if before:
         text, name = source_text(before.file.read_bytes()), str(before.file.relative_to(ROOT))
         sources.append(Source(text, name, before.namespace, before.title))
-    sources.append(Source(task.kernel(), f"{task.lesson}/kernel.cu", f"lesson_{task.number}", task.lesson))
+    sources.append(Source(task.kernel(), f"{task.folder}/kernel.cu", f"lesson_{task.number}", task.lesson))
     report.stage, tools = "compile", toolchain(device)
     while True:
         try:
@@ -405,7 +409,7 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
     device = doctor.choose()
     tools = toolchain(doctor.Device("cpu", None, (), "kernels are checked on the CPU"))
     source = Source(text, name, task.namespace, task.title)
-    with _scratch() as folder:
+    with scratch() as folder:
         report.stage, begin = "compile", time.monotonic()
         try:
             program, report.warnings = compile_program(tools, [source], folder)
@@ -468,7 +472,7 @@ def _speed_lines(report: Report) -> list[str]:
     if parts:
         lines = [f"  {'✗' if report.stage == 'speed' else '✓'} {', '.join(parts)} ({speed['shape']}, {report.gpu}, one run)"]
     if speed["over_lesson"] is not None and speed["over_lesson"] < FAR:
-        lines.append(f"    The lesson's is faster: compare {report.task.lesson}/kernel.cu, and what nvcc makes of both.")
+        lines.append(f"    The lesson's is faster: compare {report.task.folder}/kernel.cu, and what nvcc makes of both.")
     return lines + [_wrapped(f"- {reason}", "  ", "    ") for reason in speed["reasons"]]
 
 

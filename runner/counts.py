@@ -72,6 +72,18 @@ class Counts:
         return self.sum("bytes", space="shared")
 
 
+def tiles(counts: Counts, BM: int, BN: int) -> int:
+    """Of BM×BN, that cover C."""
+    M, N, _ = counts.shape
+    return -(-M // BM) * -(-N // BN)
+
+
+def bytes_of_tiles(counts: Counts, BM: int, BN: int, element: int = 4) -> int:
+    """Where each tile of C takes its rows of A and its columns of B, in elements of so many bytes, once from global memory."""
+    M, N, K = counts.shape
+    return element * K * (M * -(-N // BN) + N * -(-M // BM))
+
+
 def worst(lines: Sequence[Mapping], key: str) -> tuple[float, Mapping | None]:
     """The line with the most sectors or wavefronts a request, and how many."""
     counted = [line for line in lines if line["requests"]]

@@ -128,7 +128,7 @@ _CASES = {
         "access.",
     ),
     "fours": (
-        "Sizes or pitches that are multiples of 4, or just not, are not handled.",
+        "Sizes or pitches that are multiples of 16 bytes, or just not, are not handled.",
         "16-byte accesses need their guards at the edges, too, and a pitch and a pointer that keep every row aligned.",
     ),
     "beta": ("C = A·B is right, beta·C is not added rightly.", "alpha·acc + beta·C, with the old value of the same element."),

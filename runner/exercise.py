@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from runner.results import ROOT, UserError, lessons
+from runner.results import ROOT, UserError, folder_of, lessons
 
 if TYPE_CHECKING:
     from runner.counts import Counts
@@ -96,10 +96,10 @@ class Content:
 
 
 @cache
-def _module(path: Path) -> ModuleType:
+def _module(path: Path, root: Path = ROOT) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"exercise_{path.parent.name}", path)
     if spec is None or spec.loader is None or not path.exists():
-        raise UserError(f"{path.parent.name}/{path.name} is missing; bring it back with git checkout.")
+        raise UserError(f"{path.relative_to(root)} is missing; bring it back with git checkout.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -107,7 +107,7 @@ def _module(path: Path) -> ModuleType:
 
 def content(lesson: str, root: Path = ROOT) -> Content:
     """EXERCISE, HUNT and QUIZ of the lesson's exercise.py. A UserError where there is no such file."""
-    module = _module(root / lesson / "exercise.py")
+    module = _module(root / folder_of(lesson, root) / "exercise.py", root)
     return Content(module.EXERCISE, getattr(module, "HUNT", None), tuple(getattr(module, "QUIZ", ())))
 
 
@@ -142,7 +142,7 @@ def _renamed(kernel: str, lesson: str, kind: Kind) -> str:
     number = lesson.partition("_")[0]
     for old, new in ((f"lesson_{number}", f"{kind}_{number}"), (f'"{lesson}"', f'"{_WORDS[kind]} {number}"')):
         if old not in kernel:
-            raise ValueError(f"{lesson}/kernel.cu does not contain {old}")
+            raise ValueError(f"the kernel of {lesson} does not contain {old}")
         kernel = kernel.replace(old, new)
     return kernel
 
@@ -181,6 +181,11 @@ class Task:
         return self.lesson.partition("_")[0]
 
     @property
+    def folder(self) -> str:
+        """Of the lesson's files, below the root."""
+        return folder_of(self.lesson, self.root)
+
+    @property
     def title(self) -> str:
         """ "exercise 03", also the name in the kernel's descriptor."""
         return f"{_WORDS[self.kind]} {self.number}"
@@ -198,7 +203,7 @@ class Task:
     @property
     def file(self) -> Path:
         """That the learner edits."""
-        return self.root / self.lesson / _FILES[self.kind]
+        return self.root / self.folder / _FILES[self.kind]
 
     @property
     def namespace(self) -> str:
@@ -226,7 +231,7 @@ class Task:
 
     def kernel(self) -> str:
         """The lesson's kernel.cu, with its marks."""
-        return (self.root / self.lesson / "kernel.cu").read_text(encoding="utf-8")
+        return (self.root / self.folder / "kernel.cu").read_text(encoding="utf-8")
 
     def _made(self, body: str) -> str:
         head = _head(self.lesson, self.kind, self.spec.task, self.argument)
@@ -243,7 +248,7 @@ class Task:
             body = without_marks(kernel)
             for right, wrong in spec.bug.items():
                 if body.count(right) != 1:
-                    raise ValueError(f"{self.lesson}/kernel.cu has {body.count(right)} times what its bug replaces: {right!r}")
+                    raise ValueError(f"{self.folder}/kernel.cu has {body.count(right)} times what its bug replaces: {right!r}")
                 body = body.replace(right, wrong)
             return self._made(body)
         gaps, seen = spec.gaps, []

@@ -1,6 +1,8 @@
 // gemm_inspect: runs one lesson on the CPU device with every access traced, and says what each line of its
 // kernel did to memory and what is wrong with it. Its JSON is what ./gemm inspect shows.
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -12,6 +14,7 @@
 #include "common/cpu/device.hpp"
 #include "common/cpu/trace.hpp"
 #include "common/device.hpp"
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/lessons.hpp"
 #include "common/options.hpp"
@@ -26,7 +29,7 @@ using gemm::Error;
 using gemm::Json;
 
 struct Settings {
-    const gemm::Lesson* lesson = nullptr;
+    std::optional<gemm::Lesson> lesson;  // with the type that was asked for as its dtype
     gemm::Shape shape;
     std::uint64_t seed = 0;
     std::int64_t blocks = 0;  // 0: all
@@ -35,7 +38,7 @@ struct Settings {
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-    std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all";
+    std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all", dtype;
     CLI::App app("Traces every access of one lesson's kernel on the CPU device.", "gemm_inspect");
     app.add_option("--lesson", lesson, "which")->type_name("NAME")->required();
     app.add_option("--m", m, "rows of A and C [128]")->type_name("INT");
@@ -43,6 +46,7 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     app.add_option("--k", k, "columns of A, rows of B [128]")->type_name("INT");
     app.add_option("--alpha", alpha, "C = alpha A B + beta C [1]")->type_name("FLOAT");
     app.add_option("--beta", beta, "C = alpha A B + beta C [0]")->type_name("FLOAT");
+    app.add_option("--dtype", dtype, "fp32, bf16 or fp16 [the lesson's first]")->type_name("TYPE");
     app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
     app.add_option("--blocks", blocks, "how many blocks to trace, spread over the grid, or all [all]")
         ->type_name("INT");
@@ -52,10 +56,12 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
 
     std::string names;
     for (const gemm::Lesson* l : gemm::all_lessons()) {
-        if (lesson == l->name) s.lesson = l;
+        if (lesson == l->name) s.lesson = *l;
         names += (names.empty() ? "" : ", ") + std::string(l->name);
     }
-    if (s.lesson == nullptr) throw Error("There is no lesson \"" + lesson + "\"; there are " + names + ".");
+    if (!s.lesson) throw Error("There is no lesson \"" + lesson + "\"; there are " + names + ".");
+    if (!dtype.empty()) s.lesson = gemm::with_dtype(*s.lesson, gemm::dtype_option(dtype));
+    s.shape.dtype = s.lesson->dtype;
     s.shape.M = gemm::whole_number("--m", m, 0, kMost);
     s.shape.N = gemm::whole_number("--n", n, 0, kMost);
     s.shape.K = gemm::whole_number("--k", k, 0, kMost);
@@ -106,7 +112,7 @@ int run(const Settings& s) {
     Json json = gemm::traced_json(*s.lesson, w.shape(), s.seed, device.sm, traced);
     bool right = traced.error.empty() && traced.report.findings.empty();
     if (verifier && traced.error.empty()) {
-        const gemm::Verdict verdict = verifier->check(w.download_c(), s.lesson);
+        const gemm::Verdict verdict = verifier->check(w.download_c(), &*s.lesson);
         json["verdict"] = gemm::verdict_json(verdict);
         right = right && verdict.passed;
     }

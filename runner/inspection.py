@@ -19,7 +19,7 @@ from rich.table import Table
 from runner import doctor, lesson, process
 from runner.build import build
 from runner.process import say, say_all
-from runner.results import ROOT, UserError, lessons, write_atomically
+from runner.results import ROOT, UserError, folder_of, lessons, write_atomically
 
 SCHEMA = 1
 SIZE, RECORDED, BENCHED = 128, 256, 256  # M = N = K: by default, of the published counts, of --bench
@@ -92,7 +92,7 @@ def duration(seconds: float) -> str:
 def tile(name: str) -> tuple[int, int]:
     """BM and BN of a lesson, or 128×128 where its kernel.cu does not say."""
     try:
-        source = (ROOT / name / "kernel.cu").read_text(encoding="utf-8")
+        source = (ROOT / folder_of(name) / "kernel.cu").read_text(encoding="utf-8")
     except OSError:
         source = ""
     found = {key: int(value) for key, value in re.findall(r"\bconstexpr int (B[MN]) = (\d+);", source)}
@@ -307,11 +307,18 @@ def _print(found: Mapping, lines: Sequence[Mapping], before: Mapping | None) -> 
 # The command
 
 
-def parse(sizes: Mapping[str, str | None], scalars: Mapping[str, str | None], blocks: str | None, like: str | None) -> Request:
+def parse(
+    sizes: Mapping[str, str | None],
+    scalars: Mapping[str, str | None],
+    blocks: str | None,
+    like: str | None,
+    dtype: str | None = None,
+) -> Request:
     """Options as given -> Request, each checked. `sizes`: m, n, k, seed."""
     checked = {key: lesson.whole(f"--{key}", text) for key, text in sizes.items() if text is not None}
     options = [f"--seed={checked.pop('seed')}"] if "seed" in checked else []
     options += [f"--{key}={lesson.number('--' + key, text)}" for key, text in scalars.items() if text is not None]
+    options += lesson.dtype_options(dtype)
     if blocks is not None and blocks != "all" and not re.fullmatch(r"0*[1-9][0-9]{0,17}", blocks):
         raise UserError(f"--blocks must be all or a whole number from 1, not {blocks!r}.")
     options += [f"--like={like}"] if like is not None else []
@@ -403,7 +410,7 @@ def record() -> int:
     pictures: list[Path] = []
 
     def draw(found: dict) -> None:
-        pictures.extend(access.publish(found, ROOT / found["lesson"] / "README.md", ROOT / "plots/pictures"))
+        pictures.extend(access.publish(found, ROOT / folder_of(found["lesson"]) / "README.md", ROOT / "plots/pictures"))
 
     counts = count(build_tracer() / "gemm_inspect", lessons(), draw)
     write_atomically(ROOT / COUNTS, as_text(counts))

@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/device.hpp"
@@ -215,7 +216,7 @@ void guarded(const Lesson& lesson, CaseResult& result, const Body& body) {
 
 }  // namespace
 
-std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed) {
+std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, DType dtype) {
     const std::int64_t BM = tile.BM, BN = tile.BN, BK = tile.BK;
     Draw draw(seed);
     std::vector<LadderCase> cases;
@@ -225,6 +226,7 @@ std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed) {
         shape.M = m;
         shape.N = n;
         shape.K = k;
+        shape.dtype = dtype;
         return cases.emplace_back(LadderCase{id, what, shape, false});
     };
     // Where there are no tiles along K, 32 steps take their place.
@@ -238,6 +240,9 @@ std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed) {
     const auto odd_steps = [&](bool far = false) {
         return draw.odd(std::min(steps + 1, kMostSteps / 2), std::max<std::int64_t>(K, 7), BK, far);
     };
+
+    // Elements of 16 bytes, the most that a thread loads at once.
+    const std::int64_t vector = 16 / static_cast<std::int64_t>(size_of(dtype));
 
     // Square, so that swapped indices stay inside the matrices and are recognised by what comes out.
     const std::int64_t square = std::min(std::max({BM, BN, BK}), kMostSteps);
@@ -254,7 +259,7 @@ std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed) {
     };
     pad(add("pitches", "rows that are padded: lda, ldb and ldc above K, N and N", side(2 * BM), side(3 * BN),
             K),
-        4);
+        vector);
     const std::int64_t rows = odd_side(BM, true);
     pad(add("edges", "M and N that are no multiple of the block tile", rows, odd_side(BN, true),
             std::min(2 * steps, kMostSteps)),
@@ -268,21 +273,33 @@ std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed) {
     pad(add("k_tail", "K beyond 256", std::min(BM, kLongSide), std::min(BN, kLongSide),
             draw.odd(kMostSteps + 3, kMostLongSteps, BK, true)),
         1);
-    // Where a kernel takes four floats at once it must still look at the edges, and at every row's alignment.
+    // Where a kernel takes four floats or eight shorter numbers at once it must still look at the edges, and
+    // at every row's alignment.
     const auto fours = [&](std::int64_t t, std::int64_t most) {
         for (;;) {
-            const std::int64_t n = 4 * draw.from(1, std::max<std::int64_t>(most / 4, 3));
-            if (4 % t == 0 || n % t != 0) return n;
+            const std::int64_t n = vector * draw.from(1, std::max<std::int64_t>(most / vector, 3));
+            if (vector % t == 0 || n % t != 0) return n;
         }
     };
     const std::int64_t fours_m = fours(BM, side(3 * BM)), fours_n = fours(BN, side(3 * BN)),
                        fours_k = fours(BK, K);
-    add("fours", "M, N and K that are multiples of 4 and of no tile", fours_m, fours_n, fours_k);
+    add("fours",
+        vector == 4 ? "M, N and K that are multiples of 4 and of no tile"
+                    : "M, N and K that are multiples of 8 and of no tile",
+        fours_m, fours_n, fours_k);
     Shape& unaligned =
         add("fours", "rows that begin at no multiple of 16 bytes", fours_m, fours_n, fours_k).shape;
     unaligned.lda = fours_k + 1;
-    unaligned.ldb = fours_n + 2;
+    unaligned.ldb = fours_n + (vector == 4 ? 2 : 5);
     unaligned.ldc = fours_n + 3;
+    if (vector == 8) {  // a thread may still take four of them at once there
+        Shape& half =
+            add("fours", "rows that begin at multiples of 8 bytes and not of 16", fours_m, fours_n, fours_k)
+                .shape;
+        half.lda = fours_k + 4;
+        half.ldb = fours_n + 4;
+        half.ldc = fours_n + 12;
+    }
     const auto odd = [&](const char* id, const char* what) -> LadderCase& {
         const std::int64_t m = odd_side(BM), n = odd_side(BN);
         return add(id, what, m, n, odd_steps());
@@ -370,7 +387,7 @@ CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64
 #endif
 
 std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress) {
-    const std::vector<LadderCase> cases = ladder_cases(lesson.tile, seed);
+    const std::vector<LadderCase> cases = ladder_cases(lesson.tile, seed, lesson.dtype);
     std::vector<CaseResult> results;
     for (const LadderCase& next : cases) {
         if (progress) progress(results, cases.size(), next);

@@ -8,14 +8,16 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import BinaryIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -29,6 +31,7 @@ Parser = Callable[[str], tuple[int, int, str] | None]  # a line of output -> (do
 console = Console(stderr=True, highlight=False)
 _PLAIN_FIRST, _PLAIN_EVERY = 2.0, 5.0  # seconds until the first progress line, and between them, without a terminal
 _GRACE = 3.0  # seconds a child has to end after SIGTERM
+_POLL = 0.02  # seconds between looks at commands that run together
 _LONGEST = 1 << 15  # bytes of a line: a longer one is read as several
 _KEPT_LINES, _KEPT_CHARACTERS = 200, 1 << 16  # of an output without end
 
@@ -87,25 +90,36 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
-@contextmanager
-def child(command: Command, **options: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts `command` in a process group of its own, which is killed when the block is left by an exception."""
-    _signals.starting = threading.current_thread() is threading.main_thread()  # signals arrive in no other
+def _started(command: Command, started: list[subprocess.Popen[bytes]], **options: object) -> None:
+    """Starts `command` in a process group of its own. It is in `started` before a signal can interrupt anything."""
+    main = threading.current_thread() is threading.main_thread()  # signals arrive in no other
+    if main:
+        _signals.starting = True
     try:
-        process = subprocess.Popen(  # type: ignore[call-overload]
-            [str(part) for part in command], cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True, **options
+        started.append(
+            subprocess.Popen(  # type: ignore[call-overload]
+                [str(part) for part in command], cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True, **options
+            )
         )
     except OSError as error:
         raise UserError(f"{command[0]} cannot be run: {error.strerror}.") from error
     finally:
-        if threading.current_thread() is threading.main_thread():
+        if main:
             _signals.starting = False
+    if _signals.pending and main:
+        _signals.handle(_signals.pending)
+
+
+@contextmanager
+def child(command: Command, **options: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Starts `command` in a process group of its own, which is killed when the block is left by an exception."""
+    started: list[subprocess.Popen[bytes]] = []
     try:
-        if _signals.pending and threading.current_thread() is threading.main_thread():
-            _signals.handle(_signals.pending)
-        yield process
+        _started(command, started, **options)
+        yield started[0]
     except BaseException:
-        _kill(process)
+        for process in started:
+            _kill(process)
         raise
 
 
@@ -153,6 +167,17 @@ class Finished:
     lines: list[str]  # the output without its progress lines; of a long one that is not kept whole, its two ends
     last: str  # what the last progress line was about
     left_out: int = 0  # lines between the two ends
+
+
+def require(done: Finished, program: str, statuses: Sequence[int]) -> None:
+    """A UserError unless the measuring program ended with one of these: its last line, after the others were shown."""
+    if what := crash(done.status):
+        say_all(done.lines)
+        raise UserError(f"{program} was ended by {what}{f' during {done.last}' if done.last else ''}; nothing was recorded.")
+    if done.status not in statuses:
+        say_all(done.lines[:-1])
+        said = done.lines[-1] if done.lines else f"it ended with status {done.status} and said nothing."
+        raise UserError(said.removeprefix(f"{program}: "))
 
 
 @dataclass
@@ -248,6 +273,42 @@ def stream(
         for end in (reading, writing):
             if end >= 0:
                 os.close(end)
+
+
+def together(commands: Sequence[tuple[str, Command]], title: str, env: Mapping[str, str] | None = None) -> list[Finished]:
+    """Runs (what it is, command) pairs, as many at a time as there are cores, and shows how many are done.
+
+    Returns how each ended, in their order. All are killed when one cannot be run, or by a signal.
+    """
+    waiting = list(enumerate(commands))[::-1]
+    running: list[subprocess.Popen[bytes]] = []
+    places: dict[int, tuple[int, BinaryIO]] = {}  # of a process: which command it is, and its output
+    ended: dict[int, Finished] = {}
+    options = {"stderr": subprocess.STDOUT, "env": {**os.environ, **(env or {})}}
+    try:
+        with _shown(title) as update, ExitStack() as files:
+            update((0, len(commands), ""))
+            while waiting or running:
+                while waiting and len(running) < cores():
+                    place, (_, command) = waiting.pop()
+                    output = files.enter_context(tempfile.TemporaryFile())
+                    _started(command, running, stdout=output, **options)
+                    places[running[-1].pid] = place, output
+                time.sleep(_POLL)
+                for process in [process for process in running if process.poll() is not None]:
+                    place, output = places.pop(process.pid)
+                    output.seek(0)
+                    lines = output.read().decode(errors="replace").splitlines()
+                    output.close()
+                    ended[place] = Finished(process.returncode, [line.rstrip() for line in lines], commands[place][0])
+                    running.remove(process)
+                    update((len(ended), len(commands), commands[place][0]))
+                update(None)
+    except BaseException:
+        for process in running:
+            _kill(process)
+        raise
+    return [ended[place] for place in range(len(commands))]
 
 
 @contextmanager

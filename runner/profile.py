@@ -14,11 +14,11 @@ from rich.table import Table
 
 from runner import doctor, lesson
 from runner.build import build
-from runner.chart import commit_here
+from runner.chart import PUBLISHED, commit_for
 from runner.counters import find_ncu, of_lesson, run_ncu, values_of, version
 from runner.inspection import Request
 from runner.process import say
-from runner.results import ROOT, UserError, gpu_slug, kernel_hash, lessons, writable_folder, write_atomically
+from runner.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, lessons, writable_folder, write_atomically
 
 SCHEMA = 1
 SIZE = 4096  # M = N = K
@@ -99,9 +99,7 @@ def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
     if device.kind != "cuda":
         raise UserError(f"profile needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
     ncu = find_ncu("profile")
-    commit, why = commit_here()
-    if record and not commit:
-        raise UserError(f"--record writes down which commit was profiled, but {why}.")
+    commit = commit_for(record, "profiled")
     slug = gpu_slug(device.gpus[0])
     folder = ROOT / "plots" / "results" if record else ROOT / "out"
     writable_folder(folder)
@@ -123,7 +121,7 @@ def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
         "k": SIZE,
         "units": {figure.name: figure.unit for figure in FIGURES},
         "metrics": {figure.name: figure.metric for figure in FIGURES},
-        "kernel_hashes": {name: kernel_hash(ROOT / name / "kernel.cu") for name in chosen},
+        "kernel_hashes": {name: kernel_hash(ROOT / folder_of(name) / "kernel.cu") for name in chosen},
         "lessons": found,
     }
     file: Path = folder / f"{slug}-profile.json"
@@ -135,4 +133,9 @@ def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
         Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160).print(_table(found))
     sys.stdout.flush()
     say(f"Written: {file.relative_to(ROOT)}, with the reasons for which warps stalled.")
+    if record and slug == PUBLISHED:
+        from plots import publish  # matplotlib takes a second
+
+        if drawn := publish.update(ROOT):
+            say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in drawn)}.")
     return 0

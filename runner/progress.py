@@ -170,7 +170,7 @@ def starter(task: Task) -> str:
     try:
         return task.starter()
     except (ValueError, KeyError) as error:
-        kernel = f"{task.lesson}/kernel.cu"
+        kernel = f"{task.folder}/kernel.cu"
         raise UserError(f"The start of {task.title} cannot be made ({error}); git checkout {kernel} may help.") from error
 
 

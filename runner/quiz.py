@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runner.counts import Counts
-from runner.results import UserError
+from runner.results import UserError, folder_of
 
 SCHEMA = 1
 WARP = 32  # threads
@@ -180,7 +180,8 @@ class Tracer:
             found, status = inspection.trace(program, self.lesson, request)
             if status:
                 raise UserError(
-                    f"{self.lesson}/kernel.cu, which the answers come from, is wrong; ./gemm inspect {self.lesson} says more."
+                    f"{folder_of(self.lesson)}/kernel.cu, which the answers come from, is wrong; "
+                    f"./gemm inspect {self.lesson} says more."
                 )
             self.made[request] = Counts(found)
         return self.made[request]

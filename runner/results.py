@@ -7,6 +7,8 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,13 +28,37 @@ class UserError(Exception):
         self.status = status
 
 
-def lessons(root: Path = ROOT) -> list[str]:
-    """The lessons in course order, from the `gemm_lesson(...)` lines of CMakeLists.txt."""
+@dataclass(frozen=True)
+class Ladder:
+    """Lessons whose first type is the same: what is charted together, against cuBLAS with that type."""
+
+    dtype: str  # as in results
+    label: str
+    progression: str  # the names of its charts in plots/ and of its tables
+    sweep: str
+
+
+LADDERS = (Ladder("fp32", "FP32", "progression", "sweep"), Ladder("bf16", "BF16", "tensorcore", "tensorcore_sweep"))
+
+
+def _folders(root: Path) -> dict[str, str]:
+    """The folder of each lesson, in course order, from the `gemm_lesson(NAME [FOLDER])` lines of CMakeLists.txt."""
     try:
         text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"{root} has no readable CMakeLists.txt, which lists the lessons; clone the repository again.") from error
-    return re.findall(r"^[ \t]*gemm_lesson\(\s*([0-9]\w*)", text, re.MULTILINE)
+    found = re.findall(r"^[ \t]*gemm_lesson\(\s*([0-9]\w*)(?:[ \t]+([\w./-]+))?", text, re.MULTILINE)
+    return {name: folder or name for name, folder in found}
+
+
+def lessons(root: Path = ROOT) -> list[str]:
+    """The lessons in course order."""
+    return list(_folders(root))
+
+
+def folder_of(lesson: str, root: Path = ROOT) -> str:
+    """Where a lesson's files are, below `root`: `03_smem`, or `09_tensorcore/a_wmma` for the step 09a_wmma."""
+    return _folders(root).get(lesson, lesson)
 
 
 def kernel_hash(kernel: Path) -> str:
@@ -74,17 +100,38 @@ def check(results: object, where: str, again: str = "measure again with ./gemm c
     return results
 
 
-def load(path: Path) -> dict:
-    """Reads and checks a results file."""
+def _read(path: Path, again: str) -> object:
+    """The JSON in `path`. Raises FileNotFoundError without such a file, a UserError where it is of no use (`again` helps)."""
     try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UserError(f"There are no results in {path}; measure with ./gemm chart.") from error
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise UserError(f"{path} is not valid JSON ({error}); {_again(path)}.") from error
-    return check(results, str(path), _again(path))
+        raise UserError(f"{path} is not valid JSON ({error}); {again}.") from error
+
+
+def load(path: Path) -> dict:
+    """Reads and checks a results file."""
+    try:
+        return check(_read(path, _again(path)), str(path), _again(path))
+    except FileNotFoundError as error:
+        raise UserError(f"There are no results in {path}; measure with ./gemm chart.") from error
+
+
+def recorded(path: Path, keys: Iterable[str], command: str) -> dict | None:
+    """What `command` wrote beside the results, of SCHEMA and with these keys; None where there is no such file."""
+    again = f"record it again with {command}"
+    try:
+        found = _read(path, again)
+    except FileNotFoundError:
+        return None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise UserError(f"{path} is not of schema {SCHEMA}, which this version reads; {again}.")
+    if missing := [key for key in keys if key not in found]:
+        raise UserError(f"{path} lacks its {', '.join(missing)}; {again}.")
+    return found
 
 
 def writable_folder(path: Path) -> None:

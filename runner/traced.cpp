@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/cpu/device.hpp"
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 
 namespace gemm {
@@ -47,10 +48,11 @@ Json line_json(const trace::Line& l) {
 }
 
 Json totals_json(const trace::Report& report, const Shape& shape) {
+    const std::size_t size = size_of(shape.dtype);
     std::uint64_t loaded = 0, stored = 0, shared = 0, results = 0;
     for (const trace::Line& l : report.lines) {
         (l.shared ? shared : l.store ? stored : loaded) += l.shared ? l.bytes : 32 * l.sectors;
-        if (!l.shared && l.store && l.array == "C") results += l.bytes / sizeof(float);
+        if (!l.shared && l.store && l.array == "C") results += l.bytes / size;
     }
     // Of the blocks that were traced: each result is a sum of K products.
     const double flop =
@@ -103,9 +105,10 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
     TracedLaunch traced;
     const auto start = std::chrono::steady_clock::now();
     const char* const no_inputs = p.alpha == 0.0f ? "alpha = 0" : "";
-    trace::begin({{"A", p.A, p.M, p.K, p.lda, 4, no_inputs, false},
-                  {"B", p.B, p.K, p.N, p.ldb, 4, no_inputs, false},
-                  {"C", p.C, p.M, p.N, p.ldc, 4, p.beta == 0.0f ? "beta = 0" : "", true}},
+    const int size = static_cast<int>(size_of(p.dtype));
+    trace::begin({{"A", p.A, p.M, p.K, p.lda, size, no_inputs, false},
+                  {"B", p.B, p.K, p.N, p.ldb, size, no_inputs, false},
+                  {"C", p.C, p.M, p.N, p.ldc, size, p.beta == 0.0f ? "beta = 0" : "", true}},
                  most_steps);
     traced.error = launch(lesson, p, plan);
     traced.report = trace::end();
@@ -116,7 +119,7 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
 Json no_kernel_finding(const trace::Report& report, const Problem& p) {
     std::uint64_t bytes = 0;
     for (const trace::Line& l : report.lines) bytes += l.store && l.array == "C" ? l.bytes : 0;
-    const std::uint64_t stored = bytes / sizeof(float);
+    const std::uint64_t stored = bytes / size_of(p.dtype);
     const auto elements = static_cast<std::uint64_t>(p.M * p.N);
     if (stored >= elements) return nullptr;
     const std::string who = stored == 0 ? "no kernel wrote it"
@@ -148,6 +151,7 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
     for (const trace::Line& l : report.lines) lines.push_back(line_json(l));
     return {{"schema", 1},
             {"lesson", lesson.name},
+            {"dtype", dtype_name(shape.dtype)},
             {"kernel", report.kernel},
             {"m", shape.M},
             {"n", shape.N},

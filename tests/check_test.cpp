@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "common/dtype.hpp"
 #include "common/lessons.hpp"
 #include "runner/ladder.hpp"
 #include "tests/mutants/mutants.hpp"
+#include "tests/mutants/short_types.hpp"
 #include "tests/support.hpp"
 #include "tests/trace_kernels/kernels.hpp"
 
@@ -62,6 +64,41 @@ void launch_03(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 
 }  // namespace
 
+TEST_CASE("ladder: a kernel of BF16 or FP16 reaches the top, and its mutants do not") {
+    for (const gemm::DType dtype : {gemm::DType::bf16, gemm::DType::fp16}) {
+        const std::vector<CaseResult> results = climb(gemm::with_dtype(short_types::right, dtype));
+        INFO(text(results.back()));
+        for (const CaseResult& r : results) {
+            REQUIRE(r.passed());
+            REQUIRE(r.problem.shape.dtype == dtype);
+        }
+    }
+    falls_at(short_types::taken_for_bf16, "one_tile");
+    REQUIRE(falls_at(short_types::cut_off, "one_tile").verdict->wrong > 0);
+    REQUIRE_FALSE(climb(short_types::bf16_sum).back().passed());
+}
+
+TEST_CASE("ladder: types of two bytes meet rows at every alignment that matters to them") {
+    for (const Tile tile : {Tile{32, 32, 32}, Tile{128, 128, 32}, Tile{16, 16, 1}}) {
+        for (std::uint64_t seed = 0; seed < 100; ++seed) {
+            const std::vector<LadderCase> cases = gemm::ladder_cases(tile, seed, gemm::DType::bf16);
+            std::set<std::int64_t> pitches;  // modulo 8: 16 bytes
+            for (const LadderCase& c : cases) {
+                const gemm::Shape& s = c.shape;
+                INFO(c.what << " at " << s.text());
+                REQUIRE(s.dtype == gemm::DType::bf16);
+                if (c.id == "pitches") REQUIRE(((s.lda - s.K) % 8 == 0 && (s.ldb - s.N) % 8 == 0));
+                if (c.id != "fours") continue;
+                REQUIRE((s.M % 8 == 0 && s.N % 8 == 0 && s.K % 8 == 0));
+                if (tile.BM > 8) REQUIRE((s.M % tile.BM != 0 && s.N % tile.BN != 0));
+                pitches.insert({s.lda % 8, s.ldb % 8, s.ldc % 8});
+            }
+            REQUIRE(pitches == std::set<std::int64_t>{0, 1, 3, 4, 5});
+            REQUIRE(cases.size() == gemm::ladder_cases(tile, seed).size() + 1);
+        }
+    }
+}
+
 TEST_CASE("ladder: every lesson reaches the top in a second or two") {
     for (const Lesson* lesson : gemm::all_lessons()) {
         const auto start = std::chrono::steady_clock::now();
@@ -69,7 +106,7 @@ TEST_CASE("ladder: every lesson reaches the top in a second or two") {
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
         INFO(lesson->name << "\n" << text(results.back()) << "\n" << seconds.count() << " s");
         for (const CaseResult& r : results) REQUIRE(r.passed());
-        REQUIRE(results.size() == gemm::ladder_cases(lesson->tile, test::seed()).size());
+        REQUIRE(results.size() == gemm::ladder_cases(lesson->tile, test::seed(), lesson->dtype).size());
         REQUIRE(seconds.count() < 10);  // 0.3 s on two idle cores
     }
 }

@@ -89,6 +89,55 @@ TEST_CASE("cpu device: lanes at two different shuffles") {
     require_contains(error, marked_line("the_others"));
 }
 
+TEST_CASE("cpu device: an mma that a lane never reaches is a deadlock") {
+    const std::string error = error_of(Fault::mma_missing_lane);
+    require_contains(error, "thread (0,0,0): deadlock: it waits at mma.sync at ");
+    require_contains(
+        error, marked_line("mma_missing_lane") + " for thread (3,1,0), which waits at __syncwarp() at ");
+    require_contains(error, marked_line("mma_elsewhere") + ".");
+}
+
+TEST_CASE("cpu device: lanes at different instructions of the whole warp") {
+    const std::string branches = error_of(Fault::mma_in_branches);
+    require_contains(branches,
+                     marked_line("mma_other_branch") + " for thread (3,1,0), which waits at mma.sync at ");
+    require_contains(branches, marked_line("mma_in_branches") + ".");
+    // On one line too.
+    const std::string one_line = error_of(Fault::mma_or_ldmatrix);
+    require_contains(one_line, "it waits at mma.sync at ");
+    require_contains(one_line,
+                     marked_line("mma_or_ldmatrix") + " for thread (3,1,0), which waits at ldmatrix at ");
+}
+
+TEST_CASE("cpu device: an mma of less than a warp") {
+    require_contains(error_of(Fault::mma_after_return),
+                     marked_line("mma_after_return") +
+                         " needs all 32 threads of the warp, and thread (3,1,0) has returned.");
+    const DeviceArray<float> out(1);
+    require_contains(test::error_of([&] { kernels::short_warp(out.data()); }),
+                     marked_line("short_warp") + " needs all 32 threads of a warp, and this one has 8.");
+}
+
+TEST_CASE("cpu device: addresses that ldmatrix cannot take") {
+    require_contains(error_of(Fault::ldmatrix_misaligned), "ldmatrix at ");
+    require_contains(error_of(Fault::ldmatrix_misaligned),
+                     marked_line("ldmatrix") + " reads 16 bytes at an address that is no multiple of 16.");
+    for (const Fault fault : {Fault::ldmatrix_of_global, Fault::ldmatrix_of_null}) {
+        require_contains(error_of(fault),
+                         marked_line("ldmatrix") + " reads at an address that is not in shared memory.");
+    }
+}
+
+TEST_CASE("cpu device: addresses that wmma cannot take") {
+    require_contains(
+        error_of(Fault::wmma_addresses),
+        marked_line("wmma_addresses") + ": lanes 0 and 11 of the warp name different addresses.");
+    require_contains(error_of(Fault::wmma_misaligned),
+                     marked_line("wmma_misaligned") + " names an address that is no multiple of 32.");
+    require_contains(error_of(Fault::wmma_pitch),
+                     marked_line("wmma_pitch") + " names a pitch that is no multiple of 16 bytes.");
+}
+
 TEST_CASE("cpu device: a thread that returns before a barrier") {
     const std::string error = error_of(Fault::returned_before_barrier);
     require_contains(error,

@@ -2,12 +2,19 @@
 #include "common/measure.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/report.hpp"
+#include "tests/mutants/short_types.hpp"
 #include "tests/support.hpp"
+#ifndef GEMM_CPU_DEVICE
+#include "common/baseline.hpp"
+#endif
 
 namespace mutant_no_k_tail {
 extern const gemm::Lesson lesson;
@@ -79,6 +86,75 @@ TEST_CASE("measure: a launch that is refused is an error of that lesson alone") 
     CHECK_FALSE(outcomes[0].device_lost);
     CHECK(outcomes[1].passed());
 }
+
+TEST_CASE("measure: each type against the baseline of that type") {
+    if (test::device().sm < 80) return test::skip("BF16 needs sm_80");
+    gemm::Measurer measurer(test::device());
+    gemm::MeasureOptions options;
+    options.timing = true;
+    options.rounds = 3;
+    // Aligned; rows of an odd number of elements, for which cuBLASLt may have nothing to propose; FP32
+    // between.
+    const std::pair<gemm::DType, gemm::Shape> kinds[] = {{gemm::DType::bf16, plain(256, 256, 256)},
+                                                         {gemm::DType::fp32, plain(64, 64, 64)},
+                                                         {gemm::DType::bf16, plain(33, 65, 127)},
+                                                         {gemm::DType::fp16, plain(128, 96, 64)}};
+    for (const auto& [dtype, of] : kinds) {
+        const bool fp32 = dtype == gemm::DType::fp32;
+        const Lesson lesson = fp32 ? test::lesson("03_smem") : gemm::with_dtype(short_types::right, dtype);
+        gemm::Shape shape = of;
+        shape.dtype = dtype;
+        const Outcome outcome = measurer.measure({&lesson}, shape, test::seed(), options).front();
+        INFO(shape.text() << "\n" << outcome.error << outcome.verdict.failure);
+        REQUIRE(outcome.passed());
+        REQUIRE(outcome.speed.has_value() == gemm::kDeviceTimes);
+        if (!outcome.speed) continue;
+        const std::string& name = outcome.speed->baseline;
+        INFO(name);
+        require_contains(name, "CUBLAS_COMPUTE_32F");
+        CHECK((name == "cublasGemmEx CUBLAS_COMPUTE_32F" ||
+               (!fp32 && name.starts_with("cublasLt heuristic "))));
+        CHECK(outcome.speed->baseline_ms_median > 0.0);
+    }
+}
+
+#ifndef GEMM_CPU_DEVICE
+
+TEST_CASE("baseline: the whole product of each type agrees with float64") {
+    if (test::device().sm < 80) return test::skip("BF16 needs sm_80");
+    gemm::Baseline baseline;
+    for (const gemm::DType dtype : {gemm::DType::fp32, gemm::DType::bf16, gemm::DType::fp16}) {
+        for (const bool padded : {false, true}) {
+            gemm::Shape shape = test::shape(70, 45, 100, padded, 1.5f, -0.5f);
+            shape.dtype = dtype;
+            gemm::Workload w(shape, test::seed());
+            const gemm::WholeMatrix whole = baseline.whole(w);
+            std::vector<std::int64_t> rows, cols;
+            for (std::int64_t i = 0; i < shape.M; ++i) rows.push_back(i);
+            for (std::int64_t j = 0; j < shape.N; ++j) cols.push_back(j);
+            const gemm::Reference ref = gemm::reference(w, rows, cols);
+            for (std::size_t i = 0; i < ref.value.size(); ++i) {
+                INFO(shape.text() << ", element " << i);
+                const double allowed = gemm::error_bound(shape, ref.value[i], ref.magnitude[i]).before;
+                REQUIRE(std::fabs(static_cast<double>(whole.value[i]) - ref.value[i]) <= allowed);
+                REQUIRE(std::fabs(static_cast<double>(whole.magnitude[i]) - ref.magnitude[i]) <= allowed);
+            }
+            // The verifier holds the lesson against it, and finds one element that is wrong anywhere.
+            const Lesson lesson = dtype == gemm::DType::fp32 ? test::lesson("03_smem")
+                                                             : gemm::with_dtype(short_types::right, dtype);
+            const gemm::Verifier verifier(w, &whole);
+            const gemm::Verdict verdict = gemm::verify(lesson, w, verifier);
+            INFO(verdict.failure);
+            REQUIRE(verdict.passed);
+            std::vector<float> c = w.download_c();
+            for (std::int64_t row = 0; row < shape.M; row += 7)
+                c[static_cast<std::size_t>(row * shape.ldc)] += 1.0f;
+            REQUIRE(verifier.check(c, &lesson).wrong == 10);
+        }
+    }
+}
+
+#endif
 
 TEST_CASE("measure: a size that does not fit is an error") {
     gemm::Measurer measurer(test::device());

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/dtype.hpp"
 #include "common/lessons.hpp"
 #include "common/measure.hpp"
 #include "tests/process.hpp"
@@ -58,7 +59,8 @@ TEST_CASE("program: a readable report") {
         INFO(r.out << r.err);
         REQUIRE(r.status == 0);
         REQUIRE(r.err.empty());
-        require_contains(r.out, name + "  33×31×65  on ");
+        require_contains(r.out, name + "  33×31×65");
+        require_contains(r.out, "  on " + test::device().name);
         require_contains(r.out, "right  1023 elements checked");
         require_contains(r.out, "seed 7");
     }
@@ -72,7 +74,7 @@ TEST_CASE("program: --json holds what other programs read") {
         REQUIRE(r.status == 0);
         const Json json = Json::parse(r.out);
         CHECK(json.at("lesson") == name);
-        CHECK(json.at("dtype") == "fp32");
+        CHECK(json.at("dtype") == gemm::dtype_name(test::lesson(name).dtype));
         CHECK(json.at("m") == 33);
         CHECK(json.at("n") == 31);
         CHECK(json.at("k") == 65);
@@ -189,6 +191,30 @@ TEST_CASE("program: a kernel that is wrong") {
     CHECK(run_program("wrong_lesson --m 64 --n 64 --k 64 --verify-only").status == 0);
 }
 
+TEST_CASE("program: --dtype chooses one of the lesson's types") {
+    for (const auto& [option, dtype] : {std::pair<std::string, std::string>{"", "bf16"},
+                                        {" --dtype bf16", "bf16"},
+                                        {" --dtype=fp16", "fp16"}}) {
+        const Result r = run_program("short_lesson" + kSmall + " --json" + option);
+        INFO(r.out << r.err);
+        REQUIRE(r.status == 0);
+        CHECK(Json::parse(r.out).at("dtype") == dtype);
+    }
+    const Result text = run_program("short_lesson" + kSmall + " --dtype fp16");
+    REQUIRE(text.status == 0);
+    require_contains(text.out, "short_types  33×31×65 fp16  on ");
+    require_contains(run_program("short_lesson --help").out, "type of A, B and C, of bf16, fp16 [bf16]");
+    require_refused("short_lesson --dtype fp32", {"short_types does not take fp32; it takes bf16, fp16."});
+    require_refused("short_lesson --dtype tf32", {"--dtype must be fp32, bf16 or fp16, and is \"tf32\"."});
+    require_refused("01_naive --dtype bf16", {"01_naive does not take bf16; it takes fp32."});
+    CHECK(run_program("01_naive" + kSmall + " --dtype fp32").status == 0);
+#ifdef GEMM_CPU_DEVICE
+    require_refused("short_lesson --like sm_75", {"needs a GPU of compute capability 8.0 or higher for bf16",
+                                                  "which is enough for --dtype fp16."});
+    CHECK(run_program("short_lesson" + kSmall + " --like sm_75 --dtype fp16").status == 0);
+#endif
+}
+
 TEST_CASE("program: a GPU that is too old") {
 #ifdef GEMM_CPU_DEVICE
     require_refused("modern_lesson --like sm_75", {"modern_lesson needs a GPU of compute capability 8.0 or "
@@ -219,6 +245,12 @@ TEST_CASE("bench: its JSON has the fields of the results file") {
     CHECK(json.at("seed") == 3);
     CHECK(json.at("failed") == Json::array());
     CHECK(json.at("skipped") == Json::array());
+    for (const std::string& name : lesson_names()) {
+        const Json& block = json.at("resources").at(name);
+        require_keys(block, {"registers", "local_bytes", "blocks_per_sm", "threads_per_block",
+                             "static_shared_bytes", "dynamic_shared_bytes"});
+        CHECK(block.at("threads_per_block") > 0);
+    }
     require_keys(json.at("device"),
                  {"kind", "name", "compute_capability", "multiprocessors", "l2_bytes", "driver", "cuda"});
     const std::vector<std::string> names = lesson_names();
@@ -226,7 +258,7 @@ TEST_CASE("bench: its JSON has the fields of the results file") {
     for (std::size_t i = 0; i < 2 * names.size(); ++i) {
         const Json& run = json.at("runs").at(i);
         CHECK(run.at("lesson") == names[i % names.size()]);
-        CHECK(run.at("dtype") == "fp32");
+        CHECK(run.at("dtype") == gemm::dtype_name(test::lesson(names[i % names.size()]).dtype));
         CHECK(run.at("m") == (i < names.size() ? 64 : 40));
         CHECK(run.at("n") == (i < names.size() ? 64 : 33));
         CHECK(run.at("k") == (i < names.size() ? 64 : 20));
@@ -237,6 +269,39 @@ TEST_CASE("bench: its JSON has the fields of the results file") {
         CHECK(run.at("rms_error") <= run.at("rms_limit"));
         CHECK_FALSE(run.contains("tflops"));
     }
+}
+
+TEST_CASE("bench: lessons of one type are measured together and rows say which") {
+    const auto rows = [](const std::string& options) {
+        const Result r = run_program("mixed_bench --verify-only --seed 3 --sizes 64,33 " + options);
+        INFO(r.out << r.err);
+        REQUIRE((r.status == 0 || r.status == 1));
+        const Json json = Json::parse(r.out);
+        std::vector<std::string> found;
+        for (const char* list : {"runs", "failed"}) {
+            for (const Json& run : json.at(list)) {
+                found.push_back(std::string(list) + " " + run.at("lesson").get<std::string>() + " " +
+                                run.at("dtype").get<std::string>() + " " +
+                                std::to_string(run.at("m").get<int>()));
+            }
+        }
+        return found;
+    };
+    CHECK(rows("") == std::vector<std::string>{"runs short_types bf16 64", "runs 03_smem fp32 64",
+                                               "runs short_types bf16 33", "runs 03_smem fp32 33",
+                                               "failed bf16_cut_off bf16 64", "failed bf16_cut_off bf16 33"});
+    CHECK(rows("--dtype fp16") ==
+          std::vector<std::string>{"runs short_types fp16 64", "runs short_types fp16 33"});
+    CHECK(rows("--dtype fp32") == std::vector<std::string>{"runs 03_smem fp32 64", "runs 03_smem fp32 33"});
+    CHECK(rows("--lessons 03_smem,short_types") ==
+          std::vector<std::string>{"runs 03_smem fp32 64", "runs short_types bf16 64", "runs 03_smem fp32 33",
+                                   "runs short_types bf16 33"});
+    require_refused("mixed_bench --lessons 03_smem --dtype bf16",
+                    {"03_smem does not take bf16; it takes fp32."});
+    require_refused("gemm_bench --dtype int8", {"--dtype must be fp32, bf16 or fp16"});
+    require_refused("wrong_bench --dtype fp16", {"No lesson takes fp16."});
+    require_contains(run_program("mixed_bench --verify-only --sizes 32 --lessons short_types").err,
+                     "short_types 32×32×32 bf16 verifying");
 }
 
 TEST_CASE("bench: progress is one line a step and reaches its total") {
@@ -324,6 +389,7 @@ TEST_CASE("bench: a wrong lesson has no figures and one for newer GPUs is skippe
     CHECK(failed.at("m") == 75);
     CHECK(failed.at("n") == 75);
     CHECK(failed.at("k") == 75);
+    CHECK(failed.at("ran") == true);
     require_contains(failed.at("failure").get<std::string>(), "the K tail is missing");
     std::vector<std::string> runs;
     for (const Json& one : json.at("runs")) {

@@ -42,7 +42,9 @@ void skip(const std::string& why) {
 gemm::Verdict run(const gemm::Lesson& lesson, const gemm::Shape& shape, std::uint64_t seed,
                   const std::function<void(gemm::HostMatrices&)>& edit) {
     device();
-    gemm::Workload w(shape, seed, edit);
+    gemm::Shape typed = shape;
+    typed.dtype = lesson.dtype;
+    gemm::Workload w(typed, seed, edit);
     const gemm::Verifier verifier(w);
     return gemm::verify(lesson, w, verifier);
 }
@@ -65,6 +67,13 @@ gemm::Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, bool padded, f
     s.alpha = alpha;
     s.beta = beta;
     return s.resolved();
+}
+
+gemm::Shape shape_for(const gemm::Lesson& lesson, std::int64_t m, std::int64_t n, std::int64_t k, bool padded,
+                      float alpha, float beta) {
+    gemm::Shape s = shape(m, n, k, padded, alpha, beta);
+    s.dtype = lesson.dtype;
+    return s;
 }
 
 }  // namespace test

@@ -2,9 +2,12 @@
 // kernels with one mistake each.
 #include "common/cpu/trace.hpp"
 
+#include <cuda_bf16.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "common/cpu/device.hpp"
+#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/lessons.hpp"
 #include "tests/device_array.hpp"
@@ -68,9 +72,11 @@ std::string all_findings(const Report& report) {
 Report trace_lesson(const Lesson& lesson, const gemm::Workload& w) {
     const gemm::Problem p = w.problem();
     const gemm::Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
-    Traced t =
-        run_traced({{"A", p.A, p.M, p.K, p.lda}, {"B", p.B, p.K, p.N, p.ldb}, {"C", p.C, p.M, p.N, p.ldc}},
-                   [&] { lesson.launch(p, plan.get(), nullptr); });
+    const int size = static_cast<int>(gemm::size_of(p.dtype));
+    Traced t = run_traced({{"A", p.A, p.M, p.K, p.lda, size},
+                           {"B", p.B, p.K, p.N, p.ldb, size},
+                           {"C", p.C, p.M, p.N, p.ldc, size}},
+                          [&] { lesson.launch(p, plan.get(), nullptr); });
     INFO(t.error);
     REQUIRE(t.error.empty());
     return std::move(t.report);
@@ -79,6 +85,7 @@ Report trace_lesson(const Lesson& lesson, const gemm::Workload& w) {
 const std::string kFindings = "/tests/trace_kernels/findings.cu";
 const std::string kGrouping = "/tests/trace_kernels/grouping.cu";
 const std::string kCopies = "/tests/trace_kernels/copies.cu";
+const std::string kMatrices = "/tests/trace_kernels/matrices.cu";
 const std::string kTiles = "/tests/trace_kernels/tiles.cu";
 
 /// The number of the only line of the file that ends with `text` (without: that holds it).
@@ -397,10 +404,12 @@ TEST_CASE("trace: a sample of blocks gives the same per request") {
 
 TEST_CASE("trace: nothing to do is nothing traced") {
     for (const Lesson* lesson : gemm::all_lessons()) {
-        const Report none = trace_lesson(*lesson, gemm::Workload(test::shape(0, 5, 7, false), test::seed()));
+        const Report none =
+            trace_lesson(*lesson, gemm::Workload(test::shape_for(*lesson, 0, 5, 7, false), test::seed()));
         CHECK(none.lines.empty());
         CHECK(none.blocks == 0);
-        const Report no_k = trace_lesson(*lesson, gemm::Workload(test::shape(5, 6, 0, false), test::seed()));
+        const Report no_k =
+            trace_lesson(*lesson, gemm::Workload(test::shape_for(*lesson, 5, 6, 0, false), test::seed()));
         CHECK(no_k.findings.empty());
         // (07 and 08 fill a stage with zeros.)
         for (const Line& l : no_k.lines) CHECK((l.array == "C" || l.shared));
@@ -1170,8 +1179,10 @@ TEST_CASE("trace: cp.async out of its arrays") {
 }
 
 TEST_CASE("trace: cp.async fills with zeros") {
-    const DeviceArray<float> in(std::vector<float>(256, 2.0f)), out(256);
-    for (const int valid : {0, 4, 8, 12, 16}) {
+    constexpr float kTwo = 2.00390625f;  // neither half of its bits is zero
+    const DeviceArray<float> in(std::vector<float>(256, kTwo)), out(256);
+    for (const int valid :
+         {0, 2, 4, 6, 8, 12, 14, 16}) {  // also what ends within a float, of 16-bit elements
         INFO(valid << " bytes");
         const Traced t =
             run_traced({{"in", in.data(), 1, 256, 256}}, [&] { traced::fill(valid, in.data(), out.data()); });
@@ -1180,7 +1191,10 @@ TEST_CASE("trace: cp.async fills with zeros") {
         CHECK(t.report.findings.empty());
         const std::vector<float> host = out.host();
         for (std::size_t i = 0; i < host.size(); ++i) {
-            if (host[i] != (static_cast<int>(i % 4 * 4) < valid ? 2.0f : 0.0f)) FAIL(i << ": " << host[i]);
+            float expected = 0.0f;
+            std::memcpy(&expected, &kTwo,
+                        static_cast<std::size_t>(std::clamp(valid - static_cast<int>(i % 4 * 4), 0, 4)));
+            if (host[i] != expected) FAIL(i << ": " << host[i]);
         }
         std::uint64_t loaded = 0;
         for (const Line& l : t.report.lines) loaded += l.array == "in" ? l.bytes : 0;
@@ -1214,6 +1228,172 @@ TEST_CASE("trace: a ring of three stages") {
         check_shared(line_of(t.report, marked(kCopies, "ring-read"), "stages", false), 2 * 4 * n, 32, 1, 1);
         CHECK(t.report.barriers_per_thread == tiles);
     }
+}
+
+// ---- ldmatrix, wmma and 16-bit types ----
+
+namespace {
+
+/// n bf16 values 0, 1, 2, … 15, 0, …: all exact, and so are sums of them.
+std::vector<std::uint16_t> bf16_values(std::size_t n) {
+    std::vector<std::uint16_t> bits(n);
+    for (std::size_t i = 0; i < n; ++i)
+        bits[i] = __bfloat16_as_ushort(__float2bfloat16(static_cast<float>(i % 16)));
+    return bits;
+}
+
+Traced trace_matrices(traced::Matrices kind) {
+    const DeviceArray<std::uint16_t> in(bf16_values(64 * 8));
+    const DeviceArray<float> out(64);
+    Traced t = run_traced({}, [&] { traced::matrices(kind, in.data(), out.data()); });
+    INFO(t.error);
+    CHECK(t.error.empty());
+    return t;
+}
+
+/// The only finding, at the line of that mark, which names the line of the other mark too (none: "").
+Finding require_matrix_finding(traced::Matrices kind, const std::string& finding, const std::string& mark,
+                               const std::string& other) {
+    const Report r = trace_matrices(kind).report;
+    INFO(all_findings(r));
+    REQUIRE(r.findings.size() == 1);
+    const Finding& f = finding_at(r, finding, marked(kMatrices, mark));
+    CHECK(f.file.ends_with(kMatrices));
+    require_contains(f.message, place(kMatrices, marked(kMatrices, mark)));
+    if (!other.empty()) require_contains(f.message, place(kMatrices, marked(kMatrices, other)));
+    return f;
+}
+
+}  // namespace
+
+TEST_CASE("trace: ldmatrix of a tile of 64 bf16 columns, as it is and swizzled") {
+    std::vector<float> sums[2];
+    for (const bool swizzled : {false, true}) {
+        INFO((swizzled ? "swizzled" : "as it is"));
+        const DeviceArray<std::uint16_t> in(bf16_values(16 * 64));
+        const DeviceArray<float> out(32);
+        const Traced t = run_traced({}, [&] { traced::matrix_tile(swizzled, in.data(), out.data()); });
+        INFO(t.error << all_findings(t.report));
+        CHECK(t.error.empty());
+        CHECK(t.report.findings.empty());
+        sums[swizzled] = out.host();
+        // The rows of a matrix are 128 bytes apart: all in the same four banks, unless swizzled.
+        const double conflict = swizzled ? 1 : 8;
+        const auto line = [&](const std::string& mark) -> const Line& {
+            return line_of(t.report, marked(kMatrices, mark), "tile", false);
+        };
+        check_shared(line("tile-x4"), 4, 32, 4 * conflict, 4, 16);
+        check_shared(line("tile-x4-trans"), 4, 32, 4 * conflict, 4, 16);
+        check_shared(line("tile-x2"), 4, 16, 2 * conflict, 2, 16);
+        check_shared(line("tile-x1"), 4, 8, 1 * conflict, 1, 16);
+        // Either way the copies are stored without conflicts, 4 rows of 128 bytes at a time.
+        check_shared(line_of(t.report, marked(kMatrices, "tile-copy"), "tile", true), 4, 32, 4, 4, 16);
+        const Line& x1 = line("tile-x1");
+        CHECK(x1.example_lanes == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
+        for (std::size_t row = 0; row < 8; ++row) {
+            CHECK(x1.example_offsets[row] == 128 * row + (swizzled ? 16 * row : 0));
+        }
+    }
+    CHECK(sums[0] == sums[1]);
+    CHECK(sums[0][0] > 0);
+}
+
+TEST_CASE("trace: ldmatrix as it should be") {
+    using traced::Matrices;
+    for (const auto& [kind, mark, warps] :
+         {std::tuple{Matrices::right, "right", 2}, std::tuple{Matrices::own_warp, "own_warp", 2}}) {
+        const Report r = trace_matrices(kind).report;
+        INFO(all_findings(r));
+        CHECK(r.findings.empty());
+        check_shared(line_of(r, marked(kMatrices, mark), "tile", false), static_cast<std::uint64_t>(warps),
+                     32, 4, 4, 16);
+    }
+}
+
+TEST_CASE("trace: ldmatrix and other threads without a barrier") {
+    using traced::Matrices;
+    const Finding early = require_matrix_finding(Matrices::no_barrier, "race", "no_barrier", "store");
+    // Thread 63 comes to the __syncwarp() last, and is the first to go on.
+    require_contains(early.message, "thread (0,0,0) wrote tile");
+    require_contains(early.message, "and thread (63,0,0) reads it at");
+    const Finding late =
+        require_matrix_finding(Matrices::overwritten, "race", "overwritten-store", "overwritten");
+    require_contains(late.message, "thread (31,0,0) read tile");
+    // Lanes of one warp: ldmatrix waits for the others, and promises nothing about what they store.
+    require_matrix_finding(Matrices::stored_after, "race", "stored_after", "stored_after-read");
+    // Without __syncwarp() those that come first read rows that nobody has stored yet.
+    const Report r = trace_matrices(Matrices::no_syncwarp).report;
+    INFO(all_findings(r));
+    finding_at(r, "uninitialised read", marked(kMatrices, "no_syncwarp"));
+    finding_at(r, "race", marked(kMatrices, "no_syncwarp"));
+    finding_at(r, "race", marked(kMatrices, "store"));
+    CHECK(r.findings.size() == 3);
+}
+
+TEST_CASE("trace: ldmatrix of what is not there") {
+    using traced::Matrices;
+    const Finding flight =
+        require_matrix_finding(Matrices::in_flight, "copy in flight", "in_flight", "in_flight-copy");
+    CHECK(flight.count == 64 * 4);  // words of 64 rows
+    require_contains(flight.message, "may still be under way when thread (0,0,0) reads it at ");
+    const Finding unwritten =
+        require_matrix_finding(Matrices::unwritten, "uninitialised read", "unwritten", "");
+    CHECK(unwritten.count == 32 * 4);
+    const Finding outside =
+        require_matrix_finding(Matrices::over_the_end, "shared memory out of bounds", "over_the_end", "");
+    require_contains(outside.message, "thread (63,0,0) reads 1 byte past the end of tile");
+    CHECK(outside.count == 1);
+}
+
+TEST_CASE("trace: wmma") {
+    const std::vector<std::uint16_t> values = bf16_values(16 * 64);
+    const DeviceArray<std::uint16_t> in(values);
+    const DeviceArray<float> out(256);
+    const Traced t = run_traced({{"in", in.data(), 16, 64, 64, 2}, {"out", out.data(), 16, 16, 16}},
+                                [&] { traced::wmma_tile(in.data(), out.data()); });
+    INFO(t.error << all_findings(t.report));
+    CHECK(t.error.empty());
+    CHECK(t.report.findings.empty());
+    // A request reads 16 bytes of each of 8 rows: rows of 128 bytes share their four banks.
+    check_shared(line_of(t.report, marked(kMatrices, "wmma-a"), "tile", false), 4, 32, 8, 1);
+    const Line& b = line_of(t.report, marked(kMatrices, "wmma-b"), "in", false);
+    CHECK(b.requests == 4);
+    CHECK(b.bytes == 512);
+    CHECK(b.sectors == 4 * 8);
+    const Line& c = line_of(t.report, marked(kMatrices, "wmma-store"), "out", true);
+    CHECK(c.width == 8);
+    CHECK(c.requests == 4);
+    CHECK(c.bytes == 1024);
+    CHECK(c.sectors == 4 * 8);
+    CHECK(c.ideal_sectors == c.sectors);
+    const std::vector<float> got = out.host();
+    for (std::size_t i = 0; i < 16; ++i) {
+        for (std::size_t j = 0; j < 16; ++j) {
+            float sum = 0;  // every row of both is 0 … 15
+            for (std::size_t k = 0; k < 16; ++k) sum += static_cast<float>(k * j);
+            CHECK(got[16 * i + j] == sum);
+        }
+    }
+}
+
+TEST_CASE("trace: 16-bit elements and pairs of them") {
+    std::vector<float> values(64);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+    const DeviceArray<float> in(values);
+    const DeviceArray<std::uint16_t> out(64);
+    const Traced t = run_traced({{"in", in.data(), 1, 64, 64}, {"out", out.data(), 1, 64, 64, 2}},
+                                [&] { traced::pairs(in.data(), out.data()); });
+    INFO(t.error << all_findings(t.report));
+    CHECK(t.error.empty());
+    CHECK(t.report.findings.empty());
+    check_shared(line_of(t.report, marked(kMatrices, "pairs-shared"), "tile", true), 2, 32, 1, 1, 2);
+    check_shared(line_of(t.report, marked(kMatrices, "pairs-in"), "tile", false), 2, 32, 1, 1, 2);
+    const Line& store = line_of(t.report, marked(kMatrices, "pairs-out"), "out", true);
+    CHECK(store.width == 4);
+    CHECK(store.requests == 1);
+    CHECK(store.sectors == 4);
+    const std::vector<std::uint16_t> got = out.host();
+    for (std::size_t i = 0; i < 64; ++i) CHECK(__bfloat162float(__ushort_as_bfloat16(got[i])) == values[i]);
 }
 
 // ---- mutants, and lessons that are right ----
@@ -1347,6 +1527,7 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
             const auto& [alpha, beta] = scalars[static_cast<std::size_t>(below(scalars.size()))];
             shape.alpha = alpha;
             shape.beta = beta;
+            shape.dtype = lesson->dtype;
             shape = shape.resolved();
             const std::uint64_t seed = random();
             INFO(lesson->name << " at " << shape.text() << ", seed " << seed);
@@ -1367,7 +1548,7 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
                 CHECK(l.bytes == l.threads * static_cast<std::uint64_t>(l.width));
                 if (l.store && l.array == "C") stored += l.bytes;
             }
-            REQUIRE(stored == static_cast<std::uint64_t>(4 * shape.M * shape.N));
+            REQUIRE(stored == gemm::size_of(shape.dtype) * static_cast<std::uint64_t>(shape.M * shape.N));
         }
     }
 }
@@ -1378,8 +1559,10 @@ TEST_CASE("trace: the owners are those that a lesson names") {
     for (const Lesson* lesson : gemm::all_lessons()) {
         if (!gemm::why_skipped(*lesson, test::device()).empty()) continue;
         const dim3 block = lesson->block;
-        for (const Shape& shape : {test::shape(33, 47, 3, false), test::shape(70, 65, 2, true, 1.5f, -0.5f),
-                                   test::shape(1, 100, 0, true), test::shape(127, 129, 5, false)}) {
+        for (const Shape& shape :
+             {test::shape_for(*lesson, 33, 47, 3, false),
+              test::shape_for(*lesson, 70, 65, 2, true, 1.5f, -0.5f),
+              test::shape_for(*lesson, 1, 100, 0, true), test::shape_for(*lesson, 127, 129, 5, false)}) {
             const gemm::Workload w(shape, test::seed());
             const gemm::Problem p = w.problem();
             // Per block, what the lesson says.
@@ -1569,6 +1752,7 @@ TEST_CASE("gemm_inspect: its JSON") {
         const Json json = Json::parse(r.out);
         CHECK(keys_of(json) == std::set<std::string>{"schema",
                                                      "lesson",
+                                                     "dtype",
                                                      "kernel",
                                                      "m",
                                                      "n",
@@ -1610,7 +1794,10 @@ TEST_CASE("gemm_inspect: its JSON") {
                                                          "requests", "threads", "bytes", "sectors",
                                                          "ideal_sectors", "wavefronts", "ideal_wavefronts",
                                                          "diverged", "sample"});
-            CHECK(line.at("file") == std::string(lesson->name) + "/kernel.cu");
+            const auto file = line.at("file").get<std::string>();
+            CHECK(file.ends_with("/kernel.cu"));
+            CHECK(contents(GEMM_SOURCE_DIR "/" + file).find('"' + std::string(lesson->name) + '"') !=
+                  std::string::npos);
             const bool is_shared = line.at("space") == "shared";
             CHECK((is_shared || line.at("space") == "global"));
             CHECK((line.at("op") == "load" || line.at("op") == "store"));
@@ -1647,6 +1834,41 @@ TEST_CASE("gemm_inspect: its JSON") {
         }
         require_contains(r.err, "progress 100 100 ");
     }
+}
+
+TEST_CASE("gemm_inspect: elements of two bytes") {
+    const auto traced = [](const std::string& options) {
+        const Result r = test::run_program("mixed_inspect --m 32 --n 32 --k 16 --seed 7 " + options);
+        INFO(r.out << r.err);
+        REQUIRE(r.status == 0);
+        return Json::parse(r.out);
+    };
+    for (const std::string dtype : {"bf16", "fp16"}) {
+        const Json json = traced("--lesson short_types --beta 2 --dtype " + dtype);
+        CHECK(json.at("dtype") == dtype);
+        CHECK(json.at("findings") == Json::array());
+        CHECK(json.at("verdict").at("passed") == true);
+        CHECK(json.at("totals").at("flop") == 2.0 * 32 * 32 * 16);
+        std::set<std::string> arrays;
+        for (const Json& line : json.at("lines")) {
+            INFO(line.dump());
+            const auto array = line.at("array").get<std::string>();
+            arrays.insert(array);
+            CHECK(line.at("width") == 2);
+            const auto requests = line.at("requests").get<std::uint64_t>();
+            // A warp covers two rows of 16 columns of C: an element of two rows of A, 16 neighbours of one
+            // row of B (32 bytes), and those of two rows of C.
+            CHECK(requests == (array == "C" ? 32u : 32u * 16));
+            CHECK(line.at("sectors") == requests * (array == "B" ? 1 : 2));
+        }
+        CHECK(arrays == std::set<std::string>{"A", "B", "C"});
+        CHECK(json.at("owners").at("rows").size() == 16 * 16);
+    }
+    CHECK(traced("--lesson short_types").at("dtype") == "bf16");
+    CHECK(traced("--lesson 03_smem").at("dtype") == "fp32");
+    const Result refused = test::run_program("mixed_inspect --lesson 03_smem --dtype fp16");
+    CHECK(refused.status == 2);
+    require_contains(refused.err, "03_smem does not take fp16; it takes fp32.");
 }
 
 TEST_CASE("gemm_inspect: a sample of blocks, and a file") {

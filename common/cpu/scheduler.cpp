@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <boost/context/fiber.hpp>
 #include <chrono>
 #include <condition_variable>
@@ -28,6 +29,7 @@
 #include <string>
 #include <thread>
 
+#include "common/cpu/tensor.hpp"
 #include "common/error.hpp"
 
 namespace cpu_device {
@@ -46,8 +48,8 @@ constexpr std::size_t kDynamicPad = 64 * 1024;  // bytes before and behind dynam
 constexpr std::size_t kMostThreads = 1024;      // of a block
 constexpr std::size_t kMostWorkers = 16;        // two mappings a stack: more would pass the kernel's limit
 constexpr double kBarrierPatience =
-    2;  // times as long as a thread alone may a block run without anyone returning
-constexpr std::uint32_t kGarbage = 0x7fd05eedu;  // a NaN: what shared memory holds when a block starts
+    2;                          // times as long as a thread alone may a block run without anyone returning
+constexpr int kGarbage = 0xff;  // all of its bytes when a block starts: a NaN of every floating-point type
 
 class Worker;
 
@@ -142,11 +144,14 @@ struct Thread {
     Collective compute = nullptr;
     int argument = 0, width = 0;
     std::uint64_t in = 0, out = 0;
+    bool whole_warp = false;  // the collective is an instruction that every lane must execute
 };
 
+bool same_place(const Site& a, const Site& b) {
+    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
 bool same_collective(const Thread& a, const Thread& b) {
-    return a.mask == b.mask && a.compute == b.compute && a.site.line == b.site.line &&
-           std::strcmp(a.site.file, b.site.file) == 0;
+    return a.mask == b.mask && a.compute == b.compute && same_place(a.site, b.site);
 }
 
 std::string text(dim3 v) {
@@ -275,7 +280,8 @@ class Worker {
     }
 
     std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
-                             Site site);
+                             Site site, bool whole_warp = false);
+    void read_matrix_row(const void* caller, const void* address, void* to, const Site& site);
 
     void async_copy(const Copy& copy);
     void async_commit() { async_of(running_thread).groups.emplace_back(); }
@@ -352,6 +358,8 @@ class Worker {
     std::vector<Fiber*> idle_;
     Fiber* running_ = nullptr;
     std::vector<std::byte> dynamic_storage_;
+    const std::byte* static_shared_ = nullptr;  // where this thread's static arrays are, among other things
+    std::size_t static_shared_bytes_ = 0;
 
     sigjmp_buf escape_;
     int crash_signal_ = 0;
@@ -446,6 +454,8 @@ void Worker::run_job(Job& job) {
     dynamic_storage_.resize(job.grid.dynamic_shared_bytes + 1024 + 2 * kDynamicPad);
     const auto start = reinterpret_cast<std::uintptr_t>(dynamic_storage_.data()) + kDynamicPad;
     dynamic_shared = reinterpret_cast<void*>((start + 1023) / 1024 * 1024);
+    static_shared_ = thread_local_start();
+    static_shared_bytes_ = thread_local_bytes();
 
     // A crash comes back here from the signal handler; everything used after it lives in members.
     if (sigsetjmp(escape_, 1) == 0) {
@@ -524,12 +534,9 @@ void Worker::run_block(std::uint64_t block) {
 
     // As on a GPU, shared memory starts with what was there before; a NaN shows whoever reads it unwritten.
     for (const SharedArray& array : *grid.shared) {
-        std::byte* bytes = shared_array_address(array);
-        for (std::size_t i = 0; i + 4 <= array.bytes; i += 4) std::memcpy(bytes + i, &kGarbage, 4);
+        std::memset(shared_array_address(array), kGarbage, array.bytes);
     }
-    for (std::size_t i = 0; i + 4 <= grid.dynamic_shared_bytes; i += 4) {
-        std::memcpy(static_cast<std::byte*>(dynamic_shared) + i, &kGarbage, 4);
-    }
+    std::memset(dynamic_shared, kGarbage, grid.dynamic_shared_bytes);
 
     if (observer == nullptr) return run_warps();
     observer->block_begins({&grid, block, &running_thread, stacks_->begin(), stacks_->end(),
@@ -663,7 +670,7 @@ void Worker::release_barrier() {
             throw BlockFailure{where(i) + "divergent barrier: it returned without reaching the " +
                                text(site) + " where " + who(waiting) + " waits."};
         }
-        if (t.site.line != site.line || std::strcmp(t.site.file, site.file) != 0) {
+        if (!same_place(t.site, site)) {
             throw BlockFailure{where(i) + "divergent barrier: it waits at " + text(t.site) + ", while " +
                                who(waiting) + " waits at " + text(site) + "."};
         }
@@ -693,7 +700,7 @@ void Worker::deadlock() const {
             const int other = first + lane;
             const Thread& o = threads_[static_cast<std::size_t>(other)];
             if ((t.mask >> lane & 1u) == 0 || o.state == State::done ||
-                (o.state == State::at_collective && o.site.line == t.site.line))
+                (o.state == State::at_collective && o.site.line == t.site.line && o.compute == t.compute))
                 continue;
             throw BlockFailure{where(i) + "deadlock: it waits at " + text(t.site) + " for " + who(other) +
                                ", which waits at " + text(o.site) + "."};
@@ -705,7 +712,7 @@ void Worker::deadlock() const {
 }
 
 std::uint64_t Worker::collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
-                                 Site site) {
+                                 Site site, bool whole_warp) {
     const int self = running_->thread;
     const int first = self / kWarp * kWarp;
     const int lanes = std::min(kWarp, count_ - first);
@@ -714,6 +721,10 @@ std::uint64_t Worker::collective(unsigned mask, Collective compute, std::uint64_
     if ((mask >> (self - first) & 1u) == 0) {
         throw gemm::Error(text(site) + " is called by a lane that its mask leaves out.");
     }
+    if (whole_warp && lanes < kWarp) {
+        throw gemm::Error(text(site) + " needs all 32 threads of a warp, and this one has " +
+                          std::to_string(lanes) + ".");
+    }
     Thread& t = current();
     t.site = site;
     t.mask = mask;
@@ -721,6 +732,7 @@ std::uint64_t Worker::collective(unsigned mask, Collective compute, std::uint64_
     t.in = in;
     t.argument = argument;
     t.width = width;
+    t.whole_warp = whole_warp;
 
     // The last to arrive does the work for all.
     unsigned here = 1u << (self - first);
@@ -728,7 +740,7 @@ std::uint64_t Worker::collective(unsigned mask, Collective compute, std::uint64_
         const Thread& o = threads_[static_cast<std::size_t>(first + lane)];
         if (o.state == State::at_collective && same_collective(o, t)) here |= 1u << lane;
     }
-    if (here != (mask & ~exited_lanes(first))) {
+    if (here != (whole_warp ? mask : mask & ~exited_lanes(first))) {
         wait_as(State::at_collective);
         return t.out;
     }
@@ -758,7 +770,7 @@ void Worker::meet(int first, unsigned lanes) {
         inputs[static_cast<std::size_t>(lane)] = any->in;
         arguments[static_cast<std::size_t>(lane)] = any->argument;
     }
-    if (observer != nullptr) observer->warp_met(first, lanes);
+    if (observer != nullptr && !any->whole_warp) observer->warp_met(first, lanes);
     if (any->compute != nullptr)
         any->compute(lanes, inputs.data(), arguments.data(), any->width, outputs.data());
     for (int lane = 0; lane < kWarp; ++lane) {
@@ -783,6 +795,10 @@ bool Worker::release_lanes(int first, int last) {
             if (other.state == t.state && same_collective(other, t)) here |= 1u << (o - first);
         }
         if (t.state == State::at_collective) {
+            if (t.whole_warp && exited != 0) {
+                throw BlockFailure{where(i) + text(t.site) + " needs all 32 threads of the warp, and " +
+                                   who(first + std::countr_zero(exited)) + " has returned."};
+            }
             if (here != (t.mask & ~exited)) continue;
             meet(first, here);
             return true;
@@ -795,6 +811,28 @@ bool Worker::release_lanes(int first, int last) {
         return true;
     }
     return false;
+}
+
+void Worker::read_matrix_row(const void* caller, const void* address, void* to, const Site& site) {
+    if (to == nullptr) {
+        if (observer != nullptr) observer->warp_reads(caller, nullptr, 0);
+        return;
+    }
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    if (at % 16 != 0) {
+        throw gemm::Error(text(site) + " reads 16 bytes at an address that is no multiple of 16.");
+    }
+    // What misses an array by less is for the tracer to report.
+    const auto near = [&](const void* start, std::size_t bytes) {
+        const auto first = reinterpret_cast<std::uintptr_t>(start);
+        return at + kDynamicPad >= first && at < first + bytes + kDynamicPad;
+    };
+    if (is_device_memory(address) || (!near(static_shared_, static_shared_bytes_) &&
+                                      !near(dynamic_shared, job_now_->grid.dynamic_shared_bytes))) {
+        throw gemm::Error(text(site) + " reads at an address that is not in shared memory.");
+    }
+    if (observer != nullptr) observer->warp_reads(caller, address, 16);
+    std::memcpy(to, address, 16);
 }
 
 void Worker::async_copy(const Copy& copy) {
@@ -812,9 +850,7 @@ void Worker::async_copy(const Copy& copy) {
     if (observer != nullptr) {
         observer->copy_begins(copy.caller, copy.shared, copy.global, copy.bytes, copy.valid);
     }
-    for (int i = 0; i < copy.bytes; i += 4) {
-        std::memcpy(static_cast<std::byte*>(copy.shared) + i, &kGarbage, 4);
-    }
+    std::memset(copy.shared, kGarbage, static_cast<std::size_t>(copy.bytes));
     async_of(running_thread).groups.back().push_back(copy);
 }
 
@@ -973,6 +1009,16 @@ void async_wait(int pending_groups) {
 std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
                          Site site) {
     return local.worker->collective(mask, compute, in, argument, width, site);
+}
+
+void warp_instruction(Collective compute, void* operands, Site site) {
+    local.worker->collective(~0u, compute, reinterpret_cast<std::uint64_t>(operands), 0, kWarp, site, true);
+}
+int lane() {
+    return local.worker->running_thread % kWarp;
+}
+void read_matrix_row(const void* caller, const void* address, void* to, const Site& site) {
+    local.worker->read_matrix_row(caller, address, to, site);
 }
 
 // CUDA C++ Programming Guide, "Warp shuffle functions": the warp is cut into segments of `width` lanes; a

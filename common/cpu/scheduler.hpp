@@ -42,6 +42,9 @@ class Observer {
     /// The threads of the warp from `first` on that `lanes` names have met (__syncwarp, shuffles, votes).
     virtual void warp_met(int first, unsigned lanes) = 0;
     virtual void barrier_met() = 0;
+    /// The running thread reads `bytes` bytes of shared memory for an instruction of its whole warp, or takes
+    /// part in it and reads nothing (null).
+    virtual void warp_reads(const void* caller, const void* address, int bytes) = 0;
     /// The running thread adds to what lies at the address, atomically.
     virtual void atomic(const void* caller, const void* address, int bytes) = 0;
     /// The running thread starts a copy; `caller` is the return address into the kernel.
@@ -53,6 +56,14 @@ class Observer {
   protected:
     ~Observer() = default;
 };
+
+/// In a kernel: an instruction that all 32 lanes of the warp execute together, or the launch fails (PTX ISA,
+/// "mma", "ldmatrix", "wmma": .sync.aligned). `compute` gets each lane's `operands` as its 8-byte input, and
+/// writes through it. Unlike other collectives it orders no memory accesses.
+void warp_instruction(Collective compute, void* operands, Site site);
+/// In a kernel, on behalf of an instruction of the whole warp: copies 16 bytes of shared memory, whose
+/// address must be a multiple of 16, to `to`; null: takes part, and reads nothing.
+void read_matrix_row(const void* caller, const void* address, void* to, const Site& site);
 
 /// For the tracer, in a kernel: leaves it for good; the launch's error says `why`, which stays valid.
 void stop_kernel(const char* why);

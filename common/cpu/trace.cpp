@@ -30,8 +30,9 @@ using Address = std::uint64_t;
 constexpr int kWarp = 32;
 constexpr std::uint8_t kStore = 1, kShared = 2, kCopy = 4;  // kCopy: by cp.async
 constexpr std::uint8_t kStep = 8;                           // no access, but the start of a basic block
-constexpr std::uint8_t kNothing = 16;  // a thread that takes part in an instruction and accesses nothing
-constexpr Address kNear = 65536;       // bytes: what misses shared memory by less was meant for it
+constexpr std::uint8_t kNothing = 16;    // a thread that takes part in an instruction and accesses nothing
+constexpr std::uint8_t kMatrixRow = 32;  // by ldmatrix: 16 bytes that it hands out to all lanes
+constexpr Address kNear = 65536;         // bytes: what misses shared memory by less was meant for it
 // Bytes beyond the nearest shared array within which nothing but pads lies: a write there breaks nothing.
 constexpr Address kHarmless = 61440;
 constexpr std::size_t kMostOwned = std::size_t{1} << 24;  // an endless loop may store for ever
@@ -323,6 +324,13 @@ class BlockTrace {
         keep({site, static_cast<std::uint8_t>(width), flags, array, address});
     }
 
+    void warp_reads(std::uint32_t site, Address address, int bytes) {
+        if (bytes > 0) {
+            access(site, address, bytes, false, false, kMatrixRow);
+        } else if (in_block_) {
+            keep({site, 0, kNothing, 0, 0});
+        }
+    }
     void copy_begins(std::uint32_t site, Address shared, Address global, int bytes, int valid) {
         if (valid > 0) {
             access(site, global, valid, false, false, kCopy);
@@ -762,8 +770,10 @@ class BlockTrace {
         const std::uint64_t bytes = distinct_bytes(addresses, count, access.width);
         if (access.flags & kShared) {
             c.units += static_cast<std::uint64_t>(
-                access.flags & kCopy ? copy_wavefronts(mask, addresses, access.width)
-                                     : wavefronts(mask, addresses, access.width, access.flags & kStore));
+                access.flags & kCopy
+                    ? copy_wavefronts(mask, addresses, access.width)
+                    // (ldmatrix, like a store: each of its matrices takes its own.)
+                    : wavefronts(mask, addresses, access.width, access.flags & (kStore | kMatrixRow)));
             c.ideal += (bytes + 127) / 128;
         } else {
             if (access.flags & kCopy) {
@@ -777,20 +787,31 @@ class BlockTrace {
         }
     }
 
-    /// Of a cp.async's stores to shared memory. What a warp copies arrives by lines of 128 bytes of global
-    /// memory, and each of them is stored by itself. Found by counting on an H200, and equal there where rows
-    /// begin at multiples of 16 bytes; at other pitches the GPU takes fewer. Lanes that fill with zeros are
-    /// taken for one more.
+    /// Of a cp.async's stores to shared memory. What a warp copies leaves L1 by its 32 banks, of global
+    /// memory's words as of shared memory's: words that share a bank leave in different passes, and each pass
+    /// is stored by itself. Lanes that fill with zeros go with the first. Found by counting on an H200, and
+    /// equal there for copies of 4 bytes at all pitches and of 16 bytes in rows.
     int copy_wavefronts(std::uint32_t mask, const Address* addresses, int width) {
-        std::map<Address, std::uint32_t> parts;  // line of global memory -> lanes
+        std::array<std::vector<Address>, 32> banks;  // the words that leave it, in the order of their passes
+        std::vector<std::uint32_t> passes(1);        // lanes
         for (int lane = 0; lane < kWarp; ++lane) {
             if ((mask >> lane & 1u) == 0) continue;
-            const bool copied = copied_lanes_ >> lane & 1u;
-            parts[copied ? copied_[static_cast<std::size_t>(lane)] / 128 : ~Address{0}] |= 1u << lane;
+            std::size_t pass = 0;
+            if (copied_lanes_ >> lane & 1u) {
+                const Address first = copied_[static_cast<std::size_t>(lane)] / 4;
+                for (Address word = first; word < first + static_cast<Address>(width) / 4; ++word) {
+                    auto& bank = banks[word % banks.size()];
+                    const auto at = std::find(bank.begin(), bank.end(), word);
+                    pass = std::max(pass, static_cast<std::size_t>(at - bank.begin()));
+                    if (at == bank.end()) bank.push_back(word);
+                }
+            }
+            passes.resize(std::max(passes.size(), pass + 1));
+            passes[pass] |= 1u << lane;
         }
         copied_lanes_ = 0;
         int sum = 0;
-        for (const auto& [line, lanes] : parts) {
+        for (const std::uint32_t lanes : passes) {
             std::array<Address, kWarp> part;
             std::size_t count = 0;
             for (int lane = 0, next = 0; lane < kWarp; ++lane) {
@@ -798,7 +819,7 @@ class BlockTrace {
                 if (lanes >> lane & 1u) part[count++] = addresses[next];
                 ++next;
             }
-            sum += wavefronts(lanes, part.data(), width, true);
+            if (lanes != 0) sum += wavefronts(lanes, part.data(), width, true);
         }
         return sum;
     }
@@ -1058,6 +1079,9 @@ class Tracer final : public Observer {
     void warp_paused(int, int) override { local.trace->flush(); }
     void warp_met(int first, unsigned lanes) override { local.trace->warp_met(first, lanes); }
     void barrier_met() override { local.trace->barrier_met(); }
+    void warp_reads(const void* caller, const void* address, int bytes) override {
+        local.trace->warp_reads(site_of(caller), reinterpret_cast<Address>(address), bytes);
+    }
     void atomic(const void* caller, const void* address, int bytes) override {
         local.trace->access(site_of(caller), reinterpret_cast<Address>(address), bytes, true, true);
     }

@@ -1,6 +1,10 @@
 // Kernels that go wrong. Only for the CPU device, which must say what went wrong, and where.
+#include <mma.h>
+
 #include <stdexcept>
 
+#include "common/ptx/ldmatrix.hpp"
+#include "common/ptx/mma.hpp"
 #include "tests/kernels/kernels.hpp"
 
 namespace kernels {
@@ -17,6 +21,58 @@ __device__ int use_large_array(int index) {
     volatile char frame[300 * 1024];
     frame[index] = 1;
     return frame[index] + frame[0];
+}
+
+__device__ __forceinline__ void tensor_cores(Fault fault, bool me, int* global) {
+    __shared__ __align__(32) __nv_bfloat16 tile[16 * 32];
+    namespace wmma = nvcuda::wmma;
+    using gemm::ptx::mma_m16n8k16;
+    float acc[4] = {};
+    std::uint32_t a[4] = {}, b[2] = {};
+    const void* row = &tile[threadIdx.x * 8];
+    if (fault == Fault::mma_missing_lane) {
+        if (me) __syncwarp();                    // LINE mma_elsewhere
+        mma_m16n8k16<__nv_bfloat16>(acc, a, b);  // LINE mma_missing_lane
+    }
+    if (fault == Fault::mma_in_branches) {
+        if (me) {
+            mma_m16n8k16<__nv_bfloat16>(acc, a, b);  // LINE mma_in_branches
+        } else {
+            mma_m16n8k16<__nv_bfloat16>(acc, a, b);  // LINE mma_other_branch
+        }
+    }
+    if (fault == Fault::mma_or_ldmatrix) {
+        // clang-format off
+        if (me) { gemm::ptx::ldmatrix(a, row); } else { mma_m16n8k16<__half>(acc, a, b); }  // LINE mma_or_ldmatrix
+        // clang-format on
+    }
+    if (fault == Fault::mma_after_return && !me) {
+        mma_m16n8k16<__half>(acc, a, b);  // LINE mma_after_return
+    }
+    if (me && fault == Fault::ldmatrix_misaligned) row = &tile[4];
+    if (me && fault == Fault::ldmatrix_of_global) row = global;
+    if (me && fault == Fault::ldmatrix_of_null) row = nullptr;
+    if (fault == Fault::ldmatrix_misaligned || fault == Fault::ldmatrix_of_global ||
+        fault == Fault::ldmatrix_of_null) {
+        gemm::ptx::ldmatrix(a, row);  // LINE ldmatrix
+    }
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> fragment;
+    if (fault == Fault::wmma_addresses) {
+        wmma::load_matrix_sync(fragment, &tile[me ? 16 : 0], 32);  // LINE wmma_addresses
+    }
+    if (fault == Fault::wmma_misaligned) {
+        wmma::load_matrix_sync(fragment, &tile[8], 32);  // LINE wmma_misaligned
+    }
+    if (fault == Fault::wmma_pitch) {
+        wmma::load_matrix_sync(fragment, tile, 20);  // LINE wmma_pitch
+    }
+}
+
+__global__ void short_warp_kernel(float* out) {
+    float acc[4] = {};
+    const std::uint32_t a[4] = {}, b[2] = {};
+    gemm::ptx::mma_m16n8k16<__half>(acc, a, b);  // LINE short_warp
+    *out = acc[0];
 }
 
 __global__ void fault_kernel(Fault fault, int zero, int* nowhere, int* out) {
@@ -52,6 +108,10 @@ __global__ void fault_kernel(Fault fault, int zero, int* nowhere, int* out) {
         } else {
             __syncthreads();  // LINE the_other_barrier
         }
+    }
+    if (here) {
+        tensor_cores(fault, me, out);
+        if (fault == Fault::mma_after_return && me) return;
     }
     __syncthreads();
     if (fault == Fault::trap && me) __trap();  // LINE trap
@@ -91,6 +151,14 @@ __global__ void look_at_shared(int* not_nan) {
     if (threadIdx.x == 0) {
         int count = 0;
         for (int i = 0; i < kWords; ++i) count += (fixed[i] == fixed[i]) + (dynamic[i] == dynamic[i]);
+        for (const float* words : {static_cast<const float*>(fixed), static_cast<const float*>(dynamic)}) {
+            const auto* halves = reinterpret_cast<const __half*>(words);
+            const auto* bfloats = reinterpret_cast<const __nv_bfloat16*>(words);
+            for (int i = 0; i < 2 * kWords; ++i) {
+                const float half = __half2float(halves[i]), bfloat = __bfloat162float(bfloats[i]);
+                count += (half == half) + (bfloat == bfloat);
+            }
+        }
         not_nan[blockIdx.x] = count;
         for (int i = 0; i < kWords; ++i) fixed[i] = dynamic[i] = 1.0f;
     }
@@ -111,6 +179,10 @@ void faulty(Fault fault, int* out) {
 
 void read_unwritten_shared(int blocks, int* not_nan) {
     look_at_shared<<<blocks, 32, kWords * sizeof(float)>>>(not_nan);
+}
+
+void short_warp(float* out) {
+    short_warp_kernel<<<1, 40>>>(out);
 }
 
 void too_much_static_shared() {

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace kernels {
 
@@ -67,6 +68,35 @@ void functions(float x, float y, int i, int j, unsigned u, double* out);
 void atomics(int blocks, int threads, int* taken, int* ints, unsigned* unsigneds, unsigned long long* longs,
              float* floats, double* doubles);
 
+// ---- tensor.cu: 16-bit types and tensor cores, one warp each. Compute capability 8.0 and higher. ----
+
+/// The types of 16 bits; in memory as their bits.
+enum class Narrow { half, bfloat16 };
+
+/// out[i]: value i rounded to the type, and the type's value of bit pattern i.
+void encode(Narrow type, int n, const float* in, std::uint16_t* out);
+void decode(Narrow type, int n, float* out);
+/// Of pairs: out[2·i], out[2·i + 1]: in[2·i] and in[2·i + 1] rounded, stored as one value of two elements.
+void encode_pairs(Narrow type, int n, const float* in, std::uint16_t* out);
+
+enum class LdMatrix { x1, x2, x4, x1_trans, x2_trans, x4_trans, x4_trans_pairs };
+/// tile: 32 rows of 8 elements, copied to shared memory. Lane l names row rows[l], or no address where it is
+/// −1. out[4·l + r]: what register r of it then holds; 0 where the instruction has none.
+void ldmatrix(LdMatrix kind, const std::uint16_t* tile, const int* rows, std::uint32_t* out);
+
+/// C = A·B + C by mma_m16n8k16, operands put into registers by the maps of fragments.hpp. A: 16×16, B: 16×8,
+/// C: 16×8, row-major, tight.
+void mma(Narrow type, const std::uint16_t* A, const std::uint16_t* B, float* C);
+
+/// C = A·B as lesson 09 does it: cp.async to swizzled tiles, ldmatrix, mma. A: 16×64, B: 64×64, C: 16×64,
+/// row-major, tight.
+void warp_tile(Narrow type, const std::uint16_t* A, const std::uint16_t* B, float* C);
+
+/// C = 2·A·B + C by wmma, the factor put into the fragment of A. A, B and C 16×16 with pitches of 24, 32 and
+/// 20 elements, each row-major or (`col`) column-major; from and to shared memory, or global memory.
+void wmma(Narrow type, bool shared, bool a_col, bool b_col, bool c_col, const std::uint16_t* A,
+          const std::uint16_t* B, float* C);
+
 // ---- limits.cu: launches that CUDA refuses ----
 
 /// Launches a kernel that adds 1 to *count in block (0,0,0), thread (0,0,0). Returns cudaGetLastError().
@@ -107,6 +137,16 @@ enum class Fault {
     wild_pointer,
     past_the_allocation,
     far_past_a_shared_array,
+    mma_missing_lane,
+    mma_in_branches,
+    mma_after_return,
+    mma_or_ldmatrix,
+    ldmatrix_misaligned,
+    ldmatrix_of_global,
+    ldmatrix_of_null,
+    wmma_addresses,
+    wmma_misaligned,
+    wmma_pitch,
 };
 
 /// 2×3 blocks of 8×4 threads. Block (1,2,0) goes wrong in the given way, if at all, mostly in thread (3,1,0)
@@ -115,8 +155,11 @@ enum class Fault {
 void faulty(Fault fault, int* out);
 
 /// Blocks that read their static and dynamic shared memory before anyone has written it, and leave 1.0 there.
-/// not_nan[block]: how many words were no NaN.
+/// not_nan[block]: how many words were no NaN, as a float, or as one of two __half or __nv_bfloat16.
 void read_unwritten_shared(int blocks, int* not_nan);
+
+/// mma by a block of 40 threads.
+void short_warp(float* out);
 
 /// 49 KiB of static shared memory, which nvcc does not compile.
 void too_much_static_shared();

@@ -13,6 +13,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from runner.results import folder_of  # noqa: E402
 
 ALL = -1
 # Name: lesson, and what is replaced in its kernel without comments: a piece, what stands there instead, and which of its
@@ -45,7 +48,7 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
 def derive(name: str) -> str:
     """Raises SystemExit where a piece is not in the kernel, or several times where one is meant."""
     lesson, changes = MUTANTS[name]
-    text = re.sub(r"//[^\n]*", "", (ROOT / lesson / "kernel.cu").read_text(encoding="utf-8"))
+    text = re.sub(r"//[^\n]*", "", (ROOT / folder_of(lesson) / "kernel.cu").read_text(encoding="utf-8"))
     for right, wrong, which in changes:
         pieces = text.split(right)
         if len(pieces) < which + 2 or len(pieces) == 1:
@@ -62,7 +65,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--list"]:
         print(";".join(MUTANTS), end="")
     elif len(arguments) == 2 and arguments[0] == "--source":
-        print(ROOT / MUTANTS[arguments[1]][0] / "kernel.cu", end="")
+        print(ROOT / folder_of(MUTANTS[arguments[1]][0]) / "kernel.cu", end="")
     elif len(arguments) == 2 and arguments[0] in MUTANTS:
         output = Path(arguments[1])
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -26,11 +26,15 @@ _READ = "__syncthreads();  // everyone has read the tiles before anyone overwrit
 _FIRST_WAIT = "    gemm::ptx::cp_async_wait<STAGES - 2>();\n    __syncthreads();"
 _LATER_WAIT = "                gemm::ptx::cp_async_wait<STAGES - 2>();"
 _LATER_BARRIER = "                __syncthreads();  // the next tiles are complete, and everyone has read these"
+_STEP_WAIT = "                    gemm::ptx::cp_async_wait<STAGES - 2>();"
+_STEP_BARRIER = "                    __syncthreads();  // the next tiles are complete, and everyone has read these"
 _LATER_COMMIT = "                gemm::ptx::cp_async_commit();"
 _COPY_B = "gemm::ptx::cp_async_or_zero<4 * WIDTH>(b_write + stage + 4 * i * BN, b + i * ldb,"
 _COPY_B_BY_FLOATS = (
     "for (int e = 0; e < WIDTH; ++e) gemm::ptx::cp_async_or_zero<4>(b_write + stage + 4 * (i * BN + e), b + i * ldb + e,"
 )
+_WMMA_PRODUCTS = "wmma::mma_sync(acc[i][j], a_frag[i], b_frag[j], acc[i][j]);"
+_WMMA_RELOADED = f"wmma::load_matrix_sync(b_frag[j], &Bs[k][x + j * F], BN + PAD);\n{_WMMA_PRODUCTS}"
 
 
 _ON_THE_HOST = """
@@ -596,6 +600,237 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             "B copied by single floats",
             {_COPY_B: _COPY_B_BY_FLOATS},
             ("It is right, and a goal is not reached.", "A copy of B moves 16 bytes"),
+        ),
+    ),
+    "09a_wmma": (
+        Attempt(
+            "a fragment of B taken for column-major",
+            {"F, F, F, T, wmma::row_major> b_frag[": "F, F, F, T, wmma::col_major> b_frag["},
+            ("✗ Wrong with a square matrix of one block tile",),
+        ),
+        Attempt("the pitch of As without its padding", {"[k], BK + PAD);": "[k], BK);"}, ("✗ Wrong with a square matrix",)),
+        Attempt("padded by 8 bytes, not 16", {"PAD = 8;": "PAD = 4;"}, ("no multiple of 16|not aligned", "line ")),
+        Attempt(
+            "no padding", {"PAD = 8;": "PAD = 0;"}, ("It is right, and a goal is not reached.", "wavefronts beyond the ideal")
+        ),
+        Attempt("a quarter of the tile's steps", {"k < BK; k += F": "k < F; k += F"}, ("✗ Wrong with a square matrix",)),
+        Attempt(
+            "the warp's place in the tile forgotten", {"&As[y + i * F][k]": "&As[i * F][k]"}, ("✗ Wrong with a square matrix",)
+        ),
+        Attempt(
+            "fragments of B loaded for each row",
+            {_WMMA_PRODUCTS: _WMMA_RELOADED},
+            ("It is right, and a goal is not reached.", "A warp reads each fragment of A and B once"),
+        ),
+        Attempt("stored column by column", {"wmma::mem_row_major": "wmma::mem_col_major"}, ("✗ Wrong with a square matrix",)),
+        Attempt(
+            "read by other lanes at once",
+            {"__syncwarp();  // the fragment is complete before any lane reads it": ""},
+            ("A barrier is missing.", "line "),
+        ),
+        Attempt(
+            "overwritten while other lanes read",
+            {"__syncwarp();  // every lane has read it before the next overwrites it": ""},
+            ("A barrier is missing.", "line "),
+        ),
+        Attempt(
+            "one fragment of shared memory for all warps",
+            {"store_matrix_sync(&out[warp][0][0]": "store_matrix_sync(&out[0][0][0]", "out[warp][e / F]": "out[0][e / F]"},
+            ("Two threads write the same place of shared memory.", "line "),
+        ),
+        Attempt(
+            "lanes that return at the edge",
+            {"if (row >= M || col >= N) continue;": "if (row >= M || col >= N) return;"},
+            ("needs all 32 threads of the warp|A barrier is missing", "store_matrix_sync"),
+        ),
+        Attempt(
+            "no guard at C's edge",
+            {"if (row >= M || col >= N) continue;": ""},
+            ("a guard is missing|behind the end of a row",),
+        ),
+        Attempt(
+            "steps behind the tile's end loaded",
+            {"< M ? steps - a_k : 0": "< M ? BK - a_k : 0"},
+            ("✗ Wrong with|behind the last one along K",),
+        ),
+        Attempt("16 bytes whatever the alignment", {"    if (ALIGNED) {\n": "    if (true) {\n"}, ("not aligned",)),
+        Attempt("C read with beta = 0", {"beta == 0.0f ? sum : sum +": "sum +"}, ("C is read although beta is 0.", "beta == 0")),
+        Attempt(
+            "every element loaded by itself",
+            {"    if (ALIGNED) {\n": "    if (false) {\n"},
+            ("It is right, and a goal is not reached.", "Every load of A and B is 16 bytes wide"),
+        ),
+    ),
+    "09b_mma_sync": (
+        Attempt(
+            "B's fragments not transposed",
+            {"gemm::ptx::ldmatrix_trans(pair,": "gemm::ptx::ldmatrix(pair,"},
+            ("✗ Wrong with a square matrix of one block tile",),
+        ),
+        Attempt(
+            "A's fragments transposed, too",
+            {"gemm::ptx::ldmatrix(a_frag[i],": "gemm::ptx::ldmatrix_trans(a_frag[i],"},
+            ("✗ Wrong with a square matrix of one block tile",),
+        ),
+        Attempt(
+            "the two fragments of B mixed",
+            {
+                "b_frag[j][1] = pair[1];": "b_frag[j][1] = pair[2];",
+                "b_frag[j + 1][0] = pair[2],": "b_frag[j + 1][0] = pair[1],",
+            },
+            ("✗ Wrong with a square matrix of one block tile",),
+        ),
+        Attempt(
+            "one fragment of B an ldmatrix",
+            {
+                "std::uint32_t pair[4];": "std::uint32_t one[2], two[2];",
+                "gemm::ptx::ldmatrix_trans(pair, &Bs[stage][b_at(k + at.row, x + j * MMA_N + at.col)]);": (
+                    "gemm::ptx::ldmatrix_trans(one, &Bs[stage][b_at(k + at.row, x + j * MMA_N)]);\n"
+                    "                gemm::ptx::ldmatrix_trans(two, &Bs[stage][b_at(k + at.row, x + (j + 1) * MMA_N)]);"
+                ),
+                "b_frag[j][0] = pair[0], b_frag[j][1] = pair[1];": "b_frag[j][0] = one[0], b_frag[j][1] = one[1];",
+                "b_frag[j + 1][0] = pair[2],": "b_frag[j + 1][0] = two[0],",
+                "b_frag[j + 1][1] = pair[3];": "b_frag[j + 1][1] = two[1];",
+            },
+            ("It is right, and a goal is not reached.", "reads its fragments in 8 ldmatrix"),
+        ),
+        Attempt(
+            "all lanes give addresses of the first eight columns",
+            {"x + j * MMA_N + at.col": "x + j * MMA_N"},
+            ("✗ Wrong with a square matrix of one block tile",),
+        ),
+        Attempt(
+            "the same step along K for both instructions",
+            {"y + i * MMA_M + at.row, k + at.col": "y + i * MMA_M + at.row, at.col"},
+            ("✗ Wrong with a square matrix of one block tile",),
+        ),
+        Attempt(
+            "read where the swizzle has not put it",
+            {"&Bs[stage][b_at(k + at.row, x + j * MMA_N + at.col)]": "&Bs[stage][(k + at.row) * BN + x + j * MMA_N + at.col]"},
+            ("✗ Wrong with a square matrix of one block tile",),
+        ),
+        Attempt(
+            "no swizzle",
+            {
+                "gemm::Swizzle<2, 3, 3>::apply(row * BK + k)": "row * BK + k",
+                "gemm::Swizzle<3, 3, 4>::apply(k * BN + col)": "k * BN + col",
+            },
+            ("It is right, and a goal is not reached.", "5 120 wavefronts beyond the ideal"),
+        ),
+        Attempt(
+            "the swizzle of bytes applied to elements",
+            {"gemm::Swizzle<3, 3, 4>": "gemm::Swizzle<3, 4, 4>"},
+            ("It is right, and a goal is not reached.", "wavefronts beyond the ideal"),
+        ),
+        Attempt(
+            "a swizzle that tears 16 bytes apart",
+            {"gemm::Swizzle<2, 3, 3>": "gemm::Swizzle<2, 2, 4>"},
+            ("16 bytes|16-byte", "line "),
+        ),
+        Attempt(
+            "four sums of a lane taken for neighbours",
+            {"in = gemm::ptx::fragment_c(lane, e);": "in{lane / 2, lane % 2 * 4 + e};"},
+            ("✗ Wrong with a square matrix of one block tile",),
+        ),
+        Attempt(
+            "tiles of C eight rows apart",
+            {"row = row0 + y + i * MMA_M + in.row": "row = row0 + y + i * MMA_N + in.row"},
+            ("✗ Wrong with a square matrix of one block tile", "first wrong: row 8, column 0"),
+        ),
+        Attempt(
+            "no guard around the store",
+            {"                if (row >= M || col >= N) continue;\n": ""},
+            ("line ", "leaves its matrices|past the edge"),
+        ),
+        Attempt(
+            "C read with beta = 0",
+            {"beta == 0.0f ? sum : sum + beta * gemm::to_float(*c)": "sum + beta * gemm::to_float(*c)"},
+            ("C is read although beta is 0.",),
+        ),
+        Attempt(
+            "a barrier before each step's products",
+            {"std::uint32_t a_frag[TILES_M][4]": "__syncthreads();\n            std::uint32_t a_frag[TILES_M][4]"},
+            ("It is right, and a goal is not reached.", "one barrier a tile, and one before the first"),
+        ),
+        Attempt(
+            "the stage that is being filled read",
+            {"&As[stage][a_at(y +": "&As[stage ^ 1][a_at(y +", "&Bs[stage][b_at(k + at.row": "&Bs[stage ^ 1][b_at(k + at.row"},
+            ("✗ Wrong with a square matrix of one block tile", "with no barrier in between"),
+        ),
+        Attempt(
+            "always the first stage",
+            {"&As[stage][a_at(y +": "&As[0][a_at(y +", "&Bs[stage][b_at(k + at.row": "&Bs[0][b_at(k + at.row"},
+            ("✗ Wrong with",),
+        ),
+    ),
+    "09c_pipelined": (
+        Attempt(
+            "a wait that leaves one group too many under way",
+            {_STEP_WAIT: _STEP_WAIT.replace("- 2", "- 1")},
+            ("A cp.async copy is used before anyone has waited for it.", "line "),
+        ),
+        Attempt("no barrier after the wait", {_STEP_BARRIER: ""}, ("Wait for its group, then a barrier, then read.",)),
+        Attempt(
+            "the barrier before the wait",
+            {f"{_STEP_WAIT}\n{_STEP_BARRIER}": f"{_STEP_BARRIER}\n{_STEP_WAIT}"},
+            ("Wait for its group, then a barrier, then read.",),
+        ),
+        Attempt(
+            "the stage never goes back to 0",
+            {"stage = stage == LAST ? 0 : stage + D::STAGE;": "stage += D::STAGE;"},
+            ("An index into a shared array is too large.", "ldmatrix"),
+        ),
+        Attempt(
+            "only the first 64 columns copied",
+            {"for (int i = 0; i < BN; i += 64) {": "for (int i = 0; i < 64; i += 64) {"},
+            ("Shared memory is read where nobody has written.", "ldmatrix_trans"),
+        ),
+        Attempt("the end of K not guarded", {"b_k + r < steps, b_col + i": "true, b_col + i"}, ("past the edge of the matrix",)),
+        Attempt("the edge of N not guarded", {"N - col0);": "BN);"}, ("past the edge of the matrix",)),
+        Attempt(
+            "N taken for what is left of a row",
+            {"N - col0);": "N);"},
+            ("past the edge of the matrix|outside B", "line 8"),
+        ),
+        Attempt(
+            "B's fragments not transposed",
+            {
+                "gemm::ptx::ldmatrix_trans(b_frag[which][j],": (
+                    "gemm::ptx::ldmatrix(reinterpret_cast<std::uint32_t(&)[4]>(b_frag[which][j]),"
+                )
+            },
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "a step in elements instead of bytes",
+            {"2 * step * MMA_K * BN": "step * MMA_K * BN"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "B copied to where it would lie without the swizzle",
+            {"b_write = shared + D::b_at(b_k, b_col);": "b_write = shared + D::BS + 2 * (b_k * BN + b_col);"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "no swizzle for B at all",
+            {"BS + gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col))": "BS + 2 * (k * BN + col)"},
+            ("It is right, and a goal is not reached.", "without bank conflicts"),
+        ),
+        Attempt("rows of results without their pitch", {"r * OUT_PITCH": "r * 2 * WN"}, ("Shared memory is read where nobody",)),
+        Attempt(
+            "16 bytes whatever the alignment",
+            {"                if (ALIGNED) {\n": "                if (col + 8 <= N) {\n"},
+            ("An access is not aligned to its width.|leaves its matrices|past the edge",),
+        ),
+        Attempt(
+            "C stored by single elements",
+            {"                if (ALIGNED) {\n": "                if (ALIGNED && false) {\n"},
+            ("It is right, and a goal is not reached.", "Every access to A, B and C is 16 bytes wide"),
+        ),
+        Attempt(
+            "the whole block waits for a warp's rows",
+            {"            // The rows are complete": "            __syncthreads();\n            // The rows are complete"},
+            ("It is right, and a goal is not reached.", "__syncwarp() is enough"),
         ),
     ),
 }

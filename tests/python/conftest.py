@@ -40,7 +40,12 @@ BENCH = """
 while [ $# -gt 0 ]; do [ "$1" = --output ] && output=$2; shift; done
 echo "progress 1 2 01_naive 256×256×256" >&2
 """
-DRAW = "def draw(results, out_stem):\n    path = out_stem.with_suffix('.png')\n    path.write_text('drawn')\n    return [path]\n"
+DRAW = """
+def draw(results, out_stem, dtype="fp32"):
+    path = out_stem.with_suffix(".png")
+    path.write_text("drawn")
+    return [path]
+"""
 
 
 @dataclass
@@ -126,10 +131,8 @@ def checkout(tmp_path: Path) -> Checkout:
     (root / "plots" / "__init__.py").touch()
     for chart in ("progression", "sweep", "verification"):
         (root / "plots" / f"{chart}.py").write_text(DRAW)
-    tables = (
-        "def update_markdown(root, results):\n    (root / 'README.md').write_text('tables')\n    return [root / 'README.md']\n"
-    )
-    (root / "plots" / "tables.py").write_text(tables)
+    publish = "def update(root):\n    (root / 'README.md').write_text('tables')\n    return [root / 'README.md']\n"
+    (root / "plots" / "publish.py").write_text(publish)
     env = {
         "PATH": f"{fakes / 'bin'}:/usr/bin:/bin",
         "HOME": str(tmp_path),

@@ -95,7 +95,7 @@ def test_any_file_name_is_a_name_in_messages(tmp_path: Path) -> None:
 
 def test_a_folder_for_temporary_files_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check.tempfile, "tempdir", "/nowhere")
-    with pytest.raises(UserError, match="set TMPDIR"), check._scratch():
+    with pytest.raises(UserError, match="set TMPDIR"), check.scratch():
         pass
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Checkout
-from exercise_synthetic import with_exercises
+from exercise_synthetic import EXERCISE, KERNEL, with_exercises
 
 from runner import course, progress
-from runner.exercise import Task
+from runner.exercise import Task, _module, tasks
 from runner.results import UserError
 
 NOON = datetime(2026, 11, 20, 12, 0, 5)
@@ -324,3 +324,25 @@ def test_progress(taught: Checkout) -> None:
     progress.quiz_taken("01_naive", 0, 5, 7, root=taught.root)
     assert said(taught, "progress").splitlines()[-1] == "3 of 3 tasks passed, 2 of 2 quizzes taken. Everything is done."
     assert json.loads(said(taught, "progress", "--json"))["next"] is None
+
+
+def test_a_step_of_a_folder_has_its_files_there(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text("gemm_lesson(09a_wmma 09_tensorcore/a_wmma)\n")
+    folder = tmp_path / "09_tensorcore" / "a_wmma"
+    folder.mkdir(parents=True)
+    (folder / "kernel.cu").write_text(KERNEL.format(number="09a", lesson="09a_wmma"))
+    hunt = 'Hunt("find it.", {"int right;": "int wrong;"}, HINTS, "out of bounds")'
+    (folder / "exercise.py").write_text(EXERCISE.format(number="09a", hunt=hunt))
+    first, second = tasks(tmp_path)
+    assert first.file == folder / "exercise.cu"
+    assert second.file == folder / "bug_hunt.cu"
+    assert (first.number, first.namespace, first.title, first.key) == ("09a", "exercise_09a", "exercise 09a", "09a_wmma/exercise")
+    assert second.argument == "09a --hunt"
+    assert first.starter().startswith("// Exercise 09a wmma: write it.\n")
+    assert "namespace exercise_09a {" in first.starter()
+    assert '"exercise 09a"' in first.starter()
+    assert "int wrong;" in second.starter()
+    (folder / "exercise.py").unlink()
+    _module.cache_clear()
+    with pytest.raises(UserError, match="^09_tensorcore/a_wmma/exercise.py is missing"):
+        tasks(tmp_path)

@@ -14,7 +14,7 @@ from inspect_synthetic import finding, naive, smem, traced, tracer
 from plots import tables
 from runner import inspection
 from runner.inspection import Request
-from runner.results import ROOT, UserError, lessons
+from runner.results import ROOT, UserError, folder_of, lessons
 
 
 @pytest.fixture
@@ -55,6 +55,13 @@ def test_the_lesson_before_is_compared_at_the_same_shape(inspected: Checkout) ->
     calls = (inspected.fakes / "inspected").read_text().splitlines()
     shape = "--m=64 --n=32 --k=96 --blocks=2 --seed=7 --beta=1 --output"
     assert [call.rpartition(" ")[0] for call in calls] == [f"--lesson {name} {shape}" for name in ("02_coalesced", "01_naive")]
+
+
+def test_the_type_is_passed_on(inspected: Checkout) -> None:
+    assert inspected.run("inspect", "01", "--dtype", "fp16").returncode == 0
+    assert "--blocks=all --dtype=fp16 --output" in (inspected.fakes / "inspected").read_text()
+    inspected.fails("inspect", "01", "--dtype", "tf32", words=("--dtype must be fp32, bf16 or fp16, not 'tf32'.",))
+    inspected.fails("inspect", "--bench", "01", "--dtype", "fp16", words=("leave --dtype out",))
 
 
 def test_a_comparison_that_cannot_be_made_is_said(inspected: Checkout) -> None:
@@ -270,15 +277,17 @@ def test_the_published_tables_are_the_recorded_counts() -> None:
         for name, start, end in tables.blocks(path, "counts"):
             where = f"{path.relative_to(ROOT)}:{start + 1}: run ./gemm inspect --record"
             assert lines[start + 1 : end] == tables.render_counts(name, published()).splitlines(), where
-            shown.append((path.parent.name, name))
-    assert shown == [(name, name) for name in lessons()], "every lesson's README.md has its table of counts"
+            home = ROOT / folder_of(name)
+            assert path.parent in (home, home.parent), where
+            shown.append(name)
+    assert sorted(shown) == lessons(), "every lesson's README.md has its table of counts"
 
 
 def real() -> Path:
     program = ROOT / "build" / "cpu" / "bin" / "gemm_inspect"
     if not program.exists():
         pytest.skip("build/cpu/bin/gemm_inspect is not built; ./gemm inspect 01 builds it")
-    if program.stat().st_mtime < max((ROOT / name / "kernel.cu").stat().st_mtime for name in lessons()):
+    if program.stat().st_mtime < max((ROOT / folder_of(name) / "kernel.cu").stat().st_mtime for name in lessons()):
         pytest.skip("build/cpu/bin/gemm_inspect is older than a kernel.cu; ./gemm inspect 01 builds it")  # a GPU's ./gemm test
     return program
 

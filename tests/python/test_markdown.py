@@ -4,6 +4,7 @@ tests below can show that it finds some."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -11,12 +12,13 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from plots_synthetic import TWELVE, checkout, gpu_results, svg_texts
+from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, svg_texts, tuned_results
 
-from plots import pictures, progression, sweep, tables
+from plots import data, pictures, progression, sweep, tables
+from plots.data import TUNED
 from plots.publish import RESULTS
 from runner.exercise import without_marks
-from runner.results import ROOT, UserError, kernel_hash, lessons, load
+from runner.results import LADDERS, ROOT, UserError, folder_of, kernel_hash, lessons, load
 
 # Figures that others published, and where. Prose may state these and what was recorded, nothing else.
 PUBLISHED = {
@@ -53,13 +55,14 @@ def lines_outside_code(path: Path) -> Iterator[tuple[int, str]]:
 def table_problems(root: Path) -> list[str]:
     problems = []
     recorded = load(root / RESULTS) if (root / RESULTS).exists() else None
+    others = data.profile(root), data.ceilings(root)
     for path in tables.markdown_files(root, lessons(root)):
         lines = path.read_text(encoding="utf-8").splitlines()
         for name, start, end in tables.blocks(path):
             where = f"{path.relative_to(root)}:{start + 1}: table {name}"
             if recorded is None:
                 problems.append(f"{where} has no {RESULTS} to come from")
-            elif lines[start + 1 : end] != tables.render(name, recorded, lessons(root)).splitlines():
+            elif lines[start + 1 : end] != tables.render(name, recorded, lessons(root), *others).splitlines():
                 problems.append(f"{where} is not what {RESULTS} gives; run python -m plots")
     return problems
 
@@ -68,18 +71,39 @@ def hash_problems(root: Path) -> list[str]:
     measured = {(run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
     known = lessons(root)
     return [
-        f"{lesson}/kernel.cu is not the kernel that {RESULTS} measured"
+        f"{folder_of(lesson, root)}/kernel.cu is not the kernel that {RESULTS} measured"
         for lesson, digest in sorted(measured, key=str)
-        if lesson not in known or digest != kernel_hash(root / lesson / "kernel.cu")
+        if lesson not in known or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu")
     ]
+
+
+def tuned_problems(root: Path) -> list[str]:
+    recorded, problems = data.tuned(root), []
+    for path in tables.markdown_files(root, lessons(root)):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for name, start, end in tables.blocks(path, "tuned"):
+            where = f"{path.relative_to(root)}:{start + 1}: variants of {name}"
+            if recorded is None:
+                problems.append(f"{where} have no {TUNED} to come from")
+            elif lines[start + 1 : end] != tables.render_tuned(name, recorded).splitlines():
+                problems.append(f"{where} are not what {TUNED} gives; run python -m plots")
+    for lesson, digest in recorded["kernel_hashes"].items() if recorded else ():
+        if lesson not in lessons(root) or digest != kernel_hash(root / lesson / "kernel.cu"):
+            problems.append(f"{lesson}/kernel.cu is not the kernel that {TUNED} measured")
+    return problems
 
 
 def chart_problems(root: Path, scratch: Path) -> list[str]:
     """Labels, not bytes: another matplotlib places the same labels with other paths."""
     recorded, problems = load(root / RESULTS), []
-    for name, draw in (("progression", progression.draw), ("sweep", sweep.draw)):
+    drawn = [(x.dtype, name, draw) for x in LADDERS for name, draw in ((x.progression, progression.draw), (x.sweep, sweep.draw))]
+    for dtype, name, draw in drawn:
         committed = root / "plots" / f"{name}.svg"
-        fresh = draw(recorded, scratch / name, lessons(root))[1]
+        if not data.timed(recorded, dtype):
+            if committed.exists():
+                problems.append(f"plots/{name}.svg shows what {RESULTS} does not have; remove it")
+            continue
+        fresh = draw(recorded, scratch / name, lessons(root), dtype)[1]
         if not committed.exists() or svg_texts(committed) != svg_texts(fresh):
             problems.append(f"plots/{name}.svg is not what {RESULTS} gives; run python -m plots")
     return problems
@@ -91,24 +115,34 @@ def picture_problems(root: Path, scratch: Path) -> list[str]:
         committed = root / "plots" / "pictures" / f"{lesson}.svg"
         fresh = pictures.draw(root, lesson, scratch / lesson)[1]
         if not committed.exists() or not committed.with_suffix(".png").exists() or svg_texts(committed) != svg_texts(fresh):
-            problems.append(f"{committed.relative_to(root)} is not what {lesson}/kernel.cu gives; run python -m plots")
+            kernel = f"{folder_of(lesson, root)}/kernel.cu"
+            problems.append(f"{committed.relative_to(root)} is not what {kernel} gives; run python -m plots")
     return problems
 
 
 def quote_problems(root: Path) -> list[str]:
     """Every ```cuda block of a lesson's README is a contiguous piece of its kernel.cu, however far it is indented; marks of the
-    exercise's gaps don't count."""
+    exercise's gaps don't count. Steps without a README of their own share that of the folder around theirs."""
     problems = []
-    for lesson in lessons(root):
-        readme, quotes = root / lesson / "README.md", 0
-        if not readme.exists():
-            problems.append(f"{lesson} has no README.md")
+    sources: dict[Path, list[str]] = {}  # the folders whose kernels a README may quote
+    for folder in (folder_of(lesson, root) for lesson in lessons(root)):
+        home = root / folder
+        if not (home / "README.md").exists() and home.parent != root:
+            home = home.parent
+        if not (home / "README.md").exists():
+            problems.append(f"{folder} has no README.md")
             continue
-        source = without_marks((root / lesson / "kernel.cu").read_text(encoding="utf-8"))
-        kernel = [line.rstrip() for line in source.splitlines()]
+        sources.setdefault(home / "README.md", []).append(folder)
+    for readme, folders in sources.items():
+        name, quotes = readme.relative_to(root), 0
+        kernels = [
+            [line.rstrip() for line in without_marks((root / folder / "kernel.cu").read_text(encoding="utf-8")).splitlines()]
+            for folder in folders
+        ]
+        of = " or ".join(f"{folder}/kernel.cu" for folder in folders)
         text = readme.read_text(encoding="utf-8")
         for match in re.finditer(r"^[ \t]*(```+)[ \t]*([^\n]*)\n(.*?)^[ \t]*\1[ \t]*$", text, re.MULTILINE | re.DOTALL):
-            where = f"{lesson}/README.md:{text.count(chr(10), 0, match.start()) + 1}"
+            where = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
             info = match[2].strip()
             if info != "cuda":
                 if info.lower().startswith("cu"):
@@ -116,11 +150,13 @@ def quote_problems(root: Path) -> list[str]:
                 continue
             quotes += 1
             quote = dedent("\n".join(line.rstrip() for line in match[3].splitlines())).strip("\n").split("\n")
-            windows = ("\n".join(kernel[at : at + len(quote)]) for at in range(len(kernel) - len(quote) + 1))
+            windows = (
+                "\n".join(kernel[at : at + len(quote)]) for kernel in kernels for at in range(len(kernel) - len(quote) + 1)
+            )
             if quote == [""] or not any(dedent(window) == "\n".join(quote) for window in windows):
-                problems.append(f"{where}: this quote is not in {lesson}/kernel.cu")
+                problems.append(f"{where}: this quote is not in {of}")
         if not quotes:
-            problems.append(f"{lesson}/README.md quotes nothing of kernel.cu (```cuda)")
+            problems.append(f"{name} quotes nothing of kernel.cu (```cuda)")
     return problems
 
 
@@ -155,12 +191,16 @@ def figure_problems(root: Path) -> list[str]:
     Generated tables are compared as a whole, and what a section named Predict says is arithmetic: both are left out.
     """
     runs = [run for run in load(root / RESULTS)["runs"] if "ms_median" in run] if (root / RESULTS).exists() else []
-    rates = [run["tflops"] for run in runs]
+    tried = (data.tuned(root) or {"lessons": {}})["lessons"].values()
+    runs_of_variants = [run for found in tried for row in found["rows"] for run in row["runs"] if "ratio" in run]
+    rates = [run["tflops"] for run in [*runs, *runs_of_variants]]
     rates += [2 * run["m"] * run["n"] * run["k"] / run["baseline_ms_median"] / 1e9 for run in runs]
-    shares = [100 * run["ratio"] for run in runs]
+    measured = data.ceilings(root)
+    rates += [figure["value"] for figure in (measured or {"figures": {}})["figures"].values() if figure["unit"] == "TFLOP/s"]
+    shares = [100 * run["ratio"] for run in [*runs, *runs_of_variants]]
     problems = []
     for path in markdown(root):
-        generated = [range(start, end + 1) for _, start, end in tables.blocks(path)]
+        generated = [range(start, end + 1) for kind in ("table", "tuned") for _, start, end in tables.blocks(path, kind)]
         predicting = False
         for number, line in lines_outside_code(path):
             if line.startswith("#"):
@@ -190,6 +230,10 @@ needs_results = pytest.mark.skipif(not (ROOT / RESULTS).exists(), reason=f"no {R
 
 def test_tables_are_the_recorded_results() -> None:
     none(table_problems(ROOT))
+
+
+def test_variants_are_the_recorded_ones_of_these_kernels() -> None:
+    none(tuned_problems(ROOT))
 
 
 @needs_results
@@ -265,6 +309,25 @@ def test_a_changed_caption_is_found(root: Path) -> None:
     assert len(table_problems(root)) == 1
 
 
+def test_changed_variants_and_kernels_are_found(root: Path) -> None:
+    kernel, readme = root / TWELVE[2] / "kernel.cu", root / TWELVE[2] / "README.md"
+    recorded = {**tuned_results(), "kernel_hashes": {TWELVE[2]: kernel_hash(kernel)}}
+    readme.write_text(f"# 03\n<!-- tuned:{TWELVE[2]} -->\n<!-- /tuned -->\n", encoding="utf-8")
+    assert tuned_problems(root) == [f"03_smem/README.md:2: variants of 03_smem have no {TUNED} to come from"]
+    (root / TUNED).write_text(json.dumps(recorded), encoding="utf-8")
+    tables.update_tuned(root)
+    assert tuned_problems(root) == []
+    change(readme, "# 03", "# 03\n\nOne idea reaches 35.0 TFLOP/s, 70 % of cuBLAS; 33.3 TFLOP/s is of none.\n")
+    assert len(figure_problems(root)) == 1
+    tables.update_tuned(root)
+    change(readme, "| 42.5 |", "| 42.6 |")
+    change(kernel, "a = 1", "a = 3")
+    assert tuned_problems(root) == [
+        f"03_smem/README.md:5: variants of 03_smem are not what {TUNED} gives; run python -m plots",
+        f"03_smem/kernel.cu is not the kernel that {TUNED} measured",
+    ]
+
+
 def test_tables_without_results_are_found(root: Path) -> None:
     (root / RESULTS).unlink()
     assert len(table_problems(root)) == 4
@@ -274,6 +337,29 @@ def test_results_of_another_schema_are_refused(root: Path) -> None:
     change(root / RESULTS, '"schema": 1', '"schema": 2')
     with pytest.raises(UserError, match="schema 2"):
         table_problems(root)
+
+
+def test_steps_of_one_folder_are_found(tmp_path: Path) -> None:
+    results = mixed_results()
+    (tmp_path / "root").mkdir()
+    root = checkout(tmp_path / "root", results=results, steps=STEPS)
+    for name in TWELVE[:3]:
+        (root / name / "README.md").write_text("```cuda\nint a = 1;\n```\n", encoding="utf-8")
+    shared, own = root / "09_tensorcore" / "README.md", root / "09_tensorcore" / "c_pipelined" / "README.md"
+    table = "<!-- table:step:09b_mma_sync -->\n<!-- /table -->\n"
+    shared.write_text(f"```cuda\nint b = 2;\n```\n{table}<!-- table:tensorcore -->\n<!-- /table -->\n", encoding="utf-8")
+    own.write_text("```cuda\nint b = 2;\n```\n", encoding="utf-8")
+    tables.update_markdown(root, results)
+    assert "| **09b_mma_sync** |" in shared.read_text(encoding="utf-8")
+    for check in (table_problems, hash_problems, quote_problems):
+        assert check(root) == [], check.__name__
+    change(shared, "int b = 2;", "int b = 3;")
+    steps = "09_tensorcore/a_wmma/kernel.cu or 09_tensorcore/b_mma_sync/kernel.cu"
+    assert quote_problems(root) == [f"09_tensorcore/README.md:1: this quote is not in {steps}"]
+    change(root / "09_tensorcore" / "a_wmma" / "kernel.cu", "a = 1", "a = 3")
+    assert hash_problems(root) == [f"09_tensorcore/a_wmma/kernel.cu is not the kernel that {RESULTS} measured"]
+    shared.unlink()
+    assert quote_problems(root)[0] == "09_tensorcore/a_wmma has no README.md"
 
 
 def test_a_changed_kernel_is_found_but_not_a_changed_comment(root: Path) -> None:
@@ -341,15 +427,19 @@ def test_a_changed_chart_is_found(root: Path, tmp_path: Path) -> None:
     for draw, name in ((progression.draw, "progression"), (sweep.draw, "sweep")):
         draw(recorded, root / "plots" / name, lessons(root))
     assert chart_problems(root, tmp_path) == []
+    (root / "plots" / "tensorcore.svg").touch()
+    assert chart_problems(root, tmp_path) == [f"plots/tensorcore.svg shows what {RESULTS} does not have; remove it"]
+    (root / "plots" / "tensorcore.svg").unlink()
     change(root / "plots" / "progression.svg", "6.20 ·", "6.30 ·")
     (root / "plots" / "sweep.svg").unlink()
     assert len(chart_problems(root, tmp_path)) == 2
 
 
 def test_a_stale_picture_is_found(tmp_path: Path) -> None:
-    for name in pictures.PICTURES:
-        (tmp_path / name).mkdir()
-        shutil.copy(ROOT / name / "kernel.cu", tmp_path / name)
+    shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
+    for folder in map(folder_of, pictures.PICTURES):
+        (tmp_path / folder).mkdir(parents=True)
+        shutil.copy(ROOT / folder / "kernel.cu", tmp_path / folder)
     pictures.draw_all(tmp_path, tmp_path / "plots" / "pictures")
     assert picture_problems(tmp_path, tmp_path / "scratch") == []
     change(tmp_path / "03_smem" / "kernel.cu", "BK = 32", "BK = 16")

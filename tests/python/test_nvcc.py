@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.results import ROOT, lessons
+from runner.results import ROOT, folder_of, lessons
 
 ARCHITECTURES = (75, 80, 86, 89, 90, 120)
 # C75xx: ptxas serialised wgmma or ignored setmaxnreg. The lesson still runs, and is not what its text says.
@@ -24,10 +24,12 @@ def find_nvcc() -> str | None:
 
 
 def lowest_architecture(kernel: Path) -> int:
-    """The lesson's own min_sm, third in its descriptor."""
-    match = re.search(r'Lesson lesson\{\s*"[^"]+",\s*gemm::DType::\w+,\s*(\d+),', kernel.read_text())
+    """The lowest min_sm of the types that the lesson offers: third in its descriptor, and second in each further offer."""
+    text = kernel.read_text()
+    match = re.search(r'Lesson lesson\{\s*"[^"]+",\s*gemm::DType::\w+,\s*(\d+),', text)
     assert match, f"{kernel} has no descriptor of the usual form"
-    return int(match[1])
+    others = re.findall(r"\{\s*gemm::DType::\w+,\s*(\d+),", text[match.end() :])
+    return min(map(int, [match[1], *others]))
 
 
 def compile_kernel(kernel: Path, output: Path) -> subprocess.CompletedProcess[str]:
@@ -43,11 +45,30 @@ pytestmark = pytest.mark.skipif(find_nvcc() is None, reason="no nvcc on this mac
 
 @pytest.mark.parametrize("lesson", lessons())
 def test_compiles_for_every_architecture_without_spilling(lesson: str, tmp_path: Path) -> None:
-    result = compile_kernel(ROOT / lesson / "kernel.cu", tmp_path / "kernel.o")
+    result = compile_kernel(ROOT / folder_of(lesson) / "kernel.cu", tmp_path / "kernel.o")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "spill stores" in result.stdout + result.stderr, "ptxas reported nothing: the check would be empty"
     found = ERRORS.search(result.stdout + result.stderr)
     assert not found, f"{lesson}: {found[0] if found else ''}\n{result.stderr}"
+
+
+@pytest.mark.parametrize("lesson", lessons())
+def test_compiles_for_a_gpu_that_skips_it(lesson: str, tmp_path: Path) -> None:
+    """The build is for the GPU of the machine: a lesson that is skipped there must not stop the others."""
+    kernel, oldest = ROOT / folder_of(lesson) / "kernel.cu", ARCHITECTURES[0]
+    if lowest_architecture(kernel) <= oldest:
+        pytest.skip("runs there")
+    target = f"--generate-code=arch=compute_{oldest},code=sm_{oldest}"
+    command = [find_nvcc(), "-std=c++17", "-I", ROOT, "-Werror=all-warnings", "-Xcompiler=-Wall,-Wextra", target,
+               "-c", kernel, "-o", tmp_path / "kernel.o"]  # fmt: skip
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_lowest_architecture_is_that_of_any_type(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.cu"
+    kernel.write_text('Lesson lesson{"x",\n gemm::DType::bf16,\n 80,\n tile, launch, owner, {{gemm::DType::fp16, 75, address}}};')
+    assert lowest_architecture(kernel) == 75
 
 
 def test_a_spilling_kernel_is_noticed(tmp_path: Path) -> None:

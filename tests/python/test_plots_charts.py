@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from plots_synthetic import CUBLAS, RATES, TWELVE, cpu_results, gpu_results, svg_texts
+from plots_synthetic import CUBLAS, RATES, STEPS, TWELVE, cpu_results, gpu_results, mixed_results, svg_texts
 
 from plots import progression, sweep, verification
 from runner.results import UserError
@@ -44,6 +44,26 @@ def test_progression_writes_each_value(tmp_path: Path) -> None:
     assert texts["0.500 · 0.98 %"] == 2  # too small to see: drawn again on an axis of its own
     assert texts["cuBLAS FP32: 51.2 TFLOP/s"] == 1
     assert any("4096×4096×4096" in text for text in texts)
+
+
+@pytest.mark.parametrize("draw", [progression.draw, sweep.draw])
+def test_each_type_has_a_chart_of_its_own(draw, tmp_path: Path) -> None:
+    order, mixed, alone = [*TWELVE[:3], *STEPS], mixed_results(), gpu_results(sizes=(1024, 4096, 4097))
+    fp32, same = (svg_texts(draw(results, tmp_path / "chart", order)[1]) for results in (mixed, alone))
+    assert fp32 == same
+    bf16 = svg_texts(draw(mixed, tmp_path / "chart", order, "bf16")[1])
+    assert set(STEPS) <= bf16.keys()
+    assert not set(TWELVE) & bf16.keys()
+    assert any(text.startswith("BF16 GEMM") for text in bf16)
+    assert not any("FP32" in text for text in bf16)
+    with pytest.raises(UserError, match="no timed run"):
+        draw(alone, tmp_path / "chart", order, "bf16")
+
+
+def test_tensorcore_values(tmp_path: Path) -> None:
+    texts = svg_texts(progression.draw(mixed_results(), tmp_path / "chart", [*TWELVE, *STEPS], "bf16")[1])
+    assert texts["402 · 53.0 %"] == 1
+    assert texts["cuBLAS BF16: 758 TFLOP/s"] == 1
 
 
 def test_progression_follows_the_input(tmp_path: Path) -> None:

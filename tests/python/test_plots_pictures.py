@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from plots_synthetic import svg_texts
 
-from plots import pictures
+from plots import pictures, pictures_09b
 from runner.results import ROOT, UserError
 
 
@@ -19,6 +21,7 @@ def kernel(tmp_path: Path, lesson: str, *changes: tuple[str, str]) -> Path:
         source = source.replace(old, new)
     (tmp_path / lesson).mkdir()
     (tmp_path / lesson / "kernel.cu").write_text(source, encoding="utf-8")
+    (tmp_path / "CMakeLists.txt").write_text(f"gemm_lesson({lesson})\n", encoding="utf-8")
     return tmp_path
 
 
@@ -46,6 +49,20 @@ def test_smem_shows_tiles_and_barriers(tmp_path: Path) -> None:
     assert texts["__syncthreads()"] == 2
 
 
+def test_wmma_counts_its_fragments(tmp_path: Path) -> None:
+    texts = svg_texts(pictures.draw(ROOT, "09a_wmma", tmp_path / "a")[1])
+    assert {"1. 4 warp tiles of 64×64 in a block's 128×128", "2. 16 steps along K: 8 loads, 16 products"} <= texts.keys()
+    assert {"warp 1", "warp 3", "256 floats, 8 in each lane.", "this 4 times"} <= texts.keys()
+    assert not {"warp 0", "warp 4"} & texts.keys()  # 0 is the one whose fragments are drawn
+
+
+def test_pipelined_shows_what_a_warp_does_in_a_tile(tmp_path: Path) -> None:
+    texts = svg_texts(pictures.draw(ROOT, "09c_pipelined", tmp_path / "a")[1])
+    assert {"12, of tile n + 2", "32, step 0", "0, n + 1", "2. Tile n: 4 steps of 16 along K, a warp"} <= texts.keys()
+    assert "32, step 4" not in texts
+    assert texts["fill"] == 4
+
+
 def test_pictures_follow_the_kernel(tmp_path: Path) -> None:
     root = kernel(tmp_path, "02_coalesced", ("BM = 32", "BM = 16"), ("BN = 32", "BN = 16"))
     texts = svg_texts(pictures.draw(root, "02_coalesced", tmp_path / "a")[1])
@@ -64,3 +81,50 @@ def test_an_unreadable_kernel_is_one_sentence(tmp_path: Path) -> None:
     root = kernel(tmp_path, "01_naive", ("const dim3 block(BM, BN);", ""))
     with pytest.raises(UserError, match="kernel.cu does not give"):
         pictures.draw(root, "01_naive", tmp_path / "a")
+
+
+FRAGMENTS = """
+#include <cstdio>
+#include "common/ptx/fragments.hpp"
+#include "common/swizzle.hpp"
+int main() {
+    const auto print = [](gemm::ptx::Position p) { std::printf("%d %d\\n", p.row, p.col); };
+    for (int lane = 0; lane < 32; ++lane) {
+        for (int i = 0; i < 8; ++i) print(gemm::ptx::fragment_a(lane, i / 2, i % 2));
+        for (int i = 0; i < 4; ++i) print(gemm::ptx::fragment_b(lane, i / 2, i % 2));
+        for (int i = 0; i < 4; ++i) print(gemm::ptx::fragment_c(lane, i));
+    }
+    for (int i = 0; i < 4096; ++i) {
+        std::printf("%d %d\\n", gemm::Swizzle<2, 3, 3>::apply(i), gemm::Swizzle<3, 3, 4>::apply(i));
+    }
+}
+"""
+
+
+def test_fragments_and_swizzles_are_those_of_the_headers(tmp_path: Path) -> None:
+    """The picture has them from the PTX ISA and from CuTe, common/ from its own formulas."""
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if not compiler:
+        pytest.skip("no C++ compiler")
+    (tmp_path / "a.cpp").write_text(FRAGMENTS)
+    include = [f"-I{ROOT}", f"-I{ROOT / 'common' / 'cpu' / 'include'}"]
+    subprocess.run([compiler, "-std=c++20", *include, tmp_path / "a.cpp", "-o", tmp_path / "a"], check=True)
+    found = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout.splitlines()
+    drawn = [
+        element(lane, i)
+        for lane in range(32)
+        for element, count in ((pictures_09b.a_element, 8), (pictures_09b.b_element, 4), (pictures_09b.c_element, 4))
+        for i in range(count)
+    ]
+    swizzled = [tuple(pictures_09b.swizzle(*s, i) for s in (pictures_09b.A_SWIZZLE, pictures_09b.B_SWIZZLE)) for i in range(4096)]
+    assert found == [f"{one} {other}" for one, other in drawn + swizzled]
+
+
+def test_the_swizzles_are_the_kernels_and_remove_the_conflicts(tmp_path: Path) -> None:
+    source = (ROOT / "09_tensorcore" / "b_mma_sync" / "kernel.cu").read_text(encoding="utf-8")
+    a, b = (", ".join(map(str, s)) for s in (pictures_09b.A_SWIZZLE, pictures_09b.B_SWIZZLE))
+    assert f"Swizzle<{a}>::apply(row * BK + k)" in source
+    assert f"Swizzle<{b}>::apply(k * BN + col)" in source
+    texts = svg_texts(pictures.draw(ROOT, "09b_mma_sync", tmp_path / "a")[1])
+    said = {"As, plain: 4 wavefronts", f"As, <{a}>: 1 wavefront", "Bs, plain: 8 wavefronts", f"Bs, <{b}>: 1 wavefront"}
+    assert said <= texts.keys()

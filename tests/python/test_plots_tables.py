@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from plots_synthetic import TWELVE, checkout, cpu_results, gpu_results
+from plots_synthetic import STEPS, TWELVE, checkout, cpu_results, gpu_results, mixed_results, tuned_results
 
 from plots import tables
 from plots.publish import publish
@@ -60,6 +61,63 @@ def test_sweep() -> None:
         "\n"
         f"Ratio to cuBLAS in the same run; last column: cuBLAS's own rate. {MEASURED}. Reproduce with `./gemm chart`.\n"
     )
+
+
+def test_each_type_has_its_tables() -> None:
+    order, bf16 = [*TWELVE[:8], *STEPS], MEASURED.replace("FP32", "BF16")
+    mixed, alone = mixed_results(), gpu_results(sizes=(1024, 4096, 4097))
+    for name in ("progression", "sweep", "step:01_naive", "step:03_smem"):
+        assert tables.render(name, mixed, order) == tables.render(name, alone, order), name
+    assert tables.render("tensorcore", mixed, order) == (
+        "| step | TFLOP/s | % of cuBLAS | ratio to cuBLAS |\n"
+        "| :-- | --: | --: | --: |\n"
+        "| 09a_wmma | 210 | 27.7 % | 0.277 |\n"
+        "| 09b_mma_sync | 380 | 50.1 % | 0.501 |\n"
+        "| 09c_pipelined | 402 | 53.0 % | 0.530 |\n"
+        "| cuBLAS | 758 | 100.0 % | 1.000 |\n"
+        "\n"
+        "4096×4096×4096. Ratio: cuBLAS's time over the step's, median of interleaved rounds. "
+        f"{bf16}. Reproduce with `./gemm chart`.\n"
+    )
+    sweep = tables.render("tensorcore_sweep", mixed, order)
+    assert sweep.splitlines()[:3] == [
+        "| M = N = K | 09a_wmma | 09b_mma_sync | 09c_pipelined | cuBLAS (TFLOP/s) |",
+        "| :-- | --: | --: | --: | --: |",
+        "| 1024 | 0.277 | 0.501 | 0.530 | 379 |",
+    ]
+    assert bf16 in sweep
+    first, second = (tables.render(f"step:{name}", mixed, order) for name in list(STEPS)[:2])
+    assert first.count("\n| ") == 3  # the lesson before it has another type, and another cuBLAS
+    assert "| 09a_wmma |" in second
+    assert "| cuBLAS | 0.181 | – | 758 |" in second
+    assert bf16 in second
+
+
+@pytest.mark.parametrize("name", ["tensorcore", "tensorcore_sweep", "step:09a_wmma"])
+def test_results_without_bf16_have_no_table_of_it(name: str) -> None:
+    with pytest.raises(UserError, match=r"^These results hold no timed run.*\.$"):
+        tables.render(name, gpu_results(), [*TWELVE[:8], *STEPS])
+
+
+def test_markdown_files_of_steps(tmp_path: Path) -> None:
+    root = checkout(tmp_path, 1, steps=STEPS)
+    for folder in (".", "01_naive", "09_tensorcore", "09_tensorcore/a_wmma", "09_tensorcore/c_pipelined", "elsewhere"):
+        (root / folder).mkdir(exist_ok=True)
+        (root / folder / "README.md").touch()
+    found = [str(path.parent.relative_to(root)) for path in tables.markdown_files(root, ["01_naive", *STEPS])]
+    assert found == [".", "01_naive", "09_tensorcore", "09_tensorcore/a_wmma", "09_tensorcore/c_pipelined"]
+
+
+def test_counts_of_a_step_name_lines_of_its_own_kernel_by_number(tmp_path: Path) -> None:
+    root = checkout(tmp_path, 1, steps=STEPS)
+    line = {"line": 3, "code": "x", "array": "A", "op": "load", "width": 2, "space": "global", "requests": 8, "sectors": 8,
+            "ideal_sectors": 8, "diverged": False}  # fmt: skip
+    files = ("09_tensorcore/a_wmma/kernel.cu", "common/ptx/mma.hpp")
+    totals = {"shared_bytes": 0, "shared_bytes_per_flop": None, "global_bytes": 256, "flop_per_byte": 1.5}
+    lesson = {"lines": [{**line, "file": file} for file in files], "totals": totals, "barriers_per_thread": 0}
+    text = tables.render_counts("09a_wmma", {"m": 1, "n": 1, "k": 1, "lessons": {"09a_wmma": lesson}}, root)
+    assert [row.split(" | ")[0] for row in text.splitlines()[2:4]] == ["| 3", "| common/ptx/mma.hpp:3"]
+    assert "A, load of 2 B" in text
 
 
 @pytest.mark.parametrize("name", ["progression", "sweep", "step:02_coalesced"])
@@ -138,3 +196,62 @@ def test_publish_draws_what_is_recorded(tmp_path: Path, monkeypatch: pytest.Monk
     (root / "README.md").write_text(page("<!-- table:progression -->", "<!-- /table -->"), encoding="utf-8")
     written = [str(path.relative_to(root)) for path in publish(root)]
     assert written == ["plots/progression.png", "plots/progression.svg", "plots/sweep.png", "plots/sweep.svg", "README.md"]
+
+
+# What ./gemm autotune recorded
+
+
+HEAD = (
+    "| variant | constants that differ | registers | blocks per SM | shared memory (KiB) | TFLOP/s | ratio to cuBLAS |\n"
+    "| :-- | :-- | --: | --: | --: | --: | --: |\n"
+    "| the idea alone | code changed | 100 | 2 | 8.5 | 35.0 | 0.700 |\n"
+    "| nothing | BM = 16 | – | – | – | – | – |\n"
+)
+
+
+def test_tuned() -> None:
+    assert tables.render_tuned("03_smem", tuned_results()) == (
+        f"{HEAD}| **03_smem** | – | 100 | 2 | 8.5 | 40.0 | 0.800 |\n"
+        "| fastest of 2 that were tried | BM = 64 | 100 | 2 | 8.5 | 42.5 | 0.850 |\n"
+        f"\n4096×4096×4096. {MEASURED}. Reproduce with `./gemm autotune 03`.\n"
+    )
+
+
+def test_tuned_where_the_lesson_is_the_fastest_and_compared() -> None:
+    results = tuned_results(0)
+    assert "\n4096×4096×4096. The lesson's own constants are the fastest of 2 that were tried. NVIDIA" in (
+        tables.render_tuned("03_smem", results)
+    )
+    assert "fastest" not in tables.render_tuned("03_smem", tuned_results(None))
+    results["lessons"]["03_smem"]["compared"] = {"small": 1, "four stages": 0}
+    small, own = "| small | BM = 64 | 100 | 2 | 8.5 | 42.5 | 0.850 |", "| **four stages** | – | 100 | 2 | 8.5 | 40.0 | 0.800 |"
+    assert f"{small}\n{own}\n\n" in tables.render_tuned("03_smem", results)
+
+
+def test_tuned_of_a_lesson_that_was_not_measured() -> None:
+    with pytest.raises(UserError, match=r"No constants of '09_i' were tried; of 03_smem they were; .*--record\.$"):
+        tables.render_tuned("09_i", tuned_results())
+
+
+def test_publish_renders_recorded_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = checkout(tmp_path, results=gpu_results())
+    monkeypatch.setattr("plots.pictures.PICTURES", {})
+    readme = root / TWELVE[2] / "README.md"
+    readme.write_text(page("<!-- tuned:03_smem -->", "old", "<!-- /tuned -->"), encoding="utf-8")
+    file = root / "plots" / "results" / "h200-autotune.json"
+    file.write_text(json.dumps(tuned_results()), encoding="utf-8")
+    assert readme in publish(root)
+    table = tables.render_tuned("03_smem", tuned_results())
+    assert readme.read_text(encoding="utf-8") == page("<!-- tuned:03_smem -->", f"{table}<!-- /tuned -->")
+    wrong = {"{": "is not valid JSON", '{"schema": 9}': "schema 1", '{"schema": 1}': "lacks its device, commit, date"}
+    for content, message in wrong.items():
+        file.write_text(content, encoding="utf-8")
+        with pytest.raises(UserError, match=message):
+            publish(root)
+
+
+def test_publish_draws_both_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = checkout(tmp_path, results=mixed_results(), steps=STEPS)
+    monkeypatch.setattr("plots.pictures.PICTURES", {})
+    charts = ("progression", "sweep", "tensorcore", "tensorcore_sweep")
+    assert [path.name for path in publish(root)] == [f"{name}.{kind}" for name in charts for kind in ("png", "svg")]

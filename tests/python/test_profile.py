@@ -45,6 +45,15 @@ def test_one_lesson_as_json(gpu: Checkout) -> None:
     assert list(json.loads(done.stdout)["lessons"]) == ["02_coalesced"]
 
 
+def test_recorded_on_the_published_gpu(gpu: Checkout) -> None:
+    commit = gpu.commit()
+    done = gpu.run("profile", "--record")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((gpu.root / "plots" / "results" / "h200-profile.json").read_text())["commit"] == commit
+    assert done.stderr.splitlines()[-1] == "Written: README.md."
+    assert (gpu.root / "README.md").read_text() == "tables"
+
+
 def test_what_cannot_be_profiled_is_one_sentence(gpu: Checkout) -> None:
     gpu.fails("profile", "--record", words=("commit",))
     gpu.fails("profile", "01", "--record", words=("every lesson", "leave"))

@@ -21,7 +21,7 @@ from conftest import REPOSITORY, Checkout
 from runner import exercise, inspection, quiz
 from runner.counts import Counts
 from runner.quiz import Question, Quiz, Tracer, Unreadable, ceil_div, read_answer
-from runner.results import ROOT, lessons
+from runner.results import ROOT, folder_of, lessons
 
 LESSONS = ("01_naive", "02_coalesced", "03_smem")  # those that modelled() knows
 
@@ -32,7 +32,7 @@ def bin_folder() -> Path:
     program = ROOT / "build" / "cpu" / "bin" / "gemm_inspect"
     if not program.exists():
         pytest.skip("build/cpu/bin/gemm_inspect is not built; ./gemm inspect 01 builds it")
-    if program.stat().st_mtime < max((ROOT / name / "kernel.cu").stat().st_mtime for name in lessons()):
+    if program.stat().st_mtime < max((ROOT / folder_of(name) / "kernel.cu").stat().st_mtime for name in lessons()):
         pytest.skip("build/cpu/bin/gemm_inspect is older than a kernel.cu; ./gemm inspect 01 builds it")  # a GPU's ./gemm test
     return program.parent
 
@@ -225,8 +225,8 @@ def test_questions_of_200_seeds(lesson: str) -> None:
 
 def test_the_constants_are_the_kernels() -> None:
     for lesson in lessons():
-        kernel = (ROOT / lesson / "kernel.cu").read_text(encoding="utf-8")
-        module = exercise._module(ROOT / lesson / "exercise.py")
+        kernel = (ROOT / folder_of(lesson) / "kernel.cu").read_text(encoding="utf-8")
+        module = exercise._module(ROOT / folder_of(lesson) / "exercise.py")
         for name in ("BM", "BN", "BK"):
             if (value := getattr(module, f"_{name}", None)) is not None:
                 assert re.search(rf"constexpr int [^;]*\b{name} = {value}[,;]", kernel), lesson

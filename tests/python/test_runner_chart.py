@@ -170,6 +170,25 @@ def test_gpu_chart_goes_to_the_ignored_folder(checkout: Checkout) -> None:
     assert re.search(r"4096×4096×4096.*137", done.stdout)  # cuBLAS in 1 ms
 
 
+def test_gpu_chart_of_two_types(checkout: Checkout) -> None:
+    with (checkout.root / "CMakeLists.txt").open("a") as file:
+        file.write("gemm_lesson(09a_wmma 09_tensorcore/a_wmma)\n")
+    kernel = checkout.root / "09_tensorcore" / "a_wmma" / "kernel.cu"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text("int a_step;\n")
+    bf16 = {**timed_entry("09a_wmma"), "dtype": "bf16", "ms_median": 0.4, "baseline_ms_median": 0.2}
+    checkout.gpu()
+    checkout.bench(results(timed_entry(), bf16, **H200))
+    done = checkout.run("chart")
+    assert done.returncode == 0, done.stderr
+    drawn = {f"out/{name}.png" for name in ("progression", "sweep", "tensorcore", "tensorcore_sweep")}
+    assert drawn <= files(checkout.root)
+    assert re.search(r"cuBLAS fp32 +┃ +cuBLAS bf16", done.stdout)
+    assert re.search(r"4096×4096×4096.* 137 │ +687 ", done.stdout)  # cuBLAS in 1 ms, and in 0.2 ms
+    written = json.loads((checkout.root / "out" / "h200.json").read_text())
+    assert written["runs"][1]["kernel_hash"] == kernel_hash(kernel)
+
+
 def test_gpu_chart_without_4096_has_no_progression(checkout: Checkout) -> None:
     checkout.gpu()
     checkout.bench(results(timed_entry(size=256), **H200))

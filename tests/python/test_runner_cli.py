@@ -316,6 +316,39 @@ def test_lesson_names(checkout: Checkout, name: str) -> None:
     assert checkout.run("run", name).stdout == "two\n"
 
 
+def with_steps(checkout: Checkout) -> None:
+    """The checkout's lessons, and two that are steps of one folder."""
+    with (checkout.root / "CMakeLists.txt").open("a") as file:
+        file.write("gemm_lesson(09a_wmma 09_tensorcore/a_wmma)\ngemm_lesson(09b_mma_sync 09_tensorcore/b_mma_sync)\n")
+
+
+@pytest.mark.parametrize(
+    "name", ["09b", "9b", "09b_mma_sync", "mma_sync", "09_tensorcore/b_mma_sync", "09_tensorcore/b_mma_sync/"]
+)
+def test_names_of_a_step(checkout: Checkout, name: str) -> None:
+    with_steps(checkout)
+    checkout.program("09b_mma_sync", "echo b\n")
+    assert checkout.run("run", name).stdout == "b\n"
+
+
+@pytest.mark.parametrize("name", ["09", "9", "09_tensorcore", "09_tensorcore/"])
+def test_a_name_that_several_steps_have(checkout: Checkout, name: str) -> None:
+    with_steps(checkout)
+    checkout.fails("run", name, words=("names several lessons: 09a_wmma, 09b_mma_sync; choose one.",))
+
+
+@pytest.mark.parametrize("name", ["09c", "0", "", "/", "90", "9ab"])
+def test_a_name_that_no_step_has(checkout: Checkout, name: str) -> None:
+    with_steps(checkout)
+    checkout.fails("run", name, words=("There is no lesson", "02_coalesced, 09a_wmma, 09b_mma_sync."))
+
+
+def test_run_passes_the_type_on(checkout: Checkout) -> None:
+    checkout.program("01_naive", 'echo "$@"\n')
+    assert checkout.run("run", "1", "--dtype", "bf16").stdout == "--dtype=bf16\n"
+    checkout.fails("run", "1", "--dtype", "int8", words=("--dtype must be fp32, bf16 or fp16, not 'int8'.",))
+
+
 def test_run_of_a_program_that_crashes(checkout: Checkout) -> None:
     checkout.program("01_naive", "kill -SEGV $$\n")
     checkout.fails("run", "01", words=("01_naive was ended by SIGSEGV",))

@@ -8,16 +8,28 @@ from pathlib import Path
 import pytest
 from conftest import Checkout, results, run_entry, timed_entry
 
-from runner.results import ROOT, UserError, gpu_slug, kernel_hash, lessons, load, writable_folder, write_atomically
+from runner.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, lessons, load, writable_folder, write_atomically
 
 
 def test_lessons_are_the_cmake_lines_in_order(checkout: Checkout) -> None:
     assert lessons(checkout.root) == ["01_naive", "02_coalesced"]
 
 
+def test_a_step_has_a_folder_of_another_name(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "gemm_lesson(08_cp_async)\ngemm_program(08_stream 08_cp_async/stream.cu)\n"
+        "gemm_lesson(09a_wmma 09_tensorcore/a_wmma)\n  gemm_lesson( 09b_mma_sync   09_tensorcore/b_mma_sync )\n"
+        "# gemm_lesson(10_x y)\ngemm_lesson(11_y)  # (z)\n"
+    )
+    assert lessons(tmp_path) == ["08_cp_async", "09a_wmma", "09b_mma_sync", "11_y"]
+    folders = [folder_of(lesson, tmp_path) for lesson in lessons(tmp_path)]
+    assert folders == ["08_cp_async", "09_tensorcore/a_wmma", "09_tensorcore/b_mma_sync", "11_y"]
+    assert folder_of("12_unknown", tmp_path) == "12_unknown"
+
+
 def test_every_lesson_of_this_repository_has_its_sources() -> None:
     assert lessons()
-    assert all((ROOT / lesson / name).is_file() for lesson in lessons() for name in ("kernel.cu", "main.cpp"))
+    assert all((ROOT / folder_of(lesson) / name).is_file() for lesson in lessons() for name in ("kernel.cu", "main.cpp"))
 
 
 def test_lessons_without_cmakelists(tmp_path: Path) -> None:

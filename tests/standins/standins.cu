@@ -101,9 +101,15 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 template <bool VECTOR, int STAGES>
 gemm::Lesson describe(const char* name) {
-    const auto kernel = reinterpret_cast<const void*>(&standin<VECTOR, STAGES>);
-    return {name,    gemm::DType::fp32,      50,   tile, dim3(THREADS), 0, kernel,
-            nullptr, launch<VECTOR, STAGES>, owner};
+    gemm::Lesson lesson{};
+    lesson.name = name;
+    lesson.min_sm = 50;
+    lesson.tile = tile;
+    lesson.block = dim3(THREADS);
+    lesson.kernel = reinterpret_cast<const void*>(&standin<VECTOR, STAGES>);
+    lesson.launch = launch<VECTOR, STAGES>;
+    lesson.owner = owner;
+    return lesson;
 }
 
 extern const gemm::Lesson scalar = describe<false, 1>("standin_scalar");

@@ -121,4 +121,32 @@ void fill(int valid, const float* in, float* out);
 /// A ring of three stages: sums `tiles` tiles of 256 floats element by element; out[t]: the sum of element t.
 void ring(int tiles, const float* in, float* out);
 
+// ---- matrices.cu: ldmatrix and wmma on bf16, given as its bits ----
+
+/// One warp copies a tile of 16×64 to shared memory, as it is or swizzled in units of 16 bytes, and reads it
+/// at each of 4 steps along its rows by ldmatrix: .x4, .x4.trans, .x2 (16×8) and .x1 (8×8). out[lane]: the
+/// sum of everything that the lane got.
+void matrix_tile(bool swizzled, const std::uint16_t* in, float* out);
+
+enum class Matrices {
+    right,         // store, barrier, read what the other warp stored
+    own_warp,      // store, __syncwarp(), read what other lanes stored
+    no_syncwarp,   // without it
+    stored_after,  // with it, and then a store to what other lanes have just read
+    no_barrier,    // read what the other warp stored, without the barrier
+    overwritten,   // a store to what the other warp reads, without a barrier
+    in_flight,     // read where a cp.async is under way
+    unwritten,     // read rows that nobody has stored
+    over_the_end,  // the last row is behind the array
+};
+/// Thread t of two warps stores row t of 64 rows of 8; out[t]: the sum of what it then got by ldmatrix.x4.
+void matrices(Matrices kind, const std::uint16_t* in, float* out);
+
+/// out (16×16, tight) = columns 0 … 15 of `in` (16×64), through shared memory of the same pitch, times its
+/// columns 16 … 31 from global memory, by wmma.
+void wmma_tile(const std::uint16_t* in, float* out);
+
+/// 64 floats are rounded, stored in shared memory by 64 threads, and stored as pairs by 32.
+void pairs(const float* in, std::uint16_t* out);
+
 }  // namespace traced

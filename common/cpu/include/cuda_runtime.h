@@ -31,12 +31,19 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
-// One copy per OS thread is one copy per block, because a block never leaves its OS thread. (Not
+// One copy per OS thread is one copy per block, because a block never leaves its OS thread. __constinit: g++
+// would guard an array of a class that has constructors, __half say, by a flag, and initialise it as the
+// first thread comes by. A class whose constructor would have to run is an error, as with nvcc. (Not
 // __noinline__: the standard library spells attributes with it.)
-#ifdef GEMM_TRACED  // far apart, so that what leaves one array does not land in the next unseen
-#define __shared__ static thread_local __attribute__((aligned(65536)))
+#ifdef __clang__
+#define CPU_DEVICE_SHARED static thread_local
 #else
-#define __shared__ static thread_local
+#define CPU_DEVICE_SHARED static __constinit thread_local
+#endif
+#ifdef GEMM_TRACED  // far apart, so that what leaves one array does not land in the next unseen
+#define __shared__ CPU_DEVICE_SHARED __attribute__((aligned(65536)))
+#else
+#define __shared__ CPU_DEVICE_SHARED
 #endif
 
 // ---- vector types ----
@@ -179,6 +186,13 @@ struct Site {
     int line;
 };
 
+/// The same, for functions that take it as their last argument: `Here here = {}` is where they are called.
+struct Here {
+    const char* file;
+    int line;
+    constexpr Here(const char* f = __builtin_FILE(), int l = __builtin_LINE()) : file(f), line(l) {}
+};
+
 /// Returns for how many threads of the block `predicate` holds.
 int barrier(Site site, bool predicate = false);
 
@@ -227,6 +241,10 @@ using Call = void (*)(const void* context);
 void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
             Call call, const void* context, std::size_t context_bytes);
 
+// Each object file has its own of these. One that several share would lie among the kernels of the first, and
+// libbacktrace, which then takes the place for the others', too, would not find the lines of these kernels.
+namespace {
+
 /// What kernel<<<grid, block, bytes, stream>>> becomes; the arguments in parentheses follow it.
 template <class... P>
 struct Launcher {
@@ -256,6 +274,8 @@ Launcher<P...> launcher(const char* name, void (*kernel)(P...), dim3 grid, dim3 
                         std::size_t dynamic_shared_bytes = 0, cudaStream_t = nullptr) {
     return {name, kernel, grid, block, dynamic_shared_bytes};
 }
+
+}  // namespace
 
 }  // namespace cpu_device
 

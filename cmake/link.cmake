@@ -1,11 +1,9 @@
-# gemm_write_check_json(<main> <file>)
-#   Writes how a learner's kernel is compiled and linked with the library <main> (see runner/check.cpp) into <file>, for
-#   a runner that does so without CMake:
+# gemm_write_link_json(<main> <file> [TRACED])
+#   Writes how kernels are compiled and linked with the library <main>, which has the program's main() (runner/check.cpp,
+#   runner/bench.cpp), into <file>, for a runner that does so without CMake. TRACED: on the CPU device, as in gemm_kernels.
 #     kernel       command that compiles a kernel: append -o OBJECT -c SOURCE. SOURCE is the .cu file, on the CPU device
 #                  what common/cpu/translate.py made of it
-#     list         command that compiles the generated list of lessons (C++): append -o OBJECT -c SOURCE
-#     link_before, link_after   the link: link_before OBJECT... link_after -o PROGRAM
-#     lessons      {"03_smem": {"target": what CMake builds, "objects": the lesson's objects, compiled as `kernel` does}}
+#     link_before, link_after   the link: link_before LIST OBJECT... link_after -o PROGRAM; LIST, the list of kernels, is C++
 
 # Imported targets belong to the folder that found them, and $<TARGET_FILE:...> is evaluated here.
 find_package(Threads REQUIRED)
@@ -78,14 +76,15 @@ function(gemm_architecture_flags out)
   set(${out} "${flags}" PARENT_SCOPE)
 endfunction()
 
-function(gemm_write_check_json main file)
+function(gemm_write_link_json main file)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "TRACED" "" "")
   string(TOUPPER "${CMAKE_BUILD_TYPE}" configuration)
   separate_arguments(cxx_flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
   separate_arguments(link_flags UNIX_COMMAND "${CMAKE_EXE_LINKER_FLAGS} ${CMAKE_EXE_LINKER_FLAGS_${configuration}}")
   get_property(lessons GLOBAL PROPERTY GEMM_LESSONS)
   list(GET lessons 0 first)
+  set(suffix _kernel)
   if(GEMM_DEVICE STREQUAL "cuda")
-    set(suffix _kernel)
     separate_arguments(flags UNIX_COMMAND "${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${configuration}}")
     gemm_architecture_flags(architectures)
     set(host "")
@@ -97,11 +96,14 @@ function(gemm_write_check_json main file)
     set(kernel ${CMAKE_CUDA_COMPILER} -forward-unknown-to-host-compiler ${host} ${flags} ${architectures} ${options}
       ${CMAKE_CUDA17_STANDARD_COMPILE_OPTION} -x cu)
   else()
-    set(suffix _traced)
     separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${configuration}}")
+    set(options ${GEMM_KERNEL_OPTIONS})
+    if(arg_TRACED)
+      set(suffix _traced)
+      list(APPEND options ${GEMM_TRACED_OPTIONS})
+    endif()
     # What a draft has: names that are not used yet.
-    set(options ${GEMM_KERNEL_OPTIONS} ${GEMM_TRACED_OPTIONS}
-      -Wno-unused-variable -Wno-unused-parameter -Wno-unused-but-set-variable)
+    list(APPEND options -Wno-unused-variable -Wno-unused-parameter -Wno-unused-but-set-variable)
     list(REMOVE_ITEM options -Werror)
     set(kernel ${CMAKE_CXX_COMPILER} ${flags} ${options} ${CMAKE_CXX17_STANDARD_COMPILE_OPTION})
   endif()
@@ -114,26 +116,14 @@ function(gemm_write_check_json main file)
   endif()
   string(APPEND kernel ", \"-I$<JOIN:$<REMOVE_DUPLICATES:${folders}>,\"$<COMMA> \"-I>\"")
 
-  gemm_json_strings(list ${CMAKE_CXX_COMPILER} ${cxx_flags} -O0 ${CMAKE_CXX20_STANDARD_COMPILE_OPTION})
-  gemm_json_strings(link_before ${CMAKE_CXX_COMPILER} ${cxx_flags} ${link_flags})
+  gemm_json_strings(link_before ${CMAKE_CXX_COMPILER} ${cxx_flags} ${CMAKE_CXX20_STANDARD_COMPILE_OPTION} ${link_flags})
   set(seen "")
   gemm_link_items(link_after seen ${main})
   gemm_json_strings(link_after ${link_after})
-  set(of_lessons "")
-  foreach(lesson IN LISTS lessons)
-    set(target ${lesson}${suffix})
-    list(APPEND of_lessons
-      "\"${lesson}\": {\"target\": \"${target}\", \"objects\": [\"$<JOIN:$<TARGET_OBJECTS:${target}>,\"$<COMMA> \">\"]}")
-  endforeach()
-  list(JOIN of_lessons ",\n    " of_lessons)
   file(GENERATE OUTPUT ${file} CONTENT "{
   \"kernel\": [${kernel}],
-  \"list\": [${list}],
   \"link_before\": [${link_before}],
-  \"link_after\": [${link_after}],
-  \"lessons\": {
-    ${of_lessons}
-  }
+  \"link_after\": [${link_after}]
 }
 ")
 endfunction()

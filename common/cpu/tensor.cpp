@@ -1,0 +1,200 @@
+#include "common/cpu/tensor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "common/cpu/narrow_float.hpp"
+#include "common/cpu/scheduler.hpp"
+#include "common/error.hpp"
+#include "common/ptx/fragments.hpp"
+
+namespace cpu_device {
+namespace {
+
+using gemm::ptx::Position;
+constexpr int kWarp = 32;
+
+/// The operands of a lane, which warp_instruction() passes on as numbers.
+template <class Operands>
+Operands& of_lane(const std::uint64_t* in, int lane) {
+    return *reinterpret_cast<Operands*>(in[lane]);
+}
+
+std::uint16_t half_of(std::uint32_t pair, int half) {
+    return static_cast<std::uint16_t>(pair >> (16 * half));
+}
+
+struct Load {
+    std::uint32_t* registers;
+    int count;
+    std::uint16_t row[8];
+};
+
+template <bool TRANSPOSED>
+void distribute(unsigned, const std::uint64_t* in, const int*, int, std::uint64_t*) {
+    for (int lane = 0; lane < kWarp; ++lane) {
+        const Load& load = of_lane<Load>(in, lane);
+        for (int m = 0; m < load.count; ++m) {
+            std::uint32_t pair = 0;
+            for (int half = 0; half < 2; ++half) {
+                const Position p = TRANSPOSED ? gemm::ptx::ldmatrix_trans_element(lane, half)
+                                              : gemm::ptx::ldmatrix_element(lane, half);
+                const std::uint32_t bits = of_lane<Load>(in, 8 * m + p.row).row[p.col];
+                pair |= bits << (16 * half);
+            }
+            load.registers[m] = pair;
+        }
+    }
+}
+
+template <Input INPUT>
+double value(std::uint16_t bits) {
+    return static_cast<double>(INPUT == Input::half ? value_of_half(bits) : value_of_bfloat16(bits));
+}
+
+/// c += a·b, 16×16 by 16×N.
+template <int N>
+void multiply(const std::array<std::array<double, 16>, 16>& a, const std::array<std::array<double, N>, 16>& b,
+              std::array<std::array<double, N>, 16>& c) {
+    for (std::size_t k = 0; k < 16; ++k) {
+        // Steps where both are zeros, behind the end of K, add nothing; a kernel that pads K multiplies many.
+        bool zeros = std::all_of(b[k].begin(), b[k].end(), [](double x) { return x == 0.0; });
+        for (std::size_t i = 0; zeros && i < 16; ++i) zeros = a[i][k] == 0.0;
+        if (zeros) continue;
+        for (std::size_t i = 0; i < 16; ++i) {
+            for (std::size_t j = 0; j < N; ++j) c[i][j] += a[i][k] * b[k][j];
+        }
+    }
+}
+
+template <class Matrix>
+auto& at(Matrix& matrix, Position p) {
+    return matrix[static_cast<std::size_t>(p.row)][static_cast<std::size_t>(p.col)];
+}
+
+struct Multiply {
+    float* acc;
+    const std::uint32_t *a, *b;
+};
+
+template <Input INPUT>
+void multiply_all(unsigned, const std::uint64_t* in, const int*, int, std::uint64_t*) {
+    std::array<std::array<double, 16>, 16> a;
+    std::array<std::array<double, 8>, 16> b, c;
+    for (int lane = 0; lane < kWarp; ++lane) {
+        const Multiply& mine = of_lane<Multiply>(in, lane);
+        for (int half = 0; half < 2; ++half) {
+            for (int r = 0; r < 4; ++r) {
+                at(a, gemm::ptx::fragment_a(lane, r, half)) = value<INPUT>(half_of(mine.a[r], half));
+            }
+            for (int r = 0; r < 2; ++r) {
+                at(b, gemm::ptx::fragment_b(lane, r, half)) = value<INPUT>(half_of(mine.b[r], half));
+            }
+        }
+        for (int i = 0; i < 4; ++i) {
+            at(c, gemm::ptx::fragment_c(lane, i)) = static_cast<double>(mine.acc[i]);
+        }
+    }
+    multiply<8>(a, b, c);
+    for (int lane = 0; lane < kWarp; ++lane) {
+        float* acc = of_lane<Multiply>(in, lane).acc;
+        for (int i = 0; i < 4; ++i) acc[i] = static_cast<float>(at(c, gemm::ptx::fragment_c(lane, i)));
+    }
+}
+
+struct Move {
+    const void* start;
+    unsigned pitch;
+    Site site;
+};
+
+void compare_moves(unsigned, const std::uint64_t* in, const int*, int, std::uint64_t*) {
+    const Move& first = of_lane<Move>(in, 0);
+    for (int lane = 1; lane < kWarp; ++lane) {
+        const Move& other = of_lane<Move>(in, lane);
+        if (other.start == first.start && other.pitch == first.pitch) continue;
+        throw gemm::Error(std::string(first.site.what) + " at " + first.site.file + ":" +
+                          std::to_string(first.site.line) + ": lanes 0 and " + std::to_string(lane) +
+                          " of the warp name different " +
+                          (other.start == first.start ? "pitches." : "addresses."));
+    }
+}
+
+struct Wmma {
+    float* d;
+    WmmaInput a, b;
+    const float* c;
+};
+
+Position wmma_input(int lane, int pair, int half, bool column_major) {
+    const Position p = gemm::ptx::fragment_a(lane, pair, half);
+    return column_major ? Position{p.col, p.row} : p;
+}
+std::uint32_t pair_of(const WmmaInput& input, int pair) {
+    std::uint32_t bits;
+    std::memcpy(&bits, static_cast<const std::byte*>(input.elements) + 4 * pair, 4);
+    return bits;
+}
+
+template <Input INPUT>
+void wmma_all(unsigned, const std::uint64_t* in, const int*, int, std::uint64_t*) {
+    std::array<std::array<double, 16>, 16> a, b, c;
+    for (int lane = 0; lane < kWarp; ++lane) {
+        const Wmma& mine = of_lane<Wmma>(in, lane);
+        for (int r = 0; r < 4; ++r) {
+            for (int half = 0; half < 2; ++half) {
+                at(a, wmma_input(lane, r, half, mine.a.column_major)) =
+                    value<INPUT>(half_of(pair_of(mine.a, r), half));
+                at(b, wmma_input(lane, r, half, mine.b.column_major)) =
+                    value<INPUT>(half_of(pair_of(mine.b, r), half));
+            }
+        }
+        for (int i = 0; i < 8; ++i) at(c, wmma_sum(lane, i)) = static_cast<double>(mine.c[i]);
+    }
+    multiply<16>(a, b, c);
+    for (int lane = 0; lane < kWarp; ++lane) {
+        float* d = of_lane<Wmma>(in, lane).d;
+        for (int i = 0; i < 8; ++i) d[i] = static_cast<float>(at(c, wmma_sum(lane, i)));
+    }
+}
+
+}  // namespace
+
+void load_matrices(std::uint32_t* registers, int count, bool transposed, const void* row, Site site) {
+    Load load{registers, count, {}};
+    read_matrix_row(__builtin_return_address(0), row, lane() < 8 * count ? load.row : nullptr, site);
+    warp_instruction(transposed ? distribute<true> : distribute<false>, &load, site);
+}
+
+void multiply_fragments(float* acc, const std::uint32_t* a, const std::uint32_t* b, Input input, Site site) {
+    Multiply operands{acc, a, b};
+    warp_instruction(input == Input::half ? multiply_all<Input::half> : multiply_all<Input::bfloat16>,
+                     &operands, site);
+}
+
+void check_wmma_memory(const void* start, unsigned pitch, std::size_t element_bytes, Site site) {
+    const auto complain = [&](const char* what) {
+        throw gemm::Error(std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line) +
+                          what);
+    };
+    if (reinterpret_cast<std::uintptr_t>(start) % 32 != 0) {
+        complain(" names an address that is no multiple of 32.");
+    }
+    if (pitch * element_bytes % 16 != 0) complain(" names a pitch that is no multiple of 16 bytes.");
+}
+
+void wmma_moved(const void* start, unsigned pitch, Site site) {
+    Move move{start, pitch, site};
+    warp_instruction(compare_moves, &move, site);
+}
+
+void wmma_multiply(float* d, WmmaInput a, WmmaInput b, const float* c, Input input, Site site) {
+    Wmma operands{d, a, b, c};
+    warp_instruction(input == Input::half ? wmma_all<Input::half> : wmma_all<Input::bfloat16>, &operands,
+                     site);
+}
+
+}  // namespace cpu_device

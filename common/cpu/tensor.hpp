@@ -1,0 +1,52 @@
+// What common/ptx/ldmatrix.hpp, common/ptx/mma.hpp and <mma.h> call on the CPU device. Every function is an
+// instruction of the whole warp: its 32 lanes meet at `site`, and the last to come does the work.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/ptx/fragments.hpp"
+
+namespace cpu_device {
+
+/// The type of A and B.
+enum class Input { half, bfloat16 };
+
+/// ldmatrix of `count` matrices, as described in common/ptx/ldmatrix.hpp. A lane's row is read when the lane
+/// comes: what another lane has yet to write, because no barrier made it come first, is missing.
+void load_matrices(std::uint32_t* registers, int count, bool transposed, const void* row, Site site);
+
+/// acc += A·B by m16n8k16 fragments, as described in common/ptx/mma.hpp. Each sum is computed in double, in
+/// which all products are exact, and rounded to float once: closer to the true sum than any tensor core is
+/// known to be, and the same in whatever order the addends are taken.
+void multiply_fragments(float* acc, const std::uint32_t* a, const std::uint32_t* b, Input input, Site site);
+
+// wmma, 16×16×16. A lane's share of A or B is 4 pairs of neighbours in the matrix's rows, or in its columns
+// where it is column-major: pair r is what fragment_a() says of register r.
+
+/// The running thread's lane.
+int lane();
+/// Where element `index` of a lane's 8 of C is: what two fragments of m16n8k16 hold, for columns 0 … 7 and
+/// for the others.
+__forceinline__ gemm::ptx::Position wmma_sum(int lane, int index) {
+    const gemm::ptx::Position p = gemm::ptx::fragment_c(lane, index % 4);
+    return {p.row, p.col + index / 4 * 8};
+}
+
+/// Throws gemm::Error unless wmma may load from or store to `start` with rows `pitch` elements apart (CUDA
+/// C++ Programming Guide, "Warp Matrix Functions": a multiple of 32 bytes, and of 16).
+void check_wmma_memory(const void* start, unsigned pitch, std::size_t element_bytes, Site site);
+/// Where lanes meet when they have loaded or stored; throws gemm::Error unless all name the same place.
+void wmma_moved(const void* start, unsigned pitch, Site site);
+
+/// A lane's share of A or B, and how the matrix lies in memory.
+struct WmmaInput {
+    const void* elements;  // the first 8 of them
+    bool column_major;
+};
+/// d = a·b + c, 8 floats of a lane each; d may be c.
+void wmma_multiply(float* d, WmmaInput a, WmmaInput b, const float* c, Input input, Site site);
+
+}  // namespace cpu_device

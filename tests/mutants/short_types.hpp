@@ -1,0 +1,13 @@
+// The kernels of short_types.cu.
+#pragma once
+
+#include "common/gemm.hpp"
+
+namespace short_types {
+
+extern const gemm::Lesson right;           // BF16 from sm_80, FP16 from sm_75
+extern const gemm::Lesson cut_off;         // BF16: C is cut off, not rounded
+extern const gemm::Lesson bf16_sum;        // BF16: sums are kept in BF16
+extern const gemm::Lesson taken_for_bf16;  // FP16, whose bits are taken for BF16's
+
+}  // namespace short_types

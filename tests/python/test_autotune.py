@@ -1,0 +1,427 @@
+"""./gemm autotune: the sets of constants, the variants made from them, what is told and recommended, what is recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import CMAKE, Checkout, alive, stop, wait_for
+
+from runner import autotune, check, tuning
+from runner.check import Source
+from runner.results import ROOT, UserError, kernel_hash
+from runner.tuning import Compared, Tuning, Variant
+
+BENCH = ROOT / "build" / "cpu" / "bench.json"
+KERNEL = """// a kernel
+namespace lesson_01 {
+constexpr int BM = 8;  // rows
+constexpr int BK = 4;
+__global__ void __launch_bounds__(64) f() {}
+extern const gemm::Lesson lesson{"01_naive"};
+}
+"""
+TUNE = Tuning(
+    lines=("constexpr int BM = {BM};", "constexpr int BK = {BK};", "__launch_bounds__(64[, {BLOCKS}])"),
+    sweep=({"BM": 8}, {"BM": 16}, {"BM": 16, "BLOCKS": 2}, {"BM": 7}),
+    compare={
+        "short": Compared({"BK": 2}),
+        "empty": Compared({}, {"f() {}": "f() { /* empty */ }"}),
+        "large": Compared({"BM": 16}),
+    },
+)
+
+
+def of_lesson(name: str) -> tuple[Tuning, str]:
+    return tuning.load(name), (ROOT / name / "kernel.cu").read_text(encoding="utf-8")
+
+
+# The sets, and the variants made from them
+
+
+def test_lessons_with_tile_sizes_can_be_tuned() -> None:
+    assert tuning.tunable()[:4] == ["05_2d_blocktile", "06_vectorized", "07_double_buffer", "08_cp_async"]
+    with pytest.raises(UserError, match="01_naive has no constants to tune; those that have are 05_2d_blocktile, "):
+        tuning.load("01_naive")
+
+
+@pytest.mark.parametrize("name", tuning.tunable())
+def test_a_set_fits_its_kernel(name: str) -> None:
+    tune, kernel = of_lesson(name)
+    variants, compared = tuning.variants(name, tune, kernel)
+    assert variants[0].own
+    assert dict(variants[0].constants) in [{**tuning.own_constants(tune, kernel), **set_} for set_ in tune.sweep]
+    assert 16 <= sum(variant.swept for variant in variants) <= 28
+    assert list(compared) == list(tune.compare)
+    bare = replace(tune, edits={})
+    number = name.partition("_")[0]
+    made = tuning.source(variants[0], bare, kernel)
+    assert made.replace(f"tuned_{number}_0", f"lesson_{number}").replace(f"{name}.0", name) == kernel
+    texts = [tuning.source(v, tune, kernel).replace(v.namespace, "").replace(v.name, "") for v in variants]
+    assert len(set(texts)) == len(variants)
+
+
+def cpu_tools() -> dict:
+    """bench.json, where the libraries that it names are built; without optimisation, which takes most of the time."""
+    spec = json.loads(BENCH.read_text(encoding="utf-8")) if BENCH.exists() else {"link_after": ["/missing.a"]}
+    if not all(Path(part).exists() for part in spec["link_after"] if part.startswith("/")):
+        pytest.skip("gemm_bench_main is not built; cmake --build build/cpu --target gemm_bench_main builds it")
+    return {**spec, "kernel": [*spec["kernel"], "-O0"], "device": "cpu"}
+
+
+def together(tools: dict, wanted: Sequence[Source], folder: Path) -> Path:
+    """A gemm_bench of variants that were compiled as one file, which takes a tenth of the time."""
+    others = [re.sub(r"^#include.*$", "", source.text, flags=re.MULTILINE) for source in wanted[1:]]
+    text = "\n".join([wanted[0].text, *others])
+    command, made = check.compile_command(tools, Source(text, "variants.cu", "variants"), folder)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return autotune.link(tools, wanted, [made], folder)
+
+
+@pytest.mark.parametrize("name", tuning.tunable())
+def test_every_variant_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> None:
+    tools = cpu_tools()
+    tune, kernel = of_lesson(name)
+    variants, _ = tuning.variants(name, tune, kernel)
+    program = together(tools, autotune.sources(variants, tune, kernel), tmp_path)
+    found = autotune.run(program, name, [v.name for v in variants], "127x129x65,60x260x24", 7, tmp_path, ["--verify-only"])
+    assert not found["failed"]
+    assert len(found["runs"]) == 2 * len(variants)
+    shared = {}
+    for variant in variants:
+        block = found["resources"][variant.name]
+        constants = variant.constants
+        per_thread = constants["TM"] * constants["TN"]
+        assert block["threads_per_block"] == constants["BM"] * constants["BN"] // per_thread
+        shared[variant.name] = block["static_shared_bytes"] + block["dynamic_shared_bytes"]
+        tiles = 4 * constants["BK"] * (constants["BM"] + constants["BN"]) * constants.get("STAGES", 1)
+        assert shared[variant.name] >= tiles
+
+
+def test_wrong_refused_and_broken_variants_are_rows(tmp_path: Path) -> None:
+    tools = cpu_tools()
+    tune, kernel = of_lesson("05_2d_blocktile")
+    tune = replace(
+        tune,
+        sweep=({"BM": 100}, {"BM": 256, "BN": 256, "TM": 4, "TN": 4, "BK": 16}),
+        compare={"wrong sums": Compared({}, {"acc[i][j] += a_frag[i] * b_frag[j]": "acc[i][j] += a_frag[i]"})},
+    )
+    variants, _ = tuning.variants("05_2d_blocktile", tune, kernel)
+    compiled, objects, failed = autotune.compile_all(tools, autotune.sources(variants, tune, kernel), tmp_path)
+    assert list(failed) == ["05_2d_blocktile.1"]
+    program = autotune.link(tools, compiled, objects, tmp_path)
+    found = autotune.run(program, "05", [s.title for s in compiled], "64x70x20", 7, tmp_path, ["--verify-only"])
+    own, broken, refused, wrong = (autotune.row_of(variant, found, failed) for variant in variants)
+    assert (own["failure"], own["wrong"], len(own["runs"])) == (None, False, 1)
+    assert re.match(r"does not compile: 05_2d_blocktile/kernel\.cu:\d+:\d+: error: static assertion failed", broken["failure"])
+    assert (broken["wrong"], broken["runs"], broken["resources"]) == (False, [], None)
+    assert "05_2d_blocktile.2 could not be launched at 64×70×20" in refused["failure"]  # 4096 threads
+    assert (refused["wrong"], refused["runs"]) == (False, [])
+    assert "05_2d_blocktile.3 is wrong at 64×70×20" in wrong["failure"]
+    assert (wrong["wrong"], wrong["runs"], wrong["edited"]) == (True, [], True)
+
+
+def test_constants_are_read_and_set() -> None:
+    assert tuning.own_constants(TUNE, KERNEL) == {"BM": 8, "BK": 4, "BLOCKS": 0}
+    variants, compared = tuning.variants("01_naive", TUNE, KERNEL)
+    assert [dict(v.constants) for v in variants] == [
+        {"BM": 8, "BK": 4, "BLOCKS": 0},
+        {"BM": 16, "BK": 4, "BLOCKS": 0},
+        {"BM": 16, "BK": 4, "BLOCKS": 2},
+        {"BM": 7, "BK": 4, "BLOCKS": 0},
+        {"BM": 8, "BK": 2, "BLOCKS": 0},
+        {"BM": 8, "BK": 4, "BLOCKS": 0},
+    ]
+    assert [(v.own, v.swept) for v in variants] == [(True, True), *[(False, True)] * 3, *[(False, False)] * 2]
+    assert compared == {"short": 4, "empty": 5, "large": 1}
+    made = tuning.source(variants[2], TUNE, KERNEL)
+    assert "constexpr int BM = 16;  // rows" in made
+    assert "__launch_bounds__(64, 2) f()" in made
+    assert "namespace tuned_01_2 {" in made and '"01_naive.2"' in made
+    assert "lesson_01" not in made
+    again = made.replace("tuned_01_2", "lesson_01").replace("01_naive.2", "01_naive")
+    assert tuning.own_constants(TUNE, again) == variants[2].constants
+    lines = tuning.changed_lines(TUNE, again, {"BM": 16, "BK": 8, "BLOCKS": 0})
+    assert lines == ["constexpr int BK = 8;", "__launch_bounds__(64)"]
+
+
+@pytest.mark.parametrize(
+    ("tune", "kernel", "message"),
+    [
+        (TUNE, KERNEL.replace("BM = 8", "BM = N"), "0 times what should be there once: constexpr int BM"),
+        (TUNE, KERNEL + "constexpr int BM = 9;\n", "2 times what should be there once: constexpr int BM"),
+        (replace(TUNE, sweep=({"WM": 1},)), KERNEL, "sets WM, which none of its lines holds"),
+        (replace(TUNE, edits={"g()": "h()"}), KERNEL, "0 times what an edit replaces: 'g()'"),
+        (TUNE, KERNEL.replace('"01_naive"', "name"), 'does not contain "01_naive"'),
+    ],
+)
+def test_a_set_that_does_not_fit_is_refused(tune: Tuning, kernel: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        tuning.source(tuning.variants("01_naive", tune, kernel)[0][0], tune, kernel)
+
+
+# Judging: no figure below was measured
+
+
+def row(bm: int, ratio: float | None, *, own: bool = False, swept: bool = True, spill: int = 0, **more: object) -> dict:
+    runs = [{"m": n, "n": n, "k": n, "tflops": 50 * ratio, "ratio": ratio} for n in (4096,)] if ratio else []
+    block = {"registers": 100, "local_bytes": spill, "blocks_per_sm": 2, "threads_per_block": 256, "static_shared_bytes": 1024,
+             "dynamic_shared_bytes": 512}  # fmt: skip
+    return {"swept": swept, "own": own, "constants": {"BM": bm, "BK": 4, "BLOCKS": 0}, "edited": False, "resources": block,
+            "failure": None, "wrong": False, "runs": runs, **more}  # fmt: skip
+
+
+OWN = row(8, 0.8, own=True)
+
+
+def advice(*rows: dict) -> str:
+    return autotune.advice("01_naive", rows, TUNE, KERNEL)
+
+
+def test_the_fastest_is_recommended() -> None:
+    assert advice(OWN, row(16, 0.9), row(32, 0.85)) == (
+        "Set in 01_naive/kernel.cu, 1.125 times as fast as now: constexpr int BM = 16;"
+    )
+    blocks = row(16, 0.9, constants={"BM": 16, "BK": 4, "BLOCKS": 2})
+    assert advice(OWN, blocks).endswith(": constexpr int BM = 16;  __launch_bounds__(64, 2)")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        row(16, 0.805),
+        row(16, 0.9, spill=8),
+        row(16, None, wrong=True, failure="wrong"),
+        row(16, None, failure="refused"),
+        row(16, 0.9, swept=False),
+    ],
+    ids=["hardly faster", "spills", "wrong", "refused", "for comparison only"],
+)
+def test_what_is_not_recommended(other: dict) -> None:
+    assert advice(OWN, other) == "The constants in 01_naive/kernel.cu are the best of the set within 1 % here."
+
+
+def test_a_spilling_or_refused_own_configuration_is_replaced() -> None:
+    assert advice(row(8, 0.9, own=True, spill=4), row(16, 0.8)).startswith("Set in 01_naive/kernel.cu, which spills: constexpr")
+    assert advice(row(8, None, own=True, failure="refused"), row(16, 0.8)) == "Set in 01_naive/kernel.cu: constexpr int BM = 16;"
+    assert advice(row(8, None, own=True, failure="refused")).startswith("01_naive: no configuration of the set runs here")
+
+
+def test_sizes_count_alike() -> None:
+    two = row(8, 0.5)
+    two["runs"].append({"m": 512, "n": 512, "k": 512, "tflops": 1.0, "ratio": 0.98})
+    assert autotune.ratio(two) == pytest.approx(0.7)
+    assert autotune.by_ratio([row(1, None), two, row(2, 0.75), row(3, 0.6), row(4, 0.9, swept=False)]) == [
+        row(2, 0.75), two, row(3, 0.6), row(1, None),
+    ]  # fmt: skip
+
+
+# The command, over a fake GPU
+
+# Reads what it says of each variant from speeds.json; what is not there runs at a tenth of cuBLAS.
+FAKE_BENCH = """#!/usr/bin/env python3
+import json, os, sys
+from pathlib import Path
+fakes = Path(os.environ["FAKES"])
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+with (fakes / "runs").open("a") as runs:
+    print(given["--lessons"], given["--sizes"], file=runs)
+speeds = json.loads((fakes / "speeds.json").read_text())
+names = given["--lessons"].split(",")
+print("progress 1 9", names[0], file=sys.stderr)
+for name in names:
+    if speeds.get(name) == "lost":
+        print(f"gemm_bench: {name} at 4096×4096×4096 took the device down, so nothing was measured: illegal access.",
+              file=sys.stderr)
+        sys.exit(2)
+runs, failed, resources = [], [], {}
+for name in names:
+    said = speeds.get(name, 0.1)
+    resources[name] = {"registers": 96, "local_bytes": 0, "blocks_per_sm": 2, "threads_per_block": 256,
+                       "static_shared_bytes": 8192, "dynamic_shared_bytes": 0}
+    if isinstance(said, str):
+        failed.append({"lesson": name, "m": 1, "n": 1, "k": 1, "ran": said == "wrong", "failure": f"{name} is {said}"})
+        continue
+    for size in map(int, given["--sizes"].split(",")):
+        runs.append({"lesson": name, "dtype": "fp32", "m": size, "n": size, "k": size, "alpha": 1, "beta": 0,
+                     "error_over_bound": 0.1, "ms_median": 1, "ms_p10": 1, "ms_p90": 1, "tflops": 50 * said,
+                     "baseline": "b", "baseline_ms_median": 1, "ratio": said})
+device = {"kind": "cuda", "name": "NVIDIA H200"}
+Path(given["--output"]).write_text(json.dumps({"schema": 1, "device": device, "seed": 1, "runs": runs, "skipped": [],
+                                               "failed": failed, "resources": resources}))
+sys.exit(1 if failed else 0)
+"""
+
+
+@pytest.fixture
+def gpu(checkout: Checkout) -> Checkout:
+    """A checkout with a GPU, a lesson to tune, and tools that compile everything but BM = 7."""
+    checkout.gpu()
+    checkout.tool("cmake", CMAKE.replace('cp "$FAKES"/programs/*', 'cp "$FAKES/bench.json" "$2/"; cp "$FAKES"/programs/*'))
+    checkout.program("none", "exit 0\n")
+    cc = checkout.tool("fake_cc", 'echo "$4" >>"$FAKES/compiled"\ngrep -q "BM = 7;" "$4" &&'
+                       ' { echo "ptxas error   : uses too much shared data"; exit 1; }\n: >"$2"\n')  # fmt: skip
+    ld = checkout.tool("fake_ld", 'cat "$1" >"$FAKES/list"\nfor last; do :; done\ncp "$FAKES/fake_bench" "$last"\n')
+    (checkout.fakes / "fake_bench").write_text(FAKE_BENCH)
+    (checkout.fakes / "fake_bench").chmod(0o755)
+    spec = {"kernel": [str(cc)], "link_before": [str(ld)], "link_after": ["-lrest"]}
+    (checkout.fakes / "bench.json").write_text(json.dumps(spec))
+    (checkout.root / "01_naive" / "kernel.cu").write_text(KERNEL)
+    text = f"from runner.tuning import Compared, Tuning\n\nTUNE = {TUNE!r}\n"
+    (checkout.root / "01_naive" / "tune.py").write_text(text)
+    speeds(checkout, {"01_naive.0": 0.5, "01_naive.1": 0.6, "01_naive.4": 0.4})
+    return checkout
+
+
+def speeds(gpu: Checkout, of: dict) -> None:
+    (gpu.fakes / "speeds.json").write_text(json.dumps(of))
+
+
+def written(gpu: Checkout, folder: str = "out") -> dict:
+    return json.loads((gpu.root / folder / "h200-autotune.json").read_text(encoding="utf-8"))
+
+
+def test_a_lesson_is_tuned(gpu: Checkout) -> None:
+    done = gpu.run("autotune", "01")
+    assert done.returncode == 0, done.stderr
+    table, compared = done.stdout.split("One idea at a time:")
+    lines = [[cell.strip() for cell in line.strip("│ ").split("│")] for line in table.splitlines() if line.startswith("│")]
+    assert lines == [
+        ["", "16", "4", "0", "96", "0", "8192", "2", "30.00", "0.600"][1:],
+        ["(kernel.cu)", "8", "4", "0", "96", "0", "8192", "2", "25.00", "0.500"],
+        ["", "16", "4", "2", "96", "0", "8192", "2", "5.00", "0.100"][1:],
+        ["", "7", "4", "0", "–", "–", "–", "–", "–", "not run"][1:],
+    ]
+    assert [line.strip("│ ").split("│")[0].strip() for line in compared.splitlines() if line.startswith("│")] == [
+        "short", "empty", "large",
+    ]  # fmt: skip
+    assert "Set in 01_naive/kernel.cu, 1.200 times as fast as now: constexpr int BM = 16;" in done.stdout
+    assert "01_naive with BM = 7, BK = 4, BLOCKS = 0: does not compile: ptxas error : uses too much shared data" in done.stderr
+    assert "Written: out/h200-autotune.json." in done.stderr
+    assert (gpu.fakes / "runs").read_text() == "01_naive.0,01_naive.1,01_naive.2,01_naive.4,01_naive.5 4096\n"
+    listed = (gpu.fakes / "list").read_text()
+    assert re.search(r"lessons\[\] = \{&tuned_01_0::lesson, &tuned_01_1::lesson, &tuned_01_2::lesson, &tuned_01_4", listed)
+    assert "tuned_01_3" not in listed
+    found = written(gpu)
+    assert (found["schema"], found["device"]["name"], found["sizes"]) == (1, "NVIDIA H200", "4096")
+    assert found["kernel_hashes"] == {"01_naive": kernel_hash(gpu.root / "01_naive" / "kernel.cu")}
+    lesson = found["lessons"]["01_naive"]
+    assert (lesson["best"], lesson["compared"]) == (1, {"short": 4, "empty": 5, "large": 1})
+    assert [r["own"] for r in lesson["rows"]] == [True] + [False] * 5
+    assert lesson["rows"][1]["runs"][0]["ratio"] == 0.6
+
+
+def test_several_sizes(gpu: Checkout) -> None:
+    done = gpu.run("autotune", "--sizes", "512,4096", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [run["m"] for run in found["lessons"]["01_naive"]["rows"][0]["runs"]] == [512, 4096]
+    assert found["files"] == ["out/h200-autotune.json"]
+    assert "TFLOP/s 512×512×512" in gpu.run("autotune", "01", "--sizes", "512,4096").stdout
+
+
+def test_a_wrong_variant_has_no_time_and_a_refused_one_is_no_failure(gpu: Checkout) -> None:
+    speeds(gpu, {"01_naive.0": 0.5, "01_naive.2": "refused"})
+    done = gpu.run("autotune", "01")
+    assert done.returncode == 0, done.stderr
+    assert "01_naive with BM = 16, BK = 4, BLOCKS = 2: 01_naive.2 is refused" in done.stderr
+    speeds(gpu, {"01_naive.0": 0.5, "01_naive.1": "wrong"})
+    done = gpu.run("autotune", "01")
+    assert done.returncode == 1
+    assert "WRONG" in done.stdout
+    assert (written(gpu)["lessons"]["01_naive"]["rows"][1]["runs"], written(gpu)["lessons"]["01_naive"]["best"]) == ([], 0)
+
+
+def test_the_others_are_measured_without_one_that_takes_the_device_down(gpu: Checkout) -> None:
+    speeds(gpu, {"01_naive.0": 0.5, "01_naive.2": "lost"})
+    done = gpu.run("autotune", "01")
+    assert done.returncode == 1, done.stderr
+    assert "It took the device down: illegal access." in done.stderr
+    assert len((gpu.fakes / "runs").read_text().splitlines()) == 2
+    assert autotune.ratio(written(gpu)["lessons"]["01_naive"]["rows"][0]) == pytest.approx(0.5)
+    speeds(gpu, {f"01_naive.{number}": "lost" for number in range(6)})
+    done = gpu.run("autotune", "01")
+    assert done.returncode == 1
+    assert done.stderr.count("It took the device down") == 5
+    assert "No configuration ran on this GPU" in done.stderr
+
+
+def test_nothing_that_runs_is_an_error(gpu: Checkout) -> None:
+    kernel = gpu.root / "01_naive" / "kernel.cu"
+    kernel.write_text(KERNEL.replace("// a kernel", "// BM = 7;"))
+    done = gpu.run("autotune", "01")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == ("gemm: No configuration ran on this GPU; the file that was written says why of each.")
+
+
+def test_what_cannot_be_tuned_is_one_sentence(gpu: Checkout) -> None:
+    gpu.fails("autotune", "02", words=("02_coalesced has no constants to tune", "01_naive"))
+    gpu.fails("autotune", "7", words=("no lesson '7'",))
+    gpu.fails("autotune", "01", "--sizes", "4k", words=("--sizes",))
+    gpu.fails("autotune", "01", "--record", words=("--record measures every lesson", "leave"))
+    gpu.env["GIT_CEILING_DIRECTORIES"] = str(gpu.root.parent)
+    gpu.fails("autotune", "--record", words=("git names no commit",))
+    (gpu.root / "01_naive" / "kernel.cu").write_text("")
+    gpu.fails("autotune", words=("kernel.cu has 0 times", "01_naive/tune.py must fit"))
+    gpu.env["GEMM_DEVICE"] = "cpu"
+    gpu.fails("autotune", words=("autotune needs an NVIDIA GPU",))
+
+
+def test_record_publishes(gpu: Checkout) -> None:
+    publish = gpu.root / "plots" / "publish.py"
+    publish.write_text("def update(root):\n    (root / 'R.md').write_text('tuned')\n    return [root / 'R.md']\n")
+    commit = gpu.commit()
+    done = gpu.run("autotune", "--record")
+    assert done.returncode == 0, done.stderr
+    assert "Written: plots/results/h200-autotune.json, R.md." in done.stderr
+    assert written(gpu, "plots/results")["commit"] == commit
+
+
+def test_record_refuses_wrong_variants_and_changed_sources(gpu: Checkout) -> None:
+    gpu.commit()
+    speeds(gpu, {"01_naive.5": "wrong"})
+    done = gpu.run("autotune", "--record")
+    assert done.returncode == 1
+    assert "Not recorded: a variant of 01_naive is wrong." in done.stderr
+    assert not (gpu.root / "plots" / "results" / "h200-autotune.json").exists()
+    (gpu.root / "01_naive" / "kernel.cu").write_text(KERNEL.replace("BK = 4", "BK = 2"))
+    gpu.fails("autotune", "--record", words=("01_naive/kernel.cu", "commit or undo"))
+
+
+@pytest.mark.parametrize("during", ["compiling", "timing"])
+def test_an_interrupt_leaves_nothing_behind(gpu: Checkout, during: str) -> None:
+    temporary = gpu.fakes / "tmp"
+    temporary.mkdir()
+    gpu.env["TMPDIR"] = str(temporary)
+    slow = 'sleep 60 &\necho $! >"$FAKES/pid"\nwait\n'
+    if during == "compiling":
+        gpu.tool("fake_cc", slow)
+    else:
+        (gpu.fakes / "fake_bench").write_text("#!/bin/sh\n" + slow)
+    process = gpu.start("autotune")
+    pid = int(wait_for(gpu.fakes / "pid"))
+    status, said = stop(process, signal.SIGINT)
+    assert status == 130, said
+    assert said.splitlines()[-1] == "Interrupted: nothing was recorded."
+    assert not alive(pid)
+    assert not list(temporary.iterdir())
+    assert not list((gpu.root / "out").iterdir())
+
+
+def test_a_machine_at_fault_is_no_variant_that_does_not_compile(gpu: Checkout) -> None:
+    gpu.tool("fake_cc", 'echo "error: could not open output file: No space left on device"\nexit 1\n')
+    done = gpu.run("autotune", "01")
+    assert done.returncode == 2
+    assert "The compiler could not do its work" in done.stderr
+
+
+def test_a_variant_names_itself() -> None:
+    variant = Variant("06_vectorized", 3, {}, {}, True, False)
+    assert (variant.name, variant.namespace) == ("06_vectorized.3", "tuned_06_3")

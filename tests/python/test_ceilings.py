@@ -1,0 +1,161 @@
+"""./gemm doctor --measure: what gemm_ceilings says is shown and recorded; and its kernels do what they claim, by their
+machine code (needs nvcc and cuobjdump, no GPU)."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from conftest import Checkout
+from plots_synthetic import ceilings
+from test_nvcc import find_nvcc
+
+from runner.results import ROOT
+
+# gemm_ceilings as the fake build produces it: prints progress, and writes $FAKES/ceilings.json.
+PROGRAM = """
+while [ $# -gt 0 ]; do [ "$1" = --output ] && output=$2; shift; done
+echo "progress 1 2 FFMA" >&2
+cat "$FAKES/ceilings.json" >"$output"
+"""
+
+
+@pytest.fixture
+def gpu(checkout: Checkout) -> Checkout:
+    checkout.gpu()
+    checkout.program("gemm_ceilings", PROGRAM)
+    measured = {key: value for key, value in ceilings().items() if key in ("schema", "device", "figures")}
+    (checkout.fakes / "ceilings.json").write_text(json.dumps(measured))
+    return checkout
+
+
+def test_what_was_measured_is_shown_and_written(gpu: Checkout) -> None:
+    done = gpu.run("doctor", "--measure")
+    assert done.returncode == 0, done.stderr
+    for words in (r"DRAM copy +│ +4\.00 +│ TB/s +│ +80\.0 % ", r"L2 read +│ +6\.00 +│ TB/s +│ +– ", r"FFMA +│ +60\.0 +│ TFLOP/s"):
+        assert re.search(words, done.stdout), done.stdout
+    assert "NVIDIA X999 <Test>" in done.stdout
+    assert "Written: out/x999-test-ceilings.json." in done.stderr
+    written = json.loads((gpu.root / "out" / "x999-test-ceilings.json").read_text())
+    assert written["figures"] == ceilings()["figures"]
+    assert written["gpu"] == "NVIDIA X999 <Test>"
+    assert written["sm_clock_mhz"] == 1980
+    assert written["commit"] is None  # this checkout is in no repository
+
+
+def test_as_json(gpu: Checkout) -> None:
+    done = gpu.run("doctor", "--measure", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["figures"]["FFMA"]["value"] == 60
+
+
+def test_recorded_on_the_published_gpu(gpu: Checkout) -> None:
+    measured = json.loads((gpu.fakes / "ceilings.json").read_text())
+    measured["device"]["name"] = "NVIDIA H200"
+    (gpu.fakes / "ceilings.json").write_text(json.dumps(measured))
+    commit = gpu.commit()
+    for _ in range(2):  # what the first recording wrote is no change of a source
+        done = gpu.run("doctor", "--measure", "--record")
+        assert done.returncode == 0, done.stderr
+    recorded = json.loads((gpu.root / "plots" / "results" / "h200-ceilings.json").read_text())
+    assert recorded["commit"] == commit
+    assert (gpu.root / "README.md").read_text() == "tables"
+    assert "Written: plots/results/h200-ceilings.json, README.md." in done.stderr
+
+
+def test_another_gpu_publishes_nothing(gpu: Checkout) -> None:
+    gpu.commit()
+    assert gpu.run("doctor", "--measure", "--record").returncode == 0
+    assert (gpu.root / "plots" / "results" / "x999-test-ceilings.json").exists()
+    assert not (gpu.root / "README.md").exists()
+
+
+def test_what_cannot_be_measured_is_one_sentence(gpu: Checkout) -> None:
+    gpu.fails("doctor", "--record", words=("--record", "--measure"))
+    gpu.fails("doctor", "--measure", "--record", words=("commit",))
+    gpu.program("gemm_ceilings", "echo 'gemm_ceilings: The GPU is gone.' >&2\nexit 2\n")
+    done = gpu.run("doctor", "--measure")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "gemm: The GPU is gone."
+    gpu.program("gemm_ceilings", 'echo "progress 1 2 FFMA" >&2\nkill -SEGV $$\n')
+    done = gpu.run("doctor", "--measure")
+    assert done.returncode == 2
+    assert "gemm_ceilings was ended by SIGSEGV during FFMA" in done.stderr.splitlines()[-1]
+    assert not (gpu.root / "out" / "x999-test-ceilings.json").exists()
+    gpu.env["GEMM_DEVICE"] = "cpu"
+    gpu.fails("doctor", "--measure", words=("needs an NVIDIA GPU",))
+
+
+def test_an_unreadable_result_is_one_sentence(gpu: Checkout) -> None:
+    (gpu.fakes / "ceilings.json").write_text('{"schema": 9}')
+    done = gpu.run("doctor", "--measure")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "schema 9" in done.stderr.splitlines()[-1]
+
+
+# The machine code.
+
+
+def cuobjdump() -> str | None:
+    nvcc = find_nvcc()
+    return shutil.which("cuobjdump") or (shutil.which("cuobjdump", path=str(Path(nvcc).parent)) if nvcc else None)
+
+
+def loops(sass: str) -> dict[str, list[Counter[str]]]:
+    """Kernel (the mangled name) -> the instructions of each of its loops, by opcode with its modifiers."""
+    found: dict[str, list[Counter[str]]] = {}
+    for function in re.split(r"^\s*Function : ", sass, flags=re.MULTILINE)[1:]:
+        code = [
+            (int(at, 16), re.sub(r"^@!?U?P\w+ ", "", text))
+            for at, text in re.findall(r"^\s*/\*([0-9a-f]{4,6})\*/\s+(.*?);", function, re.MULTILINE)
+        ]
+        found[function.split("\n", 1)[0].strip()] = [
+            Counter(text.split()[0] for at, text in code if int(back[1], 16) <= at <= end)
+            for end, text_ in code
+            if (back := re.match(r"BRA.*?0x([0-9a-f]+)", text_)) and int(back[1], 16) < end
+        ]
+    return found
+
+
+@pytest.fixture(scope="module")
+def sass(tmp_path_factory: pytest.TempPathFactory) -> str:
+    nvcc, dump = find_nvcc(), cuobjdump()
+    if not nvcc or not dump:
+        pytest.skip("no nvcc and cuobjdump on this machine")
+    cubin = tmp_path_factory.mktemp("ceilings") / "ceilings.cubin"
+    source = ROOT / "runner" / "ceilings.cu"
+    command = [nvcc, "-std=c++17", "-arch=sm_90", "-I", ROOT, "-cubin", "-Xptxas=-v", "-o", cubin, source]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "spill stores" in done.stderr
+    assert not re.search(r"[1-9]\d* bytes (stack frame|spill)", done.stderr), done.stderr
+    return subprocess.run([dump, "--dump-sass", str(cubin)], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("kernel", "opcode", "least", "others"),
+    [  # others: the most instructions of the loop beside these
+        ("4ffma", "FFMA", 512, 5),
+        ("18ffma_outer_product", "FFMA", 512, 5),
+        ("11shared_read", "LDS.128", 16, 40),  # two IADD3 of three operands a load, and the loop
+        ("7l2_read", "LDG.E.128.STRONG.GPU", 8, 72),
+    ],
+)
+def test_the_loop_does_what_is_measured(kernel: str, opcode: str, least: int, others: int, sass: str) -> None:
+    bodies = next(value for name, value in loops(sass).items() if kernel in name)
+    body = max(bodies, key=lambda counts: counts[opcode])
+    assert body[opcode] >= least, bodies
+    assert sum(body.values()) - body[opcode] <= others, bodies
+
+
+def test_a_copy_loads_all_before_it_stores(sass: str) -> None:
+    functions = re.split(r"^\s*Function : ", sass, flags=re.MULTILINE)[1:]
+    function = next(part for part in functions if "4copyE" in part.split("\n")[0])
+    accesses = re.findall(r"\b((?:LDG|STG)\.E\.128)", function)
+    assert accesses == ["LDG.E.128"] * 4 + ["STG.E.128"] * 4
