@@ -238,10 +238,13 @@ def _stall(counted: Mapping[str, float], place: int) -> str:
     return f"{name} {value:.2f}"
 
 
+_TENSOR = "tensor pipe"  # left out where no lesson of the table uses it
+
 # Rows of a lesson's profile: label, and the cell from ncu's figures (runner/profile.py).
 _PROFILE: tuple[tuple[str, Callable[[Mapping[str, float]], str]], ...] = (
     ("issue slots used", lambda c: f"{c['issue slots used']:.1f} %"),
     ("FMA pipe", lambda c: f"{c['FMA pipe']:.1f} %"),
+    (_TENSOR, lambda c: f"{c[_TENSOR]:.1f} %"),
     ("load/store pipe (L1, shared memory)", lambda c: f"{c['load/store pipe']:.1f} %"),
     ("achieved occupancy", lambda c: f"{c['achieved occupancy']:.1f} %"),
     ("DRAM throughput", lambda c: f"{c['DRAM throughput']:.1f} %"),
@@ -267,6 +270,7 @@ def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
         rows = [
             [label, *(f"**{cell(counted)}**" if name == lesson else cell(counted) for name, counted in shown.items())]
             for label, cell in _PROFILE
+            if label != _TENSOR or any(counted[_TENSOR] for counted in shown.values())
         ]
     except (KeyError, IndexError) as missing:
         raise UserError(f"{data.PROFILE} lacks {missing}; {again}.") from None

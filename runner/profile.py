@@ -39,6 +39,7 @@ FIGURES = (
     Figure("time", "gpu__time_duration.sum", "ns"),
     Figure("issue slots used", "smsp__issue_active.avg.pct_of_peak_sustained_active", "%"),
     Figure("FMA pipe", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", "%"),
+    Figure("tensor pipe", "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active", "%"),
     Figure("load/store pipe", "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", "%"),
     Figure("achieved occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", "%"),
     Figure("L2 throughput", "lts__t_sectors.avg.pct_of_peak_sustained_elapsed", "%"),

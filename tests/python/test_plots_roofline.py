@@ -129,6 +129,7 @@ def test_a_profile() -> None:
         "NVIDIA X999 <Test>, 2031-02-04, commit abcdef0, ncu 2031.1. Reproduce with `./gemm profile`.\n"
     )
     assert tables.render_profile("01_naive", profile(), TWELVE).startswith("|  | **01_naive** |\n")
+    assert "| tensor pipe | 0.0 % | **40.0 %** |\n" in tables.render_profile("03_smem", profile(), TWELVE)
 
 
 def test_no_profile_is_one_sentence() -> None:
