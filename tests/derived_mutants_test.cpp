@@ -13,12 +13,17 @@ using gemm::Lesson;
 using gemm::Shape;
 
 /// Whether a traced run at the shape finds something of that kind; the lesson itself is clean there.
-bool finds(const Lesson& mutant, const std::string& of, const Shape& shape, const std::string& kind) {
+bool finds(const Lesson& mutant, const std::string& of, Shape shape, const std::string& kind) {
+    shape.dtype = mutant.dtype;
     const auto kinds = [&](const Lesson& lesson) {
         test::device();
         gemm::Workload w(shape, test::seed());
         const gemm::Problem p = w.problem();
-        return gemm::launch_traced(lesson, p, nullptr).report.findings;
+        const gemm::Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
+        const gemm::TracedLaunch launch = gemm::launch_traced(lesson, p, plan.get());
+        INFO(lesson.name << ": " << launch.error);
+        REQUIRE(launch.error.empty());
+        return launch.report.findings;
     };
     REQUIRE(kinds(test::lesson(of)).empty());
     const auto found = kinds(mutant);
@@ -42,6 +47,17 @@ TEST_CASE("trace: 16-byte accesses at an odd pitch in a mutant of 06") {
 TEST_CASE("trace: the wait that is too short in a mutant of 08") {
     REQUIRE(finds(mutant_wait_too_short_08::lesson, "08_cp_async", test::shape(70, 66, 100, false),
                   "copy in flight"));
+}
+
+TEST_CASE("trace: fragments of A that reach into the padding of As in a mutant of 09a") {
+    REQUIRE(
+        finds(mutant_pitch_09a::lesson, "09a_wmma", test::shape(128, 128, 64, false), "uninitialised read"));
+}
+
+TEST_CASE("trace: waits that are too short and a barrier that is missing in mutants of 09c") {
+    REQUIRE(finds(mutant_wait_too_short_09c::lesson, "09c_pipelined", test::shape(72, 64, 192, false),
+                  "copy in flight"));
+    REQUIRE(finds(mutant_no_barrier_09c::lesson, "09c_pipelined", test::shape(72, 64, 192, false), "race"));
 }
 
 TEST_CASE("trace: copies at the edges, some lanes of which fill with zeros, are counted once each") {

@@ -18,6 +18,8 @@ sys.path.insert(0, str(ROOT))
 from runner.results import folder_of  # noqa: E402
 
 ALL = -1
+# No mistake: 09c for GPUs with little shared memory, which runs on all, and compiles in half the time.
+ONE_DEPTH = ("Depth<64>", "Depth<32>", ALL)
 # Name: lesson, and what is replaced in its kernel without comments: a piece, what stands there instead, and which of its
 # occurrences is meant, from 0.
 MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
@@ -42,6 +44,29 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "stage_kept_07": ("07_double_buffer", [("stage ^= 1;", "", 0)]),
     "wait_too_short_08": ("08_cp_async", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
     "no_zeros_08": ("08_cp_async", [("a_k < steps && ", "", 0), ("b_k + i < steps && ", "", 0)]),
+    "pitch_09a": ("09a_wmma", [("[k], BK + PAD);", "[k], BK);", 0)]),
+    "wrong_tile_09a": (  # fragment (i, j) goes where (j, i) belongs
+        "09a_wmma",
+        [("row0 + y + i * F", "row0 + y + j * F", 0), ("col0 + x + j * F", "col0 + x + i * F", 0)],
+    ),
+    "row_off_09b": ("09b_mma_sync", [("i * MMA_M + in.row", "i * MMA_M + in.row + 1", 0)]),
+    "cols_off_09b": ("09b_mma_sync", [("fragment_c(lane, e)", "fragment_c(lane, e ^ 1)", 0)]),
+    "a_rows_off_09b": ("09b_mma_sync", [("i * MMA_M + at.row", "i * MMA_M + (at.row + 1) % MMA_M", 0)]),
+    "not_transposed_09b": ("09b_mma_sync", [("ldmatrix_trans(pair", "ldmatrix(pair", 0)]),
+    "k_halves_09b": ("09b_mma_sync", [("k + at.col", "k + 8 - at.col", 0)]),  # of A, and not of B
+    "swizzled_store_09b": (
+        "09b_mma_sync",
+        [("a_at(y + i * MMA_M + at.row, k + at.col)", "(y + i * MMA_M + at.row) * BK + k + at.col", 0)],
+    ),
+    "swizzled_load_09b": ("09b_mma_sync", [("b_at(b_k + i, b_col)", "(b_k + i) * BN + b_col", 0)]),
+    "swizzled_store_09c": (
+        "09c_pipelined",
+        [ONE_DEPTH, ("D::a_at(y + at.row, k + at.col)", "2 * ((y + at.row) * BK + k + at.col)", 0)],
+    ),
+    "swizzled_load_09c": ("09c_pipelined", [ONE_DEPTH, ("D::b_at(b_k, b_col)", "D::BS + 2 * (b_k * BN + b_col)", 0)]),
+    "k_steps_09c": ("09c_pipelined", [ONE_DEPTH, ("a_read[step]", "a_read[BK / MMA_K - 1 - step]", 0)]),  # of A, and not of B
+    "wait_too_short_09c": ("09c_pipelined", [ONE_DEPTH, ("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
+    "no_barrier_09c": ("09c_pipelined", [ONE_DEPTH, ("__syncthreads();", "", 1)]),
 }
 
 

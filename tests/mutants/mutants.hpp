@@ -22,4 +22,18 @@ namespace mutant_no_barrier_07        { extern const gemm::Lesson lesson; }
 namespace mutant_stage_kept_07        { extern const gemm::Lesson lesson; }
 namespace mutant_wait_too_short_08    { extern const gemm::Lesson lesson; }
 namespace mutant_no_zeros_08          { extern const gemm::Lesson lesson; }
+namespace mutant_pitch_09a            { extern const gemm::Lesson lesson; }
+namespace mutant_wrong_tile_09a       { extern const gemm::Lesson lesson; }
+namespace mutant_row_off_09b          { extern const gemm::Lesson lesson; }
+namespace mutant_cols_off_09b         { extern const gemm::Lesson lesson; }
+namespace mutant_a_rows_off_09b       { extern const gemm::Lesson lesson; }
+namespace mutant_not_transposed_09b   { extern const gemm::Lesson lesson; }
+namespace mutant_k_halves_09b         { extern const gemm::Lesson lesson; }
+namespace mutant_swizzled_store_09b   { extern const gemm::Lesson lesson; }
+namespace mutant_swizzled_load_09b    { extern const gemm::Lesson lesson; }
+namespace mutant_swizzled_store_09c   { extern const gemm::Lesson lesson; }
+namespace mutant_swizzled_load_09c    { extern const gemm::Lesson lesson; }
+namespace mutant_k_steps_09c          { extern const gemm::Lesson lesson; }
+namespace mutant_wait_too_short_09c   { extern const gemm::Lesson lesson; }
+namespace mutant_no_barrier_09c       { extern const gemm::Lesson lesson; }
 // clang-format on
