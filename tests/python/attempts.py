@@ -790,7 +790,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "N taken for what is left of a row",
             {"N - col0);": "N);"},
-            ("past the edge of the matrix|outside B", "line 8"),
+            ("past the edge of the matrix|outside B", "line 8|line 90"),
         ),
         Attempt(
             "B's fragments not transposed",
