@@ -88,8 +88,8 @@ def tuned_problems(root: Path) -> list[str]:
             elif lines[start + 1 : end] != tables.render_tuned(name, recorded).splitlines():
                 problems.append(f"{where} are not what {TUNED} gives; run python -m plots")
     for lesson, digest in recorded["kernel_hashes"].items() if recorded else ():
-        if lesson not in lessons(root) or digest != kernel_hash(root / lesson / "kernel.cu"):
-            problems.append(f"{lesson}/kernel.cu is not the kernel that {TUNED} measured")
+        if lesson not in lessons(root) or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu"):
+            problems.append(f"{folder_of(lesson, root)}/kernel.cu is not the kernel that {TUNED} measured")
     return problems
 
 
