@@ -160,7 +160,7 @@ Row measure(int blocks, int elements, const gemm::Device& device) {
     return row;
 }
 
-/// Grids: the published one, a block for each SM, and as many as the GPU holds at once.
+/// Grids: a small one, a block for each SM, and so on to as many as the GPU holds at once.
 std::vector<int> grids(const gemm::Device& device) {
 #ifdef GEMM_CPU_DEVICE
     (void)device;

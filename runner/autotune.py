@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from time import monotonic
 
 from rich.console import Console
 from rich.table import Table
@@ -23,6 +24,7 @@ from runner.tuning import Tuning, Variant
 SCHEMA = 1
 SIZE = "4096"
 CLOSE = 0.01  # of the best ratio: nearer than this is as good
+PATIENCE = 60.0  # seconds that a step of a variant may take, beyond ten times the longest before it (large sizes)
 _LOST = re.compile(r"(?:gemm_bench: )?(\S+) at \S+ took the device down, so nothing was measured: (.*)")
 _LIST = """#include <span>
 namespace gemm {{
@@ -94,13 +96,44 @@ def link(tools: Mapping, compiled: Sequence[Source], objects: Sequence[Path], fo
     return program
 
 
+class _Watch:
+    """Reads gemm_bench's progress, and says which variant of `names` hangs on the GPU, which would hang the command."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names, self.culprit, self.limit = names, "", PATIENCE
+        self._step, self._began = "", monotonic()  # the one under way
+
+    def parse(self, line: str) -> tuple[int, int, str] | None:
+        """Of a line of progress, as process.stream() wants it."""
+        step = chart.PROGRESS(line)
+        if step:
+            now = monotonic()
+            self.limit = max(self.limit, PATIENCE + 10 * (now - self._began))
+            self._step, self._began = step[2], now
+        return step
+
+    def hung(self) -> bool:
+        """Whether a variant's step takes longer than the limit. Steps that name no variant (inputs, cuBLAS) may take any time."""
+        variant = self._step.partition(" ")[0]
+        if variant in self.names and monotonic() - self._began > self.limit:
+            self.culprit = variant
+        return bool(self.culprit)
+
+
 def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int, folder: Path, more: Sequence[str] = ()) -> dict:
-    """gemm_bench's results of these variants of lesson `name`. One that takes the device down fails, and the others run again."""
+    """gemm_bench's results of these variants of lesson `name`. One that hangs or takes the device down fails, and the others
+    run again."""
     left, lost = list(variants), []
     output = folder / "results.json"
     while left:
         options = ["--lessons", ",".join(left), "--sizes", sizes, "--seed", str(seed), "--output", output, *more]
-        done = process.stream([program, *options], f"Verifying and timing {name}", chart.PROGRESS)
+        watch = _Watch(left)
+        done = process.stream([program, *options], f"Verifying and timing {name}", watch.parse, hung=watch.hung)
+        if watch.culprit:
+            left.remove(watch.culprit)
+            failure = f"It did not end within {watch.limit:.0f} s: probably an endless loop."
+            lost.append({"lesson": watch.culprit, "ran": True, "failure": failure})
+            continue
         culprit = _LOST.match(done.lines[-1]) if done.lines and done.status not in (0, 1) else None
         if not culprit or culprit[1] not in left:
             process.require(done, "gemm_bench", (0, 1))

@@ -231,11 +231,13 @@ def stream(
     *,
     whole: bool = False,
     progress: str = "",
+    hung: Callable[[], bool] | None = None,
 ) -> Finished:
     """Runs a command, shows its progress as `parse` reads it from the output, and keeps the rest of the output.
 
     Of a long output the first and the last lines are kept, or everything where `whole`. `progress`: the option that gives the
     command a descriptor for its progress lines (--progress-fd), where its output is not its own; all of that is kept then.
+    `hung`: asked whenever the command has said nothing for a second; where it says so, the command is killed.
     """
     kept, last = _Kept(whole), ""
     reading, writing = os.pipe() if progress else (-1, -1)
@@ -257,6 +259,8 @@ def stream(
                     ready = selector.select(timeout=1)
                     if not ready:
                         update(None)
+                        if hung and hung():
+                            _kill(process)
                     # Progress comes first: it says during what the output ended.
                     for source in sorted((key.data for key, _ in ready), key=lambda source: source is output):
                         for line in source.read():

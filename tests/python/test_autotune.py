@@ -227,7 +227,7 @@ def test_sizes_count_alike() -> None:
 
 # Reads what it says of each variant from speeds.json; what is not there runs at a tenth of cuBLAS.
 FAKE_BENCH = """#!/usr/bin/env python3
-import json, os, sys
+import json, os, sys, time
 from pathlib import Path
 fakes = Path(os.environ["FAKES"])
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
@@ -235,8 +235,12 @@ with (fakes / "runs").open("a") as runs:
     print(given["--lessons"], given["--sizes"], file=runs)
 speeds = json.loads((fakes / "speeds.json").read_text())
 names = given["--lessons"].split(",")
-print("progress 1 9", names[0], file=sys.stderr)
+print("progress 0 9 4096×4096×4096 inputs and reference", file=sys.stderr, flush=True)
+time.sleep(speeds.get("reference takes", 0))
 for name in names:
+    print("progress 1 9", name, "4096×4096×4096 verifying", file=sys.stderr, flush=True)
+    if speeds.get(name) == "hangs":
+        time.sleep(600)
     if speeds.get(name) == "lost":
         print(f"gemm_bench: {name} at 4096×4096×4096 took the device down, so nothing was measured: illegal access.",
               file=sys.stderr)
@@ -351,6 +355,48 @@ def test_the_others_are_measured_without_one_that_takes_the_device_down(gpu: Che
     assert done.returncode == 1
     assert done.stderr.count("It took the device down") == 5
     assert "No configuration ran on this GPU" in done.stderr
+
+
+@pytest.fixture
+def fake_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """FAKE_BENCH with nothing around it, and with little patience."""
+    monkeypatch.setattr(autotune, "PATIENCE", 1.0)
+    monkeypatch.setenv("FAKES", str(tmp_path))
+    program = tmp_path / "bench"
+    program.write_text(FAKE_BENCH)
+    program.chmod(0o755)
+    return program
+
+
+def test_the_others_are_measured_without_one_that_hangs(fake_bench: Path, tmp_path: Path) -> None:
+    (tmp_path / "speeds.json").write_text(json.dumps({"b": "hangs", "c": 0.5}))
+    found = autotune.run(fake_bench, "01_naive", ["a", "b", "c"], "4096", 7, tmp_path)
+    assert (tmp_path / "runs").read_text() == "a,b,c 4096\na,c 4096\n"
+    assert [(run["lesson"], run["ratio"]) for run in found["runs"]] == [("a", 0.1), ("c", 0.5)]
+    assert [(failure["lesson"], failure["ran"]) for failure in found["failed"]] == [("b", True)]
+    assert re.fullmatch(r"It did not end within \d+ s: probably an endless loop\.", found["failed"][0]["failure"])
+
+
+def test_what_is_no_variants_may_take_long(fake_bench: Path, tmp_path: Path) -> None:
+    (tmp_path / "speeds.json").write_text(json.dumps({"reference takes": 3}))
+    found = autotune.run(fake_bench, "01_naive", ["a"], "4096", 7, tmp_path)
+    assert [run["lesson"] for run in found["runs"]] == ["a"]
+    assert found["failed"] == []
+
+
+def test_patience_grows_with_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(autotune, "monotonic", lambda: now)
+    watch = autotune._Watch(["a", "b"])
+    watch.parse("progress 0 9 4096×4096×4096 inputs and reference")
+    now = 1000.0
+    assert not watch.hung()
+    watch.parse("progress 1 9 a 4096×4096×4096 verifying")
+    now += 10 * 1000
+    assert not watch.hung()
+    now += autotune.PATIENCE + 1
+    assert watch.hung()
+    assert (watch.culprit, watch.limit) == ("a", autotune.PATIENCE + 10 * 1000)
 
 
 def test_nothing_that_runs_is_an_error(gpu: Checkout) -> None:

@@ -89,7 +89,7 @@ def tuned_problems(root: Path) -> list[str]:
                 problems.append(f"{where} are not what {TUNED} gives; run python -m plots")
     for lesson, digest in recorded["kernel_hashes"].items() if recorded else ():
         if lesson not in lessons(root) or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu"):
-            problems.append(f"{lesson}/kernel.cu is not the kernel that {TUNED} measured")
+            problems.append(f"{folder_of(lesson, root)}/kernel.cu is not the kernel that {TUNED} measured")
     return problems
 
 
