@@ -77,6 +77,19 @@ void Buffer::download(std::vector<float>& host) const {
     });
 }
 
+Image Buffer::image() const {
+    Image image{std::vector<std::byte>((count_ + 2 * guard_) * size_of(dtype_)), guard_ * size_of(dtype_)};
+    CUDA_CHECK(cudaMemcpy(image.bytes.data(), base_, image.bytes.size(), cudaMemcpyDeviceToHost));
+    return image;
+}
+
+void Buffer::set_image(const std::vector<std::byte>& bytes) {
+    if (bytes.size() != (count_ + 2 * guard_) * size_of(dtype_)) {
+        throw Error("An image of " + std::to_string(bytes.size()) + " bytes is not one of this matrix.");
+    }
+    CUDA_CHECK(cudaMemcpy(base_, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
+}
+
 std::string Buffer::breach(const char* name) const {
     const std::size_t size = size_of(dtype_);
     std::vector<std::uint8_t> band(guard_ * size);

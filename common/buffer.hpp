@@ -11,6 +11,12 @@
 
 namespace gemm {
 
+/// A copy of an allocation, guard bands included.
+struct Image {
+    std::vector<std::byte> bytes;
+    std::size_t start = 0;  // offset of the first element
+};
+
 /// `count` elements of device memory between two guard bands of at least `guard` elements each, which hold
 /// the type's kGuardBits. Movable, not copyable. Throws CudaError when memory cannot be had.
 class Buffer {
@@ -33,6 +39,10 @@ class Buffer {
     void upload(const std::vector<float>& host);
     /// host is resized to size(). The type's poison and guard come back as kPoisonBits and kGuardBits.
     void download(std::vector<float>& host) const;
+
+    Image image() const;
+    /// The allocation becomes what image() would have returned. Throws Error where the size is another.
+    void set_image(const std::vector<std::byte>& bytes);
 
     /// Where somebody wrote into a guard band, as a sentence about the matrix `name`; empty if nobody did.
     std::string breach(const char* name) const;

@@ -55,6 +55,14 @@ class Workload {
     void reset_c();
     /// C from the device, pitch ldc; what was never written holds kPoisonBits.
     std::vector<float> download_c() const;
+    /// The matrices on the device as bytes, guard bands included, and the way back for C: for a kernel that
+    /// runs in another process.
+    struct Images {
+        Image A, B, C;
+    };
+    Images images() const { return {a_.image(), b_.image(), c_.image()}; }
+    void set_c_image(const std::vector<std::byte>& bytes) { c_.set_image(bytes); }
+
     /// Which guard band a kernel wrote into, as a sentence; empty if none.
     std::string breach() const;
 

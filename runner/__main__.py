@@ -1,6 +1,6 @@
 """The command line.
 
-`./gemm chart | test | run | inspect | profile | autotune | check | watch | hint | reset | progress | quiz | doctor`.
+`./gemm chart | test | run | inspect | profile | autotune | check | watch | hint | reset | progress | quiz | grade | doctor`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ try:
         counters,
         course,
         doctor,
+        grade,
         inspection,
         lesson,
         profile,
@@ -207,6 +208,21 @@ def reset_command(name: str = LESSON, hunt: bool = HUNT) -> int:
 def progress_command(as_json: bool = JSON) -> int:
     """Show which exercises have passed, and what comes next."""
     return course.show_progress(as_json)
+
+
+@app.command("grade")
+def grade_command(
+    submissions: str = typer.Argument(..., metavar="SUBMISSIONS", help="A folder with a folder or a zip for each learner."),
+    out: str = typer.Option("grades.csv", help="The table; a folder of its name, beside it, holds a page for each learner."),
+    tasks: Optional[str] = typer.Option(None, help="Such as 01,02,03,03-hunt; all by default."),
+    jobs: Optional[str] = typer.Option(None, help="How many are graded at a time; one for each core by default."),
+    seconds: Optional[str] = typer.Option(None, help="What each run of a submission may take (60)."),
+    unsandboxed: bool = typer.Option(False, "--unsandboxed", help="Limits only, where a container keeps submissions apart."),
+    again: bool = typer.Option(False, "--again", help="Forget what an earlier run with this --out has graded."),
+    as_json: bool = JSON,
+) -> int:
+    """Grade a class: every exercise of every learner, in a sandbox."""
+    return grade.grade(submissions, out, tasks, jobs, seconds, unsandboxed, again, as_json)
 
 
 @app.command("doctor")

@@ -120,7 +120,8 @@ class Report:
 
 
 @cache
-def _translator() -> Callable[[str], str]:
+def translator() -> Callable[[str], str]:
+    """common/cpu/translate.py's translate(): CUDA C++ → C++ for the CPU device. It raises SyntaxError."""
     spec = importlib.util.spec_from_file_location("translate", ROOT / "common" / "cpu" / "translate.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -161,7 +162,7 @@ def toolchain(device: doctor.Device, program: str = "check") -> dict:
     return {**json.loads((folder / f"{program}.json").read_text(encoding="utf-8")), "device": device.kind}
 
 
-def _first_error(lines: Sequence[str]) -> tuple[str, ...]:
+def first_error(lines: Sequence[str]) -> tuple[str, ...]:
     """The first error with the code that it shows, and how many others there are."""
     starts = [i for i, line in enumerate(lines) if (m := _MESSAGE.match(line)) and m["kind"] != "warning"]
     if not starts:
@@ -182,7 +183,7 @@ def compile_command(tools: Mapping, source: Source, folder: Path) -> tuple[list[
     line = f'#line 1 "{quoted}"\n'
     if tools["device"] == "cpu":
         try:
-            text = _translator()(source.text)
+            text = translator()(source.text)
         except SyntaxError as error:
             raise NotCompiled([f"{source.name}:{error.lineno}: error: {error.msg}"], source) from error
         file = stem.with_suffix(".cpp")
@@ -190,6 +191,12 @@ def compile_command(tools: Mapping, source: Source, folder: Path) -> tuple[list[
         text, file = source.text, stem.with_suffix(".cu")
     file.write_text(line + text, encoding="utf-8")
     return [*tools["kernel"], "-o", stem.with_suffix(".o"), "-c", file], stem.with_suffix(".o")
+
+
+def list_of(sources: Sequence[Source]) -> str:
+    """C++ that names the kernels for the program that they are linked with."""
+    namespaces = "\n".join(f"namespace {s.namespace} {{\nextern const gemm::Lesson lesson;\n}}" for s in sources)
+    return _LIST.format(namespaces=namespaces, addresses=", ".join(f"&{s.namespace}::lesson" for s in sources))
 
 
 def compile_program(tools: Mapping, sources: Sequence[Source], folder: Path) -> tuple[Path, list[str]]:
@@ -208,9 +215,7 @@ def compile_program(tools: Mapping, sources: Sequence[Source], folder: Path) -> 
         if source is sources[0]:
             warnings = [text for text in lines if (m := _MESSAGE.match(text)) and m["kind"] == "warning"]
     listed = folder / "list.cpp"
-    namespaces = "\n".join(f"namespace {s.namespace} {{\nextern const gemm::Lesson lesson;\n}}" for s in sources)
-    addresses = ", ".join(f"&{s.namespace}::lesson" for s in sources)
-    listed.write_text(_LIST.format(namespaces=namespaces, addresses=addresses), encoding="utf-8")
+    listed.write_text(list_of(sources), encoding="utf-8")
     program = folder / "check"
     command = [*tools["link_before"], listed, *objects, "-o", program, *tools["link_after"]]
     done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
@@ -376,7 +381,7 @@ def _on_gpu(report: Report, device: doctor.Device, source: Source, options: Sequ
         except NotCompiled as error:
             if error.source not in sources[1:]:
                 named = (error.source or source).name
-                report.found = Diagnosis(f"nvcc does not compile {named}, and g++ does.", "", _first_error(error.lines))
+                report.found = Diagnosis(f"nvcc does not compile {named}, and g++ does.", "", first_error(error.lines))
                 return
             sources.remove(error.source)  # there is nothing to compare with, then
             untimed[error.source.title] = f"nvcc does not compile {error.source.name}"
@@ -403,6 +408,20 @@ def _declared(checked: Mapping) -> tuple[int, int, int]:
     return checked["tile"]["BM"], checked["tile"]["BN"], checked["tile"]["BK"]
 
 
+def hold(report: Report, checked: Mapping) -> None:
+    """What gemm_check's object (of the CPU device) says: the report's stage is where it ended, its `found` what is wrong."""
+    report.stage, report.cases = "run", checked["cases"]
+    if not checked["passed"]:
+        report.found = diagnose(report.cases[-1], _code_of(report.name, report.text), _declared(checked))
+        return
+    report.stage = "goals"
+    report.goals = held_against_goals(report.task, checked["trace"], _declared(checked), report.name, report.text)
+    if missed := next((goal for goal in report.goals if not goal["reached"]), None):
+        report.found = Diagnosis("It is right, and a goal is not reached.", missed["advice"], (missed["place"],))
+        return
+    report.stage = ""
+
+
 def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
     """Everything but telling. `name`: what the file is called in messages."""
     report = Report(task, name, text, seed)
@@ -414,7 +433,7 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
         try:
             program, report.warnings = compile_program(tools, [source], folder)
         except NotCompiled as error:
-            report.found = Diagnosis("It does not compile.", "", _first_error(error.lines))
+            report.found = Diagnosis("It does not compile.", "", first_error(error.lines))
             return report
         finally:
             report.compiled = time.monotonic() - begin
@@ -423,17 +442,10 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
             # Drawn here, so that it is known whatever becomes of the program.
             report.seed = secrets.randbelow(10**9) if seed is None else seed
             options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={report.seed}"]
-            checked = run_program(program, task.title, options, folder)
-            report.cases = checked["cases"]
-            if not checked["passed"]:
-                report.found = diagnose(report.cases[-1], _code_of(name, text), _declared(checked))
+            hold(report, run_program(program, task.title, options, folder))
+            if report.found:
                 return report
-            report.stage = "goals"
-            report.goals = held_against_goals(task, checked["trace"], _declared(checked), name, text)
-            if missed := next((goal for goal in report.goals if not goal["reached"]), None):
-                report.found = Diagnosis("It is right, and a goal is not reached.", missed["advice"], (missed["place"],))
-                return report
-            report.stage, report.ran = "", time.monotonic() - begin
+            report.ran = time.monotonic() - begin
             if device.kind == "cuda":
                 _on_gpu(report, device, source, [f"--seed={report.seed}"], folder)
         except Ended as ended:
@@ -500,7 +512,7 @@ def told(report: Report, seconds: float, after: str = "") -> str:
         quoted = report.stage == "compile"  # code, and a caret below it
         lines += [f"  {x}" if quoted or x.startswith("line ") else _wrapped(x) for x in report.found.evidence]
     lines += [f"  The compiler warns: {line}" for line in report.warnings[:2]]
-    if report.found and _is_start(report):
+    if report.found and is_start(report):
         one = report.text.count("// TODO ") == 1
         todo = f"This is still the start: its {'TODO says' if one else 'TODOs say'} what to do."
         lines.append(f"  {todo if task.kind == 'exercise' else 'The bug is still there.'} ./gemm hint {task.argument} helps.")
@@ -513,7 +525,8 @@ def told(report: Report, seconds: float, after: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _is_start(report: Report) -> bool:
+def is_start(report: Report) -> bool:
+    """Whether the file is as the learner got it."""
     with suppress(UserError):  # kernel.cu, which it is made from, is damaged: that is another matter
         return report.text == progress.starter(report.task)
     return False

@@ -27,6 +27,7 @@ VENV = ROOT / ".venv"
 _CMAKE_PIN, _CMAKE_LEAST = "cmake==3.31.10", (3, 24)
 _PYTEST_PIN = "pytest==8.4.2"
 _GCC_LEAST = 11
+_LATER = ("git", "bubblewrap")  # not needed to build: installed by what needs them, or by hand
 _CUDA_LEAST = 12  # cuBLAS calls with 64-bit sizes
 _CUDA_PAGE = "https://developer.nvidia.com/cuda-downloads"
 
@@ -221,6 +222,8 @@ def needs(device: Device) -> list[Need]:
         there = "header" if headers & set(names) else "fetched by CMake" if sources else ""
         found.append(Need(name, there, package, required=False, note="CMake fetches it"))
     found.append(Need("git", shutil.which("git") or "", "git", required=False, note="only ./gemm chart --record needs it"))
+    bwrap = shutil.which("bwrap") or ""
+    found.append(Need("bubblewrap", bwrap, "bubblewrap", required=False, note="only ./gemm grade needs it"))
     found += map(_python, ("matplotlib", "rich", "typer"))
     return [replace(need, note="") if need.found else need for need in found]
 
@@ -285,17 +288,17 @@ def provide(device: Device) -> Tools:
     """Installs what is missing, as far as it may, and returns the tools; a UserError says what to type otherwise."""
     if device.kind == "cpu" and "nvcc is not" in device.why:
         say(f"Using the CPU device: {device.why}.")
-    missing = [need for need in needs(device) if not need.found and need.name != "git"]
+    missing = [need for need in needs(device) if not need.found and need.name not in _LATER]
     why: list[str] = []
     if missing and os.environ.get("GEMM_NO_INSTALL") != "1":
         packages = [need for need in missing if need.package and not need.pip]
         if packages:
             required = [need.package for need in packages if need.required]
             why += filter(None, [_install_apt(required, [need.package for need in packages if not need.required])])
-        left = [need for need in needs(device) if not need.found] if packages else missing
+        left = [need for need in needs(device) if not need.found and need.name not in _LATER] if packages else missing
         pins = [need.pip for need in left if need.pip]
         why += filter(None, [venv_install(pins, "CMake") if pins else ""])
-        missing = [need for need in needs(device) if not need.found]
+        missing = [need for need in needs(device) if not need.found and need.name not in _LATER]
     fatal = [need for need in missing if need.required]
     if fatal:
         names = ", ".join(need.name + (f" ({need.note})" if need.note else "") for need in fatal)
@@ -308,8 +311,16 @@ def provide(device: Device) -> Tools:
     (cxx, _), (cmake, _) = _compiler(), _cmake()
     assert cxx
     assert cmake
-    fetched = tuple(need.package for need in missing if need.package and not need.required and need.name != "git")
+    fetched = tuple(need.package for need in missing if need.package and not need.required)
     return Tools(cmake, cxx, "Ninja" if shutil.which("ninja") else "Unix Makefiles", fetched)
+
+
+def provide_bubblewrap() -> str:
+    """Installs what ./gemm grade keeps submissions apart with, as far as it may; why it did not work, or nothing."""
+    if shutil.which("bwrap"):
+        return ""
+    why = f"type: {_apt(['bubblewrap'])}" if os.environ.get("GEMM_NO_INSTALL") == "1" else _install_apt(["bubblewrap"])
+    return "" if shutil.which("bwrap") else why or f"type: {_apt(['bubblewrap'])}"
 
 
 def provide_pytest() -> Path:

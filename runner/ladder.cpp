@@ -351,10 +351,7 @@ void require_sound(const Lesson& lesson) {
     }
 }
 
-CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed) {
-    CaseResult result;
-    result.problem = problem;
-    result.seed = seed;
+Workload workload_of(const LadderCase& problem, std::uint64_t seed) {
     std::function<void(HostMatrices&)> edit;
     if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {
@@ -363,8 +360,15 @@ CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64
             }
         };
     }
+    return Workload(problem.shape, seed, edit);
+}
+
+CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed) {
+    CaseResult result;
+    result.problem = problem;
+    result.seed = seed;
     guarded(lesson, result, [&] {
-        Workload w(problem.shape, seed, edit);
+        Workload w = workload_of(problem, seed);
         run_on(lesson, w, result);
     });
     return result;

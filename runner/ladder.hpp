@@ -27,6 +27,9 @@ struct LadderCase {
 /// seed. At most some three tiles in each direction.
 std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, DType dtype = DType::fp32);
 
+/// Its matrices on the device, C as it is before a kernel runs.
+Workload workload_of(const LadderCase& problem, std::uint64_t seed);
+
 /// What came of one case.
 struct CaseResult {
     LadderCase problem;

@@ -246,7 +246,7 @@ def stream(
         options["env"] = {**os.environ, **(env or {})}
         if progress:
             command, options["pass_fds"] = [*command, f"{progress}={writing}"], (writing,)
-        with child(command, **options) as process, _shown(title) as update:
+        with child(command, **options) as process, shown(title) as update:
             assert process.stdout
             with process.stdout as pipe, selectors.DefaultSelector() as selector:
                 output, told = _Lines(pipe.fileno()), _Lines(reading)
@@ -290,7 +290,7 @@ def together(commands: Sequence[tuple[str, Command]], title: str, env: Mapping[s
     ended: dict[int, Finished] = {}
     options = {"stderr": subprocess.STDOUT, "env": {**os.environ, **(env or {})}}
     try:
-        with _shown(title) as update, ExitStack() as files:
+        with shown(title) as update, ExitStack() as files:
             update((0, len(commands), ""))
             while waiting or running:
                 while waiting and len(running) < cores():
@@ -316,8 +316,10 @@ def together(commands: Sequence[tuple[str, Command]], title: str, env: Mapping[s
 
 
 @contextmanager
-def _shown(title: str) -> Iterator[Callable[[tuple[int, int, str] | None], None]]:
-    """A progress bar on a terminal; elsewhere a line every few seconds, for what takes longer than two."""
+def shown(title: str) -> Iterator[Callable[[tuple[int, int, str] | None], None]]:
+    """A progress bar on a terminal; elsewhere a line every few seconds, for what takes longer than two.
+
+    Gives what is to be called with (done, total, what), and now and then with None."""
     if sys.stderr.isatty() and console.is_terminal and not console.is_dumb_terminal:
         with Progress(
             TextColumn("{task.description}", markup=False),

@@ -75,7 +75,7 @@ def test_what_the_machine_is_at_fault_for_is_no_wrong_kernel(compiler: str, link
 def test_what_the_code_is_at_fault_for(compiler: str, linker: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(NotCompiled) as wrong:
         check.compile_program(tools(tmp_path, compiler, linker), [SOURCE], tmp_path)
-    shown = check._first_error(wrong.value.lines)
+    shown = check.first_error(wrong.value.lines)
     assert any(words in line for line in shown)
     assert not any(str(tmp_path) in line or line.startswith("/usr/bin/ld") for line in shown)
 

@@ -1,0 +1,266 @@
+"""Runs code that nobody has read: without network, with limits, and with nothing of the machine in sight that it does not need.
+
+bubblewrap (Debian's package) makes the sandbox. Inside there are the system's programs, what is bound into it, and two small
+folders in memory; everything is read-only but these. As root, the code runs as a user that nothing else belongs to.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from runner import doctor
+from runner.process import Command
+from runner.results import UserError
+
+TMP = Path("/tmp")  # inside: where the code may write  # noqa: S108
+_FIRST_USER = 1_900_000_000  # and one for each slot: no account has such a number
+_POLL = 0.02  # seconds between looks at a program
+_WEIGH = 0.2  # seconds between looks at how much memory it has
+_MiB = 1 << 20
+_BY_SIGNAL = 128  # + its number: how bubblewrap and sh tell which signal ended a program
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache")  # which g++ is meant, and where libraries are
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may take. The memory is that of all its processes together, and of its files in memory."""
+
+    seconds: float = 60
+    memory: int = 4096 * _MiB
+    reserved: int = 0  # bytes of addresses that it takes beside and never uses
+    processes: int = 64
+    file: int = 64 * _MiB  # bytes of any file, its output among them
+    folder: int = 256 * _MiB  # bytes of all files in TMP
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended. `broken`: the limit that ended it, as the end of a sentence; empty: none did."""
+
+    status: int  # negative: the signal
+    broken: str
+    seconds: float
+
+
+def _descendants(root: int) -> list[int]:
+    """Process numbers of `root` and everything below it."""
+    children: dict[int, list[int]] = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with suppress(OSError, ValueError, IndexError):
+                fields = Path(entry.path, "stat").read_text(errors="replace").rpartition(")")[2].split()
+                children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, at = [root], 0
+    while at < len(found):
+        found += children.get(found[at], [])
+        at += 1
+    return found
+
+
+def _resident(pids: Sequence[int]) -> int:
+    """Bytes of memory that these processes have, what they share counted once for each."""
+    total = 0
+    for pid in pids:
+        with suppress(OSError, ValueError, IndexError):
+            total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    return total
+
+
+class Sandbox:
+    """Where submissions are compiled and run. `bubblewrap` None: only the limits hold.
+
+    private: folders of this machine that must not be seen inside, wherever they are.
+    """
+
+    def __init__(self, bubblewrap: Path | None, private: Sequence[Path] = ()) -> None:
+        self._bubblewrap = bubblewrap
+        self._private = [path.resolve() for path in private]
+        self._prlimit = shutil.which("prlimit")
+        self._setpriv = shutil.which("setpriv")
+        self._root = os.geteuid() == 0
+        self._stop = threading.Event()
+        if not self._prlimit or not self._setpriv:
+            raise UserError("prlimit or setpriv is missing; type: apt-get install util-linux.")
+
+    @property
+    def isolated(self) -> bool:
+        """Whether it is more than limits."""
+        return self._bubblewrap is not None
+
+    def stop(self) -> None:
+        """Ends what runs, in whatever thread, and lets nothing more begin."""
+        self._stop.set()
+
+    def _mounts(self, binds: Mapping[Path, Path], limits: Limits) -> list[str]:
+        made = ["--ro-bind", "/usr", "/usr"]
+        for name in _SYSTEM:
+            path = Path(name)
+            if path.is_symlink():
+                made += ["--symlink", str(path.readlink()), name]
+            elif path.exists():
+                made += ["--ro-bind", name, name]
+        for name in _SETTINGS:
+            made += ["--ro-bind-try", name, name]
+        made += ["--proc", "/proc", "--dev", "/dev"]
+        for folder, size in ((TMP, limits.folder), (Path("/dev/shm"), _MiB)):  # noqa: S108
+            made += ["--size", str(size), "--tmpfs", str(folder), "--chmod", "1777", str(folder)]
+        for path in self._private:  # a checkout may lie below /usr
+            if path.is_relative_to("/usr"):
+                made += ["--tmpfs", str(path)]
+        # bubblewrap makes the folders on the way to a bound file for itself alone.
+        for parent in sorted({parent for inside in binds.values() for parent in inside.parents if parent != Path("/")}):
+            if not parent.is_relative_to("/usr"):
+                made += ["--perms", "0755", "--dir", str(parent)]
+        for outside, inside in binds.items():
+            made += ["--ro-bind", str(outside), str(inside)]
+        return [*made, "--remount-ro", "/dev", "--remount-ro", "/"]
+
+    def _command(self, command: Command, binds: Mapping[Path, Path], limits: Limits, user: int, folder: Path) -> list[str]:
+        seconds = str(int(limits.seconds) + 1)
+        bounds = [
+            f"--as={limits.memory + limits.reserved}", f"--nproc={limits.processes}", f"--fsize={limits.file}", f"--cpu={seconds}",
+            "--core=0", "--nofile=256", "--stack=8388608", "--memlock=0", "--msgqueue=0",
+        ]  # fmt: skip
+        inner = [str(self._prlimit), *bounds]
+        if self._root:
+            drop = ["--reuid", str(user), "--regid", str(user), "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+            inner += [str(self._setpriv), *drop, "--no-new-privs"]
+        inner += map(str, command)
+        if not self._bubblewrap:
+            return inner
+        apart = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+        if self._root:
+            apart += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
+        else:
+            apart += ["--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
+        outer = [str(self._bubblewrap), *apart, "--die-with-parent", "--new-session", "--hostname", "grading"]
+        return [*outer, *self._mounts(binds, limits), "--chdir", str(TMP), "--", *inner]
+
+    def run(
+        self,
+        command: Command,
+        folder: Path,
+        binds: Mapping[Path, Path],
+        output: BinaryIO,
+        messages: BinaryIO,
+        limits: Limits,
+        slot: int = 0,
+        keep: Sequence[int] = (),
+    ) -> Ended:
+        """Runs `command` and waits for it; nothing that it started is left.
+
+        `binds`: outside → inside, for reading. `folder`: TMP where there is no sandbox (see place()); `slot`: 0 … , of those that
+        run together. `keep`: descriptors that stay open. Raises UserError where it cannot be started, Stopped after stop().
+        """
+        user = _FIRST_USER + slot
+        if not self._bubblewrap and self._root:
+            os.chown(folder, user, user)
+        full = self._command(command, binds, limits, user, folder)
+        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+        environment |= {key: str(TMP if self._bubblewrap else folder) for key in ("HOME", "TMPDIR")}
+        begin = time.monotonic()
+        if self._stop.is_set():
+            raise Stopped
+        try:
+            started = subprocess.Popen(
+                full, cwd=None if self._bubblewrap else folder, env=environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=messages, pass_fds=tuple(keep), start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise UserError(f"{full[0]} cannot be run: {error.strerror}.") from error
+        broken, weighed = "", begin
+        try:
+            while started.poll() is None:
+                time.sleep(_POLL)
+                now = time.monotonic()
+                if self._stop.is_set():
+                    raise Stopped
+                if now - begin > limits.seconds:
+                    broken = f"it did not end within {limits.seconds:g} s"
+                elif now - weighed > _WEIGH:
+                    weighed = now
+                    if _resident(_descendants(started.pid)) > limits.memory:
+                        broken = f"it took more than {limits.memory // _MiB} MiB of memory"
+                if broken:
+                    break
+        finally:
+            self._end(started, user)
+        status = started.returncode
+        if status > _BY_SIGNAL:
+            status = _BY_SIGNAL - status
+        if not broken and status == -signal.SIGXCPU:
+            broken = f"it computed for more than {limits.seconds:g} s"
+        if not broken and status == -signal.SIGXFSZ:
+            broken = f"it wrote more than {limits.file // _MiB} MiB"
+        return Ended(status, broken, time.monotonic() - begin)
+
+    def _end(self, started: subprocess.Popen[bytes], user: int) -> None:
+        """Ends the sandbox, and without one everything below the program and everything of its user."""
+        left = [] if self._bubblewrap else _descendants(started.pid)
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+        if self._bubblewrap:
+            return
+        for _ in range(100):  # what has become an orphan meanwhile is known by its user alone
+            left += _of_user(user) if self._root else []
+            if not left:
+                return
+            for pid in left:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            left = []
+            if not self._root:
+                return
+
+    def place(self, inside: Path, folder: Path) -> Path:
+        """What a path in TMP is called by the code: in `folder` where there is no sandbox."""
+        return inside if self._bubblewrap else folder / inside.relative_to(TMP)
+
+
+def _of_user(user: int) -> list[int]:
+    found = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if entry.stat().st_uid == user:
+                    found.append(int(entry.name))
+    return found
+
+
+class Stopped(Exception):
+    """Everything is to end."""
+
+
+def find(unsandboxed: bool, private: Sequence[Path]) -> Sandbox:
+    """A sandbox that was seen to work. Raises UserError where there is none, unless `unsandboxed`."""
+    if unsandboxed:
+        return Sandbox(None)
+    without = "or write --unsandboxed where something else keeps submissions apart (a container for each)"
+    if why := doctor.provide_bubblewrap():
+        raise UserError(f"Submissions need a sandbox, and bubblewrap is missing; {why}, {without}.")
+    path = str(shutil.which("bwrap"))
+    sandbox = Sandbox(Path(path), private)
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages, tempfile.TemporaryDirectory() as folder:
+        done = sandbox.run(["true"], Path(folder), {}, output, messages, replace(Limits(), seconds=10))
+        messages.seek(0)
+        said = messages.read(1000).decode(errors="replace").strip().splitlines()
+    if done.status:
+        why = said[0].rstrip(".") if said else f"it ended with status {done.status}"
+        raise UserError(
+            f"Submissions need a sandbox, and bubblewrap cannot make one here ({why}); allow user namespaces, {without}."
+        )
+    return sandbox

@@ -1,0 +1,180 @@
+"""What learners handed in: one folder or zip each. Nothing is unpacked or followed; only files that are asked for are read."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from runner.exercise import Task
+from runner.grading import LARGEST
+from runner.results import UserError
+
+_MOST = 20_000  # names in a submission
+_DEEPEST = 8  # folders above a file
+_LARGEST_ZIP = 64 << 20
+
+
+class Refused(Exception):
+    """A submission or a file of it that is not graded; the message says why."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One learner's. `path` is a folder, a zip, or something else that was left there."""
+
+    learner: str  # the folder's name, or the zip's without .zip; unique among all
+    path: Path
+
+    def read(self, task: Task) -> tuple[str, bytes] | None:
+        """What the file is called in it, and its bytes; None where it is not there. Raises Refused."""
+        with self._files() as files:
+            name = _chosen([name for name in files.names if _is_for(task, name)])
+            return (printable(name), files.read(name)) if name is not None else None
+
+    def _files(self) -> _Folder | _Zip:
+        try:
+            mode = self.path.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                return _Folder(self.path)
+            if stat.S_ISREG(mode) and self.path.suffix.lower() == ".zip":
+                return _Zip(self.path)
+        except OSError as error:
+            raise Refused(f"It cannot be read: {error.strerror}.") from error
+        raise Refused("It is neither a folder nor a zip.")
+
+
+def printable(text: str) -> str:
+    """`text` with what no terminal, page or file of tables should be given: bytes that are no UTF-8, control characters."""
+    text = text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _is_for(task: Task, name: str) -> bool:
+    """03_smem/exercise.cu below any folder, or exercise_03.cu anywhere."""
+    parts = PurePosixPath(name).parts
+    own = PurePosixPath(task.folder, task.file.name).parts
+    flat = f"{task.file.stem}_{task.number}.cu"
+    return parts[-len(own) :] == own or parts[-1] == flat
+
+
+def _chosen(names: Sequence[str]) -> str | None:
+    """The one nearest to the top; of several there the first."""
+    return min(names, key=lambda name: (name.count("/"), name), default=None)
+
+
+class _Folder:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.names = list(self._walk(path, "", _DEEPEST))
+
+    def __enter__(self) -> _Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def _walk(self, path: Path, above: str, deeper: int) -> Iterator[str]:
+        """Names of files, links among them: who hands in a link is told so."""
+        seen = 0
+        try:
+            for entry in os.scandir(path):
+                seen += 1
+                if seen > _MOST:
+                    raise Refused(f"It has more than {_MOST} files.")
+                if entry.name in (".git", "build", ".venv"):
+                    continue
+                if not entry.is_dir(follow_symlinks=False):
+                    yield above + entry.name
+                elif deeper:
+                    yield from self._walk(Path(entry.path), f"{above}{entry.name}/", deeper - 1)
+        except OSError as error:
+            raise Refused(f"It cannot be read: {error.strerror}.") from error
+
+    def read(self, name: str) -> bytes:
+        # Every folder on the way is opened as what it is: a link in its place, put there meanwhile, is not followed.
+        opened = []
+        try:
+            at = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+            opened.append(at)
+            *folders, last = name.split("/")
+            for folder in folders:
+                at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+                opened.append(at)
+            if not stat.S_ISREG(os.stat(last, dir_fd=at, follow_symlinks=False).st_mode):
+                raise Refused(f"{printable(name)} is no ordinary file.")
+            at = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+            opened.append(at)
+            with os.fdopen(os.dup(at), "rb") as file:
+                return _small(name, file.read(LARGEST + 1))
+        except OSError as error:
+            raise Refused(f"{printable(name)} cannot be read: {error.strerror}.") from error
+        finally:
+            for descriptor in opened:
+                os.close(descriptor)
+
+
+class _Zip:
+    def __init__(self, path: Path) -> None:
+        if path.stat().st_size > _LARGEST_ZIP:
+            raise Refused(f"The zip is larger than {_LARGEST_ZIP >> 20} MiB.")
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, EOFError) as error:
+            raise Refused("It is no zip that can be read.") from error
+        entries = self._zip.infolist()
+        if len(entries) > _MOST:
+            self._zip.close()
+            raise Refused(f"The zip has more than {_MOST} files.")
+        self._entries = {entry.filename: entry for entry in entries if not entry.is_dir()}
+        # A Mac's zips hold a shadow of every file there.
+        self.names = [name for name in self._entries if not name.startswith("__MACOSX/")]
+
+    def __enter__(self) -> _Zip:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def read(self, name: str) -> bytes:
+        entry, shown = self._entries[name], printable(name)
+        parts = PurePosixPath(name).parts
+        if name.startswith("/") or ".." in parts or re.match(r"[A-Za-z]:", name) or "\\" in name:
+            raise Refused(f"{shown} names a place outside of the zip.")
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG):
+            raise Refused(f"{shown} is no ordinary file.")
+        if entry.flag_bits & 1:
+            raise Refused(f"{shown} is encrypted.")
+        try:
+            with self._zip.open(entry) as file:
+                return _small(name, file.read(LARGEST + 1))
+        except Refused:
+            raise
+        except Exception as error:  # noqa: BLE001  (what zipfile and its decompressors raise is written down nowhere)
+            raise Refused(f"{shown} cannot be read from the zip.") from error
+
+
+def _small(name: str, raw: bytes) -> bytes:
+    if len(raw) > LARGEST:
+        raise Refused(f"{printable(name)} is larger than {LARGEST >> 10} KiB.")
+    return raw
+
+
+def find(folder: Path) -> list[Submission]:
+    """Everything in the folder, by name; what is hidden is not looked at. A UserError where it is no folder or is empty."""
+    try:
+        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith((".", "__MACOSX")))
+    except OSError as error:
+        raise UserError(f"{folder} cannot be read: {error.strerror}; name the folder with the submissions.") from error
+    if not names:
+        raise UserError(f"{folder} is empty; it should hold a folder or a zip for each learner.")
+    learners: dict[str, str] = {}
+    for name in names:
+        short = printable(name[:-4] if name.lower().endswith(".zip") else name)
+        learners[name] = short if short not in learners.values() and short not in names[: names.index(name)] else printable(name)
+    return [Submission(learners[name], folder / name) for name in names]
