@@ -29,6 +29,7 @@ LARGEST = 256 << 10  # bytes of a file: the longest kernel of the course has a t
 _COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels are compiled with, and what is given to a run
 _RESERVED = 1 << 44  # bytes of addresses: common/cpu/host_api.cpp's range of device memory
 _READ = 64 << 10  # bytes of what a compiler or a program says that are looked at
+_LINES, _LINE = 100, 500  # of a text: lines, and characters of each
 _REPORT = 16 << 20  # bytes of gemm_check's JSON
 _SAVED = 'o=$1; shift; "$@" && cat "$o"'  # what was made in TMP goes to stdout, which is a file outside
 _TOLD = 'o=$1; f=$2; shift 2; "$@"; s=$?; cat "$o" >&"$f"; exit $s'
@@ -55,10 +56,24 @@ class _Failed(Exception):
         self.stage, self.found = stage, found
 
 
+def printable(text: str) -> str:
+    """`text` with what no terminal, page or file of tables should be given: bytes that are no UTF-8, control characters."""
+    text = text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def seed_of(secret: str, *what: str) -> int:
     """A seed for this use that nobody knows who has not the secret; the same each time."""
     digest = hmac.new(secret.encode(), "\0".join(what).encode(errors="surrogateescape"), hashlib.sha256).digest()
     return int.from_bytes(digest[:6], "big")
+
+
+def _plain(text: str) -> str:
+    """A text that the learner's code had a hand in: of a length that can be read, and nothing that a terminal obeys."""
+    lines = text.splitlines()
+    if len(lines) > _LINES:
+        lines = [*lines[: _LINES - 1], f"… and {len(lines) - _LINES + 1} more lines"]
+    return "\n".join(printable(line[:_LINE]) for line in lines) + "\n"
 
 
 def _said(file: Path) -> list[str]:
@@ -147,7 +162,7 @@ class Grader:
             except _Failed as failed:
                 report.stage, report.found = failed.stage, failed.found
         seconds = time.monotonic() - begin
-        text = check.told(report, seconds)
+        text = _plain(check.told(report, seconds))
         if report.passed:
             assert judged
             text += "Judged from outside: what it computed, in a process that knows no results, is right in every problem.\n"
@@ -165,8 +180,8 @@ class _Run:
         self._given.mkdir()
         self._own = folder / "tmp"  # TMP, where there is no sandbox
         self._own.mkdir()
-        folder.chmod(0o755)  # noqa: S103 (another user looks into it)
-        self._given.chmod(0o755)  # noqa: S103
+        if not self._kit.sandbox.isolated:  # the code's user looks into it, and no other submission's
+            self._kit.sandbox.hand_over((folder, self._given, self._own), slot)
 
     def _run(self, command: Sequence[str | Path], output: Path, limits: Limits, files: Sequence[Path], keep: Sequence[int] = ()):
         """Runs it in the sandbox, where `files` are in IN. Returns how it ended; its messages are in the file messages."""

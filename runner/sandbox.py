@@ -131,8 +131,8 @@ class Sandbox:
     def _command(self, command: Command, binds: Mapping[Path, Path], limits: Limits, user: int, folder: Path) -> list[str]:
         seconds = str(int(limits.seconds) + 1)
         bounds = [
-            f"--as={limits.memory + limits.reserved}", f"--nproc={limits.processes}", f"--fsize={limits.file}", f"--cpu={seconds}",
-            "--core=0", "--nofile=256", "--stack=8388608", "--memlock=0", "--msgqueue=0",
+            f"--as={limits.memory + limits.reserved}", f"--nproc={limits.processes}", f"--fsize={limits.file}",
+            f"--cpu={seconds}", "--core=0", "--nofile=256", "--stack=8388608", "--memlock=0", "--msgqueue=0",
         ]  # fmt: skip
         inner = [str(self._prlimit), *bounds]
         if self._root:
@@ -148,6 +148,12 @@ class Sandbox:
             apart += ["--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
         outer = [str(self._bubblewrap), *apart, "--die-with-parent", "--new-session", "--hostname", "grading"]
         return [*outer, *self._mounts(binds, limits), "--chdir", str(TMP), "--", *inner]
+
+    def hand_over(self, folders: Sequence[Path], slot: int) -> None:
+        """Makes the folders those of the user that runs in this slot; root still sees what is in them."""
+        if self._root:
+            for folder in folders:
+                os.chown(folder, _FIRST_USER + slot, _FIRST_USER + slot)
 
     def run(
         self,
@@ -166,8 +172,6 @@ class Sandbox:
         run together. `keep`: descriptors that stay open. Raises UserError where it cannot be started, Stopped after stop().
         """
         user = _FIRST_USER + slot
-        if not self._bubblewrap and self._root:
-            os.chown(folder, user, user)
         full = self._command(command, binds, limits, user, folder)
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
         environment |= {key: str(TMP if self._bubblewrap else folder) for key in ("HOME", "TMPDIR")}

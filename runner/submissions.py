@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from runner.exercise import Task
-from runner.grading import LARGEST
+from runner.grading import LARGEST, printable
 from runner.results import UserError
 
 _MOST = 20_000  # names in a submission
@@ -46,12 +46,6 @@ class Submission:
         except OSError as error:
             raise Refused(f"It cannot be read: {error.strerror}.") from error
         raise Refused("It is neither a folder nor a zip.")
-
-
-def printable(text: str) -> str:
-    """`text` with what no terminal, page or file of tables should be given: bytes that are no UTF-8, control characters."""
-    text = text.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _is_for(task: Task, name: str) -> bool:
