@@ -11,14 +11,20 @@ import re
 import sys
 from pathlib import Path
 
-# Comments, strings and raw strings, whose content is not code.
+# Comments, strings and raw strings, whose content is not code. What nothing ends goes on to where it must end: the compiler
+# says so, and this takes no longer for it.
 NOT_CODE = re.compile(
-    r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^()\s\\]{0,16})\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+    r'//[^\n]*|/\*(?:.*?\*/|.*)|R"(?P<tag>[^()\s\\]{0,16})\((?:.*?\)(?P=tag)"|.*)'
+    r'|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])+\'?',
     re.DOTALL,
 )
-DYNAMIC_SHARED = re.compile(
-    r"extern\s+__shared__\s+(?P<align>(?:(?:__align__|alignas)\s*\([^()]*\)\s*)*)"
-    r"(?P<type>[A-Za-z_][\w:\s]*(?:<[^;<>]*>)?[\s*]*?)\s*\b(?P<name>\w+)\s*\[\s*\]\s*;"
+ARGUMENTS = re.compile(r"\s*\(")
+LONGEST_NAME = 2000  # characters in front of <<< that may name the kernel
+# In two steps, so that no text takes long: up to the semicolon, and what that is with single blanks.
+DYNAMIC_SHARED = re.compile(r"extern\s{1,99}__shared__\b(?P<declared>[^;]{1,400});")
+DECLARED = re.compile(
+    r"(?:(?:__align__|alignas) ?\([^()]*\) ?)*"
+    r"(?P<type>[A-Za-z_][\w: ]*(?:<[^<>]*>)?[ *]*?) ?\b(?P<name>\w+) ?\[ ?\] ?"
 )
 
 
@@ -33,7 +39,8 @@ def line_of(text: str, position: int) -> int:
 
 def kernel_start(code: str, end: int) -> int:
     """Where the expression that names the kernel begins; it ends at `end`, in front of <<<."""
-    i = end
+    first = max(end - LONGEST_NAME, 0)
+    code, i = code[first:end], end - first
     while i > 0 and code[i - 1].isspace():
         i -= 1
     if i > 0 and code[i - 1] == ">":  # template arguments, which may hold parentheses
@@ -50,7 +57,7 @@ def kernel_start(code: str, end: int) -> int:
     name = re.search(r"[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*$|::\s*[A-Za-z_][\w:]*\s*$", code[:i])
     if not name:
         raise SyntaxError("no kernel name in front of <<<")
-    return name.start()
+    return first + name.start()
 
 
 def translate(text: str) -> str:
@@ -66,7 +73,7 @@ def translate(text: str) -> str:
             if end < 0:
                 raise SyntaxError("<<< without >>>")
             start = kernel_start(code, launch)
-            if not code[end + 3 :].lstrip().startswith("("):
+            if not ARGUMENTS.match(code, end + 3):
                 raise SyntaxError(">>> is not followed by the kernel's arguments")
         except SyntaxError as error:
             error.lineno = line_of(text, launch)
@@ -77,7 +84,10 @@ def translate(text: str) -> str:
         position = end + 3
 
     for match in DYNAMIC_SHARED.finditer(code):
-        kind, name = " ".join(match["type"].split()), match["name"]
+        declared = DECLARED.fullmatch(" ".join(match["declared"].split()))
+        if not declared:
+            continue
+        kind, name = declared["type"].strip(), declared["name"]
         pointer = f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());"
         edits.append((match.start(), match.end(), pointer))
 

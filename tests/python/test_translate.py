@@ -108,6 +108,30 @@ def test_what_is_no_launch_is_an_error_with_its_line(tmp_path: Path, text: str, 
     assert not target.exists()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k<<<1, 1>>>(" * 20_000,
+        '"\\' * 100_000,
+        "'\\" * 100_000,
+        'R"x(' * 60_000,
+        "/* " * 80_000,
+        "extern __shared__ a" + " " * 250_000 + "!",
+        "extern __shared__ " + "a " * 120_000,
+        "extern __shared__ float " * 10_000 + ";",
+        " " * 250_000 + "<<<1>>>(",
+        "a::" * 80_000 + "<<<1>>>(",
+        "1'" * 120_000,
+    ],
+    ids=["launches", "quotes", "letters", "raw", "comments", "blanks", "words", "shared", "no name", "names", "digits"],
+)
+def test_no_text_takes_long(tmp_path: Path, text: str) -> None:
+    """A grader translates what anybody hands in."""
+    source = tmp_path / "in.cu"
+    source.write_text(text, encoding="utf-8")
+    subprocess.run([sys.executable, SCRIPT, source, tmp_path / "out.cpp"], capture_output=True, timeout=10, check=False)
+
+
 def test_wrong_use() -> None:
     done = run("one.cu")
     assert done.returncode == 2
