@@ -82,8 +82,12 @@ class _Class:
             return digest, Outcome(known["state"], known["text"], known["judged"], known["seconds"])
         try:
             return digest, self._grader.grade(task, submission.learner, name, raw, slot)
+        except sandbox.Stopped:
+            raise
         except UserError as error:
             return digest, Outcome(TROUBLE, f"{task.title} could not be graded: {error}\n")
+        except Exception as error:  # noqa: BLE001  (a flaw of the grader, which must not cost the others their verdicts)
+            return digest, Outcome(TROUBLE, f"{task.title} could not be graded ({type(error).__name__}: {error}).\n")
 
     def _work(self, slot: int) -> None:
         try:

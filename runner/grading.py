@@ -30,7 +30,7 @@ _COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels 
 _RESERVED = 1 << 44  # bytes of addresses: common/cpu/host_api.cpp's range of device memory
 _READ = 64 << 10  # bytes of what a compiler or a program says that are looked at
 _LINES, _LINE = 100, 500  # of a text: lines, and characters of each
-_REPORT = 16 << 20  # bytes of gemm_check's JSON
+_REPORT = 4 << 20  # bytes of gemm_check's JSON
 _SAVED = 'o=$1; shift; "$@" && cat "$o"'  # what was made in TMP goes to stdout, which is a file outside
 _TOLD = 'o=$1; f=$2; shift 2; "$@"; s=$?; cat "$o" >&"$f"; exit $s'
 
