@@ -19,8 +19,8 @@ from types import ModuleType
 import pytest
 from conftest import REPOSITORY, Course
 
-from runner import exercise, sandbox
-from runner.results import ROOT, UserError
+from runner import exercise, grade, gradebook, grading, sandbox, submissions
+from runner.results import ROOT, UserError, lessons
 
 GITHUB, GRADESCOPE = REPOSITORY / "classroom" / "github", REPOSITORY / "classroom" / "gradescope"
 
@@ -62,7 +62,56 @@ def hand_in(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
+# README
+
+
+README = (REPOSITORY / "classroom" / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readmes_limits_are_the_graders() -> None:
+    limits = sandbox.Limits()
+    said = (
+        f"A run may take {limits.seconds:g} s (`--seconds`), {limits.memory >> 30} GiB of memory, {limits.processes} processes "
+        f"and {limits.file >> 20} MiB of output; a file {grading.LARGEST >> 10} KiB, a zip {submissions._LARGEST_ZIP >> 20} MiB."
+    )
+    assert said in " ".join(README.split())
+
+
+def test_tasks_that_are_named_exist() -> None:
+    texts = [
+        README,
+        (GITHUB / "grade.yml").read_text(),
+        (GITHUB / "grade.sh").read_text(),
+        (GRADESCOPE / "make_zip.sh").read_text(),
+    ]
+    named = [found for text in texts for found in re.findall(r"\b[0-9]{2}[a-z]?(?:,[0-9]{2}[a-z]?(?:-hunt)?)+", text)]
+    assert len(named) > 5
+    for tasks in named:
+        assert len(grade._tasks(tasks)) == len(tasks.split(","))
+
+
+def test_the_syllabus_has_every_lesson_task_and_quiz() -> None:
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in README.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert [int(row[0]) for row in rows] == list(range(1, 13))
+    numbers = [name.partition("_")[0] for name in lessons()]
+    assert [re.match(r"\[(\w+) ", row[1])[1] for row in rows[:-1]] == numbers  # type: ignore[index]
+    assert [name for row in rows[:-1] for name in row[4].split(", ")] == [gradebook.column(task) for task in exercise.tasks()]
+    assert [row[5] for row in rows] == ["–", *numbers]
+
+
 # GitHub
+
+
+def test_the_readmes_line_fills_in_the_course(tmp_path: Path) -> None:
+    [line] = re.findall(r"^    (sed .*) >grade\.yml$", README, re.MULTILINE)
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    (tmp_path / "git").write_text(f"#!/bin/sh\necho {commit}\n")
+    (tmp_path / "git").chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", line], cwd=REPOSITORY, env=env, check=True, capture_output=True, text=True)
+    assert f"          repository: my-organisation/gemm\n          ref: {commit}\n" in done.stdout
+    assert "COURSE-" not in done.stdout
+    assert len(done.stdout.splitlines()) == len((GITHUB / "grade.yml").read_text().splitlines())
 
 
 def workflow() -> tuple[dict[str, str], list[str]]:
@@ -168,8 +217,6 @@ def test_what_is_required(
 
 
 def test_the_reports_words_are_the_graders(report: ModuleType) -> None:
-    from runner import gradebook, grading
-
     states = {grading.PASSED, grading.UNTOUCHED, grading.MISSING, grading.REFUSED}
     assert {state: gradebook._WORDS[state] for state in states} == report.WORDS
     assert [report.short(task.key) for task in exercise.tasks()] == [gradebook.column(task) for task in exercise.tasks()]
