@@ -338,7 +338,7 @@ def test_the_course_cannot_be_read(autograder: Path, course: Course, graded: Cal
 def test_a_grader_that_fails_leaves_results(gemm: str, words: str, tmp_path: Path) -> None:
     folder = stand_in(tmp_path / "autograder", gemm)
     (folder / "results").chmod(0o777)
-    run_script("run_autograder", folder)
+    run_script("run_autograder", folder, {**os.environ, "TMPDIR": str(tmp_path)})  # one that is killed leaves its scratch
     found = results(folder)
     assert (found["score"], found["visibility"]) == (0, "visible")
     assert found["output"].startswith("The grader could not grade this submission, and that is not its fault.")
