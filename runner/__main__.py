@@ -173,10 +173,12 @@ def check_command(
 def quiz_command(
     name: str = LESSON,
     seed: Optional[str] = typer.Option(None, help="Seed of the questions' numbers; a fresh one by default."),
+    learner: Optional[str] = typer.Option(None, metavar="NAME", help="This learner's own seed, the same on every machine."),
+    answers: bool = typer.Option(False, "--answers", help="For teachers: print questions and answers, and ask nothing."),
     as_json: bool = JSON,
 ) -> int:
     """Predict what a kernel does: five questions a lesson."""
-    return quiz.quiz(name, seed, as_json)
+    return quiz.quiz(name, seed, learner, answers, as_json)
 
 
 @app.command("watch")

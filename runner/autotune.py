@@ -15,7 +15,7 @@ from time import monotonic
 from rich.console import Console
 from rich.table import Table
 
-from runner import chart, check, doctor, lesson, process, tuning
+from runner import chart, check, doctor, gpu, lesson, process, tuning
 from runner.check import NotCompiled, Source
 from runner.process import Interrupted, say, say_all
 from runner.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, load, writable_folder, write_atomically
@@ -288,7 +288,10 @@ def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], de
         program = link(tools, compiled, objects, folder) if compiled else None
         for name in chosen:
             names = [variant.name for variant in variants[name] if variant.name not in failed]
-            found = run(program, name, names, sizes, seed, folder) if program and names else {}
+            found = {}
+            if program and names:
+                with gpu.alone(device):
+                    found = run(program, name, names, sizes, seed, folder)
             results["device"] = found.get("device", results["device"])
             rows = [row_of(variant, found, failed) for variant in variants[name]]
             first = best(rows)

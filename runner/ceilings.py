@@ -15,6 +15,7 @@ from rich.table import Table
 from runner import doctor, process
 from runner.build import build
 from runner.chart import PROGRESS, PUBLISHED, commit_for
+from runner.gpu import alone
 from runner.process import say
 from runner.results import ROOT, UserError, gpu_slug, writable_folder, write_atomically
 
@@ -52,7 +53,9 @@ def measure(record: bool, as_json: bool) -> int:
     commit = commit_for(record, "measured")
     folder = ROOT / "plots" / "results" if record else ROOT / "out"
     writable_folder(folder)
-    found = _measured(build(device, doctor.provide(device), ["gemm_ceilings"]) / "bin" / "gemm_ceilings")
+    program = build(device, doctor.provide(device), ["gemm_ceilings"]) / "bin" / "gemm_ceilings"
+    with alone(device):
+        found = _measured(program)
     gpu, figures = found["device"]["name"], found["figures"]
     clocks = [figure["sm_clock_mhz"] for figure in figures.values() if figure["sm_clock_mhz"]]
     results = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from runner import doctor, lesson, process
+from runner import doctor, gpu, lesson, process
 from runner.build import build
 from runner.process import Interrupted, say, say_all
 from runner.results import LADDERS, ROOT, UserError, folder_of, gpu_slug, kernel_hash, load, writable_folder, write_atomically
@@ -163,7 +163,8 @@ def _measured(record: bool, sizes: str | None) -> tuple[dict, str, list[str], Pa
         writable_folder(folder)
     program = build(device, doctor.provide(device), ["gemm_bench"]) / "bin" / "gemm_bench"
     wanted = wanted or SIZES[device.kind]
-    results, said = _measure(program, wanted)
+    with gpu.alone(device):
+        results, said = _measure(program, wanted)
     for run in results["runs"]:
         run["kernel_hash"] = kernel_hash(ROOT / folder_of(run["lesson"]) / "kernel.cu")
     commit, why = commit_here()

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from runner import doctor, exercise, lesson, process, progress
+from runner import doctor, exercise, gpu, lesson, process, progress
 from runner.build import build
 from runner.counts import Counts
 from runner.diagnosis import ENDED, Diagnosis, diagnose
@@ -386,7 +386,8 @@ def _on_gpu(report: Report, device: doctor.Device, source: Source, options: Sequ
             sources.remove(error.source)  # there is nothing to compare with, then
             untimed[error.source.title] = f"nvcc does not compile {error.source.name}"
     report.stage = "run"
-    checked = run_program(program, task.title, [*options, f"--time={TIMED}x{TIMED}x{TIMED}"], folder)
+    with gpu.alone(device):
+        checked = run_program(program, task.title, [*options, f"--time={TIMED}x{TIMED}x{TIMED}"], folder)
     report.gpu = checked["device_name"]
     if not checked["passed"]:
         report.cases = checked["cases"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from runner import doctor, inspection, lesson, process
+from runner import doctor, gpu, inspection, lesson, process
 from runner.build import build
 from runner.chart import commit_here
 from runner.inspection import Request, grouped
@@ -197,8 +197,10 @@ def of_lesson(name: str) -> list[str]:
     return ["--kernel-name-base", "demangled", "--kernel-name", f"regex:{namespace}::"]
 
 
-def _count(ncu: Path, program: Path, request: Request) -> dict[str, int]:
-    return parse(run_ncu(ncu, program, of_lesson(program.name), request, METRICS), None)
+def _count(device: doctor.Device, ncu: Path, program: Path, request: Request) -> dict[str, int]:
+    with gpu.alone(device):
+        text = run_ncu(ncu, program, of_lesson(program.name), request, METRICS)
+    return parse(text, None)
 
 
 def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
@@ -218,11 +220,11 @@ def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
             found, status = inspection.trace(tracer, name, request)
             if status:
                 raise UserError(f"{name} is wrong at {request.shape}; ./gemm inspect {name} says more.", status=1)
-            counted = _count(ncu, folder / name, request)
+            counted = _count(device, ncu, folder / name, request)
             for _ in range(RUNS - 1):
                 if all(row["verdict"] in ("equal", "fused") for row in compare(found, counted)):
                     break
-                again = _count(ncu, folder / name, request)
+                again = _count(device, ncu, folder / name, request)
                 counted = {metric: min(value, again[metric]) for metric, value in counted.items()}
             rows = compare(found, counted)
             results.append({"lesson": name, "m": m, "n": n, "k": k, "rows": rows})

@@ -8,7 +8,7 @@ import signal
 import struct
 from collections.abc import Mapping
 
-from runner import build, doctor, process
+from runner import build, doctor, gpu, process
 from runner.results import UserError, folder_of, lessons
 
 DTYPES = ("fp32", "bf16", "fp16")
@@ -84,7 +84,8 @@ def run(
         options.append(f"--like={like}")
     options += ["--verify-only"] * verify_only + ["--json"] * as_json
     built = build.build(device, doctor.provide(device), [lesson])
-    status = process.show([built / "bin" / lesson, *options])
+    with gpu.alone(device):
+        status = process.show([built / "bin" / lesson, *options])
     if status == -signal.SIGKILL:
         raise UserError(f"{lesson} was ended by {process.crash(status)}; choose smaller sizes.")
     if status < 0:

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from runner import doctor, lesson
+from runner import doctor, gpu, lesson
 from runner.build import build
 from runner.chart import PUBLISHED, commit_for
 from runner.counters import find_ncu, of_lesson, run_ncu, values_of, version
@@ -109,7 +109,9 @@ def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
     request = Request(SIZE, SIZE, SIZE, options=("--alpha=1", "--beta=0", "--seed=1"))
     found: dict[str, dict[str, float]] = {}
     for name in chosen:
-        values = values_of(run_ncu(ncu, programs / name, of_lesson(name), request, metrics), None, metrics)
+        with gpu.alone(device):
+            text = run_ncu(ncu, programs / name, of_lesson(name), request, metrics)
+        values = values_of(text, None, metrics)
         found[name] = {figure.name: values[figure.metric] for figure in FIGURES}
     results = {
         "schema": SCHEMA,

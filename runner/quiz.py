@@ -17,6 +17,7 @@ import secrets
 import shutil
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -388,15 +389,47 @@ def _ask(question: Question, tell: Callable[[str], None], again: Callable[[str],
             again(f"{str(error)[0].upper()}{str(error)[1:]}.")
 
 
-def quiz(name: str, seed: str | None, as_json: bool) -> int:
-    """Exit status: 0 all answers are right, 1 otherwise. A UserError where stdin ends early; nothing is recorded then."""
+def seed_of(learner: str, lesson: str) -> int:
+    """The seed of this learner's questions, the same on every machine; capital letters and spaces around names don't matter."""
+    plain = " ".join(unicodedata.normalize("NFKC", learner).casefold().split())
+    if not plain or not plain.isprintable():
+        raise UserError(f"--learner needs a name, such as --learner ada, and not {learner!r}.")
+    return int.from_bytes(hashlib.sha256(f"{lesson} {plain}".encode()).digest(), "big") % 10**9
+
+
+def _key(chosen: str, drawn: int, learner: str | None, asked: Sequence[Question], as_json: bool) -> int:
+    """Prints the questions with their answers: a teacher's key. Exit status 0."""
+    if as_json:
+        told = [{"text": q.whole_text, "answer": q.answer, "unit": q.unit, "explanation": q.explanation} for q in asked]
+        result = {"schema": SCHEMA, "lesson": chosen, "seed": drawn, "learner": learner, "questions": told}
+        print(json.dumps(result, indent=1, ensure_ascii=False))
+        return 0
+    print(f"{chosen}, {len(asked)} questions{f' for {learner}' if learner else ''}, seed {drawn}, with answers")
+    for i, q in enumerate(asked, 1):
+        parts = f"{i} of {len(asked)}. {q.whole_text}", f"Answer ({q.wanted}): {q.told}", q.explanation
+        print("", *map(_wrapped, parts), sep="\n")
+    return 0
+
+
+def quiz(name: str, seed: str | None, learner: str | None, answers_only: bool, as_json: bool) -> int:
+    """Exit status: 0 all answers are right, 1 otherwise. A UserError where stdin ends early; nothing is recorded then.
+
+    answers_only: the questions with their answers are printed, and nothing is asked; 0.
+    """
     from runner import exercise, lesson, process, progress
 
     chosen = lesson.find(name)
-    drawn = int(lesson.whole("--seed", seed)) if seed is not None else secrets.randbelow(10**6)
+    if seed is not None and learner is not None:
+        raise UserError("--learner gives a learner's own seed; leave --seed or --learner out.")
+    if learner is not None:
+        drawn = seed_of(learner, chosen)
+    else:
+        drawn = int(lesson.whole("--seed", seed)) if seed is not None else secrets.randbelow(10**6)
     declared = exercise.content(chosen).quiz
     if not declared:
         raise UserError(f"{chosen} has no quiz.")
+    if answers_only:
+        return _key(chosen, drawn, learner, questions(chosen, declared, drawn), as_json)
     progress.load()  # before five answers are given that could then not be recorded
     asked = questions(chosen, declared, drawn)
     command = f"./gemm quiz {chosen.partition('_')[0]} --seed {drawn}"
@@ -408,8 +441,8 @@ def quiz(name: str, seed: str | None, as_json: bool) -> int:
         if not silent:
             print(text, end="", file=shown, flush=True)
 
-    tell(_wrapped(f"{chosen}, {len(asked)} questions, seed {drawn}. Arithmetic such as 2^10/3 is an answer too; "
-                  "an empty line skips a question.") + "\n")  # fmt: skip
+    tell(_wrapped(f"{chosen}, {len(asked)} questions{f' for {learner}' if learner else ''}, seed {drawn}. Arithmetic such as "
+                  "2^10/3 is an answer too; an empty line skips a question.") + "\n")  # fmt: skip
     answers: list[tuple[str, bool]] = []
     for i, question in enumerate(asked, 1):
         tell(f"\n{_wrapped(f'{i} of {len(asked)}. {question.whole_text}')}\n")
@@ -432,7 +465,8 @@ def quiz(name: str, seed: str | None, as_json: bool) -> int:
              "explanation": question.explanation}
             for question, (given, right) in zip(asked, answers, strict=True)
         ]  # fmt: skip
-        result = {"schema": SCHEMA, "lesson": chosen, "seed": drawn, "questions": told, "right": total, "of": len(asked)}
+        result = {"schema": SCHEMA, "lesson": chosen, "seed": drawn, "learner": learner, "questions": told, "right": total,
+                  "of": len(asked)}  # fmt: skip
         print(json.dumps(result, indent=1, ensure_ascii=False))
     else:
         print(f"\n{total} of {len(asked)} right. Seed {drawn}.", flush=True)

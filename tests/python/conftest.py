@@ -140,6 +140,7 @@ def checkout(tmp_path: Path) -> Checkout:
         "CUDA_HOME": "/nonexistent",
         "GEMM_DEVICE": "cpu",
         "GEMM_NO_INSTALL": "1",  # a test must never install anything here
+        "GEMM_GPU_LOCK": str(tmp_path / "gpu.lock"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")])),
         "PYTHONDONTWRITEBYTECODE": "1",
         "LANG": "C.UTF-8",

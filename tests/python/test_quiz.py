@@ -474,7 +474,7 @@ def test_json(course: Checkout) -> None:
     assert done.stderr == "Question 2: That is no number; write one such as 1 048 576, 1.5e6, 12.5 or 32*5/4.\n"
     result = json.loads(done.stdout)
     assert {key: value for key, value in result.items() if key != "questions"} == {
-        "schema": 1, "lesson": "03_smem", "seed": 7, "right": 3, "of": 5}  # fmt: skip
+        "schema": 1, "lesson": "03_smem", "seed": 7, "learner": None, "right": 3, "of": 5}  # fmt: skip
     keys = {"text", "answer", "unit", "given", "right", "explanation"}
     assert all(q.keys() == keys for q in result["questions"])
     assert [q["given"] for q in result["questions"]] == [answers[0], "1 000 000", "", *answers[3:]]
@@ -571,6 +571,44 @@ def test_a_fresh_seed_is_shown(course: Checkout) -> None:
     assert len({seed[1] for seed in seeds if seed}) > 1
 
 
+def test_a_learners_seed_is_the_same_everywhere_and_of_nobody_else() -> None:
+    # Computed once and written down: another number would be another quiz on another machine.
+    assert quiz.seed_of("ada", "05_2d_blocktile") == quiz.seed_of(" Ada ", "05_2d_blocktile") == 761340094
+    assert quiz.seed_of("Jose\u0301  Ruiz", "01_naive") == quiz.seed_of("josé ruiz", "01_naive")
+    names = [f"learner {i}" for i in range(500)]
+    seeds = {quiz.seed_of(name, lesson) for name in names for lesson in lessons()}
+    assert len(seeds) == len(names) * len(lessons())
+    assert all(seed < 10**9 for seed in seeds)
+
+
+def test_a_learners_quiz_and_its_key(course: Checkout) -> None:
+    key = take(course, "02", "--learner", "ada", "--answers", "--json", answers="")
+    assert (key.returncode, key.stderr) == (0, "")
+    told = json.loads(key.stdout)
+    seed = quiz.seed_of("ada", "02_coalesced")
+    assert (told["lesson"], told["seed"], told["learner"], len(told["questions"])) == ("02_coalesced", seed, "ada", 5)
+    assert recorded(course, "02_coalesced") is None
+    answers = [str(q["answer"]) for q in told["questions"]]
+    done = take(course, "02", "--learner", "ada", answers="\n".join(answers))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"02_coalesced, 5 questions for ada, seed {seed}.")
+    assert f"\n5 of 5 right. Seed {seed}.\n" in done.stdout
+    assert recorded(course, "02_coalesced") == (5, 5, seed)
+    again = json.loads(take(course, "02", "--seed", str(seed), "--answers", "--json", answers="").stdout)
+    assert again["questions"] == told["questions"]
+    other = json.loads(take(course, "02", "--learner", "bob", "--answers", "--json", answers="").stdout)
+    assert [q["text"] for q in other["questions"]] != [q["text"] for q in told["questions"]]
+
+
+def test_a_key_in_words(course: Checkout) -> None:
+    answers = solved(course, "01")
+    done = take(course, "01", "--seed", "7", "--answers", answers="")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("01_naive, 5 questions, seed 7, with answers\n\n1 of 5. ")
+    shown = re.findall(r"^Answer \([^)]*\): ([\d .]+)", done.stdout, re.MULTILINE)
+    assert [float(text.replace(" ", "")) for text in shown] == pytest.approx([float(a) for a in answers], rel=1e-3)
+
+
 def test_choices(course: Checkout) -> None:
     (course.root / "01_naive" / "exercise.py").write_text(
         "from runner.quiz import Question, Quiz\n\n\n"
@@ -591,6 +629,9 @@ def test_choices(course: Checkout) -> None:
         (("99",), ("'99'", "01_naive, 02_coalesced")),
         (("01", "--seed", "x"), ("--seed must be a whole number",)),
         (("01", "--seed", "18446744073709551616"), ("--seed must be a whole number",)),
+        (("01", "--seed", "7", "--learner", "ada"), ("leave --seed or --learner out",)),
+        (("01", "--learner", " "), ("--learner needs a name",)),
+        (("01", "--learner", "a\x1b[2Jb"), ("--learner needs a name",)),
     ],
 )
 def test_what_is_refused(course: Checkout, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
