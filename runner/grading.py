@@ -13,6 +13,7 @@ import json
 import shutil
 import tempfile
 import time
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ _COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels 
 _RESERVED = 1 << 44  # bytes of addresses: common/cpu/host_api.cpp's range of device memory
 _READ = 64 << 10  # bytes of what a compiler or a program says that are looked at
 _REPORT = 16 << 20  # bytes of gemm_check's JSON
+_LONGEST = 32 << 10  # characters of a text for a learner
 _SAVED = 'o=$1; shift; "$@" && cat "$o"'  # what was made in TMP goes to stdout, which is a file outside
 _TOLD = 'o=$1; f=$2; shift 2; "$@"; s=$?; cat "$o" >&"$f"; exit $s'
 
@@ -64,6 +66,13 @@ def seed_of(secret: str, *what: str) -> int:
 def _said(file: Path) -> list[str]:
     with file.open("rb") as messages:
         return [line.rstrip() for line in messages.read(_READ).decode(errors="replace").splitlines()]
+
+
+def _writable(text: str) -> str:
+    """A text in which the learner's code may have had its say, so that it can be written, shown and kept: UTF-8, no control
+    characters, not too long."""
+    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …\n"
+    return "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else "\N{REPLACEMENT CHARACTER}" for c in cut)
 
 
 class Kit:
@@ -151,7 +160,7 @@ class Grader:
         if report.passed:
             assert judged
             text += "Judged from outside: what it computed, in a process that knows no results, is right in every problem.\n"
-        return Outcome(PASSED if report.passed else FAILED, text, judged, seconds)
+        return Outcome(PASSED if report.passed else FAILED, _writable(text), judged, seconds)
 
 
 class _Run:
