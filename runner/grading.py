@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import shutil
+import sys
 import tempfile
 import time
 import unicodedata
@@ -31,9 +32,10 @@ _COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels 
 _RESERVED = 1 << 44  # bytes of addresses: common/cpu/host_api.cpp's range of device memory
 _READ = 64 << 10  # bytes of what a compiler or a program says that are looked at
 _REPORT = 16 << 20  # bytes of gemm_check's JSON
+_TRANSLATING = 10  # seconds that the translation to C++ may take
 _LONGEST = 32 << 10  # characters of a text for a learner
 _SAVED = 'o=$1; shift; "$@" && cat "$o"'  # what was made in TMP goes to stdout, which is a file outside
-_TOLD = 'o=$1; f=$2; shift 2; "$@"; s=$?; cat "$o" >&"$f"; exit $s'
+_TOLD = 'o=$1; shift; "$@" >&2; s=$?; cat "$o"; exit $s'
 
 # Of an outcome. "passed" and "failed" are verdicts; the others are what there is no verdict for.
 PASSED, FAILED, UNTOUCHED, MISSING, REFUSED, TROUBLE = "passed", "failed", "untouched", "missing", "refused", "trouble"
@@ -170,6 +172,7 @@ class _Run:
         self._grader, self._report, self._learner, self._folder, self._slot = grader, report, learner, folder, slot
         self._kit = grader._kit
         self._source = Source(report.text, report.name, report.task.namespace, report.task.title)
+        self._late = False  # whether gemm_check did not end in time
         self._given = folder / "in"
         self._given.mkdir()
         self._own = folder / "tmp"  # TMP, where there is no sandbox
@@ -211,17 +214,23 @@ class _Run:
             shown = check.first_error(self._lines()) or (f"The compiler ended with status {ended.status} and said nothing.",)
             raise _Failed("compile", Diagnosis("It does not compile.", "", shown))
 
+    def _translated(self) -> str:
+        """The source as C++. By a process of its own: its regular expressions take very long over text that is made for it."""
+        given, made = self._folder / "source.cu", self._folder / "source.cpp"
+        given.write_text(self._report.text, encoding="utf-8", newline="")
+        status, said = process.quiet([sys.executable, ROOT / "common" / "cpu" / "translate.py", given, made], _TRANSLATING)
+        if status == 1 and (line := said.replace(str(given), self._report.name).strip()):
+            raise _Failed("compile", Diagnosis("It does not compile.", "", tuple(line.splitlines()[-1:])))
+        if status:
+            raise _Failed("compile", Diagnosis(f"It does not compile: its launches are not found within {_TRANSLATING} s.", ""))
+        return made.read_text(encoding="utf-8").split("\n", 1)[1]
+
     def compiled(self) -> dict[str, Path]:
         """gemm_check and gemm_exam with this kernel."""
         begin = time.monotonic()
         source, listed = self._given / "kernel.cpp", self._given / "list.cpp"
         name = self._report.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        try:
-            translated = check.translator()(self._report.text)
-        except SyntaxError as error:
-            line = f"{self._report.name}:{error.lineno}: error: {error.msg}"
-            raise _Failed("compile", Diagnosis("It does not compile.", "", (line,))) from error
-        source.write_text(f'#line 1 "{name}"\n{translated}', encoding="utf-8", errors="surrogateescape")
+        source.write_text(f'#line 1 "{name}"\n{self._translated()}', encoding="utf-8")
         listed.write_text(check.list_of([self._source]), encoding="utf-8")
         made = self._given / "kernel.o"
         into = self._made_in("kernel.o")
@@ -240,14 +249,13 @@ class _Run:
         """What gemm_check says goes into the report."""
         begin, report = time.monotonic(), self._report
         seed = self._seed("check")
-        with (self._folder / "check.json").open("w+b") as told:
-            made = self._made_in("check.json")
-            options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", "--output", made]
-            command = ["sh", "-c", _TOLD, "sh", made, str(told.fileno()), self._given_as(program), *options]
-            ended = self._run(command, self._folder / "output", self._grader._limits, [program], [told.fileno()])
-            told.seek(0)
+        made, output = self._made_in("check.json"), self._folder / "check.json"
+        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", "--output", made]
+        command = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options]
+        ended = self._run(command, output, self._grader._limits, [program])
+        with output.open("rb") as told:
             raw = told.read(_REPORT)
-        report.seed, report.ran = seed, time.monotonic() - begin
+        report.seed, report.ran, self._late = seed, time.monotonic() - begin, ended.late
         try:
             # A report that the learner's code wrote may hold anything.
             found = json.loads(raw)
@@ -264,7 +272,7 @@ class _Run:
     def examined(self, program: Path) -> bool | None:
         """Whether what the kernel computes is right; None where there is no answer to look at. What is wrong is in the report."""
         report = self._report
-        if report.found and "endless loop" in " ".join((report.found.mistake, *report.found.evidence)):
+        if report.found and ("endless loop" in " ".join((report.found.mistake, *report.found.evidence)) or self._late):
             return None  # it would not end again
         seed = self._seed("exam")
         paper, answers, verdict = (self._folder / name for name in ("paper", "answers", "verdict.json"))

@@ -67,6 +67,7 @@ class Ended:
     status: int  # negative: the signal
     broken: str
     seconds: float
+    late: bool = False  # whether that limit is the one on seconds
 
 
 def _descendants(root: int) -> list[int]:
@@ -244,7 +245,7 @@ class Sandbox:
         finally:
             for descriptor in given:
                 os.close(descriptor)
-        broken, weighed = "", begin
+        broken, weighed, late = "", begin, False
         try:
             while started.poll() is None:
                 time.sleep(_POLL)
@@ -252,7 +253,7 @@ class Sandbox:
                 if self._stop.is_set():
                     raise Stopped
                 if now - begin > limits.seconds:
-                    broken = f"it did not end within {limits.seconds:g} s"
+                    broken, late = f"it did not end within {limits.seconds:g} s", True
                 elif now - weighed > _WEIGH:
                     weighed = now
                     if _resident(_descendants(started.pid)) > limits.memory:
@@ -265,10 +266,10 @@ class Sandbox:
         if status > _BY_SIGNAL:
             status = _BY_SIGNAL - status
         if not broken and status == -signal.SIGXCPU:
-            broken = f"it computed for more than {limits.seconds:g} s"
+            broken, late = f"it computed for more than {limits.seconds:g} s", True
         if not broken and status == -signal.SIGXFSZ:
             broken = f"it wrote more than {limits.file // _MiB} MiB"
-        return Ended(status, broken, time.monotonic() - begin)
+        return Ended(status, broken, time.monotonic() - begin, late)
 
     def _end(self, started: subprocess.Popen[bytes], user: int, told: int) -> None:
         """Ends the sandbox, and without one everything below the program and everything of its user. Closes `told`."""
