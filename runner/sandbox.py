@@ -299,6 +299,7 @@ class Sandbox:
             left = []
             if not self._root:
                 return
+            time.sleep(_POLL)
 
     def place(self, inside: Path, folder: Path) -> Path:
         """What a path in TMP is called by the code: in `folder` where there is no sandbox."""
@@ -306,11 +307,12 @@ class Sandbox:
 
 
 def _of_user(user: int) -> list[int]:
+    """Its processes that have not ended."""
     found = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with suppress(OSError):
-                if entry.stat().st_uid == user:
+                if entry.stat().st_uid == user and not _gone(int(entry.name)):
                     found.append(int(entry.name))
     return found
 
