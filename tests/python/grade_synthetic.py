@@ -184,7 +184,7 @@ while (const dirent* entry = readdir(proc)) {{
     ++processes;
     const std::string own = "/proc/" + std::string(entry->d_name);
     if (content(own + "/environ").find("GEMM_TEST_SECRET") != std::string::npos) abort();
-    if (content(own + "/cmdline").find("pytest") != std::string::npos) abort();
+    if (content(own + "/cmdline").find("{world.submissions}") != std::string::npos) abort();
 }}
 if (processes > 4 || getuid() == 0 || geteuid() == 0) abort();
 """

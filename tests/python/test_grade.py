@@ -109,7 +109,8 @@ class Classroom:
                 result = results[learner.shown][TASKS[number].key]
                 assert result["state"] == state, (learner.shown, result)
                 assert learner.words.get(number, "") in result["text"], (learner.shown, result)
-                assert str(ROOT) not in result["text"] or learner.shown == "includes", result
+                if learner.shown not in ("includes", "again"):  # who name places there themselves
+                    assert str(ROOT) not in result["text"], result
                 page = (self.out.with_suffix("") / gradebook.slug(learner.shown) / "index.html").read_text(encoding="utf-8")
                 assert "<script" not in page and "<b onload" not in page
         # A forged report is believed until the judge has looked; a kernel with two faces, too.
