@@ -185,8 +185,8 @@ class Sandbox:
         """`options`: further ones of bubblewrap."""
         seconds = str(int(limits.seconds) + 1)
         bounds = [
-            f"--as={limits.memory + limits.reserved}", f"--nproc={limits.processes}", f"--fsize={limits.file}", f"--cpu={seconds}",
-            "--core=0", "--nofile=256", "--stack=8388608", "--memlock=0", "--msgqueue=0",
+            f"--as={limits.memory + limits.reserved}", f"--nproc={limits.processes}", f"--fsize={limits.file}",
+            f"--cpu={seconds}", "--core=0", "--nofile=256", "--stack=8388608", "--memlock=0", "--msgqueue=0",
         ]  # fmt: skip
         inner = [str(self._prlimit), *bounds]
         if self._root:
