@@ -218,11 +218,15 @@ class _Run:
         """The source as C++. By a process of its own: its regular expressions take very long over text that is made for it."""
         given, made = self._folder / "source.cu", self._folder / "source.cpp"
         given.write_text(self._report.text, encoding="utf-8", newline="")
+        begin = time.monotonic()
         status, said = process.quiet([sys.executable, ROOT / "common" / "cpu" / "translate.py", given, made], _TRANSLATING)
-        if status == 1 and (line := said.replace(str(given), self._report.name).strip()):
-            raise _Failed("compile", Diagnosis("It does not compile.", "", tuple(line.splitlines()[-1:])))
-        if status:
+        line = said.strip().rpartition("\n")[2]
+        if status == 1 and line.startswith(f"{given}:"):
+            raise _Failed("compile", Diagnosis("It does not compile.", "", (line.replace(str(given), self._report.name),)))
+        if status and time.monotonic() - begin >= _TRANSLATING:
             raise _Failed("compile", Diagnosis(f"It does not compile: its launches are not found within {_TRANSLATING} s.", ""))
+        if status:
+            raise UserError(f"The translation to C++ could not be done: {line.rstrip('.') or f'status {status}'}.")
         return made.read_text(encoding="utf-8").split("\n", 1)[1]
 
     def compiled(self) -> dict[str, Path]:
