@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import queue
 import secrets
 import sys
@@ -140,7 +141,9 @@ def grade(folder: str, out: str, tasks: str | None, jobs: str | None, seconds: s
           as_json: bool) -> int:  # fmt: skip
     """Exit status: 0 everything has a verdict, 1 something could not be graded for this machine's sake."""
     chosen = _tasks(tasks)
-    workers = int(lesson.whole("--jobs", jobs, 1)) if jobs is not None else process.cores()
+    if unsandboxed and jobs not in (None, "1"):
+        raise UserError("Without a sandbox one is graded at a time, since they could see each other; leave --jobs out.")
+    workers = 1 if unsandboxed else int(lesson.whole("--jobs", jobs, 1)) if jobs is not None else process.cores()
     limits = Limits(seconds=float(lesson.whole("--seconds", seconds, 1))) if seconds is not None else Limits()
     where, table = Path(folder).absolute(), Path(out).absolute()
     if table.suffix != ".csv":
@@ -151,7 +154,8 @@ def grade(folder: str, out: str, tasks: str | None, jobs: str | None, seconds: s
     writable_folder(table.parent)
     box = sandbox.find(unsandboxed, [ROOT, where, table.parent])
     if unsandboxed:
-        say("Without a sandbox a submission can read what you can read; only limits on time, memory and output hold.")
+        who = "any user of this machine" if os.geteuid() == 0 else "you"
+        say(f"Without a sandbox a submission can read what {who} can read; only limits on time, memory and output hold.")
     journal = Journal(table.with_suffix("") / "journal.jsonl")
     course = _course(chosen)
     if again or not journal.head:

@@ -26,6 +26,7 @@ _WORDS = {
     REFUSED: "could not be read",
     TROUBLE: "not graded: this machine had trouble",
 }
+_OWN = ("grades.json", "journal.jsonl")  # what lies beside the learners' folders
 Rows = Mapping[str, Mapping[str, Mapping]]  # by learner and task: state, text
 
 
@@ -72,9 +73,11 @@ class Journal:
 
 
 def slug(learner: str) -> str:
-    """A folder's name for the learner: plain letters, and unique."""
+    """A folder's name for the learner: plain letters, and unique, also beside the other files of the folder."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", learner).strip("._")[:60]
-    return plain if plain == learner else f"{plain}-{hashlib.sha256(learner.encode()).hexdigest()[:8]}".lstrip("-")
+    if plain == learner and plain not in _OWN and not re.search(r"-[0-9a-f]{8}$", plain):
+        return plain
+    return f"{plain}-{hashlib.sha256(learner.encode()).hexdigest()[:8]}".lstrip("-")
 
 
 def _guarded(cell: str) -> str:

@@ -11,8 +11,10 @@ import hashlib
 import hmac
 import json
 import shutil
+import sys
 import tempfile
 import time
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,10 +31,11 @@ LARGEST = 256 << 10  # bytes of a file: the longest kernel of the course has a t
 _COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels are compiled with, and what is given to a run
 _RESERVED = 1 << 44  # bytes of addresses: common/cpu/host_api.cpp's range of device memory
 _READ = 64 << 10  # bytes of what a compiler or a program says that are looked at
-_LINES, _LINE = 100, 500  # of a text: lines, and characters of each
 _REPORT = 4 << 20  # bytes of gemm_check's JSON
+_LONGEST = 32 << 10  # characters of a text for a learner
+_TRANSLATING = 10  # seconds that the translation to C++ may take
 _SAVED = 'o=$1; shift; "$@" && cat "$o"'  # what was made in TMP goes to stdout, which is a file outside
-_TOLD = 'o=$1; f=$2; shift 2; "$@"; s=$?; cat "$o" >&"$f"; exit $s'
+_TOLD = 'o=$1; shift; "$@" >&2; s=$?; cat "$o"; exit $s'
 
 # Of an outcome. "passed" and "failed" are verdicts; the others are what there is no verdict for.
 PASSED, FAILED, UNTOUCHED, MISSING, REFUSED, TROUBLE = "passed", "failed", "untouched", "missing", "refused", "trouble"
@@ -68,17 +71,16 @@ def seed_of(secret: str, *what: str) -> int:
     return int.from_bytes(digest[:6], "big")
 
 
-def _plain(text: str) -> str:
-    """A text that the learner's code had a hand in: of a length that can be read, and nothing that a terminal obeys."""
-    lines = text.splitlines()
-    if len(lines) > _LINES:
-        lines = [*lines[: _LINES - 1], f"… and {len(lines) - _LINES + 1} more lines"]
-    return "\n".join(printable(line[:_LINE]) for line in lines) + "\n"
-
-
 def _said(file: Path) -> list[str]:
     with file.open("rb") as messages:
         return [line.rstrip() for line in messages.read(_READ).decode(errors="replace").splitlines()]
+
+
+def _writable(text: str) -> str:
+    """A text in which the learner's code may have had its say, so that it can be written, shown and kept: UTF-8, no control
+    characters, not too long."""
+    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …\n"
+    return "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else "\N{REPLACEMENT CHARACTER}" for c in cut)
 
 
 class Kit:
@@ -162,11 +164,11 @@ class Grader:
             except _Failed as failed:
                 report.stage, report.found = failed.stage, failed.found
         seconds = time.monotonic() - begin
-        text = _plain(check.told(report, seconds))
+        text = check.told(report, seconds)
         if report.passed:
             assert judged
             text += "Judged from outside: what it computed, in a process that knows no results, is right in every problem.\n"
-        return Outcome(PASSED if report.passed else FAILED, text, judged, seconds)
+        return Outcome(PASSED if report.passed else FAILED, _writable(text), judged, seconds)
 
 
 class _Run:
@@ -176,6 +178,7 @@ class _Run:
         self._grader, self._report, self._learner, self._folder, self._slot = grader, report, learner, folder, slot
         self._kit = grader._kit
         self._source = Source(report.text, report.name, report.task.namespace, report.task.title)
+        self._late = False  # whether gemm_check did not end in time
         self._given = folder / "in"
         self._given.mkdir()
         self._own = folder / "tmp"  # TMP, where there is no sandbox
@@ -217,17 +220,27 @@ class _Run:
             shown = check.first_error(self._lines()) or (f"The compiler ended with status {ended.status} and said nothing.",)
             raise _Failed("compile", Diagnosis("It does not compile.", "", shown))
 
+    def _translated(self) -> str:
+        """The source as C++. By a process of its own: its regular expressions take very long over text that is made for it."""
+        given, made = self._folder / "source.cu", self._folder / "source.cpp"
+        given.write_text(self._report.text, encoding="utf-8", newline="")
+        begin = time.monotonic()
+        status, said = process.quiet([sys.executable, ROOT / "common" / "cpu" / "translate.py", given, made], _TRANSLATING)
+        line = said.strip().rpartition("\n")[2]
+        if status == 1 and line.startswith(f"{given}:"):
+            raise _Failed("compile", Diagnosis("It does not compile.", "", (line.replace(str(given), self._report.name),)))
+        if status and time.monotonic() - begin >= _TRANSLATING:
+            raise _Failed("compile", Diagnosis(f"It does not compile: its launches are not found within {_TRANSLATING} s.", ""))
+        if status:
+            raise UserError(f"The translation to C++ could not be done: {line.rstrip('.') or f'status {status}'}.")
+        return made.read_text(encoding="utf-8").split("\n", 1)[1]
+
     def compiled(self) -> dict[str, Path]:
         """gemm_check and gemm_exam with this kernel."""
         begin = time.monotonic()
         source, listed = self._given / "kernel.cpp", self._given / "list.cpp"
         name = self._report.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        try:
-            translated = check.translator()(self._report.text)
-        except SyntaxError as error:
-            line = f"{self._report.name}:{error.lineno}: error: {error.msg}"
-            raise _Failed("compile", Diagnosis("It does not compile.", "", (line,))) from error
-        source.write_text(f'#line 1 "{name}"\n{translated}', encoding="utf-8", errors="surrogateescape")
+        source.write_text(f'#line 1 "{name}"\n{self._translated()}', encoding="utf-8")
         listed.write_text(check.list_of([self._source]), encoding="utf-8")
         made = self._given / "kernel.o"
         into = self._made_in("kernel.o")
@@ -246,14 +259,13 @@ class _Run:
         """What gemm_check says goes into the report."""
         begin, report = time.monotonic(), self._report
         seed = self._seed("check")
-        with (self._folder / "check.json").open("w+b") as told:
-            made = self._made_in("check.json")
-            options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", "--output", made]
-            command = ["sh", "-c", _TOLD, "sh", made, str(told.fileno()), self._given_as(program), *options]
-            ended = self._run(command, self._folder / "output", self._grader._limits, [program], [told.fileno()])
-            told.seek(0)
+        made, output = self._made_in("check.json"), self._folder / "check.json"
+        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", "--output", made]
+        command = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options]
+        ended = self._run(command, output, self._grader._limits, [program])
+        with output.open("rb") as told:
             raw = told.read(_REPORT)
-        report.seed, report.ran = seed, time.monotonic() - begin
+        report.seed, report.ran, self._late = seed, time.monotonic() - begin, ended.late
         try:
             # A report that the learner's code wrote may hold anything.
             found = json.loads(raw)
@@ -270,7 +282,7 @@ class _Run:
     def examined(self, program: Path) -> bool | None:
         """Whether what the kernel computes is right; None where there is no answer to look at. What is wrong is in the report."""
         report = self._report
-        if report.found and "endless loop" in " ".join((report.found.mistake, *report.found.evidence)):
+        if report.found and ("endless loop" in " ".join((report.found.mistake, *report.found.evidence)) or self._late):
             return None  # it would not end again
         seed = self._seed("exam")
         paper, answers, verdict = (self._folder / name for name in ("paper", "answers", "verdict.json"))

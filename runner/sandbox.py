@@ -6,10 +6,14 @@ folders in memory; everything is read-only but these. As root, the code runs as 
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import platform
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
@@ -32,6 +36,16 @@ _MiB = 1 << 20
 _BY_SIGNAL = 128  # + its number: how bubblewrap and sh tell which signal ended a program
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache")  # which g++ is meant, and where libraries are
+_ENDING = 20.0  # seconds that killed processes may take to be gone: much memory has to be given back
+
+# System calls that are refused inside, by machine: AUDIT_ARCH_… (linux/audit.h), clone, clone3, and those that make memory which
+# belongs to no process, and so is in no limit (memfd_create, memfd_secret, shmget, io_uring_setup), or a namespace in which the
+# code would be root and could mount more of it (unshare, setns), or that look into the kernel or into other processes (bpf,
+# perf_event_open, userfaultfd, ptrace).
+_REFUSED = {
+    "x86_64": (0xC000003E, 56, 435, (319, 447, 29, 425, 272, 308, 321, 298, 323, 101)),
+    "aarch64": (0xC00000B7, 220, 435, (279, 447, 194, 425, 97, 268, 280, 241, 282, 117)),
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,7 @@ class Ended:
     status: int  # negative: the signal
     broken: str
     seconds: float
+    late: bool = False  # whether that limit is the one on seconds
 
 
 def _descendants(root: int) -> list[int]:
@@ -77,6 +92,42 @@ def _resident(pids: Sequence[int]) -> int:
         with suppress(OSError, ValueError, IndexError):
             total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
     return total
+
+
+def _filter() -> bytes:
+    """The seccomp filter (linux/filter.h, linux/seccomp.h) that refuses _REFUSED; empty on other machines."""
+    if platform.machine() not in _REFUSED:
+        return b""
+    arch, clone, clone3, others = _REFUSED[platform.machine()]
+    load, equal, at_least, any_bit, end = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF_LD|W|ABS, BPF_JMP|JEQ, JGE, JSET, BPF_RET
+    number, machine, first_argument = 0, 4, 16  # offsets in struct seccomp_data
+    kill, allow, fail = 0x80000000, 0x7FFF0000, 0x00050000
+    new_user = 0x10000000  # CLONE_NEWUSER
+    code = [
+        (load, 0, 0, machine), (equal, 1, 0, arch), (end, 0, 0, kill),  # 32-bit calls have other numbers
+        (load, 0, 0, number), (at_least, 0, 1, 1 << 30), (end, 0, 0, fail | errno.ENOSYS),  # so have x32's
+        (equal, 0, 1, clone3), (end, 0, 0, fail | errno.ENOSYS),  # libc takes clone then, whose flags can be seen
+        *(step for call in others for step in ((equal, 0, 1, call), (end, 0, 0, fail | errno.EPERM))),
+        (equal, 0, 3, clone), (load, 0, 0, first_argument), (any_bit, 0, 1, new_user), (end, 0, 0, fail | errno.EPERM),
+        (end, 0, 0, allow),
+    ]  # fmt: skip
+    return b"".join(struct.pack("=HBBI", *step) for step in code)
+
+
+def _pipe_with(content: bytes) -> int:
+    """A descriptor that `content`, less than a pipe holds, can be read from."""
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    return reading
+
+
+def _gone(pid: int) -> bool:
+    """Whether the process has ended; that nobody has waited for it yet does not matter."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in ("Z", "X")
+    except (OSError, IndexError):
+        return True
 
 
 class Sandbox:
@@ -128,7 +179,10 @@ class Sandbox:
             made += ["--ro-bind", str(outside), str(inside)]
         return [*made, "--remount-ro", "/dev", "--remount-ro", "/"]
 
-    def _command(self, command: Command, binds: Mapping[Path, Path], limits: Limits, user: int, folder: Path) -> list[str]:
+    def _command(
+        self, command: Command, binds: Mapping[Path, Path], limits: Limits, user: int, options: Sequence[str]
+    ) -> list[str]:
+        """`options`: further ones of bubblewrap."""
         seconds = str(int(limits.seconds) + 1)
         bounds = [
             f"--as={limits.memory + limits.reserved}", f"--nproc={limits.processes}", f"--fsize={limits.file}",
@@ -147,7 +201,7 @@ class Sandbox:
         else:
             apart += ["--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
         outer = [str(self._bubblewrap), *apart, "--die-with-parent", "--new-session", "--hostname", "grading"]
-        return [*outer, *self._mounts(binds, limits), "--chdir", str(TMP), "--", *inner]
+        return [*outer, *options, *self._mounts(binds, limits), "--chdir", str(TMP), "--", *inner]
 
     def hand_over(self, folders: Sequence[Path], slot: int) -> None:
         """Makes the folders those of the user that runs in this slot; root still sees what is in them."""
@@ -172,20 +226,30 @@ class Sandbox:
         run together. `keep`: descriptors that stay open. Raises UserError where it cannot be started, Stopped after stop().
         """
         user = _FIRST_USER + slot
-        full = self._command(command, binds, limits, user, folder)
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
         environment |= {key: str(TMP if self._bubblewrap else folder) for key in ("HOME", "TMPDIR")}
         begin = time.monotonic()
         if self._stop.is_set():
             raise Stopped
+        told, telling = os.pipe()  # bubblewrap tells its child's number
+        given = [telling]
+        options = ["--info-fd", str(telling)]
+        if refused := _filter():
+            given.append(_pipe_with(refused))
+            options += ["--seccomp", str(given[-1])]
+        full = self._command(command, binds, limits, user, options)
         try:
             started = subprocess.Popen(
-                full, cwd=None if self._bubblewrap else folder, env=environment, stdin=subprocess.DEVNULL,
-                stdout=output, stderr=messages, pass_fds=tuple(keep), start_new_session=True,
+                full, cwd=None if self._bubblewrap else folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=messages, pass_fds=(*keep, *(given if self._bubblewrap else ())), start_new_session=True,
             )  # fmt: skip
         except OSError as error:
+            os.close(told)
             raise UserError(f"{full[0]} cannot be run: {error.strerror}.") from error
-        broken, weighed = "", begin
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
+        broken, weighed, late = "", begin, False
         try:
             while started.poll() is None:
                 time.sleep(_POLL)
@@ -193,7 +257,7 @@ class Sandbox:
                 if self._stop.is_set():
                     raise Stopped
                 if now - begin > limits.seconds:
-                    broken = f"it did not end within {limits.seconds:g} s"
+                    broken, late = f"it did not end within {limits.seconds:g} s", True
                 elif now - weighed > _WEIGH:
                     weighed = now
                     if _resident(_descendants(started.pid)) > limits.memory:
@@ -201,23 +265,33 @@ class Sandbox:
                 if broken:
                     break
         finally:
-            self._end(started, user)
+            self._end(started, user, told)
         status = started.returncode
         if status > _BY_SIGNAL:
             status = _BY_SIGNAL - status
         if not broken and status == -signal.SIGXCPU:
-            broken = f"it computed for more than {limits.seconds:g} s"
+            broken, late = f"it computed for more than {limits.seconds:g} s", True
         if not broken and status == -signal.SIGXFSZ:
             broken = f"it wrote more than {limits.file // _MiB} MiB"
-        return Ended(status, broken, time.monotonic() - begin)
+        return Ended(status, broken, time.monotonic() - begin, late)
 
-    def _end(self, started: subprocess.Popen[bytes], user: int) -> None:
-        """Ends the sandbox, and without one everything below the program and everything of its user."""
+    def _end(self, started: subprocess.Popen[bytes], user: int, told: int) -> None:
+        """Ends the sandbox, and without one everything below the program and everything of its user. Closes `told`."""
         left = [] if self._bubblewrap else _descendants(started.pid)
         with suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)
         started.wait()
+        with open(told, "rb") as file:
+            said = file.read()
         if self._bubblewrap:
+            # Its child, process 1 inside, dies with it, and takes everything else along; but not at once. The next run is by the
+            # same user, whose processes are counted.
+            with suppress(ValueError, KeyError):
+                first, end = json.loads(said)["child-pid"], time.monotonic() + _ENDING
+                while not _gone(first):
+                    if time.monotonic() > end:
+                        raise UserError("The sandbox's processes do not end; end them by hand.")
+                    time.sleep(_POLL / 10)
             return
         for _ in range(100):  # what has become an orphan meanwhile is known by its user alone
             left += _of_user(user) if self._root else []
@@ -229,6 +303,7 @@ class Sandbox:
             left = []
             if not self._root:
                 return
+            time.sleep(_POLL)
 
     def place(self, inside: Path, folder: Path) -> Path:
         """What a path in TMP is called by the code: in `folder` where there is no sandbox."""
@@ -236,11 +311,12 @@ class Sandbox:
 
 
 def _of_user(user: int) -> list[int]:
+    """Its processes that have not ended."""
     found = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with suppress(OSError):
-                if entry.stat().st_uid == user:
+                if entry.stat().st_uid == user and not _gone(int(entry.name)):
                     found.append(int(entry.name))
     return found
 

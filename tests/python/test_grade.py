@@ -1,0 +1,888 @@
+"""./gemm grade: a class of fifty, whole and interrupted; then its parts, each alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import grade_synthetic as synthetic
+import pytest
+from conftest import stop
+from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
+
+from runner import check, doctor, gradebook, grading, sandbox, submissions
+from runner.exercise import Task
+from runner.gradebook import Journal
+from runner.grading import Grader, Kit, Outcome
+from runner.results import ROOT, UserError
+from runner.sandbox import Limits, Sandbox
+from runner.submissions import Refused, Submission
+
+ENV = {
+    **os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1",
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "GEMM_TEST_SECRET": "a learner must not see it",
+}  # fmt: skip
+FIRST_USER = 1_900_000_000  # of the users that submissions run as, under root
+BOTH = list(TASKS.values())
+
+
+@pytest.fixture(scope="session")
+def box() -> Sandbox:
+    """A sandbox; where none can be made the test is skipped, but not in CI."""
+    try:
+        return sandbox.find(False, [ROOT])
+    except UserError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+
+
+def grade(*arguments: str | Path, env: Mapping[str, str] = ENV, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "runner", "grade", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
+
+
+# The class
+
+
+@dataclass
+class Classroom:
+    """Fifty submissions in a folder, and where grading them leaves its results."""
+
+    folder: Path
+    world: World
+    everyone: list[Learner]
+    listener: socket.socket
+    temporary: Path
+    out: Path
+
+    def start(self) -> subprocess.Popen[str]:
+        """The real ./gemm, as a user starts it."""
+        options = ["--tasks", "01,03", "--seconds", "8", "--out", str(self.out)]
+        return subprocess.Popen(
+            [ROOT / "gemm", "grade", str(self.folder), *options], env={**ENV, "TMPDIR": str(self.temporary)}, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def journal(self) -> list[dict]:
+        """Its entries, without the head."""
+        lines = self.world.journal.read_text().splitlines()
+        return [entry for entry in map(json.loads, filter(None, lines)) if "secret" not in entry]
+
+    def table(self) -> list[list[str]]:
+        """What is expected of the CSV, by hand."""
+        words = {"untouched": "not begun", "missing": "not handed in", "refused": "could not be read"}
+        lines = [["learner", "01", "03", "passed", "of", "percent", "remarks"]]
+        for learner in sorted(self.everyone, key=lambda learner: os.fsdecode(learner.name)):
+            points = [int(state == "passed") for state in learner.states]
+            remarks = [f"{number}: {words[state]}" for number, state in zip(TASKS, learner.states, strict=True) if state in words]
+            if learner.states[0] == learner.states[1] and remarks:
+                remarks = [f"all: {words[learner.states[0]]}"]
+            name = f"'{learner.shown}" if learner.shown.startswith("=") else learner.shown
+            share = {0: "0.0", 1: "50.0", 2: "100.0"}[sum(points)]
+            lines.append([name, *map(str, points), str(sum(points)), "2", share, "; ".join(remarks)])
+        return lines
+
+    def holds(self) -> bytes:
+        """Checks what lies there after everything was graded. Returns the table."""
+        raw = self.out.read_bytes()
+        assert list(csv.reader(io.StringIO(raw.decode(), newline=""))) == self.table()
+        assert b"\r\n'=cmd|'calc'!A0,0,0,0,2,0.0,03: not handed in\r\n" in raw
+        assert b'\r\n"<b onload=x>&""\'",0,0,0,2,0.0,03: not handed in\r\n' in raw
+        held = json.loads((self.out.with_suffix("") / "grades.json").read_text(encoding="utf-8"))
+        results = {one["learner"]: one["results"] for one in held["learners"]}
+        assert len(results) == len(self.everyone) == 50
+        for learner in self.everyone:
+            for number, state in zip(TASKS, learner.states, strict=True):
+                result = results[learner.shown][TASKS[number].key]
+                assert result["state"] == state, (learner.shown, result)
+                assert learner.words.get(number, "") in result["text"], (learner.shown, result)
+                if learner.shown not in ("includes", "again"):  # who name places there themselves
+                    assert str(ROOT) not in result["text"], result
+                page = (self.out.with_suffix("") / gradebook.slug(learner.shown) / "index.html").read_text(encoding="utf-8")
+                assert "<script" not in page and "<b onload" not in page
+        # A forged report is believed until the judge has looked; a kernel with two faces, too.
+        assert results["forges"][TASKS["03"].key]["judged"] is False
+        assert results["guesses"][TASKS["01"].key]["judged"] is results["guesses"][TASKS["03"].key]["judged"] is False
+        assert results["ada"][TASKS["03"].key]["judged"] is True
+        return raw
+
+
+def of_sandboxes() -> list[str]:
+    """Commands of processes that submissions have left, whoever is their parent now."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if sandbox._gone(int(entry.name)):
+                    continue
+                if entry.stat().st_uid >= FIRST_USER or command.startswith(("sleep 1000", "/in/")):
+                    found.append(f"{entry.name} {command}")
+            except OSError:
+                continue
+    return found
+
+
+def state_of(room: Classroom) -> dict[str, object]:
+    """Of the machine, what grading must not change."""
+    git = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    handed_in = [(str(path), s.st_mode, s.st_size, s.st_mtime_ns) for path in room.folder.rglob("*") if (s := path.lstat())]
+    marked = [Path(place, room.world.marker) for place in ("/", "/tmp", "/dev/shm", Path.home(), ROOT, room.folder)]  # noqa: S108
+    return {
+        "processes": of_sandboxes(),
+        "children": Path(f"/proc/self/task/{os.getpid()}/children").read_text(),
+        "temporary files": sorted(map(str, room.temporary.iterdir())),
+        "checkout": git,
+        "submissions": sorted(handed_in),
+        "mounts": Path("/proc/self/mountinfo").read_text(),
+        "outside": [str(path) for path in marked if path.exists()],
+    }
+
+
+def shared_memory() -> int:
+    """MiB, files in memory among them."""
+    words = Path("/proc/meminfo").read_text().split()
+    return int(words[words.index("Shmem:") + 1]) >> 10
+
+
+@pytest.fixture(scope="module")
+def room(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Classroom]:
+    base = tmp_path_factory.mktemp("class")
+    out = base / "out" / "grades.csv"
+    with socket.create_server(("127.0.0.1", 0)) as listener, check.scratch() as folder:
+        listener.setblocking(False)
+        tools = check.toolchain(doctor.Device("cpu", None, (), ""))
+        program, _ = check.compile_program(tools, [check.Source(SOLUTIONS["03"], "x.cu", "exercise_03", "exercise 03")], folder)
+        report = json.dumps(check.run_program(program, "exercise 03", ["--goal=128x128x128", "--seed=1"], folder))
+        journal, port = out.with_suffix("") / "journal.jsonl", listener.getsockname()[1]
+        world = World(base / "submissions", journal, port, "gemm-was-here", report)
+        made = Classroom(world.submissions, world, synthetic.learners(world), listener, base / "temporary", out)
+        synthetic.hand_in(made.folder, made.everyone)
+        made.temporary.mkdir()
+        yield made
+
+
+def ended(room: Classroom, process: subprocess.Popen[str]) -> None:
+    """Waits for a grading that nothing interrupts, and checks everything that it leaves."""
+    out, err = process.communicate(timeout=400)
+    assert process.returncode == 0, err
+    assert "Traceback" not in err
+    assert "ada" in out and "✓ passed" in out
+    with pytest.raises(BlockingIOError):
+        room.listener.accept()
+
+
+def test_a_class_of_fifty_is_graded_as_expected_also_when_interrupted(room: Classroom) -> None:
+    before, memory = state_of(room), shared_memory()
+    ended(room, room.start())
+    whole = room.holds()
+    assert state_of(room) == before
+    assert shared_memory() < memory + 150
+    assert room.world.journal.stat().st_mode & 0o077 == 0
+    entries = room.journal()
+    assert len(entries) == len({(entry["learner"], entry["task"]) for entry in entries}) == 100
+
+    # Once more from the start, interrupted in the middle of something.
+    room.out.unlink()
+    room.world.journal.unlink()
+    process = room.start()
+    while not room.world.journal.exists() or len(room.journal()) < 30:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    begin = time.monotonic()
+    status, err = stop(process, signal.SIGINT)
+    assert status == 128 + signal.SIGINT
+    assert err.splitlines()[-1] == "Interrupted: what is graded is kept, and the same command goes on from there."
+    assert time.monotonic() - begin < 10
+    assert state_of(room) == before
+    assert not room.out.exists()
+    done = len(room.journal())
+    assert 30 <= done < 95
+    kept = room.world.journal.read_bytes()
+    room.world.journal.write_bytes(kept + b'\n{"learner": "ada", "ta')  # as a power cut leaves it
+
+    # The same command goes on from there, and grades nothing twice.
+    ended(room, room.start())
+    assert room.holds() == whole
+    assert state_of(room) == before
+    after = room.world.journal.read_bytes()
+    assert after.startswith(kept)
+    lines = [json.loads(line) for line in after.splitlines() if line.endswith(b"}")][1:]
+    assert len(lines) == len({(entry["learner"], entry["task"]) for entry in lines}) == 100
+
+    # And once more: everything is known.
+    begin = time.monotonic()
+    ended(room, room.start())
+    assert room.holds() == whole
+    assert room.world.journal.read_bytes() == after
+    assert time.monotonic() - begin < 20
+
+
+# One file at a time
+
+
+@pytest.fixture(scope="module")
+def kit(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    return Kit(tmp_path_factory.mktemp("kit"), box)
+
+
+def graded(kit: Kit, number: str, source: str, limits: Limits | None = None) -> Outcome:
+    return Grader(kit, "secret", limits or Limits(seconds=20)).grade(TASKS[number], "ada", FILES[number], source.encode(), 0)
+
+
+def test_the_kit_holds_no_lesson_and_no_reference(kit: Kit) -> None:
+    names = {str(path.relative_to(kit.folder)) for path in kit.folder.rglob("*") if path.is_file()}
+    assert "common/gemm.hpp" in names
+    assert not [name for name in names if name.endswith((".cpp", ".cu", ".json", ".py")) or "lessons.a" in name]
+    assert set(kit.binds.values()) == {Path("/course")}
+
+
+def test_a_right_file_passes_whatever_numbers_descriptors_have(kit: Kit) -> None:
+    opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(120)]
+    try:
+        outcome = graded(kit, "01", SOLUTIONS["01"])
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    assert outcome.state == "passed", outcome.text
+    assert outcome.judged is True
+
+
+def test_a_fork_bomb_does_not_fail_the_next_file(kit: Kit) -> None:
+    limits = Limits(seconds=3)
+    for _ in range(2):
+        assert graded(kit, "01", synthetic.early("01", "for (;;) fork();"), limits).state == "failed"
+        assert not of_sandboxes()
+        assert graded(kit, "01", SOLUTIONS["01"]).state == "passed"
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        # Each depth has twice as many types as the one before.
+        "template <int N, int X> struct Two : Two<N - 1, 2 * X>, Two<N - 1, 2 * X + 1> {};\n"
+        "template <int X> struct Two<0, X> {};\nTwo<24, 1> two;",
+        '#include "/dev/zero"',
+    ],
+)
+def test_what_does_not_compile_in_time_ends(kit: Kit, bomb: str) -> None:
+    grader = Grader(kit, "secret", Limits(seconds=4))
+    grader._compiling = Limits(seconds=4, memory=1 << 30)  # a minute and more, and 4 GiB, otherwise
+    begin = time.monotonic()
+    outcome = grader.grade(TASKS["01"], "ada", FILES["01"], f"{bomb}\n{SOLUTIONS['01']}".encode(), 0)
+    assert outcome.state == "failed"
+    assert outcome.text.splitlines()[2].startswith("It does not compile")
+    assert time.monotonic() - begin < 15
+    assert not of_sandboxes()
+
+
+def test_what_is_hard_to_translate_ends(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grading, "_TRANSLATING", 2)
+    begin = time.monotonic()
+    outcome = graded(kit, "01", f"extern __shared__ a{' ' * 200_000}\n{SOLUTIONS['01']}")
+    assert outcome.state == "failed"
+    assert "It does not compile: its launches are not found within 2 s." in outcome.text
+    assert time.monotonic() - begin < 15
+
+
+def test_what_cannot_be_translated_is_told_with_its_line(kit: Kit) -> None:
+    outcome = graded(kit, "01", SOLUTIONS["01"].replace(">>>(", ">>>["))
+    line = next(n for n, text in enumerate(SOLUTIONS["01"].splitlines(), 1) if "<<<" in text)
+    assert f"01_naive/exercise.cu:{line}: error: >>> is not followed by the kernel's arguments" in outcome.text
+
+
+def test_what_the_machine_is_at_fault_for_is_no_wrong_kernel(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grading, "sys", type("sys", (), {"executable": "/nowhere/python"}))
+    with pytest.raises(UserError, match="/nowhere/python cannot be run"):
+        graded(kit, "01", SOLUTIONS["01"])
+    monkeypatch.setattr(grading, "sys", type("sys", (), {"executable": "/usr/bin/false"}))
+    with pytest.raises(UserError, match="could not be done: status 1"):
+        graded(kit, "01", SOLUTIONS["01"])
+
+
+def test_errors_are_told_with_the_lines_of_the_file(kit: Kit) -> None:
+    source = SOLUTIONS["01"].replace("float acc = 0.0f;", "float acc = nothing;")
+    line = next(n for n, text in enumerate(source.splitlines(), 1) if "nothing" in text)
+    outcome = graded(kit, "01", source)
+    assert f"01_naive/exercise.cu:{line}:" in outcome.text
+    assert "/course" not in outcome.text and str(kit.folder) not in outcome.text
+
+
+def test_what_is_told_is_text_of_a_length(kit: Kit) -> None:
+    assert grading._writable("a\tb\nä\ud800\x1b\0") == "a\tb\nä���"
+    assert len(grading._writable("x" * (1 << 20))) < (33 << 10)
+
+
+def test_seeds_differ_by_learner_task_and_use_and_stay() -> None:
+    seeds = [grading.seed_of(*what) for what in (("s", "a", "t", "exam"), ("s", "a", "t", "check"), ("s", "b", "t", "exam"),
+                                                 ("t", "a", "t", "exam"), ("s", "at", "", "exam"))]  # fmt: skip
+    assert len(set(seeds)) == len(seeds)
+    assert grading.seed_of("s", "a", "t", "exam") == seeds[0]
+    assert all(0 <= seed < 1 << 48 for seed in seeds)
+
+
+@pytest.fixture
+def bare() -> Iterator[Kit]:
+    """Not below pytest's folders, which other users may not enter."""
+    with check.scratch() as folder:
+        yield Kit(folder, Sandbox(None))
+
+
+def test_without_a_sandbox_limits_hold_and_nothing_is_left(bare: Kit) -> None:
+    assert graded(bare, "01", SOLUTIONS["01"]).state == "passed"
+    loop = graded(bare, "01", synthetic.early("01", "for (volatile int i = 0;; ++i) {}"), Limits(seconds=2))
+    assert "it did not end within 2 s" in loop.text
+    assert not of_sandboxes()
+
+
+def test_without_a_sandbox_root_finds_what_has_left_its_parents(bare: Kit) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root has a user for each run, by which its processes are known")
+    assert graded(bare, "01", synthetic.early("01", synthetic._DAEMON)).state == "passed"
+    assert not of_sandboxes()
+
+
+# The sandbox
+
+
+def ran(
+    box: Sandbox, folder: Path, *command: str, limits: Limits | None = None, binds: Mapping[Path, Path] | None = None
+) -> tuple[sandbox.Ended, str, str]:
+    """How it ended, and what it wrote on both."""
+    output, messages = folder / "output", folder / "messages"
+    with output.open("wb") as out, messages.open("wb") as err:
+        how = box.run(command, folder, binds or {}, out, err, limits or Limits(seconds=10))
+    return how, output.read_text(errors="replace"), messages.read_text(errors="replace")
+
+
+def python(code: str) -> tuple[str, str, str]:
+    return "/usr/bin/python3", "-c", code
+
+
+@pytest.mark.parametrize(
+    ("command", "limits", "broken"),
+    [
+        (("sleep", "60"), Limits(seconds=1), "it did not end within 1 s"),
+        (("sh", "-c", "while :; do :; done"), Limits(seconds=1), "it did not end within 1 s"),
+        (("sh", "-c", "tail /dev/zero"), Limits(memory=256 << 20), ""),
+        (("sh", "-c", "yes"), Limits(file=1 << 20), "it wrote more than 1 MiB"),
+        (("sh", "-c", "yes >&2"), Limits(file=1 << 20), "it wrote more than 1 MiB"),
+        (("sh", "-c", "yes >/tmp/x; test $(stat -c %s /tmp/x) = 1048576 && exit 7"), Limits(file=1 << 20), ""),
+        (("sh", "-c", "for i in 1 2 3; do head -c 1000000 /dev/zero >/tmp/$i || exit 7; done"), Limits(folder=2 << 20), ""),
+        (("sh", "-c", "head -c 2000000 /dev/zero >/dev/shm/x || exit 7"), Limits(), ""),
+        (("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 5 & done"), Limits(processes=5), ""),
+    ],
+)
+def test_limits(box: Sandbox, tmp_path: Path, command: Sequence[str], limits: Limits, broken: str) -> None:
+    how, _, _ = ran(box, tmp_path, *command, limits=limits)
+    assert how.broken == broken
+    assert how.status != 0
+    assert how.seconds < 5
+    assert not of_sandboxes()
+
+
+def test_memory_of_all_processes_is_weighed_together(box: Sandbox, tmp_path: Path) -> None:
+    each = "x = b'x' * (100 << 20); import time; time.sleep(20)"
+    four = f'for i in 1 2 3 4; do python3 -c "{each}" & done; wait'
+    how, _, _ = ran(box, tmp_path, "sh", "-c", four, limits=Limits(memory=300 << 20))
+    assert how.broken == "it took more than 300 MiB of memory"
+    assert not of_sandboxes()
+
+
+def test_the_machine_is_out_of_sight(box: Sandbox, tmp_path: Path) -> None:
+    code = """
+import json, os
+folders = [os.listdir("/"), os.listdir("/tmp"), os.getcwd()]
+print(json.dumps([*folders, os.getuid(), sorted(set(os.environ) - {"PWD"}), os.uname()[1]]))
+"""
+    how, out, err = ran(box, tmp_path, *python(code))
+    assert how.status == 0, err
+    root, *others = json.loads(out)
+    assert set(root) <= {"bin", "dev", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "tmp", "usr", "etc"}
+    user = FIRST_USER if os.geteuid() == 0 else 65534
+    assert others == [[], "/tmp", user, ["HOME", "LC_ALL", "PATH", "TMPDIR"], "grading"]
+
+
+def test_there_is_no_network_and_no_way_to_more_rights(box: Sandbox, tmp_path: Path) -> None:
+    code = """
+import ctypes, os, socket
+print(sorted(name for _, name in socket.if_nameindex()))
+libc = ctypes.CDLL(None, use_errno=True)
+print([libc.unshare(0x10000000), libc.memfd_create(b"x", 0), libc.shmget(0, 4096, 0o600), libc.setuid(0), libc.setgid(0)])
+print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("Cap", "NoNewPrivs"))])
+"""
+    _, out, err = ran(box, tmp_path, *python(code))
+    loopback, refused, rights = out.splitlines()
+    assert loopback == "['lo']", err
+    assert refused == "[-1, -1, -1, -1, -1]"
+    assert rights == str(["0" * 16] * 5 + ["1"])
+
+
+def test_what_is_bound_can_be_read_and_nothing_be_written(box: Sandbox, tmp_path: Path) -> None:
+    bound = tmp_path / "given"
+    bound.write_text("given")
+    bound.chmod(0o666)
+    places = "/in/given /in/x /x /usr/x /etc/x /proc/x /dev/x"
+    code = f"cat /in/given; for f in {places}; do (echo x >$f) 2>/dev/null && echo $f; done; true"
+    _, out, _ = ran(box, tmp_path, "sh", "-c", code, binds={bound: Path("/in/given")})
+    assert out == "given"
+    assert bound.read_text() == "given"
+
+
+@pytest.mark.parametrize(("command", "status"), [("exit 3", 3), ("kill -SEGV $$", -11), ("kill -KILL $$", -9), ("true", 0)])
+def test_how_it_ended(box: Sandbox, tmp_path: Path, command: str, status: int) -> None:
+    how, _, _ = ran(box, tmp_path, "sh", "-c", command)
+    assert (how.status, how.broken, how.late) == (status, "", False)
+
+
+def test_what_is_left_behind_has_ended(box: Sandbox, tmp_path: Path) -> None:
+    for _ in range(5):
+        how, _, _ = ran(box, tmp_path, "sh", "-c", "for i in 1 2 3; do setsid sleep 1000 & done; exit 0")
+        assert how.status == 0
+        assert not of_sandboxes()
+
+
+def test_nothing_begins_after_a_stop(tmp_path: Path) -> None:
+    stopped = Sandbox(None)
+    stopped.stop()
+    with pytest.raises(sandbox.Stopped):
+        ran(stopped, tmp_path, "true")
+
+
+def test_an_ordinary_user_has_a_sandbox(box: Sandbox, tmp_path: Path) -> None:
+    """The other tests do it as the user who runs them, who is root in many containers."""
+    if os.geteuid() != 0:
+        pytest.skip("the other tests run as an ordinary user already")
+    become = ["setpriv", "--reuid", "4711", "--regid", "4711", "--clear-groups"]
+    interpreters = [name for name in (sys.executable, "/usr/bin/python3")
+                    if subprocess.run([*become, name, "-c", "import rich, typer"], capture_output=True, check=False,
+                                      cwd="/").returncode == 0]  # fmt: skip
+    if not interpreters or not os.access(ROOT, os.X_OK):
+        pytest.skip("no Python that another user may run has rich and typer")
+    code = """
+import os, sys, tempfile
+from pathlib import Path
+from runner import sandbox
+box = sandbox.find(False, [])
+with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    command = ["sh", "-c", "id -u; cat /etc/passwd; ls /home; sleep 1000 & exit 5"]
+    how = box.run(command, Path("/"), {}, out, err, sandbox.Limits(seconds=9))
+    out.seek(0)
+    print(how.status, out.read().decode().split())
+"""
+    done = subprocess.run([*become, interpreters[0], "-c", code], cwd=ROOT, env={**ENV, "HOME": "/", "TMPDIR": "/tmp"},  # noqa: S108
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.stdout == "5 ['65534']\n", done.stderr
+    assert not of_sandboxes()
+
+
+# The exam
+
+
+@dataclass
+class Exam:
+    """A paper, and what the right kernel answers."""
+
+    judge: Path
+    folder: Path
+    paper: bytes
+    answers: bytes
+
+    def questions(self) -> Iterator[dict]:
+        """Where each one's answer is, and its C."""
+        (count,) = struct.unpack_from("<Q", self.paper)
+        at, answer = 8, 0
+        for index in range(count):
+            M, N, K, lda, ldb, ldc, alpha, beta, dtype, *matrices = struct.unpack_from("<6q2fq6Q", self.paper, at)
+            assert dtype == 0
+            sizes, starts = matrices[::2], matrices[1::2]
+            at += struct.calcsize("<6q2fq6Q") + sum(sizes)
+            yield {"index": index, "at": answer, "M": M, "N": N, "ldc": ldc, "bytes": sizes[2], "start": starts[2]}
+            answer += 16 + sizes[2]
+        assert at == len(self.paper)
+
+    def marked(self, answers: bytes) -> dict:
+        file, verdict = self.folder / "answers", self.folder / "verdict.json"
+        file.write_bytes(answers)
+        command = [self.judge, "--lesson", "01_naive", "--seed", "7", "--answers", file, "--output", verdict]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        found = json.loads(verdict.read_text(encoding="utf-8"))
+        assert found["passed"] is (done.returncode == 0)
+        assert [case["passed"] for case in found["cases"][:-1]] == [True] * (len(found["cases"]) - 1)
+        return found
+
+
+@pytest.fixture(scope="module")
+def exam(tmp_path_factory: pytest.TempPathFactory) -> Exam:
+    folder = tmp_path_factory.mktemp("exam")
+    device = doctor.Device("cpu", None, (), "")
+    source = check.Source(SOLUTIONS["01"], FILES["01"], "exercise_01", "exercise 01")
+    program, _ = check.compile_program(check.toolchain(device, "exam"), [source], folder)
+    judge = grading.build(device, doctor.provide(device), ["gemm_judge"]) / "bin" / "gemm_judge"
+    paper = folder / "paper"
+    subprocess.run([judge, "--lesson", "01_naive", "--seed", "7", "--paper", paper], check=True)
+    with (folder / "right").open("wb") as right:
+        command = [program, "--paper", paper, "--answers-fd", str(right.fileno())]
+        subprocess.run(command, check=True, pass_fds=[right.fileno()])
+    return Exam(judge, folder, paper.read_bytes(), (folder / "right").read_bytes())
+
+
+def test_right_answers_pass(exam: Exam) -> None:
+    found = exam.marked(exam.answers)
+    questions = list(exam.questions())
+    assert found["passed"]
+    assert found["total"] == len(found["cases"]) == len(questions) > 10
+    assert len(exam.answers) == sum(16 + question["bytes"] for question in questions)
+    assert exam.marked(exam.answers + b"and more")["passed"]  # nobody asked
+
+
+def test_a_paper_is_the_same_for_a_seed_and_another_for_another(exam: Exam) -> None:
+    again, other = exam.folder / "again", exam.folder / "other"
+    for path, seed in ((again, "7"), (other, "8")):
+        subprocess.run([exam.judge, "--lesson", "01_naive", "--seed", seed, "--paper", path], check=True)
+    assert again.read_bytes() == exam.paper != other.read_bytes()
+
+
+def changed(answers: bytes, at: int, new: bytes) -> bytes:
+    return answers[:at] + new + answers[at + len(new) :]
+
+
+@pytest.mark.parametrize("index", [0, 3])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda a, q: a[: q["at"]], "ended before it had computed this"),
+        (lambda a, q: a[: q["at"] + 9], "ended before it had computed this"),
+        (lambda a, q: a[: q["at"] + 16], "ended before it had handed over C"),
+        (lambda a, q: a[: q["at"] + 16 + q["bytes"] - 1], "ended before it had handed over C"),
+        (lambda a, q: changed(a, q["at"], struct.pack("<QQ", q["index"] + 1, 0)), "is no answer"),
+        (lambda a, q: changed(a, q["at"], struct.pack("<QQ", 2**64 - 1, 0)), "is no answer"),
+        (lambda a, q: changed(a, q["at"], struct.pack("<QQ", q["index"], 4097)), "is no answer"),
+        (lambda a, q: changed(a, q["at"], struct.pack("<QQ", q["index"], 2**63)), "is no answer"),
+        (lambda a, q: a[: q["at"]] + struct.pack("<QQ", q["index"], 10) + b"short", "ended before it had said why"),
+        (lambda a, q: a[: q["at"]] + struct.pack("<QQ", q["index"], 5) + b"a\xff\xfe\0b", "a"),
+        (lambda a, q: bytes(len(a)), ""),
+    ],
+)
+def test_what_is_no_answer_fails(exam: Exam, change: Callable[[bytes, dict], bytes], words: str, index: int) -> None:
+    question = list(exam.questions())[index]
+    case = exam.marked(change(exam.answers, question))["cases"][-1]
+    assert not case["passed"]
+    assert words in case["error"]
+    assert case["error"] or case["verdict"]["failure"]
+
+
+def test_every_wrong_byte_of_c_is_found(exam: Exam) -> None:
+    questions = list(exam.questions())
+    padded = next(q for q in questions if q["ldc"] > q["N"] and q["M"] > 1)
+    places = {
+        "an element": padded["start"] + 4 * (padded["ldc"] + padded["N"] - 1) + 3,
+        "the padding of a row": padded["start"] + 4 * padded["N"],
+        "before the matrix": padded["start"] - 1,
+        "behind the matrix": padded["bytes"] - 1,
+        "the first byte of all": 0,
+    }
+    for place, offset in places.items():
+        at = padded["at"] + 16 + offset
+        found = exam.marked(changed(exam.answers, at, bytes([exam.answers[at] ^ 0xFF])))
+        assert not found["passed"], place
+        assert len(found["cases"]) == padded["index"] + 1, place
+        assert found["cases"][-1]["verdict"]["failure"], place
+
+
+def test_a_nan_and_an_infinity_are_wrong(exam: Exam) -> None:
+    question = next(exam.questions())
+    for value in (float("nan"), float("inf"), -0.5):
+        at = question["at"] + 16 + question["start"]
+        assert not exam.marked(changed(exam.answers, at, struct.pack("<f", value)))["passed"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--lesson", "99_none", "--seed", "7", "--paper", "p"],
+        ["--lesson", "01_naive", "--seed", "7"],
+        ["--lesson", "01_naive", "--seed", "x", "--paper", "p"],
+        ["--lesson", "01_naive", "--seed", "7", "--answers", "/nowhere"],
+    ],
+)
+def test_the_judge_refuses_in_a_sentence(exam: Exam, options: Sequence[str], tmp_path: Path) -> None:
+    done = subprocess.run([exam.judge, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+# Submissions
+
+
+def read(path: Path, number: str = "03") -> tuple[str, bytes] | None:
+    return Submission("ada", path).read(TASKS[number])
+
+
+def test_the_file_nearest_to_the_top_is_taken(tmp_path: Path) -> None:
+    for name in ("z/y/03_smem/exercise.cu", "b/03_smem/exercise.cu", "a/03_smem/exercise.cu", "03_smem/exercise.cu.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert read(tmp_path) == ("a/03_smem/exercise.cu", b"a/03_smem/exercise.cu")
+    (tmp_path / "exercise_03.cu").write_text("flat")
+    assert read(tmp_path) == ("exercise_03.cu", b"flat")
+    assert read(tmp_path, "01") is None
+
+
+def test_steps_and_bug_hunts_have_names_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "bug_hunt_03.cu").write_text("hunt")
+    (tmp_path / "exercise_09a.cu").write_text("step")
+    assert Submission("ada", tmp_path).read(Task("03_smem", "hunt")) == ("bug_hunt_03.cu", b"hunt")
+    assert Submission("ada", tmp_path).read(Task("09a_wmma", "exercise")) == ("exercise_09a.cu", b"step")
+    assert read(tmp_path) is None
+
+
+def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submissions, "_MOST", 10)
+    for name in "abcd":
+        (tmp_path / name).mkdir()
+        for number in range(3):
+            (tmp_path / name / str(number)).touch()
+    with pytest.raises(Refused, match="more than 10 files"):
+        read(tmp_path)
+
+
+def test_a_link_put_there_meanwhile_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "exercise.cu").write_text("secret")
+    (tmp_path / "own" / "03_smem").mkdir()
+    (tmp_path / "own" / "03_smem" / "exercise.cu").write_text("mine")
+    with submissions._Folder(tmp_path / "own") as held:
+        assert held.names == ["03_smem/exercise.cu"]
+        (tmp_path / "own" / "03_smem" / "exercise.cu").unlink()
+        (tmp_path / "own" / "03_smem").rmdir()
+        (tmp_path / "own" / "03_smem").symlink_to(tmp_path / "secret")
+        with pytest.raises(Refused, match="cannot be read"):
+            held.read("03_smem/exercise.cu")
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_zips_are_unpacked_by_one_method(tmp_path: Path, how: int) -> None:
+    (tmp_path / "a.zip").write_bytes(synthetic.zipped((FILES["03"], "x"), how=how))
+    with pytest.raises(Refused, match="another method"):
+        read(tmp_path / "a.zip")
+    (tmp_path / "b.zip").write_bytes(synthetic.zipped((FILES["03"], "x"), how=zipfile.ZIP_STORED))
+    assert read(tmp_path / "b.zip") == (FILES["03"], b"x")
+
+
+@pytest.mark.parametrize("name", [f"../{FILES['03']}", f"/{FILES['03']}", f"C:/{FILES['03']}", "a/../exercise_03.cu"])
+def test_names_that_leave_the_zip_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.zip").write_bytes(synthetic.zipped((name, "x")))
+    with pytest.raises(Refused, match="outside of the zip"):
+        read(tmp_path / "a.zip")
+
+
+def test_damaged_zips_are_read_or_refused_and_nothing_else(tmp_path: Path) -> None:
+    whole = synthetic.zipped((FILES["03"], SOLUTIONS["03"]), ("03_smem/ä.txt", "x"), ("more/" + FILES["01"], "y" * 1000))
+    draw, path, outcomes = random.Random(5), tmp_path / "a.zip", set()
+    for _ in range(1500):
+        raw = bytearray(whole)
+        for _ in range(draw.randint(1, 4)):
+            raw[draw.choice((draw.randrange(len(raw)), -draw.randint(1, 300)))] = draw.randrange(256)
+        path.write_bytes(raw[: draw.choice((len(raw), draw.randrange(len(raw))))])
+        try:
+            outcomes.add("read" if read(path) else "missing")
+        except Refused as refused:
+            assert str(refused).endswith(".")
+            outcomes.add("refused")
+    assert outcomes == {"read", "missing", "refused"}
+
+
+def test_learners_have_names_of_their_own(tmp_path: Path) -> None:
+    names = ["ada", "ada.zip", "bob.zip", "a\nb", "a\\nb", "eve.ZIP", "eve.zip", "ada (2)", ".hidden", "__MACOSX"]
+    for name in names:
+        (tmp_path / name).touch()
+    for number in (254, 255):
+        (tmp_path / os.fsdecode(b"z" + bytes([number]))).touch()
+    (tmp_path / "z\\xff").touch()
+    found = {os.fsencode(one.path.name): one.learner for one in submissions.find(tmp_path)}
+    assert found[b"ada"] == "ada" and found[b"ada.zip"] == "ada.zip" and found[b"bob.zip"] == "bob"
+    assert found[b"a\\nb"] == "a\\nb" and found[b"a\nb"] == "a\\nb (2)"
+    assert found[b"z\\xff"] == "z\\xff" and found[b"z\xff"] == "z\\xff (2)" and found[b"z\xfe"] == "z\\xfe"
+    assert sorted((found[b"eve.ZIP"], found[b"eve.zip"])) == ["eve", "eve.zip"]
+    assert len(set(found.values())) == len(found) == 11
+
+
+# What is written
+
+
+def results(*states: str, text: str = "text") -> dict[str, dict]:
+    return {task.key: {"state": state, "text": text, "judged": None} for task, state in zip(BOTH, states, strict=True)}
+
+
+def test_no_cell_is_a_formula_and_every_cell_is_quoted_as_it_must_be() -> None:
+    names = ["=1+1", "+1", "-1", "@x", "a,b", 'a"b', "plain"]
+    text = gradebook.as_csv({name: results("passed", "failed") for name in names}, BOTH)
+    assert text.splitlines()[1:] == [
+        "'=1+1,1,0,1,2,50.0,", "'+1,1,0,1,2,50.0,", "'-1,1,0,1,2,50.0,", "'@x,1,0,1,2,50.0,", '"a,b",1,0,1,2,50.0,',
+        '"a""b",1,0,1,2,50.0,', "plain,1,0,1,2,50.0,",
+    ]  # fmt: skip
+    trouble = gradebook.as_csv({"x": results("trouble", "trouble")}, BOTH)
+    assert trouble.endswith("x,0,0,0,2,0.0,all: not graded: this machine had trouble\r\n")
+
+
+def test_pages_escape_what_learners_wrote() -> None:
+    page = gradebook.page("<b>&", results("failed", "passed", text='<script>x</script>"&'), BOTH)
+    assert "<script" not in page and "<b>" not in page
+    assert "&lt;script&gt;x&lt;/script&gt;&quot;&amp;" in page and "<h1>&lt;b&gt;&amp;</h1>" in page
+    assert "1 of 2 passed." in page
+
+
+def test_every_learner_has_a_folder_that_is_nobody_elses() -> None:
+    accented = gradebook.slug("Zoë")
+    files = ["grades.json", "journal.jsonl", "..", "/"]
+    names = ["Zoë", accented, "ada", " ada", "Ada B", "Ada_B", "x" * 300, "x" * 60, "ä", "ö", *files]
+    slugs = [gradebook.slug(name) for name in names]
+    assert len(set(slugs)) == len(names)
+    assert not {"grades.json", "journal.jsonl", "", ".", ".."} & set(slugs)
+    assert all(set(slug) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") for slug in slugs)
+    assert gradebook.slug("ada") == "ada"
+
+
+def test_gradescope_gets_its_object() -> None:
+    made = gradebook.gradescope(results("passed", "missing", text="why"), BOTH)
+    assert [test["score"] for test in made["tests"]] == [1, 0]
+    assert [test["status"] for test in made["tests"]] == ["passed", "failed"]
+    assert all(test["max_score"] == 1 and test["output"] == "why" and test["output_format"] == "text" for test in made["tests"])
+    assert made["tests"][0]["name"] == "exercise 01"
+    json.dumps(made)
+
+
+def test_a_journal_survives_what_an_interruption_cuts_off(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    journal = Journal(path)
+    assert not journal.head
+    journal.begin({"schema": 1, "course": "c", "secret": "s"})
+    entry = {"learner": "ada", "task": "t", "state": "passed"}
+    journal.add(entry)
+    assert path.stat().st_mode & 0o777 == 0o600
+    with path.open("ab") as file:
+        file.write(b'\n{"learner": "bob", "task"')
+    Journal(path).add({**entry, "learner": "cid"})
+    again = Journal(path)
+    assert again.head["secret"] == "s"
+    assert set(again.entries) == {("ada", "t"), ("cid", "t")}
+    for cut in range(len(path.read_bytes())):
+        (tmp_path / "cut").write_bytes(path.read_bytes()[:cut])
+        assert set(Journal(tmp_path / "cut").entries) <= {("ada", "t"), ("cid", "t")}
+
+
+# The command
+
+
+@pytest.fixture
+def handed_in(tmp_path: Path) -> Path:
+    """A class of one, who has begun nothing: what needs no program to be graded."""
+    folder = tmp_path / "submissions"
+    (folder / "ada" / "01_naive").mkdir(parents=True)
+    (folder / "ada" / FILES["01"]).write_text(TASKS["01"].starter())
+    return folder
+
+
+def refuses(*arguments: str | Path, words: Sequence[str], env: Mapping[str, str] = ENV) -> None:
+    done = grade(*arguments, env=env)
+    lines = done.stderr.strip().splitlines()
+    assert done.returncode == 2, done.stderr
+    assert len(lines) == 1 and lines[0].startswith("gemm: ") and lines[0].endswith("."), done.stderr
+    assert all(word in lines[0] for word in words), lines[0]
+    assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--tasks", "99"], ["99"]),
+        (["--tasks", "01,"], []),
+        (["--tasks", "03-bug"], ["--tasks", "03-bug"]),
+        (["--tasks", "01-hunt"], ["01_naive has no bug hunt"]),
+        (["--jobs", "0"], ["--jobs"]),
+        (["--jobs", "many"], ["--jobs"]),
+        (["--seconds", "0"], ["--seconds"]),
+        (["--seconds", "-3"], ["--seconds"]),
+        (["--out", "grades"], ["--out", "grades.csv"]),
+        (["--out", "/proc/none/grades.csv"], ["/proc/none"]),
+        (["--out", "/dev/null/grades.csv"], ["/dev/null"]),
+    ],
+)
+def test_wrong_options_are_refused_in_a_sentence(handed_in: Path, options: Sequence[str], words: Sequence[str]) -> None:
+    refuses(handed_in, *options, words=words)
+
+
+def test_wrong_folders_are_refused_in_a_sentence(handed_in: Path, tmp_path: Path) -> None:
+    out = ["--out", tmp_path / "g.csv"]
+    refuses(tmp_path / "none", *out, words=["none cannot be read"])
+    refuses(handed_in / "ada" / FILES["01"], *out, words=["cannot be read"])
+    (tmp_path / "empty").mkdir()
+    refuses(tmp_path / "empty", *out, words=["is empty", "a folder or a zip for each learner"])
+    refuses(handed_in, "--out", handed_in / "g.csv", words=["among the submissions"])
+    refuses(handed_in, "--out", f"{handed_in}.csv", words=["among the submissions"])
+    assert sorted(path.name for path in handed_in.iterdir()) == ["ada"]
+
+
+def test_without_bubblewrap_it_refuses_and_says_what_to_do(handed_in: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    for name in ("prlimit", "setpriv"):
+        (empty / name).symlink_to(Path("/usr/bin") / name)
+    env = {**ENV, "PATH": str(empty)}
+    words = ["bubblewrap is missing", "apt-get install -y bubblewrap", "--unsandboxed"]
+    refuses(handed_in, "--out", tmp_path / "g.csv", words=words, env=env)
+    (empty / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    (empty / "bwrap").chmod(0o755)
+    words = ["cannot make one here (bwrap: No permissions to create new namespace)", "--unsandboxed"]
+    refuses(handed_in, "--out", tmp_path / "g.csv", words=words, env=env)
+    assert not (tmp_path / "g.csv").exists()
+
+
+def test_unsandboxed_works_and_says_what_it_means(handed_in: Path, tmp_path: Path) -> None:
+    done = grade(handed_in, "--out", tmp_path / "g.csv", "--tasks", "01", "--unsandboxed", "--json", seconds=300)
+    assert done.returncode == 0, done.stderr
+    assert "Without a sandbox a submission can read what you can read" in done.stderr
+    (one,) = json.loads(done.stdout)["learners"]
+    assert one["results"][TASKS["01"].key]["state"] == "untouched"
+    assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,0,0,1,0.0,all: not begun"
+
+
+def test_another_course_needs_again(box: Sandbox, handed_in: Path, tmp_path: Path) -> None:
+    out = tmp_path / "g.csv"
+    assert grade(handed_in, "--out", out, "--tasks", "01", seconds=300).returncode == 0
+    journal = tmp_path / "g" / "journal.jsonl"
+    before = journal.read_bytes()
+    refuses(handed_in, "--out", out, "--tasks", "01,03", words=["other tasks or another version of the course", "--again"])
+    head, rest = before.split(b"\n", 1)
+    journal.write_bytes(json.dumps({**json.loads(head), "course": "another"}).encode() + b"\n" + rest)
+    refuses(handed_in, "--out", out, "--tasks", "01", words=["--again"])
+    done = grade(handed_in, "--out", out, "--tasks", "01", "--again")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(journal.read_bytes().split(b"\n")[0])["secret"] != json.loads(head)["secret"]
+
+
+def test_a_file_that_changed_is_graded_anew(box: Sandbox, handed_in: Path, tmp_path: Path) -> None:
+    out = ["--out", tmp_path / "g.csv", "--tasks", "01", "--jobs", "1", "--seconds", "20"]
+    assert grade(handed_in, *out, seconds=300).returncode == 0
+    (handed_in / "ada" / FILES["01"]).write_text(SOLUTIONS["01"])
+    done = grade(handed_in, *out)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,1,1,1,100.0,"
