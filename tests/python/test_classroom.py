@@ -311,7 +311,8 @@ def test_the_course_cannot_be_read(autograder: Path, course: Course, graded: Cal
     spy = {"exercise_01.cu": "#include <cstdio>\n" + solution().replace(begin, begin + look)}
     subprocess.run(["chmod", "-R", "go+rX", course.root.parent], check=True)
     try:
-        assert [test["score"] for test in graded(spy)["tests"]] == [1]
+        [test] = graded(spy)["tests"]
+        assert test["score"] == 1, test["output"]
     finally:
         again = run_script("setup.sh", autograder, environment(course))
     assert again.returncode == 0, again.stderr
