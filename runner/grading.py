@@ -183,8 +183,11 @@ class _Run:
         self._given.mkdir()
         self._own = folder / "tmp"  # TMP, where there is no sandbox
         self._own.mkdir()
-        if not self._kit.sandbox.isolated:  # the code's user looks into it, and no other submission's
-            self._kit.sandbox.hand_over((folder, self._given, self._own), slot)
+        # Where there is no sandbox, the code's user reads what it is given and writes in its own folder. What is opened here, and
+        # what that user must not put a link in the place of, lies in one that it can only pass through.
+        folder.chmod(0o711)
+        self._given.chmod(0o755)  # noqa: S103
+        self._kit.sandbox.hand_over(self._own, slot)
 
     def _run(self, command: Sequence[str | Path], output: Path, limits: Limits, files: Sequence[Path], keep: Sequence[int] = ()):
         """Runs it in the sandbox, where `files` are in IN. Returns how it ended; its messages are in the file messages."""

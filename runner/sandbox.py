@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import resource
+import secrets
 import shutil
 import signal
 import struct
@@ -29,7 +30,7 @@ from runner.process import Command
 from runner.results import UserError
 
 TMP = Path("/tmp")  # inside: where the code may write  # noqa: S108
-_FIRST_USER = 1_900_000_000  # and one for each slot: no account has such a number
+_FIRST_USER, _USERS, _SLOTS = 1_900_000_000, 200_000_000, 1000  # no account has such a number
 _POLL = 0.02  # seconds between looks at a program
 _WEIGH = 0.2  # seconds between looks at how much memory it has
 _MiB = 1 << 20
@@ -142,6 +143,8 @@ class Sandbox:
         self._prlimit = shutil.which("prlimit")
         self._setpriv = shutil.which("setpriv")
         self._root = os.geteuid() == 0
+        # One for each slot, and others than another grading has: a user's processes are counted, and end together.
+        self._first = _FIRST_USER + secrets.randbelow(_USERS // _SLOTS) * _SLOTS
         self._stop = threading.Event()
         if not self._prlimit or not self._setpriv:
             raise UserError("prlimit or setpriv is missing; type: apt-get install util-linux.")
@@ -203,11 +206,10 @@ class Sandbox:
         outer = [str(self._bubblewrap), *apart, "--die-with-parent", "--new-session", "--hostname", "grading"]
         return [*outer, *options, *self._mounts(binds, limits), "--chdir", str(TMP), "--", *inner]
 
-    def hand_over(self, folders: Sequence[Path], slot: int) -> None:
-        """Makes the folders those of the user that runs in this slot; root still sees what is in them."""
-        if self._root:
-            for folder in folders:
-                os.chown(folder, _FIRST_USER + slot, _FIRST_USER + slot)
+    def hand_over(self, folder: Path, slot: int) -> None:
+        """Makes the folder that of the user that runs in this slot, where there is no sandbox."""
+        if self._root and not self._bubblewrap:
+            os.chown(folder, self._first + slot, self._first + slot)
 
     def run(
         self,
@@ -225,7 +227,7 @@ class Sandbox:
         `binds`: outside → inside, for reading. `folder`: TMP where there is no sandbox (see place()); `slot`: 0 … , of those that
         run together. `keep`: descriptors that stay open. Raises UserError where it cannot be started, Stopped after stop().
         """
-        user = _FIRST_USER + slot
+        user = self._first + slot
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
         environment |= {key: str(TMP if self._bubblewrap else folder) for key in ("HOME", "TMPDIR")}
         begin = time.monotonic()
