@@ -24,6 +24,7 @@ from conftest import stop
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 
 from runner import check, doctor, gradebook, grading, sandbox, submissions
+from runner import grade as command
 from runner.exercise import Task
 from runner.gradebook import Journal
 from runner.grading import Grader, Kit, Outcome
@@ -915,4 +916,23 @@ def test_a_file_that_changed_is_graded_anew(box: Sandbox, handed_in: Path, tmp_p
     (handed_in / "ada" / FILES["01"]).write_text(SOLUTIONS["01"])
     done = grade(handed_in, *out)
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,1,1,1,100.0,"
+
+
+def test_what_the_machine_was_in_the_way_of_is_tried_again(
+    box: Sandbox, handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (handed_in / "ada" / FILES["01"]).write_text(SOLUTIONS["01"])
+
+    def no_space(*_: object) -> Outcome:
+        raise UserError("The disk is full.")
+
+    def status() -> int:
+        return command.grade(str(handed_in), str(tmp_path / "g.csv"), "01", "1", "20", False, False, False)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Grader, "grade", no_space)
+        assert status() == 1
+    assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,0,0,1,0.0,all: not graded: this machine had trouble"
+    assert status() == 0
     assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,1,1,1,100.0,"
