@@ -133,7 +133,10 @@ def of_sandboxes() -> list[str]:
 
 
 def _looking_like_it() -> dict[int, str]:
-    parents, commands, chosen = {}, {}, set()
+    """By process number, without those of other gradings on this machine."""
+    parents: dict[int, int] = {}
+    commands: dict[int, str] = {}
+    chosen: set[int] = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -146,14 +149,21 @@ def _looking_like_it() -> dict[int, str]:
             except OSError:
                 continue
 
-    def anothers(pid: int) -> bool:
-        above = []
+    def with_parents(pid: int) -> list[int]:
+        found = []
         while pid in parents:
-            above.append(pid)
+            found.append(pid)
             pid = parents[pid]
-        return os.getpid() not in above and any(" -m runner" in commands[pid] or "pytest" in commands[pid] for pid in above)
+        return found
 
-    return {pid: f"{pid} {commands[pid]}" for pid in chosen if not anothers(pid)}
+    # What belongs to a program that runs beside us is not ours; an orphan may be.
+    ours = with_parents(os.getpid())
+    return {
+        pid: f"{pid} {commands[pid]}"
+        for pid in chosen
+        if os.getpid() in with_parents(pid)
+        or not any("python" in commands[above] for above in with_parents(pid) if above not in ours)
+    }
 
 
 def state_of(room: Classroom) -> dict[str, object]:
