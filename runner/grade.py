@@ -21,7 +21,7 @@ from runner import exercise, gradebook, lesson, process, sandbox, submissions
 from runner.gradebook import Journal, column
 from runner.grading import MISSING, PASSED, REFUSED, TROUBLE, Grader, Kit, Outcome
 from runner.process import Interrupted, say
-from runner.results import ROOT, UserError, writable_folder
+from runner.results import ROOT, UserError
 from runner.sandbox import Limits
 from runner.submissions import Refused, Submission
 
@@ -43,13 +43,26 @@ def _tasks(text: str | None) -> list[exercise.Task]:
     return [task for task in everything if task.key in wanted]
 
 
-def _course(tasks: Sequence[exercise.Task]) -> str:
-    """What the verdicts depend on beside the submissions: another course, another grading."""
-    digest = hashlib.sha256()
+def _basis(tasks: Sequence[exercise.Task], limits: Limits, isolated: bool) -> str:
+    """A digest of what verdicts depend on beside the submissions: the course, the grader, the tasks, the limits."""
+    digest = hashlib.sha256(repr((limits, isolated)).encode())
     for task in tasks:
+        digest.update(task.key.encode())
         digest.update(task.kernel().encode())
         digest.update((ROOT / task.folder / "exercise.py").read_bytes())
+    for folder in ("common", "runner"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".cpp", ".hpp", ".h"):
+                digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _prove(grader: Grader, task: exercise.Task) -> None:
+    """Grades the lesson's own kernel. A UserError unless it passes: then nobody's verdict would mean anything."""
+    outcome = grader.grade(task, "", str(task.file.relative_to(ROOT)), task.solution().encode(), 0)
+    if outcome.state != PASSED:
+        why = " ".join(line.strip() for line in outcome.text.splitlines()[1:6] if line.strip())
+        raise UserError(f"Nothing was graded, since even the lesson's own kernel of {column(task)} does not pass here: {why}")
 
 
 def _digest(raw: bytes) -> str:
@@ -102,11 +115,13 @@ class _Class:
 
     def results(self, jobs: int) -> Iterator[tuple[str, exercise.Task, str, Outcome]]:
         """(learner, task, digest, outcome) as they come, `jobs` at a time. When it is closed, everything has ended."""
-        threads = [threading.Thread(target=self._work, args=(slot,)) for slot in range(jobs)]
-        for thread in threads:
-            thread.start()
-        working = jobs
+        threads: list[threading.Thread] = []
         try:
+            for slot in range(jobs):
+                thread = threading.Thread(target=self._work, args=(slot,))
+                thread.start()
+                threads.append(thread)
+            working = jobs
             while working:
                 done = self._done.get()
                 if done is None:
@@ -151,22 +166,40 @@ def grade(folder: str, out: str, tasks: str | None, jobs: str | None, seconds: s
     if table.with_suffix("") == where or where in table.parents:
         raise UserError(f"{out} would lie among the submissions; choose another place.")
     handed_in = submissions.find(where)
-    writable_folder(table.parent)
+    with gradebook.alone(table.with_suffix("")):
+        return _graded(where, table, chosen, handed_in, workers, limits, unsandboxed, again, as_json)
+
+
+def _graded(
+    where: Path,
+    table: Path,
+    chosen: Sequence[exercise.Task],
+    handed_in: Sequence[Submission],
+    workers: int,
+    limits: Limits,
+    unsandboxed: bool,
+    again: bool,
+    as_json: bool,
+) -> int:
+    """As grade(), whose options these are; nobody else writes to `table`."""
     box = sandbox.find(unsandboxed, [ROOT, where, table.parent])
     if unsandboxed:
         who = "any user of this machine" if os.geteuid() == 0 else "you"
         say(f"Without a sandbox a submission can read what {who} can read; only limits on time, memory and output hold.")
     journal = Journal(table.with_suffix("") / "journal.jsonl")
-    course = _course(chosen)
-    if again or not journal.head:
-        journal.begin({"schema": SCHEMA, "course": course, "secret": secrets.token_hex(16)})
-    elif journal.head.get("course") != course or journal.head.get("schema") != SCHEMA:
-        raise UserError(f"{out} was begun with other tasks or another version of the course; --again grades everything anew.")
+    basis = _basis(chosen, limits, box.isolated)
+    if not again and journal.head and (journal.head.get("basis"), journal.head.get("schema")) != (basis, SCHEMA):
+        begun = "was begun with other tasks, other options or another version of the course"
+        raise UserError(f"{table} {begun}; --again grades everything anew.")
     rows: dict[str, dict[str, Mapping]] = {submission.learner: {} for submission in handed_in}
     trouble = ""
     try:
         with tempfile.TemporaryDirectory(prefix="gemm-kit-") as kit:
-            grader = Grader(Kit(Path(kit), box), journal.head["secret"], limits)
+            secret = journal.head["secret"] if journal.head and not again else secrets.token_hex(16)
+            grader = Grader(Kit(Path(kit), box), secret, limits)
+            _prove(grader, chosen[0])
+            if again or not journal.head:
+                journal.begin({"schema": SCHEMA, "basis": basis, "secret": secret})
             whole = _Class(grader, journal, handed_in, chosen)
             with process.shown(f"Grading {len(handed_in)} submissions") as update, ExitStack() as stack:
                 update((0, whole.total, ""))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import hashlib
 import html
 import io
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from runner.exercise import Task
 from runner.grading import FAILED, MISSING, PASSED, REFUSED, TROUBLE, UNTOUCHED
-from runner.results import UserError, write_atomically
+from runner.results import UserError, writable_folder, write_atomically
 
 SCHEMA = 1
 _WORDS = {
@@ -28,6 +29,9 @@ _WORDS = {
 }
 _OWN = ("grades.json", "journal.jsonl")  # what lies beside the learners' folders
 Rows = Mapping[str, Mapping[str, Mapping]]  # by learner and task: state, text
+
+
+_ENTRY = {"learner", "task", "digest", "state", "text", "judged", "seconds"}  # what the journal keeps of a file
 
 
 def column(task: Task) -> str:
@@ -48,16 +52,22 @@ class Journal:
                     entry = json.loads(line)
                     if "secret" in entry:
                         self.head = entry
-                    else:
+                    elif entry.keys() >= _ENTRY:
                         self.entries[entry["learner"], entry["task"]] = entry
-                except (ValueError, KeyError, TypeError):
+                except (ValueError, TypeError, AttributeError):
                     continue  # the line at which it was interrupted
 
     def begin(self, head: Mapping) -> None:
         """A new one. Only its owner may read it: it holds the seeds that learners must not know."""
         self.head, self.entries = dict(head), {}
-        write_atomically(self._path, json.dumps(self.head) + "\n")
-        self._path.chmod(0o600)
+        with suppress(FileNotFoundError):
+            self._path.unlink()
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(json.dumps(self.head).encode() + b"\n")
+        except OSError as error:
+            raise UserError(f"{self._path} cannot be written: {error.strerror}; make room for it.") from error
 
     def add(self, entry: Mapping) -> None:
         """Written before it returns. Raises UserError."""
@@ -70,6 +80,21 @@ class Journal:
                 os.fsync(file.fileno())
         except OSError as error:
             raise UserError(f"{self._path} cannot be written: {error.strerror}; free space and go on.") from error
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Holds the folder, which is made where there is none, for this process. A UserError where another has it."""
+    writable_folder(folder)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"Another ./gemm grade is writing to {folder}; wait for it, or choose another --out.") from error
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def slug(learner: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -81,6 +82,30 @@ def _writable(text: str) -> str:
     characters, not too long."""
     cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …\n"
     return "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else "\N{REPLACEMENT CHARACTER}" for c in cut)
+
+
+_OF_A_LINE = ("line", "width", "requests", "threads", "bytes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
+_OF_A_TRACE = ("blocks", "threads_per_block", "barriers_per_thread")
+_OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc", "alpha", "beta")
+
+
+def evidence(raw: bytes) -> dict:
+    """gemm_check's object, which the learner's code may have written: what is computed with are numbers, and small ones.
+
+    Raises ValueError, KeyError, TypeError, AttributeError or RecursionError where it is not.
+    """
+    found = json.loads(raw)
+    numbers = [found["tile"][key] for key in ("BM", "BN", "BK")]
+    numbers += [case[key] for case in found["cases"] for key in _OF_A_CASE]
+    if (trace := found["trace"]) is not None:
+        trace.update(dict.fromkeys("mnk", GOAL))  # as asked for
+        numbers += [trace[key] for key in _OF_A_TRACE] + [
+            line[key] for line in trace["lines"] for key in _OF_A_LINE if key in line
+        ]
+        numbers += [value for value in trace["totals"].values() if value is not None]
+    if any(type(number) not in (int, float) or not abs(number) < 1 << 53 for number in numbers):
+        raise ValueError("a figure is no number")
+    return found
 
 
 class Kit:
@@ -167,7 +192,10 @@ class Grader:
         text = check.told(report, seconds)
         if report.passed:
             assert judged
-            text += "Judged from outside: what it computed, in a process that knows no results, is right in every problem.\n"
+            text += (
+                "Judged from outside: what it computed, in a process that knows no results, is right in every problem.\n"
+                "Races, overruns and goals are what its own run says.\n"
+            )
         return Outcome(PASSED if report.passed else FAILED, _writable(text), judged, seconds)
 
 
@@ -198,7 +226,9 @@ class _Run:
             return self._kit.sandbox.run(command, self._own, binds, out, messages, limits, self._slot, keep)
 
     def _seed(self, use: str) -> int:
-        return seed_of(self._grader._secret, self._learner, self._report.task.key, use)
+        """Another one for another text: nobody hands in twice for the same problems."""
+        text = hashlib.sha256(self._report.text.encode(errors="surrogatepass")).hexdigest()
+        return seed_of(self._grader._secret, self._learner, self._report.task.key, text, use)
 
     def _given_as(self, file: Path) -> Path:
         return _IN / file.name if self._kit.sandbox.isolated else file
@@ -219,8 +249,12 @@ class _Run:
         ended = self._run(full, output, self._grader._compiling, files)
         if ended.broken:
             raise _Failed("compile", Diagnosis(f"It does not compile: {ended.broken}.", ""))
+        lines = self._lines()
+        if ended.status and (ended.status < 0 or not lines or any("o space left on device" in line for line in lines[-3:])):
+            said = lines[-1].rstrip(".") if lines else f"status {ended.status}, and no message"
+            raise UserError(f"The compiler or the linker could not do its work ({said}).")
         if ended.status:
-            shown = check.first_error(self._lines()) or (f"The compiler ended with status {ended.status} and said nothing.",)
+            shown = check.first_error(lines) or (f"The compiler ended with status {ended.status} and said nothing.",)
             raise _Failed("compile", Diagnosis("It does not compile.", "", shown))
 
     def _translated(self) -> str:
@@ -271,8 +305,7 @@ class _Run:
         report.seed, report.ran, self._late = seed, time.monotonic() - begin, ended.late
         try:
             # A report that the learner's code wrote may hold anything.
-            found = json.loads(raw)
-            check.hold(report, found)
+            check.hold(report, evidence(raw))
             check.told(report, 0.0)
         except Exception:  # noqa: BLE001
             report.cases, report.goals, report.stage = [], [], "run"
@@ -303,7 +336,7 @@ class _Run:
         if status not in (0, 1):
             raise UserError(f"gemm_judge could not mark an exam: {said.strip()}")
         marked = json.loads(verdict.read_text(encoding="utf-8"))
-        if marked["passed"]:
+        if marked["passed"] and not ended.broken:
             return True
         if not report.found:  # its own run says that it is right
             report.stage, report.cases, report.goals = "run", marked["cases"], []
@@ -313,6 +346,11 @@ class _Run:
 
 def _judged_wrong(case: Mapping, broken: str) -> Diagnosis:
     mistake = "What it computes is wrong, on inputs that it was not told before."
+    stopped = (f"It was stopped: {broken}.",) if broken else ()
     if case["error"]:
-        return Diagnosis(mistake, "", (case["error"], *((f"It was stopped: {broken}.",) if broken else ())))
-    return Diagnosis(mistake, "", tuple(line.strip() for line in case["verdict"]["failure"].splitlines()))
+        return Diagnosis(mistake, "", (case["error"], *stopped))
+    if case["passed"]:
+        return Diagnosis("What it computes is right, but it goes on and on.", "", stopped)
+    # Without the seed, by which the problem could be had beforehand.
+    failure = re.sub(r" ?\(seed \d+\)", "", case["verdict"]["failure"])
+    return Diagnosis(mistake, "", tuple(line.strip() for line in failure.splitlines()))

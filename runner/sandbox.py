@@ -188,9 +188,11 @@ class Sandbox:
         """`options`: further ones of bubblewrap."""
         seconds = str(int(limits.seconds) + 1)
         bounds = [
-            f"--as={limits.memory + limits.reserved}", f"--nproc={limits.processes}", f"--fsize={limits.file}",
+            f"--as={limits.memory + limits.reserved}", f"--fsize={limits.file}",
             f"--cpu={seconds}", "--core=0", "--nofile=256", "--stack=8388608", "--memlock=0", "--msgqueue=0",
         ]  # fmt: skip
+        if self._bubblewrap or self._root:  # elsewhere it would count what else the user runs
+            bounds.append(f"--nproc={limits.processes}")
         inner = [str(self._prlimit), *bounds]
         if self._root:
             drop = ["--reuid", str(user), "--regid", str(user), "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
@@ -342,7 +344,6 @@ def find(unsandboxed: bool, private: Sequence[Path]) -> Sandbox:
         said = messages.read(1000).decode(errors="replace").strip().splitlines()
     if done.status:
         why = said[0].rstrip(".") if said else f"it ended with status {done.status}"
-        raise UserError(
-            f"Submissions need a sandbox, and bubblewrap cannot make one here ({why}); allow user namespaces, {without}."
-        )
+        how = "install version 0.8 or newer" if "nknown option" in why else "allow user namespaces"
+        raise UserError(f"Submissions need a sandbox, and bubblewrap cannot make one here ({why}); {how}, {without}.")
     return sandbox

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -816,11 +817,11 @@ def test_a_journal_survives_what_an_interruption_cuts_off(tmp_path: Path) -> Non
     journal = Journal(path)
     assert not journal.head
     journal.begin({"schema": 1, "course": "c", "secret": "s"})
-    entry = {"learner": "ada", "task": "t", "state": "passed"}
+    entry = {"learner": "ada", "task": "t", "digest": "d", "state": "passed", "text": "", "judged": True, "seconds": 1.0}
     journal.add(entry)
     assert path.stat().st_mode & 0o777 == 0o600
     with path.open("ab") as file:
-        file.write(b'\n{"learner": "bob", "task"')
+        file.write(b'\n{"learner": "bea", "task": "t"}\n[]\n7\n{"learner": "bob", "task"')
     Journal(path).add({**entry, "learner": "cid"})
     again = Journal(path)
     assert again.head["secret"] == "s"
@@ -860,6 +861,7 @@ def refuses(*arguments: str | Path, words: Sequence[str], env: Mapping[str, str]
         (["--tasks", "01-hunt"], ["01_naive has no bug hunt"]),
         (["--jobs", "0"], ["--jobs"]),
         (["--jobs", "many"], ["--jobs"]),
+        (["--jobs", "2", "--unsandboxed"], ["one is graded at a time"]),
         (["--seconds", "0"], ["--seconds"]),
         (["--seconds", "-3"], ["--seconds"]),
         (["--out", "grades"], ["--out", "grades.csv"]),
@@ -911,13 +913,69 @@ def test_another_course_needs_again(box: Sandbox, handed_in: Path, tmp_path: Pat
     assert grade(handed_in, "--out", out, "--tasks", "01", seconds=300).returncode == 0
     journal = tmp_path / "g" / "journal.jsonl"
     before = journal.read_bytes()
-    refuses(handed_in, "--out", out, "--tasks", "01,03", words=["other tasks or another version of the course", "--again"])
+    refuses(
+        handed_in,
+        "--out",
+        out,
+        "--tasks",
+        "01,03",
+        words=["other tasks, other options or another version of the course", "--again"],
+    )
     head, rest = before.split(b"\n", 1)
-    journal.write_bytes(json.dumps({**json.loads(head), "course": "another"}).encode() + b"\n" + rest)
+    journal.write_bytes(json.dumps({**json.loads(head), "basis": "another"}).encode() + b"\n" + rest)
     refuses(handed_in, "--out", out, "--tasks", "01", words=["--again"])
     done = grade(handed_in, "--out", out, "--tasks", "01", "--again")
     assert done.returncode == 0, done.stderr
     assert json.loads(journal.read_bytes().split(b"\n")[0])["secret"] != json.loads(head)["secret"]
+
+
+def test_two_gradings_do_not_write_to_one_table(handed_in: Path, tmp_path: Path) -> None:
+    with gradebook.alone(tmp_path / "g"):
+        words = [f"Another ./gemm grade is writing to {tmp_path / 'g'}"]
+        refuses(handed_in, "--out", tmp_path / "g.csv", "--tasks", "01", words=words)
+
+
+def test_nothing_is_graded_where_the_lessons_own_kernel_fails(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    command._prove(Grader(kit, "secret", Limits()), TASKS["01"])
+    monkeypatch.setattr(kit, "kernel", [*kit.kernel, "-DNDEBUG", "-include", "/nowhere.hpp"])
+    with pytest.raises(UserError, match="even the lesson's own kernel of 01 does not pass here: .*nowhere.hpp"):
+        command._prove(Grader(kit, "secret", Limits()), TASKS["01"])
+
+
+def test_another_text_gets_other_problems(kit: Kit) -> None:
+    said = [graded(kit, "01", text).text for text in (SOLUTIONS["01"], SOLUTIONS["01"], SOLUTIONS["01"] + "// again\n")]
+    first, same, other = (re.search(r"seed (\d+)", text)[1] for text in said)
+    assert first == same != other
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda report: report["trace"]["lines"][0].update(sectors=["x"]),
+        lambda report: report["trace"]["lines"][0].update(requests=10**30),
+        lambda report: report["trace"]["totals"].update(global_bytes="many"),
+        lambda report: report["trace"].update(barriers_per_thread=float("nan")),
+        lambda report: report["tile"].update(BM=True),
+        lambda report: report["cases"][0].update(m=[1] * 9),
+        lambda report: report.update(trace=[]),
+        lambda report: report.pop("cases"),
+    ],
+)
+def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
+    line = dict.fromkeys(("line", "width", "requests", "threads", "bytes", "sectors", "ideal_sectors"), 1)
+    counted = {
+        "blocks": 1,
+        "threads_per_block": 32,
+        "barriers_per_thread": 0.5,
+        "totals": {"global_bytes": 1, "flop_per_byte": None},
+    }
+    case = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha", "beta"), 1)
+    trace = {"m": ["x"], "n": 10**9, "k": 1, "lines": [line], **counted}
+    report = {"tile": {"BM": 32, "BN": 32, "BK": 1}, "cases": [case], "trace": trace}
+    assert {grading.evidence(json.dumps(report).encode())["trace"][key] for key in "mnk"} == {grading.GOAL}
+    change(report)
+    with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
+        grading.evidence(json.dumps(report).encode())
 
 
 def test_a_file_that_changed_is_graded_anew(box: Sandbox, handed_in: Path, tmp_path: Path) -> None:
