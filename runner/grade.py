@@ -21,7 +21,7 @@ from runner import exercise, gradebook, lesson, process, sandbox, submissions
 from runner.gradebook import Journal, column
 from runner.grading import MISSING, PASSED, REFUSED, TROUBLE, Grader, Kit, Outcome
 from runner.process import Interrupted, say
-from runner.results import ROOT, UserError
+from runner.results import ROOT, UserError, writable_folder
 from runner.sandbox import Limits
 from runner.submissions import Refused, Submission
 
@@ -62,7 +62,9 @@ def _prove(grader: Grader, task: exercise.Task) -> None:
     outcome = grader.grade(task, "", str(task.file.relative_to(ROOT)), task.solution().encode(), 0)
     if outcome.state != PASSED:
         why = " ".join(line.strip() for line in outcome.text.splitlines()[1:6] if line.strip())
-        raise UserError(f"Nothing was graded, since even the lesson's own kernel of {column(task)} does not pass here: {why}")
+        raise UserError(
+            f"Nothing more was graded, since even the lesson's own kernel of {column(task)} does not pass here: {why}"
+        )
 
 
 def _digest(raw: bytes) -> str:
@@ -166,6 +168,9 @@ def grade(folder: str, out: str, tasks: str | None, jobs: str | None, seconds: s
     if table.with_suffix("") == where or where in table.parents:
         raise UserError(f"{out} would lie among the submissions; choose another place.")
     handed_in = submissions.find(where)
+    writable_folder(table.parent)
+    if table.is_dir():
+        raise UserError(f"{out} is a folder; name a table.")
     with gradebook.alone(table.with_suffix("")):
         return _graded(where, table, chosen, handed_in, workers, limits, unsandboxed, again, as_json)
 
@@ -192,10 +197,10 @@ def _graded(
         begun = "was begun with other tasks, other options or another version of the course"
         raise UserError(f"{table} {begun}; --again grades everything anew.")
     rows: dict[str, dict[str, Mapping]] = {submission.learner: {} for submission in handed_in}
-    trouble = ""
+    trouble, same = "", f"the same command{' without --again' if again else ''}"
+    secret = journal.head["secret"] if journal.head and not again else secrets.token_hex(16)
     try:
         with tempfile.TemporaryDirectory(prefix="gemm-kit-") as kit:
-            secret = journal.head["secret"] if journal.head and not again else secrets.token_hex(16)
             grader = Grader(Kit(Path(kit), box), secret, limits)
             _prove(grader, chosen[0])
             if again or not journal.head:
@@ -215,7 +220,9 @@ def _graded(
                     trouble = outcome.text if outcome.state == TROUBLE else trouble
                     update((count, whole.total, f"{learner}: {task.title}"))
     except Interrupted as stop:
-        raise Interrupted(stop.number, "what is graded is kept, and the same command goes on from there") from None
+        if journal.head.get("secret") != secret:
+            raise Interrupted(stop.number, "nothing was graded") from None
+        raise Interrupted(stop.number, f"what is graded is kept, and {same} goes on from there") from None
     written = gradebook.write(table, rows, chosen)
     if as_json:
         print(json.dumps(gradebook.as_json(rows, chosen), ensure_ascii=False))
@@ -224,5 +231,5 @@ def _graded(
     sys.stdout.flush()
     say(f"Written: {', '.join(str(path) for path in written)} (for each learner a page and Gradescope's results.json).")
     if trouble:
-        say(f"Some could not be graded, and count as 0: {trouble.strip()} The same command tries them again.")
+        say(f"Some could not be graded, and count as 0: {trouble.strip()} To try them again: {same}.")
     return 1 if trouble else 0

@@ -52,7 +52,7 @@ class Journal:
                     entry = json.loads(line)
                     if "secret" in entry:
                         self.head = entry
-                    elif entry.keys() >= _ENTRY:
+                    elif entry.keys() >= _ENTRY and entry["state"] in _WORDS:
                         self.entries[entry["learner"], entry["task"]] = entry
                 except (ValueError, TypeError, AttributeError):
                     continue  # the line at which it was interrupted
@@ -60,12 +60,13 @@ class Journal:
     def begin(self, head: Mapping) -> None:
         """A new one. Only its owner may read it: it holds the seeds that learners must not know."""
         self.head, self.entries = dict(head), {}
-        with suppress(FileNotFoundError):
-            self._path.unlink()
+        new = self._path.with_name(f".{self._path.name}.new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            new.unlink(missing_ok=True)
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(json.dumps(self.head).encode() + b"\n")
+            new.replace(self._path)
         except OSError as error:
             raise UserError(f"{self._path} cannot be written: {error.strerror}; make room for it.") from error
 
@@ -92,6 +93,8 @@ def alone(folder: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise UserError(f"Another ./gemm grade is writing to {folder}; wait for it, or choose another --out.") from error
+        except OSError as error:
+            raise UserError(f"{folder} cannot be locked: {error.strerror}; choose another --out.") from error
         yield
     finally:
         os.close(descriptor)

@@ -32,6 +32,8 @@ LARGEST = 256 << 10  # bytes of a file: the longest kernel of the course has a t
 _COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels are compiled with, and what is given to a run
 _RESERVED = 1 << 44  # bytes of addresses: common/cpu/host_api.cpp's range of device memory
 _READ = 64 << 10  # bytes of what a compiler or a program says that are looked at
+_ROOM = 1 << 20  # bytes free for temporary files: with less, what came of a run may be for lack of them
+_REFUSED = 2  # gemm_check's exit status where it could not begin
 _REPORT = 4 << 20  # bytes of gemm_check's JSON
 _LONGEST = 32 << 10  # characters of a text for a learner
 _TRANSLATING = 10  # seconds that the translation to C++ may take
@@ -225,6 +227,11 @@ class _Run:
         with output.open("wb") as out, (self._folder / "messages").open("wb") as messages:
             return self._kit.sandbox.run(command, self._own, binds, out, messages, limits, self._slot, keep)
 
+    def _look_for_room(self) -> None:
+        """A UserError where what came of a run may be for lack of room, and not the learner's code."""
+        if shutil.disk_usage(self._folder).free < _ROOM:
+            raise UserError("There is no room left for temporary files; free some, or set TMPDIR to another folder.")
+
     def _seed(self, use: str) -> int:
         """Another one for another text: nobody hands in twice for the same problems."""
         text = hashlib.sha256(self._report.text.encode(errors="surrogatepass")).hexdigest()
@@ -250,10 +257,10 @@ class _Run:
         if ended.broken:
             raise _Failed("compile", Diagnosis(f"It does not compile: {ended.broken}.", ""))
         lines = self._lines()
-        if ended.status and (ended.status < 0 or not lines or any("o space left on device" in line for line in lines[-3:])):
-            said = lines[-1].rstrip(".") if lines else f"status {ended.status}, and no message"
-            raise UserError(f"The compiler or the linker could not do its work ({said}).")
+        if ended.status and not lines:
+            raise UserError(f"The compiler or the linker ended with status {ended.status} and said nothing.")
         if ended.status:
+            check.blame_the_machine("The compiler or the linker", ended.status, lines)
             shown = check.first_error(lines) or (f"The compiler ended with status {ended.status} and said nothing.",)
             raise _Failed("compile", Diagnosis("It does not compile.", "", shown))
 
@@ -300,6 +307,7 @@ class _Run:
         options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", "--output", made]
         command = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options]
         ended = self._run(command, output, self._grader._limits, [program])
+        self._look_for_room()
         with output.open("rb") as told:
             raw = told.read(_REPORT)
         report.seed, report.ran, self._late = seed, time.monotonic() - begin, ended.late
@@ -309,8 +317,11 @@ class _Run:
             check.told(report, 0.0)
         except Exception:  # noqa: BLE001
             report.cases, report.goals, report.stage = [], [], "run"
-            how = ended.broken or (f"it was ended by {signal}" if (signal := process.crash(ended.status)) else "")
-            if how:
+            how = ended.broken or (f"it was ended by {number}" if (number := process.crash(ended.status)) else "")
+            refused = [line for line in self._lines() if line.startswith("gemm_check: ")] if ended.status == _REFUSED else []
+            if refused:
+                report.found = Diagnosis("It cannot be checked.", "", (refused[0].removeprefix("gemm_check: "),))
+            elif how:
                 report.found = Diagnosis(f"It was stopped: {how}.", "")
             else:
                 report.found = Diagnosis(*ENDED, (f"The program ended with status {ended.status} and left no report.",))
@@ -332,6 +343,7 @@ class _Run:
                 command[2] = paper
             files = [program, paper]
             ended = self._run(command, self._folder / "output", self._grader._limits, files, [written.fileno()])
+        self._look_for_room()
         status, said = process.quiet([*judge, "--answers", answers, "--output", verdict], seconds=300)
         if status not in (0, 1):
             raise UserError(f"gemm_judge could not mark an exam: {said.strip()}")
@@ -339,7 +351,8 @@ class _Run:
         if marked["passed"] and not ended.broken:
             return True
         if not report.found:  # its own run says that it is right
-            report.stage, report.cases, report.goals = "run", marked["cases"], []
+            # Its cases are those of gemm_check, which had nothing against them.
+            report.stage, report.cases, report.goals, report.seed = "run", marked["cases"][-1:], [], None
             report.found = _judged_wrong(marked["cases"][-1], ended.broken)
         return False
 
@@ -350,7 +363,7 @@ def _judged_wrong(case: Mapping, broken: str) -> Diagnosis:
     if case["error"]:
         return Diagnosis(mistake, "", (case["error"], *stopped))
     if case["passed"]:
-        return Diagnosis("What it computes is right, but it goes on and on.", "", stopped)
+        return Diagnosis("What it computes is right, but it had to be stopped.", "", stopped)
     # Without the seed, by which the problem could be had beforehand.
     failure = re.sub(r" ?\(seed \d+\)", "", case["verdict"]["failure"])
     return Diagnosis(mistake, "", tuple(line.strip() for line in failure.splitlines()))

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from runner import doctor
+from runner import doctor, process
 from runner.process import Command
 from runner.results import UserError
 
@@ -186,10 +186,11 @@ class Sandbox:
         self, command: Command, binds: Mapping[Path, Path], limits: Limits, user: int, options: Sequence[str]
     ) -> list[str]:
         """`options`: further ones of bubblewrap."""
-        seconds = str(int(limits.seconds) + 1)
+        # Of all threads together; time on the clock has a limit of its own.
+        cpu = int(limits.seconds * min(limits.processes, process.cores())) + 1
         bounds = [
             f"--as={limits.memory + limits.reserved}", f"--fsize={limits.file}",
-            f"--cpu={seconds}", "--core=0", "--nofile=256", "--stack=8388608", "--memlock=0", "--msgqueue=0",
+            f"--cpu={cpu}:{cpu + 5}", "--core=0", "--nofile=256", "--stack=8388608", "--memlock=0", "--msgqueue=0",
         ]  # fmt: skip
         if self._bubblewrap or self._root:  # elsewhere it would count what else the user runs
             bounds.append(f"--nproc={limits.processes}")
@@ -274,7 +275,7 @@ class Sandbox:
         if status > _BY_SIGNAL:
             status = _BY_SIGNAL - status
         if not broken and status == -signal.SIGXCPU:
-            broken, late = f"it computed for more than {limits.seconds:g} s", True
+            broken, late = "it computed for too long", True
         if not broken and status == -signal.SIGXFSZ:
             broken = f"it wrote more than {limits.file // _MiB} MiB"
         return Ended(status, broken, time.monotonic() - begin, late)

@@ -52,7 +52,7 @@ class Submission:
 
 def _is_for(task: Task, name: str) -> bool:
     """03_smem/exercise.cu below any folder, or exercise_03.cu anywhere."""
-    parts = PurePosixPath(name).parts
+    parts = PurePosixPath(name.replace("\\", "/")).parts  # as old zippers of Windows write it: read() says what is wrong
     own = PurePosixPath(task.folder, task.file.name).parts
     flat = f"{task.file.stem}_{task.number}.cu"
     return parts[-len(own) :] == own or parts[-1] == flat

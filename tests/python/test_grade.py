@@ -942,6 +942,20 @@ def test_nothing_is_graded_where_the_lessons_own_kernel_fails(kit: Kit, monkeypa
         command._prove(Grader(kit, "secret", Limits()), TASKS["01"])
 
 
+def test_what_the_code_says_itself_is_not_the_machines_fault(kit: Kit) -> None:
+    outcome = graded(kit, "01", '#error "No space left on device"\n' + SOLUTIONS["01"])
+    assert outcome.state == "failed"
+    assert "It does not compile" in outcome.text
+
+
+def test_what_gemm_check_refuses_is_told_in_its_words(kit: Kit) -> None:
+    wrong = re.sub(r"(const gemm::Tile tile\{)[^}]*", r"\g<1>0, 0, 1", SOLUTIONS["01"])
+    assert wrong != SOLUTIONS["01"]
+    outcome = graded(kit, "01", wrong)
+    assert outcome.state == "failed"
+    assert "must be from 1 to 1024" in outcome.text
+
+
 def test_another_text_gets_other_problems(kit: Kit) -> None:
     said = [graded(kit, "01", text).text for text in (SOLUTIONS["01"], SOLUTIONS["01"], SOLUTIONS["01"] + "// again\n")]
     first, same, other = (re.search(r"seed (\d+)", text)[1] for text in said)
