@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH, new_figure, save, style
+from plots.drawing import box, canvas
+from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH, save, style
 
 WARP = 32  # threads
 ROW, SECTOR, WORD = 128, 32, 4  # bytes: a cache line or a word of each bank; what global memory moves at least; a bank
@@ -26,20 +26,6 @@ _LEFT, _RIGHT = 1.2, 1.5  # inches: beside memory, for offsets and for lanes
 _CELL = (WIDTH - _LEFT - _RIGHT) / WORDS
 _HEIGHT = 0.27  # of a row of memory
 _ZOOM_ROWS, _ZOOM_COLS = 8, 10  # elements whose owner is written into them
-
-
-def _canvas(height: float) -> tuple[Figure, Axes]:
-    figure = new_figure(height)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set_xlim(0, WIDTH)
-    axes.set_ylim(height, 0)
-    return figure, axes
-
-
-def _box(axes: Axes, x: float, y: float, width: float, height: float, fill: str, edge: str = "none", line: float = 0.8,
-         **more: object) -> None:  # fmt: skip
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=fill, edgecolor=edge, linewidth=line, **more))
 
 
 def grouped(value: int) -> str:
@@ -97,7 +83,7 @@ def request(lesson: str, line: Mapping) -> Figure:
     top = 1.5 + 0.35 + (fan + 0.7 if fan else 0.35)
     y_end = top + len(wanted) * _HEIGHT + gaps * 0.1
     below = 1.75 if shared else 0.3
-    figure, axes = _canvas(y_end + below + 1.25)
+    figure, axes = canvas(y_end + below + 1.25)
     for index, text in enumerate(_title(lesson, line)):
         axes.text(0.2, 0.42 + 0.37 * index, text, fontsize=_TEXT if index else _TITLE, fontweight="normal" if index else "bold")
 
@@ -109,19 +95,19 @@ def request(lesson: str, line: Mapping) -> Figure:
     y, last = top, None
     for row, cells in wanted.items():
         y += 0.1 if last is not None and row != last + 1 else 0
-        _box(axes, _LEFT, y, WORDS * _CELL, _HEIGHT, "white", GREY, 0.6)
+        box(axes, _LEFT, y, WORDS * _CELL, _HEIGHT, "white", GREY, 0.6)
         if not shared:
             for sector in {word // PER_SECTOR for word in cells}:
-                _box(axes, x_of(sector * PER_SECTOR), y, PER_SECTOR * _CELL, _HEIGHT, LIGHT)
+                box(axes, x_of(sector * PER_SECTOR), y, PER_SECTOR * _CELL, _HEIGHT, LIGHT)
         for word in cells:
-            _box(axes, x_of(word), y, _CELL, _HEIGHT, DARK, "white", 0.5)
+            box(axes, x_of(word), y, _CELL, _HEIGHT, DARK, "white", 0.5)
         if shared:
             for word in range(1, WORDS):
                 axes.plot([x_of(word)] * 2, [y, y + _HEIGHT], color=GREY if word % 8 else INK, linewidth=0.4 if word % 8 else 0.8)
         for sector in range(ROW // SECTOR if not shared else 0):
             edge = x_of(sector * PER_SECTOR)
             touched = (row, sector) in sectors
-            _box(axes, edge, y, PER_SECTOR * _CELL, _HEIGHT, "none", INK if touched else GREY, 1.5 if touched else 0.5)
+            box(axes, edge, y, PER_SECTOR * _CELL, _HEIGHT, "none", INK if touched else GREY, 1.5 if touched else 0.5)
             if touched:
                 middle = {word % PER_SECTOR for word in cells if word // PER_SECTOR == sector} & {3, 4}
                 axes.text(edge + PER_SECTOR * _CELL / 2, y + _HEIGHT / 2, str(sectors.index((row, sector)) + 1), ha="center",
@@ -141,7 +127,7 @@ def request(lesson: str, line: Mapping) -> Figure:
         axes.text(_LEFT, lane_y - 0.1, "lanes of the warp", fontsize=_SMALL, color=GREY)
         for lane in range(WARP):
             active = lane in ends
-            _box(axes, x_of(lane), lane_y, _CELL, 0.27, PALE if active else "white", GREY, 0.6, hatch=None if active else "///")
+            box(axes, x_of(lane), lane_y, _CELL, 0.27, PALE if active else "white", GREY, 0.6, hatch=None if active else "///")
             if active:
                 axes.plot([x_of(lane + 0.5), ends[lane][0]], [lane_y + 0.27, ends[lane][1]], color=INK, linewidth=0.8,
                           zorder=0.5)  # fmt: skip
@@ -155,7 +141,7 @@ def request(lesson: str, line: Mapping) -> Figure:
         axes.text(_LEFT, y + 0.3, "different words wanted of each bank", fontsize=_SMALL, color=GREY)
         for bank, count in enumerate(turns):
             tall = 0.6 * count / most
-            _box(axes, x_of(bank), base - tall, _CELL, tall, DARK if count == most else LIGHT, "white", 0.5)
+            box(axes, x_of(bank), base - tall, _CELL, tall, DARK if count == most else LIGHT, "white", 0.5)
         axes.plot([_LEFT, x_of(WORDS)], [base, base], color=INK, linewidth=1)
         axes.text(WIDTH - _RIGHT + 0.1, base - 0.3, f"most: {most}", va="center", fontsize=_TEXT, fontweight="bold")
         for bank in (*range(0, WORDS, 8), WORDS - 1):
@@ -170,7 +156,7 @@ def request(lesson: str, line: Mapping) -> Figure:
         moved = f"{_count(len(sectors), 'sector')}: {len(sectors) * SECTOR} B moved, {used} B of them used"
         unit = "sectors"
     foot = y_end + below
-    _box(axes, 0.2, foot, WIDTH - 0.4, 1.0, PALE)
+    box(axes, 0.2, foot, WIDTH - 0.4, 1.0, PALE)
     axes.text(WIDTH / 2, foot + 0.4, moved, ha="center", fontsize=_TEXT, fontweight="bold")
     guess = "about " if line["diverged"] else ""
     mean, ideal = _per(line, unit), _per(line, f"ideal_{unit}")
@@ -218,7 +204,7 @@ def owners(found: Mapping) -> Figure:
     mine = sum(who == first for who in thread.values())
     zoom_rows, zoom_cols = min(rows, _ZOOM_ROWS), min(cols, _ZOOM_COLS)
     zoom_y, zoom = y0 + rows * cell + 1.05, 0.66
-    figure, axes = _canvas(zoom_y + zoom_rows * zoom * 0.6 + 0.75)
+    figure, axes = canvas(zoom_y + zoom_rows * zoom * 0.6 + 0.75)
     text = axes.text
     text(0.2, 0.42, f"{found['lesson']}: who owns a tile of C", fontsize=_TITLE, fontweight="bold")
     text(0.2, 0.8, f"block {data['block']}: {rows}×{cols} elements, {len(set(thread.values()))} threads; a shade is a warp",
@@ -238,7 +224,7 @@ def owners(found: Mapping) -> Figure:
     own = [Rectangle((x0 + (col - left) * cell, y0 + (row - top) * cell), cell, cell)
            for (row, col), who in thread.items() if who == first]  # fmt: skip
     axes.add_collection(PatchCollection(own, facecolor=DARK, edgecolor="white", linewidth=0.4))
-    _box(axes, x0, y0, cols * cell, rows * cell, "none", INK, 1.6)
+    box(axes, x0, y0, cols * cell, rows * cell, "none", INK, 1.6)
     for warp, parts in sorted(by_warp.items()):  # named where there is room in its largest part
         row, col, tall, wide = max(parts, key=lambda part: (min(part[2] * cell, 0.3), min(part[3] * cell, 1.0)))
         x, y = x0 + (col - left + wide / 2) * cell, y0 + (row - top + tall / 2) * cell
@@ -259,7 +245,7 @@ def owners(found: Mapping) -> Figure:
             if who is None:
                 continue
             fill = DARK if who == first else shades[who // WARP % 4]
-            _box(axes, zx + col * zoom, zoom_y + row * zoom * 0.6, zoom, zoom * 0.6, fill, GREY, 0.8)
+            box(axes, zx + col * zoom, zoom_y + row * zoom * 0.6, zoom, zoom * 0.6, fill, GREY, 0.8)
             text(zx + (col + 0.5) * zoom, zoom_y + (row + 0.5) * zoom * 0.6, str(who), ha="center", va="center", fontsize=_TEXT,
                  color="white" if who == first else INK)  # fmt: skip
     return figure

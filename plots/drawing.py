@@ -68,8 +68,9 @@ def canvas(height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def box(axes: Axes, x: float, y: float, width: float, height: float, fill: str, edge: str = "none", line: float = 0.8) -> None:
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=fill, edgecolor=edge, linewidth=line))
+def box(axes: Axes, x: float, y: float, width: float, height: float, fill: str, edge: str = "none", line: float = 0.8,
+        **more: object) -> None:  # fmt: skip
+    axes.add_patch(Rectangle((x, y), width, height, facecolor=fill, edgecolor=edge, linewidth=line, **more))
 
 
 def grid(axes: Axes, x: float, y: float, rows: int, cols: int, cell: float, colour: str = GREY, line: float = 0.4) -> None:
