@@ -54,8 +54,31 @@ __device__ __forceinline__ uint4 load8(const T* p, std::int64_t left) {
     return eight;
 }
 
+/// Two neighbours in a row of C become beta·C + (first, second), of which only the first `left` are there.
+template <bool ALIGNED, class T>
+__device__ __forceinline__ void store2(T* c, std::int64_t left, float first, float second, float beta) {
+    if (ALIGNED) {
+        if (left <= 0) return;
+        std::uint32_t both;  // one store for the two
+        T* const two = reinterpret_cast<T*>(&both);
+        if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
+            both = *reinterpret_cast<const std::uint32_t*>(c);
+            first += beta * gemm::to_float(two[0]);
+            second += beta * gemm::to_float(two[1]);
+        }
+        two[0] = gemm::from_float<T>(first);
+        two[1] = gemm::from_float<T>(second);
+        *reinterpret_cast<std::uint32_t*>(c) = both;
+    } else {
+        if (left > 0) c[0] = gemm::from_float<T>(beta == 0.0f ? first : first + beta * gemm::to_float(c[0]));
+        if (left > 1)
+            c[1] = gemm::from_float<T>(beta == 0.0f ? second : second + beta * gemm::to_float(c[1]));
+    }
+}
+
 // A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: every row of A and B
-// begins at a multiple of 16 bytes, and K and N are multiples of 8, so that eight elements are there or none.
+// begins at a multiple of 16 bytes, of C of 4, and K and N are multiples of 8, so that eight elements are
+// there or none, and two of C.
 template <class T, bool ALIGNED>
 __global__ void __launch_bounds__(THREADS, 2)
     hgemm_mma_sync(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const T* A, std::int64_t lda,
@@ -129,10 +152,10 @@ __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll
         for (int j = 0; j < TILES_N; ++j) {
 #pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                // TODO 5: write acc[i][j][e] to C, as C = alpha·A·B + beta·C says. Its place in the 16×8 tile
-                // is gemm::ptx::fragment_c(lane, e). The sum is a float, C is of T: gemm::to_float,
-                // gemm::from_float<T>.
+            for (int e = 0; e < 4; e += 2) {
+                // TODO 5: write acc[i][j][e] and acc[i][j][e + 1] to C, as C = alpha·A·B + beta·C says. The
+                // place of the first in the 16×8 tile is gemm::ptx::fragment_c(lane, e), the second is its
+                // neighbour in the row: store2<ALIGNED> writes both.
             }
         }
     }
@@ -143,7 +166,8 @@ const gemm::Tile tile{BM, BN, BK};
 template <class T>
 void launch_type(const gemm::Problem& p, cudaStream_t stream) {
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
-    const bool aligned = (address(p.A) | address(p.B)) % 16 == 0 && (p.K | p.N | p.lda | p.ldb) % 8 == 0;
+    const bool aligned = (address(p.A) | address(p.B)) % 16 == 0 && (p.K | p.N | p.lda | p.ldb) % 8 == 0 &&
+                         address(p.C) % 4 == 0 && p.ldc % 2 == 0;
     const auto kernel = aligned ? hgemm_mma_sync<T, true> : hgemm_mma_sync<T, false>;
     kernel<<<gemm::grid_of_tiles(p, tile), THREADS, 0, stream>>>(
         p.M, p.N, p.K, p.alpha, static_cast<const T*>(p.A), p.lda, static_cast<const T*>(p.B), p.ldb, p.beta,

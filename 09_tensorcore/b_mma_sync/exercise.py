@@ -43,8 +43,8 @@ EXERCISE = Exercise(
         ),
         "multiply": Gap("add the product of each a_frag[i] and b_frag[j] to acc[i][j]: gemm::ptx::mma_m16n8k16<T>."),
         "store": Gap(
-            "write acc[i][j][e] to C, as C = alpha·A·B + beta·C says. Its place in the 16×8 tile is "
-            "gemm::ptx::fragment_c(lane, e). The sum is a float, C is of T: gemm::to_float, gemm::from_float<T>.",
+            "write acc[i][j][e] and acc[i][j][e + 1] to C, as C = alpha·A·B + beta·C says. The place of the first in the 16×8 "
+            "tile is gemm::ptx::fragment_c(lane, e), the second is its neighbour in the row: store2<ALIGNED> writes both.",
         ),
     },
     hints=(
@@ -55,7 +55,7 @@ EXERCISE = Exercise(
         "A: ldmatrix(a_frag[i], address), the address being &As[stage][a_at(row of the tile + at.row, k + at.col)]. B: "
         "ldmatrix_trans fills an array of four registers from &Bs[stage][b_at(k + at.row, column of the tile + at.col)]: the "
         "first two are b_frag[j], the others b_frag[j + 1], so j goes up by 2. C: the row is row0 + y + i * MMA_M + in.row; "
-        "elements past M or N are left out, and beta == 0 must not read C. Swizzles: units of 2^3 elements, so M = 3. A row "
+        "rows past M are left out, and store2 wants to know how many columns are left to N. Swizzles: units of 2^3 elements, so M = 3. A row "
         "of As is 2^5 elements, half of 128 bytes: the row's bits 1 and 2 stand at 6 and 7, and go to bits 3 and 4. A row of "
         "Bs is 2^7: the row's bits 0 to 2 stand at 7 to 9.",
         "nearly the code, in the gaps' order:\n"
@@ -64,7 +64,8 @@ EXERCISE = Exercise(
         "  std::uint32_t pair[4]; gemm::ptx::ldmatrix_trans(pair, &Bs[stage][b_at(k + at.row, x + j * MMA_N + at.col)]);\n"
         "  b_frag[j][0] = pair[0] … b_frag[j + 1][1] = pair[3];\n"
         "  gemm::ptx::mma_m16n8k16<T>(acc[i][j], a_frag[i], b_frag[j]);\n"
-        "  T* c = &C[(row0 + y + i * MMA_M + in.row) * ldc + col0 + x + j * MMA_N + in.col]; behind a guard for M and N.",
+        "  row = row0 + y + i * MMA_M + in.row, col = col0 + x + j * MMA_N + in.col; where row < M:\n"
+        "  store2<ALIGNED>(&C[row * ldc + col], N - col, alpha * acc[i][j][e], alpha * acc[i][j][e + 1], beta);",
     ),
     starter_fails="Elements of C are never written.",
     goals=(

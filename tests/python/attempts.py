@@ -739,13 +739,23 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "no guard around the store",
-            {"                if (row >= M || col >= N) continue;\n": ""},
+            {"                if (row >= M) continue;\n": ""},
             ("line ", "leaves its matrices|past the edge"),
         ),
         Attempt(
-            "C read with beta = 0",
-            {"beta == 0.0f ? sum : sum + beta * gemm::to_float(*c)": "sum + beta * gemm::to_float(*c)"},
-            ("C is read although beta is 0.",),
+            "N taken for what is left of a row",
+            {"N - col, alpha": "N, alpha"},
+            ("line ", "leaves its matrices|past the edge"),
+        ),
+        Attempt(
+            "alpha forgotten for the second of a pair",
+            {"alpha * acc[i][j][e + 1]": "acc[i][j][e + 1]"},
+            ("alpha", "✗ Wrong with"),
+        ),
+        Attempt(
+            "beta forgotten",
+            {"alpha * acc[i][j][e + 1],\n                                beta": "alpha * acc[i][j][e + 1],\n                                0"},
+            ("beta", "✗ Wrong with"),
         ),
         Attempt(
             "a barrier before each step's products",
