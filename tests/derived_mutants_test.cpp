@@ -44,6 +44,12 @@ TEST_CASE("trace: 16-byte accesses at an odd pitch in a mutant of 06") {
     REQUIRE(finds(mutant_unaligned_06::lesson, "06_vectorized", shape.resolved(), "misaligned access"));
 }
 
+TEST_CASE("trace: pairs stored at an odd pitch in a mutant of 09b") {
+    Shape shape = test::shape(128, 128, 64, false);
+    shape.ldc = 129;
+    REQUIRE(finds(mutant_unaligned_09b::lesson, "09b_mma_sync", shape.resolved(), "misaligned access"));
+}
+
 TEST_CASE("trace: the wait that is too short in a mutant of 08") {
     REQUIRE(finds(mutant_wait_too_short_08::lesson, "08_cp_async", test::shape(70, 66, 100, false),
                   "copy in flight"));

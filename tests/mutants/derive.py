@@ -50,7 +50,7 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
         [("row0 + y + i * F", "row0 + y + j * F", 0), ("col0 + x + j * F", "col0 + x + i * F", 0)],
     ),
     "row_off_09b": ("09b_mma_sync", [("i * MMA_M + in.row", "i * MMA_M + in.row + 1", 0)]),
-    "cols_off_09b": ("09b_mma_sync", [("fragment_c(lane, e)", "fragment_c(lane, e ^ 1)", 0)]),
+    "cols_off_09b": ("09b_mma_sync", [("acc[i][j][e], alpha * acc[i][j][e + 1]", "acc[i][j][e + 1], alpha * acc[i][j][e]", 0)]),
     "a_rows_off_09b": ("09b_mma_sync", [("i * MMA_M + at.row", "i * MMA_M + (at.row + 1) % MMA_M", 0)]),
     "not_transposed_09b": ("09b_mma_sync", [("ldmatrix_trans(pair", "ldmatrix(pair", 0)]),
     "k_halves_09b": ("09b_mma_sync", [("k + at.col", "k + 8 - at.col", 0)]),  # of A, and not of B
@@ -59,6 +59,7 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
         [("a_at(y + i * MMA_M + at.row, k + at.col)", "(y + i * MMA_M + at.row) * BK + k + at.col", 0)],
     ),
     "swizzled_load_09b": ("09b_mma_sync", [("b_at(b_k + i, b_col)", "(b_k + i) * BN + b_col", 0)]),
+    "unaligned_09b": ("09b_mma_sync", [(" && p.ldc % 2 == 0", "", 0)]),
     "swizzled_store_09c": (
         "09c_pipelined",
         [ONE_DEPTH, ("D::a_at(y + at.row, k + at.col)", "2 * ((y + at.row) * BK + k + at.col)", 0)],

@@ -29,6 +29,7 @@ namespace mutant_cols_off_09b         { extern const gemm::Lesson lesson; }
 namespace mutant_a_rows_off_09b       { extern const gemm::Lesson lesson; }
 namespace mutant_not_transposed_09b   { extern const gemm::Lesson lesson; }
 namespace mutant_k_halves_09b         { extern const gemm::Lesson lesson; }
+namespace mutant_unaligned_09b        { extern const gemm::Lesson lesson; }
 namespace mutant_swizzled_store_09b   { extern const gemm::Lesson lesson; }
 namespace mutant_swizzled_load_09b    { extern const gemm::Lesson lesson; }
 namespace mutant_swizzled_store_09c   { extern const gemm::Lesson lesson; }

@@ -754,7 +754,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "beta forgotten",
-            {"alpha * acc[i][j][e + 1],\n                                beta": "alpha * acc[i][j][e + 1],\n                                0"},
+            {" beta);\n            }": " 0.0f);\n            }"},
             ("beta", "✗ Wrong with"),
         ),
         Attempt(
