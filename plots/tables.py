@@ -270,7 +270,7 @@ def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
         rows = [
             [label, *(f"**{cell(counted)}**" if name == lesson else cell(counted) for name, counted in shown.items())]
             for label, cell in _PROFILE
-            if label != _TENSOR or any(counted.get(_TENSOR) for counted in shown.values())
+            if label != _TENSOR or any(counted.get(_TENSOR, 0) >= 0.05 for counted in shown.values())
         ]
     except (KeyError, IndexError) as missing:
         raise UserError(f"{data.PROFILE} lacks {missing}; {again}.") from None
