@@ -76,9 +76,9 @@ __device__ __forceinline__ void store2(T* c, std::int64_t left, float first, flo
     }
 }
 
-// A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: every row of A and B
-// begins at a multiple of 16 bytes, of C of 4, and K and N are multiples of 8, so that eight elements are
-// there or none, and two of C.
+// A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: rows of A and B begin
+// at multiples of 16 bytes, rows of C at multiples of 4, and K and N are multiples of 8. So eight elements
+// of A or B, or two of C, are there together or not at all.
 template <class T, bool ALIGNED>
 __global__ void __launch_bounds__(THREADS, 2)
     hgemm_mma_sync(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const T* A, std::int64_t lda,

@@ -55,9 +55,9 @@ EXERCISE = Exercise(
         "A: ldmatrix(a_frag[i], address), the address being &As[stage][a_at(row of the tile + at.row, k + at.col)]. B: "
         "ldmatrix_trans fills an array of four registers from &Bs[stage][b_at(k + at.row, column of the tile + at.col)]: the "
         "first two are b_frag[j], the others b_frag[j + 1], so j goes up by 2. C: the row is row0 + y + i * MMA_M + in.row; "
-        "rows past M are left out, and store2 wants to know how many columns are left to N. Swizzles: units of 2^3 elements, so M = 3. A row "
-        "of As is 2^5 elements, half of 128 bytes: the row's bits 1 and 2 stand at 6 and 7, and go to bits 3 and 4. A row of "
-        "Bs is 2^7: the row's bits 0 to 2 stand at 7 to 9.",
+        "rows past M are left out, and store2 wants to know how many columns are left up to N. Swizzles: units of 2^3 elements, "
+        "so M = 3. A row of As is 2^5 elements, half of 128 bytes: the row's bits 1 and 2 stand at 6 and 7, and go to bits 3 and "
+        "4. A row of Bs is 2^7: the row's bits 0 to 2 stand at 7 to 9.",
         "nearly the code, in the gaps' order:\n"
         "  gemm::Swizzle<2, 3, 3>::apply(row * BK + k); gemm::Swizzle<3, 3, 4>::apply(k * BN + col);\n"
         "  gemm::ptx::ldmatrix(a_frag[i], &As[stage][a_at(y + i * MMA_M + at.row, k + at.col)]);\n"
