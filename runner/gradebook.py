@@ -60,15 +60,7 @@ class Journal:
     def begin(self, head: Mapping) -> None:
         """A new one. Only its owner may read it: it holds the seeds that learners must not know."""
         self.head, self.entries = dict(head), {}
-        new = self._path.with_name(f".{self._path.name}.new")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            new.unlink(missing_ok=True)
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(json.dumps(self.head).encode() + b"\n")
-            new.replace(self._path)
-        except OSError as error:
-            raise UserError(f"{self._path} cannot be written: {error.strerror}; make room for it.") from error
+        write_atomically(self._path, json.dumps(self.head) + "\n", 0o600)
 
     def add(self, entry: Mapping) -> None:
         """Written before it returns. Raises UserError."""

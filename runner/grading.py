@@ -261,8 +261,7 @@ class _Run:
             raise UserError(f"The compiler or the linker ended with status {ended.status} and said nothing.")
         if ended.status:
             check.blame_the_machine("The compiler or the linker", ended.status, lines)
-            shown = check.first_error(lines) or (f"The compiler ended with status {ended.status} and said nothing.",)
-            raise _Failed("compile", Diagnosis("It does not compile.", "", shown))
+            raise _Failed("compile", Diagnosis("It does not compile.", "", check.first_error(lines)))
 
     def _translated(self) -> str:
         """The source as C++. By a process of its own: its regular expressions take very long over text that is made for it."""

@@ -146,11 +146,16 @@ def writable_folder(path: Path) -> None:
         raise UserError(f"{path} cannot be written: {error.strerror}; free space or make the folder writable.") from error
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes through a temporary file beside `path` and a rename: whatever happens, `path` is the old file or the new one."""
+def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
+    """Writes through a temporary file beside `path` and a rename: whatever happens, `path` is the old file or the new one.
+
+    `mode`: who may read and write the new one, less the umask; nobody else could at any time.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)
+        temporary.touch(mode, exist_ok=False)
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         temporary.replace(path)
     except OSError as error:

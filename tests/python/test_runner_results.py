@@ -126,6 +126,20 @@ def test_write_atomically_replaces_and_leaves_no_temporary(tmp_path: Path) -> No
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_write_atomically_lets_others_read_only_what_they_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes, write = [], Path.write_bytes
+
+    def written(path: Path, data: bytes) -> int:
+        modes.append(path.stat().st_mode & 0o777)  # already before there is anything to read
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", written)
+    for mode in (0o600, 0o644):
+        write_atomically(tmp_path / "a.json", "{}", mode)
+        modes.append((tmp_path / "a.json").stat().st_mode & 0o777)
+    assert modes == [0o600, 0o600, 0o644, 0o644]
+
+
 def test_write_atomically_keeps_the_old_file_when_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.json"
     write_atomically(path, "old")
