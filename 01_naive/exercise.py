@@ -1,7 +1,7 @@
 """What the exercise of lesson 01 leaves out, asks and tells."""
 
-from runner.exercise import Exercise, Gap
-from runner.quiz import WARP, Question, Quiz, bytes_once, ceil_div, flop, grouped, sectors
+from runner.learn.exercise import Exercise, Gap
+from runner.learn.quiz import WARP, Question, Quiz, bytes_once, ceil_div, flop, grouped, sectors
 
 EXERCISE = Exercise(
     task="write the kernel in which one thread computes one element of C.",

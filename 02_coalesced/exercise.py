@@ -1,8 +1,8 @@
 """What the exercise of lesson 02 leaves out, asks and tells."""
 
-from runner.counts import sectors_a_load, sectors_a_store
-from runner.exercise import Exercise, Gap, Goal
-from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped, sectors
+from runner.inspect.counts import sectors_a_load, sectors_a_store
+from runner.learn.exercise import Exercise, Gap, Goal
+from runner.learn.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped, sectors
 
 _ADVICE = (
     "The 32 threads of a warp have neighbouring threadIdx.x. What must grow by one from a thread to the next, so that they "

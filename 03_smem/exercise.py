@@ -1,8 +1,8 @@
 """What the exercise and the bug hunt of lesson 03 leave out, ask and tell."""
 
-from runner.counts import Counts, bank_conflicts, bytes_loaded, sectors_a_load
-from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, flop, grouped, sectors, tile_bytes, wavefronts
+from runner.inspect.counts import Counts, bank_conflicts, bytes_loaded, sectors_a_load
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, flop, grouped, sectors, tile_bytes, wavefronts
 
 
 def _tiles_once(counts: Counts) -> float:

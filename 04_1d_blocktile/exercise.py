@@ -1,8 +1,8 @@
 """What the exercise and the bug hunt of lesson 04 leave out, ask and tell."""
 
-from runner.counts import Counts, bytes_loaded, bytes_of_tiles, sectors_a_load, shared_bytes_a_flop
-from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped, sectors
+from runner.inspect.counts import Counts, bytes_loaded, bytes_of_tiles, sectors_a_load, shared_bytes_a_flop
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped, sectors
 
 _BM, _BN, _BK, _TM = 64, 64, 8, 16  # kernel.cu's
 

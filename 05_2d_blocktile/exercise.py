@@ -1,6 +1,6 @@
 """What the exercise and the bug hunt of lesson 05 leave out, ask and tell."""
 
-from runner.counts import (
+from runner.inspect.counts import (
     Counts,
     bank_conflicts,
     bytes_loaded,
@@ -9,8 +9,8 @@ from runner.counts import (
     sectors_a_store,
     shared_bytes_a_flop,
 )
-from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, flop, grouped, sectors, wavefronts
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, flop, grouped, sectors, wavefronts
 
 _BM, _BN, _BK, _TM, _TN = 128, 128, 8, 8, 8  # kernel.cu's
 _THREADS_N = _BN // _TN

@@ -1,6 +1,6 @@
 """The constants of lesson 05 that ./gemm autotune tries."""
 
-from runner.tuning import Compared, Tuning
+from runner.measure.tuning import Compared, Tuning
 
 
 def _threads(BM: int, BN: int, TM: int, TN: int) -> int:

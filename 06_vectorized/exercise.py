@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from runner.counts import Counts, narrow_requests, shared_load_wavefronts, shared_store_wavefronts
-from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import WARP, Question, Quiz, grouped, wavefronts
+from runner.inspect.counts import Counts, narrow_requests, shared_load_wavefronts, shared_store_wavefronts
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import WARP, Question, Quiz, grouped, wavefronts
 
 _BM, _BN, _BK = 128, 128, 16  # kernel.cu's
 _WM, _WN = 64, 32

@@ -1,6 +1,6 @@
 """The constants of lesson 06 that ./gemm autotune tries, and what its two ideas are worth with lesson 05's."""
 
-from runner.tuning import Compared, Tuning
+from runner.measure.tuning import Compared, Tuning
 
 
 def _threads(BM: int, BN: int, WM: int, WN: int) -> int:

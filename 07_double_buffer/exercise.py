@@ -1,8 +1,8 @@
 """What the exercise and the bug hunt of lesson 07 leave out, ask and tell."""
 
-from runner.counts import barriers, bytes_loaded, bytes_of_tiles, shared_reads, tiles
-from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped
+from runner.inspect.counts import barriers, bytes_loaded, bytes_of_tiles, shared_reads, tiles
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped
 
 _BM, _BN, _BK = 128, 256, 8  # kernel.cu's
 _TM, _TN, _THREADS = 8, 16, 256

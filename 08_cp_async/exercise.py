@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from runner.counts import Counts, bank_conflicts, barriers, bytes_loaded, bytes_of_tiles, tiles
-from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import WARP, Question, Quiz, ceil_div, grouped
+from runner.inspect.counts import Counts, bank_conflicts, barriers, bytes_loaded, bytes_of_tiles, tiles
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import WARP, Question, Quiz, ceil_div, grouped
 
 # kernel.cu's Small, which runs at every size that is checked or traced: Large takes over from 100 of its block tiles on.
 _M, _N, _K, _WARPS, _A_READS, _B_READS = 64, 64, 16, 4, 1, 2

@@ -1,6 +1,6 @@
 """The constants of lesson 08 that ./gemm autotune tries, and what stages and groups of blocks are worth."""
 
-from runner.tuning import Compared, Tuning
+from runner.measure.tuning import Compared, Tuning
 
 
 def _fits(BM: int, BN: int, BK: int, WM: int, WN: int, TM: int, TN: int) -> bool:

@@ -11,7 +11,7 @@
 # -Wrestrict: false alarms on std::string's operator+ in g++ 12 and 13 (GCC bug 105651).
 set(GEMM_WARNINGS -Wall -Wextra -Werror -Wno-restrict)
 
-# How kernels are compiled; runner/CMakeLists.txt writes it down for those that are compiled without CMake.
+# How kernels are compiled; runner/programs/CMakeLists.txt writes it down for those that are compiled without CMake.
 if(GEMM_DEVICE STREQUAL "cuda")
   set(GEMM_KERNEL_OPTIONS -Werror=all-warnings -Xcompiler=-Wall,-Wextra -lineinfo)
 else()

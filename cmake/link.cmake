@@ -1,6 +1,6 @@
 # gemm_write_link_json(<main> <file> [TRACED])
-#   Writes how kernels are compiled and linked with the library <main>, which has the program's main() (runner/check.cpp,
-#   runner/bench.cpp), into <file>, for a runner that does so without CMake. TRACED: on the CPU device, as in gemm_kernels.
+#   Writes how kernels are compiled and linked with the library <main>, which has the program's main() (runner/programs/check.cpp,
+#   runner/programs/bench.cpp), into <file>, for a runner that does so without CMake. TRACED: on the CPU device, as in gemm_kernels.
 #     kernel       command that compiles a kernel: append -o OBJECT -c SOURCE. SOURCE is the .cu file, on the CPU device
 #                  what common/cpu/translate.py made of it
 #     link_before, link_after   the link: link_before LIST OBJECT... link_after -o PROGRAM; LIST, the list of kernels, is C++

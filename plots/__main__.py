@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from plots.publish import RESULTS, publish
-from runner.results import ROOT, UserError
+from runner.core.results import ROOT, UserError
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""What charts and tables take from a results object (format: runner/results.py), and how they print it."""
+"""What charts and tables take from a results object (format: runner/core/results.py), and how they print it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from runner.results import UserError, recorded
+from runner.core.results import UserError, recorded
 
 SIZE = 4096  # the square size at which steps are compared
 HOW_TO_MEASURE = "measure with ./gemm chart on a machine with an NVIDIA GPU"

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from plots.style import GREY, INK, WIDTH, new_figure
-from runner.results import UserError
+from runner.core.results import UserError
 
 WARP = 32  # threads
 TITLE, TEXT, SMALL = 22, 17, 15  # points

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from plots import pictures_09a, pictures_09b, pictures_09c
 from plots.drawing import SMALL, TEXT, TITLE, WARP, Kernel, arrow, box, canvas, counted, grid, read_kernel
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH, save, style
-from runner.results import folder_of
+from runner.core.results import folder_of
 
 SECTOR = 32  # bytes: what one request to global memory moves at least (CUDA guide, device memory accesses)
 FLOAT = 4  # bytes
@@ -121,8 +121,14 @@ def access(name: str, kernel: Kernel) -> Figure:
 
     total, wanted = sum(map(len, sectors.values())), sum(map(len, used.values()))
     box(axes, 0.2, bottom + 1.25, WIDTH - 0.4, 1.15, PALE)
-    text(WIDTH / 2, bottom + 1.72, f"{len(sectors['A'])} + {len(sectors['B'])} = {counted(total, 'sector')} per step and warp",
-         ha="center", fontsize=TITLE - 1, fontweight="bold")
+    text(
+        WIDTH / 2,
+        bottom + 1.72,
+        f"{len(sectors['A'])} + {len(sectors['B'])} = {counted(total, 'sector')} per step and warp",
+        ha="center",
+        fontsize=TITLE - 1,
+        fontweight="bold",
+    )
     text(WIDTH / 2, bottom + 2.15, f"{total * SECTOR} B moved, {wanted * FLOAT} B used", ha="center", fontsize=TEXT + 1)
     return figure
 

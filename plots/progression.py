@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from plots import data
 from plots.style import DARK, GREY, INK, WIDTH, new_figure, save, style
-from runner.results import lessons
+from runner.core.results import lessons
 
 _SMALL = 0.05  # of the axis: a bar below it is drawn again in the second panel
 _INSIDE = 0.46  # of the axis: a bar beyond it has room for its label inside

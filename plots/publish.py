@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plots import data, pictures, progression, roofline, sweep, tables
-from runner.results import LADDERS, ROOT, lessons, load
+from runner.core.results import LADDERS, ROOT, lessons, load
 
 RESULTS = "plots/results/h200.json"  # the one source of published speeds
 

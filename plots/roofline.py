@@ -21,7 +21,7 @@ from matplotlib.axes import Axes
 
 from plots import data
 from plots.style import DARK, GREY, INK, LIGHT, WIDTH, new_figure, save, style
-from runner.results import UserError, lessons
+from runner.core.results import UserError, lessons
 
 FFMA, OUTER = "FFMA", "FFMA, 8×16 outer product"
 WAVEFRONT = 128  # bytes: 32 banks of 4

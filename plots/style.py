@@ -11,7 +11,7 @@ import matplotlib.style
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from runner.results import write_atomically
+from runner.core.results import write_atomically
 
 WIDTH = 8.0  # inches. With fonts of 16 points and more, half the width of a phone still shows them at about 1 mm
 DARK, MID, LIGHT, PALE = "#17365d", "#5b84b1", "#b9cde3", "#e6edf5"  # told apart by lightness alone

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from plots import data
 from plots.style import DARK, GREY, INK, LIGHT, MID, new_figure, save, style
-from runner.results import UserError, lessons
+from runner.core.results import UserError, lessons
 
 _SLOW = 0.25  # of the fastest rate: lessons that stay below it are drawn again in the second panel
 _LOOKS = [  # marker, line, colour: neighbours in the course differ in all three
@@ -52,10 +52,28 @@ def _panel(axes: Axes, curves: dict[str, Curve], looks: dict[str, tuple], sizes:
         even = [size for size in curve if size % 2 == 0]
         odd = [size for size in curve if size % 2]
         wide = 3.2 if marker == "" else 2.0
-        axes.plot(even, [curve[s] for s in even], color=colour, linestyle=line, marker=marker, linewidth=wide, markersize=8,
-                  clip_on=False)
-        axes.plot(odd, [curve[s] for s in odd], color=colour, linestyle="", marker=marker or "o", markersize=10,
-                  markerfacecolor="white", markeredgewidth=1.8, zorder=3, clip_on=False)
+        axes.plot(
+            even,
+            [curve[s] for s in even],
+            color=colour,
+            linestyle=line,
+            marker=marker,
+            linewidth=wide,
+            markersize=8,
+            clip_on=False,
+        )
+        axes.plot(
+            odd,
+            [curve[s] for s in odd],
+            color=colour,
+            linestyle="",
+            marker=marker or "o",
+            markersize=10,
+            markerfacecolor="white",
+            markeredgewidth=1.8,
+            zorder=3,
+            clip_on=False,
+        )
     axes.set_xscale("log", base=2)
     ticks = [size for size in sizes if size & (size - 1) == 0] or sizes
     axes.set_xticks(ticks, [str(size) for size in ticks], fontsize=15)
@@ -127,8 +145,17 @@ def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, dtyp
         write(0.42, f"{dtype.upper()} GEMM over square sizes", fontsize=22, fontweight="bold")
         if any(size % 2 for size in sizes):
             odd = ", ".join(str(size) for size in sizes if size % 2)
-            figure.add_artist(Line2D([0.032], [1 - 0.7 / height], marker="o", markersize=10, markerfacecolor="white",
-                                     color=INK, markeredgewidth=1.8))
+            figure.add_artist(
+                Line2D(
+                    [0.032],
+                    [1 - 0.7 / height],
+                    marker="o",
+                    markersize=10,
+                    markerfacecolor="white",
+                    color=INK,
+                    markeredgewidth=1.8,
+                )
+            )
             figure.text(0.055, 1 - 0.76 / height, f"hollow: an odd size ({odd})", fontsize=16, color=GREY)
         write(height - 0.5, " · ".join(data.provenance(results)), fontsize=14.5)
         write(height - 0.2, "alpha = 1, beta = 0; cuBLAS measured in the same run", fontsize=14.5)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from plots import data, roofline
-from runner.results import LADDERS, ROOT, UserError, folder_of, lessons, write_atomically
+from runner.core.results import LADDERS, ROOT, UserError, folder_of, lessons, write_atomically
 
 _KINDS = "table|counts|profile|tuned"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S+)|/(?P<close>{_KINDS}))\s*-->\s*$")
@@ -77,15 +77,17 @@ def _step(results: dict, order: Sequence[str], lesson: str) -> list[str]:
     rows = []
     for name in order[max(place - 1, 0) : place + 1]:
         if run := runs.get(name):
-            rows.append([
-                f"**{name}**" if name == lesson else name,
-                _milliseconds(run["ms_median"]),
-                f"{_milliseconds(run['ms_p10'])} … {_milliseconds(run['ms_p90'])}",
-                data.rate(run["tflops"]),
-                data.ratio(run["ratio"]),
-                _or_none(run.get("sm_clock_mhz")),
-                _or_none(run.get("power_w")),
-            ])
+            rows.append(
+                [
+                    f"**{name}**" if name == lesson else name,
+                    _milliseconds(run["ms_median"]),
+                    f"{_milliseconds(run['ms_p10'])} … {_milliseconds(run['ms_p90'])}",
+                    data.rate(run["tflops"]),
+                    data.ratio(run["ratio"]),
+                    _or_none(run.get("sm_clock_mhz")),
+                    _or_none(run.get("power_w")),
+                ]
+            )
     cublas = data.baseline_ms(runs.values())
     rows.append(["cuBLAS", _milliseconds(cublas), NONE, data.rate(data.tflops(data.SIZE, cublas)), data.ratio(1), NONE, NONE])
     return [
@@ -240,7 +242,7 @@ def _stall(counted: Mapping[str, float], place: int) -> str:
 
 _TENSOR = "tensor pipe"  # left out where no lesson of the table uses it
 
-# Rows of a lesson's profile: label, and the cell from ncu's figures (runner/profile.py).
+# Rows of a lesson's profile: label, and the cell from ncu's figures (runner/measure/profile.py).
 _PROFILE: tuple[tuple[str, Callable[[Mapping[str, float]], str]], ...] = (
     ("issue slots used", lambda c: f"{c['issue slots used']:.1f} %"),
     ("FMA pipe", lambda c: f"{c['FMA pipe']:.1f} %"),

@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from plots import data
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH, new_figure, save, style
-from runner.results import UserError, lessons
+from runner.core.results import UserError, lessons
 
 Shape = tuple[int, int, int]
 
@@ -66,9 +66,16 @@ def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None) -> l
                 face = DARK if bad else PALE if ran else "white"
                 axes.add_patch(Rectangle(corner, cell - 0.06, row - 0.06, facecolor=face, edgecolor=LIGHT))
                 text = "WRONG" if bad else _cell_text(cells[name, shape]) if ran else "not run"
-                axes.text(left + cell * (x + 0.5), middle, text, ha="center", va="center_baseline",
-                          color="white" if bad else INK if ran else GREY, fontsize=16 if ran and not bad else 13,
-                          fontweight="bold" if bad else "normal")
+                axes.text(
+                    left + cell * (x + 0.5),
+                    middle,
+                    text,
+                    ha="center",
+                    va="center_baseline",
+                    color="white" if bad else INK if ran else GREY,
+                    fontsize=16 if ran and not bad else 13,
+                    fontweight="bold" if bad else "normal",
+                )
         for x, shape in enumerate(shapes):
             axes.text(left + cell * (x + 0.5), top - 0.1, _shape_label(shape), ha="center", va="bottom", fontsize=15)
         axes.text(left - 0.12, top - 0.1, "M×N×K", ha="right", va="bottom", fontsize=15, color=GREY)

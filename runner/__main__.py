@@ -14,26 +14,16 @@ from typing import Any, Optional
 try:
     import typer
 
-    from runner import (
-        autotune,
-        ceilings,
-        chart,
-        check,
-        counters,
-        course,
-        doctor,
-        grade,
-        inspection,
-        lesson,
-        profile,
-        quiz,
-        suite,
-        watch,
-    )
+    from runner import suite
+    from runner.core import doctor, lesson
+    from runner.grading import grade
+    from runner.inspect import counters, inspection
+    from runner.learn import check, course, quiz, watch
+    from runner.measure import autotune, ceilings, chart, profile
 except ImportError as missing:
     sys.exit(f"gemm: Python cannot import {missing.name}; remove the folder .venv, if there is one, and run ./gemm again.")
-from runner.process import Interrupted, catch_signals, console, say
-from runner.results import UserError
+from runner.core.process import Interrupted, catch_signals, console, say
+from runner.core.results import UserError
 
 app = typer.Typer(
     add_completion=False,

@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-from runner import doctor, process
-from runner.build import build
-from runner.process import say, say_all
-from runner.results import ROOT, UserError
+from runner.core import doctor, process
+from runner.core.build import build
+from runner.core.process import say, say_all
+from runner.core.results import ROOT, UserError
 
 # A failed test's line is none of progress: it heads that test's output, which is shown.
 _CTEST = process.matcher(r"^\s*(?P<done>\d+)/(?P<total>\d+) Test\s+#\d+: (?P<what>.*?) \.\.(?!.*\*\*\*(?!Skipped))")

@@ -11,7 +11,7 @@
 
 #include "common/dtype.hpp"
 #include "common/lessons.hpp"
-#include "runner/ladder.hpp"
+#include "runner/programs/ladder.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/mutants/short_types.hpp"
 #include "tests/support.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "runner/traced.hpp"
+#include "runner/programs/traced.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/support.hpp"
 

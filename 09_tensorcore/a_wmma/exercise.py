@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from runner.counts import Counts, bank_conflicts, barriers, bytes_loaded, bytes_of_tiles, shared_reads, tiles
-from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import WARP, Question, Quiz, ceil_div, grouped, wavefronts
+from runner.inspect.counts import Counts, bank_conflicts, barriers, bytes_loaded, bytes_of_tiles, shared_reads, tiles
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import WARP, Question, Quiz, ceil_div, grouped, wavefronts
 
 _BM, _BN, _BK, _WM, _WN, _F, _PAD = 128, 128, 64, 64, 64, 16, 8  # kernel.cu's
 _WARPS = _BM // _WM * (_BN // _WN)  # of a block

@@ -1,8 +1,8 @@
 """What the exercise and the bug hunt of lesson 09b leave out, ask and tell."""
 
-from runner.counts import Counts, bank_conflicts, barriers, shared_reads
-from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import WARP, Question, Quiz, ceil_div, grouped, wavefronts
+from runner.inspect.counts import Counts, bank_conflicts, barriers, shared_reads
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import WARP, Question, Quiz, ceil_div, grouped, wavefronts
 
 _BM, _BN, _BK = 128, 128, 32  # kernel.cu's
 _WM, _WN = 64, 64

@@ -1,8 +1,8 @@
 """What the exercise and the bug hunt of lesson 09c leave out, ask and tell."""
 
-from runner.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, narrow_requests, shared_load_wavefronts, tiles
-from runner.exercise import Exercise, Gap, Goal, Hunt
-from runner.quiz import Question, Quiz, ceil_div, grouped
+from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, narrow_requests, shared_load_wavefronts, tiles
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
 _BM, _BN, _K, _WARPS = 256, 128, 64, 8  # kernel.cu's block tile, and the warps of a block
 _WM, _WN = 64, 64

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from runner.results import folder_of  # noqa: E402
+from runner.core.results import folder_of  # noqa: E402
 
 ALL = -1
 # No mistake: 09c for GPUs with little shared memory, which runs on all, and compiles in half the time.

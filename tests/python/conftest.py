@@ -116,10 +116,9 @@ class Checkout:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     root, fakes = tmp_path / "checkout", tmp_path / "fakes"
-    for folder in (root / "runner", root / "plots" / "results", fakes / "bin", fakes / "programs"):
+    for folder in (root / "plots" / "results", fakes / "bin", fakes / "programs"):
         folder.mkdir(parents=True)
-    for source in (REPOSITORY / "runner").glob("*.py"):
-        shutil.copy(source, root / "runner")
+    shutil.copytree(REPOSITORY / "runner", root / "runner", ignore=shutil.ignore_patterns("__pycache__", "programs"))
     for name in ("gemm", "requirements.txt"):
         shutil.copy(REPOSITORY / name, root)
     (root / "CMakeLists.txt").write_text(
@@ -178,7 +177,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
             shutil.copy2(REPOSITORY / name, root / name)
     env = {**os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     made = Course(root, env)
-    subprocess.run([sys.executable, "-m", "runner.starters"], cwd=root, env=env, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "runner.learn.starters"], cwd=root, env=env, check=True, capture_output=True)
     done = made.run("check", "01", seconds=900)  # builds what a check links with
     assert done.returncode == 1, done.stderr
     return made

@@ -13,7 +13,7 @@ const char* name = "{lesson}";
 }}
 """
 EXERCISE = """
-from runner.exercise import Exercise, Gap, Hunt
+from runner.learn.exercise import Exercise, Gap, Hunt
 HINTS = ("Look at row {number}.", "Look at\\n    C[row];", "Write C[row].")
 EXERCISE = Exercise("write it.", {{"body": Gap("write it.")}}, HINTS, "never written")
 HUNT = {hunt}

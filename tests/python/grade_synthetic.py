@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.exercise import Task
+from runner.learn.exercise import Task
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TASKS = {"01": Task("01_naive", "exercise"), "03": Task("03_smem", "exercise")}

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from conftest import CMAKE, Checkout, alive, stop, wait_for
 
-from runner import autotune, check, tuning
-from runner.check import Source
-from runner.results import ROOT, UserError, kernel_hash
-from runner.tuning import Compared, Tuning, Variant
+from runner.core.results import ROOT, UserError, kernel_hash
+from runner.learn import check
+from runner.learn.check import Source
+from runner.measure import autotune, tuning
+from runner.measure.tuning import Compared, Tuning, Variant
 
 BENCH = ROOT / "build" / "cpu" / "bench.json"
 KERNEL = """// a kernel
@@ -278,7 +279,7 @@ def gpu(checkout: Checkout) -> Checkout:
     spec = {"kernel": [str(cc)], "link_before": [str(ld)], "link_after": ["-lrest"]}
     (checkout.fakes / "bench.json").write_text(json.dumps(spec))
     (checkout.root / "01_naive" / "kernel.cu").write_text(KERNEL)
-    text = f"from runner.tuning import Compared, Tuning\n\nTUNE = {TUNE!r}\n"
+    text = f"from runner.measure.tuning import Compared, Tuning\n\nTUNE = {TUNE!r}\n"
     (checkout.root / "01_naive" / "tune.py").write_text(text)
     speeds(checkout, {"01_naive.0": 0.5, "01_naive.1": 0.6, "01_naive.4": 0.4})
     return checkout

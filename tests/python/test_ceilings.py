@@ -15,7 +15,7 @@ from conftest import Checkout
 from plots_synthetic import ceilings
 from test_nvcc import find_nvcc
 
-from runner.results import ROOT
+from runner.core.results import ROOT
 
 # gemm_ceilings as the fake build produces it: prints progress, and writes $FAKES/ceilings.json.
 PROGRAM = """
@@ -129,7 +129,7 @@ def sass(tmp_path_factory: pytest.TempPathFactory) -> str:
     if not nvcc or not dump:
         pytest.skip("no nvcc and cuobjdump on this machine")
     cubin = tmp_path_factory.mktemp("ceilings") / "ceilings.cubin"
-    source = ROOT / "runner" / "ceilings.cu"
+    source = ROOT / "runner" / "programs" / "ceilings.cu"
     command = [nvcc, "-std=c++17", "-arch=sm_90", "-I", ROOT, "-cubin", "-Xptxas=-v", "-o", cubin, source]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from conftest import Course
 
-from runner import check, diagnosis, process, progress
-from runner.check import Ended, NotCompiled, Source
-from runner.diagnosis import diagnose
-from runner.exercise import Task
-from runner.results import ROOT, UserError
+from runner.core import process
+from runner.core.results import ROOT, UserError
+from runner.learn import check, diagnosis, progress
+from runner.learn.check import Ended, NotCompiled, Source
+from runner.learn.diagnosis import diagnose
+from runner.learn.exercise import Task
 
 TASK = Task("03_smem", "exercise")
 SOURCE = Source("int main;", "03_smem/exercise.cu", "exercise_03", "exercise 03")
@@ -337,7 +338,11 @@ def test_what_passes_is_remembered_with_its_bytes_and_what_comes_next_is_said(
 @cache
 def cpp_text() -> str:
     """The sources that write what diagnosis.py reads, their adjacent literals joined."""
-    files = [*sorted((ROOT / "common" / "cpu").glob("*.cpp")), *(ROOT / "common").glob("*.cpp"), *(ROOT / "runner").glob("*.cpp")]
+    files = [
+        *sorted((ROOT / "common" / "cpu").glob("*.cpp")),
+        *(ROOT / "common").glob("*.cpp"),
+        *(ROOT / "runner" / "programs").glob("*.cpp"),
+    ]
     text = "\n".join(file.read_text(encoding="utf-8") for file in files)
     return re.sub(r'"\s*"', "", text)
 
@@ -348,7 +353,7 @@ def test_words_that_are_looked_for_are_said_by_the_cpp_sources(words: str) -> No
 
 
 def test_every_case_of_the_ladder_and_every_finding_has_its_words() -> None:
-    ladder = (ROOT / "runner" / "ladder.cpp").read_text(encoding="utf-8")
+    ladder = (ROOT / "runner" / "programs" / "ladder.cpp").read_text(encoding="utf-8")
     ids = set(re.findall(r'\b(?:add|odd)\("(\w+)"', ladder))
     assert ids == set(diagnosis._CASES)
     assert set(diagnosis._FINDINGS) == set(diagnosis._KINDS)

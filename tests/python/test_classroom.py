@@ -19,8 +19,9 @@ from types import ModuleType
 import pytest
 from conftest import REPOSITORY, Course
 
-from runner import exercise, grade, gradebook, grading, sandbox, submissions
-from runner.results import ROOT, UserError, lessons
+from runner.core.results import ROOT, UserError, lessons
+from runner.grading import grade, gradebook, grading, sandbox, submissions
+from runner.learn import exercise
 
 GITHUB, GRADESCOPE = REPOSITORY / "classroom" / "github", REPOSITORY / "classroom" / "gradescope"
 

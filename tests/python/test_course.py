@@ -14,9 +14,9 @@ import pytest
 from conftest import Checkout
 from exercise_synthetic import EXERCISE, KERNEL, with_exercises
 
-from runner import course, progress
-from runner.exercise import Task, _module, tasks
-from runner.results import UserError
+from runner.core.results import UserError
+from runner.learn import course, progress
+from runner.learn.exercise import Task, _module, tasks
 
 NOON = datetime(2026, 11, 20, 12, 0, 5)
 

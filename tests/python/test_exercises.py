@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from attempts import ATTEMPTS, Attempt
 
-from runner import check, exercise
-from runner.exercise import Task, tasks, without_marks
-from runner.results import ROOT, lessons
+from runner.core.results import ROOT, lessons
+from runner.learn import check, exercise
+from runner.learn.exercise import Task, tasks, without_marks
 
 TASKS = tasks()
 SEED = 20

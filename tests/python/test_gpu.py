@@ -18,11 +18,14 @@ from conftest import Checkout, results, stop
 from plots_synthetic import ceilings
 from test_inspect_ncu import BEFORE, HEADER, csv
 
-from runner import autotune, check, counters, exercise, gpu
-from runner.doctor import Device
-from runner.profile import FIGURES
-from runner.results import UserError
-from runner.tuning import Tuning, Variant
+from runner.core import gpu
+from runner.core.doctor import Device
+from runner.core.results import ROOT, UserError
+from runner.inspect import counters
+from runner.learn import check, exercise
+from runner.measure import autotune
+from runner.measure.profile import FIGURES
+from runner.measure.tuning import Tuning, Variant
 
 CUDA, CPU = (Device(kind, None, ("NVIDIA H200",), "") for kind in ("cuda", "cpu"))
 # In a fake program: whether someone else could time now.
@@ -100,11 +103,10 @@ def test_ctrl_c_while_waiting(checkout: Checkout, lock: Path) -> None:
 
 def test_a_killed_process_leaves_no_lock(lock: Path) -> None:
     code = (
-        "import time; from runner import gpu; from runner.doctor import Device\n"
+        "import time; from runner.core import gpu; from runner.core.doctor import Device\n"
         "with gpu.alone(Device('cuda', None, (), '')): print('in', flush=True); time.sleep(60)"
     )
-    root = Path(gpu.__file__).parent.parent
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=root) as process:
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdout
         assert process.stdout.readline() == b"in\n"
         assert is_held(lock)

@@ -24,14 +24,16 @@ import pytest
 from conftest import stop
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 
-from runner import check, doctor, gradebook, grading, sandbox, submissions
-from runner import grade as command
-from runner.exercise import Task
-from runner.gradebook import Journal
-from runner.grading import Grader, Kit, Outcome
-from runner.results import ROOT, UserError
-from runner.sandbox import Limits, Sandbox
-from runner.submissions import Refused, Submission
+from runner.core import doctor
+from runner.core.results import ROOT, UserError
+from runner.grading import grade as command
+from runner.grading import gradebook, grading, sandbox, submissions
+from runner.grading.gradebook import Journal
+from runner.grading.grading import Grader, Kit, Outcome
+from runner.grading.sandbox import Limits, Sandbox
+from runner.grading.submissions import Refused, Submission
+from runner.learn import check
+from runner.learn.exercise import Task
 
 ENV = {
     **os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1",
@@ -518,7 +520,7 @@ def test_an_ordinary_user_has_a_sandbox(box: Sandbox, tmp_path: Path) -> None:
     code = """
 import os, sys, tempfile
 from pathlib import Path
-from runner import sandbox
+from runner.grading import sandbox
 box = sandbox.find(False, [])
 with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
     command = ["sh", "-c", "id -u; cat /etc/passwd; ls /home; sleep 1000 & exit 5"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.results import ROOT
+from runner.core.results import ROOT
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 # nvcc 13 rejects CLI11 (error 2361-D) where it lies in no system folder.
@@ -29,7 +29,11 @@ def includes(file: Path, root: Path) -> dict[str, Path]:
     return found
 
 
-KERNELS = [str(path.relative_to(ROOT)) for pattern in ("*/*.cu", "tests/*/*.cu") for path in sorted(ROOT.glob(pattern))]
+KERNELS = [
+    str(path.relative_to(ROOT))
+    for pattern in ("[0-9]*/*.cu", "[0-9]*/*/*.cu", "runner/*/*.cu", "tests/*/*.cu")
+    for path in sorted(ROOT.glob(pattern))
+]
 
 
 @pytest.mark.parametrize("name", KERNELS)

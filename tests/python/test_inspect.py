@@ -12,9 +12,9 @@ from conftest import REPOSITORY, Checkout
 from inspect_synthetic import finding, naive, smem, traced, tracer
 
 from plots import tables
-from runner import inspection
-from runner.inspection import Request
-from runner.results import ROOT, UserError, folder_of, lessons
+from runner.core.results import ROOT, UserError, folder_of, lessons
+from runner.inspect import inspection
+from runner.inspect.inspection import Request
 
 
 @pytest.fixture

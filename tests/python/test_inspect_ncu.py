@@ -8,9 +8,9 @@ import pytest
 from conftest import Checkout
 from inspect_synthetic import naive, smem, tracer
 
-from runner import counters
-from runner.counters import EXECUTED, METRICS, QUANTITIES
-from runner.results import ROOT, UserError, lessons
+from runner.core.results import ROOT, UserError, lessons
+from runner.inspect import counters
+from runner.inspect.counters import EXECUTED, METRICS, QUANTITIES
 
 HEADER = (
     '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC",'

@@ -17,8 +17,8 @@ from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results,
 from plots import data, pictures, progression, sweep, tables
 from plots.data import TUNED
 from plots.publish import RESULTS
-from runner.exercise import without_marks
-from runner.results import LADDERS, ROOT, UserError, folder_of, kernel_hash, lessons, load
+from runner.core.results import LADDERS, ROOT, UserError, folder_of, kernel_hash, lessons, load
+from runner.learn.exercise import without_marks
 
 # Figures that others published, and where. Prose may state these and what was recorded, nothing else.
 PUBLISHED = {

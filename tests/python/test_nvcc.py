@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.results import ROOT, folder_of, lessons
+from runner.core.results import ROOT, folder_of, lessons
 
 ARCHITECTURES = (75, 80, 86, 89, 90, 120)
 # C75xx: ptxas serialised wgmma or ignored setmaxnreg. The lesson still runs, and is not what its text says.

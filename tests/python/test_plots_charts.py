@@ -8,7 +8,7 @@ import pytest
 from plots_synthetic import CUBLAS, RATES, STEPS, TWELVE, cpu_results, gpu_results, mixed_results, svg_texts
 
 from plots import progression, sweep, verification
-from runner.results import UserError
+from runner.core.results import UserError
 
 CHARTS = [(progression.draw, gpu_results), (sweep.draw, gpu_results), (verification.draw, cpu_results)]
 

@@ -10,7 +10,7 @@ import pytest
 from plots_synthetic import svg_texts
 
 from plots import pictures, pictures_09b
-from runner.results import ROOT, UserError
+from runner.core.results import ROOT, UserError
 
 
 def kernel(tmp_path: Path, lesson: str, *changes: tuple[str, str]) -> Path:

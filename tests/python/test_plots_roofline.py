@@ -10,8 +10,8 @@ from plots_synthetic import TWELVE, ceilings, checkout, gpu_results, profile, re
 
 from plots import data, roofline, tables
 from plots.publish import publish, update
-from runner.profile import FIGURES
-from runner.results import ROOT, UserError, folder_of, kernel_hash, lessons
+from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons
+from runner.measure.profile import FIGURES
 
 FLOP = 2 * 4096**3
 AGAIN = r"record it again with ./gemm profile --record\.$"
@@ -148,7 +148,7 @@ def test_every_figure_shown_is_one_that_is_profiled() -> None:
 
 
 def test_every_ceiling_shown_is_one_that_is_measured() -> None:
-    source = (ROOT / "runner" / "ceilings.cu").read_text(encoding="utf-8")
+    source = (ROOT / "runner" / "programs" / "ceilings.cu").read_text(encoding="utf-8")
     for name in (*(level.ceiling for level in roofline.LEVELS), roofline.FFMA, roofline.OUTER):
         assert f'"{name}"' in source
 

@@ -10,7 +10,7 @@ from plots_synthetic import STEPS, TWELVE, checkout, cpu_results, gpu_results, m
 
 from plots import tables
 from plots.publish import publish
-from runner.results import UserError
+from runner.core.results import UserError
 
 MEASURED = "NVIDIA X999 <Test>, 2031-02-03, commit 0123456, CUDA 13.0, driver 13.1, FP32, alpha = 1, beta = 0, L2 cold"
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import Checkout
 from test_inspect_ncu import BEFORE, HEADER, NCU, csv
 
-from runner.profile import FIGURES
+from runner.measure.profile import FIGURES
 
 
 @pytest.fixture

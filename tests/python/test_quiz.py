@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY, Checkout
 
-from runner import exercise, inspection, quiz
-from runner.counts import Counts
-from runner.quiz import Question, Quiz, Tracer, Unreadable, ceil_div, read_answer
-from runner.results import ROOT, folder_of, lessons
+from runner.core.results import ROOT, folder_of, lessons
+from runner.inspect import inspection
+from runner.inspect.counts import Counts
+from runner.learn import exercise, quiz
+from runner.learn.quiz import Question, Quiz, Tracer, Unreadable, ceil_div, read_answer
 
 LESSONS = ("01_naive", "02_coalesced", "03_smem")  # those that modelled() knows
 
@@ -611,7 +612,7 @@ def test_a_key_in_words(course: Checkout) -> None:
 
 def test_choices(course: Checkout) -> None:
     (course.root / "01_naive" / "exercise.py").write_text(
-        "from runner.quiz import Question, Quiz\n\n\n"
+        "from runner.learn.quiz import Question, Quiz\n\n\n"
         "def which(q: Quiz) -> Question:\n"
         "    return Question('Which?', 2, '', 'Because.', choices=('this', 'that'))\n\n\n"
         "EXERCISE = HUNT = None\nQUIZ = (which,)\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import BENCH, Checkout, alive, results, run_entry, stop, timed_entry, wait_for
 
-from runner.results import kernel_hash
+from runner.core.results import kernel_hash
 
 H200 = {"kind": "cuda", "name": "NVIDIA H200"}
 

@@ -9,8 +9,9 @@ import signal
 import pytest
 from conftest import Checkout, results, run_entry, stop, wait_for
 
-from runner import chart, lesson
-from runner.results import UserError
+from runner.core import lesson
+from runner.core.results import UserError
+from runner.measure import chart
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="installs with a fake apt-get, which only root does without asking")
 

@@ -1,4 +1,4 @@
-"""runner/results.py: lesson list, hashes, results files."""
+"""runner/core/results.py: lesson list, hashes, results files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 from conftest import Checkout, results, run_entry, timed_entry
 
-from runner.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, lessons, load, writable_folder, write_atomically
+from runner.core.results import (
+    ROOT,
+    UserError,
+    folder_of,
+    gpu_slug,
+    kernel_hash,
+    lessons,
+    load,
+    writable_folder,
+    write_atomically,
+)
 
 
 def test_lessons_are_the_cmake_lines_in_order(checkout: Checkout) -> None:

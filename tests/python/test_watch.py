@@ -22,9 +22,9 @@ from conftest import Checkout, Course, alive
 from exercise_synthetic import with_exercises
 from rich.cells import cell_len
 
-from runner import course, watch
-from runner.exercise import tasks
-from runner.watch import View, frame
+from runner.learn import course, watch
+from runner.learn.exercise import tasks
+from runner.learn.watch import View, frame
 
 DEADLINE = 60.0  # seconds, on a loaded machine
 
@@ -83,7 +83,7 @@ else:
 CHECK = """
 import os, signal, sys, time
 from pathlib import Path
-from runner import exercise, progress
+from runner.learn import exercise, progress
 task = exercise.task({"01": "01_naive", "02": "02_coalesced"}[sys.argv[2]], "--hunt" in sys.argv)
 fakes = Path(os.environ["FAKES"])
 def log(what):

@@ -1,0 +1,1 @@
+"""What every command needs: tools, builds, child processes, files, the list of lessons."""

@@ -1,0 +1,377 @@
+"""What a device needs, what this machine has, and how the difference is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from runner.core import process
+from runner.core.process import say
+from runner.core.results import ROOT, UserError
+
+VENV = ROOT / ".venv"
+_CMAKE_PIN, _CMAKE_LEAST = "cmake==3.31.10", (3, 24)
+_PYTEST_PIN = "pytest==8.4.2"
+_GCC_LEAST = 11
+_LATER = ("git", "bubblewrap")  # not needed to build: installed by what needs them, or by hand
+_CUDA_LEAST = 12  # cuBLAS calls with 64-bit sizes
+_CUDA_PAGE = "https://developer.nvidia.com/cuda-downloads"
+
+
+@dataclass(frozen=True)
+class Device:
+    kind: str  # "cuda" or "cpu"
+    nvcc: Path | None
+    gpus: tuple[str, ...]
+    why: str  # why auto chose this one, or what the GPU check said
+
+
+@dataclass(frozen=True)
+class Need:
+    """One thing a device needs. `found` is empty where it is missing; `package` is Debian's and Ubuntu's name."""
+
+    name: str
+    found: str
+    package: str
+    required: bool = True
+    note: str = ""  # where it is missing: what was found instead, or what happens without it
+    by_hand: str = ""  # the command, where apt is not the way
+    pip: str = ""  # the pin, where PyPI is the way
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a build uses: paths of programs."""
+
+    cmake: Path
+    cxx: Path
+    generator: str
+    missing: tuple[str, ...]  # libraries that CMake must fetch
+
+
+def _nvcc() -> Path | None:
+    home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
+    found = shutil.which("nvcc") or shutil.which("nvcc", path=str(home / "bin"))
+    return Path(found) if found else None
+
+
+def _gpus() -> tuple[tuple[str, ...], str]:
+    """The GPUs that the driver lists, and a sentence part saying why there are none."""
+    smi = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/lib/wsl/lib")
+    if not smi:
+        return (), "the driver's nvidia-smi is not installed"
+    status, output = process.quiet([smi, "-L"], seconds=20)
+    gpus = tuple(re.findall(r"^GPU \d+: (.*?)(?: \(UUID.*)?$", output, re.MULTILINE))
+    if status == 0 and gpus:
+        return gpus, ""
+    said = next((line.strip().rstrip(".") for line in output.splitlines() if line.strip()), "nothing")
+    return (), f"nvidia-smi lists no GPU (it says: {said})"
+
+
+def choose(strict: bool = True) -> Device:
+    """The device that GEMM_DEVICE asks for. With `strict`, a UserError where it asks for one that does not work."""
+    wanted = os.environ.get("GEMM_DEVICE") or "auto"
+    if wanted not in ("auto", "cuda", "cpu"):
+        raise UserError(f"GEMM_DEVICE must be auto, cuda or cpu, not {wanted!r}.")
+    if wanted == "cpu":
+        return Device("cpu", None, (), "GEMM_DEVICE=cpu")
+    nvcc = _nvcc()
+    gpus, problem = _gpus()
+    if nvcc and gpus:
+        return Device("cuda", nvcc, gpus, f"nvcc and {gpus[0]} are there")
+    if wanted == "auto":
+        return Device("cpu", None, (), problem if not gpus else f"{gpus[0]} is there, but CUDA's compiler nvcc is not")
+    if strict and not nvcc:
+        raise UserError(
+            "GEMM_DEVICE=cuda needs CUDA's compiler nvcc, which is neither on PATH nor in $CUDA_HOME/bin nor in "
+            f"/usr/local/cuda/bin; install the CUDA toolkit ({_CUDA_PAGE}) or use GEMM_DEVICE=cpu."
+        )
+    if strict:
+        raise UserError(
+            f"GEMM_DEVICE=cuda needs an NVIDIA GPU and its driver, but {problem}; install the driver or use GEMM_DEVICE=cpu."
+        )
+    return Device("cuda", nvcc, gpus, problem)
+
+
+def _compiler() -> tuple[Path | None, int]:
+    """$CXX, or g++, or the newest g++-N: the first that is new enough, with its major version."""
+    names = [os.environ.get("CXX") or "g++", *(f"g++-{major}" for major in range(16, _GCC_LEAST - 1, -1))]
+    best: tuple[Path | None, int] = (None, 0)
+    for path in filter(None, map(shutil.which, names)):
+        status, output = process.quiet([path, "-dumpversion"])
+        major = int(output.split(".")[0]) if status == 0 and output.strip().split(".")[0].isdecimal() else 0
+        if major >= _GCC_LEAST:
+            return Path(path), major
+        best = best if best[0] else (Path(path), major)
+    return best
+
+
+def _cmake() -> tuple[Path | None, str]:
+    """The first CMake that is new enough, or else the first at all, with its version."""
+    best: tuple[Path | None, str] = (None, "")
+    for folder in (None, str(VENV / "bin")):
+        path = shutil.which("cmake", path=folder)
+        if not path:
+            continue
+        _, output = process.quiet([path, "--version"])
+        if found := re.search(r"cmake version ((\d+)\.(\d+)\S*)", output):
+            if (int(found[2]), int(found[3])) >= _CMAKE_LEAST:
+                return Path(path), found[1]
+            best = best if best[0] else (Path(path), found[1])
+    return best
+
+
+def _prefixes() -> list[Path]:
+    return [Path(part) for part in re.split("[:;]", os.environ.get("CMAKE_PREFIX_PATH", "")) if part]
+
+
+def _headers(cxx: Path, folders: Sequence[Path], headers: Sequence[str]) -> set[str]:
+    """Those of `headers` that the compiler finds, in one run of its preprocessor."""
+    source = "".join(f"#if __has_include(<{name}>)\ngemm_found <{name}>\n#endif\n" for name in headers)
+    with tempfile.TemporaryDirectory() as folder:
+        probe = Path(folder) / "probe.cpp"
+        probe.write_text(source, encoding="utf-8")
+        _, output = process.quiet([cxx, "-std=c++20", "-E", "-P", *(f"-I{path}" for path in folders), probe])
+    return set(re.findall(r"gemm_found <(.*?)>", output))
+
+
+def _links(cxx: Path, source: str, options: Sequence[str]) -> bool:
+    """Whether a program compiles as C++20 and links: the one honest test of a compiler and of a library."""
+    with tempfile.TemporaryDirectory() as folder:
+        probe = Path(folder) / "probe.cpp"
+        probe.write_text(source, encoding="utf-8")
+        return process.quiet([cxx, "-std=c++20", probe, "-o", Path(folder) / "probe", *options])[0] == 0
+
+
+def _python(name: str) -> Need:
+    try:
+        return Need(f"Python's {name}", version(name), f"python3-{name}")
+    except PackageNotFoundError:  # without metadata, but it was imported or ./gemm would have stopped
+        return Need(f"Python's {name}", "of unknown version", f"python3-{name}")
+
+
+def needs(device: Device) -> list[Need]:
+    """Everything the device needs, each looked for now."""
+    folders = [prefix / "include" for prefix in _prefixes()]
+    libraries = [f"-L{prefix / name}" for prefix in _prefixes() for name in ("lib", "lib64")]
+    if device.nvcc:
+        home = device.nvcc.resolve().parent.parent
+        folders += [home / "include"]
+        libraries += [f"-L{home / name}" for name in ("lib64", "lib64/stubs", "targets/x86_64-linux/lib")]
+    (cxx, major), (cmake, cmake_version) = _compiler(), _cmake()
+    fetched = {
+        "Catch2": ("catch2", ["catch2/catch.hpp", "catch2/catch_all.hpp"]),
+        "CLI11": ("libcli11-dev", ["CLI/CLI.hpp"]),
+        "nlohmann-json": ("nlohmann-json3-dev", ["nlohmann/json.hpp"]),
+    }
+    context = "boost/context/detail/fcontext.hpp"
+    concept = "#include <concepts>\ntemplate <std::integral T> T f(T x) { return x; }\nint main() { return f(0); }\n"
+    fcontext = 'extern "C" void* make_fcontext(void*, unsigned long, void (*)(void*));\nint main() { return !&make_fcontext; }\n'
+    cublas = 'extern "C" int cublasGetVersion_v2(void*, int*);\nint main() { return cublasGetVersion_v2(nullptr, nullptr); }\n'
+    headers: set[str] = set()
+    compiles = has_context = has_cublas = False
+    if cxx:
+        with ThreadPoolExecutor() as pool:
+            wanted = [context, "cublas_v2.h", *(name for _, names in fetched.values() for name in names)]
+            first = pool.submit(_headers, cxx, folders, wanted)
+            second = pool.submit(_links, cxx, concept, [])
+            third = pool.submit(_links, cxx, fcontext, [*libraries, "-lboost_context"])
+            fourth = pool.submit(_links, cxx, cublas, [*libraries, "-lcublas", "-Wl,--allow-shlib-undefined"])
+            headers, compiles = first.result(), second.result()
+            has_context = third.result() and context in headers
+            has_cublas = fourth.result() and "cublas_v2.h" in headers
+    new_enough = cmake is not None and tuple(map(int, cmake_version.split(".")[:2])) >= _CMAKE_LEAST
+    works = compiles and major >= _GCC_LEAST
+    flaw = f"has version {major}" if major < _GCC_LEAST else "cannot build a C++20 program"
+    cmake_note = f"{cmake} has version {cmake_version}" if cmake else ""
+    pin = _CMAKE_PIN if cmake and not new_enough else ""
+    found = [
+        Need(f"g++ ≥ {_GCC_LEAST} (C++20)", f"{cxx} {major}" if works else "", "g++", note=f"{cxx} {flaw}" if cxx else ""),
+        Need("CMake ≥ 3.24", f"{cmake} {cmake_version}" if new_enough else "", "cmake", note=cmake_note, pip=pin),
+        Need("ninja or make", shutil.which("ninja") or shutil.which("make") or "", "ninja-build"),
+    ]
+    if device.kind == "cpu":
+        found.append(Need("Boost.Context", "header and library" if has_context else "", "libboost-context-dev"))
+    else:
+        output = process.quiet([device.nvcc, "--version"])[1] if device.nvcc else ""
+        release = "".join(re.findall(r"release ([\d.]+)", output)[:1])
+        current = release != "" and int(release.split(".")[0]) >= _CUDA_LEAST
+        old = f"{device.nvcc} has version {release}" if release else ""
+        toolkit, driver = f"install the CUDA toolkit: {_CUDA_PAGE}", "install NVIDIA's driver, then look at nvidia-smi"
+        found += [
+            Need(f"nvcc ≥ {_CUDA_LEAST}", f"{device.nvcc} {release}" if current else "", "", note=old, by_hand=toolkit),
+            Need("cuBLAS", "header and library" if has_cublas else "", "", by_hand=toolkit),
+            Need("GPU and driver", ", ".join(device.gpus), "", note="" if device.gpus else device.why, by_hand=driver),
+        ]
+    for name, (package, names) in fetched.items():
+        sources = list((ROOT / "build" / device.kind / "_deps").glob(f"{name.replace('-', '_').lower()}*-src"))
+        there = "header" if headers & set(names) else "fetched by CMake" if sources else ""
+        found.append(Need(name, there, package, required=False, note="CMake fetches it"))
+    found.append(Need("git", shutil.which("git") or "", "git", required=False, note="only ./gemm chart --record needs it"))
+    bwrap = shutil.which("bwrap") or ""
+    found.append(Need("bubblewrap", bwrap, "bubblewrap", required=False, note="only ./gemm grade needs it"))
+    found += map(_python, ("matplotlib", "rich", "typer"))
+    return [replace(need, note="") if need.found else need for need in found]
+
+
+def _apt(packages: Sequence[str]) -> str:
+    return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install -y {' '.join(packages)}"
+
+
+def command(need: Need) -> str:
+    """What to type to get it."""
+    if need.by_hand:
+        return need.by_hand
+    if need.pip:
+        return f"python3 -m venv .venv && .venv/bin/pip install {need.pip}"
+    return _apt([need.package])
+
+
+def _install_apt(required: Sequence[str], optional: Sequence[str] = ()) -> str:
+    """Installs Debian packages. Returns an empty string, or why it did not work, for a sentence."""
+    apt = shutil.which("apt-get")
+    if not apt:
+        return f"this system has no apt-get: install them by hand (Debian's names: {' '.join(required)})"
+    install = [apt, "install", "-y", "--no-install-recommends"]
+    if os.geteuid() != 0:
+        sudo = shutil.which("sudo")
+        asked = required and sudo and sys.stdin.isatty() and sys.stderr.isatty()
+        if not asked or not typer.confirm(f"Run `{_apt([*required, *optional])}` now?", default=True, err=True):
+            return f"type: {_apt(required)}"
+        command: list[str | Path] = [sudo or "sudo", *install, *required, *optional]
+        if process.foreground(command) and process.foreground([sudo or "sudo", apt, "update"]) == 0:
+            process.foreground(command)
+        return ""
+    say(f"Installing {' '.join([*required, *optional])} (apt-get).")
+    # A bare machine has no package lists, and old lists name versions that are gone; an old system lacks some libraries.
+    everything = [*install, *required, *optional]
+    for step in (everything, [apt, "update"], everything, [*install, *required]):
+        done = process.stream(step, " ".join(["apt-get", step[1]]), process.unseen, {"DEBIAN_FRONTEND": "noninteractive"})
+        if not done.status and step[1] == "install":
+            return ""
+    said = next((line for line in done.lines if line.startswith("E:")), "E: it failed")[2:].strip().rstrip(".")
+    return f"apt-get could not install them ({said}): check the network, then type: {_apt(required)}"
+
+
+def venv_install(pins: Sequence[str], what: str) -> str:
+    """Installs from PyPI into .venv, which is made where there is none. Returns why it did not work, or nothing."""
+    if os.environ.get("GEMM_NO_INSTALL") == "1":
+        return f"type: python3 -m venv .venv && .venv/bin/pip install {' '.join(pins)}"
+    say(f"Installing {what} into .venv (PyPI).")
+    if not (VENV / "bin" / "pip").exists():
+        status, output = process.quiet([sys.executable, "-m", "venv", VENV], seconds=300)
+        if status:
+            return f"python3 -m venv failed; type: {_apt(['python3-venv'])}"
+    options = ("--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "15")
+    pip = [VENV / "bin" / "python", "-m", "pip", "install", *options, *pins]
+    done = process.stream(pip, f"pip install {what}", process.unseen)
+    if done.status:
+        return f"PyPI does not answer: check the network, then type: .venv/bin/pip install {' '.join(pins)}"
+    return ""
+
+
+def provide(device: Device) -> Tools:
+    """Installs what is missing, as far as it may, and returns the tools; a UserError says what to type otherwise."""
+    if device.kind == "cpu" and "nvcc is not" in device.why:
+        say(f"Using the CPU device: {device.why}.")
+    missing = [need for need in needs(device) if not need.found and need.name not in _LATER]
+    why: list[str] = []
+    if missing and os.environ.get("GEMM_NO_INSTALL") != "1":
+        packages = [need for need in missing if need.package and not need.pip]
+        if packages:
+            required = [need.package for need in packages if need.required]
+            why += filter(None, [_install_apt(required, [need.package for need in packages if not need.required])])
+        left = [need for need in needs(device) if not need.found and need.name not in _LATER] if packages else missing
+        pins = [need.pip for need in left if need.pip]
+        why += filter(None, [venv_install(pins, "CMake") if pins else ""])
+        missing = [need for need in needs(device) if not need.found and need.name not in _LATER]
+    fatal = [need for need in missing if need.required]
+    if fatal:
+        names = ", ".join(need.name + (f" ({need.note})" if need.note else "") for need in fatal)
+        packages = [need.package for need in fatal if not need.pip and not need.by_hand]
+        how = why or [
+            *filter(None, [f"type: {_apt(packages)}" if packages else ""]),
+            *dict.fromkeys(f"type: {command(need)}" for need in fatal if need.pip or need.by_hand),
+        ]
+        raise UserError(f"{names} {'is' if len(fatal) == 1 else 'are'} missing; {'; '.join(how)}.")
+    (cxx, _), (cmake, _) = _compiler(), _cmake()
+    assert cxx
+    assert cmake
+    fetched = tuple(need.package for need in missing if need.package and not need.required)
+    return Tools(cmake, cxx, "Ninja" if shutil.which("ninja") else "Unix Makefiles", fetched)
+
+
+def provide_bubblewrap() -> str:
+    """Installs what ./gemm grade keeps submissions apart with, as far as it may; why it did not work, or nothing."""
+    if shutil.which("bwrap"):
+        return ""
+    why = f"type: {_apt(['bubblewrap'])}" if os.environ.get("GEMM_NO_INSTALL") == "1" else _install_apt(["bubblewrap"])
+    return "" if shutil.which("bwrap") else why or f"type: {_apt(['bubblewrap'])}"
+
+
+def provide_pytest() -> Path:
+    """An interpreter that has pytest beside matplotlib, rich and typer."""
+    probe = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, ('pytest', 'matplotlib', 'rich', 'typer'))))"
+    own = Path(sys.executable)
+
+    def usable() -> Path | None:
+        candidates = (path for path in (own, VENV / "bin" / "python") if path.exists())
+        return next((path for path in candidates if process.quiet([path, "-c", probe])[0] == 0), None)
+
+    if found := usable():
+        return found
+    system = own.resolve().parent == Path("/usr/bin")
+    if os.environ.get("GEMM_NO_INSTALL") == "1":
+        why = f"type: {_apt(['python3-pytest'])}" if system else f"type: {own} -m pip install {_PYTEST_PIN}"
+    elif system and sys.prefix == sys.base_prefix:
+        why = _install_apt(["python3-pytest"])
+    elif VENV in own.parents:
+        why = venv_install([_PYTEST_PIN], "pytest")
+    else:
+        why = venv_install(["-r", str(ROOT / "requirements.txt")], "pytest and the other Python packages")
+    if found := usable():
+        return found
+    raise UserError(f"Python's pytest is missing; {why}.")
+
+
+def report(as_json: bool) -> int:
+    """`./gemm doctor`: exit status 0 when the chosen device is ready."""
+    device = choose(strict=False)
+    found = needs(device)
+    fatal = [need for need in found if need.required and not need.found]
+    if as_json:
+        rows = [{**asdict(need), "command": "" if need.found else command(need)} for need in found]
+        print(json.dumps({"device": device.kind, "why": device.why, "gpus": device.gpus, "ready": not fatal, "needs": rows}))
+        return 2 if fatal else 0
+    print(f"Device: {device.kind} ({device.why})")
+    table = Table()
+    for column in ("Needs", "Verdict", "Found", "Command"):
+        table.add_column(column, overflow="fold")
+    for need in found:
+        verdict = "ok" if need.found else "MISSING" if need.required else "missing"
+        note = need.found or (need.note and f"– ({need.note})") or "–"
+        table.add_row(need.name, verdict, note, "" if need.found else command(need))
+    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120).print(table)
+    if "microsoft" in platform.release().lower():
+        print("This is WSL 2: it works like Linux; NVIDIA's driver belongs on the Windows side, never inside WSL.")
+    if not shutil.which("apt-get"):
+        print("This system has no apt-get: the commands name Debian's packages; install their like by hand.")
+    if fatal:
+        print(f"Not ready: {', '.join(need.name for need in fatal)} missing.")
+        return 2
+    print("Ready: ./gemm chart runs on " + (device.gpus[0] if device.kind == "cuda" else "the CPU device") + ".")
+    return 0

@@ -1,0 +1,93 @@
+"""`./gemm run`: one lesson's own program."""
+
+from __future__ import annotations
+
+import math
+import re
+import signal
+import struct
+from collections.abc import Mapping
+
+from runner.core import build, doctor, gpu, process
+from runner.core.results import UserError, folder_of, lessons
+
+DTYPES = ("fp32", "bf16", "fp16")
+_LARGEST = 2**63 - 1
+_LARGEST_OF = {"--seed": 2**64 - 1, "--rounds": 1000, "--device": 2**31 - 1}  # as in common/harness.cpp
+
+
+def find(name: str) -> str:
+    """`5`, `05`, `05_2d_blocktile` or `05_2d_blocktile/` -> `05_2d_blocktile`; `9a` or its folder -> `09a_wmma`."""
+    known = lessons()
+    wanted = name.rstrip("/")
+    for lesson in known:
+        number, _, words = lesson.partition("_")
+        short = wanted.lstrip("0") if re.fullmatch("[0-9]+[a-z]?", wanted) else None
+        if wanted in (lesson, number, words, folder_of(lesson)) or short == number.lstrip("0"):
+            return lesson
+    steps = [lesson for lesson in known if wanted.lstrip("0") == re.split("[a-z_]", lesson)[0].lstrip("0")]
+    steps = steps or [lesson for lesson in known if folder_of(lesson).startswith(wanted + "/")]
+    if len(steps) == 1:
+        return steps[0]
+    if steps:
+        raise UserError(f"{name!r} names several lessons: {', '.join(steps)}; choose one.")
+    raise UserError(f"There is no lesson {name!r}; there are {', '.join(known)}.")
+
+
+def whole(option: str, text: str, least: int = 0) -> str:
+    """`text` as a whole number in the option's range, in decimal; else a UserError. What common/options.cpp takes."""
+    most = _LARGEST_OF.get(option, _LARGEST)
+    if not re.fullmatch(r"-?[0-9]{1,40}", text) or not least <= int(text) <= most:
+        raise UserError(f"{option} must be a whole number from {least} to {most}, not {text!r}.")
+    return str(int(text))
+
+
+def number(option: str, text: str) -> str:
+    """`text` if it is a finite number that a float holds; else a UserError. What common/options.cpp takes."""
+    digits = re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text)
+    try:
+        held = struct.unpack("f", struct.pack("f", float(text)))[0] if digits else math.inf
+    except OverflowError:
+        held = math.inf
+    if not digits or math.isinf(held) or (held == 0 and re.search("[1-9]", digits[1])):  # the last: too small for a float
+        raise UserError(f"{option} must be a finite number that a float holds, such as -0.5, not {text!r}.")
+    return text
+
+
+def dtype_options(text: str | None) -> list[str]:
+    """`--dtype=…` for a lesson's program or gemm_inspect, nothing for None; a UserError for a type that there is not."""
+    if text is None:
+        return []
+    if text not in DTYPES:
+        raise UserError(f"--dtype must be fp32, bf16 or fp16, not {text!r}.")
+    return [f"--dtype={text}"]
+
+
+def run(
+    name: str,
+    sizes: Mapping[str, str | None],
+    scalars: Mapping[str, str | None],
+    dtype: str | None,
+    like: str | None,
+    verify_only: bool,
+    as_json: bool,
+) -> int:
+    """Builds the lesson and runs it, options passed on. Returns the program's exit status."""
+    lesson = find(name)
+    options = [f"--{key}={whole('--' + key, text)}" for key, text in sizes.items() if text is not None]
+    options += [f"--{key}={number('--' + key, text)}" for key, text in scalars.items() if text is not None]
+    options += dtype_options(dtype)
+    device = doctor.choose()
+    if like is not None:
+        if device.kind != "cpu":
+            raise UserError("--like chooses the CPU device's launch limits; add GEMM_DEVICE=cpu in front of the command.")
+        options.append(f"--like={like}")
+    options += ["--verify-only"] * verify_only + ["--json"] * as_json
+    built = build.build(device, doctor.provide(device), [lesson])
+    with gpu.alone(device):
+        status = process.show([built / "bin" / lesson, *options])
+    if status == -signal.SIGKILL:
+        raise UserError(f"{lesson} was ended by {process.crash(status)}; choose smaller sizes.")
+    if status < 0:
+        raise UserError(f"{lesson} was ended by {process.crash(status)}; that is a bug in the lesson or in common/.")
+    return status

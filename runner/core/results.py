@@ -1,0 +1,164 @@
+"""The lesson list, and results files: names, hashes, reading, checking, writing. Nothing else of the repository is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SCHEMA = 1
+
+_RUN_KEYS = {"lesson", "dtype", "m", "n", "k", "alpha", "beta", "error_over_bound"}
+_TIMED_KEYS = {"ms_median", "ms_p10", "ms_p90", "tflops", "baseline", "baseline_ms_median", "ratio"}
+# A // or /* */ comment, or a literal, which is kept: its // is text.
+_COMMENT_OR_LITERAL = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+class UserError(Exception):
+    """What the user can act on: one sentence saying what is wrong and what to do. `status` is the exit status."""
+
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Lessons whose first type is the same: what is charted together, against cuBLAS with that type."""
+
+    dtype: str  # as in results
+    label: str
+    progression: str  # the names of its charts in plots/ and of its tables
+    sweep: str
+
+
+LADDERS = (Ladder("fp32", "FP32", "progression", "sweep"), Ladder("bf16", "BF16", "tensorcore", "tensorcore_sweep"))
+
+
+def _folders(root: Path) -> dict[str, str]:
+    """The folder of each lesson, in course order, from the `gemm_lesson(NAME [FOLDER])` lines of CMakeLists.txt."""
+    try:
+        text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{root} has no readable CMakeLists.txt, which lists the lessons; clone the repository again.") from error
+    found = re.findall(r"^[ \t]*gemm_lesson\(\s*([0-9]\w*)(?:[ \t]+([\w./-]+))?", text, re.MULTILINE)
+    return {name: folder or name for name, folder in found}
+
+
+def lessons(root: Path = ROOT) -> list[str]:
+    """The lessons in course order."""
+    return list(_folders(root))
+
+
+def folder_of(lesson: str, root: Path = ROOT) -> str:
+    """Where a lesson's files are, below `root`: `03_smem`, or `09_tensorcore/a_wmma` for the step 09a_wmma."""
+    return _folders(root).get(lesson, lesson)
+
+
+def kernel_hash(kernel: Path) -> str:
+    """SHA-256 of a kernel's source without comments and with each run of whitespace as one space: what the compiler sees."""
+    text = kernel.read_text(encoding="utf-8")
+    code = _COMMENT_OR_LITERAL.sub(lambda m: " " if m[0].startswith("/") else m[0], text)
+    return hashlib.sha256(re.sub(r"\s+", " ", code).strip().encode()).hexdigest()
+
+
+def gpu_slug(name: str) -> str:
+    """`NVIDIA H200` -> `h200`: the name of a device's results file."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower().replace("nvidia ", "")).strip("-")
+
+
+def _again(path: Path) -> str:
+    """What helps where a results file is of no use, for a sentence."""
+    if path.parts[-3:-1] != ("plots", "results"):
+        return "measure again with ./gemm chart"
+    kept = "/".join(path.parts[-3:])  # `./gemm chart` alone never writes here
+    return f"bring back the committed one with git checkout {kept}, or measure again with ./gemm chart --record on that GPU"
+
+
+def check(results: object, where: str, again: str = "measure again with ./gemm chart") -> dict:
+    """Returns `results` if it is a results object of this schema; otherwise raises a UserError: `where`, what, `again`."""
+    if not isinstance(results, dict):
+        raise UserError(f"{where} is not a results file: it holds no JSON object; {again}.")
+    if results.get("schema") != SCHEMA:
+        found = results.get("schema")
+        raise UserError(f"{where} has results schema {found!r}, but this version reads schema {SCHEMA}; {again}.")
+    runs, device = results.get("runs"), results.get("device")
+    if not isinstance(runs, list) or not isinstance(device, dict) or not {"name", "kind"} <= device.keys():
+        raise UserError(f"{where} lacks its runs or its device; {again}.")
+    for run in runs:
+        missing = _RUN_KEYS - run.keys() if isinstance(run, dict) else _RUN_KEYS
+        if not missing and "ms_median" in run:
+            missing = _TIMED_KEYS - run.keys()
+        if missing:
+            raise UserError(f"{where} has a run without {', '.join(sorted(missing))}; {again}.")
+    return results
+
+
+def _read(path: Path, again: str) -> object:
+    """The JSON in `path`. Raises FileNotFoundError without such a file, a UserError where it is of no use (`again` helps)."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON ({error}); {again}.") from error
+
+
+def load(path: Path) -> dict:
+    """Reads and checks a results file."""
+    try:
+        return check(_read(path, _again(path)), str(path), _again(path))
+    except FileNotFoundError as error:
+        raise UserError(f"There are no results in {path}; measure with ./gemm chart.") from error
+
+
+def recorded(path: Path, keys: Iterable[str], command: str) -> dict | None:
+    """What `command` wrote beside the results, of SCHEMA and with these keys; None where there is no such file."""
+    again = f"record it again with {command}"
+    try:
+        found = _read(path, again)
+    except FileNotFoundError:
+        return None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise UserError(f"{path} is not of schema {SCHEMA}, which this version reads; {again}.")
+    if missing := [key for key in keys if key not in found]:
+        raise UserError(f"{path} lacks its {', '.join(missing)}; {again}.")
+    return found
+
+
+def writable_folder(path: Path) -> None:
+    """Makes the folder where there is none; a UserError unless files can be written there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except FileExistsError as error:
+        raise UserError(f"{path} must be a folder, and is something else; move it away.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}; free space or make the folder writable.") from error
+
+
+def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
+    """Writes through a temporary file beside `path` and a rename: whatever happens, `path` is the old file or the new one.
+
+    `mode`: who may read and write the new one, less the umask; nobody else could at any time.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)
+        temporary.touch(mode, exist_ok=False)
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        temporary.replace(path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}; free space or make the folder writable.") from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""A class's submissions, graded in sandboxes."""

@@ -1,0 +1,237 @@
+"""`./gemm grade`: the submissions of a class, each task of each learner in a sandbox of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import queue
+import secrets
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.core import lesson, process
+from runner.core.process import Interrupted, say
+from runner.core.results import ROOT, UserError, writable_folder
+from runner.grading import gradebook, sandbox, submissions
+from runner.grading.gradebook import Journal, column
+from runner.grading.grading import MISSING, PASSED, REFUSED, TROUBLE, Grader, Kit, Outcome
+from runner.grading.sandbox import Limits
+from runner.grading.submissions import Refused, Submission
+from runner.learn import exercise
+
+SCHEMA = 1
+_SHOWN = 40  # learners in the table on a terminal
+
+
+def _tasks(text: str | None) -> list[exercise.Task]:
+    """`01,03,03-hunt` → those tasks, in course order; None: all."""
+    everything = exercise.tasks()
+    if text is None:
+        return everything
+    wanted = set()
+    for part in text.split(","):
+        name, dash, hunt = part.strip().partition("-")
+        if dash and hunt != "hunt":
+            raise UserError(f"--tasks takes names such as 01,03,03-hunt, and not {part.strip()!r}.")
+        wanted.add(exercise.task(lesson.find(name), bool(dash)).key)
+    return [task for task in everything if task.key in wanted]
+
+
+def _basis(tasks: Sequence[exercise.Task], limits: Limits, isolated: bool) -> str:
+    """A digest of what verdicts depend on beside the submissions: the course, the grader, the tasks, the limits."""
+    digest = hashlib.sha256(repr((limits, isolated)).encode())
+    for task in tasks:
+        digest.update(task.key.encode())
+        digest.update(task.kernel().encode())
+        digest.update((ROOT / task.folder / "exercise.py").read_bytes())
+    for folder in ("common", "runner"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".cpp", ".hpp", ".h"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _prove(grader: Grader, task: exercise.Task) -> None:
+    """Grades the lesson's own kernel. A UserError unless it passes: then nobody's verdict would mean anything."""
+    outcome = grader.grade(task, "", str(task.file.relative_to(ROOT)), task.solution().encode(), 0)
+    if outcome.state != PASSED:
+        why = " ".join(line.strip() for line in outcome.text.splitlines()[1:6] if line.strip())
+        raise UserError(
+            f"Nothing more was graded, since even the lesson's own kernel of {column(task)} does not pass here: {why}"
+        )
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+class _Class:
+    """All that is to be graded, and the threads that do it."""
+
+    def __init__(self, grader: Grader, journal: Journal, handed_in: Sequence[Submission], tasks: Sequence[exercise.Task]) -> None:
+        self._grader, self._journal = grader, journal
+        self._waiting: queue.SimpleQueue[tuple[Submission, exercise.Task]] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[tuple[str, exercise.Task, str, Outcome] | BaseException | None] = queue.SimpleQueue()
+        self.total = len(handed_in) * len(tasks)
+        for submission in handed_in:
+            for task in tasks:
+                self._waiting.put((submission, task))
+
+    def _one(self, submission: Submission, task: exercise.Task, slot: int) -> tuple[str, Outcome]:
+        """The digest of what was graded, and what came of it."""
+        try:
+            found = submission.read(task)
+        except Refused as refused:
+            return _digest(f"refused: {refused}".encode()), Outcome(REFUSED, f"{task.title}: {refused}\n")
+        if found is None:
+            return "", Outcome(MISSING, f"{task.title}: {task.folder}/{task.file.name} was not handed in.\n")
+        name, raw = found
+        digest = _digest(raw)
+        known = self._journal.entries.get((submission.learner, task.key))
+        if known and known["digest"] == digest and known["state"] != TROUBLE:
+            return digest, Outcome(known["state"], known["text"], known["judged"], known["seconds"])
+        try:
+            return digest, self._grader.grade(task, submission.learner, name, raw, slot)
+        except sandbox.Stopped:
+            raise
+        except UserError as error:
+            return digest, Outcome(TROUBLE, f"{task.title} could not be graded: {error}\n")
+        except Exception as error:  # noqa: BLE001  (a flaw of the grader, which must not cost the others their verdicts)
+            return digest, Outcome(TROUBLE, f"{task.title} could not be graded ({type(error).__name__}: {error}).\n")
+
+    def _work(self, slot: int) -> None:
+        try:
+            while True:
+                submission, task = self._waiting.get_nowait()
+                self._done.put((submission.learner, task, *self._one(submission, task, slot)))
+        except (queue.Empty, sandbox.Stopped):
+            self._done.put(None)
+        except BaseException as error:  # noqa: BLE001  (it is raised in the thread that waits)
+            self._done.put(error)
+
+    def results(self, jobs: int) -> Iterator[tuple[str, exercise.Task, str, Outcome]]:
+        """(learner, task, digest, outcome) as they come, `jobs` at a time. When it is closed, everything has ended."""
+        threads: list[threading.Thread] = []
+        try:
+            for slot in range(jobs):
+                thread = threading.Thread(target=self._work, args=(slot,))
+                thread.start()
+                threads.append(thread)
+            working = jobs
+            while working:
+                done = self._done.get()
+                if done is None:
+                    working -= 1
+                elif isinstance(done, BaseException):
+                    raise done
+                else:
+                    yield done
+        finally:
+            self._grader.stop()
+            for thread in threads:
+                thread.join()
+
+
+def _show(rows: gradebook.Rows, tasks: Sequence[exercise.Task]) -> None:
+    table = Table()
+    table.add_column("learner", overflow="fold")
+    for task in tasks:
+        table.add_column(column(task).replace("-hunt", "h"), justify="center")
+    table.add_column("passed", justify="right")
+    signs = {"passed": "✓", "failed": "✗", "untouched": "·", "missing": "–", "refused": "!", "trouble": "?"}
+    for learner, results in list(rows.items())[:_SHOWN]:
+        states = [results[task.key]["state"] for task in tasks]
+        table.add_row(learner, *(signs[state] for state in states), f"{states.count(PASSED)}/{len(tasks)}")
+    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160).print(table)
+    if more := len(rows) - _SHOWN:
+        print(f"… and {more} more learners" if more > 0 else "", end="\n" if more > 0 else "")
+    print("✓ passed, ✗ not passed, · not begun, – not handed in, ! could not be read, ? this machine had trouble; h: bug hunt")
+
+
+def grade(folder: str, out: str, tasks: str | None, jobs: str | None, seconds: str | None, unsandboxed: bool, again: bool,
+          as_json: bool) -> int:  # fmt: skip
+    """Exit status: 0 everything has a verdict, 1 something could not be graded for this machine's sake."""
+    chosen = _tasks(tasks)
+    if unsandboxed and jobs not in (None, "1"):
+        raise UserError("Without a sandbox one is graded at a time, since they could see each other; leave --jobs out.")
+    workers = 1 if unsandboxed else int(lesson.whole("--jobs", jobs, 1)) if jobs is not None else process.cores()
+    limits = Limits(seconds=float(lesson.whole("--seconds", seconds, 1))) if seconds is not None else Limits()
+    where, table = Path(folder).absolute(), Path(out).absolute()
+    if table.suffix != ".csv":
+        raise UserError(f"--out names a table, such as grades.csv, and not {out}.")
+    if table.with_suffix("") == where or where in table.parents:
+        raise UserError(f"{out} would lie among the submissions; choose another place.")
+    handed_in = submissions.find(where)
+    writable_folder(table.parent)
+    if table.is_dir():
+        raise UserError(f"{out} is a folder; name a table.")
+    with gradebook.alone(table.with_suffix("")):
+        return _graded(where, table, chosen, handed_in, workers, limits, unsandboxed, again, as_json)
+
+
+def _graded(
+    where: Path,
+    table: Path,
+    chosen: Sequence[exercise.Task],
+    handed_in: Sequence[Submission],
+    workers: int,
+    limits: Limits,
+    unsandboxed: bool,
+    again: bool,
+    as_json: bool,
+) -> int:
+    """As grade(), whose options these are; nobody else writes to `table`."""
+    box = sandbox.find(unsandboxed, [ROOT, where, table.parent])
+    if unsandboxed:
+        who = "any user of this machine" if os.geteuid() == 0 else "you"
+        say(f"Without a sandbox a submission can read what {who} can read; only limits on time, memory and output hold.")
+    journal = Journal(table.with_suffix("") / "journal.jsonl")
+    basis = _basis(chosen, limits, box.isolated)
+    if not again and journal.head and (journal.head.get("basis"), journal.head.get("schema")) != (basis, SCHEMA):
+        begun = "was begun with other tasks, other options or another version of the course"
+        raise UserError(f"{table} {begun}; --again grades everything anew.")
+    rows: dict[str, dict[str, Mapping]] = {submission.learner: {} for submission in handed_in}
+    trouble, same = "", f"the same command{' without --again' if again else ''}"
+    secret = journal.head["secret"] if journal.head and not again else secrets.token_hex(16)
+    try:
+        with tempfile.TemporaryDirectory(prefix="gemm-kit-") as kit:
+            grader = Grader(Kit(Path(kit), box), secret, limits)
+            _prove(grader, chosen[0])
+            if again or not journal.head:
+                journal.begin({"schema": SCHEMA, "basis": basis, "secret": secret})
+            whole = _Class(grader, journal, handed_in, chosen)
+            with process.shown(f"Grading {len(handed_in)} submissions") as update, ExitStack() as stack:
+                update((0, whole.total, ""))
+                results = stack.enter_context(closing(whole.results(workers)))
+                for count, (learner, task, digest, outcome) in enumerate(results, start=1):
+                    entry = {
+                        "learner": learner, "task": task.key, "digest": digest, "state": outcome.state, "text": outcome.text,
+                        "judged": outcome.judged, "seconds": round(outcome.seconds, 2),
+                    }  # fmt: skip
+                    if journal.entries.get((learner, task.key)) != entry:
+                        journal.add(entry)
+                    rows[learner][task.key] = {key: entry[key] for key in ("state", "text", "judged")}
+                    trouble = outcome.text if outcome.state == TROUBLE else trouble
+                    update((count, whole.total, f"{learner}: {task.title}"))
+    except Interrupted as stop:
+        if journal.head.get("secret") != secret:
+            raise Interrupted(stop.number, "nothing was graded") from None
+        raise Interrupted(stop.number, f"what is graded is kept, and {same} goes on from there") from None
+    written = gradebook.write(table, rows, chosen)
+    if as_json:
+        print(json.dumps(gradebook.as_json(rows, chosen), ensure_ascii=False))
+    else:
+        _show(rows, chosen)
+    sys.stdout.flush()
+    say(f"Written: {', '.join(str(path) for path in written)} (for each learner a page and Gradescope's results.json).")
+    if trouble:
+        say(f"Some could not be graded, and count as 0: {trouble.strip()} To try them again: {same}.")
+    return 1 if trouble else 0

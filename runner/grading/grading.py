@@ -1,0 +1,369 @@
+"""One submitted file, from its bytes to a verdict that does not take the file's word for anything.
+
+The learner's code is compiled and runs in a sandbox, as two programs. gemm_exam computes problems whose seed it is not told,
+and gemm_judge, outside, holds what came back against float64: that is the verdict. gemm_check traces accesses and finds the
+words for a mistake, in the same process as the learner's code: that is evidence, which can only take a verdict away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import shutil
+import sys
+import tempfile
+import time
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runner.core import doctor, process
+from runner.core.build import build
+from runner.core.results import ROOT, UserError
+from runner.grading.sandbox import TMP, Limits, Sandbox
+from runner.learn import check
+from runner.learn.check import GOAL, Report, Source
+from runner.learn.diagnosis import ENDED, Diagnosis
+from runner.learn.exercise import Task
+
+LARGEST = 256 << 10  # bytes of a file: the longest kernel of the course has a tenth
+_COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels are compiled with, and what is given to a run
+_RESERVED = 1 << 44  # bytes of addresses: common/cpu/host_api.cpp's range of device memory
+_READ = 64 << 10  # bytes of what a compiler or a program says that are looked at
+_ROOM = 1 << 20  # bytes free for temporary files: with less, what came of a run may be for lack of them
+_REFUSED = 2  # gemm_check's exit status where it could not begin
+_REPORT = 4 << 20  # bytes of gemm_check's JSON
+_LONGEST = 32 << 10  # characters of a text for a learner
+_TRANSLATING = 10  # seconds that the translation to C++ may take
+_SAVED = 'o=$1; shift; "$@" && cat "$o"'  # what was made in TMP goes to stdout, which is a file outside
+_TOLD = 'o=$1; shift; "$@" >&2; s=$?; cat "$o"; exit $s'
+
+# Of an outcome. "passed" and "failed" are verdicts; the others are what there is no verdict for.
+PASSED, FAILED, UNTOUCHED, MISSING, REFUSED, TROUBLE = "passed", "failed", "untouched", "missing", "refused", "trouble"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one file."""
+
+    state: str
+    text: str  # for the learner: what ./gemm check would say, and who says so
+    judged: bool | None = None  # whether what it computed is right; None: it computed nothing
+    seconds: float = 0.0
+
+
+class _Failed(Exception):
+    """A stage that ends the grading of this file."""
+
+    def __init__(self, stage: str, found: Diagnosis) -> None:
+        super().__init__()
+        self.stage, self.found = stage, found
+
+
+def printable(text: str) -> str:
+    """`text` with what no terminal, page or file of tables should be given: bytes that are no UTF-8, control characters."""
+    text = text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def seed_of(secret: str, *what: str) -> int:
+    """A seed for this use that nobody knows who has not the secret; the same each time."""
+    digest = hmac.new(secret.encode(), "\0".join(what).encode(errors="surrogateescape"), hashlib.sha256).digest()
+    return int.from_bytes(digest[:6], "big")
+
+
+def _said(file: Path) -> list[str]:
+    with file.open("rb") as messages:
+        return [line.rstrip() for line in messages.read(_READ).decode(errors="replace").splitlines()]
+
+
+def _writable(text: str) -> str:
+    """A text in which the learner's code may have had its say, so that it can be written, shown and kept: UTF-8, no control
+    characters, not too long."""
+    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …\n"
+    return "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else "\N{REPLACEMENT CHARACTER}" for c in cut)
+
+
+_OF_A_LINE = ("line", "width", "requests", "threads", "bytes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
+_OF_A_TRACE = ("blocks", "threads_per_block", "barriers_per_thread")
+_OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc", "alpha", "beta")
+
+
+def evidence(raw: bytes) -> dict:
+    """gemm_check's object, which the learner's code may have written: what is computed with are numbers, and small ones.
+
+    Raises ValueError, KeyError, TypeError, AttributeError or RecursionError where it is not.
+    """
+    found = json.loads(raw)
+    numbers = [found["tile"][key] for key in ("BM", "BN", "BK")]
+    numbers += [case[key] for case in found["cases"] for key in _OF_A_CASE]
+    if (trace := found["trace"]) is not None:
+        trace.update(dict.fromkeys("mnk", GOAL))  # as asked for
+        numbers += [trace[key] for key in _OF_A_TRACE] + [
+            line[key] for line in trace["lines"] for key in _OF_A_LINE if key in line
+        ]
+        numbers += [value for value in trace["totals"].values() if value is not None]
+    if any(type(number) not in (int, float) or not abs(number) < 1 << 53 for number in numbers):
+        raise ValueError("a figure is no number")
+    return found
+
+
+class Kit:
+    """What submissions are compiled and linked with: headers and libraries of the CPU device, in a folder of their own.
+
+    There is no lesson in it, no reference, and nothing of other submissions.
+    """
+
+    def __init__(self, folder: Path, sandbox: Sandbox) -> None:
+        """folder: where the copies go; it is empty. Builds what is not built yet."""
+        device = doctor.Device("cpu", None, (), "submissions are graded on the CPU device")
+        self._tools = {name: check.toolchain(device, name) for name in ("check", "exam")}
+        self.judge = build(device, doctor.provide(device), ["gemm_judge"]) / "bin" / "gemm_judge"
+        self.folder, self.sandbox = folder, sandbox
+        self._inside = _COURSE if sandbox.isolated else folder
+        self.binds: dict[Path, Path] = {folder: _COURSE}
+        for source in [*(ROOT / "common").rglob("*.hpp"), *(ROOT / "common" / "cpu" / "include").rglob("*")]:
+            if source.is_file():
+                self._copy(source, folder / source.relative_to(ROOT))
+        self.kernel = [self._kept(argument) for argument in self._tools["check"]["kernel"]]
+        self.links = {
+            name: ([self._kept(a) for a in tools["link_before"]], [b for a in tools["link_after"] for b in self._library(a)])
+            for name, tools in self._tools.items()
+        }
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+    @staticmethod
+    def _copy(source: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+
+    def _kept(self, argument: str) -> str:
+        """An argument whose paths are those inside; what lies elsewhere than in the checkout or the system is bound, too."""
+        option, path = (argument[:2], Path(argument[2:])) if argument[:2] in ("-I", "-L") else ("", Path(argument))
+        if path.is_relative_to(ROOT):
+            return f"{option}{self._inside / path.relative_to(ROOT)}"
+        if path.is_absolute() and not path.is_relative_to("/usr") and path.exists():
+            self.binds[path] = path
+        return argument
+
+    def _library(self, argument: str) -> list[str]:
+        """A library of the checkout is linked whole: who defines one of its names, main() among them, is told so."""
+        path = Path(argument)
+        if not path.is_absolute() or not path.is_relative_to(ROOT):
+            return [self._kept(argument)]
+        self._copy(path, self.folder / "lib" / path.name)
+        return ["-Wl,--whole-archive", str(self._inside / "lib" / path.name), "-Wl,--no-whole-archive"]
+
+
+class Grader:
+    """Grades files, each in a sandbox of its own; several threads may."""
+
+    def __init__(self, kit: Kit, secret: str, limits: Limits) -> None:
+        self._kit, self._secret = kit, secret
+        self._limits = replace(limits, reserved=_RESERVED)
+        self._compiling = replace(limits, seconds=max(limits.seconds, 60))
+
+    def stop(self) -> None:
+        """Ends what is being graded, in all threads: they raise sandbox.Stopped."""
+        self._kit.sandbox.stop()
+
+    def grade(self, task: Task, learner: str, name: str, raw: bytes, slot: int) -> Outcome:
+        """`name`: what the file is called in messages. `slot`: 0 …, another one for each thread. Raises UserError."""
+        begin = time.monotonic()
+        try:
+            text = check.source_text(raw)
+        except UnicodeDecodeError as error:
+            return Outcome(FAILED, f"{task.title}: {name} is no UTF-8 text (byte {error.start}); save it as UTF-8.\n")
+        report = Report(task, name, text)
+        if check.is_start(report):
+            return Outcome(UNTOUCHED, f"{task.title}: {name} is still as it was given out.\n")
+        judged = None
+        with tempfile.TemporaryDirectory(prefix="gemm-grade-") as held:
+            folder = Path(held)
+            try:
+                run = _Run(self, report, learner, folder, slot)
+                programs = run.compiled()
+                run.checked(programs["check"])
+                judged = run.examined(programs["exam"])
+            except _Failed as failed:
+                report.stage, report.found = failed.stage, failed.found
+        seconds = time.monotonic() - begin
+        text = check.told(report, seconds)
+        if report.passed:
+            assert judged
+            text += (
+                "Judged from outside: what it computed, in a process that knows no results, is right in every problem.\n"
+                "Races, overruns and goals are what its own run says.\n"
+            )
+        return Outcome(PASSED if report.passed else FAILED, _writable(text), judged, seconds)
+
+
+class _Run:
+    """The stages of one file."""
+
+    def __init__(self, grader: Grader, report: Report, learner: str, folder: Path, slot: int) -> None:
+        self._grader, self._report, self._learner, self._folder, self._slot = grader, report, learner, folder, slot
+        self._kit = grader._kit
+        self._source = Source(report.text, report.name, report.task.namespace, report.task.title)
+        self._late = False  # whether gemm_check did not end in time
+        self._given = folder / "in"
+        self._given.mkdir()
+        self._own = folder / "tmp"  # TMP, where there is no sandbox
+        self._own.mkdir()
+        # Where there is no sandbox, the code's user reads what it is given and writes in its own folder. What is opened here, and
+        # what that user must not put a link in the place of, lies in one that it can only pass through.
+        folder.chmod(0o711)
+        self._given.chmod(0o755)  # noqa: S103
+        self._kit.sandbox.hand_over(self._own, slot)
+
+    def _run(self, command: Sequence[str | Path], output: Path, limits: Limits, files: Sequence[Path], keep: Sequence[int] = ()):
+        """Runs it in the sandbox, where `files` are in IN. Returns how it ended; its messages are in the file messages."""
+        for file in files:
+            file.chmod(0o755)  # noqa: S103
+        binds = {**self._kit.binds, **{file: _IN / file.name for file in files}}
+        with output.open("wb") as out, (self._folder / "messages").open("wb") as messages:
+            return self._kit.sandbox.run(command, self._own, binds, out, messages, limits, self._slot, keep)
+
+    def _look_for_room(self) -> None:
+        """A UserError where what came of a run may be for lack of room, and not the learner's code."""
+        if shutil.disk_usage(self._folder).free < _ROOM:
+            raise UserError("There is no room left for temporary files; free some, or set TMPDIR to another folder.")
+
+    def _seed(self, use: str) -> int:
+        """Another one for another text: nobody hands in twice for the same problems."""
+        text = hashlib.sha256(self._report.text.encode(errors="surrogatepass")).hexdigest()
+        return seed_of(self._grader._secret, self._learner, self._report.task.key, text, use)
+
+    def _given_as(self, file: Path) -> Path:
+        return _IN / file.name if self._kit.sandbox.isolated else file
+
+    def _made_in(self, name: str) -> Path:
+        return self._kit.sandbox.place(TMP / name, self._own)
+
+    def _lines(self) -> list[str]:
+        course = f"{self._kit.folder}/", f"{_COURSE}/"
+        lines = _said(self._folder / "messages")
+        for path in course:
+            lines = [line.replace(path, "") for line in lines]
+        return lines
+
+    def _make(self, command: Sequence[str | Path], made: str, output: Path, files: Sequence[Path]) -> None:
+        """A compiler or a linker makes TMP/made, which becomes `output`."""
+        full = ["sh", "-c", _SAVED, "sh", self._made_in(made), *command]
+        ended = self._run(full, output, self._grader._compiling, files)
+        if ended.broken:
+            raise _Failed("compile", Diagnosis(f"It does not compile: {ended.broken}.", ""))
+        lines = self._lines()
+        if ended.status and not lines:
+            raise UserError(f"The compiler or the linker ended with status {ended.status} and said nothing.")
+        if ended.status:
+            check.blame_the_machine("The compiler or the linker", ended.status, lines)
+            raise _Failed("compile", Diagnosis("It does not compile.", "", check.first_error(lines)))
+
+    def _translated(self) -> str:
+        """The source as C++. By a process of its own: its regular expressions take very long over text that is made for it."""
+        given, made = self._folder / "source.cu", self._folder / "source.cpp"
+        given.write_text(self._report.text, encoding="utf-8", newline="")
+        begin = time.monotonic()
+        status, said = process.quiet([sys.executable, ROOT / "common" / "cpu" / "translate.py", given, made], _TRANSLATING)
+        line = said.strip().rpartition("\n")[2]
+        if status == 1 and line.startswith(f"{given}:"):
+            raise _Failed("compile", Diagnosis("It does not compile.", "", (line.replace(str(given), self._report.name),)))
+        if status and time.monotonic() - begin >= _TRANSLATING:
+            raise _Failed("compile", Diagnosis(f"It does not compile: its launches are not found within {_TRANSLATING} s.", ""))
+        if status:
+            raise UserError(f"The translation to C++ could not be done: {line.rstrip('.') or f'status {status}'}.")
+        return made.read_text(encoding="utf-8").split("\n", 1)[1]
+
+    def compiled(self) -> dict[str, Path]:
+        """gemm_check and gemm_exam with this kernel."""
+        begin = time.monotonic()
+        source, listed = self._given / "kernel.cpp", self._given / "list.cpp"
+        name = self._report.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        source.write_text(f'#line 1 "{name}"\n{self._translated()}', encoding="utf-8")
+        listed.write_text(check.list_of([self._source]), encoding="utf-8")
+        made = self._given / "kernel.o"
+        into = self._made_in("kernel.o")
+        self._make([*self._kit.kernel, "-o", into, "-c", self._given_as(source)], "kernel.o", made, [source])
+        programs = {}
+        for name, (before, after) in self._kit.links.items():
+            program = self._given / name
+            files = [listed, made]
+            command = [*before, *map(self._given_as, files), "-o", self._made_in(name), *after]
+            self._make(command, name, program, files)
+            programs[name] = program
+        self._report.compiled = time.monotonic() - begin
+        return programs
+
+    def checked(self, program: Path) -> None:
+        """What gemm_check says goes into the report."""
+        begin, report = time.monotonic(), self._report
+        seed = self._seed("check")
+        made, output = self._made_in("check.json"), self._folder / "check.json"
+        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", "--output", made]
+        command = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options]
+        ended = self._run(command, output, self._grader._limits, [program])
+        self._look_for_room()
+        with output.open("rb") as told:
+            raw = told.read(_REPORT)
+        report.seed, report.ran, self._late = seed, time.monotonic() - begin, ended.late
+        try:
+            # A report that the learner's code wrote may hold anything.
+            check.hold(report, evidence(raw))
+            check.told(report, 0.0)
+        except Exception:  # noqa: BLE001
+            report.cases, report.goals, report.stage = [], [], "run"
+            how = ended.broken or (f"it was ended by {number}" if (number := process.crash(ended.status)) else "")
+            refused = [line for line in self._lines() if line.startswith("gemm_check: ")] if ended.status == _REFUSED else []
+            if refused:
+                report.found = Diagnosis("It cannot be checked.", "", (refused[0].removeprefix("gemm_check: "),))
+            elif how:
+                report.found = Diagnosis(f"It was stopped: {how}.", "")
+            else:
+                report.found = Diagnosis(*ENDED, (f"The program ended with status {ended.status} and left no report.",))
+
+    def examined(self, program: Path) -> bool | None:
+        """Whether what the kernel computes is right; None where there is no answer to look at. What is wrong is in the report."""
+        report = self._report
+        if report.found and ("endless loop" in " ".join((report.found.mistake, *report.found.evidence)) or self._late):
+            return None  # it would not end again
+        seed = self._seed("exam")
+        paper, answers, verdict = (self._folder / name for name in ("paper", "answers", "verdict.json"))
+        judge = [self._kit.judge, "--lesson", report.task.lesson, "--seed", str(seed)]
+        status, said = process.quiet([*judge, "--paper", paper])
+        if status:
+            raise UserError(f"gemm_judge could not set an exam: {said.strip()}")
+        with answers.open("wb") as written:
+            command = [self._given_as(program), "--paper", self._given_as(paper), "--answers-fd", str(written.fileno())]
+            if not self._kit.sandbox.isolated:
+                command[2] = paper
+            files = [program, paper]
+            ended = self._run(command, self._folder / "output", self._grader._limits, files, [written.fileno()])
+        self._look_for_room()
+        status, said = process.quiet([*judge, "--answers", answers, "--output", verdict], seconds=300)
+        if status not in (0, 1):
+            raise UserError(f"gemm_judge could not mark an exam: {said.strip()}")
+        marked = json.loads(verdict.read_text(encoding="utf-8"))
+        if marked["passed"] and not ended.broken:
+            return True
+        if not report.found:  # its own run says that it is right
+            # Its cases are those of gemm_check, which had nothing against them.
+            report.stage, report.cases, report.goals, report.seed = "run", marked["cases"][-1:], [], None
+            report.found = _judged_wrong(marked["cases"][-1], ended.broken)
+        return False
+
+
+def _judged_wrong(case: Mapping, broken: str) -> Diagnosis:
+    mistake = "What it computes is wrong, on inputs that it was not told before."
+    stopped = (f"It was stopped: {broken}.",) if broken else ()
+    if case["error"]:
+        return Diagnosis(mistake, "", (case["error"], *stopped))
+    if case["passed"]:
+        return Diagnosis("What it computes is right, but it had to be stopped.", "", stopped)
+    # Without the seed, by which the problem could be had beforehand.
+    failure = re.sub(r" ?\(seed \d+\)", "", case["verdict"]["failure"])
+    return Diagnosis(mistake, "", tuple(line.strip() for line in failure.splitlines()))

@@ -1,0 +1,247 @@
+"""`./gemm inspect --against-ncu`: what gemm_inspect counts beside what a GPU's own counters say, read by NVIDIA's ncu."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.core import doctor, gpu, lesson, process
+from runner.core.build import build
+from runner.core.process import say_all
+from runner.core.results import ROOT, UserError, lessons, write_atomically
+from runner.inspect import inspection
+from runner.inspect.inspection import Request, grouped
+from runner.measure.chart import commit_here
+
+SHAPES = ((128, 128, 128), (256, 64, 32), (127, 129, 65), (257, 63, 300), (1000, 1, 77), (33, 31, 65))
+_GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+# Counted for each instruction. (l1tex__data_pipe_lsu_wavefronts_mem_shared counts up to 9 % more, by other numbers in every run.)
+_SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One row of the comparison: a sum over traced lines, and the sum of ncu's metrics."""
+
+    name: str
+    metrics: tuple[str, ...]
+    space: str
+    op: str
+    key: str  # what is summed
+
+    def traced(self, found: Mapping) -> int:
+        return sum(line[self.key] for line in found["lines"] if (line["space"], line["op"]) == (self.space, self.op))
+
+    def counted(self, values: Mapping[str, int]) -> int:
+        return sum(values[metric] for metric in self.metrics)
+
+
+QUANTITIES = [
+    Quantity(f"global {op} {key}", (_GLOBAL.format(key, short),), "global", op, key)
+    for op, short in (("load", "ld"), ("store", "st"))
+    for key in ("requests", "sectors")
+] + [
+    Quantity(f"shared {op} wavefronts", tuple(_SHARED.format(kind) for kind in kinds), "shared", op, "wavefronts")
+    for op, kinds in (("load", ("ld", "ldsm")), ("store", ("st", "ldgsts")))  # ldmatrix; the stores of cp.async
+]
+# Not compared, but the evidence for fused accesses: warp instructions that load from and store to shared memory.
+EXECUTED = {"load": "smsp__inst_executed_op_shared_ld.sum", "store": "smsp__inst_executed_op_shared_st.sum"}
+METRICS = [*(metric for quantity in QUANTITIES for metric in quantity.metrics), *EXECUTED.values()]
+
+
+def kernel_name(kernel: str) -> str:
+    """`void lesson_01::sgemm_naive<32>(long, …)` -> `sgemm_naive`: the name that ncu's --kernel-name compares."""
+    bare = re.split(r"[<(]", kernel.replace("(anonymous namespace)::", ""), maxsplit=1)[0]
+    return bare.split("::")[-1].split()[-1] if bare.split() else kernel
+
+
+def values_of(text: str, kernel: str | None, metrics: Sequence[str]) -> dict[str, float]:
+    """Metric -> value from what `ncu --csv` prints, of the first launch of `kernel` (None: of any). A UserError where one is
+    missing.
+
+    ncu's own lines begin with ==; a program's output may stand before the header too.
+    """
+    lines = text.splitlines()
+    start = next((index for index, line in enumerate(lines) if line.lstrip("\ufeff").startswith('"ID",')), None)
+    if start is None:
+        if "ERR_NVGPUCTRPERM" in text:
+            raise UserError(
+                "ncu may not read the GPU's counters as this user (ERR_NVGPUCTRPERM); run ./gemm as root, or see "
+                "https://developer.nvidia.com/ERR_NVGPUCTRPERM."
+            )
+        said = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
+        said += [line.removeprefix("==WARNING==").strip() for line in lines if line.startswith("==WARNING==")]
+        raise UserError(f"ncu counted nothing for {kernel or 'the kernel'} (it says: {(said or ['nothing'])[0].rstrip('.')}).")
+    rows = csv.DictReader([lines[start].lstrip("\ufeff"), *(line for line in lines[start + 1 :] if line.startswith('"'))])
+    if missing := {"ID", "Kernel Name", "Metric Name", "Metric Value"} - set(rows.fieldnames or ()):
+        raise UserError(f"ncu's CSV output has no column {', '.join(sorted(missing))}; this version of ncu is not known here.")
+    values: dict[str, float] = {}
+    first = None
+    for row in rows:
+        if kernel not in (None, kernel_name(row["Kernel Name"] or "")) or first not in (None, row["ID"]):
+            continue
+        first = row["ID"]
+        text_ = (row["Metric Value"] or "").replace(",", "").replace("\u202f", "").replace(" ", "")
+        if not re.fullmatch(r"[0-9]+(\.[0-9]*)?", text_):
+            raise UserError(f"ncu gives {row['Metric Value']!r} for {row['Metric Name']}, which is no number; this GPU lacks it.")
+        values[row["Metric Name"]] = float(text_)
+    if first is None:
+        raise UserError(f"ncu saw no launch of {kernel or 'the kernel'}.")
+    if lacking := [metric for metric in metrics if metric not in values]:
+        raise UserError(
+            f"ncu did not count {', '.join(lacking)} for {kernel or 'the kernel'}; this version of ncu or this GPU lacks it."
+        )
+    return values
+
+
+def parse(text: str, kernel: str | None) -> dict[str, int]:
+    """The same for METRICS, which are counts."""
+    values = values_of(text, kernel, METRICS)
+    if broken := next((metric for metric, value in values.items() if value != int(value)), None):
+        raise UserError(f"ncu gives {str(values[broken])!r} for {broken}, which is no count; this GPU lacks it.")
+    return {metric: int(value) for metric, value in values.items()}
+
+
+def _place(line: Mapping) -> str:
+    return f"{line['array']} (line {line['line']})"
+
+
+def fused(found: Mapping, op: str, executed: int) -> str:
+    """Which of the source's shared accesses nvcc made wider, as far as the GPU's number of instructions tells; "" if none.
+
+    nvcc may fuse 2 or 4 neighbouring loads or stores of a thread into one. That shows as fewer instructions than requests.
+    """
+    lines = [line for line in found["lines"] if (line["space"], line["op"]) == ("shared", op)]
+    saved = sum(line["requests"] for line in lines) - executed
+    if saved <= 0:
+        return ""
+    places = [(line, wide) for line in lines for wide in (2, 4) if line["width"] * wide <= 16]
+    exact = [(line, wide) for line, wide in places if saved * wide == line["requests"] * (wide - 1)]
+    # Where several would fit, those that a warp reads at one address: only there do wider loads need fewer wavefronts.
+    exact = [(line, wide) for line, wide in exact if len(set(line["sample"]["offsets"])) == 1] or exact
+    if exact:
+        which = (f"{wide} {op}s of {_place(line)} into one of {wide * line['width']} B" for line, wide in exact)
+        return f"nvcc fuses {' or '.join(which)}"
+    names = dict.fromkeys(_place(line) for line, _ in places)
+    return f"nvcc fuses {op}s of {' or '.join(names)}" if names else ""
+
+
+def compare(found: Mapping, counted: Mapping[str, int]) -> list[dict]:
+    """A row for each quantity: what both say, the verdict (equal, fused, differs) and a note."""
+    rows = []
+    for quantity in QUANTITIES:
+        traced, here = quantity.traced(found), quantity.counted(counted)
+        verdict, note = "equal" if traced == here else "differs", ""
+        if quantity.space == "shared" and here < traced:  # which is what wider accesses do
+            note = fused(found, quantity.op, counted[EXECUTED[quantity.op]])
+            verdict = "fused" if note else verdict
+        guessed = any(line["diverged"] for line in found["lines"] if (line["space"], line["op"]) == (quantity.space, quantity.op))
+        if verdict == "differs" and guessed:
+            note = "threads diverge here, and nvcc joins them elsewhere than g++"
+        rows.append({"quantity": quantity.name, "traced": traced, "counted": here, "verdict": verdict, "note": note})
+    return rows
+
+
+def find_ncu(command: str) -> Path:
+    """ncu's path; a UserError, which names the command that needs it, where there is none."""
+    home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
+    found = shutil.which("ncu") or shutil.which("ncu", path=str(home / "bin"))
+    if not found:
+        raise UserError(
+            f"{command} needs NVIDIA's ncu (Nsight Compute), which is neither on PATH nor in $CUDA_HOME/bin nor in "
+            "/usr/local/cuda/bin; install it with the CUDA toolkit."
+        )
+    return Path(found)
+
+
+def version(ncu: Path) -> str:
+    return "".join(re.findall(r"Version ([\d.]+)", process.quiet([ncu, "--version"])[1])[:1])
+
+
+def run_ncu(ncu: Path, program: Path, which: Sequence[str], request: Request, metrics: Sequence[str]) -> str:
+    """Runs the lesson once under ncu: what it prints of the first launch that the options `which` choose."""
+    with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
+        log = Path(folder) / "ncu.csv"
+        command: list[str | Path] = [ncu, "--clock-control", "none", "--csv", "--print-units", "base", "--log-file", log,
+                                     "--metrics", ",".join(metrics), *which,
+                                     "--launch-count", "1", program, "--verify-only", "--alpha=1", "--beta=0", "--seed=1",
+                                     *(f"--{key}={getattr(request, key)}" for key in ("m", "n", "k"))]  # fmt: skip
+        done = process.stream(command, f"ncu {program.name} {request.shape}", process.unseen, whole=True)
+        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+        if '"ID",' not in text:
+            say_all(done.lines)
+        return text or "\n".join(done.lines)
+
+
+def of_lesson(name: str) -> list[str]:
+    """ncu's options that choose the kernels of a lesson by their namespace."""
+    return ["--kernel-name-base", "demangled", "--kernel-name", f"regex:lesson_{name.partition('_')[0]}::"]
+
+
+def _count(device: doctor.Device, ncu: Path, program: Path, request: Request) -> dict[str, int]:
+    with gpu.alone(device):
+        text = run_ncu(ncu, program, of_lesson(program.name), request, METRICS)
+    return parse(text, None)
+
+
+def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
+    """Exit status: 0 where all counts agree, but for accesses that nvcc fused; 1 otherwise."""
+    chosen = [lesson.find(name) for name in names] or lessons()
+    device = doctor.choose()
+    if device.kind != "cuda":
+        raise UserError(f"--against-ncu needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
+    ncu = find_ncu("--against-ncu")
+    tracer = inspection.build_tracer() / "gemm_inspect"
+    folder = build(device, doctor.provide(device), chosen) / "bin"
+    results = []
+    for name in chosen:
+        for m, n, k in SHAPES:
+            request = Request(m, n, k, options=("--alpha=1", "--beta=0", "--seed=1"))
+            found, status = inspection.trace(tracer, name, request)
+            if status:
+                raise UserError(f"{name} is wrong at {request.shape}; ./gemm inspect {name} says more.", status=1)
+            rows = compare(found, _count(device, ncu, folder / name, request))
+            results.append({"lesson": name, "m": m, "n": n, "k": k, "rows": rows})
+    whole = {"schema": 1, "gpu": device.gpus[0], "ncu": version(ncu), "commit": commit_here()[0], "runs": results}
+    text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+    if file:
+        write_atomically(file, text)
+    if as_json and not file:
+        sys.stdout.write(text)
+    else:
+        _print(results)
+    if file:
+        print(f"Written: {file.relative_to(ROOT) if file.is_relative_to(ROOT) else file}.", flush=True)
+    return 1 if any(row["verdict"] == "differs" for result in results for row in result["rows"]) else 0
+
+
+def _print(results: Sequence[Mapping]) -> None:
+    shown = Table()
+    for column in ("lesson", "M×N×K", "counts", "inspect", "ncu", "verdict"):
+        shown.add_column(column, justify="right" if column in ("inspect", "ncu") else "left")
+    notes: dict[str, list[str]] = {}
+    for result in results:
+        shape = f"{result['m']}×{result['n']}×{result['k']}"
+        for index, row in enumerate(result["rows"]):
+            start = [result["lesson"], shape] if index == 0 else ["", ""]
+            shown.add_row(*start, row["quantity"], grouped(row["traced"]), grouped(row["counted"]), row["verdict"])
+            if row["note"]:
+                notes.setdefault(f"{result['lesson']}, {row['quantity']}: {row['note']}", []).append(shape)
+        shown.add_section()
+    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120).print(shown)
+    for note, shapes in notes.items():
+        print(f"{note} ({', '.join(shapes)}).")
+    verdicts = [row["verdict"] for result in results for row in result["rows"]]
+    sums = [f"{verdicts.count(key)} {key}" for key in ("equal", "fused", "differs")]
+    print(f"{', '.join(sums)}, of {len(verdicts)}.", flush=True)

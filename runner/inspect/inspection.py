@@ -1,0 +1,455 @@
+"""`./gemm inspect`: what each line of a kernel does to memory, counted on the CPU device by build/cpu's gemm_inspect."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.core import doctor, lesson, process
+from runner.core.build import build
+from runner.core.process import say, say_all
+from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
+
+SCHEMA = 1
+SIZE, RECORDED, BENCHED = 128, 256, 256  # M = N = K: by default, of the published counts, of --bench
+COUNTS = "plots/results/counts.json"
+LONGEST, LARGEST_K = 60, 1_000_000  # seconds, steps along K: what is traced without --blocks, and at all
+ACCESSES_A_SECOND, ELEMENTS_A_SECOND = 30e6, 30e6  # traced accesses, and elements of A, B and C made ready; --bench measures
+_SAMPLE = 4  # what --blocks is offered
+_PROGRESS = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")
+_KEYS = {"lesson", "kernel", "m", "n", "k", "lines", "findings", "totals"}
+_RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "bytes", "sectors", "ideal_sectors",
+                  "wavefronts", "ideal_wavefronts", "diverged")  # fmt: skip
+_APPROXIMATELY = (
+    "≈ Threads of a warp ran this line different numbers of times: they share requests as their ways join in g++'s code."
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What gemm_inspect is asked for. `options` go to it as they are: --alpha=…, --beta=…, --seed=…, --like=…."""
+
+    m: int = SIZE
+    n: int = SIZE
+    k: int = SIZE
+    blocks: str = "all"
+    options: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> str:
+        return f"{self.m}×{self.n}×{self.k}"
+
+
+# Figures
+
+
+def grouped(value: int) -> str:
+    """1048576 -> `1 048 576`."""
+    return f"{value:,}".replace(",", " ")
+
+
+def size(count: float) -> str:
+    """Bytes to three digits: 512 B, 16.4 kB, 1.05 MB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} B" if unit == "B" else f"{count:#.3g} {unit}".replace(". ", " ")
+
+
+def rate(value: float | None) -> str:
+    """To three digits, without zeros at the end: 32, 4.25, 0.0606."""
+    return "–" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def a_request(line: Mapping, key: str) -> float | None:
+    """Sectors (key: sectors or ideal_sectors) or wavefronts a request; None where the line's memory has none."""
+    fits = key.endswith("sectors") == (line["space"] == "global")
+    return line[key] / line["requests"] if fits and line["requests"] else None
+
+
+def duration(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 1):.0f} s"
+
+
+# Running
+
+
+def tile(name: str) -> tuple[int, int]:
+    """BM and BN of a lesson, or 128×128 where its kernel.cu does not say."""
+    try:
+        source = (ROOT / folder_of(name) / "kernel.cu").read_text(encoding="utf-8")
+    except OSError:
+        source = ""
+    found = {key: int(value) for key, value in re.findall(r"\bconstexpr int (B[MN]) = (\d+);", source)}
+    return found.get("BM", 128) or 128, found.get("BN", 128) or 128
+
+
+def estimate(request: Request, tile: tuple[int, int]) -> float:
+    """Seconds that tracing takes, roughly: two accesses a multiply-add, which no lesson exceeds by much."""
+    rows, cols = min(tile[0], request.m), min(tile[1], request.n)
+    blocks = math.ceil(request.m / tile[0]) * math.ceil(request.n / tile[1])
+    elements = request.m * request.n
+    if request.blocks != "all":
+        elements = min(elements, min(int(request.blocks), blocks) * rows * cols)
+    ready = request.m * request.k + request.k * request.n + request.m * request.n
+    return 2 * elements * request.k / ACCESSES_A_SECOND + ready / ELEMENTS_A_SECOND
+
+
+def refuse_if_long(request: Request, names: Sequence[str]) -> None:
+    """A UserError where tracing would take over LONGEST seconds or K is over LARGEST_K."""
+
+    def seconds(blocks: str) -> float:
+        asked = Request(request.m, request.n, request.k, blocks)
+        return max(estimate(asked, tile(name)) for name in names)
+
+    whole, sample = seconds(request.blocks), seconds(str(_SAMPLE))
+    if whole <= LONGEST and request.k <= LARGEST_K:
+        return
+    what = f"Tracing {request.shape} would take about {duration(whole)}"
+    if request.k > LARGEST_K:
+        raise UserError(f"{what}, and --k may be {LARGEST_K} at most; choose a smaller --k: the counts grow with it.")
+    if sample <= LONGEST and sample < whole:
+        raise UserError(f"{what}; add --blocks {_SAMPLE} (about {duration(sample)}, the same figures per request).")
+    raise UserError(f"{what}; choose smaller sizes: the figures per request hardly depend on them.")
+
+
+def build_tracer(*targets: str) -> Path:
+    """Builds gemm_inspect (and `targets`) for the CPU device, whatever GEMM_DEVICE says; the folder of the programs."""
+    device = doctor.Device("cpu", None, (), "kernels are traced on the CPU")
+    return build(device, doctor.provide(device), ["gemm_inspect", *targets]) / "bin"
+
+
+def check(trace: object) -> dict:
+    """`trace` if it is an object of this version's gemm_inspect; a UserError otherwise."""
+    if not isinstance(trace, dict) or trace.get("schema") != SCHEMA:
+        found = trace.get("schema") if isinstance(trace, dict) else None
+        raise UserError(f"gemm_inspect wrote schema {found!r}, but this version reads schema {SCHEMA}; build it again.")
+    if missing := _KEYS - trace.keys():
+        raise UserError(f"gemm_inspect wrote no {', '.join(sorted(missing))}; build it again.")
+    return trace
+
+
+def trace_text(program: Path, name: str, request: Request) -> tuple[str, int]:
+    """Runs gemm_inspect: the JSON that it wrote, and its exit status, 0 or 1. A UserError where it could not run."""
+    with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
+        output = Path(folder) / "trace.json"
+        command = [program, "--lesson", name, *(f"--{key}={getattr(request, key)}" for key in ("m", "n", "k", "blocks"))]
+        done = process.stream([*command, *request.options, "--output", output], f"Tracing {name}", _PROGRESS)
+        if what := process.crash(done.status):
+            say_all(done.lines)
+            at = f" during {done.last}" if done.last else ""
+            raise UserError(f"gemm_inspect was ended by {what}{at}; {name} crashes there, or that is a bug in common/cpu/.")
+        if done.status not in (0, 1):
+            say_all(done.lines[:-1])
+            said = done.lines[-1] if done.lines else f"gemm_inspect ended with status {done.status} and said nothing."
+            raise UserError(said.removeprefix("gemm_inspect: "))
+        say_all(done.lines)
+        try:
+            return output.read_text(encoding="utf-8"), done.status
+        except OSError as error:
+            raise UserError(f"gemm_inspect ended with status {done.status} and wrote nothing; build it again.") from error
+
+
+def trace(program: Path, name: str, request: Request) -> tuple[dict, int]:
+    """As trace_text, but read and checked."""
+    text, status = trace_text(program, name, request)
+    try:
+        return check(json.loads(text)), status
+    except ValueError as error:
+        raise UserError(f"gemm_inspect wrote no valid JSON ({error}); build it again.") from error
+
+
+# Telling
+
+
+def code_of(line: Mapping) -> str:
+    """The source of a traced line, or nothing where the file does not have it."""
+    try:
+        source = (ROOT / line["file"]).read_text(encoding="utf-8").splitlines()
+        return source[line["line"] - 1].strip()
+    except (OSError, IndexError):
+        return ""
+
+
+def choose(found: Mapping, line: int | None, array: str | None) -> list[dict]:
+    """The traced lines that the filters let through; a UserError, which names those that exist, where there are none."""
+    everything = found["lines"]
+    name = found["lesson"]
+    for what, key, wanted in (("line", "line", line), ("array", "array", array)):
+        known = sorted({entry[key] for entry in everything})
+        if wanted is not None and everything and wanted not in known:
+            there = ", ".join(map(str, known))
+            verb = "accesses no memory on line" if what == "line" else "accesses no array"
+            raise UserError(f"{name} {verb} {wanted if what == 'line' else repr(wanted)}; there are {what}s {there}.")
+    chosen = [e for e in everything if line in (None, e["line"]) and array in (None, e["array"])]
+    if everything and not chosen:
+        there = ", ".join(sorted({entry["array"] for entry in everything if entry["line"] == line}))
+        raise UserError(f"Line {line} of {name} does not access {array}; it accesses {there}.")
+    return chosen
+
+
+def _problems(found: Mapping) -> list[str]:
+    """What is wrong with the kernel, a line each."""
+    problems = []
+    for finding in found["findings"]:
+        often = f" (×{grouped(finding['count'])})" if finding.get("count", 1) > 1 else ""
+        problems.append(f"{finding['kind']}: {finding['message']}{often}")
+    if found.get("error"):
+        problems.append(f"error: {found['error']}")
+    verdict = found.get("verdict")
+    if verdict and not verdict["passed"]:
+        problems.append(f"wrong result: {verdict.get('failure', '')}")
+    return problems
+
+
+def table(lines: Sequence[Mapping]) -> Table:
+    """A row for each line, array, width, and load or store."""
+    shown = Table()
+    counted = ("requests", "sectors/request", "ideal", "wavefronts/request", "ideal", "bytes")
+    for column in ("line", "array", "access", "width", *counted):
+        shown.add_column(column, justify="left" if column in ("array", "access") else "right", no_wrap=True)
+    last = None
+    for line in lines:
+        guess = "≈ " if line["diverged"] else ""
+        figures = [rate(a_request(line, key)) for key in ("sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")]
+        figures = [figure if figure == "–" else guess + figure for figure in figures]
+        place = (line["file"], line["line"])
+        shown.add_row(str(line["line"]) if place != last else "", line["array"], line["op"], f"{line['width']} B",
+                      guess + grouped(line["requests"]), *figures, size(line["bytes"]))  # fmt: skip
+        last = place
+    return shown
+
+
+def _totals(found: Mapping) -> str:
+    total = found["totals"]
+    part = "" if found["traced_blocks"] == found["blocks"] else " (traced blocks)"
+    text = (
+        f"Global memory{part}: {size(total['global_load_bytes'])} loaded, {size(total['global_store_bytes'])} stored, "
+        f"in whole sectors; {rate(total['flop_per_byte'])} FLOP/B. "
+    )
+    if total["shared_bytes"]:
+        text += f"Shared memory: {size(total['shared_bytes'])}, {rate(total['shared_bytes_per_flop'])} B/FLOP. "
+    return text + f"Barriers a thread: {rate(found['barriers_per_thread'])}."
+
+
+def _summed(found: Mapping) -> dict[tuple[str, str], tuple[int, int]]:
+    """Requests and sectors to global memory, by array and op."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    for line in found["lines"]:
+        if line["space"] == "global":
+            requests, sectors = sums.get((line["array"], line["op"]), (0, 0))
+            sums[line["array"], line["op"]] = requests + line["requests"], sectors + line["sectors"]
+    return sums
+
+
+def compare(before: Mapping, now: Mapping) -> str:
+    """What changed since the lesson before, in one line."""
+    first, second = _summed(before), _summed(now)
+    parts = []
+    for key in sorted(first.keys() & second.keys()):
+        was, is_ = (rate(sectors / requests) for requests, sectors in (first[key], second[key]) if requests)
+        if was != is_:
+            parts.append(f"{key[0]}'s {key[1]}s {was} → {is_}" + ("" if parts else " sectors a request"))
+    totals = before["totals"], now["totals"]
+    requests = [grouped(sum(count for count, _ in sums.values())) for sums in (first, second)]
+    for what, (was, is_) in (
+        ("global requests", requests),
+        ("global bytes", [size(total["global_bytes"]) for total in totals]),
+        ("shared bytes", [size(total["shared_bytes"]) for total in totals]),
+        ("FLOP/B", [rate(total["flop_per_byte"]) for total in totals]),
+        ("barriers a thread", [rate(found["barriers_per_thread"]) for found in (before, now)]),
+    ):
+        if was != is_:
+            parts.append(f"{what} {was} → {is_}")
+    return f"Against {before['lesson']}: {'; '.join(parts) or 'the same counts'}."
+
+
+def _print(found: Mapping, lines: Sequence[Mapping], before: Mapping | None) -> None:
+    if not found["blocks"]:
+        print(f"{found['lesson']} launches no kernel at {found['m']}×{found['n']}×{found['k']}.", flush=True)
+        return
+    part = "all traced" if found["traced_blocks"] == found["blocks"] else f"{grouped(found['traced_blocks'])} of them traced"
+    print(
+        f"{found['lesson']}: {found['kernel']} at {found['m']}×{found['n']}×{found['k']}, "
+        f"{grouped(found['blocks'])} blocks of {found['threads_per_block']} threads, {part}"
+    )
+    sys.stdout.flush()
+    if lines:
+        width = None if sys.stdout.isatty() else 120
+        Console(highlight=False, markup=False, width=width).print(table(lines))
+        for file, number in sorted({(line["file"], line["line"]) for line in lines}):
+            print(f"{file}:{number}  {code_of({'file': file, 'line': number})}".rstrip())
+        if any(line["diverged"] for line in lines):
+            print(_APPROXIMATELY)
+    else:
+        print("No access to memory was traced.")
+    print(_totals(found))
+    if before:
+        print(compare(before, found))
+    sys.stdout.flush()
+
+
+# The command
+
+
+def parse(
+    sizes: Mapping[str, str | None],
+    scalars: Mapping[str, str | None],
+    blocks: str | None,
+    like: str | None,
+    dtype: str | None = None,
+) -> Request:
+    """Options as given -> Request, each checked. `sizes`: m, n, k, seed."""
+    checked = {key: lesson.whole(f"--{key}", text) for key, text in sizes.items() if text is not None}
+    options = [f"--seed={checked.pop('seed')}"] if "seed" in checked else []
+    options += [f"--{key}={lesson.number('--' + key, text)}" for key, text in scalars.items() if text is not None]
+    options += lesson.dtype_options(dtype)
+    if blocks is not None and blocks != "all" and not re.fullmatch(r"0*[1-9][0-9]{0,17}", blocks):
+        raise UserError(f"--blocks must be all or a whole number from 1, not {blocks!r}.")
+    options += [f"--like={like}"] if like is not None else []
+    numbers = {key: int(value) for key, value in checked.items()}
+    return Request(**numbers, blocks="all" if blocks in (None, "all") else str(int(blocks)), options=tuple(options))
+
+
+def inspect(
+    name: str, request: Request, line: str | None, array: str | None, as_json: bool, file: Path | None, plot: bool
+) -> int:
+    """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
+    found_name = lesson.find(name)
+    order = lessons()
+    earlier = order[order.index(found_name) - 1] if order.index(found_name) else None
+    number = None if line is None else int(lesson.whole("--line", line, 1))
+    refuse_if_long(request, [found_name, *([earlier] if earlier and not as_json else [])])
+    program = build_tracer() / "gemm_inspect"
+    if as_json:
+        text, status = trace_text(program, found_name, request)
+        if file:
+            write_atomically(file, text)
+            say(f"Written: {file}.")
+        else:
+            sys.stdout.write(text)
+        return status
+    found, status = trace(program, found_name, request)
+    chosen = choose(found, number, array)
+    before = None
+    if earlier:
+        try:
+            before, _ = trace(program, earlier, request)
+        except UserError as error:
+            say(f"No comparison with {earlier}: {error}")
+    for problem in _problems(found):
+        print(problem)
+    _print(found, chosen, before)
+    if plot:
+        from plots import access
+
+        say(f"Drawing {len(chosen) + 1} pictures …")
+        files = access.draw(found, chosen, ROOT / "out" / "inspect")
+        stems = list(dict.fromkeys(str(path.relative_to(ROOT).with_suffix("")) for path in files))
+        print(f"Written, as .png and .svg: {', '.join(stems)}." if stems else "Nothing to draw.")
+    return status
+
+
+# What is published
+
+
+def recorded(found: Mapping) -> dict:
+    """What counts.json keeps of a trace: nothing that changes from run to run."""
+    order = sorted(found["lines"], key=lambda e: (e["file"], e["line"], e["array"], e["op"], e["width"]))
+    lines = [{**{key: entry[key] for key in _RECORDED_LINE}, "code": code_of(entry)} for entry in order]
+    return {
+        "kernel": found["kernel"],
+        "blocks": found["blocks"],
+        "threads_per_block": found["threads_per_block"],
+        "barriers_per_thread": found["barriers_per_thread"],
+        "lines": lines,
+        "totals": found["totals"],
+    }
+
+
+def count(program: Path, names: Sequence[str], seen: Callable[[dict], object] = lambda found: None) -> dict:
+    """The counts that are published, of these lessons, counted now. A UserError where a lesson is wrong.
+
+    `seen` is called with each lesson's trace.
+    """
+    counts: dict[str, dict] = {}
+    for name in names:
+        found, status = trace(program, name, Request(RECORDED, RECORDED, RECORDED))
+        if status:
+            raise UserError(f"{name} is wrong ({'; '.join(_problems(found))}); ./gemm inspect {name} says more.", status=1)
+        counts[name] = recorded(found)
+        seen(found)
+    return {"schema": SCHEMA, "m": RECORDED, "n": RECORDED, "k": RECORDED, "alpha": 1, "beta": 0, "lessons": counts}
+
+
+def as_text(counts: Mapping) -> str:
+    """counts.json's text: a line for each traced line, so that a change shows as one."""
+    text = json.dumps(counts, indent=1, sort_keys=True, ensure_ascii=False)
+    return re.sub(r"\{\n\s+([^{}]*?)\n\s+\}", lambda m: "{" + re.sub(r"\n\s+", " ", m[1]) + "}", text) + "\n"
+
+
+def record() -> int:
+    """Writes counts.json, the tables of the READMEs from it, and the pictures of accesses that the READMEs show."""
+    from plots import access, tables
+
+    pictures: list[Path] = []
+
+    def draw(found: dict) -> None:
+        pictures.extend(access.publish(found, ROOT / folder_of(found["lesson"]) / "README.md", ROOT / "plots/pictures"))
+
+    counts = count(build_tracer() / "gemm_inspect", lessons(), draw)
+    write_atomically(ROOT / COUNTS, as_text(counts))
+    files = [*tables.update_counts(ROOT, counts), *pictures]
+    print(f"Written: {', '.join([COUNTS, *(str(path.relative_to(ROOT)) for path in files)])}.")
+    return 0
+
+
+# What tracing costs
+
+
+def bench(names: Sequence[str]) -> int:
+    """Traced against plain at 256³, a row a lesson: whole programs, both with making the inputs and verifying all of C."""
+    chosen = [lesson.find(name) for name in names] or lessons()
+    folder = build_tracer(*chosen)
+    request = Request(BENCHED, BENCHED, BENCHED, options=("--seed=1",))
+    shown = Table()
+    for column in ("lesson", "plain (s)", "traced (s)", "factor", "accesses", "million a second"):
+        shown.add_column(column, justify="left" if column == "lesson" else "right")
+    for name in chosen:
+        plain, traced = [], []
+        found: dict = {}
+        for _ in range(3):
+            begin = time.monotonic()
+            options = [f"--{key}={getattr(request, key)}" for key in ("m", "n", "k")] + ["--seed=1", "--verify-only", "--json"]
+            done = process.stream([folder / name, *options], f"Running {name}", process.unseen)
+            plain.append(time.monotonic() - begin)
+            if done.status:
+                raise UserError(f"{name} ended with status {done.status}; ./gemm run {name} says more.")
+            begin = time.monotonic()
+            found, _ = trace(folder / "gemm_inspect", name, request)
+            traced.append(time.monotonic() - begin)
+        slow, quick = statistics.median(traced), statistics.median(plain)
+        accesses = sum(line["threads"] for line in found["lines"])
+        figures = [f"{quick:.2f}", f"{slow:.2f}", f"{slow / quick:.1f}", grouped(accesses), f"{accesses / slow / 1e6:.1f}"]
+        shown.add_row(name, *figures)
+    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120).print(shown)
+    print(
+        f"{request.shape}, median of 3, wall time of whole programs on this machine's CPU. Plain: the lesson with --verify-only; "
+        "traced: gemm_inspect. Both make the same inputs, run the kernel and verify all of C."
+    )
+    return 0

@@ -1,0 +1,1 @@
+"""The classroom of one learner: exercises, checks, hints, quizzes, progress."""

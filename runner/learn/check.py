@@ -1,0 +1,612 @@
+"""`./gemm check`: a learner's kernel, from its compilation to its goals; the first thing that is wrong, in words to act on."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from runner.core import doctor, gpu, lesson, process
+from runner.core.build import build
+from runner.core.process import say, say_all
+from runner.core.results import ROOT, UserError
+from runner.inspect.counts import Counts
+from runner.inspect.inspection import grouped, rate
+from runner.learn import exercise, progress
+from runner.learn.diagnosis import ENDED, Diagnosis, diagnose
+from runner.learn.exercise import Task
+
+SCHEMA = 1
+GOAL = 128  # M = N = K of the run whose accesses are held against the goals
+TIMED = 2048  # M = N = K of the run that a GPU times
+SLOWER = 0.95  # of the exercise before: below this it is slower, not noise
+FAR = 0.8  # of the lesson's own kernel: below this there is something to look at
+_WIDTH = 110  # columns of the report, at most
+_PRINTED = 20  # lines of what a kernel prints that are shown
+_PROGRESS = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")
+_MESSAGE = re.compile(r"^[^\s:][^:\n]*(?::\d+(?::\d+)?|\(\d+\)): (?P<kind>fatal error|error|warning)\b")
+_LIST = """namespace gemm {{
+struct Lesson;
+}}
+{namespaces}
+extern const gemm::Lesson* const gemm_checked[];
+const gemm::Lesson* const gemm_checked[] = {{{addresses}, nullptr}};
+"""
+
+
+# What a compiler or a linker says where the machine is at fault, not the code; in small letters.
+_TROUBLE = (
+    "no space left on device",
+    "disk quota exceeded",
+    "read-only file system",
+    "input/output error",
+    "too many open files",
+    "cannot open output file",
+    "could not open output file",
+    "cannot create temporary file",
+    "can't create",
+    "error writing to",
+    "error closing",
+    "virtual memory exhausted",
+    "cannot allocate memory",
+    "killed signal terminated program",
+    "cannot execute",
+)
+# What a linker says where the code is.
+_LINKED_WRONGLY = r"undefined reference to|multiple definition of|[Uu]nresolved extern"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel to link: its text, what its lines are called in messages, its namespace, what the kernel is called."""
+
+    text: str
+    name: str
+    namespace: str
+    title: str = ""
+
+
+class NotCompiled(Exception):
+    """The compiler's, the translator's or the linker's lines; whose source it is, where that is known."""
+
+    def __init__(self, lines: Sequence[str], source: Source | None = None) -> None:
+        super().__init__()
+        self.lines, self.source = lines, source
+
+
+class Ended(Exception):
+    """The learner's code has ended the program, which could not say anything any more. The evidence."""
+
+    def __init__(self, evidence: Sequence[str]) -> None:
+        super().__init__()
+        self.evidence = tuple(evidence)
+
+
+@dataclass
+class Report:
+    """What one check came to; `stage` is where it ended: file, compile, run, goals, speed, or empty where it passed."""
+
+    task: Task
+    name: str  # of the file
+    text: str
+    seed: int | None = None
+    stage: str = "file"
+    found: Diagnosis | None = None
+    cases: list[dict] = field(default_factory=list)
+    goals: list[dict] = field(default_factory=list)
+    speed: dict | None = None
+    warnings: list[str] = field(default_factory=list)
+    gpu: str = ""  # its name, where the kernel ran on one, too
+    compiled: float = 0.0  # seconds
+    ran: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong and no goal is missed."""
+        return not self.stage
+
+
+@cache
+def translator() -> Callable[[str], str]:
+    """common/cpu/translate.py's translate(): CUDA C++ → C++ for the CPU device. It raises SyntaxError."""
+    spec = importlib.util.spec_from_file_location("translate", ROOT / "common" / "cpu" / "translate.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.translate
+
+
+# Building
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for what is compiled, gone afterwards."""
+    try:
+        held = tempfile.TemporaryDirectory(prefix="gemm-")
+    except OSError as error:
+        why = error.strerror or "no usable folder"
+        raise UserError(f"There is no room for temporary files ({why}); set TMPDIR to a folder that is writable.") from error
+    with held as folder:
+        yield Path(folder)
+
+
+def blame_the_machine(what: str, status: int, lines: Sequence[str]) -> None:
+    """A UserError where it is not the code that a compiler or a linker (`what`) failed at."""
+    if signal := process.crash(status):
+        raise UserError(f"{what} was ended by {signal}; check again.")
+    for line in lines:
+        # Not what quotes the code, and not what the code says itself.
+        if line.startswith((" ", "\t")) or "#error" in line or "static assertion" in line:
+            continue
+        if any(words in line.lower() for words in _TROUBLE):
+            raise UserError(f"{what} could not do its work: {line.rstrip('.')}; that is not your code's fault.")
+
+
+def toolchain(device: doctor.Device, program: str = "check") -> dict:
+    """Builds what kernels are linked with to make gemm_<program>; how to compile and link them, as CMake wrote it down."""
+    folder = build(device, doctor.provide(device), [f"gemm_{program}_main"])
+    return {**json.loads((folder / f"{program}.json").read_text(encoding="utf-8")), "device": device.kind}
+
+
+def first_error(lines: Sequence[str]) -> tuple[str, ...]:
+    """The first error with the code that it shows, and how many others there are."""
+    starts = [i for i, line in enumerate(lines) if (m := _MESSAGE.match(line)) and m["kind"] != "warning"]
+    if not starts:
+        of_the_linker = [re.sub(r"^(?:\S*\bld(?:\.\w+)?: )?(?:/\S+\.o: ?)?", "", line) for line in lines]
+        told = [line for line in of_the_linker if re.search(_LINKED_WRONGLY, line)]
+        return tuple(told[:3] or lines[-5:])
+    end = next((i for i in range(starts[0] + 1, len(lines)) if not lines[i].startswith((" ", "\t"))), len(lines))
+    shown = list(lines[starts[0] : end])
+    if len(starts) > 1:
+        shown.append(f"… and {len(starts) - 1} more, which the first one often causes")
+    return tuple(shown)
+
+
+def compile_command(tools: Mapping, source: Source, folder: Path) -> tuple[list[str | Path], Path]:
+    """Writes the source into the folder; the command that compiles it there, and the object. Raises NotCompiled."""
+    stem = folder / source.namespace
+    quoted = source.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    line = f'#line 1 "{quoted}"\n'
+    if tools["device"] == "cpu":
+        try:
+            text = translator()(source.text)
+        except SyntaxError as error:
+            raise NotCompiled([f"{source.name}:{error.lineno}: error: {error.msg}"], source) from error
+        file = stem.with_suffix(".cpp")
+    else:
+        text, file = source.text, stem.with_suffix(".cu")
+    file.write_text(line + text, encoding="utf-8")
+    return [*tools["kernel"], "-o", stem.with_suffix(".o"), "-c", file], stem.with_suffix(".o")
+
+
+def list_of(sources: Sequence[Source]) -> str:
+    """C++ that names the kernels for the program that they are linked with."""
+    namespaces = "\n".join(f"namespace {s.namespace} {{\nextern const gemm::Lesson lesson;\n}}" for s in sources)
+    return _LIST.format(namespaces=namespaces, addresses=", ".join(f"&{s.namespace}::lesson" for s in sources))
+
+
+def compile_program(tools: Mapping, sources: Sequence[Source], folder: Path) -> tuple[Path, list[str]]:
+    """The program that checks sources[0], and the compiler's warnings about it. Raises NotCompiled."""
+    warnings: list[str] = []
+    objects = []
+    for source in sources:
+        command, made = compile_command(tools, source, folder)
+        objects.append(made)
+        own = {"TMPDIR": str(folder)}  # compilers put their temporary files there, too
+        done = process.stream(command, f"Compiling {source.name}", process.unseen, own)
+        lines = [text.replace(str(ROOT) + "/", "") for text in done.lines]
+        if done.status:
+            blame_the_machine("The compiler", done.status, lines)
+            raise NotCompiled(lines or [f"{source.name}: error: the compiler ended with status {done.status}."], source)
+        if source is sources[0]:
+            warnings = [text for text in lines if (m := _MESSAGE.match(text)) and m["kind"] == "warning"]
+    listed = folder / "list.cpp"
+    listed.write_text(list_of(sources), encoding="utf-8")
+    program = folder / "check"
+    command = [*tools["link_before"], listed, *objects, "-o", program, *tools["link_after"]]
+    done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
+    if done.status:
+        blame_the_machine("The linker", done.status, done.lines)
+        undefined = [text for text in done.lines if "ndefined reference to" in text]
+        missing = next((s for s in sources if any(f"{s.namespace}::lesson" in text for text in undefined)), None)
+        if missing:
+            what = f"it does not define {missing.namespace}::lesson, which launches the kernel"
+            raise NotCompiled([f"{missing.name}:1: error: {what}; ./gemm reset brings the file back."], missing)
+        if any(re.search(_LINKED_WRONGLY, text) for text in done.lines):
+            raise NotCompiled(done.lines)
+        say_all(done.lines)
+        said = "the message is above" if done.lines else f"it ended with status {done.status} and said nothing"
+        raise UserError(f"The linker could not make the program; {said}.")
+    return program, warnings
+
+
+# Running
+
+
+def _say_printed(lines: Sequence[str], left_out: int = 0) -> None:
+    """What the kernel printed, in part."""
+    say_all(lines[:_PRINTED])
+    if more := len(lines[_PRINTED:]) + left_out:
+        say(f"… and {grouped(more)} more line{'s' if more > 1 else ''} that the kernel printed")
+
+
+def run_program(program: Path, title: str, options: Sequence[str], folder: Path) -> dict:
+    """gemm_check's object. Raises UserError where it could not run, Ended where the learner's code has ended it."""
+    output = folder / "check.json"
+    output.unlink(missing_ok=True)
+    command = [program, *options, "--output", output]
+    done = process.stream(command, f"Checking {title}", _PROGRESS, progress="--progress-fd")
+    try:
+        found = json.loads(output.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if found is not None:
+        _say_printed(done.lines, done.left_out)
+        return found
+    refusal = done.lines[-1] if done.lines else ""
+    if done.status == 2 and refusal.startswith("gemm_check: "):
+        _say_printed(done.lines[:-1], done.left_out)
+        raise UserError(refusal.removeprefix("gemm_check: "))
+    _say_printed(done.lines, done.left_out)
+    signal = process.crash(done.status)
+    how = f"was ended by {signal}" if signal else f"ended with status {done.status}"
+    raise Ended([f"The program {how}{f' during: {done.last}' if done.last else ''}."])
+
+
+def _code_of(name: str, text: str) -> Callable[[str, int], str]:
+    lines = text.splitlines()
+
+    def code_of(file: str, line: int) -> str:
+        return lines[line - 1].strip() if file == name and 0 < line <= len(lines) else ""
+
+    return code_of
+
+
+def _tile(text: str) -> tuple[int, int, int]:
+    """BM, BN, BK of a kernel.cu; BK is 1 where there are no tiles along K."""
+    found = {key: int(value) for key, value in re.findall(r"\bconstexpr int (B[MNK]) = (\d+);", text)}
+    return found.get("BM", 0), found.get("BN", 0), found.get("BK", 1)
+
+
+def held_against_goals(task: Task, trace: Mapping, tile: tuple[int, int, int], name: str = "", text: str = "") -> list[dict]:
+    """Every goal of the lesson with the figure that was counted, in order.
+
+    tile: BM, BN, BK that the kernel declares, from which its bounds follow; name, text: of the learner's file.
+    """
+    counts, theirs = Counts({**trace, "tile": tile}), _tile(task.kernel())
+    held = []
+    for goal in task.goals:
+        value, line = goal.measure(counts)
+        bound = goal.bound(counts)
+        code = _code_of(name, text)(line["file"], line["line"]) if line else ""
+        place = f"line {line['line']}: {code} ({line['array']}, {line['op']})" if line else ""
+        # A kernel that accesses nothing reaches no goal, however few bytes it moves.
+        reached = bool(counts.lines()) and (value >= bound if goal.least else value <= bound)
+        said = (goal.reached if reached else goal.missed).format(value=_figure(value), bound=_figure(bound), unit=goal.unit)
+        note = ""
+        if 0 not in theirs and tile != theirs and (usual := goal.bound(Counts({**trace, "tile": theirs}))) != bound:
+            note = (
+                f"Your tiles of {'×'.join(map(str, tile))} need {_figure(bound)} {goal.unit}; the lesson's of "
+                f"{'×'.join(map(str, theirs))} need {_figure(usual)}."
+            )
+        held.append(
+            {
+                "text": goal.text,
+                "value": value,
+                "bound": bound,
+                "least": goal.least,
+                "unit": goal.unit,
+                "reached": reached,
+                "said": said if counts.lines() else "the kernel has no such access",
+                "note": note,
+                "place": place,
+                "advice": goal.advice,
+            }
+        )
+    return held
+
+
+def _figure(value: float) -> str:
+    return grouped(round(value)) if value == round(value) else rate(value)
+
+
+def goal_text(goal: Mapping) -> str:
+    """What is asked for, and what was counted."""
+    return f"{goal['text']}: {goal['said']}"
+
+
+def _before(task: Task) -> Task | None:
+    """The exercise before, if the learner's version of it has passed and is unchanged since."""
+    order = [t for t in exercise.tasks() if t.kind == "exercise"]
+    at = order.index(Task(task.lesson, "exercise"))
+    with suppress(UserError):  # .progress.json is of no use: that is said after the verdict
+        return order[at - 1] if at and progress.state_of(order[at - 1]) == "passed" else None
+    return None
+
+
+def _speed(times: Sequence[Mapping], mine: str, before: str | None, reference: str, untimed: Mapping[str, str]) -> dict:
+    """Ratios of the others' times to the learner's, all measured in one run; above 1: the learner's is faster.
+
+    mine, before, reference: names in `times`. untimed: what could not be timed at all, and why.
+    """
+    entries = {entry["name"]: entry for entry in reversed(times)}  # of two with one name the first
+    reasons = []
+
+    def time_of(name: str) -> float | None:
+        entry = entries.get(name, {})
+        if entry.get("ms_median"):
+            return entry["ms_median"]
+        why = untimed.get(name) or entry.get("failure") or "it does not run here"
+        reasons.append(f"{name} was not timed: {why.splitlines()[0].rstrip('.')}.")
+        return None
+
+    own, of_before, of_lesson = time_of(mine), time_of(before) if before else None, time_of(reference)
+    return {
+        "shape": f"{TIMED}×{TIMED}×{TIMED}",
+        "before": before,
+        "over_before": of_before / own if own and of_before else None,
+        "over_lesson": of_lesson / own if own and of_lesson else None,
+        "reasons": reasons,
+    }
+
+
+def _on_gpu(report: Report, device: doctor.Device, source: Source, options: Sequence[str], folder: Path) -> None:
+    """The same cases on the GPU, then the times. Only for a kernel that has passed on the CPU device."""
+    task = report.task
+    before = _before(task) if task.kind == "exercise" else None
+    sources, untimed = [source], {}
+    if before:
+        text, name = source_text(before.file.read_bytes()), str(before.file.relative_to(ROOT))
+        sources.append(Source(text, name, before.namespace, before.title))
+    sources.append(Source(task.kernel(), f"{task.folder}/kernel.cu", f"lesson_{task.number}", task.lesson))
+    report.stage, tools = "compile", toolchain(device)
+    while True:
+        try:
+            program, _ = compile_program(tools, sources, folder)
+            break
+        except NotCompiled as error:
+            if error.source not in sources[1:]:
+                named = (error.source or source).name
+                report.found = Diagnosis(f"nvcc does not compile {named}, and g++ does.", "", first_error(error.lines))
+                return
+            sources.remove(error.source)  # there is nothing to compare with, then
+            untimed[error.source.title] = f"nvcc does not compile {error.source.name}"
+    report.stage = "run"
+    with gpu.alone(device):
+        checked = run_program(program, task.title, [*options, f"--time={TIMED}x{TIMED}x{TIMED}"], folder)
+    report.gpu = checked["device_name"]
+    if not checked["passed"]:
+        report.cases = checked["cases"]
+        report.found = diagnose(checked["cases"][-1], _code_of(source.name, source.text), _declared(checked))
+        return
+    report.stage = ""
+    report.speed = _speed(checked["times"], checked["name"], before.title if before else None, task.lesson, untimed)
+    over = report.speed["over_before"]
+    if over is not None and over < SLOWER:
+        report.stage = "speed"
+        report.found = Diagnosis(
+            f"It is slower than your {before.title if before else ''}.",
+            "Count what changed: ./gemm inspect shows the lesson's own kernel line by line, the text says what limits it.",
+        )
+
+
+def _declared(checked: Mapping) -> tuple[int, int, int]:
+    """BM, BN, BK of gemm_check's object."""
+    return checked["tile"]["BM"], checked["tile"]["BN"], checked["tile"]["BK"]
+
+
+def hold(report: Report, checked: Mapping) -> None:
+    """What gemm_check's object (of the CPU device) says: the report's stage is where it ended, its `found` what is wrong."""
+    report.stage, report.cases = "run", checked["cases"]
+    if not checked["passed"]:
+        report.found = diagnose(report.cases[-1], _code_of(report.name, report.text), _declared(checked))
+        return
+    report.stage = "goals"
+    report.goals = held_against_goals(report.task, checked["trace"], _declared(checked), report.name, report.text)
+    if missed := next((goal for goal in report.goals if not goal["reached"]), None):
+        report.found = Diagnosis("It is right, and a goal is not reached.", missed["advice"], (missed["place"],))
+        return
+    report.stage = ""
+
+
+def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
+    """Everything but telling. `name`: what the file is called in messages."""
+    report = Report(task, name, text, seed)
+    device = doctor.choose()
+    tools = toolchain(doctor.Device("cpu", None, (), "kernels are checked on the CPU"))
+    source = Source(text, name, task.namespace, task.title)
+    with scratch() as folder:
+        report.stage, begin = "compile", time.monotonic()
+        try:
+            program, report.warnings = compile_program(tools, [source], folder)
+        except NotCompiled as error:
+            report.found = Diagnosis("It does not compile.", "", first_error(error.lines))
+            return report
+        finally:
+            report.compiled = time.monotonic() - begin
+        report.stage, begin = "run", time.monotonic()
+        try:
+            # Drawn here, so that it is known whatever becomes of the program.
+            report.seed = secrets.randbelow(10**9) if seed is None else seed
+            options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={report.seed}"]
+            hold(report, run_program(program, task.title, options, folder))
+            if report.found:
+                return report
+            report.ran = time.monotonic() - begin
+            if device.kind == "cuda":
+                _on_gpu(report, device, source, [f"--seed={report.seed}"], folder)
+        except Ended as ended:
+            report.stage = "run"
+            report.found = Diagnosis(*ENDED, ended.evidence)
+        finally:
+            report.ran = report.ran or time.monotonic() - begin
+    return report
+
+
+# Telling
+
+
+def shape_text(case: Mapping) -> str:
+    """`M×N×K = 45×71×64, lda = 80, alpha = 1.5`: sizes, and what differs from the default."""
+    parts = [f"M×N×K = {case['m']}×{case['n']}×{case['k']}"]
+    tight = {"lda": case["k"], "ldb": case["n"], "ldc": case["n"]}
+    parts += [f"{key} = {case[key]}" for key in tight if case[key] != tight[key]]
+    parts += [f"{key} = {case[key]:.4g}" for key, usual in (("alpha", 1), ("beta", 0)) if case[key] != usual]
+    return ", ".join(parts)
+
+
+def _wrapped(text: str, first: str = "  ", others: str = "  ") -> str:
+    width = max(min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns), 20)
+    return textwrap.fill(
+        text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _speed_lines(report: Report) -> list[str]:
+    speed = report.speed or {}
+    parts = [f"{speed['over_before']:.2f} times as fast as your {speed['before']}"] if speed["over_before"] is not None else []
+    if speed["over_lesson"] is not None:
+        parts.append(f"{speed['over_lesson']:.2f} times as fast as the lesson's own kernel")
+    lines = []
+    if parts:
+        lines = [f"  {'✗' if report.stage == 'speed' else '✓'} {', '.join(parts)} ({speed['shape']}, {report.gpu}, one run)"]
+    if speed["over_lesson"] is not None and speed["over_lesson"] < FAR:
+        lines.append(f"    The lesson's is faster: compare {report.task.folder}/kernel.cu, and what nvcc makes of both.")
+    return lines + [_wrapped(f"- {reason}", "  ", "    ") for reason in speed["reasons"]]
+
+
+def told(report: Report, seconds: float, after: str = "") -> str:
+    """The report as text: what is right, then the first thing that is wrong. seconds: it took; after: its last line."""
+    task, lines = report.task, [f"{report.task.title}: {report.name}"]
+    if report.stage != "compile" or report.cases:
+        lines.append("  ✓ It compiles.")
+    right = [case["what"] for case in report.cases if case["passed"]]
+    if right:
+        whole = f"in all {len(right)} cases of sizes, pitches and scalars{f', also on {report.gpu}' if report.gpu else ''}"
+        which = whole if len(right) == len(report.cases) else f"with {'; '.join(right)}"
+        lines.append(_wrapped(f"✓ Right, without races, overruns or uninitialised reads, {which}.", "  ", "    "))
+    for goal in report.goals:
+        lines.append(_wrapped(f"{'✓' if goal['reached'] else '✗'} {goal_text(goal)}", "  ", "    "))
+        lines += [_wrapped(goal["note"], "    ", "    ")] if goal["note"] else []
+    if report.speed:
+        lines += _speed_lines(report)
+    if report.found:
+        failed = next((case for case in report.cases if not case["passed"]), None)
+        if failed:
+            lines.append(f"  ✗ Wrong with {failed['what']}: {shape_text(failed)}")
+        lines += ["", report.found.mistake]
+        lines += [_wrapped(report.found.advice)] if report.found.advice else []
+        quoted = report.stage == "compile"  # code, and a caret below it
+        lines += [f"  {x}" if quoted or x.startswith("line ") else _wrapped(x) for x in report.found.evidence]
+    lines += [f"  The compiler warns: {line}" for line in report.warnings[:2]]
+    if report.found and is_start(report):
+        one = report.text.count("// TODO ") == 1
+        todo = f"This is still the start: its {'TODO says' if one else 'TODOs say'} what to do."
+        lines.append(f"  {todo if task.kind == 'exercise' else 'The bug is still there.'} ./gemm hint {task.argument} helps.")
+    lines.append("")
+    verdict = "PASSED" if report.passed else "NOT YET"
+    again = f", seed {report.seed} (the same again: --seed {report.seed})" if report.seed is not None else ""
+    times = f"compiled in {report.compiled:.1f} s, ran in {report.ran:.1f} s, {seconds:.1f} s in all"
+    lines.append(f"{verdict}: {task.title}{again}; {times}.")
+    lines += [after] if after else []
+    return "\n".join(lines) + "\n"
+
+
+def is_start(report: Report) -> bool:
+    """Whether the file is as the learner got it."""
+    with suppress(UserError):  # kernel.cu, which it is made from, is damaged: that is another matter
+        return report.text == progress.starter(report.task)
+    return False
+
+
+def as_object(report: Report, seconds: float) -> dict:
+    """The report for --json; seconds: it took."""
+    found = report.found
+    return {
+        "schema": SCHEMA,
+        "task": report.task.key,
+        "file": report.name,
+        "passed": report.passed,
+        "stage": report.stage or None,
+        "mistake": found.mistake if found else None,
+        "advice": found.advice if found else None,
+        "evidence": list(found.evidence) if found else [],
+        "seed": report.seed,
+        "cases": report.cases,
+        "goals": report.goals,
+        "speed": report.speed,
+        "warnings": report.warnings,
+        "seconds": {"compile": report.compiled, "run": report.ran, "all": seconds},
+    }
+
+
+def _age() -> float:
+    """Seconds since this process began, Python's own start included."""
+    started = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+
+
+def source_text(raw: bytes) -> str:
+    """A source file as compilers read it: without a byte order mark, its lines ended by \\n. Raises UnicodeDecodeError."""
+    return io.StringIO(raw.decode("utf-8-sig"), newline=None).read()
+
+
+def _read(path: Path, shown: str, again: str) -> bytes:
+    """The file's bytes. `again`: what brings it back."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UserError(f"{shown} is no ordinary file; name a file with the kernel.")
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise UserError(f"{shown} is not there{again}.") from error
+    except OSError as error:
+        raise UserError(f"{shown} cannot be read: {error.strerror}; make it readable.") from error
+
+
+def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bool) -> int:
+    """Exit status: 0 passed, 1 not passed. The learner's progress remembers what passes, unless it is another file (`file`)."""
+    task = exercise.task(lesson.find(name), hunt)
+    number = int(lesson.whole("--seed", seed)) if seed is not None else None
+    if file is not None and not file.strip():
+        raise UserError("--file needs the name of a file, such as --file mine.cu.")
+    path = Path(file).absolute() if file else task.file
+    shown = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+    raw = _read(path, shown, "" if file else f"; ./gemm reset {task.argument} brings it back")
+    try:
+        text = source_text(raw)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{shown} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+    report = examine(task, shown, text, number)
+    # The verdict comes first: a .progress.json of no use must not take it away.
+    remembered = report.passed and path == task.file
+    if as_json:
+        print(json.dumps(as_object(report, _age()), ensure_ascii=False))
+    else:
+        sys.stdout.write(told(report, _age(), _after(task) if remembered else ""))
+    sys.stdout.flush()
+    if remembered:
+        progress.passed(task, raw.decode("utf-8"))
+    return 0 if report.passed else 1
+
+
+def _after(task: Task) -> str:
+    """What comes after a task that has just passed."""
+    with suppress(UserError):
+        following = progress.following(progress.load(), task)
+        return f"Next: ./gemm watch {following.argument}" if following else "All done: every task has passed."
+    return ""

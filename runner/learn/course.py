@@ -1,0 +1,216 @@
+"""`./gemm hint`, `./gemm reset`, `./gemm progress`."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from rich.cells import cell_len, get_character_cell_size
+from rich.console import Console
+from rich.table import Table
+
+from runner.core import lesson
+from runner.core.results import ROOT, UserError, write_atomically
+from runner.learn import exercise, progress
+from runner.learn.exercise import Task
+from runner.learn.progress import HINTS, State
+
+_SCHEMA = 1
+_WIDTH = 100  # columns where there is no terminal to ask
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # what file systems without hard links answer
+
+
+def find(name: str, hunt: bool) -> Task:
+    """The task of a lesson as a user names it: `3`, `03`, `03_smem`. A UserError where there is none."""
+    return exercise.task(lesson.find(name), hunt)
+
+
+def shown(path: Path) -> str:
+    """A path as messages name it: relative to the checkout, where it lies in it."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def fitting(text: str, width: int) -> int:
+    """How many characters of `text` fit into `width` columns."""
+    used = 0
+    for index, character in enumerate(text):
+        used += get_character_cell_size(character)
+        if used > width:
+            return index
+    return len(text)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width` columns, broken at spaces where it has some; each keeps its line's indentation."""
+    lines = []
+    for line in text.split("\n"):
+        rest = line.rstrip()
+        indent = rest[: len(rest) - len(rest.lstrip())]
+        if len(indent) > width // 2:
+            indent = ""
+        while cell_len(rest) > width:
+            end = max(fitting(rest, width), 1)
+            space = rest.rfind(" ", len(indent) + 1, end + 1)
+            end = space if space > 0 and rest[:space].strip() else end
+            lines.append(rest[:end].rstrip())
+            rest = indent + rest[end:].lstrip() if rest[end:].strip() else ""
+        lines.append(rest)
+    return lines
+
+
+# Hints
+
+
+def show_hint(task: Task, level: int | None = None) -> str:
+    """The hint of this level (None: the next one), as text; it is remembered as shown."""
+    level = level or min(progress.load(task.root).hints(task) + 1, HINTS)
+    text = task.hints[level - 1].strip("\n")
+    progress.hint_shown(task, level)
+    return f"Hint {level} of {HINTS}: {text}" + ("\nThis is the last hint." if level == HINTS else "")
+
+
+def hint(name: str, hunt: bool, level: str | None) -> int:
+    """`./gemm hint`: exit status 0."""
+    task = find(name, hunt)
+    if level is not None and level not in [str(number + 1) for number in range(HINTS)]:
+        raise UserError(f"--level must be 1, 2 or {HINTS}, not {level!r}.")
+    text = show_hint(task, int(level) if level else None)
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
+    print("\n".join(wrapped(text, max(width, 1))))
+    return 0
+
+
+# Reset
+
+
+def _keep(file: Path) -> Path:
+    """Gives the file a second name beside it that nothing has yet, exercise.1.cu for one; returns its path."""
+    number = 1
+    while True:
+        kept = file.with_name(f"{file.stem}.{number}{file.suffix}")
+        try:
+            os.link(file, kept)
+            return kept
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise UserError(f"{shown(kept)} cannot be written: {error.strerror}; nothing was changed.") from error
+            break
+    content = file.read_bytes()
+    while True:
+        kept = file.with_name(f"{file.stem}.{number}{file.suffix}")
+        try:
+            with kept.open("xb") as copy:
+                copy.write(content)
+            return kept
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise UserError(f"{shown(kept)} cannot be written: {error.strerror}; nothing was changed.") from error
+
+
+def reset(name: str, hunt: bool) -> int:
+    """`./gemm reset`: the learner's file gets another name, and the starter its place. Exit status 0."""
+    task = find(name, hunt)
+    start, file = progress.starter(task), shown(task.file)
+    try:
+        text = progress.text_of(task.file)
+    except FileNotFoundError:
+        write_atomically(task.file, start)
+        print(f"{file} was not there; it is the start again.")
+        return 0
+    if text == start:
+        print(f"{file} is the start already; there is nothing to reset.")
+        return 0
+    kept = _keep(task.file)
+    try:
+        write_atomically(task.file, start)
+    except UserError:
+        kept.unlink()  # task.file still holds it
+        raise
+    print(f"Your version is now {shown(kept)}; {file} is the start again.")
+    return 0
+
+
+# Progress
+
+
+def _cell(task: Task, state: State) -> str:
+    standing, date = progress.state_of(task, state), state.passed(task)
+    if standing == "passed":
+        return f"passed {date[:10]}" if date else standing
+    return f"{standing} (passed before)" if date and standing == "not begun" else standing
+
+
+def _object(tasks: list[Task], state: State) -> dict:
+    """What `./gemm progress --json` prints."""
+
+    def of_task(task: Task) -> dict:
+        return {
+            "file": shown(task.file),
+            "state": progress.state_of(task, state),
+            "passed": state.passed(task),
+            "hints": state.hints(task),
+        }
+
+    lessons: dict[str, dict] = {}
+    for task in tasks:
+        row = lessons.setdefault(task.lesson, {"lesson": task.lesson, "exercise": None, "hunt": None})
+        row[task.kind] = of_task(task)
+    for name, row in lessons.items():
+        row["quiz"] = state.quiz(name)
+    return {"schema": _SCHEMA, "lessons": list(lessons.values()), **_sums(tasks, state), "next": _next(tasks, state)}
+
+
+def _quizzes(tasks: list[Task]) -> list[str]:
+    """The lessons that have a quiz."""
+    return [name for name in dict.fromkeys(task.lesson for task in tasks) if exercise.content(name).quiz]
+
+
+def _sums(tasks: list[Task], state: State) -> dict[str, dict[str, int]]:
+    quizzes = _quizzes(tasks)
+    return {
+        "tasks": {"passed": sum(state.passed(task) is not None for task in tasks), "of": len(tasks)},
+        "quizzes": {"taken": sum(state.quiz(name) is not None for name in quizzes), "of": len(quizzes)},
+    }
+
+
+def _next(tasks: list[Task], state: State) -> str | None:
+    """The command that goes on, None where everything is done."""
+    if task := progress.following(state):
+        return f"./gemm watch {task.argument}"
+    quiz = next((name for name in _quizzes(tasks) if state.quiz(name) is None), None)
+    return f"./gemm quiz {quiz.partition('_')[0]}" if quiz else None
+
+
+def summary(state: State) -> str:
+    """`3 of 4 tasks passed, 1 of 3 quizzes taken. Next: ./gemm watch 02`."""
+    tasks = exercise.tasks()
+    sums, following = _sums(tasks, state), _next(tasks, state)
+    done = f"{sums['tasks']['passed']} of {sums['tasks']['of']} tasks passed"
+    quizzes = f", {sums['quizzes']['taken']} of {sums['quizzes']['of']} quizzes taken" if sums["quizzes"]["of"] else ""
+    return f"{done}{quizzes}. {f'Next: {following}' if following else 'Everything is done.'}"
+
+
+def show_progress(as_json: bool) -> int:
+    """`./gemm progress`: exit status 0."""
+    state, tasks = progress.load(), exercise.tasks()
+    if as_json:
+        print(json.dumps(_object(tasks, state)))
+        return 0
+    table = Table()
+    for column in ("Lesson", "Exercise", "Bug hunt", "Quiz"):
+        table.add_column(column, overflow="fold")
+    for name in dict.fromkeys(task.lesson for task in tasks):
+        cells = {task.kind: _cell(task, state) for task in tasks if task.lesson == name}
+        quiz = state.quiz(name)
+        taken = f"{quiz['right']} of {quiz['of']} right" if quiz else "not taken" if exercise.content(name).quiz else "–"
+        table.add_row(name, cells.get("exercise", "–"), cells.get("hunt", "–"), taken)
+    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120).print(table)
+    print(summary(state))
+    return 0

@@ -1,0 +1,195 @@
+"""What a learner has done: which tasks passed, which hints were shown, the best quiz of each lesson. Kept in .progress.json:
+
+    {"schema": 1,
+     "tasks": {"03_smem/exercise": {"passed": "2026-11-20T14:03:00", "sha256": "…", "hints": 2}},
+     "quizzes": {"03_smem": {"right": 4, "of": 5, "date": "2026-11-20T14:10:00", "seed": 7}}}
+
+Dates are local time. `sha256` is of the text that passed, its lines ended by \\n. Every change is made under a lock and
+written at once; keys that are not known here are kept. Nothing but the standard library is needed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from runner.core.results import ROOT, UserError, write_atomically
+from runner.learn import exercise
+from runner.learn.exercise import Task
+
+NAME = ".progress.json"
+SCHEMA = 1
+HINTS = 3  # levels
+
+Standing = Literal["not begun", "begun", "passed", "changed since it passed"]
+
+
+@dataclass(frozen=True)
+class State:
+    """What .progress.json held when it was read."""
+
+    raw: Mapping[str, Any]
+
+    def _task(self, task: Task) -> Mapping[str, Any]:
+        return self.raw["tasks"].get(task.key, {})
+
+    def passed(self, task: Task) -> str | None:
+        """When the task passed last (ISO 8601), None: never. It stays passed whatever becomes of the file."""
+        return self._task(task).get("passed")
+
+    def sha256(self, task: Task) -> str | None:
+        """The digest() of the text that passed."""
+        return self._task(task).get("sha256")
+
+    def hints(self, task: Task) -> int:
+        """How many of the hints were shown, 0 to 3."""
+        return min(self._task(task).get("hints", 0), HINTS)
+
+    def quiz(self, lesson: str) -> Mapping[str, Any] | None:
+        """The best quiz: right, of, date, seed."""
+        return self.raw["quizzes"].get(lesson)
+
+
+# The file
+
+
+def _fits(raw: object) -> bool:
+    """Whether `raw` has the types that State reads."""
+
+    def whole(value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+    if not isinstance(raw, dict):
+        return False
+    tasks, quizzes = raw.get("tasks"), raw.get("quizzes")
+    if not isinstance(tasks, dict) or not isinstance(quizzes, dict):
+        return False
+    for entry in tasks.values():
+        if not isinstance(entry, dict) or not whole(entry.get("hints", 0)):
+            return False
+        if not all(isinstance(entry.get(key, ""), str) for key in ("passed", "sha256")):
+            return False
+    return all(isinstance(q, dict) and whole(q.get("right")) and whole(q.get("of")) for q in quizzes.values())
+
+
+def _read(root: Path) -> dict[str, Any]:
+    path = root / NAME
+    try:
+        raw = json.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError:
+        return {"schema": SCHEMA, "tasks": {}, "quizzes": {}}
+    except OSError as error:
+        raise UserError(f"{path}, which keeps your progress, cannot be read: {error.strerror}; make it readable.") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}, which keeps your progress, is not valid JSON; mend it or move it away.") from error
+    if isinstance(raw, dict) and raw.get("schema") != SCHEMA:
+        found = raw.get("schema")
+        raise UserError(f"{path} has schema {found!r}, but this version keeps progress in schema {SCHEMA}; move it away.")
+    if not _fits(raw):
+        raise UserError(f"{path} holds something else than your progress; mend it or move it away.")
+    return raw
+
+
+def load(root: Path = ROOT) -> State:
+    """The learner's state; an empty one where there is no file. A UserError where the file is of no use."""
+    return State(_read(root))
+
+
+@contextmanager
+def _changing(root: Path) -> Iterator[dict[str, Any]]:
+    """The object in the file, to be changed in the block and then written; nobody else changes it meanwhile."""
+    lock = root / f"{NAME}.lock"
+    try:
+        held = lock.open("a")
+    except OSError as error:
+        raise UserError(f"{lock} cannot be written: {error.strerror}; make the folder writable.") from error
+    with held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+        except OSError as error:
+            raise UserError(f"{lock} cannot be locked: {error.strerror}; keep the checkout on a local disk.") from error
+        raw = _read(root)
+        yield raw
+        write_atomically(root / NAME, json.dumps(raw, indent=1) + "\n")
+
+
+def _date(when: datetime | None) -> str:
+    return (when or datetime.now()).isoformat(timespec="seconds")
+
+
+# What happens
+
+
+def text_of(path: Path) -> str:
+    """A source file's text, whatever its bytes and its line ends."""
+    return path.read_bytes().decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a source file's text in UTF-8, its lines ended by \\n."""
+    return hashlib.sha256(text.replace("\r\n", "\n").encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def passed(task: Task, text: str | None = None, when: datetime | None = None) -> None:
+    """Remembers that the task passed with this text (None: the file's as it is now) at this time (None: now)."""
+    sha256 = digest(text_of(task.file) if text is None else text)
+    with _changing(task.root) as raw:
+        raw["tasks"].setdefault(task.key, {}).update(passed=_date(when), sha256=sha256)
+
+
+def hint_shown(task: Task, level: int) -> None:
+    """Remembers that the hint of this level (1 to 3), and so those before it, was shown."""
+    if load(task.root).hints(task) >= level:
+        return
+    with _changing(task.root) as raw:
+        entry = raw["tasks"].setdefault(task.key, {})
+        entry["hints"] = max(level, entry.get("hints", 0))
+
+
+def quiz_taken(lesson: str, right: int, of: int, seed: int, when: datetime | None = None, root: Path = ROOT) -> Mapping[str, Any]:
+    """Remembers a quiz if it is better than the best one so far; returns the best: right, of, date, seed."""
+    with _changing(root) as raw:
+        best = raw["quizzes"].get(lesson)
+        if best is None or right * best["of"] > best["right"] * of:
+            raw["quizzes"][lesson] = {**(best or {}), "right": right, "of": of, "date": _date(when), "seed": seed}
+        return dict(raw["quizzes"][lesson])
+
+
+# What follows from it
+
+
+def starter(task: Task) -> str:
+    """The file as a learner gets it. A UserError where it cannot be made."""
+    try:
+        return task.starter()
+    except (ValueError, KeyError) as error:
+        kernel = f"{task.folder}/kernel.cu"
+        raise UserError(f"The start of {task.title} cannot be made ({error}); git checkout {kernel} may help.") from error
+
+
+def state_of(task: Task, state: State | None = None) -> Standing:
+    """How the learner's file stands: against the starter, and against the text that passed."""
+    try:
+        text = text_of(task.file)
+    except FileNotFoundError:
+        return "not begun"
+    state = state or load(task.root)
+    if text == starter(task):
+        return "not begun"
+    if state.passed(task) is None:
+        return "begun"
+    return "passed" if digest(text) == state.sha256(task) else "changed since it passed"
+
+
+def following(state: State, after: Task | None = None, root: Path = ROOT) -> Task | None:
+    """The next task in course order that has not passed: after this one, then from the beginning; None: there is no other."""
+    order = exercise.tasks(root)
+    at = order.index(after) + 1 if after else 0
+    return next((task for task in order[at:] + order[:at] if task != after and state.passed(task) is None), None)

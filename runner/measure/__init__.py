@@ -1,0 +1,1 @@
+"""What is timed on a GPU: chart, profile, autotune, ceilings."""

@@ -1,0 +1,360 @@
+"""`./gemm autotune`: other tile sizes for a lesson's kernel, each verified and timed; which constants to set."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from time import monotonic
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.core import doctor, gpu, lesson, process
+from runner.core.process import Interrupted, say, say_all
+from runner.core.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, load, writable_folder, write_atomically
+from runner.learn import check
+from runner.learn.check import NotCompiled, Source
+from runner.measure import chart, tuning
+from runner.measure.tuning import Tuning, Variant
+
+SCHEMA = 1
+SIZE = "4096"
+CLOSE = 0.01  # of the best ratio: nearer than this is as good
+PATIENCE = 60.0  # seconds that a step of a variant may take, beyond ten times the longest before it (large sizes)
+_LOST = re.compile(r"(?:gemm_bench: )?(\S+) at \S+ took the device down, so nothing was measured: (.*)")
+_LIST = """#include <span>
+namespace gemm {{
+struct Lesson;
+std::span<const Lesson* const> all_lessons();
+}}
+{namespaces}
+std::span<const gemm::Lesson* const> gemm::all_lessons() {{
+    static const Lesson* const lessons[] = {{{addresses}}};
+    return lessons;
+}}
+"""
+
+Row = dict  # what came of a variant: see row_of()
+
+
+# Measuring
+
+
+def sources(variants: Sequence[Variant], tune: Tuning, kernel: str) -> list[Source]:
+    """What is compiled, in the variants' order. A UserError where kernel.cu and tune.py don't fit."""
+    try:
+        return [Source(tuning.source(v, tune, kernel), f"{v.lesson}/kernel.cu", v.namespace, v.name) for v in variants]
+    except ValueError as error:
+        raise UserError(f"{error}; tune.py must fit its kernel.cu.") from error
+
+
+def _why_not_compiled(lines: Sequence[str]) -> str:
+    """The first error, in one line."""
+    first = next((line for line in lines if re.search(r"\berror\b", line)), lines[-1] if lines else "the compiler said nothing")
+    return "does not compile: " + " ".join(first.replace(f"{ROOT}/", "").split())
+
+
+def compile_all(tools: Mapping, wanted: Sequence[Source], folder: Path) -> tuple[list[Source], list[Path], dict[str, str]]:
+    """Compiles the variants, several at a time: those that compile, their objects, and by title why the others don't."""
+    failed: dict[str, str] = {}
+    commands, made = [], []
+    for source in wanted:
+        try:
+            command, made_here = check.compile_command(tools, source, folder)
+        except NotCompiled as error:
+            failed[source.title] = _why_not_compiled(error.lines)
+            continue
+        commands.append((source.title, command))
+        made.append((source, made_here))
+    compiled, objects = [], []
+    for (source, made_here), done in zip(made, process.together(commands, "Compiling", {"TMPDIR": str(folder)}), strict=True):
+        if done.status:
+            check.blame_the_machine("The compiler", done.status, done.lines)
+            failed[source.title] = _why_not_compiled(done.lines)
+        else:
+            compiled.append(source)
+            objects.append(made_here)
+    return compiled, objects, failed
+
+
+def link(tools: Mapping, compiled: Sequence[Source], objects: Sequence[Path], folder: Path) -> Path:
+    """A gemm_bench of the variants."""
+    namespaces = "\n".join(f"namespace {s.namespace} {{\nextern const gemm::Lesson lesson;\n}}" for s in compiled)
+    addresses = ", ".join(f"&{s.namespace}::lesson" for s in compiled)
+    listed, program = folder / "list.cpp", folder / "bench"
+    listed.write_text(_LIST.format(namespaces=namespaces, addresses=addresses), encoding="utf-8")
+    command = [*tools["link_before"], listed, *objects, *tools["link_after"], "-o", program]
+    done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
+    if done.status:
+        check.blame_the_machine("The linker", done.status, done.lines)
+        say_all(done.lines)
+        raise UserError("The linker could not make the program of the variants; its message is above.")
+    return program
+
+
+class _Watch:
+    """Reads gemm_bench's progress, and says which variant of `names` hangs on the GPU, which would hang the command."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names, self.culprit, self.limit = names, "", PATIENCE
+        self._step, self._began = "", monotonic()  # the one under way
+
+    def parse(self, line: str) -> tuple[int, int, str] | None:
+        """Of a line of progress, as process.stream() wants it."""
+        step = chart.PROGRESS(line)
+        if step:
+            now = monotonic()
+            self.limit = max(self.limit, PATIENCE + 10 * (now - self._began))
+            self._step, self._began = step[2], now
+        return step
+
+    def hung(self) -> bool:
+        """Whether a variant's step takes longer than the limit. Steps that name no variant (inputs, cuBLAS) may take any time."""
+        variant = self._step.partition(" ")[0]
+        if variant in self.names and monotonic() - self._began > self.limit:
+            self.culprit = variant
+        return bool(self.culprit)
+
+
+def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int, folder: Path, more: Sequence[str] = ()) -> dict:
+    """gemm_bench's results of these variants of lesson `name`. One that hangs or takes the device down fails, and the others
+    run again."""
+    left, lost = list(variants), []
+    output = folder / "results.json"
+    while left:
+        options = ["--lessons", ",".join(left), "--sizes", sizes, "--seed", str(seed), "--output", output, *more]
+        watch = _Watch(left)
+        done = process.stream([program, *options], f"Verifying and timing {name}", watch.parse, hung=watch.hung)
+        if watch.culprit:
+            left.remove(watch.culprit)
+            failure = f"It did not end within {watch.limit:.0f} s: probably an endless loop."
+            lost.append({"lesson": watch.culprit, "ran": True, "failure": failure})
+            continue
+        culprit = _LOST.match(done.lines[-1]) if done.lines and done.status not in (0, 1) else None
+        if not culprit or culprit[1] not in left:
+            process.require(done, "gemm_bench", (0, 1))
+            found = load(output)
+            found["failed"] += lost
+            return found
+        left.remove(culprit[1])
+        lost.append({"lesson": culprit[1], "ran": True, "failure": f"It took the device down: {culprit[2]}"})
+    return {"runs": [], "failed": lost}
+
+
+def row_of(variant: Variant, found: Mapping, not_compiled: Mapping[str, str]) -> Row:
+    """What came of a variant. `failure`: why it has no figures (None: it has); `wrong`: it ran, and its result is wrong."""
+    name = variant.name
+    failures = [failure for failure in found.get("failed", []) if failure["lesson"] == name]
+    skipped = [entry["reason"] for entry in found.get("skipped", []) if entry["lesson"] == name]
+    reasons = [not_compiled[name]] if name in not_compiled else [*(failure["failure"] for failure in failures), *skipped]
+    runs = [] if reasons else [{k: v for k, v in r.items() if k != "lesson"} for r in found["runs"] if r["lesson"] == name]
+    return {
+        "swept": variant.swept,
+        "own": variant.own,
+        "constants": dict(variant.constants),
+        "edited": bool(variant.edits),
+        "resources": found.get("resources", {}).get(name),
+        "failure": reasons[0] if reasons else None,
+        "wrong": any(failure["ran"] for failure in failures),
+        "runs": runs,
+    }
+
+
+# Judging
+
+
+def ratio(row: Row) -> float:
+    """To cuBLAS: the geometric mean over the sizes; 0 without times."""
+    ratios = [run["ratio"] for run in row["runs"] if "ratio" in run]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 0.0
+
+
+def spills(row: Row) -> bool:
+    """Whether its threads use local memory, which a lesson's kernel must not."""
+    return bool(row["resources"] and row["resources"]["local_bytes"])
+
+
+def by_ratio(rows: Sequence[Row]) -> list[Row]:
+    """Of the set, the fastest first; those without times last, in the set's order."""
+    return sorted((row for row in rows if row["swept"]), key=ratio, reverse=True)
+
+
+def best(rows: Sequence[Row]) -> Row | None:
+    """The fastest of the set that does not spill. What is wrong has no times."""
+    return next((row for row in by_ratio(rows) if ratio(row) and not spills(row)), None)
+
+
+def advice(name: str, rows: Sequence[Row], tune: Tuning, kernel: str) -> str:
+    """One sentence: which constants to set, or that there is nothing to change."""
+    first, own = best(rows), next(row for row in rows if row["own"])
+    if first is None:
+        return f"{name}: no configuration of the set runs here, is right and keeps to its registers."
+    if ratio(own) >= (1 - CLOSE) * ratio(first) and not spills(own):
+        return f"The constants in {name}/kernel.cu are the best of the set within {100 * CLOSE:.0f} % here."
+    why = ", which spills" if spills(own) else f", {ratio(first) / ratio(own):.3f} times as fast as now" if ratio(own) else ""
+    lines = "  ".join(tuning.changed_lines(tune, kernel, first["constants"]))
+    return f"Set in {name}/kernel.cu{why}: {lines}"
+
+
+# Telling
+
+
+def _verdict(row: Row) -> str:
+    return "WRONG" if row["wrong"] else "not run" if row["failure"] else "–"
+
+
+def _cells(row: Row) -> list[str]:
+    block = row["resources"]
+    if not block:
+        return ["–"] * 4
+    shared = block["static_shared_bytes"] + block["dynamic_shared_bytes"]
+    return ["–" if x is None else str(x) for x in (block["registers"], block["local_bytes"], shared, block["blocks_per_sm"])]
+
+
+def _timed(row: Row, shape: tuple[int, int, int]) -> list[str]:
+    timed = next((run for run in row["runs"] if (run["m"], run["n"], run["k"]) == shape and "ratio" in run), None)
+    return [f"{timed['tflops']:.2f}", f"{timed['ratio']:.3f}"] if timed else ["–", _verdict(row)]
+
+
+def table(rows: Sequence[tuple[str, Row]], shapes: Sequence[tuple[int, int, int]]) -> Table:
+    """A row a configuration, with its label; the lesson's own is marked."""
+    shown = Table()
+    shown.add_column("")
+    names = list(rows[0][1]["constants"])
+    for column in [*names, "registers", "spills (B)", "shared (B)", "blocks/SM"]:
+        shown.add_column(column, justify="right")
+    for shape in shapes:
+        at = "" if len(shapes) == 1 else f" {'×'.join(map(str, shape))}"
+        shown.add_column(f"TFLOP/s{at}", justify="right")
+        shown.add_column("ratio", justify="right")
+    for label, row in rows:
+        mark = [label] * bool(label) + ["(kernel.cu)"] * row["own"]
+        constants = [str(row["constants"][n]) for n in names]
+        shown.add_row(" ".join(mark), *constants, *_cells(row), *(cell for shape in shapes for cell in _timed(row, shape)))
+    return shown
+
+
+def _say_failures(name: str, rows: Sequence[Row]) -> None:
+    for row in rows:
+        if row["failure"]:
+            which = ", ".join(f"{key} = {value}" for key, value in row["constants"].items())
+            say(f"{name} with {which}{' and edits' if row['edited'] else ''}: {row['failure']}")
+
+
+def _shapes(sizes: str) -> list[tuple[int, int, int]]:
+    numbers = [[int(n) for n in size.split("x")] for size in sizes.split(",")]
+    return [(n[0], n[0], n[0]) if len(n) == 1 else (n[0], n[1], n[2]) for n in numbers]
+
+
+def _show(results: Mapping, tunes: Mapping[str, tuple[Tuning, str]]) -> None:
+    shapes = _shapes(results["sizes"])
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
+    sizes = ", ".join("×".join(map(str, shape)) for shape in shapes)
+    print(f"{results['device']['name']}, {sizes}: TFLOP/s, and the ratio to cuBLAS in the same run")
+    for name, found in results["lessons"].items():
+        rows, compared = found["rows"], found["compared"]
+        print(f"\n{name}: {sum(row['swept'] for row in rows)} configurations")
+        console.print(table([("", row) for row in by_ratio(rows)], shapes))
+        if compared:
+            print("One idea at a time:")
+            console.print(table([(label, rows[place]) for label, place in compared.items()], shapes))
+        sys.stdout.flush()
+        _say_failures(name, rows)
+        print(advice(name, rows, *tunes[name]))
+
+
+# The command
+
+
+def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], device: doctor.Device, sizes: str) -> dict:
+    """Every variant of the lessons, compiled, verified and timed, lesson after lesson in one program."""
+    variants: dict[str, list[Variant]] = {}
+    compared: dict[str, dict[str, int]] = {}
+    for name in chosen:
+        try:
+            variants[name], compared[name] = tuning.variants(name, *tunes[name])
+        except ValueError as error:
+            raise UserError(f"{error}; {name}/tune.py must fit its kernel.cu.") from error
+    wanted = [source for name in chosen for source in sources(variants[name], *tunes[name])]
+    tools = check.toolchain(device, "bench")
+    seed = secrets.randbelow(10**9)
+    results: dict = {"schema": SCHEMA, "device": {"name": device.gpus[0]}, "sizes": sizes, "seed": seed, "lessons": {}}
+    with check.scratch() as folder:
+        compiled, objects, failed = compile_all(tools, wanted, folder)
+        program = link(tools, compiled, objects, folder) if compiled else None
+        for name in chosen:
+            names = [variant.name for variant in variants[name] if variant.name not in failed]
+            found = {}
+            if program and names:
+                with gpu.alone(device):
+                    found = run(program, name, names, sizes, seed, folder)
+            results["device"] = found.get("device", results["device"])
+            rows = [row_of(variant, found, failed) for variant in variants[name]]
+            first = best(rows)
+            results["lessons"][name] = {
+                "best": rows.index(first) if first else None,
+                "compared": compared[name],
+                "rows": rows,
+            }
+    return results
+
+
+def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: bool) -> int:
+    """Exit status: 0 every configuration that runs is right, 1 one is wrong."""
+    chosen = list(dict.fromkeys(lesson.find(name) for name in names)) or tuning.tunable()
+    wanted = chart.parse_sizes(sizes) if sizes is not None else SIZE
+    if record and (names or sizes is not None):
+        raise UserError(f"--record measures every lesson with a tune.py at {SIZE}; leave the lessons and --sizes out.")
+    tunes = {name: (tuning.load(name), (ROOT / folder_of(name) / "kernel.cu").read_text(encoding="utf-8")) for name in chosen}
+    if not tunes:
+        raise UserError("No lesson has a tune.py; bring them back with git checkout.")
+    device = doctor.choose()
+    if device.kind != "cuda":
+        raise UserError(f"autotune needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
+    before = chart.commit_for(record, "measured")
+    slug = gpu_slug(device.gpus[0])
+    kept, out = ROOT / "plots" / "results", ROOT / "out"
+    for folder in [kept, out] if record else [out]:
+        writable_folder(folder)
+    try:
+        results = _measured(chosen, tunes, device, wanted)
+    except Interrupted as stop:
+        raise Interrupted(stop.number, "nothing was recorded") from None
+    rows = [row for found in results["lessons"].values() for row in found["rows"]]
+    commit, why = chart.commit_here()
+    wrong = [name for name, found in results["lessons"].items() if any(row["wrong"] for row in found["rows"])]
+    refused = ""
+    if record and wrong:
+        refused = f"a variant of {', '.join(wrong)} is wrong"
+    elif record and commit != before:
+        refused = why or "another commit was checked out while measuring"
+    results |= {
+        "commit": commit,
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "kernel_hashes": {name: kernel_hash(ROOT / folder_of(name) / "kernel.cu") for name in chosen},
+    }
+    target = (kept if record and not refused else out) / f"{slug}-autotune.json"
+    write_atomically(target, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    written = [target]
+    if target == ROOT / "plots" / "results" / f"{chart.PUBLISHED}-autotune.json":
+        from plots import publish  # matplotlib takes a second
+
+        written += publish.update(ROOT)
+    files = [str(file.relative_to(ROOT)) for file in written]
+    if as_json:
+        print(json.dumps({**results, "files": files}, ensure_ascii=False))
+    else:
+        _show(results, tunes)
+    sys.stdout.flush()
+    if refused:
+        say(f"Not recorded: {refused}.")
+    say(f"Written: {', '.join(files)}.")
+    if not any(map(ratio, rows)):
+        raise UserError("No configuration ran on this GPU; the file that was written says why of each.", 1 if wrong else 2)
+    return 1 if wrong or refused else 0

@@ -1,0 +1,238 @@
+"""`./gemm chart`: verify, time, record, draw."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from datetime import datetime, timezone
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.core import doctor, gpu, lesson, process
+from runner.core.build import build
+from runner.core.process import Interrupted, say, say_all
+from runner.core.results import (
+    LADDERS,
+    ROOT,
+    UserError,
+    folder_of,
+    gpu_slug,
+    kernel_hash,
+    load,
+    writable_folder,
+    write_atomically,
+)
+
+SIZES = {
+    "cuda": "256,512,768,1023,1024,1536,2047,2048,3072,4095,4096,4097,6144,8192,16384x4096x4096",
+    # Together under a minute on 2 cores, odd ones included: the CPU device interprets every thread.
+    "cpu": "256,1x1x1,31x33x7,127x129x65,257x63x300,64x1024x8,1000x1x77,512x256x128",
+}
+PUBLISHED = "h200"  # the GPU whose results README.md and the lessons show
+# What --record writes itself is no source, so that recording twice works.
+_SOURCES = [".", ":(exclude)plots/results", ":(exclude,glob)**/*.md", ":(exclude,glob)**/*.png", ":(exclude,glob)**/*.svg"]
+PROGRESS = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")
+
+
+def parse_sizes(text: str) -> str:
+    """`4096,1000x77x513`, each number checked; a UserError otherwise."""
+    shapes = [shape.split("x") for shape in text.split(",")]
+    if any(len(shape) not in (1, 3) for shape in shapes):
+        raise UserError(f"--sizes must be sizes such as 4096 or 1000x77x513, separated by commas, not {text!r}.")
+    return ",".join("x".join(lesson.whole("Each number of --sizes", part.strip()) for part in shape) for shape in shapes)
+
+
+def _git(*arguments: str) -> tuple[int, str]:
+    status, output = process.quiet(["git", *arguments])
+    return status, output.strip()
+
+
+def commit_here() -> tuple[str | None, str]:
+    """The commit whose sources these are, or None and why there is none, for a sentence."""
+    status, commit = _git("rev-parse", "--show-prefix", "HEAD")  # a prefix: this is a folder of another repository
+    if status or not re.fullmatch("[0-9a-f]{40,64}", commit):
+        return None, f"git names no commit here ({commit.splitlines()[-1] if commit else 'it says nothing'}); commit first"
+    status, changes = _git("status", "--porcelain", "--untracked-files=no", "--", *_SOURCES)
+    if status or changes:
+        first = changes.splitlines()[0].split(maxsplit=1)[-1] if changes else "git status fails"
+        return None, f"tracked files have changes that no commit holds ({first}); commit or undo them first"
+    return commit, ""
+
+
+def commit_for(record: bool, done: str) -> str | None:
+    """The commit to write down, None where there is none; with `record` that is a UserError. `done`: measured, profiled."""
+    commit, why = commit_here()
+    if record and not commit:
+        raise UserError(f"--record writes down which commit was {done}, but {why}.")
+    return commit
+
+
+def _measure(program: Path, sizes: str) -> tuple[dict, list[str]]:
+    """Runs gemm_bench: its checked results, and what it said."""
+    with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
+        output = Path(folder) / "results.json"
+        done = process.stream([program, "--sizes", sizes, "--output", output], "Verifying and timing", PROGRESS)
+        process.require(done, "gemm_bench", (0, 1))
+        return load(output), done.lines
+
+
+def _shape(run: dict) -> str:
+    return f"{run['m']}×{run['n']}×{run['k']}"
+
+
+def _table(results: dict, sizes: str) -> Table:
+    """A row a shape, in the order of `sizes`, a column a lesson: verdict with error/bound, or TFLOP/s and ratio to cuBLAS."""
+    everything = [*results["runs"], *results.get("failed", [])]
+    names = sorted({run["lesson"] for run in everything})
+    there = dict.fromkeys(map(_shape, everything))
+    asked = ["×".join(size.split("x") if "x" in size else [size] * 3) for size in sizes.split(",")]
+    shapes = [*(shape for shape in dict.fromkeys(asked) if shape in there), *(shape for shape in there if shape not in asked)]
+    cells = {(_shape(run), run["lesson"]): "WRONG" for run in results.get("failed", [])}
+    baseline: dict[tuple[str, str], str] = {}  # by shape and type
+    for run in results["runs"]:
+        key = (_shape(run), run["lesson"])
+        if "ms_median" in run:
+            cells[key] = f"{run['tflops']:.3g} ({100 * run['ratio']:.3g} %)"
+            baseline[key[0], run["dtype"]] = f"{2e-9 * run['m'] * run['n'] * run['k'] / run['baseline_ms_median']:.3g}"
+        else:
+            error = run["error_over_bound"]
+            cells[key] = "ok" if error is None else f"ok {error:.2g}"
+    dtypes = sorted({dtype for _, dtype in baseline}, key=lesson.DTYPES.index)
+    table = Table()
+    table.add_column("M×N×K")
+    of_cublas = ["cuBLAS"] if len(dtypes) == 1 else [f"cuBLAS {dtype}" for dtype in dtypes]
+    for name in [*names, *of_cublas]:
+        table.add_column(name, justify="right")
+    for shape in shapes:
+        row = [cells.get((shape, name), "–") for name in names]
+        table.add_row(shape, *row, *(baseline.get((shape, dtype), "–") for dtype in dtypes))
+    return table
+
+
+def _say_wrong(failed: list[dict]) -> None:
+    """A lesson's report at the smallest shape where it is wrong, and where else it is wrong."""
+    for name in sorted({failure["lesson"] for failure in failed}):
+        mine = sorted((f for f in failed if f["lesson"] == name), key=lambda f: f["m"] * f["n"] * f["k"])
+        first, *others = mine
+        report = first["failure"]
+        if not all(word in report.partition("\n")[0] for word in (name, _shape(first))):
+            report = f"{name} is WRONG at {_shape(first)}: {report}"
+        say(report)
+        if others:
+            say(f"{name} is WRONG at {', '.join(map(_shape, others))}, too.")
+
+
+def _draw(results: dict, target: Path, tables: bool) -> list[Path]:
+    """The charts of GPU results; with `tables` also the roofline and the Markdown files' tables, of what is recorded."""
+    from plots import progression, publish, sweep
+
+    timed = [run for run in results["runs"] if "ms_median" in run and run["m"] == run["n"] == run["k"]]
+    files: list[Path] = []
+    for ladder in LADDERS:
+        squares = {run["m"] for run in timed if run["dtype"] == ladder.dtype}
+        files += progression.draw(results, target / ladder.progression, dtype=ladder.dtype) if 4096 in squares else []
+        files += sweep.draw(results, target / ladder.sweep, dtype=ladder.dtype) if squares else []
+    if all(run["m"] != 4096 for run in timed):
+        say("No progression chart: it shows 4096×4096×4096, which was not timed.")
+    return files + (publish.update(ROOT) if tables else [])
+
+
+def _draw_cpu(results: dict, folder: Path) -> list[Path]:
+    """The chart of this machine's verification, and the recorded charts, drawn again."""
+    from plots import verification
+
+    files = list(verification.draw(results, folder / "verification")) if results["runs"] else []
+    recorded = ROOT / "plots" / "results" / f"{PUBLISHED}.json"
+    if recorded.exists():
+        published = load(recorded)
+        files += _draw(published, folder, tables=False)
+        say(
+            f"The progression and sweep charts show recorded results: {published['device']['name']}, "
+            f"{published.get('date') or 'no date'}, commit {str(published.get('commit') or 'unknown')[:10]}."
+        )
+    return files
+
+
+def _measured(record: bool, sizes: str | None) -> tuple[dict, str, list[str], Path, str]:
+    """Measures and writes down: the results, the sizes asked for, what gemm_bench said, the file, why it is not recorded."""
+    wanted = parse_sizes(sizes) if sizes is not None else ""
+    before: str | None = None
+    device = doctor.choose()
+    if record:
+        if device.kind == "cpu":
+            raise UserError("--record needs a GPU and nvcc: the CPU device has no times to record; leave --record out.")
+        if wanted:
+            raise UserError("--record measures the sizes that are published; leave --sizes out.")
+        before = commit_for(record, "measured")
+    kept, out = ROOT / "plots" / "results", ROOT / "out"
+    for folder in [kept, out] if record else [out]:  # now, not after minutes of measuring
+        writable_folder(folder)
+    program = build(device, doctor.provide(device), ["gemm_bench"]) / "bin" / "gemm_bench"
+    wanted = wanted or SIZES[device.kind]
+    with gpu.alone(device):
+        results, said = _measure(program, wanted)
+    for run in results["runs"]:
+        run["kernel_hash"] = kernel_hash(ROOT / folder_of(run["lesson"]) / "kernel.cu")
+    commit, why = commit_here()
+    results["commit"], results["date"] = commit, datetime.now(timezone.utc).isoformat(timespec="seconds")
+    refused = ""
+    if record and results.get("failed"):
+        refused = ", ".join(sorted({failure["lesson"] for failure in results["failed"]})) + " is wrong"
+    elif record and commit != before:
+        refused = why or "another commit was checked out while measuring"
+    slug = "cpu" if device.kind == "cpu" else gpu_slug(results["device"]["name"])
+    target = (kept if record and not refused else out) / f"{slug}.json"
+    write_atomically(target, json.dumps(results, indent=1) + "\n")
+    return results, wanted, said, target, refused
+
+
+def chart(record: bool, sizes: str | None, as_json: bool) -> int:
+    """Exit status: 0 every lesson is right, 1 one is wrong (and is in no figure)."""
+    try:
+        results, wanted, said, target, refused = _measured(record, sizes)
+    except Interrupted as stop:
+        raise Interrupted(stop.number, "nothing was recorded") from None
+    where = target.relative_to(ROOT)
+    try:
+        return _show(results, wanted, said, target, refused, as_json)
+    except Interrupted as stop:
+        raise Interrupted(stop.number, f"the results are in {where}, the charts may be old") from None
+
+
+def _show(results: dict, sizes: str, said: list[str], target: Path, refused: str, as_json: bool) -> int:
+    """Prints and draws what was measured. Returns the exit status."""
+    name, failed = results["device"]["name"], results.get("failed", [])
+    timed = any("ms_median" in run for run in results["runs"])
+    if not as_json:
+        print(name + (": TFLOP/s (% of cuBLAS)" if timed else ": verified, error as a fraction of its bound"))
+        Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(_table(results, sizes))
+    say_all(said)
+    for skipped in results.get("skipped", []):
+        say(f"{skipped['lesson']} skipped: {skipped['reason']}")
+    _say_wrong(failed)
+    if refused:
+        say(f"Not recorded: {refused}.")
+
+    out = ROOT / "out"
+    published = target == ROOT / "plots" / "results" / f"{PUBLISHED}.json"
+    if results["device"]["kind"] == "cpu":
+        files = _draw_cpu(results, out)
+    else:
+        files = _draw(results, ROOT / "plots" if published else out, tables=published)
+    names = [str(file.relative_to(ROOT)) for file in (target, *files)]
+    if as_json:
+        print(json.dumps({**results, "files": names}), flush=True)
+    wrong = {failure["lesson"] for failure in failed}
+    right = len({run["lesson"] for run in results["runs"]} - wrong)
+    say(
+        f"{right} lesson{'s' * (right != 1)} {'verified and timed' if timed else 'verified'} on {name}"
+        + (f", {len(wrong)} WRONG" if wrong else "")
+        + f". Written: {', '.join(names)}."
+    )
+    if not results["runs"] and not failed:
+        raise UserError("No lesson ran on this device; the lines above say what each needs.")
+    return 1 if failed or refused else 0

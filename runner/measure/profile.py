@@ -1,0 +1,144 @@
+"""`./gemm profile`: what a GPU's own counters say of each lesson while it runs, read by NVIDIA's ncu."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from runner.core import doctor, gpu, lesson
+from runner.core.build import build
+from runner.core.process import say
+from runner.core.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, lessons, writable_folder, write_atomically
+from runner.inspect.counters import find_ncu, of_lesson, run_ncu, values_of, version
+from runner.inspect.inspection import Request
+from runner.measure.chart import PUBLISHED, commit_for
+
+SCHEMA = 1
+SIZE = 4096  # M = N = K
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the profile. `metric`: ncu's name of it."""
+
+    name: str
+    metric: str
+    unit: str
+    shown: bool = True  # in the table; the others are in the JSON only
+
+
+_STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+FIGURES = (
+    Figure("time", "gpu__time_duration.sum", "ns"),
+    Figure("issue slots used", "smsp__issue_active.avg.pct_of_peak_sustained_active", "%"),
+    Figure("FMA pipe", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", "%"),
+    Figure("tensor pipe", "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active", "%"),
+    Figure("load/store pipe", "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", "%"),
+    Figure("achieved occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", "%"),
+    Figure("L2 throughput", "lts__t_sectors.avg.pct_of_peak_sustained_elapsed", "%"),
+    Figure("DRAM throughput", "dram__throughput.avg.pct_of_peak_sustained_elapsed", "%"),
+    Figure("L1 hit rate", "l1tex__t_sector_hit_rate.pct", "%"),
+    Figure("DRAM bytes", "dram__bytes.sum", "B"),
+    Figure("L2 bytes", "lts__t_bytes.sum", "B"),
+    Figure("registers a thread", "launch__registers_per_thread", ""),
+    Figure("instructions", "smsp__inst_executed.sum", "", False),
+    Figure("FFMA", "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "threads", False),
+    Figure("global load sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "", False),
+    Figure("global store sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "", False),
+    Figure("shared load wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "", False),
+    Figure("shared store wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "", False),
+    Figure("shared copy wavefronts", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum", "", False),
+    Figure("shared load bank conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "", False),
+    Figure("shared store bank conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", "", False),
+    *(
+        Figure(f"warps stalled: {name}", _STALL.format(key), "a cycle with an issue", False)
+        for name, key in (
+            ("barrier", "barrier"),
+            ("dispatch", "dispatch_stall"),
+            ("global memory (long scoreboard)", "long_scoreboard"),
+            ("load/store queue (lg throttle)", "lg_throttle"),
+            ("math pipe", "math_pipe_throttle"),
+            ("shared memory queue (mio throttle)", "mio_throttle"),
+            ("not selected", "not_selected"),
+            ("shared memory (short scoreboard)", "short_scoreboard"),
+            ("fixed latency (wait)", "wait"),
+        )
+    ),
+)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:.3e}"
+
+
+def _table(found: Mapping[str, Mapping[str, float]]) -> Table:
+    """A row a figure, a column a lesson."""
+    shown = Table()
+    shown.add_column("")
+    for name in found:
+        shown.add_column(name, justify="right")
+    for figure in FIGURES:
+        if figure.shown:
+            label = f"{figure.name} ({figure.unit})" if figure.unit else figure.name
+            shown.add_row(label, *(_number(values[figure.name]) for values in found.values()))
+    return shown
+
+
+def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
+    """Runs each lesson once at SIZE under ncu. Exit status 0."""
+    chosen = [lesson.find(name) for name in names] or lessons()
+    if record and names:
+        raise UserError("--record profiles every lesson; leave the lessons out.")
+    device = doctor.choose()
+    if device.kind != "cuda":
+        raise UserError(f"profile needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
+    ncu = find_ncu("profile")
+    commit = commit_for(record, "profiled")
+    slug = gpu_slug(device.gpus[0])
+    folder = ROOT / "plots" / "results" if record else ROOT / "out"
+    writable_folder(folder)
+    programs = build(device, doctor.provide(device), chosen) / "bin"
+    metrics = [figure.metric for figure in FIGURES]
+    request = Request(SIZE, SIZE, SIZE, options=("--alpha=1", "--beta=0", "--seed=1"))
+    found: dict[str, dict[str, float]] = {}
+    for name in chosen:
+        with gpu.alone(device):
+            text = run_ncu(ncu, programs / name, of_lesson(name), request, metrics)
+        values = values_of(text, None, metrics)
+        found[name] = {figure.name: values[figure.metric] for figure in FIGURES}
+    results = {
+        "schema": SCHEMA,
+        "gpu": device.gpus[0],
+        "ncu": version(ncu),
+        "commit": commit,
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "m": SIZE,
+        "n": SIZE,
+        "k": SIZE,
+        "units": {figure.name: figure.unit for figure in FIGURES},
+        "metrics": {figure.name: figure.metric for figure in FIGURES},
+        "kernel_hashes": {name: kernel_hash(ROOT / folder_of(name) / "kernel.cu") for name in chosen},
+        "lessons": found,
+    }
+    file: Path = folder / f"{slug}-profile.json"
+    write_atomically(file, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    if as_json:
+        print(json.dumps(results, ensure_ascii=False))
+    else:
+        print(f"{device.gpus[0]}, {SIZE}×{SIZE}×{SIZE}, one launch each, caches as ncu leaves them (flushed before each pass)")
+        Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160).print(_table(found))
+    sys.stdout.flush()
+    say(f"Written: {file.relative_to(ROOT)}, with the reasons for which warps stalled.")
+    if record and slug == PUBLISHED:
+        from plots import publish  # matplotlib takes a second
+
+        if drawn := publish.update(ROOT):
+            say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in drawn)}.")
+    return 0

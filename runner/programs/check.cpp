@@ -1,0 +1,362 @@
+// gemm_check: holds a learner's kernel against a ladder of problems, and says where it first goes wrong;
+// then, on the CPU device, what its accesses do to memory, and on a GPU how long it takes beside other
+// lessons. Its JSON is what ./gemm check shows.
+//
+// A library with main(): the runner compiles the learner's file and the list below, and links them with it.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/device.hpp"
+#include "common/dtype.hpp"
+#include "common/error.hpp"
+#include "common/measure.hpp"
+#include "common/options.hpp"
+#include "common/report.hpp"
+#include "runner/programs/ladder.hpp"
+
+/// Ends with a null pointer. [0] is the learner's lesson; those behind it are timed with it (CUDA).
+extern const gemm::Lesson* const gemm_checked[];
+
+namespace {
+
+using gemm::Error;
+using gemm::Json;
+using gemm::Lesson;
+using gemm::Shape;
+
+struct Settings {
+    std::uint64_t seed = 0;
+    std::string like, output;
+    std::optional<Shape> goal, time;
+    int rounds = 0;
+    int patience = 0;  // seconds
+    int progress_fd = STDERR_FILENO;
+};
+
+/// "128x128x128" → M×N×K.
+Shape shape_of(const std::string& option, const std::string& text) {
+    std::array<std::int64_t, 3> sizes{};
+    std::size_t at = 0, count = 0;
+    for (;; ++count) {
+        const std::size_t end = std::min(text.find('x', at), text.size());
+        if (count == sizes.size()) break;
+        sizes[count] = gemm::whole_number("A size in " + option, text.substr(at, end - at), 1,
+                                          std::numeric_limits<std::int32_t>::max());
+        at = end + 1;
+        if (at > text.size()) break;
+    }
+    if (count != sizes.size() - 1) {
+        throw Error(option + " must be MxNxK, such as 128x128x128, and is \"" + text + "\".");
+    }
+    Shape shape;
+    shape.M = sizes[0];
+    shape.N = sizes[1];
+    shape.K = sizes[2];
+    return shape.resolved();
+}
+
+std::optional<int> read_options(int argc, char** argv, Settings& s) {
+    std::string seed, goal = "128x128x128", time, rounds = "0", patience = "20", progress_fd = "2";
+    CLI::App app("Holds one kernel against a ladder of problems, from the easiest on.", "gemm_check");
+    app.add_option("--seed", seed, "seed of sizes and inputs [a fresh one]")->type_name("INT");
+    if (gemm::kDeviceTimes) {
+        app.add_option("--time", time, "the shape to time at, MxNxK [none]")->type_name("SIZE");
+        app.add_option("--rounds", rounds, "rounds of timing; 0 chooses by cost [0]")->type_name("INT");
+    } else {
+        app.add_option("--like", s.like, "whose launch limits hold, such as sm_86 [sm_90]")->type_name("SM");
+        app.add_option("--goal", goal, "the shape whose accesses are counted, MxNxK [128x128x128]")
+            ->type_name("SIZE");
+    }
+    app.add_option("--patience", patience, "seconds that a case may take before it is given up [20]")
+        ->type_name("INT");
+    app.add_option("--progress-fd", progress_fd, "the open file descriptor that progress goes to [2]")
+        ->type_name("INT");
+    app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
+    if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
+    s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
+    if (!gemm::kDeviceTimes) s.goal = shape_of("--goal", goal);
+    if (!time.empty()) s.time = shape_of("--time", time);
+    s.rounds = static_cast<int>(gemm::whole_number("--rounds", rounds, 0, 1000));
+    s.patience = static_cast<int>(gemm::whole_number("--patience", patience, 1, 100000));
+    s.progress_fd = static_cast<int>(gemm::whole_number("--progress-fd", progress_fd, 0, 1 << 20));
+    if (fcntl(s.progress_fd, F_GETFD) < 0) {
+        throw Error("--progress-fd must be an open file descriptor, and " + progress_fd + " is none.");
+    }
+    if (!s.output.empty()) gemm::check_writable(s.output);
+    return std::nullopt;
+}
+
+/// What gemm_check writes, but for what the goal's run adds.
+Json report(const Lesson& lesson, const gemm::Device& device, const Settings& s, Json cases, bool passed,
+            double seconds) {
+    return {{"schema", 1},
+            {"name", lesson.name},
+            {"dtype", gemm::dtype_name(lesson.dtype)},
+            {"device", device.kind},
+            {"device_name", device.name},
+            {"seed", s.seed},
+            {"like", "sm_" + std::to_string(device.sm)},
+            {"tile", {{"BM", lesson.tile.BM}, {"BN", lesson.tile.BN}, {"BK", lesson.tile.BK}}},
+            {"cases", std::move(cases)},
+            {"passed", passed},
+            {"trace", nullptr},
+            {"times", nullptr},
+            {"seconds", seconds}};
+}
+
+/// Writes the JSON and ends the program at once: what the learner's code has left (a lock that its kernel
+/// held when it was interrupted, a thread that never ends) must not be waited for.
+[[noreturn]] void write_and_leave(const Settings& s, const Json& json, int status) {
+    try {
+        if (ftrylockfile(stdout) == 0) std::fflush(stdout);
+        if (s.output.empty()) {
+            const std::string text = gemm::to_text(json);
+            for (std::size_t at = 0; at < text.size();) {
+                const ssize_t n = write(STDOUT_FILENO, text.data() + at, text.size() - at);
+                if (n <= 0) _exit(gemm::kCouldNotRun);
+                at += static_cast<std::size_t>(n);
+            }
+        } else {
+            gemm::write_file(s.output, gemm::to_text(json));
+        }
+    } catch (const std::exception& error) {
+        (void)dprintf(STDERR_FILENO, "gemm_check: %s\n", error.what());
+        _exit(gemm::kCouldNotRun);
+    }
+    _exit(status);
+}
+
+/// Reports a failed case where the main thread cannot: launch() does not return, or the learner's code ends
+/// the program. One per process; from its start to done(). Its thread is never joined.
+class Watchdog {
+  public:
+    /// report: the JSON of these cases, the last of which has failed.
+    Watchdog(const Settings& s, const Lesson& lesson, std::function<Json(Json cases)> report)
+        : settings_(s), name_(lesson.name), report_(std::move(report)) {
+        if (pipe2(wake_.data(), O_CLOEXEC) != 0) throw Error("No file descriptors are left for a pipe.");
+        current = this;
+        struct sigaction on_abort {};
+        on_abort.sa_handler = ended_by_abort;
+        sigemptyset(&on_abort.sa_mask);
+        sigaction(SIGABRT, &on_abort, nullptr);
+        std::thread([this] { watch(); }).detach();
+    }
+
+    /// A case begins, after those that are done.
+    void begins(const std::vector<gemm::CaseResult>& done, const gemm::LadderCase& next) {
+        // Again each time: the last one registered runs first, before anything that threads may still use is
+        // destroyed.
+        (void)std::atexit(ended_by_exit);
+        const std::scoped_lock lock(mutex_);
+        for (std::size_t i = cases_.size(); i < done.size(); ++i) cases_.push_back(gemm::case_json(done[i]));
+        next_ = next;
+        began_ = std::chrono::steady_clock::now();
+    }
+    /// Nothing of the learner's runs any more.
+    static void done() {
+        // It may be at its report already: then it ends the program.
+        if (Watchdog* const watchdog = current.exchange(nullptr))
+            const std::scoped_lock lock(watchdog->mutex_);
+    }
+
+  private:
+    void watch() {
+        for (;;) {
+            pollfd woken{wake_[0], POLLIN, 0};
+            const bool ended = poll(&woken, 1, 100) > 0;
+            const std::scoped_lock lock(mutex_);
+            if (current == nullptr) return;
+            if (ended) give_up("The file's code ended the program (exit or abort).");
+            const std::chrono::duration<double> since = std::chrono::steady_clock::now() - began_;
+            if (since.count() < settings_.patience) continue;
+            const std::string limit = " within " + std::to_string(settings_.patience) + " s";
+            give_up(gemm::kDeviceTimes ? name_ + " did not end" + limit + ": probably an endless loop."
+                                       : "launch() of " + name_ + " did not return" + limit +
+                                             ": probably an endless loop in it.");
+        }
+    }
+    void give_up(const std::string& error) {
+        gemm::CaseResult result;
+        result.problem = next_;
+        result.seed = settings_.seed;
+        result.error = error;
+        cases_.push_back(gemm::case_json(result));
+        write_and_leave(settings_, report_(std::move(cases_)), gemm::kWrong);
+    }
+
+    // The thread that ends the program waits until the watchdog has ended it.
+    static void wake() {
+        if (Watchdog* const watchdog = current) (void)!write(watchdog->wake_[1], "", 1);
+    }
+    static void ended_by_exit() {
+        wake();
+        while (current != nullptr) pause();
+    }
+    static void ended_by_abort(int) {
+        wake();
+        const timespec some{5, 0};
+        nanosleep(&some, nullptr);  // malloc's lock may be held, and nobody able to write the report
+        signal(SIGABRT, SIG_DFL);
+        (void)raise(SIGABRT);
+    }
+
+    static std::atomic<Watchdog*> current;
+    const Settings settings_;
+    const std::string name_;
+    const std::function<Json(Json)> report_;
+    std::array<int, 2> wake_{};
+    std::mutex mutex_;
+    Json cases_ = Json::array();
+    gemm::LadderCase next_;
+    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+std::atomic<Watchdog*> Watchdog::current{nullptr};
+
+#ifndef GEMM_CPU_DEVICE
+
+/// The times of all lessons of the list that run here, and as a case what is wrong with the learner's.
+std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Settings& s,
+                                           const std::function<void(const std::string&)>& progress) {
+    std::vector<const Lesson*> lessons;
+    Json times = Json::array();
+    const gemm::DType dtype = gemm_checked[0]->dtype;
+    for (const Lesson* const* lesson = gemm_checked; *lesson != nullptr; ++lesson) {
+        if ((*lesson)->dtype != dtype) {  // another baseline, other bytes: there is nothing to compare
+            times.push_back({{"name", (*lesson)->name},
+                             {"passed", false},
+                             {"failure", std::string("it takes ") + gemm::dtype_name((*lesson)->dtype) +
+                                             ", and not " + gemm::dtype_name(dtype)}});
+            continue;
+        }
+        if (const std::string why = gemm::why_skipped(**lesson, device); !why.empty()) {
+            std::fprintf(stderr, "%s\n", why.c_str());
+            continue;
+        }
+        lessons.push_back(*lesson);
+    }
+    gemm::MeasureOptions options;
+    options.timing = true;
+    options.rounds = s.rounds;
+    options.progress = [&](int, const std::string& next) { progress(next); };
+    const std::vector<gemm::Outcome> outcomes =
+        gemm::Measurer(device).measure(lessons, *s.time, s.seed, options);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        const gemm::Outcome& outcome = outcomes[i];
+        Json entry = {{"name", lessons[i]->name},
+                      {"m", s.time->M},
+                      {"n", s.time->N},
+                      {"k", s.time->K},
+                      {"passed", outcome.passed()},
+                      {"failure", outcome.error.empty() ? outcome.verdict.failure : outcome.error}};
+        if (outcome.speed) entry.update(gemm::speed_json(*outcome.speed));
+        times.push_back(std::move(entry));
+    }
+    gemm::CaseResult result;
+    result.problem = {"time", "the shape that is timed", *s.time, false};
+    result.seed = s.seed;
+    result.error = outcomes.front().error;
+    if (result.error.empty()) result.verdict = outcomes.front().verdict;
+    result.device_lost = outcomes.front().device_lost;
+    return {std::move(times), std::move(result)};
+}
+
+#endif
+
+int run(const Settings& given) {
+    const auto start = std::chrono::steady_clock::now();
+    const Lesson& lesson = *gemm_checked[0];
+    gemm::require_sound(lesson);
+    Settings s = given;
+    for (std::optional<Shape>* shape : {&s.goal, &s.time}) {
+        if (*shape) (*shape)->dtype = lesson.dtype;
+    }
+    const gemm::Device device = gemm::select_device(0, s.like);
+    if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) throw Error(why);
+    const auto report_of = [=, &lesson](Json cases, bool passed) {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        return report(lesson, device, s, std::move(cases), passed, seconds.count());
+    };
+    // Leaked: its thread may look at it until the program has ended.
+    Watchdog& watchdog =
+        *new Watchdog(s, lesson, [=](Json cases) { return report_of(std::move(cases), false); });
+
+    std::size_t done = 0, total = 1;
+    const auto progress = [&](const std::string& next) {
+        (void)dprintf(s.progress_fd, "progress %zu %zu %s\n", done, total, next.c_str());
+    };
+    const bool more = s.goal || s.time;
+    std::vector<gemm::CaseResult> results = gemm::climb(
+        lesson, s.seed,
+        [&](const std::vector<gemm::CaseResult>& finished, std::size_t of, const gemm::LadderCase& next) {
+            watchdog.begins(finished, next);
+            done = finished.size();
+            total = of + (more ? 1 : 0);
+            progress(next.what);
+        });
+    bool passed = results.back().passed();
+    Json traced, times;
+    if (passed && more) {
+        ++done;
+#ifdef GEMM_CPU_DEVICE
+        const gemm::LadderCase goal{"goal", "the shape whose accesses are counted", *s.goal, false};
+        watchdog.begins(results, goal);
+        progress("counting accesses at " + s.goal->text());
+        gemm::CaseResult result = gemm::run_goal(lesson, goal, s.seed, device.sm, traced);
+#else
+        auto [json, result] = time_all(device, s, [&](const std::string& next) {
+            watchdog.begins(results, {"time", "the shape that is timed", *s.time, false});
+            progress(next);
+        });
+        times = std::move(json);
+#endif
+        passed = result.passed();
+        if (!passed) results.push_back(std::move(result));
+    }
+    Watchdog::done();
+    done = total;
+    progress("done");
+
+    Json cases = Json::array();
+    for (const gemm::CaseResult& result : results) cases.push_back(gemm::case_json(result));
+    Json json = report_of(std::move(cases), passed);
+    json["trace"] = std::move(traced);
+    json["times"] = std::move(times);
+    if (results.back().error.find("endless loop") != std::string::npos) {
+        write_and_leave(s, json, gemm::kWrong);
+    }
+    if (s.output.empty()) {
+        gemm::print(gemm::to_text(json));
+    } else {
+        gemm::write_file(s.output, gemm::to_text(json));
+    }
+    return passed ? gemm::kRight : gemm::kWrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int status = gemm::run_program("gemm_check", [&]() -> int {
+        Settings settings;
+        if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
+        return run(settings);
+    });
+    Watchdog::done();  // also after an exception
+    return status;
+}

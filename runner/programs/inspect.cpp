@@ -1,0 +1,136 @@
+// gemm_inspect: runs one lesson on the CPU device with every access traced, and says what each line of its
+// kernel did to memory and what is wrong with it. Its JSON is what ./gemm inspect shows.
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/cpu/device.hpp"
+#include "common/cpu/trace.hpp"
+#include "common/device.hpp"
+#include "common/dtype.hpp"
+#include "common/error.hpp"
+#include "common/lessons.hpp"
+#include "common/options.hpp"
+#include "common/report.hpp"
+#include "common/verify.hpp"
+#include "runner/programs/traced.hpp"
+
+namespace {
+
+namespace trace = cpu_device::trace;
+using gemm::Error;
+using gemm::Json;
+
+struct Settings {
+    std::optional<gemm::Lesson> lesson;  // with the type that was asked for as its dtype
+    gemm::Shape shape;
+    std::uint64_t seed = 0;
+    std::int64_t blocks = 0;  // 0: all
+    std::string like, output;
+};
+
+std::optional<int> read_options(int argc, char** argv, Settings& s) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all", dtype;
+    CLI::App app("Traces every access of one lesson's kernel on the CPU device.", "gemm_inspect");
+    app.add_option("--lesson", lesson, "which")->type_name("NAME")->required();
+    app.add_option("--m", m, "rows of A and C [128]")->type_name("INT");
+    app.add_option("--n", n, "columns of B and C [128]")->type_name("INT");
+    app.add_option("--k", k, "columns of A, rows of B [128]")->type_name("INT");
+    app.add_option("--alpha", alpha, "C = alpha A B + beta C [1]")->type_name("FLOAT");
+    app.add_option("--beta", beta, "C = alpha A B + beta C [0]")->type_name("FLOAT");
+    app.add_option("--dtype", dtype, "fp32, bf16 or fp16 [the lesson's first]")->type_name("TYPE");
+    app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
+    app.add_option("--blocks", blocks, "how many blocks to trace, spread over the grid, or all [all]")
+        ->type_name("INT");
+    app.add_option("--like", s.like, "whose launch limits hold, such as sm_86 [sm_90]")->type_name("SM");
+    app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
+    if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
+
+    std::string names;
+    for (const gemm::Lesson* l : gemm::all_lessons()) {
+        if (lesson == l->name) s.lesson = *l;
+        names += (names.empty() ? "" : ", ") + std::string(l->name);
+    }
+    if (!s.lesson) throw Error("There is no lesson \"" + lesson + "\"; there are " + names + ".");
+    if (!dtype.empty()) s.lesson = gemm::with_dtype(*s.lesson, gemm::dtype_option(dtype));
+    s.shape.dtype = s.lesson->dtype;
+    s.shape.M = gemm::whole_number("--m", m, 0, kMost);
+    s.shape.N = gemm::whole_number("--n", n, 0, kMost);
+    s.shape.K = gemm::whole_number("--k", k, 0, kMost);
+    s.shape.alpha = gemm::finite_number("--alpha", alpha);
+    s.shape.beta = gemm::finite_number("--beta", beta);
+    s.shape = s.shape.resolved();
+    s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
+    if (blocks != "all") s.blocks = gemm::whole_number("--blocks", blocks, 1, kMost);
+    if (!s.output.empty()) gemm::check_writable(s.output);
+    return std::nullopt;
+}
+
+/// `count` blocks of `total`: the first, the last, and others at even distances.
+std::set<std::uint64_t> spread(std::uint64_t count, std::uint64_t total) {
+    std::set<std::uint64_t> chosen;
+    for (std::uint64_t i = 0; i < count; ++i) chosen.insert(count == 1 ? 0 : i * (total - 1) / (count - 1));
+    return chosen;
+}
+
+int run(const Settings& s) {
+    const gemm::Device device = gemm::select_device(0, s.like);
+    if (const std::string why = gemm::why_skipped(*s.lesson, device); !why.empty()) throw Error(why);
+    std::fprintf(stderr, "progress 0 100 inputs and reference\n");
+    gemm::Workload w(s.shape, s.seed);
+    std::optional<gemm::Verifier> verifier;
+    if (s.blocks == 0) verifier.emplace(w);
+
+    const gemm::Problem p = w.problem();
+    const gemm::Plan plan = s.lesson->prepare != nullptr ? s.lesson->prepare(p) : nullptr;
+    std::set<std::uint64_t> chosen;
+    if (s.blocks > 0) {
+        // How many blocks the grid has is the lesson's business: a launch without any of them tells.
+        cpu_device::set_block_filter([](std::uint64_t) { return false; });
+        trace::begin({});
+        s.lesson->launch(p, plan.get(), nullptr);
+        const std::uint64_t total = trace::end().blocks;
+        chosen = spread(std::min(static_cast<std::uint64_t>(s.blocks), total), total);
+        cpu_device::set_block_filter([&](std::uint64_t block) { return chosen.contains(block); });
+    }
+    cpu_device::set_progress([](std::uint64_t done, std::uint64_t total) {
+        std::fprintf(stderr, "progress %d 100 tracing\n", static_cast<int>(100 * done / total));
+    });
+
+    const gemm::TracedLaunch traced = gemm::launch_traced(*s.lesson, p, plan.get());
+    cpu_device::set_block_filter({});
+    cpu_device::set_progress({});
+
+    Json json = gemm::traced_json(*s.lesson, w.shape(), s.seed, device.sm, traced);
+    bool right = traced.error.empty() && traced.report.findings.empty();
+    if (verifier && traced.error.empty()) {
+        const gemm::Verdict verdict = verifier->check(w.download_c(), &*s.lesson);
+        json["verdict"] = gemm::verdict_json(verdict);
+        right = right && verdict.passed;
+    }
+    std::fprintf(stderr, "progress 100 100 done\n");
+    if (s.output.empty()) {
+        gemm::print(gemm::to_text(json));
+    } else {
+        gemm::write_file(s.output, gemm::to_text(json));
+    }
+    return right ? gemm::kRight : gemm::kWrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return gemm::run_program("gemm_inspect", [&]() -> int {
+        Settings settings;
+        if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
+        return run(settings);
+    });
+}

@@ -1,0 +1,163 @@
+// gemm_judge: sets an exam for a lesson and marks what came back, for ./gemm grade. The learner's code runs
+// in another process (gemm_exam), which sees the problems and nothing else; this one sees what is left of C.
+
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/dtype.hpp"
+#include "common/error.hpp"
+#include "common/lessons.hpp"
+#include "common/options.hpp"
+#include "common/report.hpp"
+#include "common/verify.hpp"
+#include "runner/programs/exam.hpp"
+#include "runner/programs/ladder.hpp"
+
+namespace {
+
+using gemm::CaseResult;
+using gemm::Error;
+using gemm::Json;
+using gemm::LadderCase;
+using gemm::Lesson;
+using gemm::Workload;
+using gemm::exam::Answer;
+using gemm::exam::Question;
+
+const Lesson& lesson_named(const std::string& name) {
+    for (const Lesson* lesson : gemm::all_lessons()) {
+        if (lesson->name == name) return *lesson;
+    }
+    throw Error("There is no lesson " + name + ".");
+}
+
+void append(std::string& paper, const void* data, std::size_t bytes) {
+    paper.append(static_cast<const char*>(data), bytes);
+}
+
+std::string paper_of(const std::vector<LadderCase>& cases, std::uint64_t seed) {
+    std::string paper;
+    const std::uint64_t count = cases.size();
+    append(paper, &count, sizeof count);
+    for (const LadderCase& c : cases) {
+        const Workload w = gemm::workload_of(c, seed);
+        const gemm::Problem p = w.problem();
+        const Workload::Images images = w.images();
+        const auto matrix = [](const gemm::Image& image) {
+            return gemm::exam::Matrix{image.bytes.size(), image.start};
+        };
+        const Question q{p.M,
+                         p.N,
+                         p.K,
+                         p.lda,
+                         p.ldb,
+                         p.ldc,
+                         p.alpha,
+                         p.beta,
+                         static_cast<std::int64_t>(p.dtype),
+                         matrix(images.A),
+                         matrix(images.B),
+                         matrix(images.C)};
+        append(paper, &q, sizeof q);
+        for (const gemm::Image* image : {&images.A, &images.B, &images.C}) {
+            append(paper, image->bytes.data(), image->bytes.size());
+        }
+    }
+    return paper;
+}
+
+/// Reads answers, which may be anything.
+class Answers {
+  public:
+    explicit Answers(const std::string& file) : in_(file, std::ios::binary) {
+        if (!in_) throw Error(file + " cannot be read.");
+    }
+
+    /// The bytes of C, `bytes` of them, for question `index`; or nothing, and why in `error`.
+    std::optional<std::vector<std::byte>> next(std::uint64_t index, std::size_t bytes, std::string& error) {
+        Answer answer{};
+        if (!read(&answer, sizeof answer)) {
+            error = "The program ended before it had computed this.";
+        } else if (answer.index != index || answer.error > gemm::exam::kLongestError) {
+            error = "What the program handed over is no answer.";
+        } else if (answer.error > 0) {
+            error.resize(answer.error);
+            if (!read(error.data(), error.size())) error = "The program ended before it had said why.";
+        } else if (std::vector<std::byte> c(bytes); read(c.data(), c.size())) {
+            return c;
+        } else {
+            error = "The program ended before it had handed over C.";
+        }
+        return std::nullopt;
+    }
+
+  private:
+    bool read(void* data, std::size_t bytes) {
+        in_.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
+        return static_cast<std::size_t>(in_.gcount()) == bytes;
+    }
+    std::ifstream in_;
+};
+
+/// Up to the first that is wrong.
+std::vector<CaseResult> marked(const std::vector<LadderCase>& cases, std::uint64_t seed, Answers answers) {
+    std::vector<CaseResult> results;
+    for (const LadderCase& c : cases) {
+        CaseResult& result = results.emplace_back();
+        result.problem = c;
+        result.seed = seed;
+        Workload w = gemm::workload_of(c, seed);
+        const std::optional<std::vector<std::byte>> image =
+            answers.next(results.size() - 1, w.images().C.bytes.size(), result.error);
+        if (image) {
+            w.set_c_image(*image);
+            result.verdict = gemm::Verifier(w).check(w.download_c(), nullptr);
+            if (const std::string breach = w.breach(); result.verdict->passed && !breach.empty()) {
+                result.verdict->passed = false;
+                result.verdict->failure = breach;
+            }
+        }
+        if (!result.passed()) break;
+    }
+    return results;
+}
+
+int run(int argc, char** argv) {
+    std::string name, seed_text, paper, answers, output;
+    if (const std::optional<int> status = gemm::parse_options(
+            "gemm_judge", "Sets an exam (--paper) or marks its answers (--answers) and prints JSON.",
+            {{"--lesson", &name, "whose tiles and type the problems are for", "NAME"},
+             {"--seed", &seed_text, "of sizes and inputs: the same for the paper and the answers"},
+             {"--paper", &paper, "where the paper goes", "FILE"},
+             {"--answers", &answers, "what gemm_exam wrote", "FILE"},
+             {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
+            argc, argv)) {
+        return *status;
+    }
+    if (paper.empty() == answers.empty()) throw Error("One of --paper and --answers is needed.");
+    const Lesson& lesson = lesson_named(name);
+    const std::uint64_t seed = gemm::seed_number("--seed", seed_text);
+    const std::vector<LadderCase> cases = gemm::ladder_cases(lesson.tile, seed, lesson.dtype);
+    if (!paper.empty()) {
+        gemm::write_file(paper, paper_of(cases, seed));
+        return gemm::kRight;
+    }
+    const std::vector<CaseResult> results = marked(cases, seed, Answers(answers));
+    const bool passed = results.back().passed();
+    Json json = {{"schema", 1},      {"lesson", lesson.name}, {"seed", seed},
+                 {"passed", passed}, {"total", cases.size()}, {"cases", Json::array()}};
+    for (const CaseResult& result : results) json["cases"].push_back(gemm::case_json(result));
+    output.empty() ? gemm::print(gemm::to_text(json)) : gemm::write_file(output, gemm::to_text(json));
+    return passed ? gemm::kRight : gemm::kWrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return gemm::run_program("gemm_judge", [&] { return run(argc, argv); });
+}

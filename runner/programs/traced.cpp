@@ -1,0 +1,176 @@
+#include "runner/programs/traced.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "common/cpu/device.hpp"
+#include "common/dtype.hpp"
+#include "common/error.hpp"
+
+namespace gemm {
+namespace {
+
+namespace trace = cpu_device::trace;
+
+/// The file as it is called in the repository.
+std::string relative(const std::string& file) {
+    const std::string root = GEMM_SOURCE_DIR "/";
+    return file.starts_with(root) ? file.substr(root.size()) : file;
+}
+
+std::string without_root(std::string text) {
+    const std::string root = GEMM_SOURCE_DIR "/";
+    for (std::size_t at; (at = text.find(root)) != std::string::npos;) text.erase(at, root.size());
+    return text;
+}
+
+Json line_json(const trace::Line& l) {
+    return {{"file", relative(l.file)},
+            {"line", l.line},
+            {"array", l.array},
+            {"space", l.shared ? "shared" : "global"},
+            {"op", l.store ? "store" : "load"},
+            {"width", l.width},
+            {"requests", l.requests},
+            {"threads", l.threads},
+            {"bytes", l.bytes},
+            {"sectors", l.sectors},
+            {"ideal_sectors", l.ideal_sectors},
+            {"wavefronts", l.wavefronts},
+            {"ideal_wavefronts", l.ideal_wavefronts},
+            {"diverged", l.diverged},
+            {"sample",
+             {{"block", l.example_block},
+              {"warp", l.example_warp},
+              {"lanes", l.example_lanes},
+              {"offsets", l.example_offsets}}}};
+}
+
+Json totals_json(const trace::Report& report, const Shape& shape) {
+    const std::size_t size = size_of(shape.dtype);
+    std::uint64_t loaded = 0, stored = 0, shared = 0, results = 0;
+    for (const trace::Line& l : report.lines) {
+        (l.shared ? shared : l.store ? stored : loaded) += l.shared ? l.bytes : 32 * l.sectors;
+        if (!l.shared && l.store && l.array == "C") results += l.bytes / size;
+    }
+    // Of the blocks that were traced: each result is a sum of K products.
+    const double flop =
+        shape.alpha == 0.0f ? 0.0 : 2.0 * static_cast<double>(shape.K) * static_cast<double>(results);
+    const auto per = [](double a, double b) { return b > 0 ? Json(a / b) : Json(nullptr); };
+    return {{"flop", flop},
+            {"global_load_bytes", loaded},
+            {"global_store_bytes", stored},
+            {"global_bytes", loaded + stored},
+            {"flop_per_byte", per(flop, static_cast<double>(loaded + stored))},
+            {"shared_bytes", shared},
+            {"shared_bytes_per_flop", per(static_cast<double>(shared), flop)}};
+}
+
+Json owners_json(const trace::Report& report) {
+    Json rows = Json::array(), cols = Json::array(), threads = Json::array();
+    for (const trace::Owned& o : report.owners) {
+        if (o.matrix != "C") continue;
+        rows.push_back(o.row);
+        cols.push_back(o.col);
+        threads.push_back(o.thread);
+    }
+    return {
+        {"array", "C"}, {"block", report.owners_block}, {"rows", rows}, {"cols", cols}, {"threads", threads}};
+}
+
+/// The launch's error as one sentence.
+std::string launch(const Lesson& lesson, const Problem& p, const void* plan) {
+    (void)cudaGetLastError();  // what happened before is not this launch's
+    try {
+        lesson.launch(p, plan, nullptr);
+        const std::string why = cpu_device::refusal();
+        if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
+            return "The launch was refused: " + (why.empty() ? cudaGetErrorString(status) : why) + ".";
+        }
+    } catch (const Error& e) {  // a deadlock, a crash …: what was traced until then is still worth showing
+        (void)cudaGetLastError();
+        return without_root(e.what());
+    } catch (const std::exception& e) {
+        return "launch() of " + std::string(lesson.name) + " threw an exception: " + e.what() + ".";
+    } catch (...) {
+        return "launch() of " + std::string(lesson.name) + " threw an exception.";
+    }
+    return {};
+}
+
+}  // namespace
+
+TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* plan, std::size_t most_steps) {
+    TracedLaunch traced;
+    const auto start = std::chrono::steady_clock::now();
+    const char* const no_inputs = p.alpha == 0.0f ? "alpha = 0" : "";
+    const int size = static_cast<int>(size_of(p.dtype));
+    trace::begin({{"A", p.A, p.M, p.K, p.lda, size, no_inputs, false},
+                  {"B", p.B, p.K, p.N, p.ldb, size, no_inputs, false},
+                  {"C", p.C, p.M, p.N, p.ldc, size, p.beta == 0.0f ? "beta = 0" : "", true}},
+                 most_steps);
+    traced.error = launch(lesson, p, plan);
+    traced.report = trace::end();
+    traced.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return traced;
+}
+
+Json no_kernel_finding(const trace::Report& report, const Problem& p) {
+    std::uint64_t bytes = 0;
+    for (const trace::Line& l : report.lines) bytes += l.store && l.array == "C" ? l.bytes : 0;
+    const std::uint64_t stored = bytes / size_of(p.dtype);
+    const auto elements = static_cast<std::uint64_t>(p.M * p.N);
+    if (stored >= elements) return nullptr;
+    const std::string who = stored == 0 ? "no kernel wrote it"
+                                        : "kernels wrote only " + std::to_string(stored) + " of its " +
+                                              std::to_string(elements) + " elements";
+    return {
+        {"kind", "no kernel"}, {"message", "C is right, but " + who + ": launch() computed it on the host."},
+        {"file", ""},          {"line", 0},
+        {"count", 1},          {"beyond", 0}};
+}
+
+Json findings_json(const trace::Report& report, std::size_t most) {
+    Json findings = Json::array();
+    for (const trace::Finding& f : report.findings) {
+        if (findings.size() == most) break;
+        findings.push_back({{"kind", f.kind},
+                            {"message", without_root(f.message)},
+                            {"file", relative(f.file)},
+                            {"line", f.line},
+                            {"count", f.count}});
+    }
+    return findings;
+}
+
+Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, int sm,
+                 const TracedLaunch& traced) {
+    const trace::Report& report = traced.report;
+    Json lines = Json::array();
+    for (const trace::Line& l : report.lines) lines.push_back(line_json(l));
+    return {{"schema", 1},
+            {"lesson", lesson.name},
+            {"dtype", dtype_name(shape.dtype)},
+            {"kernel", report.kernel},
+            {"m", shape.M},
+            {"n", shape.N},
+            {"k", shape.K},
+            {"alpha", shape.alpha},
+            {"beta", shape.beta},
+            {"seed", seed},
+            {"like", "sm_" + std::to_string(sm)},
+            {"blocks", report.blocks},
+            {"traced_blocks", report.traced_blocks},
+            {"threads_per_block", report.threads_per_block},
+            {"barriers_per_thread", report.barriers_per_thread},
+            {"seconds", traced.seconds},
+            {"lines", std::move(lines)},
+            {"findings", findings_json(report)},
+            {"totals", totals_json(report, shape)},
+            {"owners", owners_json(report)},
+            {"verdict", nullptr},
+            {"error", traced.error}};
+}
+
+}  // namespace gemm
