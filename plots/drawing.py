@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -69,7 +70,7 @@ def canvas(height: float) -> tuple[Figure, Axes]:
 
 
 def box(axes: Axes, x: float, y: float, width: float, height: float, fill: str, edge: str = "none", line: float = 0.8,
-        **more: object) -> None:  # fmt: skip
+        **more: Any) -> None:  # fmt: skip
     axes.add_patch(Rectangle((x, y), width, height, facecolor=fill, edgecolor=edge, linewidth=line, **more))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -60,7 +61,7 @@ def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, dtyp
         def panel(top: float, rows: float) -> Axes:
             return figure.add_axes((left, 1 - (top + rows) / height, 0.97 - left, rows / height))
 
-        def write(y: float, text: str, **font: object) -> None:
+        def write(y: float, text: str, **font: Any) -> None:
             figure.text(0.02, 1 - y / height, text, **font)
 
         main = panel(head, main_height)

@@ -16,10 +16,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from runner.core import process
+from runner.core import process, tables
 from runner.core.process import say
 from runner.core.results import ROOT, UserError
 
@@ -365,7 +364,7 @@ def report(as_json: bool) -> int:
         verdict = "ok" if need.found else "MISSING" if need.required else "missing"
         note = need.found or (need.note and f"– ({need.note})") or "–"
         table.add_row(need.name, verdict, note, "" if need.found else command(need))
-    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120).print(table)
+    tables.show(table)
     if "microsoft" in platform.release().lower():
         print("This is WSL 2: it works like Linux; NVIDIA's driver belongs on the Windows side, never inside WSL.")
     if not shutil.which("apt-get"):

@@ -371,3 +371,6 @@ def matcher(pattern: str) -> Parser:
         return int(groups["done"]), int(groups.get("total") or 100), groups.get("what") or ""
 
     return parse
+
+
+PROGRESS = matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")  # what this project's own programs say

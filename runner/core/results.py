@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEMA = 1
+PUBLISHED = "h200"  # the GPU whose results README.md and the lessons show
 
 _RUN_KEYS = {"lesson", "dtype", "m", "n", "k", "alpha", "beta", "error_over_bound"}
 _TIMED_KEYS = {"ms_median", "ms_p10", "ms_p90", "tflops", "baseline", "baseline_ms_median", "ratio"}

@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
-from runner.core import lesson, process
+from runner.core import lesson, process, tables
 from runner.core.process import Interrupted, say
 from runner.core.results import ROOT, UserError, writable_folder
 from runner.grading import gradebook, sandbox, submissions
@@ -150,7 +149,7 @@ def _show(rows: gradebook.Rows, tasks: Sequence[exercise.Task]) -> None:
     for learner, results in list(rows.items())[:_SHOWN]:
         states = [results[task.key]["state"] for task in tasks]
         table.add_row(learner, *(signs[state] for state in states), f"{states.count(PASSED)}/{len(tasks)}")
-    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160).print(table)
+    tables.show(table, 160)
     if more := len(rows) - _SHOWN:
         print(f"… and {more} more learners" if more > 0 else "", end="\n" if more > 0 else "")
     print("✓ passed, ✗ not passed, · not begun, – not handed in, ! could not be read, ? this machine had trouble; h: bug hunt")

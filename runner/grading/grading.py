@@ -20,12 +20,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.core import doctor, process
+from runner.core import compiling, doctor, process
 from runner.core.build import build
+from runner.core.compiling import Source
 from runner.core.results import ROOT, UserError
 from runner.grading.sandbox import TMP, Limits, Sandbox
 from runner.learn import check
-from runner.learn.check import GOAL, Report, Source
+from runner.learn.check import GOAL, Report
 from runner.learn.diagnosis import ENDED, Diagnosis
 from runner.learn.exercise import Task
 
@@ -120,7 +121,7 @@ class Kit:
     def __init__(self, folder: Path, sandbox: Sandbox) -> None:
         """folder: where the copies go; it is empty. Builds what is not built yet."""
         device = doctor.Device("cpu", None, (), "submissions are graded on the CPU device")
-        self._tools = {name: check.toolchain(device, name) for name in ("check", "exam")}
+        self._tools = {name: compiling.toolchain(device, name) for name in ("check", "exam")}
         self.judge = build(device, doctor.provide(device), ["gemm_judge"]) / "bin" / "gemm_judge"
         self.folder, self.sandbox = folder, sandbox
         self._inside = _COURSE if sandbox.isolated else folder
@@ -261,8 +262,8 @@ class _Run:
         if ended.status and not lines:
             raise UserError(f"The compiler or the linker ended with status {ended.status} and said nothing.")
         if ended.status:
-            check.blame_the_machine("The compiler or the linker", ended.status, lines)
-            raise _Failed("compile", Diagnosis("It does not compile.", "", check.first_error(lines)))
+            compiling.blame_the_machine("The compiler or the linker", ended.status, lines)
+            raise _Failed("compile", Diagnosis("It does not compile.", "", compiling.first_error(lines)))
 
     def _translated(self) -> str:
         """The source as C++. By a process of its own: its regular expressions take very long over text that is made for it."""
@@ -285,7 +286,7 @@ class _Run:
         source, listed = self._given / "kernel.cpp", self._given / "list.cpp"
         name = self._report.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         source.write_text(f'#line 1 "{name}"\n{self._translated()}', encoding="utf-8")
-        listed.write_text(check.list_of([self._source]), encoding="utf-8")
+        listed.write_text(compiling.list_of([self._source]), encoding="utf-8")
         made = self._given / "kernel.o"
         into = self._made_in("kernel.o")
         self._make([*self._kit.kernel, "-o", into, "-c", self._given_as(source)], "kernel.o", made, [source])

@@ -13,16 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
-from runner.core import doctor, gpu, lesson, process
+from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
+from runner.core.git import commit_here
 from runner.core.process import say_all
 from runner.core.results import ROOT, UserError, lessons, write_atomically
 from runner.inspect import inspection
 from runner.inspect.inspection import Request, grouped
-from runner.measure.chart import commit_here
 
 SHAPES = ((128, 128, 128), (256, 64, 32), (127, 129, 65), (257, 63, 300), (1000, 1, 77), (33, 31, 65))
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
@@ -239,7 +238,7 @@ def _print(results: Sequence[Mapping]) -> None:
             if row["note"]:
                 notes.setdefault(f"{result['lesson']}, {row['quantity']}: {row['note']}", []).append(shape)
         shown.add_section()
-    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120).print(shown)
+    tables.show(shown)
     for note, shapes in notes.items():
         print(f"{note} ({', '.join(shapes)}).")
     verdicts = [row["verdict"] for result in results for row in result["rows"]]

@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
-from runner.core import doctor, lesson, process
+from runner.core import doctor, lesson, process, tables
 from runner.core.build import build
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
@@ -27,7 +26,6 @@ COUNTS = "plots/results/counts.json"
 LONGEST, LARGEST_K = 60, 1_000_000  # seconds, steps along K: what is traced without --blocks, and at all
 ACCESSES_A_SECOND, ELEMENTS_A_SECOND = 30e6, 30e6  # traced accesses, and elements of A, B and C made ready; --bench measures
 _SAMPLE = 4  # what --blocks is offered
-_PROGRESS = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")
 _KEYS = {"lesson", "kernel", "m", "n", "k", "lines", "findings", "totals"}
 _RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "bytes", "sectors", "ideal_sectors",
                   "wavefronts", "ideal_wavefronts", "diverged")  # fmt: skip
@@ -149,7 +147,7 @@ def trace_text(program: Path, name: str, request: Request) -> tuple[str, int]:
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "trace.json"
         command = [program, "--lesson", name, *(f"--{key}={getattr(request, key)}" for key in ("m", "n", "k", "blocks"))]
-        done = process.stream([*command, *request.options, "--output", output], f"Tracing {name}", _PROGRESS)
+        done = process.stream([*command, *request.options, "--output", output], f"Tracing {name}", process.PROGRESS)
         if what := process.crash(done.status):
             say_all(done.lines)
             at = f" during {done.last}" if done.last else ""
@@ -290,8 +288,7 @@ def _print(found: Mapping, lines: Sequence[Mapping], before: Mapping | None) -> 
     )
     sys.stdout.flush()
     if lines:
-        width = None if sys.stdout.isatty() else 120
-        Console(highlight=False, markup=False, width=width).print(table(lines))
+        tables.show(table(lines))
         for file, number in sorted({(line["file"], line["line"]) for line in lines}):
             print(f"{file}:{number}  {code_of({'file': file, 'line': number})}".rstrip())
         if any(line["diverged"] for line in lines):
@@ -405,7 +402,8 @@ def as_text(counts: Mapping) -> str:
 
 def record() -> int:
     """Writes counts.json, the tables of the READMEs from it, and the pictures of accesses that the READMEs show."""
-    from plots import access, tables
+    from plots import access
+    from plots.tables import update_counts
 
     pictures: list[Path] = []
 
@@ -414,7 +412,7 @@ def record() -> int:
 
     counts = count(build_tracer() / "gemm_inspect", lessons(), draw)
     write_atomically(ROOT / COUNTS, as_text(counts))
-    files = [*tables.update_counts(ROOT, counts), *pictures]
+    files = [*update_counts(ROOT, counts), *pictures]
     print(f"Written: {', '.join([COUNTS, *(str(path.relative_to(ROOT)) for path in files)])}.")
     return 0
 
@@ -447,7 +445,7 @@ def bench(names: Sequence[str]) -> int:
         accesses = sum(line["threads"] for line in found["lines"])
         figures = [f"{quick:.2f}", f"{slow:.2f}", f"{slow / quick:.1f}", grouped(accesses), f"{accesses / slow / 1e6:.1f}"]
         shown.add_row(name, *figures)
-    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120).print(shown)
+    tables.show(shown)
     print(
         f"{request.shape}, median of 3, wall time of whole programs on this machine's CPU. Plain: the lesson with --verify-only; "
         "traced: gemm_inspect. Both make the same inputs, run the kernel and verify all of C."

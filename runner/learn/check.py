@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import os
@@ -11,17 +10,15 @@ import secrets
 import shutil
 import stat
 import sys
-import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from runner.core import doctor, gpu, lesson, process
-from runner.core.build import build
+from runner.core.compiling import NotCompiled, Source, compile_program, first_error, scratch, toolchain
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError
 from runner.inspect.counts import Counts
@@ -37,55 +34,6 @@ SLOWER = 0.95  # of the exercise before: below this it is slower, not noise
 FAR = 0.8  # of the lesson's own kernel: below this there is something to look at
 _WIDTH = 110  # columns of the report, at most
 _PRINTED = 20  # lines of what a kernel prints that are shown
-_PROGRESS = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")
-_MESSAGE = re.compile(r"^[^\s:][^:\n]*(?::\d+(?::\d+)?|\(\d+\)): (?P<kind>fatal error|error|warning)\b")
-_LIST = """namespace gemm {{
-struct Lesson;
-}}
-{namespaces}
-extern const gemm::Lesson* const gemm_checked[];
-const gemm::Lesson* const gemm_checked[] = {{{addresses}, nullptr}};
-"""
-
-
-# What a compiler or a linker says where the machine is at fault, not the code; in small letters.
-_TROUBLE = (
-    "no space left on device",
-    "disk quota exceeded",
-    "read-only file system",
-    "input/output error",
-    "too many open files",
-    "cannot open output file",
-    "could not open output file",
-    "cannot create temporary file",
-    "can't create",
-    "error writing to",
-    "error closing",
-    "virtual memory exhausted",
-    "cannot allocate memory",
-    "killed signal terminated program",
-    "cannot execute",
-)
-# What a linker says where the code is.
-_LINKED_WRONGLY = r"undefined reference to|multiple definition of|[Uu]nresolved extern"
-
-
-@dataclass(frozen=True)
-class Source:
-    """A kernel to link: its text, what its lines are called in messages, its namespace, what the kernel is called."""
-
-    text: str
-    name: str
-    namespace: str
-    title: str = ""
-
-
-class NotCompiled(Exception):
-    """The compiler's, the translator's or the linker's lines; whose source it is, where that is known."""
-
-    def __init__(self, lines: Sequence[str], source: Source | None = None) -> None:
-        super().__init__()
-        self.lines, self.source = lines, source
 
 
 class Ended(Exception):
@@ -120,121 +68,6 @@ class Report:
         return not self.stage
 
 
-@cache
-def translator() -> Callable[[str], str]:
-    """common/cpu/translate.py's translate(): CUDA C++ → C++ for the CPU device. It raises SyntaxError."""
-    spec = importlib.util.spec_from_file_location("translate", ROOT / "common" / "cpu" / "translate.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.translate
-
-
-# Building
-
-
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """A folder for what is compiled, gone afterwards."""
-    try:
-        held = tempfile.TemporaryDirectory(prefix="gemm-")
-    except OSError as error:
-        why = error.strerror or "no usable folder"
-        raise UserError(f"There is no room for temporary files ({why}); set TMPDIR to a folder that is writable.") from error
-    with held as folder:
-        yield Path(folder)
-
-
-def blame_the_machine(what: str, status: int, lines: Sequence[str]) -> None:
-    """A UserError where it is not the code that a compiler or a linker (`what`) failed at."""
-    if signal := process.crash(status):
-        raise UserError(f"{what} was ended by {signal}; check again.")
-    for line in lines:
-        # Not what quotes the code, and not what the code says itself.
-        if line.startswith((" ", "\t")) or "#error" in line or "static assertion" in line:
-            continue
-        if any(words in line.lower() for words in _TROUBLE):
-            raise UserError(f"{what} could not do its work: {line.rstrip('.')}; that is not your code's fault.")
-
-
-def toolchain(device: doctor.Device, program: str = "check") -> dict:
-    """Builds what kernels are linked with to make gemm_<program>; how to compile and link them, as CMake wrote it down."""
-    folder = build(device, doctor.provide(device), [f"gemm_{program}_main"])
-    return {**json.loads((folder / f"{program}.json").read_text(encoding="utf-8")), "device": device.kind}
-
-
-def first_error(lines: Sequence[str]) -> tuple[str, ...]:
-    """The first error with the code that it shows, and how many others there are."""
-    starts = [i for i, line in enumerate(lines) if (m := _MESSAGE.match(line)) and m["kind"] != "warning"]
-    if not starts:
-        of_the_linker = [re.sub(r"^(?:\S*\bld(?:\.\w+)?: )?(?:/\S+\.o: ?)?", "", line) for line in lines]
-        told = [line for line in of_the_linker if re.search(_LINKED_WRONGLY, line)]
-        return tuple(told[:3] or lines[-5:])
-    end = next((i for i in range(starts[0] + 1, len(lines)) if not lines[i].startswith((" ", "\t"))), len(lines))
-    shown = list(lines[starts[0] : end])
-    if len(starts) > 1:
-        shown.append(f"… and {len(starts) - 1} more, which the first one often causes")
-    return tuple(shown)
-
-
-def compile_command(tools: Mapping, source: Source, folder: Path) -> tuple[list[str | Path], Path]:
-    """Writes the source into the folder; the command that compiles it there, and the object. Raises NotCompiled."""
-    stem = folder / source.namespace
-    quoted = source.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    line = f'#line 1 "{quoted}"\n'
-    if tools["device"] == "cpu":
-        try:
-            text = translator()(source.text)
-        except SyntaxError as error:
-            raise NotCompiled([f"{source.name}:{error.lineno}: error: {error.msg}"], source) from error
-        file = stem.with_suffix(".cpp")
-    else:
-        text, file = source.text, stem.with_suffix(".cu")
-    file.write_text(line + text, encoding="utf-8")
-    return [*tools["kernel"], "-o", stem.with_suffix(".o"), "-c", file], stem.with_suffix(".o")
-
-
-def list_of(sources: Sequence[Source]) -> str:
-    """C++ that names the kernels for the program that they are linked with."""
-    namespaces = "\n".join(f"namespace {s.namespace} {{\nextern const gemm::Lesson lesson;\n}}" for s in sources)
-    return _LIST.format(namespaces=namespaces, addresses=", ".join(f"&{s.namespace}::lesson" for s in sources))
-
-
-def compile_program(tools: Mapping, sources: Sequence[Source], folder: Path) -> tuple[Path, list[str]]:
-    """The program that checks sources[0], and the compiler's warnings about it. Raises NotCompiled."""
-    warnings: list[str] = []
-    objects = []
-    for source in sources:
-        command, made = compile_command(tools, source, folder)
-        objects.append(made)
-        own = {"TMPDIR": str(folder)}  # compilers put their temporary files there, too
-        done = process.stream(command, f"Compiling {source.name}", process.unseen, own)
-        lines = [text.replace(str(ROOT) + "/", "") for text in done.lines]
-        if done.status:
-            blame_the_machine("The compiler", done.status, lines)
-            raise NotCompiled(lines or [f"{source.name}: error: the compiler ended with status {done.status}."], source)
-        if source is sources[0]:
-            warnings = [text for text in lines if (m := _MESSAGE.match(text)) and m["kind"] == "warning"]
-    listed = folder / "list.cpp"
-    listed.write_text(list_of(sources), encoding="utf-8")
-    program = folder / "check"
-    command = [*tools["link_before"], listed, *objects, "-o", program, *tools["link_after"]]
-    done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
-    if done.status:
-        blame_the_machine("The linker", done.status, done.lines)
-        undefined = [text for text in done.lines if "ndefined reference to" in text]
-        missing = next((s for s in sources if any(f"{s.namespace}::lesson" in text for text in undefined)), None)
-        if missing:
-            what = f"it does not define {missing.namespace}::lesson, which launches the kernel"
-            raise NotCompiled([f"{missing.name}:1: error: {what}; ./gemm reset brings the file back."], missing)
-        if any(re.search(_LINKED_WRONGLY, text) for text in done.lines):
-            raise NotCompiled(done.lines)
-        say_all(done.lines)
-        said = "the message is above" if done.lines else f"it ended with status {done.status} and said nothing"
-        raise UserError(f"The linker could not make the program; {said}.")
-    return program, warnings
-
-
 # Running
 
 
@@ -250,7 +83,7 @@ def run_program(program: Path, title: str, options: Sequence[str], folder: Path)
     output = folder / "check.json"
     output.unlink(missing_ok=True)
     command = [program, *options, "--output", output]
-    done = process.stream(command, f"Checking {title}", _PROGRESS, progress="--progress-fd")
+    done = process.stream(command, f"Checking {title}", process.PROGRESS, progress="--progress-fd")
     try:
         found = json.loads(output.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -6,14 +6,12 @@ import errno
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
 from rich.cells import cell_len, get_character_cell_size
-from rich.console import Console
 from rich.table import Table
 
-from runner.core import lesson
+from runner.core import lesson, tables
 from runner.core.results import ROOT, UserError, write_atomically
 from runner.learn import exercise, progress
 from runner.learn.exercise import Task
@@ -211,6 +209,6 @@ def show_progress(as_json: bool) -> int:
         quiz = state.quiz(name)
         taken = f"{quiz['right']} of {quiz['of']} right" if quiz else "not taken" if exercise.content(name).quiz else "–"
         table.add_row(name, cells.get("exercise", "–"), cells.get("hunt", "–"), taken)
-    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120).print(table)
+    tables.show(table)
     print(summary(state))
     return 0

@@ -12,14 +12,22 @@ from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
 
-from rich.console import Console
 from rich.table import Table
 
-from runner.core import doctor, gpu, lesson, process
+from runner.core import compiling, doctor, git, gpu, lesson, process, tables
+from runner.core.compiling import NotCompiled, Source
 from runner.core.process import Interrupted, say, say_all
-from runner.core.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, load, writable_folder, write_atomically
-from runner.learn import check
-from runner.learn.check import NotCompiled, Source
+from runner.core.results import (
+    PUBLISHED,
+    ROOT,
+    UserError,
+    folder_of,
+    gpu_slug,
+    kernel_hash,
+    load,
+    writable_folder,
+    write_atomically,
+)
 from runner.measure import chart, tuning
 from runner.measure.tuning import Tuning, Variant
 
@@ -66,7 +74,7 @@ def compile_all(tools: Mapping, wanted: Sequence[Source], folder: Path) -> tuple
     commands, made = [], []
     for source in wanted:
         try:
-            command, made_here = check.compile_command(tools, source, folder)
+            command, made_here = compiling.compile_command(tools, source, folder)
         except NotCompiled as error:
             failed[source.title] = _why_not_compiled(error.lines)
             continue
@@ -75,7 +83,7 @@ def compile_all(tools: Mapping, wanted: Sequence[Source], folder: Path) -> tuple
     compiled, objects = [], []
     for (source, made_here), done in zip(made, process.together(commands, "Compiling", {"TMPDIR": str(folder)}), strict=True):
         if done.status:
-            check.blame_the_machine("The compiler", done.status, done.lines)
+            compiling.blame_the_machine("The compiler", done.status, done.lines)
             failed[source.title] = _why_not_compiled(done.lines)
         else:
             compiled.append(source)
@@ -92,7 +100,7 @@ def link(tools: Mapping, compiled: Sequence[Source], objects: Sequence[Path], fo
     command = [*tools["link_before"], listed, *objects, *tools["link_after"], "-o", program]
     done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
     if done.status:
-        check.blame_the_machine("The linker", done.status, done.lines)
+        compiling.blame_the_machine("The linker", done.status, done.lines)
         say_all(done.lines)
         raise UserError("The linker could not make the program of the variants; its message is above.")
     return program
@@ -107,7 +115,7 @@ class _Watch:
 
     def parse(self, line: str) -> tuple[int, int, str] | None:
         """Of a line of progress, as process.stream() wants it."""
-        step = chart.PROGRESS(line)
+        step = process.PROGRESS(line)
         if step:
             now = monotonic()
             self.limit = max(self.limit, PATIENCE + 10 * (now - self._began))
@@ -254,16 +262,15 @@ def _shapes(sizes: str) -> list[tuple[int, int, int]]:
 
 def _show(results: Mapping, tunes: Mapping[str, tuple[Tuning, str]]) -> None:
     shapes = _shapes(results["sizes"])
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
     sizes = ", ".join("×".join(map(str, shape)) for shape in shapes)
     print(f"{results['device']['name']}, {sizes}: TFLOP/s, and the ratio to cuBLAS in the same run")
     for name, found in results["lessons"].items():
         rows, compared = found["rows"], found["compared"]
         print(f"\n{name}: {sum(row['swept'] for row in rows)} configurations")
-        console.print(table([("", row) for row in by_ratio(rows)], shapes))
+        tables.show(table([("", row) for row in by_ratio(rows)], shapes), 160)
         if compared:
             print("One idea at a time:")
-            console.print(table([(label, rows[place]) for label, place in compared.items()], shapes))
+            tables.show(table([(label, rows[place]) for label, place in compared.items()], shapes), 160)
         sys.stdout.flush()
         _say_failures(name, rows)
         print(advice(name, rows, *tunes[name]))
@@ -282,10 +289,10 @@ def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], de
         except ValueError as error:
             raise UserError(f"{error}; {name}/tune.py must fit its kernel.cu.") from error
     wanted = [source for name in chosen for source in sources(variants[name], *tunes[name])]
-    tools = check.toolchain(device, "bench")
+    tools = compiling.toolchain(device, "bench")
     seed = secrets.randbelow(10**9)
     results: dict = {"schema": SCHEMA, "device": {"name": device.gpus[0]}, "sizes": sizes, "seed": seed, "lessons": {}}
-    with check.scratch() as folder:
+    with compiling.scratch() as folder:
         compiled, objects, failed = compile_all(tools, wanted, folder)
         program = link(tools, compiled, objects, folder) if compiled else None
         for name in chosen:
@@ -317,7 +324,7 @@ def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: boo
     device = doctor.choose()
     if device.kind != "cuda":
         raise UserError(f"autotune needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
-    before = chart.commit_for(record, "measured")
+    before = git.commit_for(record, "measured")
     slug = gpu_slug(device.gpus[0])
     kept, out = ROOT / "plots" / "results", ROOT / "out"
     for folder in [kept, out] if record else [out]:
@@ -327,7 +334,7 @@ def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: boo
     except Interrupted as stop:
         raise Interrupted(stop.number, "nothing was recorded") from None
     rows = [row for found in results["lessons"].values() for row in found["rows"]]
-    commit, why = chart.commit_here()
+    commit, why = git.commit_here()
     wrong = [name for name, found in results["lessons"].items() if any(row["wrong"] for row in found["rows"])]
     refused = ""
     if record and wrong:
@@ -342,7 +349,7 @@ def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: boo
     target = (kept if record and not refused else out) / f"{slug}-autotune.json"
     write_atomically(target, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     written = [target]
-    if target == ROOT / "plots" / "results" / f"{chart.PUBLISHED}-autotune.json":
+    if target == ROOT / "plots" / "results" / f"{PUBLISHED}-autotune.json":
         from plots import publish  # matplotlib takes a second
 
         written += publish.update(ROOT)

@@ -9,15 +9,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
 
-from rich.console import Console
 from rich.table import Table
 
-from runner.core import doctor, process
+from runner.core import doctor, process, tables
 from runner.core.build import build
+from runner.core.git import commit_for
 from runner.core.gpu import alone
 from runner.core.process import say
-from runner.core.results import ROOT, UserError, gpu_slug, writable_folder, write_atomically
-from runner.measure.chart import PROGRESS, PUBLISHED, commit_for
+from runner.core.results import PUBLISHED, ROOT, UserError, gpu_slug, writable_folder, write_atomically
 
 SCHEMA = 1  # of what gemm_ceilings writes, and of what is recorded
 
@@ -26,7 +25,7 @@ def _measured(program: Path) -> dict:
     """Runs gemm_ceilings; what it measured, checked."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "ceilings.json"
-        done = process.stream([program, "--output", output], "Measuring", PROGRESS)
+        done = process.stream([program, "--output", output], "Measuring", process.PROGRESS)
         process.require(done, "gemm_ceilings", (0,))
         found = json.loads(output.read_text(encoding="utf-8"))
     if found.get("schema") != SCHEMA:
@@ -74,7 +73,7 @@ def measure(record: bool, as_json: bool) -> int:
         print(json.dumps(results, ensure_ascii=False))
     else:
         print(f"{gpu}, SM clock {results['sm_clock_mhz'] or '–'} MHz (median)")
-        Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120).print(_table(figures))
+        tables.show(_table(figures))
     sys.stdout.flush()
     if record and gpu_slug(gpu) == PUBLISHED:
         from plots import publish  # matplotlib takes a second

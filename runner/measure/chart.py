@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
-from runner.core import doctor, gpu, lesson, process
+from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
+from runner.core.git import commit_for, commit_here
 from runner.core.process import Interrupted, say, say_all
 from runner.core.results import (
     LADDERS,
+    PUBLISHED,
     ROOT,
     UserError,
     folder_of,
@@ -32,10 +31,6 @@ SIZES = {
     # Together under a minute on 2 cores, odd ones included: the CPU device interprets every thread.
     "cpu": "256,1x1x1,31x33x7,127x129x65,257x63x300,64x1024x8,1000x1x77,512x256x128",
 }
-PUBLISHED = "h200"  # the GPU whose results README.md and the lessons show
-# What --record writes itself is no source, so that recording twice works.
-_SOURCES = [".", ":(exclude)plots/results", ":(exclude,glob)**/*.md", ":(exclude,glob)**/*.png", ":(exclude,glob)**/*.svg"]
-PROGRESS = process.matcher(r"^progress (?P<done>\d+) (?P<total>\d+) ?(?P<what>.*)")
 
 
 def parse_sizes(text: str) -> str:
@@ -46,36 +41,11 @@ def parse_sizes(text: str) -> str:
     return ",".join("x".join(lesson.whole("Each number of --sizes", part.strip()) for part in shape) for shape in shapes)
 
 
-def _git(*arguments: str) -> tuple[int, str]:
-    status, output = process.quiet(["git", *arguments])
-    return status, output.strip()
-
-
-def commit_here() -> tuple[str | None, str]:
-    """The commit whose sources these are, or None and why there is none, for a sentence."""
-    status, commit = _git("rev-parse", "--show-prefix", "HEAD")  # a prefix: this is a folder of another repository
-    if status or not re.fullmatch("[0-9a-f]{40,64}", commit):
-        return None, f"git names no commit here ({commit.splitlines()[-1] if commit else 'it says nothing'}); commit first"
-    status, changes = _git("status", "--porcelain", "--untracked-files=no", "--", *_SOURCES)
-    if status or changes:
-        first = changes.splitlines()[0].split(maxsplit=1)[-1] if changes else "git status fails"
-        return None, f"tracked files have changes that no commit holds ({first}); commit or undo them first"
-    return commit, ""
-
-
-def commit_for(record: bool, done: str) -> str | None:
-    """The commit to write down, None where there is none; with `record` that is a UserError. `done`: measured, profiled."""
-    commit, why = commit_here()
-    if record and not commit:
-        raise UserError(f"--record writes down which commit was {done}, but {why}.")
-    return commit
-
-
 def _measure(program: Path, sizes: str) -> tuple[dict, list[str]]:
     """Runs gemm_bench: its checked results, and what it said."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "results.json"
-        done = process.stream([program, "--sizes", sizes, "--output", output], "Verifying and timing", PROGRESS)
+        done = process.stream([program, "--sizes", sizes, "--output", output], "Verifying and timing", process.PROGRESS)
         process.require(done, "gemm_bench", (0, 1))
         return load(output), done.lines
 
@@ -209,7 +179,7 @@ def _show(results: dict, sizes: str, said: list[str], target: Path, refused: str
     timed = any("ms_median" in run for run in results["runs"])
     if not as_json:
         print(name + (": TFLOP/s (% of cuBLAS)" if timed else ": verified, error as a fraction of its bound"))
-        Console(highlight=False, width=None if sys.stdout.isatty() else 120).print(_table(results, sizes))
+        tables.show(_table(results, sizes))
     say_all(said)
     for skipped in results.get("skipped", []):
         say(f"{skipped['lesson']} skipped: {skipped['reason']}")

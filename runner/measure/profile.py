@@ -9,16 +9,25 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
-from runner.core import doctor, gpu, lesson
+from runner.core import doctor, gpu, lesson, tables
 from runner.core.build import build
+from runner.core.git import commit_for
 from runner.core.process import say
-from runner.core.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, lessons, writable_folder, write_atomically
+from runner.core.results import (
+    PUBLISHED,
+    ROOT,
+    UserError,
+    folder_of,
+    gpu_slug,
+    kernel_hash,
+    lessons,
+    writable_folder,
+    write_atomically,
+)
 from runner.inspect.counters import find_ncu, of_lesson, run_ncu, values_of, version
 from runner.inspect.inspection import Request
-from runner.measure.chart import PUBLISHED, commit_for
 
 SCHEMA = 1
 SIZE = 4096  # M = N = K
@@ -133,7 +142,7 @@ def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
         print(json.dumps(results, ensure_ascii=False))
     else:
         print(f"{device.gpus[0]}, {SIZE}×{SIZE}×{SIZE}, one launch each, caches as ncu leaves them (flushed before each pass)")
-        Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160).print(_table(found))
+        tables.show(_table(found), 160)
     sys.stdout.flush()
     say(f"Written: {file.relative_to(ROOT)}, with the reasons for which warps stalled.")
     if record and slug == PUBLISHED:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from conftest import CMAKE, Checkout, alive, stop, wait_for
 
+from runner.core import compiling
+from runner.core.compiling import Source
 from runner.core.results import ROOT, UserError, kernel_hash
-from runner.learn import check
-from runner.learn.check import Source
 from runner.measure import autotune, tuning
 from runner.measure.tuning import Compared, Tuning, Variant
 
@@ -80,7 +80,7 @@ def together(tools: dict, wanted: Sequence[Source], folder: Path) -> Path:
     """A gemm_bench of variants that were compiled as one file, which takes a tenth of the time."""
     others = [re.sub(r"^#include.*$", "", source.text, flags=re.MULTILINE) for source in wanted[1:]]
     text = "\n".join([wanted[0].text, *others])
-    command, made = check.compile_command(tools, Source(text, "variants.cu", "variants"), folder)
+    command, made = compiling.compile_command(tools, Source(text, "variants.cu", "variants"), folder)
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return autotune.link(tools, wanted, [made], folder)

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from conftest import Course
 
-from runner.core import process
+from runner.core import compiling, process
+from runner.core.compiling import NotCompiled, Source
 from runner.core.results import ROOT, UserError
 from runner.learn import check, diagnosis, progress
-from runner.learn.check import Ended, NotCompiled, Source
+from runner.learn.check import Ended
 from runner.learn.diagnosis import diagnose
 from runner.learn.exercise import Task
 
@@ -54,7 +55,7 @@ def tools(folder: Path, compiler: str = "exit 0", linker: str = "exit 0") -> dic
 )
 def test_what_the_machine_is_at_fault_for_is_no_wrong_kernel(compiler: str, linker: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=re.escape(words)) as refused:
-        check.compile_program(tools(tmp_path, compiler, linker), [SOURCE], tmp_path)
+        compiling.compile_program(tools(tmp_path, compiler, linker), [SOURCE], tmp_path)
     assert refused.value.status == 2
     assert str(refused.value).endswith(".") and "\n" not in str(refused.value)
 
@@ -75,8 +76,8 @@ def test_what_the_machine_is_at_fault_for_is_no_wrong_kernel(compiler: str, link
 )
 def test_what_the_code_is_at_fault_for(compiler: str, linker: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(NotCompiled) as wrong:
-        check.compile_program(tools(tmp_path, compiler, linker), [SOURCE], tmp_path)
-    shown = check.first_error(wrong.value.lines)
+        compiling.compile_program(tools(tmp_path, compiler, linker), [SOURCE], tmp_path)
+    shown = compiling.first_error(wrong.value.lines)
     assert any(words in line for line in shown)
     assert not any(str(tmp_path) in line or line.startswith("/usr/bin/ld") for line in shown)
 
@@ -84,19 +85,19 @@ def test_what_the_code_is_at_fault_for(compiler: str, linker: str, words: str, t
 def test_the_source_that_does_not_compile_is_named(tmp_path: Path) -> None:
     other = Source("int other;", "02_coalesced/exercise.cu", "exercise_02", "exercise 02")
     with pytest.raises(NotCompiled) as wrong:
-        check.compile_program(tools(tmp_path, 'case "$*" in *exercise_02.cu) exit 1;; esac'), [SOURCE, other], tmp_path)
+        compiling.compile_program(tools(tmp_path, 'case "$*" in *exercise_02.cu) exit 1;; esac'), [SOURCE, other], tmp_path)
     assert wrong.value.source == other
 
 
 def test_any_file_name_is_a_name_in_messages(tmp_path: Path) -> None:
     source = Source("int a;", 'my "x\\y file.cu', "exercise_03")
-    check.compile_program(tools(tmp_path), [source], tmp_path)
+    compiling.compile_program(tools(tmp_path), [source], tmp_path)
     assert (tmp_path / "exercise_03.cu").read_text().splitlines()[0] == '#line 1 "my \\"x\\\\y file.cu"'
 
 
 def test_a_folder_for_temporary_files_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check.tempfile, "tempdir", "/nowhere")
-    with pytest.raises(UserError, match="set TMPDIR"), check.scratch():
+    monkeypatch.setattr(compiling.tempfile, "tempdir", "/nowhere")
+    with pytest.raises(UserError, match="set TMPDIR"), compiling.scratch():
         pass
 
 

@@ -18,7 +18,7 @@ from conftest import Checkout, results, stop
 from plots_synthetic import ceilings
 from test_inspect_ncu import BEFORE, HEADER, csv
 
-from runner.core import gpu
+from runner.core import compiling, gpu
 from runner.core.doctor import Device
 from runner.core.results import ROOT, UserError
 from runner.inspect import counters
@@ -208,7 +208,7 @@ def test_check_runs_alone(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "compile_program", lambda *_: looks("compile", (Path("check"), [])))
     monkeypatch.setattr(check, "run_program", lambda *_: looks("run", checked))
     task = exercise.task("01_naive", False)
-    check._on_gpu(check.Report(task, "x.cu", ""), CUDA, check.Source("", "x.cu", "exercise_01"), [], Path())
+    check._on_gpu(check.Report(task, "x.cu", ""), CUDA, compiling.Source("", "x.cu", "exercise_01"), [], Path())
     assert held == {"build": False, "compile": False, "run": True}
 
 
@@ -222,7 +222,7 @@ def test_autotune_runs_alone(lock: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     variant = Variant("01_naive", 0, {}, {}, True, True)
     monkeypatch.setattr(autotune.tuning, "variants", lambda *_: ([variant], {}))
     monkeypatch.setattr(autotune, "sources", lambda *_: [])
-    monkeypatch.setattr(autotune.check, "toolchain", lambda *_: looks("build", {}))
+    monkeypatch.setattr(autotune.compiling, "toolchain", lambda *_: looks("build", {}))
     monkeypatch.setattr(autotune, "compile_all", lambda *_: looks("compile", (["one"], [], {})))
     monkeypatch.setattr(autotune, "link", lambda *_: looks("link", Path("bench")))
     monkeypatch.setattr(autotune, "run", lambda *_: looks("run", {"device": {"name": "NVIDIA H200"}, "runs": [], "failed": []}))

@@ -24,7 +24,7 @@ import pytest
 from conftest import stop
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 
-from runner.core import doctor
+from runner.core import compiling, doctor
 from runner.core.results import ROOT, UserError
 from runner.grading import grade as command
 from runner.grading import gradebook, grading, sandbox, submissions
@@ -195,10 +195,12 @@ def shared_memory() -> int:
 def room(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Classroom]:
     base = tmp_path_factory.mktemp("class")
     out = base / "out" / "grades.csv"
-    with socket.create_server(("127.0.0.1", 0)) as listener, check.scratch() as folder:
+    with socket.create_server(("127.0.0.1", 0)) as listener, compiling.scratch() as folder:
         listener.setblocking(False)
-        tools = check.toolchain(doctor.Device("cpu", None, (), ""))
-        program, _ = check.compile_program(tools, [check.Source(SOLUTIONS["03"], "x.cu", "exercise_03", "exercise 03")], folder)
+        tools = compiling.toolchain(doctor.Device("cpu", None, (), ""))
+        program, _ = compiling.compile_program(
+            tools, [compiling.Source(SOLUTIONS["03"], "x.cu", "exercise_03", "exercise 03")], folder
+        )
         report = json.dumps(check.run_program(program, "exercise 03", ["--goal=128x128x128", "--seed=1"], folder))
         journal, port = out.with_suffix("") / "journal.jsonl", listener.getsockname()[1]
         world = World(base / "submissions", journal, port, "gemm-was-here", report)
@@ -368,7 +370,7 @@ def test_seeds_differ_by_learner_task_and_use_and_stay() -> None:
 @pytest.fixture
 def bare() -> Iterator[Kit]:
     """Not below pytest's folders, which other users may not enter."""
-    with check.scratch() as folder:
+    with compiling.scratch() as folder:
         yield Kit(folder, Sandbox(None))
 
 
@@ -575,8 +577,8 @@ class Exam:
 def exam(tmp_path_factory: pytest.TempPathFactory) -> Exam:
     folder = tmp_path_factory.mktemp("exam")
     device = doctor.Device("cpu", None, (), "")
-    source = check.Source(SOLUTIONS["01"], FILES["01"], "exercise_01", "exercise 01")
-    program, _ = check.compile_program(check.toolchain(device, "exam"), [source], folder)
+    source = compiling.Source(SOLUTIONS["01"], FILES["01"], "exercise_01", "exercise 01")
+    program, _ = compiling.compile_program(compiling.toolchain(device, "exam"), [source], folder)
     judge = grading.build(device, doctor.provide(device), ["gemm_judge"]) / "bin" / "gemm_judge"
     paper = folder / "paper"
     subprocess.run([judge, "--lesson", "01_naive", "--seed", "7", "--paper", paper], check=True)

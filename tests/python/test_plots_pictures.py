@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from plots_synthetic import svg_texts
 
-from plots import pictures, pictures_09b
-from runner.core.results import ROOT, UserError
+from plots import pictures
+from runner.core.results import ROOT, UserError, lessons
+
+mma_sync = pictures.module_of(ROOT / "09_tensorcore" / "b_mma_sync" / "picture.py")
 
 
 def kernel(tmp_path: Path, lesson: str, *changes: tuple[str, str]) -> Path:
@@ -21,11 +23,12 @@ def kernel(tmp_path: Path, lesson: str, *changes: tuple[str, str]) -> Path:
         source = source.replace(old, new)
     (tmp_path / lesson).mkdir()
     (tmp_path / lesson / "kernel.cu").write_text(source, encoding="utf-8")
+    shutil.copy(ROOT / lesson / "picture.py", tmp_path / lesson)
     (tmp_path / "CMakeLists.txt").write_text(f"gemm_lesson({lesson})\n", encoding="utf-8")
     return tmp_path
 
 
-@pytest.mark.parametrize("lesson", pictures.PICTURES)
+@pytest.mark.parametrize("lesson", lessons())
 def test_same_bytes_each_time(lesson: str, tmp_path: Path) -> None:
     first, second = (pictures.draw(ROOT, lesson, tmp_path / stem) for stem in "ab")
     for one, other in zip(first, second, strict=True):
@@ -113,16 +116,16 @@ def test_fragments_and_swizzles_are_those_of_the_headers(tmp_path: Path) -> None
     drawn = [
         element(lane, i)
         for lane in range(32)
-        for element, count in ((pictures_09b.a_element, 8), (pictures_09b.b_element, 4), (pictures_09b.c_element, 4))
+        for element, count in ((mma_sync.a_element, 8), (mma_sync.b_element, 4), (mma_sync.c_element, 4))
         for i in range(count)
     ]
-    swizzled = [tuple(pictures_09b.swizzle(*s, i) for s in (pictures_09b.A_SWIZZLE, pictures_09b.B_SWIZZLE)) for i in range(4096)]
+    swizzled = [tuple(mma_sync.swizzle(*s, i) for s in (mma_sync.A_SWIZZLE, mma_sync.B_SWIZZLE)) for i in range(4096)]
     assert found == [f"{one} {other}" for one, other in drawn + swizzled]
 
 
 def test_the_swizzles_are_the_kernels_and_remove_the_conflicts(tmp_path: Path) -> None:
     source = (ROOT / "09_tensorcore" / "b_mma_sync" / "kernel.cu").read_text(encoding="utf-8")
-    a, b = (", ".join(map(str, s)) for s in (pictures_09b.A_SWIZZLE, pictures_09b.B_SWIZZLE))
+    a, b = (", ".join(map(str, s)) for s in (mma_sync.A_SWIZZLE, mma_sync.B_SWIZZLE))
     assert f"Swizzle<{a}>::apply(row * BK + k)" in source
     assert f"Swizzle<{b}>::apply(k * BN + col)" in source
     texts = svg_texts(pictures.draw(ROOT, "09b_mma_sync", tmp_path / "a")[1])

@@ -183,7 +183,6 @@ def test_errors_name_file_and_line_and_change_nothing(lines: list[str], line: in
 
 def test_publish_without_results_leaves_tables_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = checkout(tmp_path)
-    monkeypatch.setattr("plots.pictures.PICTURES", {})
     before = page("<!-- table:progression -->", "as it was", "<!-- /table -->")
     (root / "README.md").write_text(before, encoding="utf-8")
     assert publish(root) == []
@@ -192,7 +191,6 @@ def test_publish_without_results_leaves_tables_alone(tmp_path: Path, monkeypatch
 
 def test_publish_draws_what_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = checkout(tmp_path, results=gpu_results())
-    monkeypatch.setattr("plots.pictures.PICTURES", {})
     (root / "README.md").write_text(page("<!-- table:progression -->", "<!-- /table -->"), encoding="utf-8")
     written = [str(path.relative_to(root)) for path in publish(root)]
     assert written == ["plots/progression.png", "plots/progression.svg", "plots/sweep.png", "plots/sweep.svg", "README.md"]
@@ -235,7 +233,6 @@ def test_tuned_of_a_lesson_that_was_not_measured() -> None:
 
 def test_publish_renders_recorded_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = checkout(tmp_path, results=gpu_results())
-    monkeypatch.setattr("plots.pictures.PICTURES", {})
     readme = root / TWELVE[2] / "README.md"
     readme.write_text(page("<!-- tuned:03_smem -->", "old", "<!-- /tuned -->"), encoding="utf-8")
     file = root / "plots" / "results" / "h200-autotune.json"
@@ -252,6 +249,5 @@ def test_publish_renders_recorded_variants(tmp_path: Path, monkeypatch: pytest.M
 
 def test_publish_draws_both_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = checkout(tmp_path, results=mixed_results(), steps=STEPS)
-    monkeypatch.setattr("plots.pictures.PICTURES", {})
     charts = ("progression", "sweep", "tensorcore", "tensorcore_sweep")
     assert [path.name for path in publish(root)] == [f"{name}.{kind}" for name in charts for kind in ("png", "svg")]

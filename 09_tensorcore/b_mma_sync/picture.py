@@ -100,7 +100,7 @@ def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, s
     return wavefronts(read)
 
 
-def fragments(name: str, kernel: Kernel) -> Figure:
+def picture(name: str, kernel: Kernel) -> Figure:
     """Who holds what in the fragments of mma.sync, who gives ldmatrix which address, and in which banks the tiles' rows lie."""
     rows, cols, steps = (kernel.constants[key] for key in ("MMA_M", "MMA_N", "MMA_K"))
     figure, axes = canvas(22.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.figure import Figure
 
 from plots.drawing import SMALL, TEXT, TITLE, Kernel, box, canvas
@@ -10,7 +12,7 @@ from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 _LEFT, _RIGHT, _LANE = 1.75, WIDTH - 0.15, 0.62  # inches: where time begins and ends, height of a lane
 
 
-def pipeline(name: str, kernel: Kernel) -> Figure:
+def picture(name: str, kernel: Kernel) -> Figure:
     """Three timelines: the stages from tile to tile along K, a tile's steps, and two tiles of C of one block."""
     stages, depth, mma_k, wm, wn = (kernel.constants[key] for key in ("STAGES", "BK", "MMA_K", "WM", "WN"))
     steps, rows, cols = depth // mma_k, kernel.constants["BM"], kernel.constants["BN"]
@@ -31,7 +33,7 @@ def pipeline(name: str, kernel: Kernel) -> Figure:
 
     def piece(x: float, end: float, y: float, row: int, fill: str, label: str, most: float = WIDTH) -> None:
         box(axes, x, y + row * _LANE + 0.07, end - x, _LANE - 0.14, fill, GREY)
-        how = {"color": "white", "fontweight": "bold"} if fill in (DARK, MID) else {}
+        how: dict[str, Any] = {"color": "white", "fontweight": "bold"} if fill in (DARK, MID) else {}
         middle = (x + min(end, x + most)) / 2
         text(middle, y + (row + 0.52) * _LANE, label, ha="center", va="center", fontsize=small, **how)
 

@@ -21,7 +21,7 @@ def _blocks(
             box(axes, x + col * side, y + row * side, side, side, fill, INK, 1.4)
 
 
-def fragments(name: str, kernel: Kernel) -> Figure:
+def picture(name: str, kernel: Kernel) -> Figure:
     """Fragments in a warp tile in a block tile; 16 steps of it; global → shared → fragments → shared → C."""
     BM, BN, BK, WM, WN, F = (kernel.constants[key] for key in ("BM", "BN", "BK", "WM", "WN", "F"))
     down, across, warps_n = WM // F, WN // F, BN // WN

@@ -1,0 +1,82 @@
+"""The picture of this lesson, from the constants and the thread mapping in its kernel.cu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from plots.drawing import SMALL, TEXT, TITLE, Kernel, arrow, box, canvas
+from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH
+
+
+def picture(name: str, kernel: Kernel) -> Figure:
+    """Which tile each stage of the ring holds from tile to tile, what is under way, and the order within a tile."""
+    stages, depth = kernel.constants["STAGES"], kernel.constants["BK"]
+    tiles_, wide, tall = 8, 1.15, 0.42  # tiles along K that are drawn; inches of a cell
+    figure, axes = canvas(9.7 + tiles_ * tall)
+    text = axes.text
+    text(0.2, 0.45, f"{name}: a ring of {stages} stages", fontsize=TITLE, fontweight="bold")
+
+    # 1. One moment.
+    now = stages + 1
+    text(0.2, 0.95, f"1. While tile {now} is used", fontsize=TEXT + 1, fontweight="bold")
+    side, y, gap = 1.5, 2.75, (WIDTH - 0.6 - stages * 1.5) / (stages - 1)
+    text(WIDTH / 2, 1.45, "global memory: A and B", fontsize=TEXT, ha="center")
+    axes.plot([0.3, WIDTH - 0.3], [1.6, 1.6], color=INK, linewidth=2)
+    for stage in range(stages):
+        x = 0.3 + stage * (side + gap)
+        ahead = (stage - now) % stages
+        fill, colour = (LIGHT, INK) if ahead else (DARK, "white")
+        box(axes, x, y, side, 1.05, fill, INK, 1.8)
+        text(x + side / 2, y + 0.45, f"tile {now + ahead}", ha="center", color=colour, fontsize=TEXT, fontweight="bold")
+        text(x + side / 2, y + 0.8, "copied" if ahead else "used", ha="center", color=colour, fontsize=SMALL)
+        text(x + side / 2, y + 1.32, f"stage {stage}", ha="center", fontsize=SMALL)
+        if ahead:
+            arrow(axes, (x + side / 2, 1.62), (x + side / 2, y - 0.06), 1.6)
+            text(x + side / 2 + 0.12, 2.25, f"group {now + ahead}", fontsize=SMALL)
+        else:
+            arrow(axes, (x + side / 2, y + 1.42), (x + side / 2, y + 1.9), 3)
+            text(x + side / 2 + 0.15, y + 1.75, "to registers", fontsize=SMALL)
+    text(0.3, y + 2.3, f"light: up to {stages - 1} tiles on their way, past the registers", fontsize=TEXT)
+
+    # 2. From tile to tile.
+    top = y + 2.9
+    text(0.2, top, "2. From tile to tile: what the stages hold", fontsize=TEXT + 1, fontweight="bold")
+    x0, y0 = 1.1, top + 0.65
+    text(x0 - 0.12, y0 - 0.12, "used", ha="right", fontsize=SMALL)
+    for stage in range(stages):
+        text(x0 + (stage + 0.5) * wide, y0 - 0.12, f"stage {stage}", ha="center", fontsize=SMALL)
+    for tile in range(tiles_):
+        row = y0 + tile * tall
+        text(x0 - 0.12, row + tall / 2, f"tile {tile}", ha="right", va="center", fontsize=SMALL)
+        for stage in range(stages):
+            held = tile + (stage - tile) % stages
+            fill, colour = (LIGHT, INK) if held != tile else (DARK, "white")
+            if held >= tiles_:
+                fill, colour = "white", GREY
+            box(axes, x0 + stage * wide, row, wide, tall, fill, GREY, 1.0)
+            label = str(held) if held < tiles_ else "–"
+            text(x0 + (stage + 0.5) * wide, row + tall / 2, label, ha="center", va="center", color=colour, fontsize=SMALL)
+    x, ends = x0 + stages * wide + 0.15, tiles_ - stages + 1
+    for tile, said in ((0, f"starts {stages - 1}"), (1, f"starts {stages}"), (ends, "empty"), (ends + 1, "groups")):
+        text(x, y0 + (tile + 0.5) * tall, said, va="center", fontsize=SMALL)
+
+    # 3. Within a tile.
+    top = y0 + tiles_ * tall + 0.6
+    text(0.2, top, f"3. Tile n: {depth} steps, one wait, one barrier", fontsize=TEXT + 1, fontweight="bold")
+    cell, y = (WIDTH - 0.6) / depth, top + 0.3
+    for step in range(depth):
+        x = 0.3 + step * cell
+        box(axes, x, y, cell, 0.55, DARK, "white", 1.6)
+        text(x + cell / 2, y + 0.275, f"k = {step}", ha="center", va="center", color="white", fontsize=SMALL)
+        box(axes, x, y + 0.6, cell, 0.45, PALE, "white", 1.6)
+        text(x + cell / 2, y + 0.825, f"read {(step + 1) % depth}", ha="center", va="center", fontsize=SMALL)
+    arrow(axes, (0.3 + cell / 2, y + 1.5), (0.3 + cell / 2, y + 1.08))
+    text(0.3, y + 1.8, f"copy tile n + {stages - 1},\ncommit", fontsize=SMALL, va="center")
+    line = 0.3 + (depth - 1) * cell
+    axes.plot([line, line], [y - 0.08, y + 1.25], color=INK, linewidth=6, solid_capstyle="butt")
+    code: dict[str, Any] = {"ha": "right", "fontsize": SMALL}
+    text(WIDTH - 0.3, y + 1.55, f"wait<{stages - 2}>, __syncthreads()", family="monospace", **code)
+    text(WIDTH - 0.3, y + 1.87, f"then read 0 of tile n + 1, at k = {depth - 1}", **code)
+    return figure
