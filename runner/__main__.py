@@ -1,6 +1,7 @@
 """The command line.
 
-`./gemm chart | test | run | inspect | profile | autotune | check | watch | hint | reset | progress | quiz | grade | doctor`.
+`./gemm chart | test | run | inspect | profile | autotune | doctor`, and for learners and teachers
+`./gemm start | check | watch | hint | reset | progress | quiz | grade`.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def check_command(
     seed: Optional[str] = typer.Option(None, help="Seed of sizes and inputs; a fresh one by default."),
     as_json: bool = JSON,
 ) -> int:
-    """Check what you wrote in a lesson's exercise.cu."""
+    """Check what you wrote in exercises/, or another file."""
     return check.check(name, hunt, file, seed, as_json)
 
 
@@ -178,6 +179,12 @@ def watch_command(
 ) -> int:
     """Check an exercise at every save, on a terminal."""
     return watch.watch(name, hunt)
+
+
+@app.command("start")
+def start_command(name: str = LESSON, hunt: bool = HUNT) -> int:
+    """Write an exercise's start to exercises/, where nothing is overwritten."""
+    return course.start(name, hunt)
 
 
 @app.command("hint")

@@ -91,7 +91,7 @@ class _Class:
         except Refused as refused:
             return _digest(f"refused: {refused}".encode()), Outcome(REFUSED, f"{task.title}: {refused}\n")
         if found is None:
-            return "", Outcome(MISSING, f"{task.title}: {task.folder}/{task.file.name} was not handed in.\n")
+            return "", Outcome(MISSING, f"{task.title}: {task.file.relative_to(ROOT)} was not handed in.\n")
         name, raw = found
         digest = _digest(raw)
         known = self._journal.entries.get((submission.learner, task.key))

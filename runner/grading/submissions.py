@@ -35,7 +35,7 @@ class Submission:
     def read(self, task: Task) -> tuple[str, bytes] | None:
         """What the file is called in it, and its bytes; None where it is not there. Raises Refused."""
         with self._files() as files:
-            name = _chosen([name for name in files.names if _is_for(task, name)])
+            name = _chosen(task, files.names)
             return (printable(name), files.read(name)) if name is not None else None
 
     def _files(self) -> _Folder | _Zip:
@@ -50,17 +50,21 @@ class Submission:
         raise Refused("It is neither a folder nor a zip.")
 
 
-def _is_for(task: Task, name: str) -> bool:
-    """03_smem/exercise.cu below any folder, or exercise_03.cu anywhere."""
+def _rank(task: Task, name: str) -> int | None:
+    """0 for exercises/03_smem/exercise.cu below any folder, 1 for 03_smem/exercise.cu, as it used to be, and for
+    exercise_03.cu anywhere; None for what is another file."""
     parts = PurePosixPath(name.replace("\\", "/")).parts  # as old zippers of Windows write it: read() says what is wrong
-    own = PurePosixPath(task.folder, task.file.name).parts
+    if parts[-3:] == task.file.relative_to(task.root).parts:
+        return 0
+    former, short = task.former.relative_to(task.root).parts, task.file.parts[-2:]
     flat = f"{task.file.stem}_{task.number}.cu"
-    return parts[-len(own) :] == own or parts[-1] == flat
+    return 1 if parts[-len(former) :] == former or parts[-2:] == short or parts[-1] == flat else None
 
 
-def _chosen(names: Sequence[str]) -> str | None:
-    """The one nearest to the top; of several there the first."""
-    return min(names, key=lambda name: (name.count("/"), name), default=None)
+def _chosen(task: Task, names: Sequence[str]) -> str | None:
+    """The best of the files for the task: by rank, the one nearest to the top, of several there the first."""
+    ranked = [(rank, name.count("/"), name) for name in names if (rank := _rank(task, name)) is not None]
+    return min(ranked)[2] if ranked else None
 
 
 class _Folder:

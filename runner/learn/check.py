@@ -23,7 +23,7 @@ from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError
 from runner.inspect.counts import Counts
 from runner.inspect.inspection import grouped, rate
-from runner.learn import exercise, progress
+from runner.learn import course, exercise, progress
 from runner.learn.diagnosis import ENDED, Diagnosis, diagnose
 from runner.learn.exercise import Task
 
@@ -419,7 +419,9 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
         raise UserError("--file needs the name of a file, such as --file mine.cu.")
     path = Path(file).absolute() if file else task.file
     shown = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
-    raw = _read(path, shown, "" if file else f"; ./gemm reset {task.argument} brings it back")
+    if told := "" if file else course.provide(task):
+        say(told)
+    raw = _read(path, shown, "" if file else f"; ./gemm start {task.argument} brings its start back")
     try:
         text = source_text(raw)
     except UnicodeDecodeError as error:

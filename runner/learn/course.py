@@ -1,4 +1,4 @@
-"""`./gemm hint`, `./gemm reset`, `./gemm progress`."""
+"""`./gemm start`, `./gemm hint`, `./gemm reset`, `./gemm progress`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from rich.cells import cell_len, get_character_cell_size
@@ -82,7 +83,33 @@ def hint(name: str, hunt: bool, level: str | None) -> int:
     return 0
 
 
-# Reset
+# Start and reset
+
+
+def provide(task: Task) -> str:
+    """Writes the learner's file where there is none: the start, or what they wrote where it used to be. What was done, as a
+    sentence; an empty one where the file is there."""
+    if task.file.exists() or task.file.is_symlink():
+        return ""
+    start, text = progress.starter(task), None
+    if task.former.is_file():
+        with suppress(OSError):  # what cannot be read cannot be carried over
+            text = task.former.read_bytes()
+    mine = text is not None and progress.text_of(task.former) != start
+    write_atomically(task.file, text if text is not None and mine else start)
+    if mine:
+        return (
+            f"Your {shown(task.former)} was copied to {shown(task.file)}: what you write has a folder of its own now. "
+            f"The old file stays as it is and is not read any more."
+        )
+    return f"Written: {shown(task.file)}, the start of {task.title}."
+
+
+def start(name: str, hunt: bool) -> int:
+    """`./gemm start`: the learner's file, which nothing overwrites. Exit status 0."""
+    task = find(name, hunt)
+    print(provide(task) or f"{shown(task.file)} is there already; ./gemm reset {task.argument} begins it again.")
+    return 0
 
 
 def _keep(file: Path) -> Path:
@@ -116,12 +143,10 @@ def reset(name: str, hunt: bool) -> int:
     """`./gemm reset`: the learner's file gets another name, and the starter its place. Exit status 0."""
     task = find(name, hunt)
     start, file = progress.starter(task), shown(task.file)
-    try:
-        text = progress.text_of(task.file)
-    except FileNotFoundError:
-        write_atomically(task.file, start)
-        print(f"{file} was not there; it is the start again.")
+    if told := provide(task):
+        print(told)
         return 0
+    text = progress.text_of(task.file)
     if text == start:
         print(f"{file} is the start already; there is nothing to reset.")
         return 0

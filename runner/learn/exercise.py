@@ -7,7 +7,8 @@ kernel.cu marks what a learner is to write:
     // end gap
 
 `exercise.cu` is kernel.cu without these regions, `bug_hunt.cu` is kernel.cu with one planted bug. Both have a head, a
-namespace and a name of their own. `python3 -m runner.learn.starters` writes them; nothing but the standard library is needed.
+namespace and a name of their own. They are written to exercises/LESSON/, which git ignores, when a learner begins with them
+(runner/learn/course.py); nothing but the standard library is needed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["exercise", "hunt"]
 _FILES: dict[Kind, str] = {"exercise": "exercise.cu", "hunt": "bug_hunt.cu"}
+FOLDER = "exercises"  # the learner's own files, below the root
 _WORDS: dict[Kind, str] = {"exercise": "exercise", "hunt": "bug hunt"}
 _WIDTH = 110  # columns of comments, as clang-format makes them
 _MARK = re.compile(r"^([ \t]*)// (?:gap: ([\w-]+)|(end gap))[ \t]*\n", re.MULTILINE)
@@ -130,7 +132,7 @@ def _head(lesson: str, kind: Kind, task: str, argument: str) -> str:
         ("check", "says what is right and what is not"),
         ("watch", "checks at every save"),
         ("hint", "three hints, one at a time"),
-        ("reset", "brings this file back; yours is kept beside it"),
+        ("reset", "begins it again; yours is kept beside it"),
     )
     listed = "".join(f"//   {f'./gemm {command} {argument}':<{len(argument) + 15}}{what}\n" for command, what in commands)
     title = f"{_WORDS[kind].capitalize()} {number} {word.replace('_', ' ')}: {task}"
@@ -202,7 +204,12 @@ class Task:
 
     @property
     def file(self) -> Path:
-        """That the learner edits."""
+        """That the learner edits: exercises/03_smem/exercise.cu."""
+        return self.root / FOLDER / self.lesson / _FILES[self.kind]
+
+    @property
+    def former(self) -> Path:
+        """Where learners edited it before they had a folder of their own: beside kernel.cu."""
         return self.root / self.folder / _FILES[self.kind]
 
     @property

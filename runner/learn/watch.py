@@ -380,6 +380,10 @@ class Watch:
         self.last: Signature | None = None  # … at the last look
         self.changed = float("-inf")  # when it last looked different
         self.load()
+        try:
+            self.note = course.provide(task) or self.note
+        except UserError as error:
+            self.note = str(error)
         if self.check:
             self.check.stop()
 
