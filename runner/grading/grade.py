@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from rich.table import Table
-
 from runner.core import lesson, process, tables
 from runner.core.process import Interrupted, say
 from runner.core.results import ROOT, UserError, writable_folder
@@ -140,19 +138,27 @@ class _Class:
 
 
 def _show(rows: gradebook.Rows, tasks: Sequence[exercise.Task]) -> None:
-    table = Table()
-    table.add_column("learner", overflow="fold")
-    for task in tasks:
-        table.add_column(column(task).replace("-hunt", "h"), justify="center")
-    table.add_column("passed", justify="right")
+    """A row a learner, a column a lesson: the sign of its exercise and of its bug hunt."""
     signs = {"passed": "✓", "failed": "✗", "untouched": "·", "missing": "–", "refused": "!", "trouble": "?"}
-    for learner, results in list(rows.items())[:_SHOWN]:
-        states = [results[task.key]["state"] for task in tasks]
-        table.add_row(learner, *(signs[state] for state in states), f"{states.count(PASSED)}/{len(tasks)}")
-    tables.show(table, 160)
+    shown = list(rows.items())[:_SHOWN]
+    of_lesson: dict[str, list[exercise.Task]] = {}
+    for task in tasks:
+        of_lesson.setdefault(task.number, []).append(task)
+    columns = [
+        (
+            number if own[0].kind == "exercise" else column(own[0]),
+            [" ".join(signs[results[task.key]["state"]] for task in own) for _, results in shown],
+        )
+        for number, own in of_lesson.items()
+    ]
+    passed = [sum(results[task.key]["state"] == PASSED for task in tasks) for _, results in shown]
+    columns.append(("passed", [f"{count}/{len(tasks)}" for count in passed]))
+    tables.show_pieces("learner", [learner for learner, _ in shown], columns)
     if more := len(rows) - _SHOWN:
         print(f"… and {more} more learners" if more > 0 else "", end="\n" if more > 0 else "")
-    print("✓ passed, ✗ not passed, · not begun, – not handed in, ! could not be read, ? this machine had trouble; h: bug hunt")
+    print("✓ passed, ✗ not passed, · not begun, – not handed in, ! could not be read, ? this machine had trouble")
+    if any(len(own) > 1 for own in of_lesson.values()):
+        print("Two signs: the exercise, then the bug hunt.")
 
 
 def grade(folder: str, out: str, tasks: str | None, jobs: str | None, seconds: str | None, unsandboxed: bool, again: bool,

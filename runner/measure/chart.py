@@ -7,8 +7,6 @@ import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
 
-from rich.table import Table
-
 from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
 from runner.core.git import commit_for, commit_here
@@ -54,8 +52,9 @@ def _shape(run: dict) -> str:
     return f"{run['m']}×{run['n']}×{run['k']}"
 
 
-def _table(results: dict, sizes: str) -> Table:
-    """A row a shape, in the order of `sizes`, a column a lesson: verdict with error/bound, or TFLOP/s and ratio to cuBLAS."""
+def _columns(results: dict, sizes: str) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """The rows' names, a lesson each and cuBLAS below; a column a shape, in the order of `sizes`: verdict with error/bound, or
+    TFLOP/s and ratio to cuBLAS."""
     everything = [*results["runs"], *results.get("failed", [])]
     names = sorted({run["lesson"] for run in everything})
     there = dict.fromkeys(map(_shape, everything))
@@ -72,15 +71,23 @@ def _table(results: dict, sizes: str) -> Table:
             error = run["error_over_bound"]
             cells[key] = "ok" if error is None else f"ok {error:.2g}"
     dtypes = sorted({dtype for _, dtype in baseline}, key=lesson.DTYPES.index)
-    table = Table()
-    table.add_column("M×N×K")
     of_cublas = ["cuBLAS"] if len(dtypes) == 1 else [f"cuBLAS {dtype}" for dtype in dtypes]
-    for name in [*names, *of_cublas]:
-        table.add_column(name, justify="right")
-    for shape in shapes:
-        row = [cells.get((shape, name), "–") for name in names]
-        table.add_row(shape, *row, *(baseline.get((shape, dtype), "–") for dtype in dtypes))
-    return table
+    return [*names, *of_cublas], [
+        (
+            _title(shape),
+            [
+                *(cells.get((shape, name), "–") for name in names),
+                *(baseline.get((shape, dtype), "–") for dtype in dtypes),
+            ],
+        )
+        for shape in shapes
+    ]
+
+
+def _title(shape: str) -> str:
+    """`4096³` for a cube."""
+    sides = shape.split("×")
+    return f"{sides[0]}³" if len(set(sides)) == 1 else shape
 
 
 def _say_wrong(failed: list[dict]) -> None:
@@ -179,7 +186,7 @@ def _show(results: dict, sizes: str, said: list[str], target: Path, refused: str
     timed = any("ms_median" in run for run in results["runs"])
     if not as_json:
         print(name + (": TFLOP/s (% of cuBLAS)" if timed else ": verified, error as a fraction of its bound"))
-        tables.show(_table(results, sizes))
+        tables.show_pieces("lesson", *_columns(results, sizes))
     say_all(said)
     for skipped in results.get("skipped", []):
         say(f"{skipped['lesson']} skipped: {skipped['reason']}")

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from rich.table import Table
-
 from runner.core import doctor, gpu, lesson, tables
 from runner.core.build import build
 from runner.core.git import commit_for
@@ -87,17 +85,16 @@ def _number(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:.3e}"
 
 
-def _table(found: Mapping[str, Mapping[str, float]]) -> Table:
-    """A row a figure, a column a lesson."""
-    shown = Table()
-    shown.add_column("")
-    for name in found:
-        shown.add_column(name, justify="right")
-    for figure in FIGURES:
-        if figure.shown:
-            label = f"{figure.name} ({figure.unit})" if figure.unit else figure.name
-            shown.add_row(label, *(_number(values[figure.name]) for values in found.values()))
-    return shown
+def _columns(found: Mapping[str, Mapping[str, float]]) -> list[tuple[str, list[str]]]:
+    """A column a figure, a row a lesson."""
+    return [
+        (
+            f"{figure.name} ({figure.unit})" if figure.unit else figure.name,
+            [_number(values[figure.name]) for values in found.values()],
+        )
+        for figure in FIGURES
+        if figure.shown
+    ]
 
 
 def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
@@ -142,7 +139,7 @@ def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
         print(json.dumps(results, ensure_ascii=False))
     else:
         print(f"{device.gpus[0]}, {SIZE}×{SIZE}×{SIZE}, one launch each, caches as ncu leaves them (flushed before each pass)")
-        tables.show(_table(found), 160)
+        tables.show_pieces("lesson", list(found), _columns(found))
     sys.stdout.flush()
     say(f"Written: {file.relative_to(ROOT)}, with the reasons for which warps stalled.")
     if record and slug == PUBLISHED:
