@@ -336,11 +336,11 @@ def provide_pytest() -> tuple[Path, bool]:
     if found := usable("xdist"):
         return found, True
     system = own.resolve().parent == Path("/usr/bin")
-    debian = ["python3-pytest", "python3-pytest-xdist"]
+    debian, parallel = ["python3-pytest"], ["python3-pytest-xdist"]
     if os.environ.get("GEMM_NO_INSTALL") == "1":
-        why = f"type: {_apt(debian)}" if system else f"type: {own} -m pip install {' '.join(_PYTEST_PINS)}"
+        why = f"type: {_apt(debian + parallel)}" if system else f"type: {own} -m pip install {' '.join(_PYTEST_PINS)}"
     elif system and sys.prefix == sys.base_prefix:
-        why = _install_apt(debian)
+        why = _install_apt(debian, parallel)
     elif VENV in own.parents:
         why = venv_install(_PYTEST_PINS, "pytest")
     else:
@@ -348,7 +348,7 @@ def provide_pytest() -> tuple[Path, bool]:
     if found := usable("xdist"):
         return found, True
     if found := usable():
-        say(f"The Python tests run one after another, since pytest-xdist is missing; {why}.")
+        say(f"The Python tests run one after another, since pytest-xdist is missing{f'; {why}' if why else ''}.")
         return found, False
     raise UserError(f"Python's pytest is missing; {why}.")
 

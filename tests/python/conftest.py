@@ -3,6 +3,7 @@ a network that are shell scripts), and a copy of the course that stands on this 
 
 from __future__ import annotations
 
+import compileall
 import fcntl
 import json
 import os
@@ -190,12 +191,19 @@ class Checkout:
         return self.git("rev-parse", "HEAD")
 
 
+@cache
+def compile_runner() -> None:
+    """A copy of the runner begins in half the time where it is compiled: a third of a second, hundreds of times."""
+    compileall.compile_dir(REPOSITORY / "runner", quiet=2)
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     root, fakes = tmp_path / "checkout", tmp_path / "fakes"
     for folder in (root / "plots" / "results", fakes / "bin", fakes / "programs"):
         folder.mkdir(parents=True)
-    shutil.copytree(REPOSITORY / "runner", root / "runner", ignore=shutil.ignore_patterns("__pycache__", "programs"))
+    compile_runner()
+    shutil.copytree(REPOSITORY / "runner", root / "runner", ignore=shutil.ignore_patterns("programs"))
     for name in ("gemm", "requirements.txt"):
         shutil.copy(REPOSITORY / name, root)
     (root / "CMakeLists.txt").write_text(

@@ -130,8 +130,9 @@ class Classroom:
 def of_sandboxes() -> list[str]:
     """Commands of processes that submissions have left, whoever is their parent now."""
     found = _looking_like_it()
-    if found:
-        time.sleep(0.5)  # another grading on this machine has such processes, too, and orphans for a moment
+    end = time.monotonic() + 20
+    while found and time.monotonic() < end:  # another grading on this machine has such processes, too, and orphans for a moment
+        time.sleep(0.2)
         now = _looking_like_it()
         found = {pid: command for pid, command in found.items() if pid in now}
     return list(found.values())
