@@ -51,9 +51,13 @@ def chart_command(
 
 
 @app.command("test")
-def test_command(as_json: bool = JSON) -> int:
-    """Run all tests."""
-    return suite.test(as_json)
+def test_command(
+    everything: bool = typer.Option(False, "--all", help="Whole families of tests, of which otherwise a sample is drawn."),
+    seed: Optional[str] = typer.Option(None, help="Seed of the sample and of what is random; a fresh one by default."),
+    as_json: bool = JSON,
+) -> int:
+    """Run the tests."""
+    return suite.test(everything, seed, as_json)
 
 
 @app.command("run")

@@ -24,7 +24,7 @@ from runner.core.results import ROOT, UserError
 
 VENV = ROOT / ".venv"
 _CMAKE_PIN, _CMAKE_LEAST = "cmake==3.31.10", (3, 24)
-_PYTEST_PIN = "pytest==8.4.2"
+_PYTEST_PINS = ("pytest==8.4.2", "pytest-xdist==3.8.0")
 _GCC_LEAST = 11
 _LATER = ("git", "bubblewrap")  # not needed to build: installed by what needs them, or by hand
 _CUDA_LEAST = 12  # cuBLAS calls with 64-bit sizes
@@ -322,28 +322,34 @@ def provide_bubblewrap() -> str:
     return "" if shutil.which("bwrap") else why or f"type: {_apt(['bubblewrap'])}"
 
 
-def provide_pytest() -> Path:
-    """An interpreter that has pytest beside matplotlib, rich and typer."""
-    probe = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, ('pytest', 'matplotlib', 'rich', 'typer'))))"
+def provide_pytest() -> tuple[Path, bool]:
+    """An interpreter that has pytest beside matplotlib, rich and typer; whether it also has xdist, which runs tests on all
+    cores. Without xdist, and where none can be had, tests run one after another."""
+    probe = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
+    packages = ("pytest", "matplotlib", "rich", "typer")
     own = Path(sys.executable)
 
-    def usable() -> Path | None:
+    def usable(*more: str) -> Path | None:
         candidates = (path for path in (own, VENV / "bin" / "python") if path.exists())
-        return next((path for path in candidates if process.quiet([path, "-c", probe])[0] == 0), None)
+        return next((path for path in candidates if process.quiet([path, "-c", probe, *packages, *more])[0] == 0), None)
 
-    if found := usable():
-        return found
+    if found := usable("xdist"):
+        return found, True
     system = own.resolve().parent == Path("/usr/bin")
+    debian, parallel = ["python3-pytest"], ["python3-pytest-xdist"]
     if os.environ.get("GEMM_NO_INSTALL") == "1":
-        why = f"type: {_apt(['python3-pytest'])}" if system else f"type: {own} -m pip install {_PYTEST_PIN}"
+        why = f"type: {_apt(debian + parallel)}" if system else f"type: {own} -m pip install {' '.join(_PYTEST_PINS)}"
     elif system and sys.prefix == sys.base_prefix:
-        why = _install_apt(["python3-pytest"])
+        why = _install_apt(debian, parallel)
     elif VENV in own.parents:
-        why = venv_install([_PYTEST_PIN], "pytest")
+        why = venv_install(_PYTEST_PINS, "pytest")
     else:
         why = venv_install(["-r", str(ROOT / "requirements.txt")], "pytest and the other Python packages")
+    if found := usable("xdist"):
+        return found, True
     if found := usable():
-        return found
+        say(f"The Python tests run one after another, since pytest-xdist is missing{f'; {why}' if why else ''}.")
+        return found, False
     raise UserError(f"Python's pytest is missing; {why}.")
 
 

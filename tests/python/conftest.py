@@ -1,20 +1,100 @@
-"""A checkout with fake tools: the runner's own code over a C++ build, a GPU and a network that are shell scripts."""
+"""What many tests share: which of a family run, a checkout with fake tools (the runner's own code over a C++ build, a GPU and
+a network that are shell scripts), and a copy of the course that stands on this checkout's real build."""
 
 from __future__ import annotations
 
+import compileall
+import fcntl
 import json
 import os
+import random
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from runner.learn import exercise
+
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
+_Case = TypeVar("_Case")
+PATIENCE = 600  # seconds: what takes longer hangs, however busy the machine is; tests wait for events
+
+# One for all workers, which are children of the process that sets it.
+os.environ.setdefault("GEMM_TEST_SEED", str(random.SystemRandom().randrange(10**9)))
+# What is expected of output is expected of it everywhere, and matplotlib looks for fonts once, not in each test's HOME.
+for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "LC_ALL", "LANGUAGE"):
+    os.environ.pop(_name, None)
+os.environ.update(LANG="C.UTF-8", TERM="dumb")
+os.environ.setdefault("MPLCONFIGDIR", str(REPOSITORY / "build" / "tests-matplotlib"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marks, also where pytest-xdist, which one of them is for, is missing."""
+    config.addinivalue_line("markers", "long: begins before the others, so that nobody waits for it alone at the end")
+    config.addinivalue_line("markers", "xdist_group(name): tests of a group run in one process, one after another")
+
+
+def pytest_report_header() -> str:
+    """The seed, where pytest was started without ./gemm test."""
+    seed = f"GEMM_TEST_SEED={os.environ['GEMM_TEST_SEED']} draws them again"
+    return "whole families of tests" if whole_families() else f"samples of families of tests; {seed}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long ones first."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def whole_families() -> bool:
+    """Whether every member of every family of tests runs (./gemm test --all), or a sample."""
+    return os.environ.get("GEMM_TEST_ALL") == "1"
+
+
+def seed() -> int:
+    """Of what a test draws: another one each run, which ./gemm test --seed repeats."""
+    return int(os.environ["GEMM_TEST_SEED"])
+
+
+def drawn(cases: Sequence[_Case], count: int) -> list[_Case]:
+    """All cases, or `count` of them that the seed draws, in their order; for every process of a run the same."""
+    if whole_families() or count >= len(cases):
+        return list(cases)
+    draw = random.Random(f"{seed()} {len(cases)} {count}")
+    return [cases[index] for index in sorted(draw.sample(range(len(cases)), count))]
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """One process of all that test this checkout at a time."""
+    (REPOSITORY / "build").mkdir(exist_ok=True)
+    with (REPOSITORY / "build" / f"tests-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@cache
+def toolchain(program: str = "check") -> dict:
+    """compiling.toolchain() of the CPU device in this checkout. It is asked for once: nothing that it builds changes meanwhile.
+    With that of "exam", gemm_judge is built."""
+    from runner.core import build, compiling, doctor
+
+    device = doctor.Device("cpu", None, (), "kernels are checked on the CPU")
+    with alone("build"), pytest.MonkeyPatch.context() as patched:
+        patched.setenv("GEMM_NO_INSTALL", "1")
+        if program == "exam":
+            build.build(device, doctor.provide(device), ["gemm_judge"])
+        return compiling.toolchain(device, program)
+
 
 CMAKE = """
 case "$1" in
@@ -86,7 +166,7 @@ class Checkout:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def fails(self, *arguments: str, words: tuple[str, ...], status: int = 2) -> str:
@@ -113,12 +193,19 @@ class Checkout:
         return self.git("rev-parse", "HEAD")
 
 
+@cache
+def compile_runner() -> None:
+    """A copy of the runner begins in half the time where it is compiled: a third of a second, hundreds of times."""
+    compileall.compile_dir(REPOSITORY / "runner", quiet=2)
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     root, fakes = tmp_path / "checkout", tmp_path / "fakes"
     for folder in (root / "plots" / "results", fakes / "bin", fakes / "programs"):
         folder.mkdir(parents=True)
-    shutil.copytree(REPOSITORY / "runner", root / "runner", ignore=shutil.ignore_patterns("__pycache__", "programs"))
+    compile_runner()
+    shutil.copytree(REPOSITORY / "runner", root / "runner", ignore=shutil.ignore_patterns("programs"))
     for name in ("gemm", "requirements.txt"):
         shutil.copy(REPOSITORY / name, root)
     (root / "CMakeLists.txt").write_text(
@@ -135,6 +222,7 @@ def checkout(tmp_path: Path) -> Checkout:
     env = {
         "PATH": f"{fakes / 'bin'}:/usr/bin:/bin",
         "HOME": str(tmp_path),
+        "MPLCONFIGDIR": os.environ["MPLCONFIGDIR"],
         "FAKES": str(fakes),
         "CUDA_HOME": "/nonexistent",
         "GEMM_DEVICE": "cpu",
@@ -152,18 +240,50 @@ def checkout(tmp_path: Path) -> Checkout:
     return made
 
 
+# What is asked of CMake in the course is done in this checkout, whose build is used there under the course's own paths.
+COURSE_CMAKE = """#!/bin/sh
+case "$1" in
+--preset) mkdir -p "build/$2"; : >"build/$2/CMakeCache.txt"; : >"build/$2/build.ninja" ;;
+--build)
+    shift 2
+    exec flock {repository}/build/tests-build.lock {cmake} --build {repository}/build/cpu "$@" ;;
+*) exec {cmake} "$@" ;;
+esac
+"""
+
+
 @dataclass
 class Course:
-    """A copy of this repository with fresh starters and a real build for the CPU device; tests leave it as they find it."""
+    """A copy of this repository with fresh starters, on the real build for the CPU device; tests leave it as they find it."""
 
     root: Path
     env: dict[str, str]
+    tools: Path  # a folder with its cmake, first on PATH
 
-    def run(self, *arguments: str, seconds: float = 300) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "runner", *arguments]
         return subprocess.run(
             command, cwd=self.root, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds
         )
+
+
+def _with_build(root: Path, tools: Path) -> None:
+    """Gives a copy of this repository its build: folders are linked, and files that name their places are written anew."""
+    toolchain("check")
+    toolchain("exam")
+    cmake = shutil.which("cmake", path=os.pathsep.join([os.environ["PATH"], str(REPOSITORY / ".venv" / "bin")]))
+    tools.mkdir()
+    body = COURSE_CMAKE.format(repository=shlex.quote(str(REPOSITORY)), cmake=shlex.quote(str(cmake)))
+    (tools / "cmake").write_text(body)
+    (tools / "cmake").chmod(0o755)
+    build = root / "build" / "cpu"
+    build.mkdir(parents=True)
+    for path in (REPOSITORY / "build" / "cpu").iterdir():
+        if path.is_dir() and path.name != "CMakeFiles":
+            (build / path.name).symlink_to(path)
+        elif path.suffix == ".json" and path.name != "configured.json":
+            text = path.read_text(encoding="utf-8")
+            (build / path.name).write_text(text.replace(str(REPOSITORY), str(root)), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -175,11 +295,14 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
         if (REPOSITORY / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(REPOSITORY / name, root / name)
+    tools = root.parent / "tools"
+    _with_build(root, tools)
     env = {**os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
-    made = Course(root, env)
-    subprocess.run([sys.executable, "-m", "runner.learn.starters"], cwd=root, env=env, check=True, capture_output=True)
-    done = made.run("check", "01", seconds=900)  # builds what a check links with
-    assert done.returncode == 1, done.stderr
+    env["PATH"] = f"{tools}:{env['PATH']}"
+    made = Course(root, env, tools)
+    for task in exercise.tasks(root):
+        task.file.parent.mkdir(parents=True, exist_ok=True)
+        task.file.write_text(task.starter(), encoding="utf-8")
     return made
 
 
@@ -220,7 +343,7 @@ def results(*runs: dict, kind: str = "cpu", name: str = "CPU device", **more: ob
     return {"schema": 1, "device": device, "seed": 1, "runs": list(runs), "skipped": [], "failed": [], **more}
 
 
-def wait_for(path: Path, seconds: float = 15) -> str:
+def wait_for(path: Path, seconds: float = PATIENCE) -> str:
     """The content of a file that another process is about to write."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -242,5 +365,5 @@ def alive(pid: int) -> bool:
 def stop(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str]:
     """Sends the signal; the exit status and what was said on stderr."""
     process.send_signal(number)
-    _, err = process.communicate(timeout=15)
+    _, err = process.communicate(timeout=PATIENCE)
     return process.returncode, err or ""

@@ -22,9 +22,10 @@ QUIZ = ("a question",)
 
 
 def with_exercises(root: Path) -> None:
-    """Gives the lessons of a checkout their kernel.cu and exercise.py; there is no exercise.cu yet."""
+    """Gives the lessons of a checkout their kernel.cu and exercise.py; the learner has not begun."""
     for lesson in ("01_naive", "02_coalesced"):
         number = lesson[:2]
         hunt = 'Hunt("find it.", {"int right;": "int wrong;"}, HINTS, "out of bounds")' if number == "02" else "None"
         (root / lesson / "kernel.cu").write_text(KERNEL.format(number=number, lesson=lesson))
+        (root / "exercises" / lesson).mkdir(parents=True, exist_ok=True)
         (root / lesson / "exercise.py").write_text(EXERCISE.format(number=number, hunt=hunt))

@@ -447,7 +447,7 @@ def test_an_interrupt_leaves_nothing_behind(gpu: Checkout, during: str) -> None:
     temporary = gpu.fakes / "tmp"
     temporary.mkdir()
     gpu.env["TMPDIR"] = str(temporary)
-    slow = 'sleep 60 &\necho $! >"$FAKES/pid"\nwait\n'
+    slow = 'sleep 600 &\necho $! >"$FAKES/pid"\nwait\n'
     if during == "compiling":
         gpu.tool("fake_cc", slow)
     else:

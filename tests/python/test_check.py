@@ -22,7 +22,7 @@ from runner.learn.diagnosis import diagnose
 from runner.learn.exercise import Task
 
 TASK = Task("03_smem", "exercise")
-SOURCE = Source("int main;", "03_smem/exercise.cu", "exercise_03", "exercise 03")
+SOURCE = Source("int main;", "exercises/03_smem/exercise.cu", "exercise_03", "exercise 03")
 
 
 # Compilers and linkers
@@ -83,7 +83,7 @@ def test_what_the_code_is_at_fault_for(compiler: str, linker: str, words: str, t
 
 
 def test_the_source_that_does_not_compile_is_named(tmp_path: Path) -> None:
-    other = Source("int other;", "02_coalesced/exercise.cu", "exercise_02", "exercise 02")
+    other = Source("int other;", "exercises/02_coalesced/exercise.cu", "exercise_02", "exercise 02")
     with pytest.raises(NotCompiled) as wrong:
         compiling.compile_program(tools(tmp_path, 'case "$*" in *exercise_02.cu) exit 1;; esac'), [SOURCE, other], tmp_path)
     assert wrong.value.source == other
@@ -230,9 +230,9 @@ def timed(name: str, ms: float | None, failure: str = "") -> dict:
         ([timed("exercise 03", 2), timed("03_smem", 1)], {}, (None, 0.5), ["exercise 02 was not timed: it does not run here."]),
         (
             [timed("exercise 03", 2), timed("03_smem", 4)],
-            {"exercise 02": "nvcc does not compile 02_coalesced/exercise.cu"},
+            {"exercise 02": "nvcc does not compile exercises/02_coalesced/exercise.cu"},
             (None, 2),
-            ["exercise 02 was not timed: nvcc does not compile 02_coalesced/exercise.cu."],
+            ["exercise 02 was not timed: nvcc does not compile exercises/02_coalesced/exercise.cu."],
         ),
         (
             [timed("exercise 03", 2), timed("exercise 02", None, "It is wrong at 1×1×1: 1 of 1.\n  first"), timed("03_smem", 1)],
@@ -424,7 +424,7 @@ def test_evidence() -> None:
 
 
 def test_a_damaged_progress_file_does_not_lose_the_verdict(course: Course) -> None:
-    file, kept = course.root / "01_naive" / "exercise.cu", course.root / ".progress.json"
+    file, kept = course.root / "exercises" / "01_naive" / "exercise.cu", course.root / ".progress.json"
     before = file.read_bytes()
     try:
         file.write_bytes(b"\xef\xbb\xbf" + Task("01_naive", "exercise").solution().replace("\n", "\r\n").encode())

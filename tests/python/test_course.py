@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from conftest import Checkout
+from conftest import REPOSITORY, Checkout
 from exercise_synthetic import EXERCISE, KERNEL, with_exercises
 
 from runner.core.results import UserError
@@ -193,7 +193,7 @@ def test_hints_come_one_at_a_time(taught: Checkout) -> None:
     assert said(taught, "hint", "02", "--hunt", "--level", "2").startswith("Hint 2 of 3: ")
     assert said(taught, "hint", "02", "--hunt").startswith("Hint 3 of 3: ")
     assert said(taught, "hint", "02").startswith("Hint 1 of 3: ")  # its exercise is another task
-    (taught.root / "02_coalesced" / "exercise.cu").write_text("mine\n")
+    (taught.root / "exercises" / "02_coalesced" / "exercise.cu").write_text("mine\n")
     said(taught, "reset", "02")
     assert said(taught, "hint", "02").startswith("Hint 2 of 3: ")
     taught.env["COLUMNS"] = "20"
@@ -205,34 +205,82 @@ def test_levels_that_are_none(taught: Checkout, level: str) -> None:
     taught.fails("hint", "01", "--level", level, words=("--level must be 1, 2 or 3", repr(level)))
 
 
-@pytest.mark.parametrize("command", ["hint", "reset"])
+@pytest.mark.parametrize("command", ["hint", "reset", "start"])
 def test_tasks_that_are_none(taught: Checkout, command: str) -> None:
     taught.fails(command, "7", words=("There is no lesson '7'", "01_naive, 02_coalesced"))
     taught.fails(command, "01", "--hunt", words=("01_naive has no bug hunt",))
     taught.fails(command, words=("LESSON",))
 
 
-# Reset
+# Start and reset
+
+
+def test_start_writes_the_file_once(taught: Checkout) -> None:
+    file = taught.root / "exercises" / "01_naive" / "exercise.cu"
+    start = file.read_text()
+    file.unlink()
+    file.parent.rmdir()
+    assert said(taught, "start", "01") == "Written: exercises/01_naive/exercise.cu, the start of exercise 01.\n"
+    assert file.read_text() == start
+    file.write_text("mine\n")
+    there = "exercises/01_naive/exercise.cu is there already; ./gemm reset 01 begins it again.\n"
+    assert said(taught, "start", "1") == there
+    assert file.read_text() == "mine\n"
+    (taught.root / "exercises" / "02_coalesced" / "bug_hunt.cu").unlink()
+    assert "bug hunt 02" in said(taught, "start", "02", "--hunt")
+
+
+def test_what_was_written_beside_the_kernel_is_carried_over(taught: Checkout) -> None:
+    former = taught.root / "01_naive" / "exercise.cu"
+    file = taught.root / "exercises" / "01_naive" / "exercise.cu"
+    start = file.read_text()
+    former.write_bytes(b"mine \xff\r\n")
+    assert said(taught, "start", "01").startswith("exercises/01_naive/exercise.cu is there already")  # nothing is overwritten
+    assert file.read_text() == start
+    file.unlink()
+    assert said(taught, "start", "01") == (
+        "Your 01_naive/exercise.cu was copied to exercises/01_naive/exercise.cu: what you write has a folder of its own now. "
+        "The old file stays as it is and is not read any more.\n"
+    )
+    assert file.read_bytes() == former.read_bytes() == b"mine \xff\r\n"
+    file.unlink()
+    former.write_text(start)  # nobody has written anything there
+    assert said(taught, "start", "01").startswith("Written: ")
+
+
+def test_a_whole_course_leaves_git_status_clean(taught: Checkout) -> None:
+    taught.commit()
+    (taught.root / ".gitignore").write_text((REPOSITORY / ".gitignore").read_text())
+    taught.git("commit", "-qam", "what is ignored")
+    for file in (taught.root / "exercises").rglob("*.cu"):
+        file.unlink()
+    for arguments in (("start", "01"), ("start", "02", "--hunt"), ("hint", "01"), ("progress",)):
+        said(taught, *arguments)
+    (taught.root / "exercises" / "01_naive" / "exercise.cu").write_text("mine\n")
+    said(taught, "reset", "01")
+    progress.passed(Task("01_naive", "exercise", taught.root), "mine\n")
+    assert taught.git("status", "--porcelain") == ""
 
 
 def test_reset_keeps_every_version(taught: Checkout) -> None:
-    folder = taught.root / "02_coalesced"
+    folder = taught.root / "exercises" / "02_coalesced"
     file = folder / "bug_hunt.cu"
     start = file.read_text()
     assert said(taught, "reset", "02", "--hunt") == (
-        "02_coalesced/bug_hunt.cu is the start already; there is nothing to reset.\n"
+        "exercises/02_coalesced/bug_hunt.cu is the start already; there is nothing to reset.\n"
     )
     (folder / "bug_hunt.2.cu").write_text("older\n")
     for number, content in ((1, b"first\r\n\xff"), (3, b""), (4, b"fourth\n")):
         file.write_bytes(content)
         assert said(taught, "reset", "02", "--hunt") == (
-            f"Your version is now 02_coalesced/bug_hunt.{number}.cu; 02_coalesced/bug_hunt.cu is the start again.\n"
+            f"Your version is now exercises/02_coalesced/bug_hunt.{number}.cu; "
+            "exercises/02_coalesced/bug_hunt.cu is the start again.\n"
         )
         assert (folder / f"bug_hunt.{number}.cu").read_bytes() == content
         assert file.read_text() == start
     assert (folder / "bug_hunt.2.cu").read_text() == "older\n"
     file.unlink()
-    assert said(taught, "reset", "02", "--hunt") == "02_coalesced/bug_hunt.cu was not there; it is the start again.\n"
+    assert said(taught, "reset", "02", "--hunt") == "Written: exercises/02_coalesced/bug_hunt.cu, the start of bug hunt 02.\n"
     assert file.read_text() == start
     names = ["bug_hunt.1.cu", "bug_hunt.2.cu", "bug_hunt.3.cu", "bug_hunt.4.cu", "bug_hunt.cu"]
     assert sorted(path.name for path in folder.glob("*bug_hunt*")) == names
@@ -244,16 +292,16 @@ def test_reset_where_files_have_one_name_only(root: Path, monkeypatch: pytest.Mo
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "link", link)
-    file = root / "01_naive" / "exercise.cu"
+    file = root / "exercises" / "01_naive" / "exercise.cu"
     file.write_text("mine\n")
-    (root / "01_naive" / "exercise.1.cu").touch()
-    assert course._keep(file) == root / "01_naive" / "exercise.2.cu"
-    assert (root / "01_naive" / "exercise.2.cu").read_text() == "mine\n"
-    assert (root / "01_naive" / "exercise.1.cu").read_text() == ""
+    (root / "exercises" / "01_naive" / "exercise.1.cu").touch()
+    assert course._keep(file) == root / "exercises" / "01_naive" / "exercise.2.cu"
+    assert (root / "exercises" / "01_naive" / "exercise.2.cu").read_text() == "mine\n"
+    assert (root / "exercises" / "01_naive" / "exercise.1.cu").read_text() == ""
 
 
 def test_reset_that_cannot_write_changes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = root / "01_naive" / "exercise.cu"
+    file = root / "exercises" / "01_naive" / "exercise.cu"
     file.write_text("mine\n")
 
     def refuse(*_: object) -> None:
@@ -270,7 +318,7 @@ def test_reset_that_cannot_write_changes_nothing(root: Path, monkeypatch: pytest
     monkeypatch.setattr(course, "write_atomically", full)
     with pytest.raises(UserError, match="cannot be written"):
         course.reset("01", False)
-    assert [path.name for path in (root / "01_naive").glob("*exercise*.cu")] == ["exercise.cu"]
+    assert [path.name for path in (root / "exercises" / "01_naive").glob("*exercise*.cu")] == ["exercise.cu"]
     assert file.read_text() == "mine\n"
 
 
@@ -311,7 +359,7 @@ def test_progress(taught: Checkout) -> None:
     assert found["next"] == "./gemm watch 02"
     assert found["lessons"][0] == {
         "lesson": "01_naive",
-        "exercise": {"file": "01_naive/exercise.cu", "state": "passed", "passed": "2026-11-20T12:00:05", "hints": 0},
+        "exercise": {"file": "exercises/01_naive/exercise.cu", "state": "passed", "passed": "2026-11-20T12:00:05", "hints": 0},
         "hunt": None,
         "quiz": None,
     }
@@ -326,7 +374,7 @@ def test_progress(taught: Checkout) -> None:
     assert json.loads(said(taught, "progress", "--json"))["next"] is None
 
 
-def test_a_step_of_a_folder_has_its_files_there(tmp_path: Path) -> None:
+def test_a_step_of_a_folder_has_its_files_under_its_name(tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text("gemm_lesson(09a_wmma 09_tensorcore/a_wmma)\n")
     folder = tmp_path / "09_tensorcore" / "a_wmma"
     folder.mkdir(parents=True)
@@ -334,8 +382,9 @@ def test_a_step_of_a_folder_has_its_files_there(tmp_path: Path) -> None:
     hunt = 'Hunt("find it.", {"int right;": "int wrong;"}, HINTS, "out of bounds")'
     (folder / "exercise.py").write_text(EXERCISE.format(number="09a", hunt=hunt))
     first, second = tasks(tmp_path)
-    assert first.file == folder / "exercise.cu"
-    assert second.file == folder / "bug_hunt.cu"
+    mine = tmp_path / "exercises" / "09a_wmma"
+    assert (first.file, second.file) == (mine / "exercise.cu", mine / "bug_hunt.cu")
+    assert (first.former, second.former) == (folder / "exercise.cu", folder / "bug_hunt.cu")
     assert (first.number, first.namespace, first.title, first.key) == ("09a", "exercise_09a", "exercise 09a", "09a_wmma/exercise")
     assert second.argument == "09a --hunt"
     assert first.starter().startswith("// Exercise 09a wmma: write it.\n")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import Checkout, results, stop
+from conftest import PATIENCE, Checkout, results, stop
 from plots_synthetic import ceilings
 from test_inspect_ncu import BEFORE, HEADER, csv
 
@@ -67,7 +67,7 @@ def test_programs_of_two_processes_do_not_overlap(checkout: Checkout) -> None:
     steps = 'echo "begin $$" >>"$FAKES/steps"; sleep 0.4; echo "end $$" >>"$FAKES/steps"\n'
     checkout.program("01_naive", steps)
     processes = [checkout.start("run", "01") for _ in range(2)]
-    said = [process.communicate(timeout=30)[1] for process in processes]
+    said = [process.communicate(timeout=PATIENCE)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], said
     lines = (checkout.fakes / "steps").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["begin", "end"] * 2
@@ -79,12 +79,12 @@ def test_who_waits_is_told_once_and_goes_on(checkout: Checkout, lock: Path) -> N
     checkout.program("01_naive", 'echo ran >"$FAKES/ran"\n')
     with taken(lock), (checkout.fakes / "err").open("w") as err:
         process = checkout.start("run", "01", stderr=err)
-        end = time.monotonic() + 15
+        end = time.monotonic() + PATIENCE
         while WAITING not in (checkout.fakes / "err").read_text() and time.monotonic() < end:
             time.sleep(0.02)
         time.sleep(0.2)
         assert not (checkout.fakes / "ran").exists()
-    assert process.wait(timeout=15) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert (checkout.fakes / "err").read_text().splitlines()[-1:] == [WAITING]
     assert (checkout.fakes / "err").read_text().count("Waiting") == 1
     assert (checkout.fakes / "ran").exists()
@@ -104,7 +104,7 @@ def test_ctrl_c_while_waiting(checkout: Checkout, lock: Path) -> None:
 def test_a_killed_process_leaves_no_lock(lock: Path) -> None:
     code = (
         "import time; from runner.core import gpu; from runner.core.doctor import Device\n"
-        "with gpu.alone(Device('cuda', None, (), '')): print('in', flush=True); time.sleep(60)"
+        "with gpu.alone(Device('cuda', None, (), '')): print('in', flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdout

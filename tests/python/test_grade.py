@@ -1,4 +1,4 @@
-"""./gemm grade: a class of fifty, whole and interrupted; then its parts, each alone."""
+"""./gemm grade: a class of fifty, or a sample of it, which is interrupted; then its parts, each alone."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from pathlib import Path
 
 import grade_synthetic as synthetic
 import pytest
-from conftest import stop
+from conftest import PATIENCE, drawn, stop, toolchain
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 
-from runner.core import compiling, doctor
+from runner.core import compiling
 from runner.core.results import ROOT, UserError
 from runner.grading import grade as command
 from runner.grading import gradebook, grading, sandbox, submissions
@@ -41,6 +41,8 @@ ENV = {
 }  # fmt: skip
 FIRST_USER = 1_900_000_000  # of the users that submissions run as, under root
 BOTH = list(TASKS.values())
+# Who is in every sample of the class, since what is written about them is looked at.
+ALWAYS = ("ada", "forges", "guesses", "=cmd|'calc'!A0", "<b onload=x>&\"'")
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +56,7 @@ def box() -> Sandbox:
         pytest.skip(str(error))
 
 
-def grade(*arguments: str | Path, env: Mapping[str, str] = ENV, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+def grade(*arguments: str | Path, env: Mapping[str, str] = ENV, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "runner", "grade", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
 
@@ -64,7 +66,7 @@ def grade(*arguments: str | Path, env: Mapping[str, str] = ENV, seconds: float =
 
 @dataclass
 class Classroom:
-    """Fifty submissions in a folder, and where grading them leaves its results."""
+    """Submissions in a folder, and where grading them leaves its results."""
 
     folder: Path
     world: World
@@ -75,7 +77,7 @@ class Classroom:
 
     def start(self) -> subprocess.Popen[str]:
         """The real ./gemm, as a user starts it."""
-        options = ["--tasks", "01,03", "--seconds", "8", "--out", str(self.out)]
+        options = ["--tasks", "01,03", "--seconds", str(synthetic.SECONDS), "--out", str(self.out)]
         return subprocess.Popen(
             [ROOT / "gemm", "grade", str(self.folder), *options], env={**ENV, "TMPDIR": str(self.temporary)}, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -104,11 +106,11 @@ class Classroom:
         """Checks what lies there after everything was graded. Returns the table."""
         raw = self.out.read_bytes()
         assert list(csv.reader(io.StringIO(raw.decode(), newline=""))) == self.table()
-        assert b"\r\n'=cmd|'calc'!A0,0,0,0,2,0.0,03: not handed in\r\n" in raw
-        assert b'\r\n"<b onload=x>&""\'",0,0,0,2,0.0,03: not handed in\r\n' in raw
+        for line in (b"'=cmd|'calc'!A0,0,0,0,2,0.0,03: not handed in", b'"<b onload=x>&""\'",0,0,0,2,0.0,03: not handed in'):
+            assert b"\r\n" + line + b"\r\n" in raw
         held = json.loads((self.out.with_suffix("") / "grades.json").read_text(encoding="utf-8"))
         results = {one["learner"]: one["results"] for one in held["learners"]}
-        assert len(results) == len(self.everyone) == 50
+        assert len(results) == len(self.everyone)
         for learner in self.everyone:
             for number, state in zip(TASKS, learner.states, strict=True):
                 result = results[learner.shown][TASKS[number].key]
@@ -118,7 +120,7 @@ class Classroom:
                     assert str(ROOT) not in result["text"], result
                 page = (self.out.with_suffix("") / gradebook.slug(learner.shown) / "index.html").read_text(encoding="utf-8")
                 assert "<script" not in page and "<b onload" not in page
-        # A forged report is believed until the judge has looked; a kernel with two faces, too.
+        # Those of ALWAYS. A forged report is believed until the judge has looked; a kernel with two faces, too.
         assert results["forges"][TASKS["03"].key]["judged"] is False
         assert results["guesses"][TASKS["01"].key]["judged"] is results["guesses"][TASKS["03"].key]["judged"] is False
         assert results["ada"][TASKS["03"].key]["judged"] is True
@@ -128,8 +130,9 @@ class Classroom:
 def of_sandboxes() -> list[str]:
     """Commands of processes that submissions have left, whoever is their parent now."""
     found = _looking_like_it()
-    if found:
-        time.sleep(0.5)  # another grading on this machine has such processes, too, and orphans for a moment
+    end = time.monotonic() + 20
+    while found and time.monotonic() < end:  # another grading on this machine has such processes, too, and orphans for a moment
+        time.sleep(0.2)
         now = _looking_like_it()
         found = {pid: command for pid, command in found.items() if pid in now}
     return list(found.values())
@@ -197,14 +200,18 @@ def room(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cla
     out = base / "out" / "grades.csv"
     with socket.create_server(("127.0.0.1", 0)) as listener, compiling.scratch() as folder:
         listener.setblocking(False)
-        tools = compiling.toolchain(doctor.Device("cpu", None, (), ""))
+        tools = toolchain()
         program, _ = compiling.compile_program(
             tools, [compiling.Source(SOLUTIONS["03"], "x.cu", "exercise_03", "exercise 03")], folder
         )
         report = json.dumps(check.run_program(program, "exercise 03", ["--goal=128x128x128", "--seed=1"], folder))
         journal, port = out.with_suffix("") / "journal.jsonl", listener.getsockname()[1]
         world = World(base / "submissions", journal, port, "gemm-was-here", report)
-        made = Classroom(world.submissions, world, synthetic.learners(world), listener, base / "temporary", out)
+        everyone = synthetic.learners(world)
+        assert len(everyone) == 50
+        others = drawn([learner for learner in everyone if learner.shown not in ALWAYS], 7)
+        chosen = [learner for learner in everyone if learner.shown in ALWAYS or learner in others]
+        made = Classroom(world.submissions, world, chosen, listener, base / "temporary", out)
         synthetic.hand_in(made.folder, made.everyone)
         made.temporary.mkdir()
         yield made
@@ -212,7 +219,7 @@ def room(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cla
 
 def ended(room: Classroom, process: subprocess.Popen[str]) -> None:
     """Waits for a grading that nothing interrupts, and checks everything that it leaves."""
-    out, err = process.communicate(timeout=400)
+    out, err = process.communicate(timeout=2 * PATIENCE)
     assert process.returncode == 0, err
     assert "Traceback" not in err
     assert "ada" in out and "✓ passed" in out
@@ -220,62 +227,60 @@ def ended(room: Classroom, process: subprocess.Popen[str]) -> None:
         room.listener.accept()
 
 
+@pytest.mark.long
 def test_a_class_of_fifty_is_graded_as_expected_also_when_interrupted(room: Classroom) -> None:
-    before, memory = state_of(room), shared_memory()
-    ended(room, room.start())
-    whole = room.holds()
-    assert state_of(room) == before
-    assert shared_memory() < memory + 150
-    assert room.world.journal.stat().st_mode & 0o077 == 0
-    entries = room.journal()
-    assert len(entries) == len({(entry["learner"], entry["task"]) for entry in entries}) == 100
+    before, memory, total = state_of(room), shared_memory(), 2 * len(room.everyone)
 
-    # Once more from the start, interrupted in the middle of something.
-    room.out.unlink()
-    room.world.journal.unlink()
+    # Interrupted in the middle of something.
     process = room.start()
-    while not room.world.journal.exists() or len(room.journal()) < 30:
+    while not room.world.journal.exists() or len(room.journal()) < 3 * total // 10:
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
-    begin = time.monotonic()
     status, err = stop(process, signal.SIGINT)
     assert status == 128 + signal.SIGINT
     assert err.splitlines()[-1] == "Interrupted: what is graded is kept, and the same command goes on from there."
-    assert time.monotonic() - begin < 10
     assert state_of(room) == before
     assert not room.out.exists()
-    done = len(room.journal())
-    assert 30 <= done < 95
+    assert 3 * total // 10 <= len(room.journal()) < total
     kept = room.world.journal.read_bytes()
+    assert room.world.journal.stat().st_mode & 0o077 == 0
     room.world.journal.write_bytes(kept + b'\n{"learner": "ada", "ta')  # as a power cut leaves it
 
     # The same command goes on from there, and grades nothing twice.
     ended(room, room.start())
-    assert room.holds() == whole
+    whole = room.holds()
     assert state_of(room) == before
+    end = time.monotonic() + PATIENCE
+    while shared_memory() > memory + 150:  # of the whole machine, on which other tests run, too
+        assert time.monotonic() < end
+        time.sleep(0.2)
     after = room.world.journal.read_bytes()
     assert after.startswith(kept)
     lines = [json.loads(line) for line in after.splitlines() if line.endswith(b"}")][1:]
-    assert len(lines) == len({(entry["learner"], entry["task"]) for entry in lines}) == 100
+    assert len(lines) == len({(entry["learner"], entry["task"]) for entry in lines}) == total
 
-    # And once more: everything is known.
-    begin = time.monotonic()
+    # And once more: everything is known, and nothing is compiled again.
     ended(room, room.start())
     assert room.holds() == whole
     assert room.world.journal.read_bytes() == after
-    assert time.monotonic() - begin < 20
 
 
 # One file at a time
 
 
+def kit_of_this_build(folder: Path, held_by: Sandbox) -> Kit:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compiling, "toolchain", lambda device, program: toolchain(program))
+        return Kit(folder, held_by)
+
+
 @pytest.fixture(scope="module")
 def kit(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    return Kit(tmp_path_factory.mktemp("kit"), box)
+    return kit_of_this_build(tmp_path_factory.mktemp("kit"), box)
 
 
 def graded(kit: Kit, number: str, source: str, limits: Limits | None = None) -> Outcome:
-    return Grader(kit, "secret", limits or Limits(seconds=20)).grade(TASKS[number], "ada", FILES[number], source.encode(), 0)
+    return Grader(kit, "secret", limits or Limits()).grade(TASKS[number], "ada", FILES[number], source.encode(), 0)
 
 
 def test_the_kit_holds_no_lesson_and_no_reference(kit: Kit) -> None:
@@ -320,7 +325,7 @@ def test_what_does_not_compile_in_time_ends(kit: Kit, bomb: str) -> None:
     outcome = grader.grade(TASKS["01"], "ada", FILES["01"], f"{bomb}\n{SOLUTIONS['01']}".encode(), 0)
     assert outcome.state == "failed"
     assert outcome.text.splitlines()[2].startswith("It does not compile")
-    assert time.monotonic() - begin < 15
+    assert time.monotonic() - begin < 60  # it takes longer, and more memory, where nothing ends it
     assert not of_sandboxes()
 
 
@@ -371,7 +376,7 @@ def test_seeds_differ_by_learner_task_and_use_and_stay() -> None:
 def bare() -> Iterator[Kit]:
     """Not below pytest's folders, which other users may not enter."""
     with compiling.scratch() as folder:
-        yield Kit(folder, Sandbox(None))
+        yield kit_of_this_build(folder, Sandbox(None))
 
 
 def test_without_a_sandbox_limits_hold_and_nothing_is_left(bare: Kit) -> None:
@@ -397,7 +402,7 @@ def ran(
     """How it ended, and what it wrote on both."""
     output, messages = folder / "output", folder / "messages"
     with output.open("wb") as out, messages.open("wb") as err:
-        how = box.run(command, folder, binds or {}, out, err, limits or Limits(seconds=10))
+        how = box.run(command, folder, binds or {}, out, err, limits or Limits())
     return how, output.read_text(errors="replace"), messages.read_text(errors="replace")
 
 
@@ -415,14 +420,14 @@ def python(code: str) -> tuple[str, str, str]:
         (("sh", "-c", "yes >/tmp/x; test $(stat -c %s /tmp/x) = 1048576 && exit 7"), Limits(file=1 << 20), ""),
         (("sh", "-c", "for i in 1 2 3; do head -c 1000000 /dev/zero >/tmp/$i || exit 7; done"), Limits(folder=2 << 20), ""),
         (("sh", "-c", "head -c 2000000 /dev/zero >/dev/shm/x || exit 7"), Limits(), ""),
-        (("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 5 & done"), Limits(processes=5), ""),
+        (("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 600 & done"), Limits(processes=5), ""),
     ],
 )
 def test_limits(box: Sandbox, tmp_path: Path, command: Sequence[str], limits: Limits, broken: str) -> None:
     how, _, _ = ran(box, tmp_path, *command, limits=limits)
     assert how.broken == broken
     assert how.status != 0
-    assert how.seconds < 5
+    assert how.seconds < 45  # of the 60 that there are without a limit
     assert not of_sandboxes()
 
 
@@ -434,9 +439,9 @@ def test_memory_ends_where_the_limit_is(box: Sandbox, tmp_path: Path) -> None:
 
 
 def test_memory_of_all_processes_is_weighed_together(box: Sandbox, tmp_path: Path) -> None:
-    each = "x = b'x' * (100 << 20); import time; time.sleep(20)"
+    each = "x = b'x' * (100 << 20); import time; time.sleep(600)"
     four = f'for i in 1 2 3 4; do python3 -c "{each}" & done; wait'
-    how, _, _ = ran(box, tmp_path, "sh", "-c", four, limits=Limits(memory=300 << 20))
+    how, _, _ = ran(box, tmp_path, "sh", "-c", four, limits=Limits(seconds=300, memory=300 << 20))
     assert how.broken == "it took more than 300 MiB of memory"
     assert not of_sandboxes()
 
@@ -526,7 +531,7 @@ from runner.grading import sandbox
 box = sandbox.find(False, [])
 with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
     command = ["sh", "-c", "id -u; cat /etc/passwd; ls /home; sleep 1000 & exit 5"]
-    how = box.run(command, Path("/"), {}, out, err, sandbox.Limits(seconds=9))
+    how = box.run(command, Path("/"), {}, out, err, sandbox.Limits())
     out.seek(0)
     print(how.status, out.read().decode().split())
 """
@@ -576,10 +581,9 @@ class Exam:
 @pytest.fixture(scope="module")
 def exam(tmp_path_factory: pytest.TempPathFactory) -> Exam:
     folder = tmp_path_factory.mktemp("exam")
-    device = doctor.Device("cpu", None, (), "")
     source = compiling.Source(SOLUTIONS["01"], FILES["01"], "exercise_01", "exercise 01")
-    program, _ = compiling.compile_program(compiling.toolchain(device, "exam"), [source], folder)
-    judge = grading.build(device, doctor.provide(device), ["gemm_judge"]) / "bin" / "gemm_judge"
+    program, _ = compiling.compile_program(toolchain("exam"), [source], folder)
+    judge = ROOT / "build" / "cpu" / "bin" / "gemm_judge"
     paper = folder / "paper"
     subprocess.run([judge, "--lesson", "01_naive", "--seed", "7", "--paper", paper], check=True)
     with (folder / "right").open("wb") as right:
@@ -904,7 +908,7 @@ def test_without_bubblewrap_it_refuses_and_says_what_to_do(handed_in: Path, tmp_
 
 
 def test_unsandboxed_works_and_says_what_it_means(handed_in: Path, tmp_path: Path) -> None:
-    done = grade(handed_in, "--out", tmp_path / "g.csv", "--tasks", "01", "--unsandboxed", "--json", seconds=300)
+    done = grade(handed_in, "--out", tmp_path / "g.csv", "--tasks", "01", "--unsandboxed", "--json")
     assert done.returncode == 0, done.stderr
     assert "Without a sandbox a submission can read what any user of this machine can read" in done.stderr
     (one,) = json.loads(done.stdout)["learners"]
@@ -914,7 +918,7 @@ def test_unsandboxed_works_and_says_what_it_means(handed_in: Path, tmp_path: Pat
 
 def test_another_course_needs_again(box: Sandbox, handed_in: Path, tmp_path: Path) -> None:
     out = tmp_path / "g.csv"
-    assert grade(handed_in, "--out", out, "--tasks", "01", seconds=300).returncode == 0
+    assert grade(handed_in, "--out", out, "--tasks", "01").returncode == 0
     journal = tmp_path / "g" / "journal.jsonl"
     before = journal.read_bytes()
     refuses(
@@ -997,8 +1001,8 @@ def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
 
 
 def test_a_file_that_changed_is_graded_anew(box: Sandbox, handed_in: Path, tmp_path: Path) -> None:
-    out = ["--out", tmp_path / "g.csv", "--tasks", "01", "--jobs", "1", "--seconds", "20"]
-    assert grade(handed_in, *out, seconds=300).returncode == 0
+    out = ["--out", tmp_path / "g.csv", "--tasks", "01", "--jobs", "1"]
+    assert grade(handed_in, *out).returncode == 0
     (handed_in / "ada" / FILES["01"]).write_text(SOLUTIONS["01"])
     done = grade(handed_in, *out)
     assert done.returncode == 0, done.stderr

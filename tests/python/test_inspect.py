@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, Checkout
+from conftest import REPOSITORY, Checkout, drawn
 from inspect_synthetic import finding, naive, smem, traced, tracer
 
 from plots import tables
@@ -298,7 +298,7 @@ def test_the_recorded_counts_are_what_is_counted_now() -> None:
     )
 
 
-@pytest.mark.parametrize("name", lessons())
+@pytest.mark.parametrize("name", drawn(lessons(), 4))
 def test_a_real_trace_is_told_and_drawn(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from plots import access
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, Checkout
+from conftest import PATIENCE, REPOSITORY, Checkout
 
 from runner.core.results import ROOT, folder_of, lessons
 from runner.inspect import inspection
@@ -425,7 +425,7 @@ def course(checkout: Checkout, bin_folder: Path) -> Checkout:
 
 def take(course: Checkout, *arguments: str, answers: str = "\n" * 5) -> subprocess.CompletedProcess[str]:
     process = course.start("quiz", *arguments, stdin=subprocess.PIPE)
-    out, err = process.communicate(answers, timeout=60)
+    out, err = process.communicate(answers, timeout=PATIENCE)
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
@@ -506,7 +506,7 @@ def test_ctrl_c_records_nothing(course: Checkout) -> None:
         assert byte, seen
         seen += byte
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "Interrupted.\n")
     assert recorded(course, "01_naive") is None
 
@@ -550,7 +550,7 @@ def test_json_on_a_terminal_shows_the_questions_on_stderr(course: Checkout) -> N
     ours, theirs = pty.openpty()
     process = course.start("quiz", "01", "--seed", "7", "--json", stdin=theirs)
     os.write(ours, b"x\n" + b"\n" * 5)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     os.close(theirs)
     os.close(ours)
     assert json.loads(out)["right"] == 0
@@ -562,7 +562,7 @@ def test_bytes_that_are_no_text(course: Checkout) -> None:
     process = course.start("quiz", "01", "--seed", "7", stdin=subprocess.PIPE)
     assert process.stdin
     process.stdin.buffer.write(b"\xff\xfe\n")  # type: ignore[attr-defined]
-    out, err = process.communicate("\n" * 5, timeout=60)
+    out, err = process.communicate("\n" * 5, timeout=PATIENCE)
     assert (process.returncode, err) == (1, "")
     assert out.count("That is no number") == 1
 

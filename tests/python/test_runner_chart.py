@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import BENCH, Checkout, alive, results, run_entry, stop, timed_entry, wait_for
+from conftest import BENCH, PATIENCE, Checkout, alive, results, run_entry, stop, timed_entry, wait_for
 
 from runner.core.results import kernel_hash
 
@@ -115,7 +115,7 @@ def test_results_survive_a_reader_who_leaves(checkout: Checkout) -> None:
     checkout.bench(results(run_entry()))
     with open("/dev/full", "w") as full:  # noqa: PTH123
         process = checkout.start("chart", stdout=full)
-        said = process.communicate(timeout=30)[1]
+        said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 2
     assert said.splitlines()[-1].startswith("gemm: Standard output cannot be written: No space left on device;")
     assert (checkout.root / "out" / "cpu.json").exists()
@@ -274,12 +274,12 @@ SLOW = (
 )
 
 
-def slow_bench(checkout: Checkout, tail: str = "sleep 60") -> None:
+def slow_bench(checkout: Checkout, tail: str = "sleep 600") -> None:
     """A bench that writes half a file and goes on for long."""
     temporary = checkout.fakes / "tmp"
     temporary.mkdir()
     checkout.env["TMPDIR"] = str(temporary)
-    checkout.program("gemm_bench", SLOW + f'echo "{{" >"$o.tmp"\nsleep 60 &\necho $! >"$FAKES/grandchild"\n{tail}\n')
+    checkout.program("gemm_bench", SLOW + f'echo "{{" >"$o.tmp"\nsleep 600 &\necho $! >"$FAKES/grandchild"\n{tail}\n')
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -330,7 +330,7 @@ def test_interrupt_restores_the_terminal(checkout: Checkout) -> None:
     except OSError:  # EIO: the other end is closed
         pass
     os.close(master)
-    assert process.wait(timeout=15) == 130
+    assert process.wait(timeout=PATIENCE) == 130
     assert b"\x1b[?25l" in seen, "the bar hides the cursor"
     assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
     assert b"Interrupted: nothing was recorded." in seen
@@ -339,7 +339,7 @@ def test_interrupt_restores_the_terminal(checkout: Checkout) -> None:
 def test_interrupt_while_drawing_says_that_results_are_there(checkout: Checkout) -> None:
     checkout.bench(results(run_entry()))
     slow = (
-        "def draw(results, out_stem):\n    (out_stem.parent / 'drawing').write_text('x\\n')\n    __import__('time').sleep(60)\n"
+        "def draw(results, out_stem):\n    (out_stem.parent / 'drawing').write_text('x\\n')\n    __import__('time').sleep(600)\n"
     )
     (checkout.root / "plots" / "verification.py").write_text(slow)
     process = checkout.start("chart")

@@ -7,7 +7,7 @@ import os
 import signal
 
 import pytest
-from conftest import Checkout, results, run_entry, stop, wait_for
+from conftest import PATIENCE, Checkout, results, run_entry, stop, wait_for
 
 from runner.core import lesson
 from runner.core.results import UserError
@@ -37,7 +37,7 @@ def test_full_standard_output(checkout: Checkout, arguments: tuple[str, ...], un
     checkout.env["PYTHONUNBUFFERED"] = unbuffered
     with open("/dev/full", "w") as full:  # noqa: PTH123
         process = checkout.start(*arguments, stdout=full)
-        said = process.communicate(timeout=30)[1]
+        said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 2
     assert said.splitlines()[0].startswith("gemm: Standard output cannot be written: No space left on device;")
     assert len(said.splitlines()) == 1
@@ -362,7 +362,7 @@ def test_run_out_of_memory(checkout: Checkout) -> None:
 
 
 def test_interrupt_of_what_records_nothing(checkout: Checkout) -> None:
-    checkout.program("01_naive", 'echo $$ >"$FAKES/pid"\nexec sleep 60\n')
+    checkout.program("01_naive", 'echo $$ >"$FAKES/pid"\nexec sleep 600\n')
     process = checkout.start("run", "01")
     wait_for(checkout.fakes / "pid")
     status, said = stop(process, signal.SIGINT)

@@ -211,7 +211,7 @@ class Watched:
 
     def file(self, number: str = "01", hunt: bool = False) -> Path:
         folder = {"01": "01_naive", "02": "02_coalesced"}[number]
-        return self.root / folder / ("bug_hunt.cu" if hunt else "exercise.cu")
+        return self.root / "exercises" / folder / ("bug_hunt.cu" if hunt else "exercise.cu")
 
     def write(self, text: str, number: str = "01", hunt: bool = False) -> None:
         self.file(number, hunt).write_text(text + "\n")
@@ -245,7 +245,7 @@ def watched(checkout: Checkout) -> Iterator[Watched]:
 
 def view(**more: object) -> View:
     given = {"tasks": (("01", True), ("02", False), ("hunt", False)), "current": 1, "title": "Exercise 02", **more}
-    return View(**{"path": "02_coalesced/exercise.cu", **given})  # type: ignore[arg-type]
+    return View(**{"path": "exercises/02_coalesced/exercise.cu", **given})  # type: ignore[arg-type]
 
 
 def plain(lines: list[str]) -> list[str]:
@@ -256,7 +256,7 @@ def test_a_frame() -> None:
     shown = plain(frame(view(status="Not passed.", tone="bad", note="Hint 1 of 3: x", report=("NOT YET", "  row 0")), 60, 12))
     assert shown == [
         "01 ✓  02 ▸  hunt ·   ███░░░░░░░ 1/3",
-        "Exercise 02  02_coalesced/exercise.cu",
+        "Exercise 02  exercises/02_coalesced/exercise.cu",
         "Not passed.",
         "",
         "Hint 1 of 3: x",
@@ -316,7 +316,7 @@ def test_edit_error_fix_pass_hint_next_quit(watched: Watched) -> None:
     session = watched.start()
     first = session.wait("saw version start 01", "NOT YET", "Not passed (", "q quit")
     assert first.splitlines()[0].startswith("01 ▸  02 ·  hunt ·")
-    assert "Exercise 01  01_naive/exercise.cu" in first
+    assert "Exercise 01  exercises/01_naive/exercise.cu" in first
     watched.write("version 2 BROKEN")
     session.wait("saw version 2", "exercise.cu:3: error: expected ';'      before '}'")
     session.type("h")
@@ -333,7 +333,7 @@ def test_edit_error_fix_pass_hint_next_quit(watched: Watched) -> None:
     watched.write("version 5 RIGHT", "02")
     session.wait("saw version 5", "n goes on to bug hunt 02.")
     session.type("n")
-    session.wait("Bug hunt 02  02_coalesced/bug_hunt.cu", "saw version start 02 hunt")
+    session.wait("Bug hunt 02  exercises/02_coalesced/bug_hunt.cu", "saw version start 02 hunt")
     session.type("n")
     session.wait("Every other task has passed; this one is left.")
     watched.write("version 6 RIGHT", "02", hunt=True)
@@ -391,7 +391,7 @@ def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
     fresh.replace(file)
     session.wait("saw version replaced")
     file.unlink()
-    session.wait("01_naive/exercise.cu is not there; save it again, or ./gemm reset 01 brings the start back.")
+    session.wait("exercises/01_naive/exercise.cu is not there; save it again, or ./gemm reset 01 brings the start back.")
     file.write_text("version again\n")
     assert "not there" not in session.wait("saw version again", "Not passed (")
     file.rename(file.with_suffix(".cu~"))
@@ -595,7 +595,7 @@ def test_a_terminal_that_goes_away_ends_it(watched: Watched) -> None:
 
 
 def test_the_real_check(course: Course, tmp_path: Path) -> None:
-    file, kernel = course.root / "01_naive" / "exercise.cu", (course.root / "01_naive" / "kernel.cu").read_text()
+    file, kernel = course.root / "exercises" / "01_naive" / "exercise.cu", (course.root / "01_naive" / "kernel.cu").read_text()
     start = file.read_text()
     solution = re.sub(r"[ \t]*// (gap: .*|end gap)\n", "", kernel).replace("lesson_01", "exercise_01")
     solution = solution.replace('"01_naive"', '"exercise 01"')

@@ -1,0 +1,136 @@
+"""./gemm test: which tests it asks for, with which seed, and what it says of their times; and samples of families."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from conftest import Checkout, drawn, seed
+from test_runner_cli import suite
+
+from runner import suite as tested
+from runner.core import doctor, process
+from runner.core.results import UserError
+
+TOLD = """
+import os
+def test_told():
+    with open(os.environ["FAKES"] + "/told", "a") as file:
+        print("pytest", os.environ["GEMM_TEST_ALL"], os.environ["GEMM_TEST_SEED"], file=file)
+"""
+SLOW = '<testcase name="slow" classname="slow" time="71.5" status="run"/>'
+
+
+@pytest.fixture
+def tested_checkout(checkout: Checkout) -> Checkout:
+    suite(checkout, TOLD, SLOW, end='echo "ctest $GEMM_TEST_ALL $GEMM_TEST_SEED" >>"$FAKES/told"')
+    return checkout
+
+
+def told(checkout: Checkout) -> list[str]:
+    return (checkout.fakes / "told").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("options", "env", "everything", "number"),
+    [
+        (("--seed", "12"), {}, "0", "12"),
+        (("--all", "--seed", "0"), {"GEMM_TEST_SEED": "5"}, "1", "0"),
+        ((), {"GEMM_TEST_SEED": "5", "GEMM_TEST_ALL": "1"}, "1", "5"),
+    ],
+)
+def test_both_kinds_are_told_what_to_run(
+    tested_checkout: Checkout, options: Sequence[str], env: dict[str, str], everything: str, number: str
+) -> None:
+    tested_checkout.env.update(env)
+    done = tested_checkout.run("test", *options)
+    assert done.returncode == 0, done.stderr
+    assert told(tested_checkout) == [f"{kind} {everything} {number}" for kind in ("ctest", "pytest")]
+    again = f"Seed {number}: repeat with ./gemm test{' --all' * int(everything)} --seed {number}"
+    assert again in done.stderr.splitlines()
+    lines = done.stdout.splitlines()
+    assert lines[0] == "The slowest 10, in seconds:"
+    assert lines[1] == "   71.5  ctest  slow"
+    assert sum("pytest  test_x.py::test_told" in line for line in lines) == 1
+    assert lines[-5].startswith("Took: build ") and ", ctest " in lines[-5] and ", pytest " in lines[-5]
+    assert lines[-4:] == [again, "ctest: 3 passed, 0 failed, 1 skipped", "pytest: 1 passed, 0 failed, 0 skipped",
+                          "4 passed, 0 failed"]  # fmt: skip
+
+
+def test_a_seed_is_drawn_and_shown(tested_checkout: Checkout) -> None:
+    found = [json.loads(tested_checkout.run("test", "--json").stdout) for _ in range(2)]
+    assert told(tested_checkout)[::2] == [f"ctest 0 {run['seed']}" for run in found]
+    assert found[0]["seed"] != found[1]["seed"]
+    assert (found[0]["all"], found[0]["passed"], found[0]["ctest"]["skipped"]) == (False, 4, 1)
+    assert all(found[0][part]["seconds"] >= 0 for part in ("build", "ctest", "pytest"))
+
+
+@pytest.mark.parametrize(
+    ("options", "env", "words"),
+    [
+        (("--seed", "x"), {}, ("--seed must be a whole number", "'x'")),
+        (("--seed", "-1"), {}, ("--seed must be a whole number",)),
+        ((), {"GEMM_TEST_SEED": "1e3"}, ("GEMM_TEST_SEED must be a whole number",)),
+        ((), {"GEMM_TEST_ALL": "yes"}, ("GEMM_TEST_ALL must be 0 or 1, not 'yes'",)),
+        (("--some",), {}, ("--some", "./gemm --help")),
+    ],
+)
+def test_what_is_refused_is_refused_before_anything_is_built(
+    checkout: Checkout, options: Sequence[str], env: dict[str, str], words: tuple[str, ...]
+) -> None:
+    checkout.env.update(env)
+    checkout.fails("test", *options, words=words)
+    assert not (checkout.fakes / "configured").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("tests/python/test_x.py::test_a[0-1] PASSED       [ 33%]", (33, 100, "tests/python/test_x.py::test_a[0-1]")),
+        ("[gw12] [  4%] PASSED tests/python/test_x.py::test_a[0 1]", (4, 100, "tests/python/test_x.py::test_a[0 1]")),
+        ("E       assert 1 == 2", None),
+    ],
+)
+def test_progress_is_read_on_one_core_and_on_many(line: str, step: tuple[int, int, str] | None) -> None:
+    assert tested._pytest(line) == step
+
+
+@pytest.mark.parametrize(("has", "found"), [(("pytest", "xdist"), True), (("pytest",), False), ((), None)])
+def test_without_xdist_tests_run_one_after_another(
+    has: tuple[str, ...],
+    found: bool | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def quiet(command: process.Command) -> tuple[int, str]:
+        return int(any(name not in ("matplotlib", "rich", "typer", *has) for name in command[3:])), ""
+
+    monkeypatch.setattr(process, "quiet", quiet)
+    monkeypatch.setattr(doctor, "VENV", tmp_path)
+    monkeypatch.setenv("GEMM_NO_INSTALL", "1")
+    if found is None:
+        with pytest.raises(UserError, match="^Python's pytest is missing; type: .*pytest-xdist.*[.]$"):
+            doctor.provide_pytest()
+    else:
+        assert doctor.provide_pytest() == (Path(sys.executable), found)
+        said = "The Python tests run one after another, since pytest-xdist is missing; type: "
+        assert capsys.readouterr().err.startswith("" if found else said)
+
+
+def test_a_sample_is_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMM_TEST_SEED", "7")
+    monkeypatch.delenv("GEMM_TEST_ALL", raising=False)
+    family = list(range(100))
+    sample = drawn(family, 10)
+    assert seed() == 7
+    assert drawn(family, 10) == sample == sorted(set(sample))
+    assert len(sample) == 10
+    assert drawn(family, 100) == drawn(family, 200) == family
+    monkeypatch.setenv("GEMM_TEST_SEED", "8")
+    assert drawn(family, 10) != sample
+    monkeypatch.setenv("GEMM_TEST_ALL", "1")
+    assert drawn(family, 10) == family
