@@ -111,7 +111,7 @@ def chart_problems(root: Path, scratch: Path) -> list[str]:
 
 def picture_problems(root: Path, scratch: Path) -> list[str]:
     problems = []
-    for lesson in pictures.PICTURES:
+    for lesson in pictures.lessons_with_pictures(root):
         committed = root / "plots" / "pictures" / f"{lesson}.svg"
         fresh = pictures.draw(root, lesson, scratch / lesson)[1]
         if not committed.exists() or not committed.with_suffix(".png").exists() or svg_texts(committed) != svg_texts(fresh):
@@ -437,9 +437,10 @@ def test_a_changed_chart_is_found(root: Path, tmp_path: Path) -> None:
 
 def test_a_stale_picture_is_found(tmp_path: Path) -> None:
     shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
-    for folder in map(folder_of, pictures.PICTURES):
+    for folder in map(folder_of, pictures.lessons_with_pictures(ROOT)):
         (tmp_path / folder).mkdir(parents=True)
-        shutil.copy(ROOT / folder / "kernel.cu", tmp_path / folder)
+        for name in ("kernel.cu", pictures.FILE):
+            shutil.copy(ROOT / folder / name, tmp_path / folder)
     pictures.draw_all(tmp_path, tmp_path / "plots" / "pictures")
     assert picture_problems(tmp_path, tmp_path / "scratch") == []
     change(tmp_path / "03_smem" / "kernel.cu", "BK = 32", "BK = 16")

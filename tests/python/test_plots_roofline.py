@@ -175,7 +175,6 @@ def test_update_draws_and_fills_in(root: Path) -> None:
 
 
 def test_publish_draws_the_roofline(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plots.pictures.PICTURES", {})
     assert root / "plots" / "roofline.svg" in publish(root)
 
 
