@@ -353,7 +353,7 @@ class Worker {
     }
     std::optional<std::string> error_;  // set by a fiber, raised by the scheduler
 
-    std::optional<StackPool> stacks_;
+    std::unique_ptr<StackPool> stacks_;
     std::deque<Fiber> fibers_;  // addresses stay
     std::vector<Fiber*> idle_;
     Fiber* running_ = nullptr;
@@ -446,7 +446,7 @@ void Worker::main() {
 }
 
 void Worker::run_job(Job& job) {
-    if (!stacks_) stacks_.emplace();
+    if (!stacks_) stacks_ = std::make_unique<StackPool>();
     block_dim = job.grid.block;
     grid_dim = job.grid.grid;
     count_ = static_cast<int>(block_dim.x * block_dim.y * block_dim.z);
@@ -518,7 +518,7 @@ void Worker::forget_fibers() {
     idle_.clear();
     fibers_.clear();  // unwinds the suspended ones
     stacks_.reset();  // a crashed fiber never gives its stack back
-    stacks_.emplace();
+    stacks_ = std::make_unique<StackPool>();
 }
 
 void Worker::run_block(std::uint64_t block) {

@@ -19,8 +19,8 @@ def _configure(device: Device, tools: Tools, folder: Path) -> None:
     command: list[str | Path] = [tools.cmake, "--preset", device.kind, "-G", tools.generator, f"-DCMAKE_CXX_COMPILER={tools.cxx}"]
     if device.kind == "cuda":
         command += ["-DCMAKE_CUDA_ARCHITECTURES=native", f"-DCMAKE_CUDA_COMPILER={device.nvcc}"]
-        if tools.cxx.name != "g++":  # nvcc takes g++ by itself, which is then too old
-            command.append(f"-DCMAKE_CUDA_HOST_COMPILER={tools.cxx}")
+    if os.environ.get("GEMM_WERROR") == "1":
+        command.append("-DGEMM_WERROR=ON")
     # Configured already, in this place, for this GPU, with these tools? Then CMake sees to the rest by itself.
     environment = os.environ.get("CMAKE_PREFIX_PATH", "")
     signature = json.dumps([str(ROOT), [str(part) for part in command], device.gpus, environment])

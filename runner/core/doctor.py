@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -106,16 +107,60 @@ def choose(strict: bool = True) -> Device:
     return Device("cuda", nvcc, gpus, problem)
 
 
-def _compiler() -> tuple[Path | None, int]:
-    """$CXX, or g++, or the newest g++-N: the first that is new enough, with its major version."""
-    names = [os.environ.get("CXX") or "g++", *(f"g++-{major}" for major in range(16, _GCC_LEAST - 1, -1))]
-    best: tuple[Path | None, int] = (None, 0)
-    for path in filter(None, map(shutil.which, names)):
-        status, output = process.quiet([path, "-dumpversion"])
-        major = int(output.split(".")[0]) if status == 0 and output.strip().split(".")[0].isdecimal() else 0
-        if major >= _GCC_LEAST:
-            return Path(path), major
-        best = best if best[0] else (Path(path), major)
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler. `flaw` is empty, or says why it will not do; `package` is then Debian's that will."""
+
+    path: Path
+    major: int
+    flaw: str = ""
+    package: str = "g++"
+
+
+@cache
+def _refusal(nvcc: Path, cxx: Path) -> str:
+    """What nvcc says against a host compiler; empty where it takes it."""
+    status, output = process.quiet([nvcc, "-ccbin", cxx, "-E", "-x", "cu", "/dev/null"])
+    said = next((line for line in output.splitlines() if "error" in line), output).strip()
+    return "" if status == 0 else said.split("error", 1)[-1].lstrip(" :-").rstrip(".!") or "it fails"
+
+
+def _judged(path: Path, nvcc: Path | None) -> Compiler:
+    status, output = process.quiet([path, "-dumpversion"])
+    first = output.strip().split(".")[0]
+    major = int(first) if status == 0 and first.isdecimal() else 0
+    if "__clang__" in process.quiet([path, "-dM", "-E", "-x", "c++", "/dev/null"])[1]:
+        return Compiler(path, major, "is clang, whose hooks miss some of a kernel's accesses")
+    if major < _GCC_LEAST:
+        return Compiler(path, major, f"has version {major}")
+    if nvcc and (refusal := _refusal(nvcc, path)):
+        newest = re.search(r"later than (\d+)", refusal)
+        if newest and int(newest[1]) >= _GCC_LEAST:
+            return Compiler(path, major, f"has version {major}, and nvcc takes none later than {newest[1]}", f"g++-{newest[1]}")
+        return Compiler(path, major, f"has version {major}, and nvcc does not take it: {refusal}")
+    return Compiler(path, major)
+
+
+def _nvccs_own(nvcc: Path) -> str:
+    """The g++ beside the host compiler that NVCC_CCBIN, nvcc.profile or nvcc's flags name; or empty, where they name none."""
+    commands = process.quiet([nvcc, "--dryrun", "-E", "-x", "cu", "/dev/null"])[1]
+    found = re.search(r"^#\$ ([^\n=]+?) -D__CUDA", commands, re.MULTILINE)
+    own = re.sub(r"gcc(-?[\d.]*)$", r"g++\1", found[1].replace('"', "")) if found else ""
+    return "" if own == "g++" else own
+
+
+def _compiler(nvcc: Path | None) -> Compiler | None:
+    """$CXX, nvcc's own, g++, or the newest g++-N: the first that will do, or else one that will not. With CUDA, nvcc must take
+    it: it compiles the host's side of kernels, too, since objects of two versions of g++ need not link."""
+    names = [os.environ.get("CXX", ""), _nvccs_own(nvcc) if nvcc else "", "g++"]
+    names += [f"g++-{major}" for major in range(16, _GCC_LEAST - 1, -1)]
+    best: Compiler | None = None
+    for path in dict.fromkeys(filter(None, map(shutil.which, filter(None, names)))):
+        judged = _judged(Path(path), nvcc)
+        if not judged.flaw:
+            return judged
+        if not best or best.package == "g++":  # one that nvcc refuses says which would do
+            best = judged
     return best
 
 
@@ -171,7 +216,7 @@ def needs(device: Device) -> list[Need]:
         home = device.nvcc.resolve().parent.parent
         folders += [home / "include"]
         libraries += [f"-L{home / name}" for name in ("lib64", "lib64/stubs", "targets/x86_64-linux/lib")]
-    (cxx, major), (cmake, cmake_version) = _compiler(), _cmake()
+    compiler, (cmake, cmake_version) = _compiler(device.nvcc), _cmake()
     fetched = {
         "Catch2": ("catch2", ["catch2/catch.hpp", "catch2/catch_all.hpp"]),
         "CLI11": ("libcli11-dev", ["CLI/CLI.hpp"]),
@@ -183,7 +228,8 @@ def needs(device: Device) -> list[Need]:
     cublas = 'extern "C" int cublasGetVersion_v2(void*, int*);\nint main() { return cublasGetVersion_v2(nullptr, nullptr); }\n'
     headers: set[str] = set()
     compiles = has_context = has_cublas = False
-    if cxx:
+    if compiler:
+        cxx = compiler.path
         with ThreadPoolExecutor() as pool:
             wanted = [context, "cublas_v2.h", *(name for _, names in fetched.values() for name in names)]
             first = pool.submit(_headers, cxx, folders, wanted)
@@ -194,12 +240,15 @@ def needs(device: Device) -> list[Need]:
             has_context = third.result() and context in headers
             has_cublas = fourth.result() and "cublas_v2.h" in headers
     new_enough = cmake is not None and tuple(map(int, cmake_version.split(".")[:2])) >= _CMAKE_LEAST
-    works = compiles and major >= _GCC_LEAST
-    flaw = f"has version {major}" if major < _GCC_LEAST else "cannot build a C++20 program"
+    gcc = Need(f"g++ ≥ {_GCC_LEAST} (C++20)", "", compiler.package if compiler else "g++")
+    if compiler and (compiler.flaw or not compiles):
+        gcc = replace(gcc, note=f"{compiler.path} {compiler.flaw or 'cannot build a C++20 program'}")
+    elif compiler:
+        gcc = replace(gcc, found=f"{compiler.path} {compiler.major}")
     cmake_note = f"{cmake} has version {cmake_version}" if cmake else ""
     pin = _CMAKE_PIN if cmake and not new_enough else ""
     found = [
-        Need(f"g++ ≥ {_GCC_LEAST} (C++20)", f"{cxx} {major}" if works else "", "g++", note=f"{cxx} {flaw}" if cxx else ""),
+        gcc,
         Need("CMake ≥ 3.24", f"{cmake} {cmake_version}" if new_enough else "", "cmake", note=cmake_note, pip=pin),
         Need("ninja or make", shutil.which("ninja") or shutil.which("make") or "", "ninja-build"),
     ]
@@ -307,11 +356,14 @@ def provide(device: Device) -> Tools:
             *dict.fromkeys(f"type: {command(need)}" for need in fatal if need.pip or need.by_hand),
         ]
         raise UserError(f"{names} {'is' if len(fatal) == 1 else 'are'} missing; {'; '.join(how)}.")
-    (cxx, _), (cmake, _) = _compiler(), _cmake()
-    assert cxx
+    compiler, (cmake, _) = _compiler(device.nvcc), _cmake()
+    assert compiler
     assert cmake
+    named = shutil.which(os.environ.get("CXX") or "")
+    if named and Path(named) != compiler.path:
+        say(f"Using {compiler.path}: CXX names {named}, which {_judged(Path(named), device.nvcc).flaw}.")
     fetched = tuple(need.package for need in missing if need.package and not need.required)
-    return Tools(cmake, cxx, "Ninja" if shutil.which("ninja") else "Unix Makefiles", fetched)
+    return Tools(cmake, compiler.path, "Ninja" if shutil.which("ninja") else "Unix Makefiles", fetched)
 
 
 def provide_bubblewrap() -> str:

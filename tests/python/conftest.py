@@ -199,8 +199,18 @@ def compile_runner() -> None:
     compileall.compile_dir(REPOSITORY / "runner", quiet=2)
 
 
+@pytest.fixture(scope="session")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Links to the system's programs, less those of CUDA: Debian's packages put them into /usr/bin."""
+    folder = tmp_path_factory.mktemp("system")
+    for path in {path.name: path for place in ("/bin", "/usr/bin") for path in Path(place).iterdir()}.values():
+        if path.name not in ("nvcc", "nvidia-smi", "ncu", "nsys", "compute-sanitizer", "cuobjdump", "nvdisasm"):
+            (folder / path.name).symlink_to(path)
+    return folder
+
+
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
+def checkout(tmp_path: Path, system: Path) -> Checkout:
     root, fakes = tmp_path / "checkout", tmp_path / "fakes"
     for folder in (root / "plots" / "results", fakes / "bin", fakes / "programs"):
         folder.mkdir(parents=True)
@@ -220,7 +230,7 @@ def checkout(tmp_path: Path) -> Checkout:
     publish = "def update(root):\n    (root / 'README.md').write_text('tables')\n    return [root / 'README.md']\n"
     (root / "plots" / "publish.py").write_text(publish)
     env = {
-        "PATH": f"{fakes / 'bin'}:/usr/bin:/bin",
+        "PATH": f"{fakes / 'bin'}:{system}",
         "HOME": str(tmp_path),
         "MPLCONFIGDIR": os.environ["MPLCONFIGDIR"],
         "FAKES": str(fakes),
