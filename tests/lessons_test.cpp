@@ -26,6 +26,7 @@
 
 namespace {
 
+using namespace std::string_literals;
 using gemm::HostMatrices;
 using gemm::Lesson;
 using gemm::Shape;
@@ -37,6 +38,7 @@ struct Scalars {
 constexpr std::array kScalars{Scalars{1, 0}, Scalars{1.5f, -0.5f}, Scalars{0, 1}, Scalars{0, 0},
                               Scalars{-1, 1}};
 
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -50,13 +52,14 @@ std::optional<Lesson> for_device(const Lesson& lesson) {
     return std::nullopt;
 }
 
-/// Calls body(lesson) for each lesson of this process that the device is new enough for.
+/// Calls body(lesson) for each lesson of this process that the device is new enough for. Where that is every
+/// lesson, the quick tier draws `most` of them.
 template <class Body>
-void for_each_lesson(const Body& body) {
+void for_each_lesson(const Body& body, std::size_t most = kAll) {
     const char* const only = std::getenv("GEMM_TEST_LESSON");
     bool ran = false;
     std::string why;
-    for (const Lesson* lesson : gemm::all_lessons()) {
+    for (const Lesson* lesson : test::drawn_lessons(only != nullptr ? kAll : most)) {
         if (only != nullptr && std::string(only) != lesson->name) continue;
         const std::optional<Lesson> runs = for_device(*lesson);
         if (!runs) {
@@ -79,14 +82,21 @@ void require_right(const Lesson& lesson, const Shape& shape, std::uint64_t seed)
     REQUIRE(verdict.checked == shape.M * shape.N);
 }
 
-/// One size with every pitch and every pair of scalars.
-void sweep(const Lesson& lesson, std::int64_t m, std::int64_t n, std::int64_t k) {
-    std::uint64_t seed = test::seed();
-    for (const bool padded : {false, true}) {
-        for (const auto& [alpha, beta] : kScalars) {
-            require_right(lesson, test::shape(m, n, k, padded, alpha, beta), seed);
-            seed += 17;
-        }
+using Size = std::array<std::int64_t, 3>;  // M, N, K
+
+/// One size with every pitch and every pair of scalars, or with every other of these ten, so that sizes next
+/// to each other share them. The quick tier draws two.
+void sweep(const Lesson& lesson, const Size& size, bool every_other = false) {
+    const auto& [m, n, k] = size;
+    std::vector<std::size_t> settings;
+    for (std::size_t i = 0; i < 2 * kScalars.size(); ++i) {
+        const std::size_t parity =
+            static_cast<std::size_t>(m + n + k) + i % kScalars.size() + i / kScalars.size();
+        if (!every_other || parity % 2 == 0) settings.push_back(i);
+    }
+    for (const std::size_t i : test::drawn(settings, 2, lesson.name + test::shape(m, n, k, false).text())) {
+        const auto& [alpha, beta] = kScalars[i % kScalars.size()];
+        require_right(lesson, test::shape(m, n, k, i >= kScalars.size(), alpha, beta), test::seed() + 17 * i);
     }
 }
 
@@ -139,41 +149,47 @@ TEST_CASE("the shared memory that a lesson is said to take") {
 
 TEST_CASE("empty and single dimensions", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
+        std::vector<Size> sizes;
         for (const int m : {0, 1, 5}) {
             for (const int n : {0, 1, 5}) {
                 for (const int k : {0, 1, 5}) {
-                    if (m != 5 || n != 5 || k != 5) sweep(lesson, m, n, k);
+                    if (m != 5 || n != 5 || k != 5) sizes.push_back({m, n, k});
                 }
             }
         }
+        for (const Size& size : test::drawn(sizes, 10, lesson.name)) sweep(lesson, size);
     });
 }
 
 TEST_CASE("odd shapes", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
-        constexpr int kShapes[][3] = {{31, 33, 7},    {32, 32, 32},  {33, 31, 65}, {127, 129, 65},
+        const std::vector<Size> sizes{{31, 33, 7},    {32, 32, 32},  {33, 31, 65}, {127, 129, 65},
                                       {257, 63, 300}, {64, 1024, 8}, {1000, 1, 77}};
-        for (const auto& [m, n, k] : kShapes) sweep(lesson, m, n, k);
+        for (const Size& size : test::drawn(sizes, 3, lesson.name)) sweep(lesson, size);
     });
 }
 
 TEST_CASE("three tiles in each dimension and one element less or more", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
+        std::vector<Size> sizes;
         for (const std::int64_t m : around(lesson.tile.BM)) {
             for (const std::int64_t n : around(lesson.tile.BN)) {
-                for (const std::int64_t k : around(lesson.tile.BK)) sweep(lesson, m, n, k);
+                for (const std::int64_t k : around(lesson.tile.BK)) sizes.push_back({m, n, k});
             }
         }
+        for (const Size& size : test::drawn(sizes, 3, lesson.name)) sweep(lesson, size, true);
     });
 }
 
 // Where a lesson takes other tiles for a large C, which small shapes never meet.
 TEST_CASE("a C of many tiles", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
-        const std::uint64_t seed = test::seed();
-        require_right(lesson, test::shape(1285, 2563, 9, false), seed);
-        require_right(lesson, test::shape(1284, 2564, 20, false, 1.5f, -0.5f), seed);
-        require_right(lesson, test::shape(1281, 2572, 41, true, -1.0f, 1.0f), seed);
+        const std::vector<Shape> shapes{test::shape(1285, 2563, 9, false),
+                                        test::shape(1284, 2564, 20, false, 1.5f, -0.5f),
+                                        test::shape(1281, 2572, 41, true, -1.0f, 1.0f)};
+        for (const Shape& shape : test::drawn(shapes, 1, lesson.name)) {
+            require_right(lesson, shape, test::seed());
+        }
     });
 }
 
@@ -181,9 +197,9 @@ TEST_CASE("random shapes", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
         std::mt19937_64 random(test::seed());
         const auto draw = [&] { return static_cast<std::int64_t>(1 + random() % 200); };
-        for (int i = 0; i < 10; ++i) {
+        for (int i = 0; i < (test::all() ? 10 : 3); ++i) {
             const std::int64_t m = draw(), n = draw(), k = draw();
-            sweep(lesson, m, n, k);
+            sweep(lesson, {m, n, k});
         }
     });
 }
@@ -194,16 +210,19 @@ TEST_CASE("rows at every alignment", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
         const auto vector = static_cast<std::int64_t>(16 / gemm::size_of(lesson.dtype));
         const std::int64_t size = 8 * vector + vector;
+        std::vector<Shape> shapes;
         for (const std::int64_t a : {std::int64_t{1}, vector / 2, vector}) {
             for (const std::int64_t b : {std::int64_t{1}, vector / 2, vector}) {
                 for (const std::int64_t c : {std::int64_t{1}, vector / 2, vector}) {
-                    Shape s = test::shape(size, size, size, false, 1.5f, a == c ? -0.5f : 0.0f);
-                    s.lda += a;
-                    s.ldb += b;
-                    s.ldc += c;
-                    require_right(lesson, s, test::seed());
+                    shapes.push_back(test::shape(size, size, size, false, 1.5f, a == c ? -0.5f : 0.0f));
+                    shapes.back().lda += a;
+                    shapes.back().ldb += b;
+                    shapes.back().ldc += c;
                 }
             }
+        }
+        for (const Shape& shape : test::drawn(shapes, 9, lesson.name)) {
+            require_right(lesson, shape, test::seed());
         }
     });
 }
@@ -214,10 +233,9 @@ TEST_CASE("every type that a lesson offers", "[lesson]") {
             if (offer.min_sm == 0) continue;
             const Lesson lesson = gemm::with_dtype(chosen, offer.dtype);
             if (!gemm::why_skipped(lesson, test::device()).empty()) continue;
-            for (const auto& [m, n, k] :
-                 {std::array{129, 127, 65}, {128, 128, 64}, {31, 33, 7}, {1, 200, 40}, {72, 72, 72}}) {
-                sweep(lesson, m, n, k);
-            }
+            const std::vector<Size> sizes{
+                {129, 127, 65}, {128, 128, 64}, {31, 33, 7}, {1, 200, 40}, {72, 72, 72}};
+            for (const Size& size : test::drawn(sizes, 2, lesson.name)) sweep(lesson, size);
         }
     });
 }
@@ -230,12 +248,20 @@ std::int64_t long_side(const Lesson& lesson) {
     return part ? 2200000 / 32 : 2200000;
 }
 
+/// Tight with the default scalars, or padded with others: the blocks of a large grid all do the same.
+void require_long(const Lesson& lesson, std::int64_t m, std::int64_t n, bool padded) {
+    require_right(lesson, test::shape(m, n, 1, padded, padded ? 1.5f : 1.0f, padded ? -0.5f : 0.0f),
+                  test::seed());
+}
+
 TEST_CASE("2200000 rows", "[lesson][long]") {
-    for_each_lesson([](const Lesson& lesson) { sweep(lesson, long_side(lesson), 1, 1); });
+    const bool padded = test::seed() % 2 == 0;
+    for_each_lesson([&](const Lesson& lesson) { require_long(lesson, long_side(lesson), 1, padded); }, 1);
 }
 
 TEST_CASE("2200000 columns", "[lesson][long]") {
-    for_each_lesson([](const Lesson& lesson) { sweep(lesson, 1, long_side(lesson), 1); });
+    const bool padded = test::seed() % 2 != 0;
+    for_each_lesson([&](const Lesson& lesson) { require_long(lesson, 1, long_side(lesson), padded); }, 1);
 }
 
 TEST_CASE("alpha = 0 does not read A and B", "[lesson]") {
@@ -277,9 +303,10 @@ TEST_CASE("NaN and Inf in the inputs reach what they belong to and nothing else"
             Where where;
             float value;
         };
-        for (const Plant plant :
-             {Plant{Where::A, kNaN}, Plant{Where::A, kInf}, Plant{Where::A, -kInf}, Plant{Where::B, kNaN},
-              Plant{Where::B, kInf}, Plant{Where::B, -kInf}, Plant{Where::C, kNaN}, Plant{Where::C, kInf}}) {
+        const std::vector<Plant> plants{{Where::A, kNaN}, {Where::A, kInf}, {Where::A, -kInf},
+                                        {Where::B, kNaN}, {Where::B, kInf}, {Where::B, -kInf},
+                                        {Where::C, kNaN}, {Where::C, kInf}};
+        for (const Plant& plant : test::drawn(plants, 3, lesson.name)) {
             for (const bool padded : {false, true}) {
                 // Off the multiples of 32, with the planted element in the last, partial tile of K and of C.
                 const Shape s = test::shape_for(lesson, 67, 70, 45, padded, 1.5f, -0.5f);
@@ -485,8 +512,8 @@ TEST_CASE("owner names the block that writes an element", "[lesson]") {
     const Restore restore;
     for_each_lesson([](const Lesson& lesson) {
         for (const bool padded : {false, true}) {
-            constexpr int kShapes[][3] = {{97, 131, 5}, {33, 65, 40}, {1, 300, 3}, {290, 2, 9}, {31, 30, 7}};
-            for (const auto& [m, n, k] : kShapes) {
+            const std::vector<Size> sizes{{97, 131, 5}, {33, 65, 40}, {1, 300, 3}, {290, 2, 9}, {31, 30, 7}};
+            for (const auto& [m, n, k] : test::drawn(sizes, 2, lesson.name + (padded ? ", padded" : ""s))) {
                 const Shape s = test::shape_for(lesson, m, n, k, padded);
                 gemm::Workload w(s, test::seed());
                 const gemm::Problem p = w.problem();
@@ -535,7 +562,7 @@ TEST_CASE("owner names the block that writes an element", "[lesson]") {
 TEST_CASE("launches under the limits of every GPU it is for", "[lesson]") {
     const Restore restore;
     for_each_lesson([](const Lesson& lesson) {
-        for (const int sm : {75, 80, 86, 87, 89, 90, 100, 120}) {
+        for (const int sm : test::drawn(std::vector{75, 80, 86, 87, 89, 90, 100, 120}, 4, lesson.name)) {
             const gemm::Device device = gemm::select_device(0, "sm_" + std::to_string(sm));
             REQUIRE(device.sm == sm);
             if (lesson.min_sm > sm) {

@@ -44,7 +44,8 @@ Verdict caught_racing(const Lesson& mutant, const std::string& of = "03_smem") {
     return {};
 }
 
-/// A mutant of 09 with each type that runs here, BF16 and FP16. Skips the test where there is none.
+/// A mutant of 09 with each type that runs here, BF16 and FP16, one of them in the quick tier. Skips the test
+/// where there is none.
 std::vector<Lesson> of_each_type(const Lesson& mutant) {
     std::vector<Lesson> typed;
     std::string why;
@@ -54,7 +55,7 @@ std::vector<Lesson> of_each_type(const Lesson& mutant) {
         if (why.empty()) typed.push_back(lesson);
     }
     if (typed.empty()) test::skip(why);
-    return typed;
+    return test::drawn(typed, 1, mutant.name);
 }
 
 /// A mutant of 09 is wrong in most of C at 128×128×128, and right where `edit` has changed the inputs.

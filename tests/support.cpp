@@ -1,8 +1,12 @@
 #include "tests/support.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
+#include <random>
 #include <stdexcept>
+#include <utility>
 
 #include "common/lessons.hpp"
 #include "common/options.hpp"
@@ -24,6 +28,33 @@ std::uint64_t seed() {
         return chosen;
     }();
     return value;
+}
+
+bool all() {
+    const char* const text = std::getenv("GEMM_TEST_ALL");
+    return text != nullptr && *text != '\0' && std::string(text) != "0";
+}
+
+std::vector<std::size_t> drawn_indices(std::size_t cases, std::size_t count, const std::string& what) {
+    std::vector<std::size_t> indices(cases);
+    std::iota(indices.begin(), indices.end(), std::size_t{0});
+    if (all() || count >= cases) return indices;
+    // Of its own for each draw: which cases of a process run before this one makes no difference.
+    const std::string key = Catch::getResultCapture().getCurrentTestName() + "/" + what;
+    std::uint64_t mixed = 14695981039346656037u ^ seed();  // FNV-1a
+    for (const char c : key) mixed = (mixed ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    std::mt19937_64 random(mixed);
+    for (std::size_t i = 0; i < count; ++i) {
+        std::swap(indices[i], indices[i + static_cast<std::size_t>(random() % (cases - i))]);
+    }
+    indices.resize(count);
+    std::sort(indices.begin(), indices.end());
+    return indices;
+}
+
+std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count) {
+    return drawn(std::vector<const gemm::Lesson*>(gemm::all_lessons().begin(), gemm::all_lessons().end()),
+                 count, "lessons");
 }
 
 const gemm::Lesson& lesson(const std::string& name) {

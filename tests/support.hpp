@@ -1,9 +1,11 @@
 // What the test files share.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "common/device.hpp"
 #include "common/gemm.hpp"
@@ -19,6 +21,22 @@ const gemm::Device& device();
 /// The seed of this process: GEMM_TEST_SEED, or a fresh one; printed at its first use, so that a failure can
 /// be repeated.
 std::uint64_t seed();
+
+/// Whether whole families of cases are asked for (GEMM_TEST_ALL=1), not a sample of each.
+bool all();
+
+/// `count` of the cases, or all of them where all() is true: drawn by seed(), the test case and
+/// `what`, which tells this draw from others of the same test case. They keep their order.
+std::vector<std::size_t> drawn_indices(std::size_t cases, std::size_t count, const std::string& what);
+template <class Case>
+std::vector<Case> drawn(const std::vector<Case>& cases, std::size_t count, const std::string& what = {}) {
+    std::vector<Case> sample;
+    for (const std::size_t i : drawn_indices(cases.size(), count, what)) sample.push_back(cases[i]);
+    return sample;
+}
+
+/// `count` of the course's lessons, drawn in the same way.
+std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count);
 
 /// The course's lesson of that name. Throws std::runtime_error when there is none.
 const gemm::Lesson& lesson(const std::string& name);

@@ -2,8 +2,8 @@
 """Mutants of the lessons' own kernels: one planted mistake each, by replacing a piece of kernel.cu.
 
 usage: derive.py --list                 the names, separated by semicolons (for CMake)
-       derive.py --source NAME          the lesson's kernel.cu
-       derive.py NAME OUTPUT            writes the mutant, in namespace mutant_NAME
+       derive.py --sources              the lessons' kernel.cu, likewise
+       derive.py FOLDER                 writes the mutants, each as NAME.cu in namespace mutant_NAME
 """
 
 from __future__ import annotations
@@ -90,12 +90,15 @@ def derive(name: str) -> str:
 def main(arguments: list[str]) -> int:
     if arguments == ["--list"]:
         print(";".join(MUTANTS), end="")
-    elif len(arguments) == 2 and arguments[0] == "--source":
-        print(ROOT / folder_of(MUTANTS[arguments[1]][0]) / "kernel.cu", end="")
-    elif len(arguments) == 2 and arguments[0] in MUTANTS:
-        output = Path(arguments[1])
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(derive(arguments[0]), encoding="utf-8")
+    elif arguments == ["--sources"]:
+        print(";".join(sorted({str(ROOT / folder_of(lesson) / "kernel.cu") for lesson, _ in MUTANTS.values()})), end="")
+    elif len(arguments) == 1:
+        folder = Path(arguments[0])
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in MUTANTS:
+            file, text = folder / f"{name}.cu", derive(name)
+            if not file.exists() or file.read_text(encoding="utf-8") != text:  # what stays need not be compiled again
+                file.write_text(text, encoding="utf-8")
     else:
         print(__doc__, file=sys.stderr)
         return 2

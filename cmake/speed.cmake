@@ -1,0 +1,21 @@
+# What makes builds faster.
+
+# Code that runs once and takes long to compile (options, JSON, tests): -O3 would take half as long again.
+set(GEMM_LIGHT $<$<CONFIG:Release>:-O1>)
+
+# ccache, where it is installed and can write its cache; CMAKE_CXX_COMPILER_LAUNCHER= turns it off. The folder that it
+# caches in is that of now, whatever HOME is at a later build.
+find_program(GEMM_CCACHE ccache)
+if(GEMM_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  execute_process(COMMAND ${GEMM_CCACHE} --get-config cache_dir
+    OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(launcher env CCACHE_DIR=${folder} ${GEMM_CCACHE})
+  set(file ${PROJECT_BINARY_DIR}/generated/ccache.cpp)
+  file(WRITE ${file} "int answer() { return 42; }\n")
+  execute_process(COMMAND ${launcher} ${CMAKE_CXX_COMPILER} -o ${file}.o -c ${file}
+    RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  if(folder AND status EQUAL 0)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${launcher})
+  endif()
+endif()
