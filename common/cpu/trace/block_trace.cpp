@@ -52,6 +52,14 @@ void BlockTrace::other_access(std::uint32_t site, Address address, int width, st
     requests_.keep(thread, Requests::key(site, width, flags), access, first_word);
 }
 
+/// An access that follows, and is not alone with its words of shared memory.
+void BlockTrace::look(const Requests::Step& step, Address address) {
+    Access access = step.access;
+    access.address = address;
+    races_.access(access, false, *running_);
+    requests_.follow(static_cast<unsigned>(*running_) % kWarp, step, address);
+}
+
 /// The thread takes part in an instruction of its warp and accesses nothing, so that the lanes stay in step.
 void BlockTrace::nothing(std::uint32_t site) {
     requests_.keep(*running_, Requests::key(site, 0, kNothing), {site, 0, kNothing, 0, 0}, 0);

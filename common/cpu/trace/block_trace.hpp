@@ -25,12 +25,12 @@ class BlockTrace {
     /// they follow, and only what may have gone wrong in shared memory is looked at.
     void access(std::uint32_t site, Address address, int width, std::uint8_t flags) {
         if (address - stacks_ < stacks_bytes_) return;
-        const int thread = *running_, lane = thread % kWarp;
-        const std::uint64_t key = Requests::key(site, width, flags);
-        const Requests::Step* step = requests_.next(lane, key, address);
+        const auto thread = static_cast<unsigned>(*running_), lane = thread % kWarp;
+        const Requests::Step* step = requests_.next(lane, Requests::key(site, width, flags), address);
         if (step == nullptr) return other_access(site, address, width, flags);
-        if (step->access.flags & kShared) {
-            races_.aligned(step->shared_word, site, address - step->start, width, flags & kStore, thread);
+        if ((step->access.flags & kShared) != 0 &&
+            !races_.quiet(step->shared_word, site, address - step->start, width, flags & kStore, thread)) {
+            return look(*step, address);
         }
         requests_.follow(lane, *step, address);
     }
@@ -38,9 +38,9 @@ class BlockTrace {
     /// ways.
     void step(std::uint32_t site) {
         const std::uint64_t key = Requests::key(site, 0, kStep);
-        const int thread = *running_;
+        const auto thread = static_cast<unsigned>(*running_);
         if (!requests_.follow_block(thread % kWarp, key))
-            requests_.keep(thread, key, {site, 0, kStep, 0, 0}, 0);
+            requests_.keep(*running_, key, {site, 0, kStep, 0, 0}, 0);
         if (interrupted_->load(std::memory_order_relaxed)) stop_if_interrupted();
     }
 
@@ -54,6 +54,7 @@ class BlockTrace {
 
   private:
     void other_access(std::uint32_t site, Address address, int width, std::uint8_t flags);
+    void look(const Requests::Step& step, Address address);
     void nothing(std::uint32_t site);
 
     BlockView view_{};

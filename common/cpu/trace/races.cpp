@@ -28,16 +28,12 @@ void Races::begin_block(int threads, const std::vector<Array>& shared) {
     meetings_.clear();
 }
 
-std::size_t Races::array_of(std::uint32_t first) const {
-    return static_cast<std::size_t>(std::find(first_.begin(), first_.end(), first) - first_.begin());
-}
-
 /// Sets what is in flight.
 void Races::copy_begins(std::size_t array, Address address, int bytes, std::uint32_t site) {
     const Array& a = (*shared_)[array];
     for (Address at = address; at < std::min(address + static_cast<Address>(bytes), a.end); at += 4) {
         const std::size_t i = first_[array] + (at - a.start) / 4;
-        state_[i] |= kWhole << 4;
+        state_[i] |= static_cast<std::uint8_t>(kWhole << 4);
         copy_[i] = site;
     }
 }
@@ -70,36 +66,30 @@ void Races::access(const Access& access, bool atomic, int thread) {
         });
         return;
     }
-    words(access.array, first_[access.array], access.site, access.address - a.start, access.width, store,
-          atomic, thread);
-}
-
-void Races::words(std::size_t array, std::uint32_t first, std::uint32_t site, Address offset, int width,
-                  bool store, bool atomic, int thread) {
-    const Address end = offset + static_cast<Address>(width);
-    for (Address at = offset; at < end;) {
+    const Address start = access.address - a.start, end = start + access.width;
+    for (Address at = start; at < end;) {
         const Address stop = std::min((at / 4 + 1) * 4, end);
-        const auto bytes = static_cast<std::uint8_t>(((1u << (stop - at)) - 1) << at % 4);
-        one_word(array, first, first + at / 4, toucher(site, thread, bytes, atomic), store);
+        const unsigned bytes = ((1u << (stop - at)) - 1) << at % 4;
+        word(access.array, first_[access.array] + at / 4,
+             toucher(access.site, static_cast<unsigned>(thread), bytes, atomic), store);
         at = stop;
     }
 }
 
-void Races::one_word(std::size_t array, std::uint32_t first, std::size_t i, const Toucher& mine, bool store) {
+void Races::word(std::size_t array, std::size_t i, const Toucher& mine, bool store) {
     const Array& a = (*shared_)[array];
     Word& word = words_[i];
     std::uint8_t& state = state_[i];
-    const std::uint8_t bytes = mine.bytes;
-    const Address offset =
-        (i - first) * 4 + static_cast<Address>(std::countr_zero(static_cast<unsigned>(bytes)));
+    const unsigned bytes = mine.bytes();
+    const Address offset = (i - first_[array]) * 4 + static_cast<Address>(std::countr_zero(bytes));
     if ((state >> 4 & bytes) != 0) in_flight(a, offset, copy_[i], mine, store);
     // Atomic operations keep each other out.
-    if (concurrent(word.writer, mine) && !(mine.atomic && word.writer.atomic)) {
+    if (concurrent(word.writer, mine) && !(mine.atomic() && word.writer.atomic())) {
         race(a, offset, word.writer, mine, true, store);
     }
-    if ((mine.atomic || !store) && (state & bytes) != bytes) unwritten(a, offset, mine);
+    if ((mine.atomic() || !store) && (state & bytes) != bytes) unwritten(a, offset, mine);
     if (!store) {
-        make_room(word, mine.thread);
+        make_room(word, mine.thread());
         word.reader = mine;
         return;
     }
@@ -107,43 +97,42 @@ void Races::one_word(std::size_t array, std::uint32_t first, std::size_t i, cons
         if (concurrent(reader, mine)) race(a, offset, reader, mine, false, true);
     }
     word.writer = mine;
-    state |= bytes;
+    state |= static_cast<std::uint8_t>(bytes);
 }
 
 /// Whether the two accesses, of different threads, have no barrier between them.
 bool Races::concurrent(const Toucher& before, const Toucher& now) const {
-    if (before.epoch != now.epoch || before.thread == now.thread || (before.bytes & now.bytes) == 0)
+    if (before.epoch() != now.epoch() || before.thread() == now.thread() ||
+        (before.bytes() & now.bytes()) == 0)
         return false;
-    const int warp = now.thread / kWarp;
-    if (before.thread / kWarp != warp || meetings_.empty()) return true;
+    const unsigned warp = now.thread() / kWarp;
+    if (before.thread() / kWarp != warp || meetings_.empty()) return true;
     // Ordered if the two have met since.
-    return meetings_[static_cast<std::size_t>(warp)][static_cast<std::size_t>(before.thread % kWarp)]
-                    [static_cast<std::size_t>(now.thread % kWarp)] <= before.warp_epoch;
+    return meetings_[warp][before.thread() % kWarp][now.thread() % kWarp] <= before.warp_epoch();
 }
 
 void Races::in_flight(const Array& a, Address offset, std::uint32_t copy, const Toucher& now, bool store) {
-    findings_.note("copy in flight", now.site, copy, 0, [&] {
-        return Sentence{"the copy to " + a.name + " + " + std::to_string(offset) + " bytes that started at ",
-                        " may still be under way when " + findings_.who(now.thread) +
-                            (store ? " writes" : " reads") + " it at ",
-                        ": nobody has waited for it"};
+    findings_.note("copy in flight", now.site(), copy, 0, [&] {
+        return Sentence{
+            "the copy to " + a.name + " + " + std::to_string(offset) + " bytes that started at ",
+            " may still be under way when " + who(now) + (store ? " writes" : " reads") + " it at ",
+            ": nobody has waited for it"};
     });
 }
 
 void Races::unwritten(const Array& a, Address offset, const Toucher& now) {
-    findings_.note("uninitialised read", now.site, now.site, 0, [&] {
-        return Sentence{
-            findings_.who(now.thread) + " reads " + a.name + " + " + std::to_string(offset) + " bytes at ",
-            std::string(), ", which nothing in the block has written"};
+    findings_.note("uninitialised read", now.site(), now.site(), 0, [&] {
+        return Sentence{who(now) + " reads " + a.name + " + " + std::to_string(offset) + " bytes at ",
+                        std::string(), ", which nothing in the block has written"};
     });
 }
 
 void Races::race(const Array& a, Address offset, const Toucher& before, const Toucher& now, bool wrote,
                  bool writes) {
-    findings_.note("race", now.site, before.site, 0, [&] {
-        return Sentence{findings_.who(before.thread) + (wrote ? " wrote " : " read ") + a.name + " + " +
+    findings_.note("race", now.site(), before.site(), 0, [&] {
+        return Sentence{who(before) + (wrote ? " wrote " : " read ") + a.name + " + " +
                             std::to_string(offset) + " bytes at ",
-                        " and " + findings_.who(now.thread) + (writes ? " writes" : " reads") + " it at ",
+                        " and " + who(now) + (writes ? " writes" : " reads") + " it at ",
                         ", with no barrier in between"};
     });
 }

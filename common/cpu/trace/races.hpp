@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "common/cpu/trace/access.hpp"
@@ -19,23 +20,28 @@ class Races {
 
     /// An access that starts in shared array `access.array`.
     void access(const Access& access, bool atomic, int thread);
-    /// The same where the access is aligned and lies wholly in the array, whose first word is `first`.
-    void aligned(std::uint32_t first, std::uint32_t site, Address offset, int width, bool store, int thread) {
-        if (width < 4) return words(array_of(first), first, site, offset, width, store, false, thread);
+    /// The same where the access is aligned and lies wholly in the array, whose first word is `first`, and
+    /// nothing needs a closer look; false where it does, and then nothing has been done.
+    bool quiet(std::uint32_t first, std::uint32_t site, Address offset, int width, bool store,
+               unsigned thread) {
         const std::size_t begin = first + offset / 4;
-        const Toucher mine = toucher(site, thread, kWhole, false);
-        for (std::size_t i = begin; i < begin + static_cast<std::size_t>(width) / 4; ++i) {
+        const std::size_t end = width <= 4 ? begin + 1 : begin + static_cast<std::size_t>(width) / 4;
+        for (std::size_t i = begin; i < end; ++i) {
+            if (store ? !quiet_write(i, thread) : !quiet_read(i)) return false;
+        }
+        const unsigned bytes = width < 4 ? ((1u << width) - 1) << offset % 4 : kWhole;
+        const Toucher mine = toucher(site, thread, bytes, false);
+        for (std::size_t i = begin; i < end; ++i) {
             Word& word = words_[i];
-            if (store ? !quiet_write(i, thread) : !quiet_read(i)) {
-                one_word(array_of(first), first, i, mine, store);
-            } else if (store) {
+            if (store) {
                 word.writer = mine;
-                state_[i] |= kWhole;
+                state_[i] |= static_cast<std::uint8_t>(bytes);
             } else {
                 make_room(word, thread);
                 word.reader = mine;
             }
         }
+        return true;
     }
     /// Of a shared array's index.
     std::uint32_t first_word(std::size_t array) const { return first_[array]; }
@@ -52,16 +58,20 @@ class Races {
     std::uint64_t barriers() const { return barriers_; }
 
   private:
-    static constexpr std::uint8_t kWhole = 0xf;  // the bytes of a word
+    static constexpr unsigned kWhole = 0xf;  // the bytes of a word
 
-    /// Who touched a word last.
+    /// Who touched a word last: two registers.
     struct Toucher {
-        std::uint32_t site = 0;
-        std::uint32_t epoch = 0;       // barriers passed, by all blocks so far; 0: never
-        std::uint32_t warp_epoch = 0;  // meetings of its warp
-        std::uint16_t thread = 0;
-        std::uint8_t bytes = 0;  // of the word
-        bool atomic = false;
+        std::uint64_t what =
+            0;  // site; from bit 32 the epoch: barriers passed, by all blocks so far; 0: never
+        std::uint64_t who = 0;  // meetings of its warp; from bit 32 the thread, from 48 the bytes of the
+                                // word, from 56 whether atomic
+        std::uint32_t site() const { return static_cast<std::uint32_t>(what); }
+        std::uint32_t epoch() const { return static_cast<std::uint32_t>(what >> 32); }
+        std::uint32_t warp_epoch() const { return static_cast<std::uint32_t>(who); }
+        unsigned thread() const { return who >> 32 & 0xffff; }
+        unsigned bytes() const { return who >> 48 & 0xff; }
+        bool atomic() const { return who >> 56 != 0; }
     };
     struct alignas(64) Word {
         // The last reader, the last of another lane of its warp, the last of another warp: whoever writes
@@ -69,32 +79,28 @@ class Races {
         Toucher writer, reader, other_lane, other_warp;
     };
 
-    Toucher toucher(std::uint32_t site, int thread, std::uint8_t bytes, bool atomic) const {
-        return {site,
-                epoch_,
-                warp_epochs_[static_cast<std::size_t>(thread / kWarp)],
-                static_cast<std::uint16_t>(thread),
-                bytes,
-                atomic};
+    Toucher toucher(std::uint32_t site, unsigned thread, unsigned bytes, bool atomic) const {
+        return {std::uint64_t{site} | std::uint64_t{epoch_} << 32,
+                std::uint64_t{warp_epochs_[thread / kWarp]} | std::uint64_t{thread} << 32 |
+                    std::uint64_t{bytes} << 48 | std::uint64_t{atomic} << 56};
     }
     /// Nobody has written the word since the last barrier, and all of it before.
-    bool quiet_read(std::size_t i) const { return state_[i] == kWhole && words_[i].writer.epoch != epoch_; }
-    /// Nobody has touched the word since the last barrier. (Where `reader` is older, so are the other two.)
-    bool quiet_write(std::size_t i, int thread) const {
+    bool quiet_read(std::size_t i) const { return state_[i] == kWhole && words_[i].writer.epoch() != epoch_; }
+    /// Nobody else has touched the word since the last barrier. (Where `reader` is older, so are the other
+    /// two.)
+    bool quiet_write(std::size_t i, unsigned thread) const {
         const Word& word = words_[i];
-        return state_[i] <= kWhole && (word.writer.epoch != epoch_ || word.writer.thread == thread) &&
-               (word.reader.epoch != epoch_);
+        return state_[i] <= kWhole && (word.writer.epoch() != epoch_ || word.writer.thread() == thread) &&
+               word.reader.epoch() != epoch_;
     }
     /// For another reader: the one before moves, unless it is this thread's own.
-    void make_room(Word& word, int thread) {
-        if (word.reader.epoch == epoch_ && word.reader.thread != thread) {
-            (word.reader.thread / kWarp == thread / kWarp ? word.other_lane : word.other_warp) = word.reader;
-        }
+    void make_room(Word& word, unsigned thread) {
+        const unsigned before = word.reader.thread();
+        if (word.reader.epoch() != epoch_ || before == thread) return;
+        (before / kWarp == thread / kWarp ? word.other_lane : word.other_warp) = word.reader;
     }
-    std::size_t array_of(std::uint32_t first) const;
-    void words(std::size_t array, std::uint32_t first, std::uint32_t site, Address offset, int width,
-               bool store, bool atomic, int thread);
-    void one_word(std::size_t array, std::uint32_t first, std::size_t i, const Toucher& mine, bool store);
+    void word(std::size_t array, std::size_t i, const Toucher& mine, bool store);
+    std::string who(const Toucher& t) const { return findings_.who(static_cast<int>(t.thread())); }
     bool concurrent(const Toucher& before, const Toucher& now) const;
     void race(const Array& a, Address offset, const Toucher& before, const Toucher& now, bool wrote,
               bool writes);

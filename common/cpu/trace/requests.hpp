@@ -85,20 +85,20 @@ class Requests {
         Counted* counted = nullptr;     // null for what accesses nothing
     };
     /// The step that lies before the lane, if it is that one; null where the access must be looked at.
-    const Step* next(int lane, std::uint64_t key, Address address) const {
-        const Step& step = steps_[at_[static_cast<std::size_t>(lane)]];
+    const Step* next(unsigned lane, std::uint64_t key, Address address) const {
+        const Step& step = steps_[at_[lane]];
         return step.key == key && address - step.start < step.span && (address & step.alignment) == 0
                    ? &step
                    : nullptr;
     }
     /// The lane takes that step.
-    void follow(int lane, const Step& step, Address address) {
-        addresses_[step.slot].of_lane[static_cast<std::size_t>(lane)] = address;
-        ++at_[static_cast<std::size_t>(lane)];
+    void follow(unsigned lane, const Step& step, Address address) {
+        addresses_[step.slot].of_lane[lane] = address;
+        ++at_[lane];
     }
     /// The same where the step is a basic block's start: true where the lane took it.
-    bool follow_block(int lane, std::uint64_t key) {
-        std::uint32_t& at = at_[static_cast<std::size_t>(lane)];
+    bool follow_block(unsigned lane, std::uint64_t key) {
+        std::uint32_t& at = at_[lane];
         if (steps_[at].key != key) return false;
         ++at;
         return true;
