@@ -115,7 +115,7 @@ def wide_wavefronts(addresses: Sequence[int]) -> int:
     """Wavefronts of a warp's read of 16 bytes a lane from shared memory; addresses: in bytes, one a lane.
 
     A quarter of the warp at a time; both quarters of a half at once where all lanes that differ in bit 0 alone, or all that
-    differ in bit 1 alone, read the same address. Found by counting on an H200; it is the tracer's (common/cpu/trace.cpp).
+    differ in bit 1 alone, read the same address. Found by counting on an H200; it is the tracer's (common/cpu/trace/banks.cpp).
     """
     total = 0
     for half in (range(16), range(16, WARP)):

@@ -27,7 +27,7 @@ else()
   # Kernels reinterpret memory (float4) and carry nvcc's pragmas. A local array larger than a thread's stack must meet
   # the guard page below it, not jump over it into another thread's stack.
   set(GEMM_KERNEL_OPTIONS ${GEMM_WARNINGS} -Wpedantic -Wno-unknown-pragmas -fno-strict-aliasing -fstack-clash-protection)
-  # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which common/cpu/trace.cpp
+  # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which common/cpu/trace/hooks.cpp
   # defines instead of libtsan. The other options keep accesses as they are written: SRA would split a float4 into four.
   set(GEMM_TRACED_OPTIONS -O1 -g -fno-tree-sra -fno-thread-jumps -fsanitize=thread -fsanitize-coverage=trace-pc
     --param=tsan-instrument-func-entry-exit=0)

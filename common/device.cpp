@@ -3,7 +3,7 @@
 #include "common/dtype.hpp"
 #include "common/error.hpp"
 #ifdef GEMM_CPU_DEVICE
-#include "common/cpu/device.hpp"
+#include "common/cpu/execution/device.hpp"
 #else
 #include "common/nvml.hpp"
 #endif

@@ -30,8 +30,8 @@ Layout layout(DType dtype) {
             infinity | 0x2bu, infinity | 0x35u};
 }
 
-// The verifier's rounding is its own: sharing common/cpu/narrow_float.hpp, it would agree with whatever the
-// CPU device makes of a kernel's conversions.
+// The verifier's rounding is its own: sharing common/cpu/ptx/narrow_float.hpp, it would agree with whatever
+// the CPU device makes of a kernel's conversions.
 
 /// x divided by 2^shift, rounded to nearest, ties to even.
 std::uint32_t shifted(std::uint32_t x, int shift) {

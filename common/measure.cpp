@@ -2,7 +2,7 @@
 
 #include "common/error.hpp"
 #ifdef GEMM_CPU_DEVICE
-#include "common/cpu/device.hpp"
+#include "common/cpu/execution/device.hpp"
 #else
 #include "common/baseline.hpp"
 #endif

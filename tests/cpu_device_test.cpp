@@ -1,5 +1,5 @@
 // What only the CPU device does: say in one sentence what went wrong inside a kernel, and go on.
-#include "common/cpu/device.hpp"
+#include "common/cpu/execution/device.hpp"
 
 #include <chrono>
 #include <fstream>

@@ -21,7 +21,7 @@
 #ifdef GEMM_CPU_DEVICE
 #include <sys/mman.h>
 
-#include "common/cpu/device.hpp"
+#include "common/cpu/execution/device.hpp"
 #endif
 
 namespace {

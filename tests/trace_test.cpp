@@ -1,6 +1,6 @@
 // The tracer: what it counts against counts by hand and by an independent loop, and what it finds against
 // kernels with one mistake each.
-#include "common/cpu/trace.hpp"
+#include "common/cpu/trace/trace.hpp"
 
 #include <cuda_bf16.h>
 
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "common/cpu/device.hpp"
+#include "common/cpu/execution/device.hpp"
 #include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/lessons.hpp"

@@ -11,7 +11,7 @@
 
 #include "common/ptx/here.hpp"
 #ifndef __CUDACC__
-#include "common/cpu/tensor.hpp"
+#include "common/cpu/ptx/tensor.hpp"
 #endif
 
 namespace gemm::ptx {

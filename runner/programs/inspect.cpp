@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "common/cpu/device.hpp"
-#include "common/cpu/trace.hpp"
+#include "common/cpu/execution/device.hpp"
+#include "common/cpu/trace/trace.hpp"
 #include "common/device.hpp"
 #include "common/dtype.hpp"
 #include "common/error.hpp"

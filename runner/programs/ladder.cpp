@@ -10,7 +10,7 @@
 #include "common/dtype.hpp"
 #include "common/error.hpp"
 #ifdef GEMM_CPU_DEVICE
-#include "common/cpu/device.hpp"
+#include "common/cpu/execution/device.hpp"
 #include "runner/programs/traced.hpp"
 #endif
 

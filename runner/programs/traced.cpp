@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "common/cpu/device.hpp"
+#include "common/cpu/execution/device.hpp"
 #include "common/dtype.hpp"
 #include "common/error.hpp"
 

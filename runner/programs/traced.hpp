@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "common/cpu/trace.hpp"
+#include "common/cpu/trace/trace.hpp"
 #include "common/gemm.hpp"
 #include "common/report.hpp"
 #include "common/workload.hpp"

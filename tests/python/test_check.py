@@ -340,7 +340,7 @@ def test_what_passes_is_remembered_with_its_bytes_and_what_comes_next_is_said(
 def cpp_text() -> str:
     """The sources that write what diagnosis.py reads, their adjacent literals joined."""
     files = [
-        *sorted((ROOT / "common" / "cpu").glob("*.cpp")),
+        *sorted((ROOT / "common" / "cpu").rglob("*.cpp")),
         *(ROOT / "common").glob("*.cpp"),
         *(ROOT / "runner" / "programs").glob("*.cpp"),
     ]

@@ -66,7 +66,7 @@ def test_sectors_of_rows_are_the_tracers(trace: Callable[..., Counts], n: int) -
 PROGRAM = """
 #include <cstdint>
 #include <iostream>
-#include "common/cpu/trace.hpp"
+#include "common/cpu/trace/trace.hpp"
 int main() {  // width and 32 byte addresses a line
     for (int width; std::cin >> width;) {
         std::uint64_t a[32];

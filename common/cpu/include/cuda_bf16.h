@@ -4,7 +4,7 @@
 // array of them runs no constructor.
 #pragma once
 
-#include "common/cpu/narrow_float.hpp"
+#include "common/cpu/ptx/narrow_float.hpp"
 
 struct __nv_bfloat16_raw {
     unsigned short x;

@@ -4,7 +4,7 @@
 // no constructor.
 #pragma once
 
-#include "common/cpu/narrow_float.hpp"
+#include "common/cpu/ptx/narrow_float.hpp"
 
 struct __half_raw {
     unsigned short x;

@@ -12,7 +12,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "common/cpu/tensor.hpp"
+#include "common/cpu/ptx/tensor.hpp"
 #include "common/ptx/fragments.hpp"
 
 namespace nvcuda::wmma {

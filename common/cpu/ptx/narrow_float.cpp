@@ -1,4 +1,4 @@
-#include "common/cpu/narrow_float.hpp"
+#include "common/cpu/ptx/narrow_float.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "common/cpu/tensor.hpp"
+#include "common/cpu/ptx/tensor.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string>
 
-#include "common/cpu/narrow_float.hpp"
-#include "common/cpu/scheduler.hpp"
+#include "common/cpu/execution/scheduler.hpp"
+#include "common/cpu/ptx/narrow_float.hpp"
 #include "common/error.hpp"
 #include "common/ptx/fragments.hpp"
 

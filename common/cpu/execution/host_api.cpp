@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "common/cpu/device.hpp"
-#include "common/cpu/scheduler.hpp"
+#include "common/cpu/execution/device.hpp"
+#include "common/cpu/execution/scheduler.hpp"
 #include "common/error.hpp"
 #include "common/host_memory.hpp"
 

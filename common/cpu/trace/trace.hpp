@@ -92,7 +92,7 @@ void begin(std::vector<Matrix> matrices, std::size_t most_steps = std::numeric_l
 Report end();
 
 /// Wavefronts of a warp's request to shared memory. addresses: one byte address per thread that takes part,
-/// in lane order, with `lanes` telling which those are; width: 1 … 16 bytes per thread. See trace.cpp for the
+/// in lane order, with `lanes` telling which those are; width: 1 … 16 bytes per thread. See banks.cpp for the
 /// rule.
 int wavefronts(std::uint32_t lanes, const std::uint64_t* addresses, int width, bool store);
 /// 32-byte sectors that the request touches.

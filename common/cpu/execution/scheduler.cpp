@@ -6,7 +6,7 @@
 //
 // The order is unfriendly on purpose: a thread runs until it must wait, so what is missing a barrier meets
 // data that its neighbours have not written yet, or have overwritten already.
-#include "common/cpu/scheduler.hpp"
+#include "common/cpu/execution/scheduler.hpp"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@
 #include <string>
 #include <thread>
 
-#include "common/cpu/tensor.hpp"
+#include "common/cpu/ptx/tensor.hpp"
 #include "common/error.hpp"
 
 namespace cpu_device {
@@ -542,7 +542,7 @@ void Worker::run_block(std::uint64_t block) {
     observer->block_begins({&grid, block, &running_thread, stacks_->begin(), stacks_->end(),
                             reinterpret_cast<const std::byte*>(this),
                             reinterpret_cast<const std::byte*>(this + 1),
-                            static_cast<std::byte*>(dynamic_shared)});
+                            static_cast<std::byte*>(dynamic_shared), &interrupted_});
     run_warps();
     observer->block_ends();
 }

@@ -3,12 +3,13 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "common/cpu/device.hpp"
+#include "common/cpu/execution/device.hpp"
 
 namespace cpu_device {
 
@@ -30,6 +31,7 @@ struct BlockView {
     const std::byte *stacks, *stacks_end;    // the fibers' stacks: local variables
     const std::byte *runtime, *runtime_end;  // threadIdx and friends
     std::byte* dynamic_shared;
+    const std::atomic<bool>* interrupted;  // the running thread was found to hang: stop_if_interrupted()
 };
 
 /// Told what happens in a launch, in the worker thread in which it happens. Set by the tracer.

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "common/cpu/device.hpp"
+#include "common/cpu/execution/device.hpp"
 #include "common/error.hpp"
 
 namespace cpu_device {

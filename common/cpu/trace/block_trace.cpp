@@ -1,0 +1,94 @@
+#include "common/cpu/trace/block_trace.hpp"
+
+#include "common/cpu/trace/session.hpp"
+
+namespace cpu_device::trace {
+
+void BlockTrace::begin(const BlockView& view) {
+    view_ = view;
+    running_ = view.running;
+    interrupted_ = view.interrupted;
+    stacks_ = address_of(view.stacks);
+    stacks_bytes_ = address_of(view.stacks_end) - stacks_;
+    const dim3 block = view.grid->block;
+    findings_.begin_block(view);
+    bounds_.begin_block(view);
+    races_.begin_block(static_cast<int>(block.x * block.y * block.z), bounds_.shared());
+    requests_.begin_block(view, session->most_steps);
+    owners_.begin_block(view.index);
+    in_block_ = true;
+}
+
+void BlockTrace::end() {
+    if (!in_block_) return;
+    in_block_ = false;
+    requests_.flush(*running_);
+    Session& all = *session;
+    const std::scoped_lock lock(all.mutex);
+    if (all.shared.empty()) all.shared = bounds_.shared();
+    ++all.traced_blocks;
+    all.barriers += races_.barriers();
+    requests_.move_to(all.counts);
+    owners_.move_to(all);
+    findings_.move_to(all.findings);
+}
+
+/// The first lane's, and those with something to look at.
+void BlockTrace::other_access(std::uint32_t site, Address address, int width, std::uint8_t flags) {
+    if (address >= address_of(view_.runtime) && address < address_of(view_.runtime_end)) return;
+    const int thread = *running_;
+    const bool atomic = flags & kAtomic;
+    Access access{site, static_cast<std::uint8_t>(width), static_cast<std::uint8_t>(flags & ~kAtomic), 0,
+                  address};
+    if (!bounds_.locate(access, atomic, thread)) return;
+    std::uint32_t first_word = 0;
+    if (access.flags & kShared) {
+        races_.access(access, atomic, thread);
+        first_word = races_.first_word(access.array);
+    } else if (const Array& a = bounds_.array(0, access.array);
+               (flags & kStore) != 0 && a.matrix != nullptr) {
+        owners_.store(a, address, width, thread);
+    }
+    requests_.keep(thread, Requests::key(site, width, flags), access, first_word);
+}
+
+/// An access that follows, and is not alone with its words of shared memory.
+void BlockTrace::look(const Requests::Step& step, Address address) {
+    Access access = step.access;
+    access.address = address;
+    races_.access(access, false, *running_);
+    requests_.follow(static_cast<unsigned>(*running_) % kWarp, step, address);
+}
+
+/// The thread takes part in an instruction of its warp and accesses nothing, so that the lanes stay in step.
+void BlockTrace::nothing(std::uint32_t site) {
+    requests_.keep(*running_, Requests::key(site, 0, kNothing), {site, 0, kNothing, 0, 0}, 0);
+}
+
+void BlockTrace::warp_reads(std::uint32_t site, Address address, int bytes) {
+    if (bytes == 0) return nothing(site);
+    access(site, address, bytes, kMatrixRow);
+}
+
+void BlockTrace::copy_begins(std::uint32_t site, Address shared, Address global, int bytes, int valid) {
+    if (valid > 0) {
+        access(site, global, valid, kCopy);
+    } else {  // the lanes that copy and those that fill with zeros stay in step
+        nothing(site);
+    }
+    access(site, shared, bytes, kCopy | kStore);
+    if (const int s = index_of(bounds_.shared(), shared); s >= 0) {
+        races_.copy_begins(static_cast<std::size_t>(s), shared, bytes, site);
+    }
+}
+
+void BlockTrace::copy_ends(std::uint32_t site, Address shared, int bytes) {
+    const int s = index_of(bounds_.shared(), shared);
+    if (s < 0) return;
+    races_.copy_ends(static_cast<std::size_t>(s), shared, bytes);
+    // Now it is written, for this thread at once, for the others after a barrier.
+    races_.access({site, static_cast<std::uint8_t>(bytes), kStore, static_cast<std::uint16_t>(s), shared},
+                  false, *running_);
+}
+
+}  // namespace cpu_device::trace

@@ -1,0 +1,216 @@
+#include "common/cpu/trace/divergence.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+namespace cpu_device::trace {
+namespace {
+
+constexpr int kEntry = 0, kExit = 1;  // numbers of basic blocks
+using Edges = std::vector<std::vector<int>>;
+
+std::size_t index(int n) {
+    return static_cast<std::size_t>(n);
+}
+
+/// Nodes from which kExit can be reached, in postorder of the reversed graph.
+std::vector<int> reversed_postorder(const Edges& next) {
+    Edges before(next.size());
+    for (std::size_t n = 0; n < next.size(); ++n) {
+        for (const int to : next[n]) before[index(to)].push_back(static_cast<int>(n));
+    }
+    std::vector<int> order;
+    std::vector<std::pair<int, std::size_t>> stack{{kExit, 0}};
+    std::vector<bool> seen(next.size(), false);
+    seen[kExit] = true;
+    while (!stack.empty()) {
+        auto& [node, done] = stack.back();
+        const auto& froms = before[index(node)];
+        if (done == froms.size()) {
+            order.push_back(node);
+            stack.pop_back();
+            continue;
+        }
+        const int from = froms[done++];
+        if (seen[index(from)]) continue;
+        seen[index(from)] = true;
+        stack.emplace_back(from, 0);
+    }
+    return order;
+}
+
+/// Immediate post-dominator of every node (Cooper, Harvey, Kennedy: "A Simple, Fast Dominance Algorithm",
+/// 2001, on the reversed graph). kExit's is itself.
+std::vector<int> post_dominators(const Edges& next) {
+    const std::vector<int> order = reversed_postorder(next);
+    std::vector<int> rank(next.size(), -1);
+    for (std::size_t i = 0; i < order.size(); ++i) rank[index(order[i])] = static_cast<int>(i);
+    std::vector<int> join(next.size(), -1);
+    join[kExit] = kExit;
+    const auto meet = [&](int a, int b) {
+        while (a != b) {
+            while (rank[index(a)] < rank[index(b)]) a = join[index(a)];
+            while (rank[index(b)] < rank[index(a)]) b = join[index(b)];
+        }
+        return a;
+    };
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (auto node = order.rbegin(); node != order.rend(); ++node) {
+            if (*node == kExit) continue;
+            int met = -1;
+            for (const int to : next[index(*node)]) {
+                if (join[index(to)] < 0) continue;
+                met = met < 0 ? to : meet(met, to);
+            }
+            if (met == join[index(*node)]) continue;
+            join[index(*node)] = met;
+            changed = true;
+        }
+    }
+    return join;
+}
+
+/// Says whether lanes executed an access's site different numbers of times.
+class Times {
+  public:
+    explicit Times(const Lanes& lanes) {
+        for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            for (const Access& a : lanes[lane]) ++of_site_[a.site][lane];
+        }
+    }
+    bool differ(const Access& access) const {
+        const auto& of_lane = of_site_.at(access.site);
+        const std::uint32_t most = *std::max_element(of_lane.begin(), of_lane.end());
+        return std::any_of(of_lane.begin(), of_lane.end(),
+                           [&](std::uint32_t t) { return t != 0 && t != most; });
+    }
+
+  private:
+    std::unordered_map<std::uint32_t, std::array<std::uint32_t, kWarp>> of_site_;
+};
+
+}  // namespace
+
+std::vector<Request> Divergence::requests(const Lanes& lanes) {
+    std::unordered_map<std::uint32_t, int> numbers;  // of the basic blocks
+    Walk w{lanes, {}, {}, {}};
+    Edges next(2);
+    const auto edge = [&](int from, int to) {
+        auto& to_all = next[index(from)];
+        if (std::find(to_all.begin(), to_all.end(), to) == to_all.end()) to_all.push_back(to);
+    };
+    std::uint32_t all = 0;
+    for (std::size_t lane = 0; lane < kWarp; ++lane) {
+        const auto& list = lanes[lane];
+        if (list.empty()) continue;
+        all |= 1u << lane;
+        auto& way = w.ways[lane];
+        way.push_back({kEntry, 0, 0});  // what comes before the first block that begins here
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            if ((list[i].flags & kStep) == 0) {
+                way.back().last = i + 1;
+                continue;
+            }
+            const auto [number, fresh] = numbers.try_emplace(list[i].site, static_cast<int>(next.size()));
+            if (fresh) next.emplace_back();
+            edge(way.back().block, number->second);
+            way.push_back({number->second, i + 1, i + 1});
+        }
+        edge(way.back().block, kExit);
+    }
+    w.joins = post_dominators(next);
+    std::vector<Request> requests = walk(w, all, kExit);
+    const Times times(lanes);
+    for (Request& r : requests) r.diverged = times.differ(r.access);
+    return requests;
+}
+
+int Divergence::Walk::block_of(std::size_t lane) const {
+    return at[lane] < ways[lane].size() ? ways[lane][at[lane]].block : kExit;
+}
+
+/// What the lanes do in the block in which they are, together. The interval may end in the middle of a block
+/// (a barrier), and a pointer may lead some lanes to another array.
+void Divergence::Walk::stay(std::uint32_t mask, std::vector<Request>& requests) const {
+    const auto stay_of = [&](std::size_t lane) { return ways[lane][at[lane]]; };
+    std::uint32_t left = mask;
+    for (std::size_t i = 0; left != 0; ++i) {
+        for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            if ((left >> lane & 1u) && stay_of(lane).first + i >= stay_of(lane).last) left &= ~(1u << lane);
+        }
+        for (std::uint32_t waiting = left; waiting != 0;) {
+            const auto leader = static_cast<std::size_t>(std::countr_zero(waiting));
+            Request r{lanes[leader][stay_of(leader).first + i], 0, {}};
+            for (std::size_t lane = leader; lane < kWarp; ++lane) {
+                if ((waiting >> lane & 1u) == 0) continue;
+                const Access& a = lanes[lane][stay_of(lane).first + i];
+                if (!same_instruction(a, r.access)) continue;
+                r.mask |= 1u << lane;
+                r.by_lane[lane] = a.address;
+            }
+            waiting &= ~r.mask;
+            if ((r.access.flags & (kStep | kNothing)) == 0) requests.push_back(r);
+        }
+    }
+}
+
+/// Walks the lanes in `mask`, which are all in the same block, up to the block `stop`; the requests on the
+/// way.
+std::vector<Request> Divergence::walk(Walk& w, std::uint32_t mask, int stop) {
+    std::vector<Request> requests;
+    while (mask != 0) {
+        const int block = w.block_of(index(std::countr_zero(mask)));
+        if (block == stop) break;
+        w.stay(mask, requests);
+        std::map<int, std::uint32_t> parts;  // where they go next
+        for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            if ((mask >> lane & 1u) == 0) continue;
+            ++w.at[lane];
+            parts[w.block_of(lane)] |= 1u << lane;
+        }
+        if (parts.size() == 1) continue;
+        const int join = w.joins[index(block)];
+        std::vector<Request> arms;
+        for (const auto& [to, lanes] : parts) join_arms(arms, walk(w, lanes, join));
+        requests.insert(requests.end(), arms.begin(), arms.end());
+    }
+    return requests;
+}
+
+/// Adds the requests of another arm of a branch. g++ may put a line's store into both arms, where nvcc
+/// computes the value first and stores once: such pairs are one request.
+void Divergence::join_arms(std::vector<Request>& arms, std::vector<Request>&& arm) {
+    std::vector<bool> taken(arms.size(), false);
+    for (Request& r : arm) {
+        std::size_t i = 0;
+        while (i < taken.size() &&
+               (taken[i] || (arms[i].mask & r.mask) != 0 || !same_line(arms[i].access, r.access)))
+            ++i;
+        if (i == taken.size()) {
+            arms.push_back(r);
+            continue;
+        }
+        taken[i] = true;
+        arms[i].mask |= r.mask;
+        for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            if (r.mask >> lane & 1u) arms[i].by_lane[lane] = r.by_lane[lane];
+        }
+    }
+}
+
+/// The same array in the same way at the same place in the source.
+bool Divergence::same_line(const Access& a, const Access& b) {
+    return a.array == b.array && a.flags == b.flags && a.width == b.width &&
+           (a.site == b.site || place(a.site) == place(b.site));
+}
+
+const Place& Divergence::place(std::uint32_t site) {
+    const Place*& known = places_[site];
+    if (known == nullptr) known = &place_of(site);
+    return *known;
+}
+
+}  // namespace cpu_device::trace

@@ -1,0 +1,125 @@
+// The access hooks: gcc's -fsanitize=thread calls a function before every access to memory; linked with these
+// instead of libtsan, each access of a kernel comes here with its address. And what the scheduler tells.
+#include <array>
+
+#include "common/cpu/trace/block_trace.hpp"
+#include "common/cpu/trace/places.hpp"
+#include "common/cpu/trace/session.hpp"
+
+namespace cpu_device::trace {
+
+bool hooked = false;
+
+namespace {
+
+struct alignas(64) Local {
+    std::array<char, 65536> below;
+    BlockTrace* trace;  // while a block runs
+    BlockTrace* own;    // the worker's, once it has had one; it keeps it
+    std::array<char, 65536> above;
+};
+thread_local Local local;  // padded like the scheduler's: an overflowing array must not reach the pointer
+
+class Tracer final : public Observer {
+  public:
+    void launch_begins(const Grid& grid, std::uint64_t blocks) override {
+        session->launch_begins(grid, blocks);
+    }
+    void block_begins(const BlockView& view) override {
+        // On the heap: what an overflowing shared array finds behind it are pads.
+        if (local.own == nullptr) local.own = new BlockTrace;
+        local.own->begin(view);
+        local.trace = local.own;
+    }
+    void warp_paused(int, int) override { local.trace->warp_paused(); }
+    void warp_met(int first, unsigned lanes) override { local.trace->warp_met(first, lanes); }
+    void barrier_met() override { local.trace->barrier_met(); }
+    void warp_reads(const void* caller, const void* address, int bytes) override {
+        local.trace->warp_reads(site_of(caller), address_of(address), bytes);
+    }
+    void atomic(const void* caller, const void* address, int bytes) override {
+        local.trace->access(site_of(caller), address_of(address), bytes, kStore | kAtomic);
+    }
+    void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) override {
+        local.trace->copy_begins(site_of(caller), address_of(shared), address_of(global), bytes, valid);
+    }
+    void copy_ends(const void* caller, void* shared, int bytes) override {
+        local.trace->copy_ends(site_of(caller), address_of(shared), bytes);
+    }
+    void block_ends() override {
+        if (local.trace == nullptr) return;
+        local.trace = nullptr;
+        local.own->end();
+    }
+};
+
+inline void record(void* return_address, const void* address, int width, std::uint8_t flags) {
+    if (BlockTrace* trace = local.trace) {
+        trace->access(site_of(return_address), address_of(address), width, flags);
+    }
+}
+
+/// A struct (float3, eight floats): no instruction moves it in one; in the widest pieces that its size and
+/// its place allow.
+inline void record_range(void* return_address, const void* address, std::size_t bytes, std::uint8_t flags) {
+    const std::size_t place = bytes | reinterpret_cast<std::size_t>(address) | 16;
+    const std::size_t piece = place & (~place + 1);
+    for (std::size_t at = 0; at < bytes; at += piece) {
+        record(return_address, static_cast<const char*>(address) + at, static_cast<int>(piece), flags);
+    }
+}
+
+}  // namespace
+
+Observer& tracer() {
+    static Tracer tracer;
+    return tracer;
+}
+
+// ---- what gcc calls ----
+
+extern "C" {
+#define ACCESS_HOOKS(width)                                    \
+    void __tsan_read##width(void* p) {                         \
+        record(__builtin_return_address(0), p, width, 0);      \
+    }                                                          \
+    void __tsan_write##width(void* p) {                        \
+        record(__builtin_return_address(0), p, width, kStore); \
+    }
+ACCESS_HOOKS(1)
+ACCESS_HOOKS(2)
+ACCESS_HOOKS(4)
+ACCESS_HOOKS(8)
+ACCESS_HOOKS(16)
+#undef ACCESS_HOOKS
+#define UNALIGNED_HOOKS(width)                                 \
+    void __tsan_unaligned_read##width(void* p) {               \
+        record(__builtin_return_address(0), p, width, 0);      \
+    }                                                          \
+    void __tsan_unaligned_write##width(void* p) {              \
+        record(__builtin_return_address(0), p, width, kStore); \
+    }
+UNALIGNED_HOOKS(2)
+UNALIGNED_HOOKS(4)
+UNALIGNED_HOOKS(8)
+UNALIGNED_HOOKS(16)
+#undef UNALIGNED_HOOKS
+void __tsan_read_range(void* p, unsigned long bytes) {
+    record_range(__builtin_return_address(0), p, bytes, 0);
+}
+void __tsan_write_range(void* p, unsigned long bytes) {
+    record_range(__builtin_return_address(0), p, bytes, kStore);
+}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __sanitizer_cov_trace_pc() {
+    if (BlockTrace* trace = local.trace) trace->step(site_of(__builtin_return_address(0)));
+}
+void __tsan_init() {
+    hooked = true;
+}
+}  // extern "C"
+
+}  // namespace cpu_device::trace

@@ -1,0 +1,140 @@
+#include "common/cpu/trace/races.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace cpu_device::trace {
+
+void Races::begin_block(int threads, const std::vector<Array>& shared) {
+    shared_ = &shared;
+    first_.clear();
+    std::size_t words = 0;
+    for (const Array& a : shared) {
+        first_.push_back(static_cast<std::uint32_t>(words));
+        words += (a.end - a.start + 3) / 4;
+    }
+    // Half of what can be counted is enough for the barriers of any block.
+    if (epoch_ > std::numeric_limits<std::uint32_t>::max() / 2) {
+        words_.clear();
+        epoch_ = 0;
+    }
+    if (words_.size() < words) words_.resize(words);
+    state_.assign(words, 0);
+    copy_.resize(words);
+    ++epoch_;
+    barriers_ = 0;
+    warp_epochs_.assign(static_cast<std::size_t>((threads + kWarp - 1) / kWarp), 1);
+    meetings_.clear();
+}
+
+/// Sets what is in flight.
+void Races::copy_begins(std::size_t array, Address address, int bytes, std::uint32_t site) {
+    const Array& a = (*shared_)[array];
+    for (Address at = address; at < std::min(address + static_cast<Address>(bytes), a.end); at += 4) {
+        const std::size_t i = first_[array] + (at - a.start) / 4;
+        state_[i] |= static_cast<std::uint8_t>(kWhole << 4);
+        copy_[i] = site;
+    }
+}
+void Races::copy_ends(std::size_t array, Address address, int bytes) {
+    const Array& a = (*shared_)[array];
+    for (Address at = address; at < std::min(address + static_cast<Address>(bytes), a.end); at += 4) {
+        state_[first_[array] + (at - a.start) / 4] &= kWhole;
+    }
+}
+
+void Races::warp_met(int first, unsigned lanes) {
+    const auto warp = static_cast<std::size_t>(first / kWarp);
+    ++warp_epochs_[warp];
+    if (meetings_.empty()) meetings_.resize(warp_epochs_.size());
+    for (std::size_t a = 0; a < kWarp; ++a) {
+        for (std::size_t b = 0; b < kWarp && (lanes >> a & 1u); ++b) {
+            if (lanes >> b & 1u) meetings_[warp][a][b] = warp_epochs_[warp];
+        }
+    }
+}
+
+void Races::access(const Access& access, bool atomic, int thread) {
+    const Array& a = (*shared_)[access.array];
+    const bool store = access.flags & kStore;
+    if (access.address + access.width > a.end) {
+        findings_.note("shared memory out of bounds", access.site, access.site, 0, [&] {
+            return Sentence{findings_.who(thread) + (store ? " writes " : " reads ") + "past the end of " +
+                                a.name + " at ",
+                            std::string(), std::string()};
+        });
+        return;
+    }
+    const Address start = access.address - a.start, end = start + access.width;
+    for (Address at = start; at < end;) {
+        const Address stop = std::min((at / 4 + 1) * 4, end);
+        const unsigned bytes = ((1u << (stop - at)) - 1) << at % 4;
+        word(access.array, first_[access.array] + at / 4,
+             toucher(access.site, static_cast<unsigned>(thread), bytes, atomic), store);
+        at = stop;
+    }
+}
+
+void Races::word(std::size_t array, std::size_t i, const Toucher& mine, bool store) {
+    const Array& a = (*shared_)[array];
+    Word& word = words_[i];
+    std::uint8_t& state = state_[i];
+    const unsigned bytes = mine.bytes();
+    const Address offset = (i - first_[array]) * 4 + static_cast<Address>(std::countr_zero(bytes));
+    if ((state >> 4 & bytes) != 0) in_flight(a, offset, copy_[i], mine, store);
+    // Atomic operations keep each other out.
+    if (concurrent(word.writer, mine) && !(mine.atomic() && word.writer.atomic())) {
+        race(a, offset, word.writer, mine, true, store);
+    }
+    if ((mine.atomic() || !store) && (state & bytes) != bytes) unwritten(a, offset, mine);
+    if (!store) {
+        make_room(word, mine.thread());
+        word.reader = mine;
+        return;
+    }
+    for (const Toucher& reader : {word.reader, word.other_lane, word.other_warp}) {
+        if (concurrent(reader, mine)) race(a, offset, reader, mine, false, true);
+    }
+    word.writer = mine;
+    state |= static_cast<std::uint8_t>(bytes);
+}
+
+/// Whether the two accesses, of different threads, have no barrier between them.
+bool Races::concurrent(const Toucher& before, const Toucher& now) const {
+    if (before.epoch() != now.epoch() || before.thread() == now.thread() ||
+        (before.bytes() & now.bytes()) == 0)
+        return false;
+    const unsigned warp = now.thread() / kWarp;
+    if (before.thread() / kWarp != warp || meetings_.empty()) return true;
+    // Ordered if the two have met since.
+    return meetings_[warp][before.thread() % kWarp][now.thread() % kWarp] <= before.warp_epoch();
+}
+
+void Races::in_flight(const Array& a, Address offset, std::uint32_t copy, const Toucher& now, bool store) {
+    findings_.note("copy in flight", now.site(), copy, 0, [&] {
+        return Sentence{
+            "the copy to " + a.name + " + " + std::to_string(offset) + " bytes that started at ",
+            " may still be under way when " + who(now) + (store ? " writes" : " reads") + " it at ",
+            ": nobody has waited for it"};
+    });
+}
+
+void Races::unwritten(const Array& a, Address offset, const Toucher& now) {
+    findings_.note("uninitialised read", now.site(), now.site(), 0, [&] {
+        return Sentence{who(now) + " reads " + a.name + " + " + std::to_string(offset) + " bytes at ",
+                        std::string(), ", which nothing in the block has written"};
+    });
+}
+
+void Races::race(const Array& a, Address offset, const Toucher& before, const Toucher& now, bool wrote,
+                 bool writes) {
+    findings_.note("race", now.site(), before.site(), 0, [&] {
+        return Sentence{who(before) + (wrote ? " wrote " : " read ") + a.name + " + " +
+                            std::to_string(offset) + " bytes at ",
+                        " and " + who(now) + (writes ? " writes" : " reads") + " it at ",
+                        ", with no barrier in between"};
+    });
+}
+
+}  // namespace cpu_device::trace

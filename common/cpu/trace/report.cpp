@@ -1,0 +1,106 @@
+// What end() says of what was collected: by line of source instead of by instruction, in an order that does
+// not depend on which worker was faster.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "common/cpu/trace/places.hpp"
+#include "common/cpu/trace/session.hpp"
+
+namespace cpu_device::trace {
+namespace {
+
+/// The example of the lowest block becomes the line's.
+void take_example(Line& line, const Example& example) {
+    if (example.block >= line.example_block && !line.example_lanes.empty()) return;
+    line.example_block = example.block;
+    line.example_warp = example.warp;
+    line.example_lanes.clear();
+    line.example_offsets.clear();
+    for (int lane = 0; lane < kWarp; ++lane) {
+        if ((example.lanes >> lane & 1u) == 0) continue;
+        line.example_offsets.push_back(example.offsets[line.example_lanes.size()]);
+        line.example_lanes.push_back(lane);
+    }
+}
+
+/// The compiler may have made several instructions of a line (unrolling): they are one line again here.
+std::vector<Line> lines_of(const Session& s) {
+    std::map<std::tuple<std::string, int, std::string, bool, bool, int>, Line> lines;
+    for (const auto& [key, c] : s.counts) {
+        const bool shared = key.flags & kShared, store = key.flags & kStore;
+        const std::string& array = (shared ? s.shared : s.globals)[key.array].name;
+        const Place& p = place_of(key.site);
+        Line& line = lines[{p.file, p.line, array, shared, store, key.width}];
+        line.file = p.file;
+        line.line = p.line;
+        line.array = array;
+        line.shared = shared;
+        line.store = store;
+        line.width = key.width;
+        line.requests += c.requests;
+        line.threads += c.threads;
+        line.bytes += c.threads * key.width;
+        (shared ? line.wavefronts : line.sectors) += c.units;
+        (shared ? line.ideal_wavefronts : line.ideal_sectors) += c.ideal;
+        line.diverged |= c.diverged;
+        take_example(line, c.example);
+    }
+    std::vector<Line> all;
+    for (auto& entry : lines) all.push_back(std::move(entry.second));
+    return all;
+}
+
+std::vector<Finding> findings_of(const Session& s) {
+    std::vector<std::pair<FindingKey, const Found*>> found;
+    for (const auto& [key, f] : s.findings) found.emplace_back(key, &f);
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.second->block, a.second->order) < std::tuple(b.second->block, b.second->order);
+    });
+    std::vector<Finding> findings;
+    for (const auto& [key, f] : found) {
+        const Place& here = place_of(key.site);
+        const Sentence& t = f->sentence;
+        const std::int64_t beyond = f->astray ? 0 : f->beyond;
+        std::string message = t.before + (t.between.empty() ? "" : place_of(key.other).text() + t.between) +
+                              here.text() + t.after + " (block " + std::to_string(f->block) + ")";
+        // Two instructions of one pair of lines are one finding.
+        const auto same = std::find_if(findings.begin(), findings.end(), [&](const Finding& x) {
+            return x.kind == key.kind && x.file == here.file && x.line == here.line &&
+                   (t.between.empty() ||
+                    x.message.find(place_of(key.other).text() + t.between.substr(0, 4)) != std::string::npos);
+        });
+        if (same == findings.end()) {
+            findings.push_back({key.kind, std::move(message), here.file, here.line, f->count, beyond});
+            continue;
+        }
+        same->count += f->count;
+        same->beyond = same->beyond == 0 || beyond == 0 ? 0 : std::max(same->beyond, beyond);
+    }
+    return findings;
+}
+
+}  // namespace
+
+Report end() {
+    set_observer(nullptr);
+    Session& s = *session;
+    Report r;
+    r.kernel = s.kernel;
+    r.blocks = s.blocks;
+    r.traced_blocks = s.traced_blocks;
+    r.threads_per_block = s.threads_per_block;
+    r.block = s.block;
+    if (s.traced_blocks > 0)
+        r.barriers_per_thread = static_cast<double>(s.barriers) / static_cast<double>(s.traced_blocks);
+    r.lines = lines_of(s);
+    r.owners_block = s.owners.empty() ? 0 : s.owners_block;
+    r.owners = std::move(s.owners);
+    r.findings = findings_of(s);
+    session = nullptr;
+    return r;
+}
+
+}  // namespace cpu_device::trace

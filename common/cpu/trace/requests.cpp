@@ -1,0 +1,233 @@
+#include "common/cpu/trace/requests.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace cpu_device::trace {
+namespace {
+
+constexpr std::uint8_t kNoAddress = kStep | kNothing;
+
+/// The addresses are those of `c`'s last request, all shifted by as much.
+bool shifted(const Counted& c, const Address* addresses, int count) {
+    const Address first = addresses[0];
+    Address differ = 0;
+    for (int i = 0; i < count; ++i) {
+        differ |= (addresses[i] - first) ^ c.from_first[static_cast<std::size_t>(i)];
+    }
+    return differ == 0;
+}
+
+}  // namespace
+
+void Counts::add(const Counts& other) {
+    requests += other.requests;
+    threads += other.threads;
+    units += other.units;
+    ideal += other.ideal;
+    diverged |= other.diverged;
+    if (other.example.block < example.block) example = other.example;
+}
+
+void Requests::begin_block(const BlockView& view, std::size_t most_steps) {
+    block_ = view.index;
+    most_steps_ = most_steps;
+    forget_lanes();
+}
+
+void Requests::keep(int thread, std::uint64_t key, const Access& access, std::uint32_t first_word) {
+    const auto lane = static_cast<std::size_t>(thread % kWarp);
+    if ((parted_ >> lane & 1u) == 0) {
+        if (at_[lane] == end_) {
+            append(key, access, first_word);
+        } else if (const Access& other = steps_[at_[lane]].access;
+                   !same_instruction(other, access) || other.width != access.width) {
+            part(lane);
+        }
+    }
+    std::size_t kept = 0;
+    if (parted_ >> lane & 1u) {
+        own_[lane].push_back(access);
+        kept = parted_at_[lane] - kFirst + own_[lane].size();
+    } else {
+        const Step& step = steps_[at_[lane]++];
+        if (step.counted != nullptr) addresses_[step.slot].of_lane[lane] = access.address;
+        kept = at_[lane] - kFirst;
+    }
+    if (kept >= most_steps_) flush(thread);
+}
+
+void Requests::append(std::uint64_t key, const Access& access, std::uint32_t first_word) {
+    Step& step = steps_[end_];
+    step = {};
+    step.key = key;
+    step.access = access;
+    if ((access.flags & kNoAddress) == 0) {
+        step.counted = &counted(access);
+        step.slot = slots_++;
+        step.shared_word = first_word;
+        if (addresses_.size() < slots_) addresses_.resize(std::size_t{2} * slots_);
+        const Array& a = bounds_.array(access.flags, access.array);
+        const Address size = a.end - a.start, width = access.width;
+        const bool goes_anywhere =
+            (access.flags & kShared) != 0
+                ? a.start % 16 == 0
+                : (access.flags & kStore) == 0 && (a.matrix == nullptr || a.matrix->unreadable.empty());
+        if (goes_anywhere && std::has_single_bit(access.width) && size >= width) {
+            step.start = a.start;
+            step.span = size - width + 1;
+            step.alignment = width - 1;
+        }
+    }
+    if (++end_ == steps_.size()) steps_.resize(2 * steps_.size());
+    steps_[end_].key = 0;
+}
+
+void Requests::part(std::size_t lane) {
+    parted_ |= 1u << lane;
+    parted_at_[lane] = at_[lane];
+    at_[lane] = kParted;
+}
+
+void Requests::flush(int running) {
+    warp_ = running / kWarp;
+    if (end_ == kFirst) return;
+    std::uint32_t mask = 0;
+    bool in_step = parted_ == 0;
+    for (std::size_t lane = 0; lane < kWarp; ++lane) {
+        if (at_[lane] == kFirst) continue;
+        mask |= 1u << lane;
+        in_step = in_step && at_[lane] == end_;
+    }
+    if (in_step) {
+        flush_in_step(mask);
+    } else {
+        flush_parted();
+    }
+    forget_lanes();
+}
+
+void Requests::flush_in_step(std::uint32_t mask) {
+    const int count = std::popcount(mask);
+    std::array<Address, kWarp> some;
+    for (std::uint32_t i = kFirst; i < end_; ++i) {
+        const Step& step = steps_[i];
+        if (step.counted == nullptr) continue;
+        const Address* addresses = addresses_[step.slot].of_lane.data();
+        if (count < kWarp) {
+            std::size_t n = 0;
+            for (std::size_t lane = 0; lane < kWarp; ++lane) {
+                if (mask >> lane & 1u) some[n++] = addresses[lane];
+            }
+            addresses = some.data();
+        }
+        request(*step.counted, step.access, mask, addresses, count, false);
+    }
+}
+
+/// Some lanes went other ways, or not as far, or moved less in the same instruction.
+void Requests::flush_parted() {
+    Lanes lanes;
+    const std::vector<Access>* first = nullptr;  // of the longest
+    for (std::size_t lane = 0; lane < kWarp; ++lane) {
+        const std::uint32_t end = parted_ >> lane & 1u ? parted_at_[lane] : at_[lane];
+        for (std::uint32_t i = kFirst; i < end; ++i) {
+            const Step& step = steps_[i];
+            Access& access = lanes[lane].emplace_back(step.access);
+            if (step.counted != nullptr) access.address = addresses_[step.slot].of_lane[lane];
+        }
+        lanes[lane].insert(lanes[lane].end(), own_[lane].begin(), own_[lane].end());
+        if (first == nullptr || lanes[lane].size() > first->size()) first = &lanes[lane];
+    }
+    const auto with_first = [&](const std::vector<Access>& lane) {
+        return lane.empty() ||
+               std::equal(lane.begin(), lane.end(), first->begin(), first->end(), same_instruction);
+    };
+    std::array<Address, kWarp> addresses;
+    if (!std::all_of(lanes.begin(), lanes.end(), with_first)) {
+        for (const Request& r : divergence_.requests(lanes)) {
+            int count = 0;
+            for (std::size_t lane = 0; lane < kWarp; ++lane) {
+                if (r.mask >> lane & 1u) addresses[static_cast<std::size_t>(count++)] = r.by_lane[lane];
+            }
+            request(counted(r.access), r.access, r.mask, addresses.data(), count, r.diverged);
+        }
+        return;
+    }
+    for (std::size_t i = 0; i < first->size(); ++i) {
+        const Access& access = (*first)[i];
+        if (access.flags & kNoAddress) continue;
+        std::uint32_t mask = 0;
+        int count = 0;
+        for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            if (lanes[lane].empty()) continue;
+            mask |= 1u << lane;
+            addresses[static_cast<std::size_t>(count++)] = lanes[lane][i].address;
+        }
+        request(counted(access), access, mask, addresses.data(), count, false);
+    }
+}
+
+void Requests::forget_lanes() {
+    for (auto& lane : own_) lane.clear();
+    at_.fill(kFirst);
+    parted_ = 0;
+    end_ = kFirst;
+    slots_ = 0;
+    steps_[kFirst].key = 0;
+}
+
+void Requests::request(Counted& c, const Access& access, std::uint32_t mask, const Address* addresses,
+                       int count, bool diverged) {
+    if (c.counts.requests == 0) {
+        c.counts.example = {block_, warp_, mask, {}};
+        const Address start = bounds_.array(access.flags, access.array).start;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+            c.counts.example.offsets[i] = addresses[i] - start;
+        }
+    }
+    ++c.counts.requests;
+    c.counts.threads += static_cast<std::uint64_t>(count);
+    c.counts.diverged |= diverged;
+    if ((access.flags & (kCopy | kShared)) == kCopy) copies_.reads(mask, addresses);
+    // Banks shift by words, sectors by sectors. A copy to shared memory depends on where it comes from, too.
+    const Address unit = access.flags & kShared ? 4 : 32;
+    const bool known = mask == c.mask && (addresses[0] - c.first) % unit == 0 &&
+                       (access.flags & (kCopy | kShared)) != (kCopy | kShared) &&
+                       shifted(c, addresses, count);
+    if (!known) price(c, access, mask, addresses, count);
+    c.counts.units += c.units;
+    c.counts.ideal += c.ideal;
+}
+
+/// What the request costs, and would at the least.
+void Requests::price(Counted& c, const Access& access, std::uint32_t mask, const Address* addresses,
+                     int count) {
+    c.mask = mask;
+    c.first = addresses[0];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+        c.from_first[i] = addresses[i] - c.first;
+    }
+    const std::uint64_t bytes = distinct_bytes(addresses, count, access.width);
+    if ((access.flags & kShared) == 0) {
+        c.units = static_cast<std::uint64_t>(sectors(addresses, count, access.width));
+        c.ideal = (bytes + 31) / 32;
+        return;
+    }
+    // (ldmatrix, like a store: each of its matrices takes its own.)
+    c.units =
+        static_cast<std::uint64_t>(access.flags & kCopy ? copies_.wavefronts(mask, addresses, access.width)
+                                                        : wavefronts(mask, addresses, access.width,
+                                                                     access.flags & (kStore | kMatrixRow)));
+    c.ideal = (bytes + 127) / 128;
+}
+
+void Requests::move_to(CountsMap& all) {
+    for (const auto& [key, mine] : counts_) {
+        if (mine.counts.requests > 0) all[key].add(mine.counts);
+    }
+    counts_.clear();
+}
+
+}  // namespace cpu_device::trace

@@ -1,0 +1,51 @@
+// What begin() starts and end() makes a report of: the matrices, and the sums over all blocks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/cpu/execution/scheduler.hpp"
+#include "common/cpu/trace/access.hpp"
+#include "common/cpu/trace/findings.hpp"
+#include "common/cpu/trace/requests.hpp"
+#include "common/cpu/trace/trace.hpp"
+
+namespace cpu_device::trace {
+
+struct Session {
+    std::vector<Matrix> matrices;
+    std::size_t most_steps = 0;
+
+    // Of the launch.
+    std::string kernel;
+    std::uint64_t blocks = 0, threads_per_block = 0;
+    std::array<unsigned, 3> block{};
+    std::vector<Array> globals;      // matrices, then allocations that hold none
+    std::vector<Array> allocations;  // all of them
+
+    // What the workers add to.
+    std::mutex mutex;
+    CountsMap counts;
+    FindingMap findings;
+    std::vector<Array> shared;
+    std::uint64_t traced_blocks = 0, barriers = 0;
+    std::uint64_t owners_block = ~std::uint64_t{0};
+    std::vector<Owned> owners;
+
+    void launch_begins(const Grid& grid, std::uint64_t blocks);
+};
+
+/// While launches are traced; else null.
+extern Session* session;
+
+/// The hooks exist: said by the program's start, if its kernels call them.
+extern bool hooked;
+
+/// What the hooks belong to.
+Observer& tracer();
+
+}  // namespace cpu_device::trace
