@@ -149,7 +149,7 @@ def _nvccs_own(nvcc: Path) -> str:
     return "" if own == "g++" else own
 
 
-def _compiler(nvcc: Path | None) -> Compiler | None:
+def choose_compiler(nvcc: Path | None) -> Compiler | None:
     """$CXX, nvcc's own, g++, or the newest g++-N: the first that will do, or else one that will not. With CUDA, nvcc must take
     it: it compiles the host's side of kernels, too, since objects of two versions of g++ need not link."""
     names = [os.environ.get("CXX", ""), _nvccs_own(nvcc) if nvcc else "", "g++"]
@@ -216,7 +216,7 @@ def needs(device: Device) -> list[Need]:
         home = device.nvcc.resolve().parent.parent
         folders += [home / "include"]
         libraries += [f"-L{home / name}" for name in ("lib64", "lib64/stubs", "targets/x86_64-linux/lib")]
-    compiler, (cmake, cmake_version) = _compiler(device.nvcc), _cmake()
+    compiler, (cmake, cmake_version) = choose_compiler(device.nvcc), _cmake()
     fetched = {
         "Catch2": ("catch2", ["catch2/catch.hpp", "catch2/catch_all.hpp"]),
         "CLI11": ("libcli11-dev", ["CLI/CLI.hpp"]),
@@ -356,7 +356,7 @@ def provide(device: Device) -> Tools:
             *dict.fromkeys(f"type: {command(need)}" for need in fatal if need.pip or need.by_hand),
         ]
         raise UserError(f"{names} {'is' if len(fatal) == 1 else 'are'} missing; {'; '.join(how)}.")
-    compiler, (cmake, _) = _compiler(device.nvcc), _cmake()
+    compiler, (cmake, _) = choose_compiler(device.nvcc), _cmake()
     assert compiler
     assert cmake
     named = shutil.which(os.environ.get("CXX") or "")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import Checkout
 from plots_synthetic import ceilings
-from test_nvcc import find_nvcc
+from test_nvcc import find_nvcc, nvcc_command
 
 from runner.core.results import ROOT
 
@@ -125,12 +125,12 @@ def loops(sass: str) -> dict[str, list[Counter[str]]]:
 
 @pytest.fixture(scope="module")
 def sass(tmp_path_factory: pytest.TempPathFactory) -> str:
-    nvcc, dump = find_nvcc(), cuobjdump()
-    if not nvcc or not dump:
+    dump = cuobjdump()
+    if not find_nvcc() or not dump:
         pytest.skip("no nvcc and cuobjdump on this machine")
     cubin = tmp_path_factory.mktemp("ceilings") / "ceilings.cubin"
     source = ROOT / "runner" / "programs" / "ceilings.cu"
-    command = [nvcc, "-std=c++17", "-arch=sm_90", "-I", ROOT, "-cubin", "-Xptxas=-v", "-o", cubin, source]
+    command = [*nvcc_command(), "-arch=sm_90", "-cubin", "-Xptxas=-v", "-o", cubin, source]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "spill stores" in done.stderr
