@@ -17,6 +17,12 @@ if(GEMM_WERROR)
   list(APPEND GEMM_WARNINGS -Werror)
 endif()
 
+# A product and the sum it goes into are rounded one after the other, wherever this is compiled. g++ would fuse them where an
+# instruction does both (on aarch64 always, on x86-64 with -march=native), and then what the CPU device computes, what it is
+# compared with and how a submission is marked would depend on the machine. A GPU's kernels are nvcc's concern.
+set(GEMM_ARITHMETIC -ffp-contract=off)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${GEMM_ARITHMETIC}>")
+
 # How kernels are compiled; runner/programs/CMakeLists.txt writes it down for those that are compiled without CMake.
 if(GEMM_DEVICE STREQUAL "cuda")
   set(GEMM_KERNEL_OPTIONS -Xcompiler=-Wall,-Wextra -lineinfo)
@@ -27,6 +33,11 @@ else()
   # Kernels reinterpret memory (float4) and carry nvcc's pragmas. A local array larger than a thread's stack must meet
   # the guard page below it, not jump over it into another thread's stack.
   set(GEMM_KERNEL_OPTIONS ${GEMM_WARNINGS} -Wpedantic -Wno-unknown-pragmas -fno-strict-aliasing -fstack-clash-protection)
+  # x86-64 stops a program that divides an integer by zero. aarch64 goes on with 0; there the compiler asks before each
+  # division, and stops the program with a signal of its own.
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    list(APPEND GEMM_KERNEL_OPTIONS -fsanitize=integer-divide-by-zero -fsanitize-undefined-trap-on-error)
+  endif()
   # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which common/cpu/trace/hooks.cpp
   # defines instead of libtsan. The other options keep accesses as they are written: SRA would split a float4 into four.
   set(GEMM_TRACED_OPTIONS -O1 -g -fno-tree-sra -fno-thread-jumps -fsanitize=thread -fsanitize-coverage=trace-pc

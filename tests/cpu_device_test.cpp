@@ -2,6 +2,7 @@
 #include "common/cpu/execution/device.hpp"
 
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -179,6 +180,10 @@ TEST_CASE("cpu device: a local array that no stack holds") {
     require_contains(error_of(Fault::large_array), kHere + "its local variables take more than the ");
 }
 
+TEST_CASE("cpu device: local arrays that a stack holds one by one") {
+    require_contains(error_of(Fault::two_arrays), kHere + "its local variables take more than the ");
+}
+
 TEST_CASE("cpu device: an endless loop") {
     const Restore restore;
     cpu_device::set_hang_seconds(1);
@@ -226,6 +231,17 @@ TEST_CASE("cpu device: many failures one after the other leave nothing behind") 
         error_of(Fault::exception);
         error_of(Fault::two_barriers);
     }
+}
+
+TEST_CASE("cpu device: a product and a sum are two roundings") {
+    // (1 + 2⁻¹²)² is 1 + 2⁻¹¹ in float32; fused with what follows, 2⁻²⁴ would be left of it.
+    const volatile float x = 1.0f + 0x1p-12f, z = -1.0f - 0x1p-11f;
+    REQUIRE(std::fma(x, x, z) == 0x1p-24f);
+    const DeviceArray<float> out(1);
+    kernels::product_and_sum(x, x, z, out.data());
+    CHECK(out.host() == std::vector<float>{0.0f});
+    const float a = x, b = x, c = z;
+    CHECK(a * b + c == 0.0f);  // the host too: references, bounds, what tests expect
 }
 
 TEST_CASE("cpu device: shared memory starts as NaN in every block") {

@@ -23,6 +23,19 @@ __device__ int use_large_array(int index) {
     return frame[index] + frame[0];
 }
 
+/// Each of the two leaves room on the stack, and is small enough for g++ on aarch64 not to touch it on the
+/// way.
+__device__ __attribute__((noinline)) int use_second_array(int index) {
+    volatile char frame[40 * 1024];
+    frame[index] = 1;
+    return frame[index];
+}
+__device__ __attribute__((noinline)) int use_two_arrays(int index) {
+    volatile char frame[40 * 1024];
+    frame[index] = 1;
+    return use_second_array(index) + frame[index];
+}
+
 __device__ __forceinline__ void tensor_cores(Fault fault, bool me, int* global) {
     __shared__ __align__(32) __nv_bfloat16 tile[16 * 32];
     namespace wmma = nvcuda::wmma;
@@ -120,6 +133,7 @@ __global__ void fault_kernel(Fault fault, int zero, int* nowhere, int* out) {
     if (fault == Fault::division_by_zero && me) value = lane / zero;
     if (fault == Fault::recursion && me) value = descend(0, out);
     if (fault == Fault::large_array && me) value = use_large_array(zero);
+    if (fault == Fault::two_arrays && me) value = use_two_arrays(zero);
     if (fault == Fault::endless_loop && me) {
         volatile const int* const flag = out + 6;
         while (*flag == 0) {
@@ -130,7 +144,7 @@ __global__ void fault_kernel(Fault fault, int zero, int* nowhere, int* out) {
         while (*flag == 0) __syncthreads();  // LINE endless_barriers
     }
     if (fault == Fault::wild_pointer && me) {
-        *reinterpret_cast<volatile int*>(reinterpret_cast<std::uintptr_t>(out) | 0x7000000000000000u) = 1;
+        *reinterpret_cast<volatile int*>(reinterpret_cast<std::uintptr_t>(out) | 0x0070000000000000u) = 1;
     }
     if (fault == Fault::past_the_allocation && me) {
         for (int i = 0; i < 1 << 20; ++i) out[i] = 1;
@@ -164,6 +178,10 @@ __global__ void look_at_shared(int* not_nan) {
     }
 }
 
+__global__ void product_and_sum_kernel(float x, float y, float z, float* out) {
+    *out = x * y + z;
+}
+
 __global__ void greedy(float* out) {
     __shared__ float words[49 * 256];
     words[threadIdx.x] = 1.0f;
@@ -179,6 +197,10 @@ void faulty(Fault fault, int* out) {
 
 void read_unwritten_shared(int blocks, int* not_nan) {
     look_at_shared<<<blocks, 32, kWords * sizeof(float)>>>(not_nan);
+}
+
+void product_and_sum(float x, float y, float z, float* out) {
+    product_and_sum_kernel<<<1, 1>>>(x, y, z, out);
 }
 
 void short_warp(float* out) {

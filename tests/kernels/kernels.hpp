@@ -132,6 +132,7 @@ enum class Fault {
     division_by_zero,
     recursion,
     large_array,
+    two_arrays,
     endless_loop,
     endless_barriers,
     wild_pointer,
@@ -157,6 +158,9 @@ void faulty(Fault fault, int* out);
 /// Blocks that read their static and dynamic shared memory before anyone has written it, and leave 1.0 there.
 /// not_nan[block]: how many words were no NaN, as a float, or as one of two __half or __nv_bfloat16.
 void read_unwritten_shared(int blocks, int* not_nan);
+
+/// *out = x·y + z.
+void product_and_sum(float x, float y, float z, float* out);
 
 /// mma by a block of 40 threads.
 void short_warp(float* out);

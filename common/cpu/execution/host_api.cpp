@@ -1,6 +1,7 @@
 // The host side of the CPU device: the runtime API that the harness calls, and what CUDA checks before a
 // launch.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -93,7 +94,12 @@ std::string why_refused(const void* function, dim3 grid, dim3 block, std::size_t
 class DeviceMemory {
   public:
     DeviceMemory() {
-        void* range = mmap(nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* range = MAP_FAILED;
+        // 39 bits are all the addresses that some kernels for aarch64 give a program.
+        for (range_ = kMostRange; range_ >= kLeastRange; range_ /= 2) {
+            range = mmap(nullptr, range_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (range != MAP_FAILED) break;
+        }
         if (range == MAP_FAILED)
             throw gemm::Error("The address space is too small for the CPU device (ulimit -v?).");
         begin_ = next_ = static_cast<std::byte*>(range);
@@ -101,11 +107,11 @@ class DeviceMemory {
 
     void* allocate(std::size_t bytes) {
         const std::scoped_lock lock(mutex_);
-        const std::size_t pages = (bytes + kPage - 1) / kPage * kPage;
-        if (pages + kPage > static_cast<std::size_t>(begin_ + kRange - next_)) return nullptr;
+        const std::size_t pages = (bytes + page_ - 1) / page_ * page_;
+        if (pages + page_ > static_cast<std::size_t>(begin_ + range_ - next_)) return nullptr;
         if (mprotect(next_, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
         std::byte* const start = next_;
-        next_ += pages + kPage;  // an unmapped page between any two
+        next_ += pages + page_;  // an unmapped page between any two
         sizes_[start] = bytes;
         return start;
     }
@@ -113,7 +119,7 @@ class DeviceMemory {
         const std::scoped_lock lock(mutex_);
         const auto found = sizes_.find(static_cast<std::byte*>(pointer));
         if (found == sizes_.end()) return false;
-        const std::size_t pages = (found->second + kPage - 1) / kPage * kPage;
+        const std::size_t pages = (found->second + page_ - 1) / page_ * page_;
         mmap(pointer, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         sizes_.erase(found);
         return true;
@@ -126,11 +132,13 @@ class DeviceMemory {
     }
     bool contains(const void* address) const {
         const auto* a = static_cast<const std::byte*>(address);
-        return a >= begin_ && a < begin_ + kRange;
+        return a >= begin_ && a < begin_ + range_;
     }
 
   private:
-    static constexpr std::size_t kRange = std::size_t{1} << 44, kPage = 4096;
+    static constexpr std::size_t kMostRange = std::size_t{1} << 44, kLeastRange = std::size_t{1} << 36;
+    const std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    std::size_t range_ = 0;
     std::byte *begin_ = nullptr, *next_ = nullptr;
     std::mutex mutex_;
     std::map<std::byte*, std::size_t> sizes_;

@@ -40,15 +40,24 @@ using Seconds = std::chrono::duration<double>;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kWarp = 32;
-constexpr std::size_t kPage = 4096;
-constexpr std::size_t kStackBytes = 16 * kPage;
-constexpr std::size_t kStackStride = kStackBytes + kPage;  // a guard page below each
-constexpr std::size_t kCacheLine = 64, kColours = kPage / kCacheLine;
+// What lies below each stack and must not be touched: whole pages of memory, and at least as much as a
+// function may step over without touching it, which -fstack-clash-protection of g++ makes 4 KiB on x86-64 and
+// 64 KiB on aarch64 (whose pages have 4, 16 or 64 KiB).
+#ifdef __aarch64__
+constexpr std::size_t kGuard = 64 * 1024;
+#else
+constexpr std::size_t kGuard = 4096;
+#endif
+constexpr std::size_t kStackBytes = 64 * 1024;
+constexpr std::size_t kStackStride = kStackBytes + kGuard;
+constexpr std::size_t kCacheLine = 64, kColours = 64;
 constexpr std::size_t kDynamicPad = 64 * 1024;  // bytes before and behind dynamic shared memory
 constexpr std::size_t kMostThreads = 1024;      // of a block
 constexpr std::size_t kMostWorkers = 16;        // two mappings a stack: more would pass the kernel's limit
 constexpr double kBarrierPatience =
-    2;                          // times as long as a thread alone may a block run without anyone returning
+    2;  // times as long as a thread alone may a block run without anyone returning
+constexpr std::uintptr_t kNullPage = 4096;  // addresses that only a null pointer leads to
+constexpr std::uintptr_t kBeyondMemory = std::uintptr_t{1} << 52;  // no program has an address from here on
 constexpr int kGarbage = 0xff;  // all of its bytes when a block starts: a NaN of every floating-point type
 
 class Worker;
@@ -72,7 +81,7 @@ class StackPool {
         if (base_ == MAP_FAILED) throw gemm::Error("No memory for the CPU device's thread stacks.");
         for (std::size_t i = kMostThreads; i-- > 0;) {
             char* guard = base_ + i * kStackStride;
-            if (mprotect(guard, kPage, PROT_NONE) != 0) {
+            if (mprotect(guard, kGuard, PROT_NONE) != 0) {
                 throw gemm::Error(
                     "The CPU device's stack guards cannot be set up: too many memory mappings.");
             }
@@ -105,7 +114,7 @@ class StackPool {
     bool is_guard(const void* address) const {
         const auto* a = static_cast<const char*>(address);
         return a >= base_ && a < base_ + kMostThreads * kStackStride &&
-               static_cast<std::size_t>(a - base_) % kStackStride < kPage;
+               static_cast<std::size_t>(a - base_) % kStackStride < kGuard;
     }
 
   private:
@@ -291,7 +300,9 @@ class Worker {
     void crashed(int signal, const siginfo_t& info) {
         crash_signal_ = signal;
         crash_address_ = info.si_addr;
-        crash_address_known_ = info.si_code != SI_KERNEL;
+        // x86-64 does not tell an address that no memory can have; aarch64 does, but for its highest byte.
+        crash_address_known_ =
+            info.si_code != SI_KERNEL && reinterpret_cast<std::uintptr_t>(info.si_addr) < kBeyondMemory;
         crashed_ = running_;
         running_ = nullptr;  // a second crash, while this one is cleaned up, is not the kernel's
         siglongjmp(escape_, 1);
@@ -371,7 +382,7 @@ class Worker {
     std::thread thread_;  // last: starts when everything else is there
 };
 
-constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGUSR2};
+constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGILL, SIGUSR2};
 
 void on_signal(int signal, siginfo_t* info, void*) {
     Worker* worker = local.worker;
@@ -414,7 +425,7 @@ class CrashHandlers {
 void Worker::main() {
     local.worker = this;
     // A stack overflow leaves no stack to handle it on.
-    std::vector<std::byte> signal_stack(16 * kPage);
+    std::vector<std::byte> signal_stack(64 * 1024);
     stack_t alternative{};
     alternative.ss_sp = signal_stack.data();
     alternative.ss_size = signal_stack.size();
@@ -498,13 +509,13 @@ std::string Worker::crash_message() const {
     } else if (stacks_->is_guard(crash_address_)) {
         what = "its local variables take more than the " + std::to_string(kStackBytes / 1024) +
                " KiB of stack that the CPU device gives a thread.";
-    } else if (crash_signal_ == SIGFPE) {
+    } else if (crash_signal_ == SIGFPE || crash_signal_ == SIGTRAP) {  // see cmake/lesson.cmake
         what = "integer division by zero.";
     } else if (crash_signal_ == SIGILL) {
         what = "illegal instruction.";
     } else if (!crash_address_known_) {
         what = "access to an address that no memory can have (a wild pointer).";
-    } else if (reinterpret_cast<std::uintptr_t>(crash_address_) < kPage) {
+    } else if (reinterpret_cast<std::uintptr_t>(crash_address_) < kNullPage) {
         what = "access through a null pointer.";
     } else if (is_device_memory(crash_address_)) {
         what = std::string("access to address ") + address + ", outside everything that cudaMalloc gave.";
