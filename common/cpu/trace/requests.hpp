@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -27,10 +28,7 @@ struct SiteKey {
 static_assert(sizeof(SiteKey) == 8);
 struct HashSite {
     std::size_t operator()(const SiteKey& k) const {
-        return (std::uint64_t{k.site} << 32 | std::uint64_t{k.array} << 16 | std::uint64_t{k.width} << 8 |
-                k.flags) *
-                   0x9e3779b97f4a7c15u >>
-               20;
+        return std::bit_cast<std::uint64_t>(k) * 0x9e3779b97f4a7c15u >> 20;
     }
 };
 
