@@ -191,7 +191,7 @@ class Block {
     std::optional<std::string> error_;  // set by a fiber, raised by the scheduler
 
     std::unique_ptr<StackPool> stacks_;  // one reservation that stays, but for a crash
-    std::deque<Fiber> fibers_;  // addresses stay
+    std::deque<Fiber> fibers_;           // addresses stay
     std::vector<Fiber*> idle_;
     Fiber* running_ = nullptr;
     Fiber* crashed_ = nullptr;

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/cpu/trace/access.hpp"
@@ -35,9 +36,14 @@ struct HashSite {
 /// One request, for pictures.
 struct Example {
     std::uint64_t block = ~std::uint64_t{0};
+    std::uint64_t order = 0;  // among the block's
     int warp = 0;
     std::uint32_t lanes = 0;
     std::array<Address, kWarp> offsets{};  // from the start of the array, of the lanes that take part
+
+    bool comes_before(const Example& other) const {
+        return std::pair(block, order) < std::pair(other.block, other.order);
+    }
 };
 
 /// Of all requests of one instruction to one array.
@@ -133,7 +139,7 @@ class Requests {
     void forget_lanes();
 
     const Bounds& bounds_;
-    std::uint64_t block_ = 0;
+    std::uint64_t block_ = 0, examples_ = 0;
     std::size_t most_steps_ = 0;
     int warp_ = 0;  // that is being flushed
 
