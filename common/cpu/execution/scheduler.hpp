@@ -1,4 +1,5 @@
-// Between host_api.cpp, which checks a launch, and scheduler.cpp, which runs it.
+// Between host_api.cpp, which checks a launch, and those who run it (workers.hpp, block.hpp) and observe it
+// (the tracer).
 #pragma once
 
 #include <cuda_runtime.h>

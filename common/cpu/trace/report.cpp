@@ -12,13 +12,9 @@
 namespace cpu_device::trace {
 namespace {
 
-/// The example of the lowest block becomes the line's.
-void take_example(Line& line, const Example& example) {
-    if (example.block >= line.example_block && !line.example_lanes.empty()) return;
+void show_example(Line& line, const Example& example) {
     line.example_block = example.block;
     line.example_warp = example.warp;
-    line.example_lanes.clear();
-    line.example_offsets.clear();
     for (int lane = 0; lane < kWarp; ++lane) {
         if ((example.lanes >> lane & 1u) == 0) continue;
         line.example_offsets.push_back(example.offsets[line.example_lanes.size()]);
@@ -28,12 +24,13 @@ void take_example(Line& line, const Example& example) {
 
 /// The compiler may have made several instructions of a line (unrolling): they are one line again here.
 std::vector<Line> lines_of(const Session& s) {
-    std::map<std::tuple<std::string, int, std::string, bool, bool, int>, Line> lines;
+    std::map<std::tuple<std::string, int, std::string, bool, bool, int>, std::pair<Line, const Example*>>
+        lines;
     for (const auto& [key, c] : s.counts) {
         const bool shared = key.flags & kShared, store = key.flags & kStore;
         const std::string& array = (shared ? s.shared : s.globals)[key.array].name;
         const Place& p = place_of(key.site);
-        Line& line = lines[{p.file, p.line, array, shared, store, key.width}];
+        auto& [line, example] = lines[{p.file, p.line, array, shared, store, key.width}];
         line.file = p.file;
         line.line = p.line;
         line.array = array;
@@ -46,10 +43,12 @@ std::vector<Line> lines_of(const Session& s) {
         (shared ? line.wavefronts : line.sectors) += c.units;
         (shared ? line.ideal_wavefronts : line.ideal_sectors) += c.ideal;
         line.diverged |= c.diverged;
-        take_example(line, c.example);
+        if (example == nullptr || c.example.comes_before(*example)) example = &c.example;
     }
     std::vector<Line> all;
-    for (auto& entry : lines) all.push_back(std::move(entry.second));
+    for (auto& [place, with_example] : lines) {
+        show_example(all.emplace_back(std::move(with_example.first)), *with_example.second);
+    }
     return all;
 }
 

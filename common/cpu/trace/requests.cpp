@@ -27,11 +27,12 @@ void Counts::add(const Counts& other) {
     units += other.units;
     ideal += other.ideal;
     diverged |= other.diverged;
-    if (other.example.block < example.block) example = other.example;
+    if (other.example.comes_before(example)) example = other.example;
 }
 
 void Requests::begin_block(const BlockView& view, std::size_t most_steps) {
     block_ = view.index;
+    examples_ = 0;
     most_steps_ = most_steps;
     forget_lanes();
 }
@@ -181,7 +182,7 @@ void Requests::forget_lanes() {
 void Requests::request(Counted& c, const Access& access, std::uint32_t mask, const Address* addresses,
                        int count, bool diverged) {
     if (c.counts.requests == 0) {
-        c.counts.example = {block_, warp_, mask, {}};
+        c.counts.example = {block_, examples_++, warp_, mask, {}};
         const Address start = bounds_.array(access.flags, access.array).start;
         for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
             c.counts.example.offsets[i] = addresses[i] - start;

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/cpu/trace/access.hpp"
@@ -27,19 +29,21 @@ struct SiteKey {
 static_assert(sizeof(SiteKey) == 8);
 struct HashSite {
     std::size_t operator()(const SiteKey& k) const {
-        return (std::uint64_t{k.site} << 32 | std::uint64_t{k.array} << 16 | std::uint64_t{k.width} << 8 |
-                k.flags) *
-                   0x9e3779b97f4a7c15u >>
-               20;
+        return std::bit_cast<std::uint64_t>(k) * 0x9e3779b97f4a7c15u >> 20;
     }
 };
 
 /// One request, for pictures.
 struct Example {
     std::uint64_t block = ~std::uint64_t{0};
+    std::uint64_t order = 0;  // among the block's
     int warp = 0;
     std::uint32_t lanes = 0;
     std::array<Address, kWarp> offsets{};  // from the start of the array, of the lanes that take part
+
+    bool comes_before(const Example& other) const {
+        return std::pair(block, order) < std::pair(other.block, other.order);
+    }
 };
 
 /// Of all requests of one instruction to one array.
@@ -135,7 +139,7 @@ class Requests {
     void forget_lanes();
 
     const Bounds& bounds_;
-    std::uint64_t block_ = 0;
+    std::uint64_t block_ = 0, examples_ = 0;
     std::size_t most_steps_ = 0;
     int warp_ = 0;  // that is being flushed
 

@@ -1,0 +1,275 @@
+#include "common/cpu/execution/block.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "common/error.hpp"
+
+namespace cpu_device {
+
+namespace context = boost::context;
+
+std::string text(dim3 v) {
+    return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
+}
+std::string text(const Site& site) {
+    return std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
+}
+std::string seconds(double s) {
+    return std::to_string(static_cast<long>(s)) + (s == 1 ? " second" : " seconds");
+}
+dim3 unflatten(std::uint64_t i, dim3 extent) {
+    return {static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),
+            static_cast<unsigned>(i / extent.x / extent.y)};
+}
+
+namespace {
+bool same_place(const Site& a, const Site& b) {
+    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+}  // namespace
+
+void Block::prepare(const Grid& grid, double hang_seconds) {
+    if (!stacks_) stacks_ = std::make_unique<StackPool>();
+    grid_ = &grid;
+    hang_seconds_ = hang_seconds;
+    registers_.block_dim = grid.block;
+    registers_.grid_dim = grid.grid;
+    count_ = static_cast<int>(grid.block.x * grid.block.y * grid.block.z);
+    const auto count = static_cast<std::size_t>(count_);
+    threads_.resize(count);
+    indices_.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const dim3 index = unflatten(i, grid.block);
+        indices_[i] = {index.x, index.y, index.z};
+    }
+    // Pads: a kernel that leaves its shared memory must not break the heap.
+    dynamic_storage_.resize(grid.dynamic_shared_bytes + 1024 + 2 * kSharedPad);
+    const auto start = reinterpret_cast<std::uintptr_t>(dynamic_storage_.data()) + kSharedPad;
+    dynamic_shared_ = reinterpret_cast<void*>((start + 1023) / 1024 * 1024);
+    static_shared_ = thread_local_start();
+    static_shared_bytes_ = thread_local_bytes();
+}
+
+void Block::begin(std::uint64_t index) {
+    const dim3 at = unflatten(index, grid_->grid);
+    index_ = registers_.block_idx = {at.x, at.y, at.z};
+    states_.assign(static_cast<std::size_t>(count_), State::not_started);
+    copies_.begin_block(static_cast<std::size_t>(count_));
+    done_ = at_barrier_ = 0;
+    error_.reset();
+    pulse_.interrupted = false;
+    pulse_.give_up = false;
+
+    // As on a GPU, shared memory starts with what was there before; a NaN shows whoever reads it unwritten.
+    for (const SharedArray& array : *grid_->shared) {
+        std::memset(shared_array_address(array), kGarbage, array.bytes);
+    }
+    std::memset(dynamic_shared_, kGarbage, grid_->dynamic_shared_bytes);
+
+    if (Observer* o = observer()) {
+        o->block_begins({grid_, index, &registers_.running_thread, stacks_->begin(), stacks_->end(),
+                         reinterpret_cast<const std::byte*>(&registers_),
+                         reinterpret_cast<const std::byte*>(&registers_ + 1),
+                         static_cast<std::byte*>(dynamic_shared_), &pulse_.interrupted});
+    }
+}
+
+Block::Progress Block::advance() {
+    if (pulse_.give_up) hanging();
+    bool moved = false;
+    for (int first = 0; first < count_; first += kWarp) {
+        const int last = std::min(first + kWarp, count_);
+        while (sweep_warp(first, last) || release_lanes(first, last)) moved = true;
+        if (Observer* o = observer()) o->warp_paused(first, last);
+    }
+    if (done_ == count_) return Progress::done;
+    if (at_barrier_ > 0 && at_barrier_ + done_ == count_) {
+        release_barrier();
+        return Progress::moved;
+    }
+    return moved ? Progress::moved : Progress::stuck;
+}
+
+/// Runs every lane of a warp that can run; false when none could.
+bool Block::sweep_warp(int first, int last) {
+    bool moved = false;
+    sweep_end_ = last;
+    for (cursor_ = first; cursor_ < last; ++cursor_) {
+        if (state(cursor_) != State::not_started && state(cursor_) != State::ready) continue;
+        moved = true;
+        resume(cursor_);  // advances cursor_ over the threads that its fiber runs on the way
+        if (error_) throw BlockFailure{*error_};
+    }
+    return moved;
+}
+
+/// The thread is what runs from here on.
+void Block::enter(int i) {
+    registers_.running_thread = i;
+    registers_.thread_idx = indices_[static_cast<std::size_t>(i)];
+    Pulse::beat(pulse_.heartbeat);
+}
+
+void Block::resume(int i) {
+    if (state(i) == State::ready) {
+        running_ = thread(i).fiber;
+    } else {
+        if (idle_.empty()) idle_.push_back(fresh_fiber());
+        running_ = idle_.back();
+        idle_.pop_back();
+        running_->thread = i;
+    }
+    state(i) = State::ready;
+    enter(i);
+    registers_.block = this;
+    Fiber* const fiber = running_;
+    context::fiber suspended = std::move(fiber->self).resume();
+    fiber->self = std::move(suspended);
+    running_ = nullptr;
+}
+
+Block::Fiber* Block::fresh_fiber() {
+    Fiber& fresh = fibers_.emplace_back();
+    fresh.self =
+        context::fiber(std::allocator_arg, StackAllocator{&*stacks_}, [this, &fresh](context::fiber&& back) {
+            fresh.back = std::move(back);
+            fiber_main(fresh);
+            return std::move(fresh.back);
+        });
+    return &fresh;
+}
+
+/// A fiber's life: runs CUDA threads, then rests in the pool until it gets another.
+void Block::fiber_main(Fiber& fiber) {
+    for (;;) {
+        run_thread(fiber.thread);
+        // The sweep goes on here as long as the next lane has not started: no switch needed.
+        const int next = cursor_ + 1;
+        if (!error_ && next < sweep_end_ && state(next) == State::not_started) {
+            cursor_ = fiber.thread = next;
+            enter(next);
+            continue;
+        }
+        idle_.push_back(&fiber);
+        fiber.back = std::move(fiber.back).resume();
+    }
+}
+
+void Block::run_thread(int i) {
+    try {
+        grid_->call(grid_->context);
+    } catch (const context::detail::forced_unwind&) {
+        throw;  // the fiber is being destroyed
+    } catch (const Trapped& trapped) {
+        error_ = where(i) + text(trapped.site) + " ended the kernel.";
+    } catch (const std::exception& e) {
+        error_ = where(i) + "an exception left the kernel: " + e.what();
+        if (error_->back() != '.') *error_ += '.';
+    } catch (...) {
+        error_ = where(i) + "an exception left the kernel.";
+    }
+    state(i) = State::done;
+    ++done_;
+    Pulse::beat(pulse_.returned);
+}
+
+void Block::wait_as(State waiting) {
+    Fiber& fiber = *running_;
+    state(fiber.thread) = waiting;
+    current().fiber = &fiber;
+    if (waiting == State::at_barrier) ++at_barrier_;
+    fiber.back = std::move(fiber.back).resume();
+}
+
+int Block::barrier(Site site, bool predicate) {
+    Thread& t = current();
+    t.site = site;
+    t.in = predicate ? 1 : 0;
+    wait_as(State::at_barrier);
+    return static_cast<int>(t.out);
+}
+
+/// Everyone who still lives waits at a barrier: let them go, if it is one barrier and everyone lives.
+void Block::release_barrier() {
+    int waiting = 0;
+    while (state(waiting) != State::at_barrier) ++waiting;
+    const Site site = thread(waiting).site;
+    std::uint64_t holds = 0;  // for how many threads the barrier's predicate does
+    for (const Thread& t : threads_) holds += t.in;
+    for (int i = 0; i < count_; ++i) {
+        Thread& t = thread(i);
+        if (state(i) == State::done) {
+            throw BlockFailure{where(i) + "divergent barrier: it returned without reaching the " +
+                               text(site) + " where " + who(waiting) + " waits."};
+        }
+        if (!same_place(t.site, site)) {
+            throw BlockFailure{where(i) + "divergent barrier: it waits at " + text(t.site) + ", while " +
+                               who(waiting) + " waits at " + text(site) + "."};
+        }
+        state(i) = State::ready;
+        t.out = holds;
+    }
+    at_barrier_ = 0;
+    if (Observer* o = observer()) o->barrier_met();
+}
+
+void Block::hanging() const {
+    int i = 0;
+    while (i + 1 < count_ && state(i) == State::done) ++i;
+    throw BlockFailure{
+        where(i) + "no thread of its block has returned for " + seconds(kBarrierPatience * hang_seconds_) +
+        ", and it has just met the others at the " + text(thread(i).site) + ": probably an endless loop."};
+}
+
+void Block::deadlock() const {
+    // Somebody waits for lanes that will not come.
+    for (int i = 0; i < count_; ++i) {
+        if (state(i) != State::at_collective) continue;
+        const Thread& t = thread(i);
+        const int first = i / kWarp * kWarp;
+        for (int lane = 0; lane < kWarp && first + lane < count_; ++lane) {
+            const int other = first + lane;
+            const Thread& o = thread(other);
+            if ((t.mask >> lane & 1u) == 0 || state(other) == State::done ||
+                (state(other) == State::at_collective && o.site.line == t.site.line &&
+                 o.compute == t.compute))
+                continue;
+            throw BlockFailure{where(i) + "deadlock: it waits at " + text(t.site) + " for " + who(other) +
+                               ", which waits at " + text(o.site) + "."};
+        }
+        throw BlockFailure{where(i) + "deadlock: the lanes that meet at " + text(t.site) +
+                           " name different masks."};
+    }
+    throw BlockFailure{where(0) + "deadlock."};
+}
+
+bool Block::same_collective(int a, int b) const {
+    const Thread &x = thread(a), &y = thread(b);
+    return x.mask == y.mask && x.compute == y.compute && same_place(x.site, y.site);
+}
+
+void Block::forget_fibers() {
+    idle_.clear();
+    fibers_.clear();  // unwinds the suspended ones
+    stacks_.reset();  // a crashed fiber never gives its stack back
+    stacks_ = std::make_unique<StackPool>();
+}
+
+std::string Block::abandon() {
+    (void)new context::fiber(std::move(crashed_->back));
+    return where(crashed_->thread);
+}
+
+std::string Block::who(int thread) const {
+    return "thread " + text(unflatten(static_cast<std::uint64_t>(thread), grid_->block));
+}
+
+std::string Block::where(int thread) const {
+    return std::string("kernel ") + grid_->kernel + ", block " + text({index_.x, index_.y, index_.z}) + ", " +
+           who(thread) + ": ";
+}
+
+}  // namespace cpu_device

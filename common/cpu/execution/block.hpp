@@ -1,0 +1,200 @@
+// A block that is resident on a worker: its CUDA threads as fibers, its shared memory, its barrier, its
+// warps' collectives and its copies.
+//
+// A fiber runs CUDA threads one after the other as plain calls for as long as they don't wait. Only a thread
+// that waits (barrier, warp collective) keeps its fiber; the rest goes on in another one from the pool. So a
+// kernel without barriers costs a call per thread, and a barrier two switches. Fibers, stacks and tables stay
+// from block to block: starting one resets a byte a thread, and fills shared memory.
+//
+// The order is unfriendly on purpose: a thread runs until it must wait, so what is missing a barrier meets
+// data that its neighbours have not written yet, or have overwritten already.
+//
+// A worker calls advance() on each block that is resident until all are done; nothing here assumes that there
+// is only one. What is still for one block a worker, because nothing launches clusters yet:
+//
+// - Static __shared__ arrays are thread_local variables, so each has one address an OS thread. Several
+// resident
+//   blocks will swap them: when advance() is called for another block than the last time, the bytes of the
+//   kernel's own arrays (SharedArray) are saved to the block that leaves and restored from the one that
+//   comes. That was chosen over an OS thread per block with hand-over: a cluster's kernels keep their tiles
+//   in dynamic shared memory, which is each block's own already, so that a swap is a copy of a few barriers,
+//   against two switches of the operating system; addresses that a kernel or the compiler holds stay right,
+//   and crashes and hangs stay those of one thread. A remote address of a block that does not run (mapa) is
+//   one in its saved image, which stays valid, since whoever uses it runs while that block doesn't.
+// - StackPool has stacks for one block's threads; a cluster needs as many times more.
+// - Registers say which block runs, and kernels ask for nothing else; the tracer's observer does too, and
+// would
+//   keep one record per resident block.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/cpu/execution/copies.hpp"
+#include "common/cpu/execution/scheduler.hpp"
+#include "common/cpu/execution/stacks.hpp"
+
+namespace cpu_device {
+
+constexpr int kWarp = 32;
+constexpr std::size_t kMostThreads = 1024;     // of a block
+constexpr std::size_t kSharedPad = 64 * 1024;  // bytes before and behind dynamic shared memory
+constexpr int kGarbage = 0xff;  // all of its bytes when a block starts: a NaN of every floating-point type
+constexpr double kBarrierPatience =
+    2;  // times as long as a thread alone may a block run without anyone returning
+
+/// Null while nobody observes.
+Observer* observer();
+
+class Block;
+
+/// What a running kernel reaches. One a worker: the compiler may keep addresses in it for as long as a kernel
+/// runs.
+struct Registers {
+    uint3 thread_idx{}, block_idx{};
+    dim3 block_dim{}, grid_dim{};
+    int running_thread = 0;  // linear in its block
+    Block* block = nullptr;  // whose thread that is
+};
+
+/// Between a worker and who watches over it.
+struct Pulse {
+    std::atomic<std::uint64_t> heartbeat{0};  // changes whenever a CUDA thread starts, resumes or ends
+    std::atomic<std::uint64_t> returned{0};   // CUDA threads
+    std::atomic<bool> give_up{false};         // the block that runs shall fail as hanging, at the next switch
+    std::atomic<bool> interrupted{false};     // and the CUDA thread that runs, between two basic blocks
+
+    /// Of a counter that only the worker writes: without the price of an atomic operation.
+    static void beat(std::atomic<std::uint64_t>& counter) {
+        counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+};
+
+/// Why a block failed. Thrown on the scheduler's stack, inside begin() and advance() only.
+struct BlockFailure {
+    std::string message;
+};
+
+/// Thrown by __trap(), caught where its thread began.
+struct Trapped {
+    Site site;
+};
+
+std::string text(dim3 v);
+std::string text(const Site& site);
+std::string seconds(double s);
+dim3 unflatten(std::uint64_t i, dim3 extent);
+
+class Block {
+  public:
+    Block(Registers& registers, Pulse& pulse) : registers_(registers), pulse_(pulse) {}
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+
+    /// The blocks from here on are of this grid.
+    void prepare(const Grid& grid, double hang_seconds);
+    void begin(std::uint64_t index);
+    enum class Progress { done, moved, stuck };
+    /// Runs every thread that can run, once or until it waits.
+    Progress advance();
+    /// After advance() has said that no resident block moves.
+    [[noreturn]] void deadlock() const;
+    /// After a failure: whoever waits is unwound, and stacks that do not come back are replaced.
+    void forget_fibers();
+
+    bool in_kernel() const { return running_ != nullptr; }
+    /// For a crash, on the signal stack: no kernel runs any more, so that a second crash is not its own.
+    void leave() { crashed_ = std::exchange(running_, nullptr); }
+    /// What a message about the crash begins with. The fiber that has left will not be unwound: it holds the
+    /// way back to the stack that calls this.
+    std::string abandon();
+    const StackPool& stacks() const { return *stacks_; }
+    double hang_seconds() const { return hang_seconds_; }
+
+    // ---- what its threads call ----
+    int barrier(Site site, bool predicate);
+    unsigned active_mask(Site site);
+    std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
+                             Site site, bool whole_warp);
+    void read_matrix_row(const void* caller, const void* address, void* to, const Site& site);
+    void* dynamic_shared() const { return dynamic_shared_; }
+    Copies& copies() { return copies_; }
+
+  private:
+    enum class State : std::uint8_t { not_started, ready, at_barrier, at_collective, at_active_mask, done };
+    struct Fiber {
+        boost::context::fiber self, back;
+        int thread = 0;  // the CUDA thread it runs or holds
+    };
+    /// A thread that waits, or has.
+    struct Thread {
+        Fiber* fiber = nullptr;
+        Site site{};
+        unsigned mask = 0;
+        Collective compute = nullptr;
+        int argument = 0, width = 0;
+        std::uint64_t in = 0, out = 0;
+        bool whole_warp = false;  // the collective is an instruction that every lane must execute
+    };
+
+    bool sweep_warp(int first, int last);
+    void resume(int thread);
+    Fiber* fresh_fiber();
+    void enter(int thread);
+    void fiber_main(Fiber& fiber);
+    void run_thread(int thread);
+    void wait_as(State state);
+    void release_barrier();
+    [[noreturn]] void hanging() const;
+    bool release_lanes(int first, int last);
+    unsigned exited_lanes(int first) const;
+    void meet(int first, unsigned lanes);
+    bool same_collective(int a, int b) const;
+
+    Thread& thread(int i) { return threads_[static_cast<std::size_t>(i)]; }
+    const Thread& thread(int i) const { return threads_[static_cast<std::size_t>(i)]; }
+    State& state(int i) { return states_[static_cast<std::size_t>(i)]; }
+    State state(int i) const { return states_[static_cast<std::size_t>(i)]; }
+    Thread& current() { return thread(running_->thread); }
+    std::string who(int thread) const;
+    std::string where(int thread) const;
+
+    Registers& registers_;
+    Pulse& pulse_;
+
+    // The launch.
+    const Grid* grid_ = nullptr;
+    double hang_seconds_ = 0;
+    int count_ = 0;               // threads of the block
+    std::vector<uint3> indices_;  // threadIdx of each
+    std::vector<std::byte> dynamic_storage_;
+    void* dynamic_shared_ = nullptr;
+    const std::byte* static_shared_ = nullptr;  // where the static arrays are, among other things
+    std::size_t static_shared_bytes_ = 0;
+
+    // The block.
+    uint3 index_{};
+    int done_ = 0, at_barrier_ = 0;   // threads
+    int cursor_ = 0, sweep_end_ = 0;  // the sweep over a warp, which fibers advance too
+    std::vector<State> states_;
+    std::vector<Thread> threads_;
+    Copies copies_;
+    std::optional<std::string> error_;  // set by a fiber, raised by the scheduler
+
+    std::unique_ptr<StackPool> stacks_;  // one reservation that stays, but for a crash
+    std::deque<Fiber> fibers_;           // addresses stay
+    std::vector<Fiber*> idle_;
+    Fiber* running_ = nullptr;
+    Fiber* crashed_ = nullptr;
+};
+
+}  // namespace cpu_device

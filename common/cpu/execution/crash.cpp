@@ -1,0 +1,80 @@
+#include "common/cpu/execution/crash.hpp"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+
+#include "common/cpu/execution/device.hpp"
+#include "common/cpu/execution/workers.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr std::uintptr_t kNullPage = 4096;  // addresses that only a null pointer leads to
+constexpr std::uintptr_t kBeyondMemory = std::uintptr_t{1} << 52;  // no program has an address from here on
+
+void on_signal(int signal, siginfo_t* info, void*) {
+    Worker* worker = this_worker();
+    if (worker != nullptr && worker->in_kernel()) worker->crashed(signal, *info);
+    if (worker != nullptr && signal != kStopSignal) {
+        constexpr char kText[] =
+            "A kernel has overwritten memory of the program that runs it, which cannot go on.\n";
+        (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
+        struct sigaction on_abort {};
+        sigaction(SIGABRT, nullptr, &on_abort);
+        if (on_abort.sa_handler != SIG_DFL) (void)raise(SIGABRT);  // the program has something to do first
+        _exit(2);
+    }
+    if (signal == kStopSignal) return;  // came too late: the thread had returned
+    struct sigaction fallback {};
+    fallback.sa_handler = SIG_DFL;  // not a kernel's fault: let it happen again, for good
+    sigaction(signal, &fallback, nullptr);
+}
+
+}  // namespace
+
+void Escape::leave(Block& block, int number, const siginfo_t& info) {
+    signal = number;
+    address = info.si_addr;
+    // x86-64 does not tell an address that no memory can have; aarch64 does, but for its highest byte.
+    address_known = info.si_code != SI_KERNEL && reinterpret_cast<std::uintptr_t>(address) < kBeyondMemory;
+    block.leave();
+    siglongjmp(back, 1);
+}
+
+std::string Escape::message(const Block& block) const {
+    if (signal == kStopSignal && stopped != nullptr) return stopped;
+    if (signal == kStopSignal) {
+        return "neither returned nor reached a barrier for " + seconds(block.hang_seconds()) +
+               ": probably an endless loop.";
+    }
+    if (block.stacks().is_guard(address)) {
+        return "its local variables take more than the " + std::to_string(kStackBytes / 1024) +
+               " KiB of stack that the CPU device gives a thread.";
+    }
+    if (signal == SIGFPE || signal == SIGTRAP)
+        return "integer division by zero.";  // SIGTRAP: see cmake/lesson.cmake
+    if (signal == SIGILL) return "illegal instruction.";
+    if (!address_known) return "access to an address that no memory can have (a wild pointer).";
+    if (reinterpret_cast<std::uintptr_t>(address) < kNullPage) return "access through a null pointer.";
+    char text[32];
+    std::snprintf(text, sizeof text, "%p", address);
+    return std::string("access to address ") + text +
+           (is_device_memory(address) ? ", outside everything that cudaMalloc gave."
+                                      : ", which is not mapped.");
+}
+
+CrashHandlers::CrashHandlers() {
+    struct sigaction ours {};
+    ours.sa_sigaction = on_signal;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&ours.sa_mask);
+    for (std::size_t i = 0; i < kCrashes.size(); ++i) sigaction(kCrashes[i], &ours, &before_[i]);
+}
+
+CrashHandlers::~CrashHandlers() {
+    for (std::size_t i = 0; i < kCrashes.size(); ++i) sigaction(kCrashes[i], &before_[i], nullptr);
+}
+
+}  // namespace cpu_device

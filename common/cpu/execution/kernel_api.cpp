@@ -1,0 +1,120 @@
+// What kernels call: cuda_runtime.h's and tensor.hpp's functions, passed on to the block that runs on this OS
+// thread.
+#include <array>
+#include <atomic>
+
+#include "common/cpu/execution/workers.hpp"
+#include "common/cpu/ptx/tensor.hpp"
+
+namespace cpu_device {
+namespace {
+
+// What a kernel's overflowing shared array can reach lies in pads, not in the pointer that the runtime lives
+// by.
+struct alignas(64) ThreadLocal {
+    std::array<char, 65536> below;
+    Worker* worker;
+    std::array<char, 65536> above;
+};
+thread_local ThreadLocal local;
+
+Registers& registers() {
+    return local.worker->registers;
+}
+Block& block() {
+    return *registers().block;
+}
+
+}  // namespace
+
+Worker* this_worker() {
+    return local.worker;
+}
+void set_this_worker(Worker* worker) {
+    local.worker = worker;
+}
+
+const uint3& thread_idx() {
+    return registers().thread_idx;
+}
+const uint3& block_idx() {
+    return registers().block_idx;
+}
+const dim3& block_dim() {
+    return registers().block_dim;
+}
+const dim3& grid_dim() {
+    return registers().grid_dim;
+}
+void* dynamic_shared() {
+    return block().dynamic_shared();
+}
+int barrier(Site site, bool predicate) {
+    return block().barrier(site, predicate);
+}
+unsigned active_mask(Site site) {
+    return block().active_mask(site);
+}
+void trap(Site site) {
+    throw Trapped{site};
+}
+void stop_kernel(const char* why) {
+    if (local.worker != nullptr) local.worker->stop(why);
+}
+void stop_if_interrupted() {
+    if (local.worker != nullptr && local.worker->pulse.interrupted) local.worker->stop(nullptr);
+}
+
+namespace {
+/// Atomic for the threads of all blocks, on every address that a kernel may have.
+template <class T>
+T add_atomically(T* address, T value, const void* caller) {
+    if (Observer* o = observer()) o->atomic(caller, address, sizeof(T));
+    return std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
+}
+}  // namespace
+void fence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+int atomic_add(int* address, int value) {
+    // Overflow wraps round, as on a GPU; fetch_add has no undefined results.
+    return add_atomically(address, value, __builtin_return_address(0));
+}
+unsigned atomic_add(unsigned* address, unsigned value) {
+    return add_atomically(address, value, __builtin_return_address(0));
+}
+unsigned long long atomic_add(unsigned long long* address, unsigned long long value) {
+    return add_atomically(address, value, __builtin_return_address(0));
+}
+float atomic_add(float* address, float value) {
+    return add_atomically(address, value, __builtin_return_address(0));
+}
+double atomic_add(double* address, double value) {
+    return add_atomically(address, value, __builtin_return_address(0));
+}
+void async_copy(void* shared, const void* global, int bytes, int valid) {
+    block().copies().start(registers().running_thread,
+                           {__builtin_return_address(0), shared, global, bytes, valid});
+}
+void async_commit() {
+    block().copies().commit(registers().running_thread);
+}
+void async_wait(int pending_groups) {
+    block().copies().wait(registers().running_thread, pending_groups);
+}
+std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
+                         Site site) {
+    return block().collective(mask, compute, in, argument, width, site, false);
+}
+
+void warp_instruction(Collective compute, void* operands, Site site) {
+    block().collective(~0u, compute, reinterpret_cast<std::uint64_t>(operands), 0, kWarp, site, true);
+}
+int lane() {
+    return registers().running_thread % kWarp;
+}
+void read_matrix_row(const void* caller, const void* address, void* to, const Site& site) {
+    block().read_matrix_row(caller, address, to, site);
+}
+
+}  // namespace cpu_device

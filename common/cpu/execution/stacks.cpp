@@ -1,0 +1,74 @@
+#include "common/cpu/execution/stacks.hpp"
+
+#include <sys/mman.h>
+
+#include <new>
+
+#include "common/cpu/execution/block.hpp"
+#include "common/error.hpp"
+
+namespace cpu_device {
+namespace {
+
+// What lies below each stack and must not be touched: whole pages of memory, and at least as much as a
+// function may step over without touching it, which -fstack-clash-protection of g++ makes 4 KiB on x86-64 and
+// 64 KiB on aarch64 (whose pages have 4, 16 or 64 KiB).
+#ifdef __aarch64__
+constexpr std::size_t kGuard = 64 * 1024;
+#else
+constexpr std::size_t kGuard = 4096;
+#endif
+constexpr std::size_t kStackStride = kStackBytes + kGuard;
+constexpr std::size_t kCacheLine = 64, kColours = 64;
+// One fiber per thread of a block, and a worker runs one block at a time.
+constexpr std::size_t kStacks = kMostThreads;
+
+}  // namespace
+
+StackPool::StackPool() {
+    base_ = static_cast<char*>(mmap(nullptr, kStacks * kStackStride, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (base_ == MAP_FAILED) throw gemm::Error("No memory for the CPU device's thread stacks.");
+    for (std::size_t i = kStacks; i-- > 0;) {
+        char* guard = base_ + i * kStackStride;
+        if (mprotect(guard, kGuard, PROT_NONE) != 0) {
+            throw gemm::Error("The CPU device's stack guards cannot be set up: too many memory mappings.");
+        }
+        free_.push_back(guard);
+    }
+}
+
+StackPool::~StackPool() {
+    munmap(base_, kStacks * kStackStride);
+}
+
+boost::context::stack_context StackPool::allocate() {
+    if (free_.empty()) throw std::bad_alloc();  // cannot be: one fiber per thread of a block
+    char* const guard = free_.back();
+    free_.pop_back();
+    // Tops that lie whole pages apart share a few cache sets and evict each other; these start on different
+    // lines.
+    const std::size_t index = static_cast<std::size_t>(guard - base_) / kStackStride;
+    const std::size_t colour = index * 5 % kColours * kCacheLine;
+    boost::context::stack_context stack;
+    stack.size = kStackBytes - colour;
+    stack.sp = guard + kStackStride - colour;
+    return stack;
+}
+
+void StackPool::deallocate(boost::context::stack_context& stack) {
+    const auto end = static_cast<std::size_t>(static_cast<char*>(stack.sp) - base_ - 1);
+    free_.push_back(base_ + end / kStackStride * kStackStride);
+}
+
+const std::byte* StackPool::end() const {
+    return begin() + kStacks * kStackStride;
+}
+
+bool StackPool::is_guard(const void* address) const {
+    const auto* a = static_cast<const char*>(address);
+    return a >= base_ && a < base_ + kStacks * kStackStride &&
+           static_cast<std::size_t>(a - base_) % kStackStride < kGuard;
+}
+
+}  // namespace cpu_device

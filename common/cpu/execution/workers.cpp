@@ -1,0 +1,235 @@
+// Runs a grid: blocks on OS threads, and a block's CUDA threads as fibers on one of them (block.hpp). A
+// worker runs one block at a time, and a block never changes OS thread, so that addresses of thread-local
+// memory may be kept.
+#include "common/cpu/execution/workers.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "common/error.hpp"
+
+namespace cpu_device {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+constexpr std::size_t kMostWorkers = 16;  // two mappings a stack: more would pass the kernel's limit
+
+Observer* the_observer = nullptr;
+
+}  // namespace
+
+Observer* observer() {
+    return the_observer;
+}
+void set_observer(Observer* o) {
+    the_observer = o;
+}
+
+void Job::fail(std::uint64_t block, std::string message) {
+    const std::scoped_lock lock(mutex);
+    stop = true;
+    if (block < failed_block) {
+        failed_block = block;
+        failure = std::move(message);
+    }
+}
+
+Worker::~Worker() {
+    {
+        const std::scoped_lock lock(mutex_);
+        quit_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+}
+
+void Worker::start(Job& job) {
+    {
+        const std::scoped_lock lock(mutex_);
+        job_ = &job;
+    }
+    wake_.notify_one();
+}
+
+bool Worker::idle() const {
+    const std::scoped_lock lock(mutex_);
+    return job_ == nullptr;
+}
+
+bool Worker::wait(Clock::time_point until) {
+    std::unique_lock lock(mutex_);
+    return finished_.wait_until(lock, until, [&] { return job_ == nullptr; });
+}
+
+void Worker::interrupt() {
+    if (observer() == nullptr || pulse.interrupted.exchange(true)) {
+        pthread_kill(thread_.native_handle(), kStopSignal);
+    }
+}
+
+void Worker::stop(const char* why) {
+    if (!in_kernel()) return;
+    escape_.stopped = why;
+    (void)raise(kStopSignal);
+}
+
+void Worker::main() {
+    set_this_worker(this);
+    // A stack overflow leaves no stack to handle it on.
+    std::vector<std::byte> signal_stack(64 * 1024);
+    stack_t alternative{};
+    alternative.ss_sp = signal_stack.data();
+    alternative.ss_size = signal_stack.size();
+    sigaltstack(&alternative, nullptr);
+
+    for (;;) {
+        Job* job = nullptr;
+        {
+            std::unique_lock lock(mutex_);
+            wake_.wait(lock, [&] { return quit_ || job_ != nullptr; });
+            if (quit_) break;
+            job = job_;
+        }
+        try {
+            run_job(*job);
+        } catch (const std::exception& e) {
+            job->fail(index_, e.what());
+        }
+        {
+            const std::scoped_lock lock(mutex_);
+            job_ = nullptr;
+        }
+        finished_.notify_all();
+    }
+    block_.forget_fibers();
+    alternative.ss_flags = SS_DISABLE;
+    sigaltstack(&alternative, nullptr);
+}
+
+void Worker::run_job(Job& job) {
+    block_.prepare(job.grid, job.options.hang_seconds);
+    // A crash comes back here from the signal handler; everything used after it lives in members.
+    if (sigsetjmp(escape_.back, 1) == 0) {
+        take_blocks(job);
+    } else {
+        const std::string what = escape_.message(block_);
+        job_->fail(index_, block_.abandon() + what);
+        clean_up();
+    }
+}
+
+void Worker::take_blocks(Job& job) {
+    while (!job.stop) {
+        const std::uint64_t first = job.next.fetch_add(job.chunk);
+        if (first >= job.blocks) break;
+        const std::uint64_t last = std::min(first + job.chunk, job.blocks);
+        for (index_ = first; index_ < last && !job.stop; ++index_) {
+            if (!job.options.filter || job.options.filter(index_)) {
+                try {
+                    run_block(index_);
+                } catch (const BlockFailure& failure) {
+                    job.fail(index_, failure.message);
+                    clean_up();
+                }
+            }
+            job.done.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+}
+
+void Worker::run_block(std::uint64_t index) {
+    escape_.stopped = nullptr;
+    block_.begin(index);
+    for (;;) {
+        const Block::Progress progress = block_.advance();
+        if (progress == Block::Progress::done) break;
+        if (progress == Block::Progress::stuck) block_.deadlock();
+    }
+    if (Observer* o = observer()) o->block_ends();
+}
+
+/// After a block that failed.
+void Worker::clean_up() {
+    block_.forget_fibers();
+    if (Observer* o = observer()) o->block_ends();
+}
+
+namespace {
+
+/// What the launching thread saw of a worker.
+struct Watched {
+    std::uint64_t beat = UINT64_MAX, returned = UINT64_MAX;
+    Clock::time_point beat_since = Clock::now(), returned_since = beat_since;
+
+    void look(Worker& worker, double hang_seconds) {
+        if (worker.idle()) return;
+        const auto now = Clock::now();
+        if (const std::uint64_t new_beat = worker.pulse.heartbeat.load(std::memory_order_relaxed);
+            new_beat != beat) {
+            beat = new_beat;
+            beat_since = now;
+        } else if (now - beat_since > Seconds(hang_seconds)) {
+            worker.interrupt();
+            // A loop without a basic block that the tracer sees needs a second time.
+            beat_since += std::chrono::seconds(1);
+        }
+        if (const std::uint64_t new_returned = worker.pulse.returned.load(std::memory_order_relaxed);
+            new_returned != returned) {
+            returned = new_returned;
+            returned_since = now;
+        } else if (now - returned_since > Seconds(kBarrierPatience * hang_seconds)) {
+            worker.pulse.give_up = true;
+        }
+    }
+};
+
+/// The worker threads of the process, started by the first launch.
+class Workers {
+  public:
+    void run(Job& job) {
+        const std::scoped_lock one_launch_at_a_time(mutex_);
+        const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(
+            {kMostWorkers, std::max(1u, std::thread::hardware_concurrency()), job.blocks}));
+        while (workers_.size() < wanted) workers_.push_back(std::make_unique<Worker>());
+        // Small enough to share the work evenly, large enough that taking a chunk costs nothing.
+        job.chunk = std::clamp<std::uint64_t>(job.blocks / (wanted * 16), 1, 64);
+
+        const CrashHandlers handlers;
+        for (std::size_t i = 0; i < wanted; ++i) workers_[i]->start(job);
+        wait(job, wanted);
+    }
+
+  private:
+    void wait(Job& job, std::size_t count) {
+        const auto started = Clock::now();
+        std::vector<Watched> watched(count);
+        for (std::size_t i = 0; i < count;) {
+            if (workers_[i]->wait(Clock::now() + std::chrono::milliseconds(500))) {
+                ++i;
+                continue;
+            }
+            if (job.options.progress && Clock::now() - started > Seconds(2)) {
+                job.options.progress(job.done.load(), job.blocks);
+            }
+            for (std::size_t w = i; w < count; ++w) watched[w].look(*workers_[w], job.options.hang_seconds);
+        }
+    }
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace
+
+void run_grid(const Grid& grid, const RunOptions& options) {
+    // Never destroyed: exit() in a kernel would make a worker wait for itself.
+    static Workers& workers = *new Workers;
+    Job job(grid, options);
+    job.blocks = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
+    if (Observer* o = observer()) o->launch_begins(grid, job.blocks);
+    workers.run(job);
+    if (job.failed_block != UINT64_MAX) throw gemm::Error(job.failure);
+}
+
+}  // namespace cpu_device
