@@ -32,7 +32,7 @@ from runner.learn.exercise import Task
 
 LARGEST = 256 << 10  # bytes of a file: the longest kernel of the course has a tenth
 _COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels are compiled with, and what is given to a run
-# Bytes of addresses: common/cpu/execution/host_api.cpp's range of device memory, and the guards between scheduler.cpp's stacks.
+# Bytes of addresses: common/cpu/execution/host_api.cpp's range of device memory, and the guards between stacks.cpp's stacks.
 _RESERVED = (1 << 44) + (1 << 30)
 _READ = 64 << 10  # bytes of what a compiler or a program says that are looked at
 _ROOM = 1 << 20  # bytes free for temporary files: with less, what came of a run may be for lack of them
