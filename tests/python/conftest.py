@@ -23,10 +23,12 @@ from typing import TypeVar
 
 import pytest
 
+from runner.core import build, compiling, doctor
 from runner.learn import exercise
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 _Case = TypeVar("_Case")
+_toolchain = compiling.toolchain  # which tests put toolchain() in the place of
 PATIENCE = 600  # seconds: what takes longer hangs, however busy the machine is; tests wait for events
 
 # One for all workers, which are children of the process that sets it.
@@ -86,14 +88,12 @@ def alone(name: str) -> Iterator[None]:
 def toolchain(program: str = "check") -> dict:
     """compiling.toolchain() of the CPU device in this checkout. It is asked for once: nothing that it builds changes meanwhile.
     With that of "exam", gemm_judge is built."""
-    from runner.core import build, compiling, doctor
-
     device = doctor.Device("cpu", None, (), "kernels are checked on the CPU")
     with alone("build"), pytest.MonkeyPatch.context() as patched:
         patched.setenv("GEMM_NO_INSTALL", "1")
         if program == "exam":
             build.build(device, doctor.provide(device), ["gemm_judge"])
-        return compiling.toolchain(device, program)
+        return _toolchain(device, program)
 
 
 CMAKE = """

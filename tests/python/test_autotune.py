@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import CMAKE, Checkout, alive, stop, wait_for
+from conftest import CMAKE, Checkout, alive, drawn, stop, wait_for
 
 from runner.core import compiling
 from runner.core.compiling import Source
@@ -86,7 +86,7 @@ def together(tools: dict, wanted: Sequence[Source], folder: Path) -> Path:
     return autotune.link(tools, wanted, [made], folder)
 
 
-@pytest.mark.parametrize("name", tuning.tunable())
+@pytest.mark.parametrize("name", drawn(tuning.tunable(), 2))
 def test_every_variant_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> None:
     tools = cpu_tools()
     tune, kernel = of_lesson(name)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import drawn
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CPU = ROOT / "build" / "cpu"
@@ -127,17 +128,24 @@ def test_a_seed_repeats_the_check_and_a_fresh_one_is_shown(right: Path, tmp_path
 
 @pytest.mark.parametrize(
     ("edit", "case", "part"),
-    [
-        (("A[row * lda + k0 + x]", "A[(k0 + x) * lda + row]"), "one_tile", "A is read transposed"),
-        (("Bs[k][x];", "Bs[x][k];"), "one_tile", "B is read transposed"),
-        (("&C[row * ldc + col]", "&C[col * ldc + row]"), "one_tile", "rows and columns are swapped"),
-        (("acc += As", "acc = As"), "one_tile", "each product replaces the sum"),
-        (("acc += As[y][k] * Bs[k][x]", "acc += int(As[y][k] * Bs[k][x])"), "one_tile", "less precise than FP32: each product"),
-        (("for (int k = 0; k < BK; ++k)", "acc = 0; for (int k = 0; k < BK; ++k)"), "tiles", "over the last tile of K alone"),
-        (("alpha * acc + beta * *c;", "alpha * acc + *c;"), "beta", "beta is taken for 1"),
-        (("alpha * acc + beta * *c;", "alpha * (acc + beta * *c);"), "alpha", "alpha multiplies C, too"),
-        (("alpha == 0.0f ? 0 : K;", "K;"), "alpha_zero", "A or B was read, which alpha = 0 must not do"),
-    ],
+    drawn(
+        [
+            (("A[row * lda + k0 + x]", "A[(k0 + x) * lda + row]"), "one_tile", "A is read transposed"),
+            (("Bs[k][x];", "Bs[x][k];"), "one_tile", "B is read transposed"),
+            (("&C[row * ldc + col]", "&C[col * ldc + row]"), "one_tile", "rows and columns are swapped"),
+            (("acc += As", "acc = As"), "one_tile", "each product replaces the sum"),
+            (
+                ("acc += As[y][k] * Bs[k][x]", "acc += int(As[y][k] * Bs[k][x])"),
+                "one_tile",
+                "less precise than FP32: each product",
+            ),
+            (("for (int k = 0; k < BK; ++k)", "acc = 0; for (int k = 0; k < BK; ++k)"), "tiles", "over the last tile of K alone"),
+            (("alpha * acc + beta * *c;", "alpha * acc + *c;"), "beta", "beta is taken for 1"),
+            (("alpha * acc + beta * *c;", "alpha * (acc + beta * *c);"), "alpha", "alpha multiplies C, too"),
+            (("alpha == 0.0f ? 0 : K;", "K;"), "alpha_zero", "A or B was read, which alpha = 0 must not do"),
+        ],
+        4,
+    ),
 )
 def test_a_mistake_is_named_where_it_first_matters(edit: tuple[str, str], case: str, part: str, tmp_path: Path) -> None:
     found = failed_case(changed(edit), tmp_path)
@@ -147,30 +155,33 @@ def test_a_mistake_is_named_where_it_first_matters(edit: tuple[str, str], case: 
 
 @pytest.mark.parametrize(
     ("edit", "case", "kind", "beyond"),
-    [
-        (("row >= M || col >= N", "row > M || col >= N"), "edges", "out of bounds", 1),
-        (("k < BK; ++k", "k <= BK; ++k"), "one_tile", "shared memory out of bounds", 0),
-        (("        __syncthreads();  // everyone", "        // everyone"), "tiles", "race", 0),
-        (("As[BM][BK]", "As[BM][BK - 1]"), "one_tile", "shared memory out of bounds", 0),
-        (("As[BM][BK]", "As[BM / 2][BK]"), "one_tile", "shared memory out of bounds", 0),
-        (("As[y][x] =", "As[y + 1][x] ="), "one_tile", "shared memory out of bounds", 0),
-        (("As[y][x] =", "As[y][x * y] ="), "one_tile", "shared memory out of bounds", 0),
-        (("Bs[y][x] =", "Bs[y - 4][x] ="), "one_tile", "shared memory out of bounds", 0),
-        (("row * ldc + col]", "row * ldc * N + col]"), "one_tile", "out of bounds", 33),  # where it ends in a crash
-        (
-            ("return;\n    float* c", "return;\n    const_cast<float*>(A)[row * lda] = 0;\n    float* c"),
-            "one_tile",
-            "write to an input",
-            0,
-        ),
-        (("*c = beta", "volatile float old = *c; (void)old;\n    *c = beta"), "one_tile", "forbidden read", 0),
-        (
-            ("__shared__ float As[BM][BK];", "extern __shared__ float all[]; auto As = reinterpret_cast<float(*)[BK]>(all);"),
-            "one_tile",
-            "shared memory out of bounds",
-            0,
-        ),
-    ],
+    drawn(
+        [
+            (("row >= M || col >= N", "row > M || col >= N"), "edges", "out of bounds", 1),
+            (("k < BK; ++k", "k <= BK; ++k"), "one_tile", "shared memory out of bounds", 0),
+            (("        __syncthreads();  // everyone", "        // everyone"), "tiles", "race", 0),
+            (("As[BM][BK]", "As[BM][BK - 1]"), "one_tile", "shared memory out of bounds", 0),
+            (("As[BM][BK]", "As[BM / 2][BK]"), "one_tile", "shared memory out of bounds", 0),
+            (("As[y][x] =", "As[y + 1][x] ="), "one_tile", "shared memory out of bounds", 0),
+            (("As[y][x] =", "As[y][x * y] ="), "one_tile", "shared memory out of bounds", 0),
+            (("Bs[y][x] =", "Bs[y - 4][x] ="), "one_tile", "shared memory out of bounds", 0),
+            (("row * ldc + col]", "row * ldc * N + col]"), "one_tile", "out of bounds", 33),  # where it ends in a crash
+            (
+                ("return;\n    float* c", "return;\n    const_cast<float*>(A)[row * lda] = 0;\n    float* c"),
+                "one_tile",
+                "write to an input",
+                0,
+            ),
+            (("*c = beta", "volatile float old = *c; (void)old;\n    *c = beta"), "one_tile", "forbidden read", 0),
+            (
+                ("__shared__ float As[BM][BK];", "extern __shared__ float all[]; auto As = reinterpret_cast<float(*)[BK]>(all);"),
+                "one_tile",
+                "shared memory out of bounds",
+                0,
+            ),
+        ],
+        6,
+    ),
 )
 def test_what_the_tracer_finds(edit: tuple[str, str], case: str, kind: str, beyond: int, tmp_path: Path) -> None:
     found = failed_case(changed(edit), tmp_path)
@@ -188,7 +199,9 @@ def test_a_launch_that_is_refused(tmp_path: Path) -> None:
     assert found["error"] == "The launch was refused: a grid of 0 blocks (0×1×1)."
 
 
-@pytest.mark.parametrize("edit", [("k < BK; ++k", "k < BK; k += 0"), ("k0 += BK", "k0 += 0")])  # without and with barriers
+@pytest.mark.parametrize(
+    "edit", drawn([("k < BK; ++k", "k < BK; k += 0"), ("k0 += BK", "k0 += 0")], 1)
+)  # without and with barriers
 def test_a_kernel_that_never_ends_is_reported_in_seconds(edit: tuple[str, str], tmp_path: Path) -> None:
     begin = computed()
     found = failed_case(changed(edit), tmp_path)
@@ -210,17 +223,20 @@ LAUNCH = "if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error"
 
 @pytest.mark.parametrize(
     ("code", "error"),
-    [
-        (
-            "for (volatile int i = 0;; i = i + 1) {}",
-            "launch() of 03_smem did not return within 2 s: probably an endless loop in it.",
-        ),
-        ("std::exit(0);", "The file's code ended the program (exit or abort)."),
-        ("std::exit(1);", "The file's code ended the program (exit or abort)."),
-        ("std::abort();", "The file's code ended the program (exit or abort)."),
-        ("throw 42;", "launch() of 03_smem threw an exception."),
-        ('throw std::runtime_error("no");', "launch() of 03_smem threw an exception: no."),
-    ],
+    drawn(
+        [
+            (
+                "for (volatile int i = 0;; i = i + 1) {}",
+                "launch() of 03_smem did not return within 2 s: probably an endless loop in it.",
+            ),
+            ("std::exit(0);", "The file's code ended the program (exit or abort)."),
+            ("std::exit(1);", "The file's code ended the program (exit or abort)."),
+            ("std::abort();", "The file's code ended the program (exit or abort)."),
+            ("throw 42;", "launch() of 03_smem threw an exception."),
+            ('throw std::runtime_error("no");', "launch() of 03_smem threw an exception: no."),
+        ],
+        2,
+    ),
 )
 def test_launch_that_does_not_return(code: str, error: str, tmp_path: Path) -> None:
     include = ('#include "common/gemm.hpp"', '#include "common/gemm.hpp"\n#include <cstdlib>\n#include <stdexcept>')

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conftest import PATIENCE, REPOSITORY, Course
+from conftest import PATIENCE, REPOSITORY, Course, drawn
 
 from runner.core.results import ROOT, UserError, lessons
 from runner.grading import grade, gradebook, grading, sandbox, submissions
@@ -286,17 +286,18 @@ def graded(autograder: Path, course: Course) -> Callable[[dict[str, str]], dict]
     return grade
 
 
+SUBMISSIONS = [
+    pytest.param({"exercise_01.cu": solution()}, 1, "Judged from outside", id="right"),
+    pytest.param({"my/gemm/01_naive/exercise.cu": solution()}, 1, "PASSED: exercise 01", id="right, a whole checkout"),
+    pytest.param(
+        {"exercise_01.cu": solution().replace("acc += *a * *b", "acc += *a + *b")}, 0, "NOT YET: exercise 01", id="wrong"
+    ),
+    pytest.param({"notes.txt": "later"}, 0, "was not handed in", id="missing"),
+]
+
+
 @needs_root
-@pytest.mark.parametrize(
-    ("files", "score", "words"),
-    [
-        ({"exercise_01.cu": solution()}, 1, "Judged from outside"),
-        ({"my/gemm/01_naive/exercise.cu": solution()}, 1, "PASSED: exercise 01"),
-        ({"exercise_01.cu": solution().replace("acc += *a * *b", "acc += *a + *b")}, 0, "NOT YET: exercise 01"),
-        ({"notes.txt": "later"}, 0, "was not handed in"),
-    ],
-    ids=["right", "right, a whole checkout", "wrong", "missing"],
-)  # fmt: skip
+@pytest.mark.parametrize(("files", "score", "words"), drawn(SUBMISSIONS, 2))
 def test_submissions(files: dict[str, str], score: int, words: str, graded: Callable[[dict[str, str]], dict]) -> None:
     [test] = graded(files)["tests"]
     assert (test["name"], test["score"], test["max_score"]) == ("exercise 01", score, 1)
