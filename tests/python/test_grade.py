@@ -174,7 +174,9 @@ def _looking_like_it() -> dict[int, str]:
 
 def state_of(room: Classroom) -> dict[str, object]:
     """Of the machine, what grading must not change."""
-    git = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    # What is new there; somebody may be editing what git knows.
+    listed = ["git", "ls-files", "--others", "--exclude-standard"]
+    git = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     handed_in = [(str(path), s.st_mode, s.st_size, s.st_mtime_ns) for path in room.folder.rglob("*") if (s := path.lstat())]
     marked = [Path(place, room.world.marker) for place in ("/", "/tmp", "/dev/shm", Path.home(), ROOT, room.folder)]  # noqa: S108
     return {
