@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import median
 
@@ -83,7 +83,7 @@ def ratio(value: float) -> str:
     return f"{value:.4f}" if value < 0.1 else f"{value:.3f}"
 
 
-def provenance(results: dict) -> list[str]:
+def provenance(results: Mapping) -> list[str]:
     """Where the numbers come from: device, date, short commit, as far as the results say."""
     parts = [results["device"]["name"], results.get("date", "")[:10]]
     if results.get("commit"):

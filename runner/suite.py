@@ -121,7 +121,7 @@ def test(everything: bool, seed: str | None, as_json: bool) -> int:
     cores = str(process.cores())
     with tempfile.TemporaryDirectory(prefix="gemm-") as temporary:
         junit = Path(temporary) / "ctest.xml"
-        command = [ctest, "--test-dir", folder, "-j", cores, "--output-on-failure", "--output-junit", junit]
+        command: list[str | Path] = [ctest, "--test-dir", folder, "-j", cores, "--output-on-failure", "--output-junit", junit]
         parts["ctest"] = _run(command, f"ctest ({device.kind})", _CTEST, junit)
         tests = ROOT / "tests" / "python"
         if tests.is_dir():

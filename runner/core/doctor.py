@@ -350,7 +350,7 @@ def _venv_install(pins: Sequence[str], what: str) -> str:
         if status:
             return f"python3 -m venv failed; type: {_apt(['python3-venv'])}"
     options = ("--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "15")
-    pip = [VENV / "bin" / "python", "-m", "pip", "install", *options, *pins]
+    pip: list[str | Path] = [VENV / "bin" / "python", "-m", "pip", "install", *options, *pins]
     done = process.stream(pip, f"pip install {what}", process.unseen)
     if done.status:
         return f"PyPI does not answer: check the network, then type: .venv/bin/pip install {' '.join(pins)}"
@@ -375,9 +375,9 @@ def provide(device: Device) -> Tools:
     fatal = [need for need in missing if need.required]
     if fatal:
         names = ", ".join(need.name + (f" ({need.note})" if need.note else "") for need in fatal)
-        packages = [need.package for need in fatal if not need.pip and not need.by_hand]
+        by_apt = [need.package for need in fatal if not need.pip and not need.by_hand]
         how = why or [
-            *filter(None, [f"type: {_apt(packages)}" if packages else ""]),
+            *filter(None, [f"type: {_apt(by_apt)}" if by_apt else ""]),
             *dict.fromkeys(f"type: {command(need)}" for need in fatal if need.pip or need.by_hand),
         ]
         raise UserError(f"{names} {'is' if len(fatal) == 1 else 'are'} missing; {'; '.join(how)}.")

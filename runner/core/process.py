@@ -297,7 +297,7 @@ def together(commands: Sequence[tuple[str, Command]], title: str, env: Mapping[s
             while waiting or running:
                 while waiting and len(running) < cores():
                     place, (_, command) = waiting.pop()
-                    output = files.enter_context(tempfile.TemporaryFile())
+                    output: BinaryIO = files.enter_context(tempfile.TemporaryFile())
                     _started(command, running, stdout=output, **options)
                     places[running[-1].pid] = place, output
                 time.sleep(_POLL)

@@ -419,8 +419,8 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
         raise UserError("--file needs the name of a file, such as --file mine.cu.")
     path = Path(file).absolute() if file else task.file
     shown = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
-    if told := "" if file else course.provide(task):
-        say(told)
+    if begun := "" if file else course.provide(task):
+        say(begun)
     raw = _read(path, shown, "" if file else f"; ./gemm start {task.argument} brings its start back")
     try:
         text = source_text(raw)

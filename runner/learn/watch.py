@@ -270,9 +270,10 @@ class Check:
         env = {**os.environ, "COLUMNS": str(self.width), "PYTHONIOENCODING": "utf-8"}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": env, "bufsize": 0}
         self.process = self._context.enter_context(process.child(command, **pipes))
+        assert self.process.stdout
+        assert self.process.stderr
         self.pipes = {"stdout": self.process.stdout, "stderr": self.process.stderr}
         for pipe in self.pipes.values():
-            assert pipe
             os.set_blocking(pipe.fileno(), False)
 
     def read(self, name: str) -> bool:
