@@ -107,7 +107,7 @@ def test_without_xdist_tests_run_one_after_another(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def quiet(command: process.Command) -> tuple[int, str]:
-        return int(any(name not in ("matplotlib", "rich", "typer", *has) for name in command[3:])), ""
+        return int(any(name not in (*doctor.PACKAGES, *has) for name in command[3:])), ""
 
     monkeypatch.setattr(process, "quiet", quiet)
     monkeypatch.setattr(doctor, "VENV", tmp_path)
