@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.core import process
+from runner.core import lock, process
 from runner.core.doctor import Device, Tools
-from runner.core.process import say_all
+from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError, write_atomically
 
 _NINJA_OR_MAKE = process.matcher(r"^\[\s*(?P<done>\d+)(?:/(?P<total>\d+)|%)\]\s*(?P<what>.*)")
@@ -28,6 +28,8 @@ def _configure(device: Device, tools: Tools, folder: Path) -> None:
     made = (folder / "build.ninja").exists() or (folder / "Makefile").exists()
     if made and marker.exists() and marker.read_text(encoding="utf-8") == signature:
         return
+    if not marker.exists():
+        say(f"Building for {device.kind} for the first time, which takes a few minutes.")
     fresh = ["--fresh"] if (folder / "CMakeCache.txt").exists() else []
     done = process.stream([*command, *fresh], f"Configuring for {device.kind}", process.unseen)
     if done.status:
@@ -38,9 +40,16 @@ def _configure(device: Device, tools: Tools, folder: Path) -> None:
 
 
 def build(device: Device, tools: Tools, targets: Sequence[str] = ()) -> Path:
-    """Builds the targets (none: all) for the device and returns the build folder."""
+    """Builds the targets (none: all) for the device and returns the build folder; waits while another ./gemm builds there."""
     folder = ROOT / "build" / device.kind
-    _configure(device, tools, folder)
+    # Beside the folder, which a person may remove.
+    with lock.alone(folder.with_name(f"{device.kind}.lock"), f"Waiting for another ./gemm, which builds in build/{device.kind}."):
+        _configure(device, tools, folder)
+        _build(device, tools, folder, targets)
+    return folder
+
+
+def _build(device: Device, tools: Tools, folder: Path, targets: Sequence[str]) -> None:
     command: list[str | Path] = [tools.cmake, "--build", folder, "--parallel", str(process.cores())]
     if targets:
         command += ["--target", *targets]
@@ -49,4 +58,3 @@ def build(device: Device, tools: Tools, targets: Sequence[str] = ()) -> Path:
         say_all(done.lines)
         what = process.crash(done.status)
         raise UserError(f"The build {f'was ended by {what}' if what else 'failed; the message is above'}.")
-    return folder

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -19,16 +20,18 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from runner.core import process, tables
+from runner.core import lock, process, tables
 from runner.core.process import say
 from runner.core.results import ROOT, UserError
 
 VENV = ROOT / ".venv"
+PACKAGES = ("filelock", "matplotlib", "psutil", "rich", "typer")  # of Python, as ./gemm names them
 _CMAKE_PIN, _CMAKE_LEAST = "cmake==3.31.10", (3, 24)
 _PYTEST_PINS = ("pytest==8.4.2", "pytest-xdist==3.8.0")
 _GCC_LEAST = 11
 _LATER = ("git", "bubblewrap")  # not needed to build: installed by what needs them, or by hand
 _CUDA_LEAST = 12  # cuBLAS calls with 64-bit sizes
+_APT_WAIT, _APT_AGAIN = 600, 2  # seconds for which another program may hold apt's locks, and between looks
 _CUDA_PAGE = "https://developer.nvidia.com/cuda-downloads"
 
 
@@ -272,7 +275,7 @@ def needs(device: Device) -> list[Need]:
     found.append(Need("git", shutil.which("git") or "", "git", required=False, note="only ./gemm chart --record needs it"))
     bwrap = shutil.which("bwrap") or ""
     found.append(Need("bubblewrap", bwrap, "bubblewrap", required=False, note="only ./gemm grade needs it"))
-    found += map(_python, ("matplotlib", "rich", "typer"))
+    found += map(_python, PACKAGES)
     return [replace(need, note="") if need.found else need for need in found]
 
 
@@ -289,6 +292,21 @@ def command(need: Need) -> str:
     return _apt([need.package])
 
 
+def _apt_get(step: Sequence[str]) -> process.Finished:
+    """Runs it, again and again while another program holds apt's locks, which DPkg::Lock::Timeout waits for but in part."""
+    end, told = time.monotonic() + _APT_WAIT, False
+    while True:
+        quietly = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
+        done = process.stream(step, " ".join(["apt-get", step[1]]), process.unseen, quietly)
+        held = next((line for line in done.lines if line.startswith("E: Could not get lock")), "")
+        if not done.status or not held or time.monotonic() > end:
+            return done
+        if not told:
+            say(f"Waiting for {held.partition(' held by ')[2].rstrip('.') or 'another program'}, which installs packages.")
+        told = True
+        time.sleep(_APT_AGAIN)
+
+
 def _install_apt(required: Sequence[str], optional: Sequence[str] = ()) -> str:
     """Installs Debian packages. Returns an empty string, or why it did not work, for a sentence."""
     apt = shutil.which("apt-get")
@@ -300,7 +318,8 @@ def _install_apt(required: Sequence[str], optional: Sequence[str] = ()) -> str:
         asked = required and sudo and sys.stdin.isatty() and sys.stderr.isatty()
         if not asked or not typer.confirm(f"Run `{_apt([*required, *optional])}` now?", default=True, err=True):
             return f"type: {_apt(required)}"
-        command: list[str | Path] = [sudo or "sudo", *install, *required, *optional]
+        waiting = ("-o", f"DPkg::Lock::Timeout={_APT_WAIT}")  # apt says itself whom it waits for
+        command: list[str | Path] = [sudo or "sudo", *install, *waiting, *required, *optional]
         if process.foreground(command) and process.foreground([sudo or "sudo", apt, "update"]) == 0:
             process.foreground(command)
         return ""
@@ -308,7 +327,7 @@ def _install_apt(required: Sequence[str], optional: Sequence[str] = ()) -> str:
     # A bare machine has no package lists, and old lists name versions that are gone; an old system lacks some libraries.
     everything = [*install, *required, *optional]
     for step in (everything, [apt, "update"], everything, [*install, *required]):
-        done = process.stream(step, " ".join(["apt-get", step[1]]), process.unseen, {"DEBIAN_FRONTEND": "noninteractive"})
+        done = _apt_get(step)
         if not done.status and step[1] == "install":
             return ""
     said = next((line for line in done.lines if line.startswith("E:")), "E: it failed")[2:].strip().rstrip(".")
@@ -319,6 +338,12 @@ def venv_install(pins: Sequence[str], what: str) -> str:
     """Installs from PyPI into .venv, which is made where there is none. Returns why it did not work, or nothing."""
     if os.environ.get("GEMM_NO_INSTALL") == "1":
         return f"type: python3 -m venv .venv && .venv/bin/pip install {' '.join(pins)}"
+    with lock.alone(VENV.with_name(".venv.lock"), "Waiting for another ./gemm, which installs Python packages for this folder."):
+        return _venv_install(pins, what)
+
+
+def _venv_install(pins: Sequence[str], what: str) -> str:
+    """As venv_install(); no other ./gemm is at it."""
     say(f"Installing {what} into .venv (PyPI).")
     if not (VENV / "bin" / "pip").exists():
         status, output = process.quiet([sys.executable, "-m", "venv", VENV], seconds=300)
@@ -375,10 +400,10 @@ def provide_bubblewrap() -> str:
 
 
 def provide_pytest() -> tuple[Path, bool]:
-    """An interpreter that has pytest beside matplotlib, rich and typer; whether it also has xdist, which runs tests on all
+    """An interpreter that has pytest beside what ./gemm needs; whether it also has xdist, which runs tests on all
     cores. Without xdist, and where none can be had, tests run one after another."""
     probe = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
-    packages = ("pytest", "matplotlib", "rich", "typer")
+    packages = ("pytest", *PACKAGES)
     own = Path(sys.executable)
 
     def usable(*more: str) -> Path | None:

@@ -64,7 +64,7 @@ def alone(device: Device) -> Iterator[None]:
             "GEMM_GPU_LOCK to another file."
         ) from error
     try:
-        try:
+        try:  # by hand: filelock opens the file to write, which another user's cannot be
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             say("Waiting for the GPU: another ./gemm is timing on it.")

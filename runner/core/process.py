@@ -82,6 +82,7 @@ def say_all(lines: Sequence[str]) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
+    # By its group, not by a tree of processes: a tree does not hold what its parent left behind.
     for number in (signal.SIGTERM, signal.SIGKILL):  # the second one for what the child started and left
         try:
             os.killpg(process.pid, number)
@@ -284,6 +285,7 @@ def together(commands: Sequence[tuple[str, Command]], title: str, env: Mapping[s
 
     Returns how each ended, in their order. All are killed when one cannot be run, or by a signal.
     """
+    # Without threads, and so without concurrent.futures: signals arrive in this thread, which knows all that it has started.
     waiting = list(enumerate(commands))[::-1]
     running: list[subprocess.Popen[bytes]] = []
     places: dict[int, tuple[int, BinaryIO]] = {}  # of a process: which command it is, and its output

@@ -79,7 +79,7 @@ class Journal:
 def alone(folder: Path) -> Iterator[None]:
     """Holds the folder, which is made where there is none, for this process. A UserError where another has it."""
     writable_folder(folder)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # filelock knows files alone, and one would stay among the pages
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

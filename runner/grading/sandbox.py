@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import platform
-import resource
 import secrets
 import shutil
 import signal
@@ -25,6 +24,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+import psutil
+
 from runner.core import doctor, process
 from runner.core.process import Command
 from runner.core.results import UserError
@@ -34,6 +35,7 @@ _FIRST_USER, _USERS, _SLOTS = 1_900_000_000, 200_000_000, 1000  # no account has
 _POLL = 0.02  # seconds between looks at a program
 _WEIGH = 0.2  # seconds between looks at how much memory it has
 _MiB = 1 << 20
+_ENDED = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)  # also where nobody has waited for it yet
 _BY_SIGNAL = 128  # + its number: how bubblewrap and sh tell which signal ended a program
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache")  # which g++ is meant, and where libraries are
@@ -71,27 +73,21 @@ class Ended:
     late: bool = False  # whether that limit is the one on seconds
 
 
-def _descendants(root: int) -> list[int]:
-    """Process numbers of `root` and everything below it."""
-    children: dict[int, list[int]] = {}
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            with suppress(OSError, ValueError, IndexError):
-                fields = Path(entry.path, "stat").read_text(errors="replace").rpartition(")")[2].split()
-                children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found, at = [root], 0
-    while at < len(found):
-        found += children.get(found[at], [])
-        at += 1
-    return found
+def _tree(root: int) -> list[psutil.Process]:
+    """The process and everything below it."""
+    try:
+        top = psutil.Process(root)
+        return [top, *top.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
 
 
-def _resident(pids: Sequence[int]) -> int:
+def _resident(processes: Sequence[psutil.Process]) -> int:
     """Bytes of memory that these processes have, what they share counted once for each."""
     total = 0
-    for pid in pids:
-        with suppress(OSError, ValueError, IndexError):
-            total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    for one in processes:
+        with suppress(psutil.Error):
+            total += one.memory_info().rss
     return total
 
 
@@ -126,8 +122,8 @@ def _pipe_with(content: bytes) -> int:
 def _gone(pid: int) -> bool:
     """Whether the process has ended; that nobody has waited for it yet does not matter."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in ("Z", "X")
-    except (OSError, IndexError):
+        return psutil.Process(pid).status() in _ENDED
+    except psutil.NoSuchProcess:
         return True
 
 
@@ -265,7 +261,7 @@ class Sandbox:
                     broken, late = f"it did not end within {limits.seconds:g} s", True
                 elif now - weighed > _WEIGH:
                     weighed = now
-                    if _resident(_descendants(started.pid)) > limits.memory:
+                    if _resident(_tree(started.pid)) > limits.memory:
                         broken = f"it took more than {limits.memory // _MiB} MiB of memory"
                 if broken:
                     break
@@ -282,7 +278,7 @@ class Sandbox:
 
     def _end(self, started: subprocess.Popen[bytes], user: int, told: int) -> None:
         """Ends the sandbox, and without one everything below the program and everything of its user. Closes `told`."""
-        left = [] if self._bubblewrap else _descendants(started.pid)
+        left = [] if self._bubblewrap else _tree(started.pid)
         with suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)
         started.wait()
@@ -302,9 +298,9 @@ class Sandbox:
             left += _of_user(user) if self._root else []
             if not left:
                 return
-            for pid in left:
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+            for one in left:
+                with suppress(psutil.Error):
+                    one.kill()
             left = []
             if not self._root:
                 return
@@ -315,14 +311,13 @@ class Sandbox:
         return inside if self._bubblewrap else folder / inside.relative_to(TMP)
 
 
-def _of_user(user: int) -> list[int]:
+def _of_user(user: int) -> list[psutil.Process]:
     """Its processes that have not ended."""
     found = []
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            with suppress(OSError):
-                if entry.stat().st_uid == user and not _gone(int(entry.name)):
-                    found.append(int(entry.name))
+    for one in psutil.process_iter():
+        with suppress(psutil.Error):
+            if one.uids().effective == user and one.status() not in _ENDED:
+                found.append(one)
     return found
 
 

@@ -10,7 +10,6 @@ written at once; keys that are not known here are kept. Nothing but the standard
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from runner.core import lock
 from runner.core.results import ROOT, UserError, write_atomically
 from runner.learn import exercise
 from runner.learn.exercise import Task
@@ -105,16 +105,7 @@ def load(root: Path = ROOT) -> State:
 @contextmanager
 def _changing(root: Path) -> Iterator[dict[str, Any]]:
     """The object in the file, to be changed in the block and then written; nobody else changes it meanwhile."""
-    lock = root / f"{NAME}.lock"
-    try:
-        held = lock.open("a")
-    except OSError as error:
-        raise UserError(f"{lock} cannot be written: {error.strerror}; make the folder writable.") from error
-    with held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX)
-        except OSError as error:
-            raise UserError(f"{lock} cannot be locked: {error.strerror}; keep the checkout on a local disk.") from error
+    with lock.alone(root / f"{NAME}.lock", "Waiting for another ./gemm, which writes down your progress."):
         raw = _read(root)
         yield raw
         write_atomically(root / NAME, json.dumps(raw, indent=1) + "\n")

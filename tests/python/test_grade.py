@@ -520,10 +520,10 @@ def test_an_ordinary_user_has_a_sandbox(box: Sandbox, tmp_path: Path) -> None:
         pytest.skip("the other tests run as an ordinary user already")
     become = ["setpriv", "--reuid", "4711", "--regid", "4711", "--clear-groups"]
     interpreters = [name for name in (sys.executable, "/usr/bin/python3")
-                    if subprocess.run([*become, name, "-c", "import rich, typer"], capture_output=True, check=False,
-                                      cwd="/").returncode == 0]  # fmt: skip
+                    if subprocess.run([*become, name, "-c", "import filelock, psutil, rich, typer"], capture_output=True,
+                                      check=False, cwd="/").returncode == 0]  # fmt: skip
     if not interpreters or not os.access(ROOT, os.X_OK):
-        pytest.skip("no Python that another user may run has rich and typer")
+        pytest.skip("no Python that another user may run has the packages")
     code = """
 import os, sys, tempfile
 from pathlib import Path

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Checkout
+from conftest import PATIENCE, Checkout, alive, wait_for
 
 # A Python whose packages are the file $FAKES/packages, and that makes environments whose pip works when $FAKES/pypi exists.
 PYTHON = r"""
 case "$*" in
 *find_spec*) [ -e "$FAKES/packages" ] || exit 1 ;;
 *ensurepip*) exit 0 ;;
+*flock*) exec REAL "$@" ;;
 "-m venv "*)
+    echo >>"$FAKES/venvs"
     mkdir -p "$3/bin"
     cat >"$3/bin/python" <<'SH'
 #!/bin/sh
 case "$*" in
 *find_spec*) [ -e "$FAKES/installed" ] || exit 1 ;;
-"-m pip"*) [ -e "$FAKES/pypi" ] || { echo "ERROR: No matching distribution found"; exit 1; }; : >"$FAKES/installed" ;;
+"-m pip"*)
+    echo $$ >>"$FAKES/pip"; while [ -e "$FAKES/slow" ]; do sleep 0.1; done
+    [ -e "$FAKES/pypi" ] || { echo "ERROR: No matching distribution found"; exit 1; }; : >"$FAKES/installed" ;;
 "-m runner"*) echo "venv: $*" ;;
 esac
 SH
@@ -31,7 +38,7 @@ SH
 "-m runner"*) echo "path: $*" ;;
 esac
 """
-NEEDED = ("dirname", "uname", "id", "rm", "mktemp", "sed", "head", "tail", "touch", "env", "cat", "mkdir", "chmod", "sh")
+NEEDED = ("dirname", "uname", "id", "rm", "mktemp", "sed", "head", "tail", "touch", "env", "cat", "mkdir", "chmod", "sh", "sleep")
 
 
 @pytest.fixture
@@ -44,7 +51,7 @@ def bare(checkout: Checkout) -> Checkout:
     script = (checkout.root / "gemm").read_text()
     assert "/usr/bin/python3" in script
     (checkout.root / "gemm").write_text(script.replace("/usr/bin/python3", "no-such-python"))
-    checkout.tool("python3", PYTHON)
+    checkout.tool("python3", PYTHON.replace("REAL", sys.executable))
     checkout.env["PATH"] = str(checkout.fakes / "bin")
     del checkout.env["GEMM_NO_INSTALL"]
     return checkout
@@ -93,6 +100,97 @@ def test_half_made_venv_is_made_again(bare: Checkout) -> None:
     assert not (bare.root / ".venv" / "rest").exists()
 
 
+WAITING = "gemm: Waiting for another ./gemm, which installs Python packages for this folder …\n"
+
+
+def begin(checkout: Checkout, said: Path) -> subprocess.Popen[str]:
+    """./gemm doctor, which goes on while the test does; `said` gets its stderr."""
+    with said.open("w") as err:
+        return subprocess.Popen(
+            [str(checkout.root / "gemm"), "doctor"], env=checkout.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=err, text=True, start_new_session=True,
+        )  # fmt: skip
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_two_at_once_make_one_venv(bare: Checkout) -> None:
+    (bare.fakes / "pypi").touch()
+    (bare.fakes / "slow").touch()
+    first = begin(bare, bare.fakes / "first")
+    wait_for(bare.fakes / "pip")
+    second = begin(bare, bare.fakes / "second")
+    until(lambda: (bare.fakes / "second").read_text() == WAITING)
+    assert not (bare.root / ".venv" / "complete").exists()
+    (bare.fakes / "slow").unlink()
+    for process in (first, second):
+        assert process.communicate(timeout=PATIENCE)[0] == "venv: -m runner doctor\n"
+        assert process.returncode == 0
+    assert (bare.fakes / "second").read_text() == WAITING  # it has found the first one's
+    assert (bare.fakes / "first").read_text().count("Making .venv") == 1
+    assert len((bare.fakes / "venvs").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("pip_too", [True, False])
+def test_a_killed_installation_holds_nobody_up(bare: Checkout, pip_too: bool) -> None:
+    """A pip that outlives its ./gemm still writes into .venv: it is waited for."""
+    (bare.fakes / "pypi").touch()
+    (bare.fakes / "slow").touch()
+    first = begin(bare, bare.fakes / "first")
+    pip = int(wait_for(bare.fakes / "pip"))
+    if pip_too:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+        until(lambda: not alive(pip))
+        (bare.fakes / "slow").unlink()
+        done = gemm(bare, "doctor")
+        said = done.stderr
+        assert (done.returncode, done.stdout) == (0, "venv: -m runner doctor\n"), said
+    else:
+        first.kill()
+        first.wait()
+        second = begin(bare, bare.fakes / "second")
+        until(lambda: (bare.fakes / "second").read_text() == WAITING)
+        (bare.fakes / "slow").unlink()
+        assert second.communicate(timeout=PATIENCE)[0] == "venv: -m runner doctor\n"
+        said = (bare.fakes / "second").read_text().removeprefix(WAITING)
+    assert said.startswith("gemm: Removing .venv, which is not complete …\n")
+    assert (bare.root / ".venv" / "complete").exists()
+    first.communicate()
+
+
+def test_no_lock_is_handed_on(bare: Checkout) -> None:
+    """What ./gemm becomes runs for hours (watch), and must not keep others from installing."""
+    (bare.fakes / "pypi").touch()
+    body = (bare.fakes / "bin" / "python3").read_text()
+    bare.tool("python3", body.removeprefix("#!/bin/sh\n").replace('echo "venv: $*"', "echo /proc/self/fd/*"))
+    held = gemm(bare, "doctor").stdout.split()
+    assert "/proc/self/fd/0" in held
+    assert "/proc/self/fd/9" not in held
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="installs with a fake apt-get, which only root does without asking")
+def test_apt_is_waited_for_while_another_program_has_its_locks(bare: Checkout) -> None:
+    bare.tool(
+        "apt-get",
+        """echo "$1" >>"$FAKES/apt"
+[ ! -e "$FAKES/locked" ] || [ "$(cat "$FAKES/apt")" != install ] || {
+    echo "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 77 (unattended-upgr)"; exit 100; }
+: >"$FAKES/packages"
+""",
+    )
+    (bare.fakes / "locked").touch()
+    done = gemm(bare, "chart")
+    assert (done.returncode, done.stdout) == (0, "path: -m runner chart\n"), done.stderr
+    assert done.stderr.count("gemm: Waiting for process 77 (unattended-upgr), which installs packages …\n") == 1
+    assert (bare.fakes / "apt").read_text().split() == ["install", "install"]  # no update between: it was not the lists
+
+
 def test_no_network_and_no_apt(bare: Checkout) -> None:
     done = gemm(bare, "chart")
     assert done.returncode == 2
@@ -106,7 +204,7 @@ def test_system_packages_where_pypi_does_not_answer(bare: Checkout) -> None:
     bare.tool("apt-get", 'echo "$@" >>"$FAKES/apt"\n: >"$FAKES/packages"\n')
     done = gemm(bare, "chart")
     assert (done.returncode, done.stdout) == (0, "path: -m runner chart\n"), done.stderr
-    assert "python3-matplotlib python3-rich python3-typer" in (bare.fakes / "apt").read_text()
+    assert "python3-filelock python3-matplotlib python3-psutil python3-rich python3-typer" in (bare.fakes / "apt").read_text()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="installs with a fake apt-get, which only root does without asking")
