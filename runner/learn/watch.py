@@ -153,7 +153,10 @@ def cleaned(text: str) -> tuple[str, ...]:
 
 
 class Terminal:
-    """The terminal in cbreak mode with its alternate screen; leave() gives it back as it was, however often it is called."""
+    """The terminal in cbreak mode with its alternate screen; leave() gives it back as it was, however often it is called.
+
+    By hand: rich.live redraws line by line, does not give way to Ctrl-Z, and does not end with its terminal.
+    """
 
     def __init__(self) -> None:
         self.input, self.output = sys.stdin.fileno(), sys.stdout.fileno()
@@ -161,12 +164,17 @@ class Terminal:
         self._before: list[Any] | None = None
         self._drawn: tuple[str, ...] = ()
         self.gone = False  # hung up
+        self._controlling = False  # our session's
 
     def ours(self) -> bool:
         """Whether we are in its foreground, where alone its mode may be set."""
         try:
-            return os.tcgetpgrp(self.input) == os.getpgrp()
+            ours = os.tcgetpgrp(self.input) == os.getpgrp()
+            self._controlling = True
+            return ours
         except OSError:  # it is not our controlling terminal, which then takes no part
+            # Where it was, its session has ended. SIGHUP says so too, but nohup has us ignore that.
+            self.gone = self.gone or self._controlling
             return True
 
     def enter(self) -> None:
@@ -258,7 +266,8 @@ class Check:
         self._context = ExitStack()
         self._kept: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
         command = [sys.executable, "-m", "runner", "check", *self.task.argument.split()]
-        env = {**os.environ, "COLUMNS": str(self.width)}  # the report's text is wrapped to it
+        # The report's text is wrapped to the width, and read as UTF-8, whatever the locale.
+        env = {**os.environ, "COLUMNS": str(self.width), "PYTHONIOENCODING": "utf-8"}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": env, "bufsize": 0}
         self.process = self._context.enter_context(process.child(command, **pipes))
         self.pipes = {"stdout": self.process.stdout, "stderr": self.process.stderr}

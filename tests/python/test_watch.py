@@ -42,6 +42,7 @@ before = termios.tcgetattr(0)
 
 def child():
     os.setpgrp()
+    signal.signal(signal.SIGHUP, signal.Handlers(int(sys.argv[2])))
     os.tcsetpgrp(0, os.getpgrp())
     signal.signal(signal.SIGTTOU, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1, signal.SIGUSR2})
@@ -52,7 +53,7 @@ def tell(**what):
     fresh.rename(note)
 
 stops = []
-process = subprocess.Popen(sys.argv[2:], preexec_fn=child)
+process = subprocess.Popen(sys.argv[3:], preexec_fn=child)
 tell()
 while True:
     _, status = os.waitpid(process.pid, os.WUNTRACED)
@@ -120,15 +121,31 @@ print("PASSED")
 """
 
 
+def within(true: Callable[[], bool]) -> None:
+    """Waits until it is true."""
+    end = time.monotonic() + DEADLINE
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 class Session:
     """A command on a terminal of its own, and what that shows."""
 
-    def __init__(self, root: Path, env: dict[str, str], note: Path, *arguments: str, size: tuple[int, int] = (80, 24)) -> None:
+    def __init__(
+        self,
+        root: Path,
+        env: dict[str, str],
+        note: Path,
+        *arguments: str,
+        size: tuple[int, int] = (80, 24),
+        hangup: signal.Handlers = signal.SIG_DFL,
+    ) -> None:
         self.master, slave = os.openpty()
         self.note = note
         self.seen = ""
         self.resize(*size)
-        shell = [sys.executable, "-c", SHELL, str(note), sys.executable, "-m", "runner", *arguments]
+        shell = [sys.executable, "-c", SHELL, str(note), str(int(hangup)), sys.executable, "-m", "runner", *arguments]
         env = {"TERM": "xterm-256color", **env}
         self.shell = subprocess.Popen(shell, cwd=root, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
         os.close(slave)
@@ -187,12 +204,18 @@ class Session:
             assert self.seen.rfind(on) <= self.seen.rfind(off)
         return self.told["status"]
 
+    def close_terminal(self) -> None:
+        """As a person closes its window."""
+        if self.master >= 0:
+            os.close(self.master)
+            self.master = -1
+
     def close(self) -> None:
         for pid in (self.told.get("pid"), self.shell.pid):
             if pid and self.shell.poll() is None:
                 os.kill(pid, signal.SIGKILL)
         self.shell.wait()
-        os.close(self.master)
+        self.close_terminal()
 
 
 class Watched:
@@ -216,9 +239,9 @@ class Watched:
     def write(self, text: str, number: str = "01", hunt: bool = False) -> None:
         self.file(number, hunt).write_text(text + "\n")
 
-    def start(self, *arguments: str, size: tuple[int, int] = (80, 24)) -> Session:
+    def start(self, *arguments: str, size: tuple[int, int] = (80, 24), hangup: signal.Handlers = signal.SIG_DFL) -> Session:
         note = self.fakes / f"shell{len(self.sessions)}.json"
-        self.sessions.append(Session(self.root, self.checkout.env, note, "watch", *arguments, size=size))
+        self.sessions.append(Session(self.root, self.checkout.env, note, "watch", *arguments, size=size, hangup=hangup))
         return self.sessions[-1]
 
     def log(self, what: str) -> list[int]:
@@ -583,15 +606,23 @@ def test_progress_that_cannot_be_read(watched: Watched) -> None:
     assert "move it away" in " ".join(session.screen)
 
 
-def test_a_terminal_that_goes_away_ends_it(watched: Watched) -> None:
+@pytest.mark.parametrize("ignored", [False, True])
+@pytest.mark.parametrize("how", ["its owner ends", "it is closed"])
+def test_a_terminal_that_goes_away_ends_it(watched: Watched, how: str, ignored: bool) -> None:
+    """Also where SIGHUP is ignored, as nohup has it."""
     watched.write("version 1 SLOW")
-    session = watched.start("01")
+    session = watched.start("01", hangup=signal.SIG_IGN if ignored else signal.SIG_DFL)
     session.wait("Building for cpu")
     pid = session.pid
-    session.shell.kill()  # the terminal's owner: its end hangs the terminal up
-    session.shell.wait()
-    session.until(lambda: not alive(pid))
-    session.until(lambda: not any(alive(child) for child in watched.log("began")))
+    if how == "its owner ends":
+        session.shell.kill()  # its end hangs the terminal up
+        session.shell.wait()
+        gone = session.until
+    else:
+        session.close_terminal()
+        gone = within
+    gone(lambda: not alive(pid))
+    gone(lambda: not any(alive(child) for child in watched.log("began")))
 
 
 def test_the_real_check(course: Course, tmp_path: Path) -> None:
