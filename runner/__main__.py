@@ -273,9 +273,12 @@ def _refusal(error: OSError) -> str:
 def main(arguments: list[str]) -> int:
     """Exit status: 0 all asked for succeeded, 1 a lesson or test is wrong, 2 it could not be done, 130 interrupted."""
     catch_signals()
-    if sys.stdout:  # None where it is closed
+    # What a locale's encoding lacks (×, ≥, …) is shown as ?. The two are None where they are closed.
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="replace")
+    if sys.stdout:
         binary = io.BufferedWriter(_Stdout(sys.stdout.fileno(), "w", closefd=False))
-        sys.stdout = io.TextIOWrapper(binary, sys.stdout.encoding, sys.stdout.errors, line_buffering=sys.stdout.line_buffering)
+        sys.stdout = io.TextIOWrapper(binary, sys.stdout.encoding, "replace", line_buffering=sys.stdout.line_buffering)
     try:
         status = app(args=arguments or ["--help"], prog_name="./gemm", standalone_mode=False)
         sys.stdout.flush()

@@ -26,6 +26,11 @@ import pytest
 from runner.core import build, compiling, doctor
 from runner.learn import exercise
 
+# Under nohup SIGHUP is ignored, and so it would be in every program that a test starts. A handler goes no further than here:
+# the tests go on, and what they start hears SIGHUP.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
+
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 _Case = TypeVar("_Case")
 _toolchain = compiling.toolchain  # which tests put toolchain() in the place of
@@ -242,6 +247,9 @@ def checkout(tmp_path: Path, system: Path) -> Checkout:
         "PYTHONDONTWRITEBYTECODE": "1",
         "LANG": "C.UTF-8",
     }
+    for device in ("cpu", "cuda"):  # as if configured once, otherwise than now: the first build has a sentence of its own
+        (root / "build" / device).mkdir(parents=True)
+        (root / "build" / device / "configured.json").touch()
     made = Checkout(root, fakes, env)
     made.tool("cmake", CMAKE)
     made.tool("g++", GXX)

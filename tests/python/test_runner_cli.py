@@ -7,7 +7,7 @@ import os
 import signal
 
 import pytest
-from conftest import PATIENCE, Checkout, results, run_entry, stop, wait_for
+from conftest import CMAKE, PATIENCE, Checkout, results, run_entry, stop, wait_for
 
 from runner.core import lesson
 from runner.core.results import UserError
@@ -470,3 +470,25 @@ def test_no_test_at_all_is_a_failure(checkout: Checkout) -> None:
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "0 passed, 0 failed"
     assert "No test ran" in done.stderr
+
+
+@pytest.mark.parametrize("locale", ["UTF-8", "ASCII", "C"])
+def test_where_home_terminal_and_locale_are_unknown(checkout: Checkout, locale: str) -> None:
+    """An encoding that lacks ≥ and … shows something else in their place."""
+    for name in ("HOME", "LANG"):
+        del checkout.env[name]
+    if locale != "UTF-8":
+        checkout.env["LC_ALL"] = "C"
+    if locale == "ASCII":  # which Python would not take for granted in the locale C
+        checkout.env |= {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = checkout.run("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"CMake {'?' if locale == 'ASCII' else '≥'} 3.24" in done.stdout
+    checkout.program("01_naive", 'echo "256×256×256"\n')
+    assert checkout.run("run", "01").returncode == 0
+    (checkout.fakes / "build_fails").touch()
+    checkout.tool("cmake", CMAKE.replace("expected ';'", "‘;’ missing"))
+    done = checkout.run("run", "01")
+    assert done.returncode == 2
+    assert "kernel.cu:3: error: " + ("?;?" if locale == "ASCII" else "‘;’") + " missing" in done.stderr
+    assert "Traceback" not in done.stderr
