@@ -16,6 +16,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/cpu/execution/device.hpp"
@@ -112,7 +113,7 @@ std::string place(const std::string& file, int line) {
 }
 
 /// The only line of the report that stands there and accesses `array`. An empty array: any one.
-const Line& line_of(const Report& report, int line, const std::string& array, bool store) {
+const Line& line_of(const Report& report, int line, std::string_view array, bool store) {
     const Line* found = nullptr;
     for (const Line& l : report.lines) {
         if (l.line != line || (!array.empty() && l.array != array) || l.store != store) continue;
@@ -125,7 +126,7 @@ const Line& line_of(const Report& report, int line, const std::string& array, bo
     return *found;
 }
 /// The only one for an array of which there is one load and one store.
-const Line& line_of(const Report& report, const std::string& array, bool store) {
+const Line& line_of(const Report& report, std::string_view array, bool store) {
     const Line* found = nullptr;
     for (const Line& l : report.lines) {
         if (l.array != array || l.store != store) continue;
@@ -138,7 +139,7 @@ const Line& line_of(const Report& report, const std::string& array, bool store) 
     return *found;
 }
 
-const Finding& finding_at(const Report& report, const std::string& kind, int line) {
+const Finding& finding_at(const Report& report, std::string_view kind, int line) {
     const Finding* found = nullptr;
     for (const Finding& f : report.findings) {
         if (f.kind != kind || f.line != line) continue;
