@@ -187,7 +187,7 @@ def watch_command(
 
 @app.command("start")
 def start_command(name: str = LESSON, hunt: bool = HUNT) -> int:
-    """Write an exercise's start to exercises/, where nothing is overwritten."""
+    """Write an exercise's start to exercises/."""
     return course.start(name, hunt)
 
 
