@@ -135,8 +135,8 @@ Row measure(int blocks, int elements, const gemm::Device& device) {
         CUDA_CHECK(cudaMemcpy(in.data + copy * floats, host.data(), host.size() * sizeof(float),
                               cudaMemcpyHostToDevice));
     }
-    for (const auto& [kernel, name] :
-         {std::pair<Kernel, const char*>{stream_plain, "plain"}, {stream_cp_async, "cp.async"}}) {
+    const std::pair<Kernel, const char*> both[] = {{stream_plain, "plain"}, {stream_cp_async, "cp.async"}};
+    for (const auto& [kernel, name] : both) {
         const std::string said = wrong(kernel, name, in.data, out.data, blocks, elements);
         if (!said.empty()) throw gemm::Error(said);
     }

@@ -87,6 +87,7 @@ def test_cmake_by_itself_says_which_compiler_nvcc_takes(tmp_path: Path) -> None:
     nvcc.write_text("#!/bin/sh\necho 'host_config.h:143:2: error: gcc versions later than 13 are not supported!' >&2\nexit 1\n")
     nvcc.chmod(0o755)
     command = ["cmake", "-S", REPOSITORY, "-B", tmp_path / "build", "-DGEMM_DEVICE=cuda", f"-DGEMM_NVCC={nvcc}"]
+    command += ["-G", "Ninja"] if shutil.which("ninja") else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
