@@ -55,7 +55,7 @@ void Block::prepare(const Grid& grid, double hang_seconds) {
 
 void Block::begin(std::uint64_t index) {
     const dim3 at = unflatten(index, grid_->grid);
-    index_ = registers_.block_idx = {at.x, at.y, at.z};
+    index_ = {at.x, at.y, at.z};
     states_.assign(static_cast<std::size_t>(count_), State::not_started);
     copies_.begin_block(static_cast<std::size_t>(count_));
     done_ = at_barrier_ = 0;
@@ -79,6 +79,8 @@ void Block::begin(std::uint64_t index) {
 
 Block::Progress Block::advance() {
     if (pulse_.give_up) hanging();
+    registers_.block = this;
+    registers_.block_idx = index_;
     bool moved = false;
     for (int first = 0; first < count_; first += kWarp) {
         const int last = std::min(first + kWarp, count_);
@@ -124,7 +126,6 @@ void Block::resume(int i) {
     }
     state(i) = State::ready;
     enter(i);
-    registers_.block = this;
     Fiber* const fiber = running_;
     context::fiber suspended = std::move(fiber->self).resume();
     fiber->self = std::move(suspended);

@@ -9,22 +9,23 @@
 // The order is unfriendly on purpose: a thread runs until it must wait, so what is missing a barrier meets
 // data that its neighbours have not written yet, or have overwritten already.
 //
-// A worker calls advance() on each block that is resident until all are done; nothing here assumes that there
-// is only one. What is still for one block a worker, because nothing launches clusters yet:
+// Whoever runs blocks calls advance() on each that is resident until it is done, and nothing in a Block
+// assumes that it is the only one of its OS thread. A worker has one, since nothing launches clusters yet.
+// What several of them will need, and why it is not here:
 //
-// - Static __shared__ arrays are thread_local variables, so each has one address an OS thread. Several
-// resident
-//   blocks will swap them: when advance() is called for another block than the last time, the bytes of the
-//   kernel's own arrays (SharedArray) are saved to the block that leaves and restored from the one that
-//   comes. That was chosen over an OS thread per block with hand-over: a cluster's kernels keep their tiles
-//   in dynamic shared memory, which is each block's own already, so that a swap is a copy of a few barriers,
-//   against two switches of the operating system; addresses that a kernel or the compiler holds stay right,
-//   and crashes and hangs stay those of one thread. A remote address of a block that does not run (mapa) is
-//   one in its saved image, which stays valid, since whoever uses it runs while that block doesn't.
-// - StackPool has stacks for one block's threads; a cluster needs as many times more.
-// - Registers say which block runs, and kernels ask for nothing else; the tracer's observer does too, and
-// would
-//   keep one record per resident block.
+// - Static __shared__ arrays are thread_local variables, with one address an OS thread. The bytes of the
+// kernel's
+//   own arrays (SharedArray) will be swapped: where advance() goes on with another block than the last one,
+//   they are saved to the block that leaves and restored from the one that comes. That was chosen over an OS
+//   thread per block with hand-over: kernels of clusters keep their tiles in dynamic shared memory, which
+//   each block has already for itself, so that a swap copies a few barriers, and a hand-over costs two
+//   switches of the operating system. Addresses that the kernel or the compiler holds stay right, and crashes
+//   and hangs stay those of one thread. A remote address (mapa) is one in the other block's saved bytes, and
+//   valid for as long as it can be used: whoever uses it runs, so the other does not. Today there is nothing
+//   to save.
+// - StackPool has stacks for the threads of one block, and is the block's.
+// - The deadlock of a cluster is that none of its blocks moves: deadlock() is for the caller to call.
+// - The tracer keeps one record a worker, of the block that began last.
 #pragma once
 
 #include <array>

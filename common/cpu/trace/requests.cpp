@@ -71,9 +71,11 @@ void Requests::append(std::uint64_t key, const Access& access, std::uint32_t fir
         if (addresses_.size() < slots_) addresses_.resize(std::size_t{2} * slots_);
         const Array& a = bounds_.array(access.flags, access.array);
         const Address size = a.end - a.start, width = access.width;
+        // Stores to matrices may meet padding, and inputs; atomic operations are races' business.
+        const bool atomic = (key & Requests::key(0, 0, kAtomic) & ~kIsStep) != 0;
         const bool goes_anywhere =
-            (access.flags & kShared) != 0
-                ? a.start % 16 == 0
+            access.flags & kShared
+                ? !atomic && a.start % 16 == 0
                 : (access.flags & kStore) == 0 && (a.matrix == nullptr || a.matrix->unreadable.empty());
         if (goes_anywhere && std::has_single_bit(access.width) && size >= width) {
             step.start = a.start;
