@@ -176,7 +176,7 @@ def test_gpu_chart_of_two_types(checkout: Checkout) -> None:
     kernel = checkout.root / "09_tensorcore" / "a_wmma" / "kernel.cu"
     kernel.parent.mkdir(parents=True)
     kernel.write_text("int a_step;\n")
-    bf16 = {**timed_entry("09a_wmma"), "dtype": "bf16", "ms_median": 0.4, "baseline_ms_median": 0.2}
+    bf16 = {**timed_entry("09a_wmma"), "variant": "bf16", "ms_median": 0.4, "baseline_ms_median": 0.2}
     checkout.gpu()
     checkout.bench(results(timed_entry(), bf16, **H200))
     done = checkout.run("chart")
