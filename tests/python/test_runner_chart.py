@@ -53,7 +53,7 @@ def test_recorded_results_of_another_schema(checkout: Checkout) -> None:
     done = checkout.run("chart")
     assert done.returncode == 2
     last = done.stderr.splitlines()[-1]
-    assert "h200.json has results schema 7, but this version reads schema 1" in last
+    assert "h200.json has results schema 7, but this version reads schemas 1 and 2" in last
     assert "git checkout plots/results/h200.json, or measure again with ./gemm chart --record on that GPU" in last
     assert "Traceback" not in done.stderr
 
