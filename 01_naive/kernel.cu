@@ -56,15 +56,17 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
             {static_cast<unsigned>(row % BM), static_cast<unsigned>(col % BN), 0}};
 }
 
-extern const gemm::Lesson lesson{"01_naive",
-                                 gemm::DType::fp32,
-                                 50,
-                                 tile,
-                                 block,
-                                 0,
-                                 reinterpret_cast<const void*>(&sgemm_naive),
-                                 nullptr,
-                                 launch,
-                                 owner};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_naive),
+                                 .architectures = {.from = 50}}};
+
+extern const gemm::Lesson lesson{.name = "01_naive",
+                                 .part = 1,
+                                 .ladder = "fp32",
+                                 .tile = tile,
+                                 .block = block,
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace lesson_01

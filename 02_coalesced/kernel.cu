@@ -53,15 +53,17 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
             {static_cast<unsigned>(col % BN), static_cast<unsigned>(row % BM), 0}};
 }
 
-extern const gemm::Lesson lesson{"02_coalesced",
-                                 gemm::DType::fp32,
-                                 50,
-                                 tile,
-                                 block,
-                                 0,
-                                 reinterpret_cast<const void*>(&sgemm_coalesced),
-                                 nullptr,
-                                 launch,
-                                 owner};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_coalesced),
+                                 .architectures = {.from = 50}}};
+
+extern const gemm::Lesson lesson{.name = "02_coalesced",
+                                 .part = 1,
+                                 .ladder = "fp32",
+                                 .tile = tile,
+                                 .block = block,
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace lesson_02

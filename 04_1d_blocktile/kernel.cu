@@ -86,15 +86,17 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
             {static_cast<unsigned>(row % BM / TM * BN + col % BN), 0, 0}};
 }
 
-extern const gemm::Lesson lesson{"04_1d_blocktile",
-                                 gemm::DType::fp32,
-                                 50,
-                                 tile,
-                                 dim3(THREADS),
-                                 0,
-                                 reinterpret_cast<const void*>(&sgemm_1d_blocktile),
-                                 nullptr,
-                                 launch,
-                                 owner};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_1d_blocktile),
+                                 .architectures = {.from = 50}}};
+
+extern const gemm::Lesson lesson{.name = "04_1d_blocktile",
+                                 .part = 1,
+                                 .ladder = "fp32",
+                                 .tile = tile,
+                                 .block = dim3(THREADS),
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace lesson_04

@@ -147,15 +147,17 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
             {static_cast<unsigned>(warp * 32 + lane), 0, 0}};
 }
 
-extern const gemm::Lesson lesson{"06_vectorized",
-                                 gemm::DType::fp32,
-                                 50,
-                                 tile,
-                                 dim3(THREADS),
-                                 0,
-                                 reinterpret_cast<const void*>(&sgemm_vectorized<true>),
-                                 nullptr,
-                                 launch,
-                                 owner};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_vectorized<true>),
+                                 .architectures = {.from = 50}}};
+
+extern const gemm::Lesson lesson{.name = "06_vectorized",
+                                 .part = 1,
+                                 .ladder = "fp32",
+                                 .tile = tile,
+                                 .block = dim3(THREADS),
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace lesson_06

@@ -218,15 +218,18 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     return is_large(p) ? owner_in<Large>(p, row, col) : owner_in<Small>(p, row, col);
 }
 
-extern const gemm::Lesson lesson{"08_cp_async",
-                                 gemm::DType::fp32,
-                                 80,
-                                 tile,
-                                 dim3(Large::THREADS),
-                                 Large::STAGES* Large::STAGE,
-                                 reinterpret_cast<const void*>(&sgemm_cp_async<Large, true>),
-                                 nullptr,
-                                 launch,
-                                 owner};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_cp_async<Large, true>),
+                                 .architectures = {.from = 80}}};
+
+extern const gemm::Lesson lesson{.name = "08_cp_async",
+                                 .part = 1,
+                                 .ladder = "fp32",
+                                 .tile = tile,
+                                 .block = dim3(Large::THREADS),
+                                 .dynamic_shared_bytes = Large::STAGES * Large::STAGE,
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace lesson_08

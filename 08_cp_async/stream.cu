@@ -193,9 +193,8 @@ int run(int argc, char** argv) {
 
     const gemm::Device device =
         gemm::select_device(static_cast<int>(gemm::whole_number("--device", ordinal, 0, 1023)), "");
-    gemm::Lesson needs{};
-    needs.name = "08_stream";
-    needs.min_sm = 80;
+    const gemm::Offer offer{.architectures = {.from = 80}};
+    const gemm::Lesson needs{.name = "08_stream", .variants = {&offer, 1}};
     if (const std::string why = gemm::why_skipped(needs, device); !why.empty()) throw gemm::Error(why);
 
     std::printf("08_stream on %s: %d threads a block, %d floats a thread, %d dependent FMAs a float\n",

@@ -1,10 +1,14 @@
 # gemm_kernels(<target> [TRACED] <file.cu>...)
 #   An object library of kernels: compiled by nvcc, or translated and compiled by g++ for the CPU device. TRACED (CPU
 #   device only): with a hook before every access to memory, for programs that link gemm_trace.
-# gemm_lesson(<name> [<folder>])
+# gemm_lesson(<name> [<folder>] [ARCHITECTURES <sm>...])
 #   One lesson: <folder>/kernel.cu (<folder> is <name> where there is none) with `lesson_<number>::lesson`, <number>
 #   being that of the name with the letter behind it, and <folder>/main.cpp. Builds bin/<name>, and appends the lesson to
-#   the list that the runner's bench program, the tests and the charts use.
+#   the list that the runner's bench program, the tests and the charts use. What its descriptor says goes to
+#   lessons/<name>.json, target <name>_json. ARCHITECTURES: where the kernel runs on one architecture alone (90a), it is
+#   compiled for that one, whatever CMAKE_CUDA_ARCHITECTURES says; its descriptor must say the same.
+# gemm_lessons_json()
+#   lessons.json of them all, in course order, target gemm_lessons_json.
 # gemm_program(<target> <file.cu>)
 #   A program beside a lesson, with a main() of its own: bin/<target>.
 
@@ -65,7 +69,6 @@ function(gemm_kernels target)
     endforeach()
     add_library(${target} OBJECT ${sources})
     target_compile_options(${target} PRIVATE ${GEMM_KERNEL_OPTIONS})
-    set_target_properties(${target} PROPERTIES CXX_STANDARD 17)
     if(arg_TRACED)
       target_compile_options(${target} PRIVATE ${GEMM_TRACED_OPTIONS})
       target_compile_definitions(${target} PRIVATE GEMM_TRACED=1)
@@ -75,9 +78,10 @@ function(gemm_kernels target)
 endfunction()
 
 function(gemm_lesson name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ARCHITECTURES" "")
   set(folder ${name})
-  if(ARGC GREATER 1)
-    set(folder ${ARGV1})
+  if(arg_UNPARSED_ARGUMENTS)
+    set(folder ${arg_UNPARSED_ARGUMENTS})
   endif()
   string(REGEX MATCH "^[0-9]+[a-z]?" number ${name})
   gemm_kernels(${name}_kernel ${folder}/kernel.cu)
@@ -87,8 +91,32 @@ function(gemm_lesson name)
   add_executable(${name} ${folder}/main.cpp)
   target_compile_options(${name} PRIVATE ${GEMM_WARNINGS} -Wpedantic)
   target_link_libraries(${name} PRIVATE ${name}_kernel gemm_common)
+  set(compiled_for "")
+  if(arg_ARCHITECTURES)
+    set_target_properties(${name}_kernel PROPERTIES CUDA_ARCHITECTURES ${arg_ARCHITECTURES}-real)
+    set_property(GLOBAL PROPERTY GEMM_ARCHITECTURES_${name} ${arg_ARCHITECTURES})
+    set(compiled_for --architectures=${arg_ARCHITECTURES})
+  endif()
+  set(description ${PROJECT_BINARY_DIR}/lessons/${name}.json)
+  add_custom_command(OUTPUT ${description}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/lessons
+    COMMAND ${name} --describe=${description} --folder=${folder} ${compiled_for}
+    DEPENDS ${name} COMMENT "Asking ${name} for its descriptor" VERBATIM)
+  add_custom_target(${name}_json DEPENDS ${description})
   set_property(GLOBAL APPEND PROPERTY GEMM_LESSONS ${name})
   set_property(GLOBAL APPEND PROPERTY GEMM_LESSON_NAMESPACES lesson_${number})
+endfunction()
+
+function(gemm_lessons_json)
+  get_property(lessons GLOBAL PROPERTY GEMM_LESSONS)
+  list(TRANSFORM lessons REPLACE "(.+)" "${PROJECT_BINARY_DIR}/lessons/\\1.json" OUTPUT_VARIABLE descriptions)
+  list(TRANSFORM lessons APPEND _json OUTPUT_VARIABLE targets)
+  set(joined ${PROJECT_BINARY_DIR}/lessons.json)
+  list(JOIN descriptions "," files)
+  add_custom_command(OUTPUT ${joined}
+    COMMAND ${CMAKE_COMMAND} -DFILES=${files} -DOUTPUT=${joined} -P ${PROJECT_SOURCE_DIR}/cmake/lessons_json.cmake
+    DEPENDS ${descriptions} ${targets} ${PROJECT_SOURCE_DIR}/cmake/lessons_json.cmake COMMENT "Writing lessons.json" VERBATIM)
+  add_custom_target(gemm_lessons_json ALL DEPENDS ${joined})
 endfunction()
 
 function(gemm_program target file)

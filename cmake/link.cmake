@@ -1,8 +1,9 @@
 # gemm_write_link_json(<main> <file> [TRACED])
 #   Writes how kernels are compiled and linked with the library <main>, which has the program's main() (runner/programs/check.cpp,
 #   runner/programs/bench.cpp), into <file>, for a runner that does so without CMake. TRACED: on the CPU device, as in gemm_kernels.
-#     kernel       command that compiles a kernel: append -o OBJECT -c SOURCE. SOURCE is the .cu file, on the CPU device
-#                  what common/cpu/translate.py made of it
+#     kernel       command that compiles a kernel: append its architectures, -o OBJECT -c SOURCE. SOURCE is the .cu file, on
+#                  the CPU device what common/cpu/translate.py made of it
+#     architectures   what to append for a lesson's kernel, by name; "": for those that have no architecture of their own
 #     link_before, link_after   the link: link_before LIST OBJECT... link_after -o PROGRAM; LIST, the list of kernels, is C++
 
 # Imported targets belong to the folder that found them, and $<TARGET_FILE:...> is evaluated here.
@@ -59,10 +60,10 @@ function(gemm_link_items out seen item)
   set(${seen} "${met}" PARENT_SCOPE)
 endfunction()
 
-# CMake's flags for the architectures that nvcc compiles for.
+# CMake's flags for the architectures, as CMAKE_CUDA_ARCHITECTURES has them.
 function(gemm_architecture_flags out)
   set(flags "")
-  foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
+  foreach(architecture IN LISTS ARGN)
     if(architecture MATCHES "^(native|all|all-major)$")
       list(APPEND flags -arch=${architecture})
     elseif(architecture MATCHES "^(.+)-real$")
@@ -84,17 +85,28 @@ function(gemm_write_link_json main file)
   get_property(lessons GLOBAL PROPERTY GEMM_LESSONS)
   list(GET lessons 0 first)
   set(suffix _kernel)
+  set(architectures "\"\": []")
   if(GEMM_DEVICE STREQUAL "cuda")
     separate_arguments(flags UNIX_COMMAND "${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${configuration}}")
-    gemm_architecture_flags(architectures)
+    gemm_architecture_flags(flags_of_all ${CMAKE_CUDA_ARCHITECTURES})
+    gemm_json_strings(flags_of_all ${flags_of_all})
+    set(architectures "\"\": [${flags_of_all}]")
+    foreach(lesson IN LISTS lessons)
+      get_property(alone GLOBAL PROPERTY GEMM_ARCHITECTURES_${lesson})
+      if(alone)
+        gemm_architecture_flags(flags_of_one ${alone}-real)
+        gemm_json_strings(flags_of_one ${flags_of_one})
+        string(APPEND architectures ", \"${lesson}\": [${flags_of_one}]")
+      endif()
+    endforeach()
     set(host "")
     if(CMAKE_CUDA_HOST_COMPILER)
       set(host -ccbin=${CMAKE_CUDA_HOST_COMPILER})
     endif()
     set(options ${GEMM_KERNEL_OPTIONS})
     list(REMOVE_ITEM options -Werror=all-warnings)
-    set(kernel ${CMAKE_CUDA_COMPILER} -forward-unknown-to-host-compiler ${host} ${flags} ${architectures} ${options}
-      ${CMAKE_CUDA17_STANDARD_COMPILE_OPTION} -x cu)
+    set(kernel ${CMAKE_CUDA_COMPILER} -forward-unknown-to-host-compiler ${host} ${flags} ${options}
+      ${CMAKE_CUDA20_STANDARD_COMPILE_OPTION} -x cu)
   else()
     separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${configuration}}")
     set(options ${GEMM_ARITHMETIC} ${GEMM_KERNEL_OPTIONS})
@@ -105,7 +117,7 @@ function(gemm_write_link_json main file)
     # What a draft has: names that are not used yet.
     list(APPEND options -Wno-unused-variable -Wno-unused-parameter -Wno-unused-but-set-variable)
     list(REMOVE_ITEM options -Werror)
-    set(kernel ${CMAKE_CXX_COMPILER} ${flags} ${options} ${CMAKE_CXX17_STANDARD_COMPILE_OPTION})
+    set(kernel ${CMAKE_CXX_COMPILER} ${flags} ${options} ${CMAKE_CXX20_STANDARD_COMPILE_OPTION})
   endif()
   gemm_json_strings(kernel ${kernel})
   set(definitions $<TARGET_PROPERTY:${first}${suffix},COMPILE_DEFINITIONS>)
@@ -122,6 +134,7 @@ function(gemm_write_link_json main file)
   gemm_json_strings(link_after ${link_after})
   file(GENERATE OUTPUT ${file} CONTENT "{
   \"kernel\": [${kernel}],
+  \"architectures\": {${architectures}},
   \"link_before\": [${link_before}],
   \"link_after\": [${link_after}]
 }

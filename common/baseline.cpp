@@ -19,7 +19,9 @@
 #include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/parallel.hpp"
+#include "common/reference.hpp"
 #include "common/timer.hpp"
+#include "common/variant.hpp"
 
 namespace gemm {
 namespace {
@@ -44,6 +46,16 @@ constexpr std::int64_t kGrain = 1 << 16;  // elements that are worth a thread
 
 cudaDataType_t cuda_type(DType dtype) {
     return dtype == DType::bf16 ? CUDA_R_16BF : dtype == DType::fp16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+cublasOperation_t operation(bool transposed) {
+    return transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+/// Throws Error for a variant that cuBLAS has no product for.
+void require_known(const Variant& v) {
+    if (v.A == v.B && (v.C == v.A || v.C == DType::fp32)) return;
+    throw Error("cuBLAS has no product of " + text(v) + " to compare with; use --verify-only.");
 }
 
 /// A device copy of |m|, in the type.
@@ -77,11 +89,22 @@ class LtProduct {
     explicit LtProduct(const Problem& p) {
         try {
             CUBLAS_CHECK(cublasLtMatmulDescCreate(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-            const cudaDataType_t type = cuda_type(p.dtype);
-            const auto size = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
-            CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&b_, type, size(p.N), size(p.K), p.ldb));
-            CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&a_, type, size(p.K), size(p.M), p.lda));
-            CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&c_, type, size(p.N), size(p.M), p.ldc));
+            const Variant& v = p.variant;
+            // cuBLASLt's first operand is B, its second A.
+            const cublasOperation_t first = operation(v.b_transposed()), second = operation(v.a_transposed());
+            CUBLAS_CHECK(
+                cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
+            CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSB, &second,
+                                                        sizeof second));
+            const auto layout = [](cublasLtMatrixLayout_t& of, DType type, std::int64_t rows,
+                                   std::int64_t cols, std::int64_t ld) {
+                CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&of, cuda_type(type),
+                                                        static_cast<std::uint64_t>(rows),
+                                                        static_cast<std::uint64_t>(cols), ld));
+            };
+            v.b_transposed() ? layout(b_, v.B, p.K, p.N, p.ldb) : layout(b_, v.B, p.N, p.K, p.ldb);
+            v.a_transposed() ? layout(a_, v.A, p.M, p.K, p.lda) : layout(a_, v.A, p.K, p.M, p.lda);
+            layout(c_, v.C, p.N, p.M, p.ldc);
         } catch (...) {
             destroy();  // the destructor of an object that was not completed does not run
             throw;
@@ -154,7 +177,7 @@ struct Choice {
 
     bool fits(const Problem& p) const {
         return p.M == problem.M && p.N == problem.N && p.K == problem.K && p.lda == problem.lda &&
-               p.ldb == problem.ldb && p.ldc == problem.ldc && p.dtype == problem.dtype &&
+               p.ldb == problem.ldb && p.ldc == problem.ldc && p.variant == problem.variant &&
                alignment_of({p}) >= alignment;
     }
 };
@@ -275,28 +298,31 @@ struct Baseline::Impl {
 };
 
 void Baseline::Impl::gemm_ex(const Problem& p, cudaDataType_t c_type, cudaStream_t to) {
+    require_known(p.variant);
     bind(to);
     // A sum that is split along K is put together in FP32, as in a lesson, and not in the type of C.
     const cublasMath_t wanted =
-        p.dtype == DType::fp32 ? CUBLAS_DEFAULT_MATH : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+        !on_tensor_cores(p.variant) ? CUBLAS_DEFAULT_MATH : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     if (math != wanted) {
         CUBLAS_CHECK(cublasSetMathMode(handle, wanted));
         math = wanted;
     }
     // cuBLAS is column-major: there, a row-major M×N matrix of pitch ld is its N×M transpose with leading
-    // dimension ld. So Cᵀ = alpha·Bᵀ·Aᵀ + beta·Cᵀ, N×M from N×K and K×M, and no operand is transposed. cuBLAS
-    // wants leading dimensions ≥ 1 also where K == 0.
+    // dimension ld. So Cᵀ = alpha·Bᵀ·Aᵀ + beta·Cᵀ, N×M from N×K and K×M, and an operand is transposed there
+    // where the variant has it transposed here. cuBLAS wants leading dimensions ≥ 1 also where K == 0.
     const std::int64_t lda = std::max<std::int64_t>(p.lda, 1), ldb = std::max<std::int64_t>(p.ldb, 1),
                        ldc = std::max<std::int64_t>(p.ldc, 1);
-    const cudaDataType_t type = cuda_type(p.dtype);
+    const cudaDataType_t a_type = cuda_type(p.variant.A), b_type = cuda_type(p.variant.B);
+    const cublasOperation_t first = operation(p.variant.b_transposed()),
+                            second = operation(p.variant.a_transposed());
     if (std::max({p.M, p.N, p.K, lda, ldb, ldc}) <= std::numeric_limits<int>::max()) {
-        CUBLAS_CHECK(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.N),
-                                  static_cast<int>(p.M), static_cast<int>(p.K), &p.alpha, p.B, type,
-                                  static_cast<int>(ldb), p.A, type, static_cast<int>(lda), &p.beta, p.C,
-                                  c_type, static_cast<int>(ldc), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+        CUBLAS_CHECK(cublasGemmEx(handle, first, second, static_cast<int>(p.N), static_cast<int>(p.M),
+                                  static_cast<int>(p.K), &p.alpha, p.B, b_type, static_cast<int>(ldb), p.A,
+                                  a_type, static_cast<int>(lda), &p.beta, p.C, c_type, static_cast<int>(ldc),
+                                  CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
     } else {
-        CUBLAS_CHECK(cublasGemmEx_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, p.N, p.M, p.K, &p.alpha, p.B, type,
-                                     ldb, p.A, type, lda, &p.beta, p.C, c_type, ldc, CUBLAS_COMPUTE_32F,
+        CUBLAS_CHECK(cublasGemmEx_64(handle, first, second, p.N, p.M, p.K, &p.alpha, p.B, b_type, ldb, p.A,
+                                     a_type, lda, &p.beta, p.C, c_type, ldc, CUBLAS_COMPUTE_32F,
                                      CUBLAS_GEMM_DEFAULT));
     }
 }
@@ -310,7 +336,7 @@ void Baseline::launch(const Problem& p, cudaStream_t stream) {
         CUBLAS_CHECK(impl_->chosen->product->launch(impl_->lt, p, impl_->chosen->algorithm,
                                                     impl_->workspace.data(), stream));
     } else {
-        impl_->gemm_ex(p, cuda_type(p.dtype), stream);
+        impl_->gemm_ex(p, cuda_type(p.variant.C), stream);
     }
 }
 
@@ -318,14 +344,14 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed,
                       const std::function<void(const std::string&)>& progress) {
     impl_->chosen.reset();
     const Problem& p = problems.at(0);
-    if (p.dtype == DType::fp32 || p.M == 0 || p.N == 0 || p.K == 0) return;
+    if (!on_tensor_cores(p.variant) || p.M == 0 || p.N == 0 || p.K == 0) return;
     const std::uint32_t alignment = alignment_of(problems);
     auto product = std::make_unique<LtProduct>(p);
     const std::vector<cublasLtMatmulAlgo_t> algorithms = product->heuristics(impl_->lt, alignment);
 
     std::vector<Contender> contenders = {
         {name(p), [this](const Problem& of, std::size_t, cudaStream_t stream) {
-             impl_->gemm_ex(of, cuda_type(of.dtype), stream);
+             impl_->gemm_ex(of, cuda_type(of.variant.C), stream);
          }}};
     std::vector<std::size_t> numbers;  // of the heuristics that run
     for (std::size_t i = 0; i < algorithms.size(); ++i) {
@@ -418,7 +444,7 @@ WholeMatrix Baseline::whole(Workload& w) {
     w.reset_c();
     Problem p = w.problem();
     std::optional<Buffer> longer;
-    if (p.dtype != DType::fp32) {
+    if (p.variant.C != DType::fp32) {
         longer.emplace(w.host().C.size(), 0);
         longer->upload(w.host().C);
         p.C = longer->data();
@@ -446,7 +472,8 @@ WholeMatrix Baseline::whole(Workload& w) {
     {
         std::vector<float> product;  // |A|·|B|
         {
-            const Buffer a = upload_absolute(w.host().A, p.dtype), b = upload_absolute(w.host().B, p.dtype);
+            const Buffer a = upload_absolute(w.host().A, p.variant.A),
+                         b = upload_absolute(w.host().B, p.variant.B);
             p.A = a.data();
             p.B = b.data();
             p.alpha = 1.0f;

@@ -14,9 +14,9 @@
 namespace gemm {
 
 /// The strongest there is with CUBLAS_COMPUTE_32F (never TF32). FP32: cublasGemmEx, in the default math mode.
-/// BF16 and FP16: for a size that choose() was told of, the fastest of cublasGemmEx and cuBLASLt's first
-/// eight heuristics, none of which adds partial sums in the type of C; for others cublasGemmEx. Row-major by
-/// computing Cᵀ = Bᵀ·Aᵀ.
+/// Where A and B have 16 bits: for a size that choose() was told of, the fastest of cublasGemmEx and
+/// cuBLASLt's first eight heuristics, none of which adds partial sums in the type of C; for others
+/// cublasGemmEx. Row-major by computing Cᵀ = op(B)ᵀ·op(A)ᵀ.
 class Baseline {
   public:
     Baseline();  // creates the cuBLAS handle and its workspace. Throws Error.

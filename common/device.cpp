@@ -1,7 +1,7 @@
 #include "common/device.hpp"
 
-#include "common/dtype.hpp"
 #include "common/error.hpp"
+#include "common/variant.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
 #else
@@ -67,22 +67,21 @@ Device select_device(int ordinal, const std::string& like) {
 }
 
 std::string why_skipped(const Lesson& lesson, const Device& device) {
-    if (device.sm >= lesson.min_sm) return {};
-    const auto of_type = [](DType dtype) { return std::string(" for ") + dtype_name(dtype); };
-    std::string others;  // types that it would run with
-    for (const Offer& offer : lesson.also) {
-        if (offer.min_sm != 0 && device.sm >= offer.min_sm)
-            others += (others.empty() ? "" : ", ") + std::string("--dtype ") + dtype_name(offer.dtype);
+    const Offer& chosen = lesson.offer();
+    if (runs_on(chosen.architectures, device.sm)) return {};
+    std::string others;  // variants that it would run with
+    for (const Offer& offer : lesson.variants) {
+        if (runs_on(offer.architectures, device.sm))
+            others += (others.empty() ? "" : ", ") + std::string("--variant ") + text(offer.variant);
     }
-    const bool several = lesson.also[0].min_sm != 0;
-    return std::string(lesson.name) + " needs a GPU of compute capability " + capability(lesson.min_sm) +
-           " or higher" + (several ? of_type(lesson.dtype) : "") + "; " + device.name + " has " +
+    return std::string(lesson.name) + " needs a GPU of " + text(chosen.architectures) +
+           (lesson.variants.size() > 1 ? " for " + text(chosen.variant) : "") + "; " + device.name + " has " +
            capability(device.sm) + (others.empty() ? "" : ", which is enough for " + others) + ".";
 }
 
 Resources resources(const Lesson& lesson) {
     cudaFuncAttributes attributes{};
-    CUDA_CHECK(cudaFuncGetAttributes(&attributes, lesson.kernel));
+    CUDA_CHECK(cudaFuncGetAttributes(&attributes, lesson.offer().kernel));
     Resources r;
     r.threads_per_block = static_cast<int>(lesson.block.x * lesson.block.y * lesson.block.z);
     r.static_shared_bytes = attributes.sharedSizeBytes;
@@ -91,11 +90,11 @@ Resources resources(const Lesson& lesson) {
     r.registers = attributes.numRegs;
     r.local_bytes = static_cast<int>(attributes.localSizeBytes);
     if (lesson.dynamic_shared_bytes > 48 * 1024) {  // which only kernels that were told may have
-        CUDA_CHECK(cudaFuncSetAttribute(lesson.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        CUDA_CHECK(cudaFuncSetAttribute(lesson.offer().kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(lesson.dynamic_shared_bytes)));
     }
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &r.blocks_per_sm, lesson.kernel, r.threads_per_block, lesson.dynamic_shared_bytes));
+        &r.blocks_per_sm, lesson.offer().kernel, r.threads_per_block, lesson.dynamic_shared_bytes));
 #endif
     return r;
 }

@@ -24,7 +24,7 @@ struct Device {
 /// or no such limits.
 Device select_device(int ordinal, const std::string& like);
 
-/// Empty when the lesson runs on the device with its dtype, else one line that says what it needs and what
+/// Empty when the lesson runs on the device with its variant, else one line that says what it needs and what
 /// was found.
 std::string why_skipped(const Lesson& lesson, const Device& device);
 

@@ -5,8 +5,6 @@
 #include <bit>
 #include <cmath>
 
-#include "common/error.hpp"
-
 namespace gemm {
 namespace {
 
@@ -15,12 +13,12 @@ constexpr std::array kInfos{DTypeInfo{"fp32", "FP32", 4, 8, 24}, DTypeInfo{"bf16
                             DTypeInfo{"fp16", "FP16", 2, 5, 11}};
 
 /// Fields of a type of two bytes.
-struct Layout {
+struct Fields {
     int mantissa, bias;
     std::uint32_t infinity, quiet, poison, guard;
 };
 
-Layout layout(DType dtype) {
+Fields fields_of(DType dtype) {
     const DTypeInfo& i = info(dtype);
     const int mantissa = i.precision - 1;
     const std::uint32_t infinity = ((1u << i.exponent_bits) - 1) << mantissa;
@@ -79,7 +77,7 @@ double overflow_threshold(DType dtype) {
 std::uint32_t encode(DType dtype, float x) {
     const auto word = std::bit_cast<std::uint32_t>(x);
     if (dtype == DType::fp32) return word;
-    const Layout l = layout(dtype);
+    const Fields l = fields_of(dtype);
     if (word == kPoisonBits) return l.poison;
     if (word == kGuardBits) return l.guard;
     const std::uint32_t sign = word >> 16 & 0x8000u, magnitude = word & 0x7fffffffu;
@@ -104,7 +102,7 @@ std::uint32_t encode(DType dtype, float x) {
 
 float decode(DType dtype, std::uint32_t bits) {
     if (dtype == DType::fp32) return std::bit_cast<float>(bits);
-    const Layout l = layout(dtype);
+    const Fields l = fields_of(dtype);
     bits &= 0xffffu;
     if (bits == l.poison) return std::bit_cast<float>(kPoisonBits);
     if (bits == l.guard) return std::bit_cast<float>(kGuardBits);
@@ -122,39 +120,6 @@ float decode(DType dtype, std::uint32_t bits) {
 
 float rounded_to(DType dtype, float x) {
     return dtype == DType::fp32 ? x : decode(dtype, encode(dtype, x));
-}
-
-bool offers(const Lesson& lesson, DType dtype) {
-    return lesson.dtype == dtype ||
-           std::any_of(std::begin(lesson.also), std::end(lesson.also),
-                       [&](const Offer& offer) { return offer.min_sm != 0 && offer.dtype == dtype; });
-}
-
-std::string offered(const Lesson& lesson) {
-    std::string names = dtype_name(lesson.dtype);
-    for (const Offer& offer : lesson.also) {
-        if (offer.min_sm != 0) names += std::string(", ") + dtype_name(offer.dtype);
-    }
-    return names;
-}
-
-Lesson with_dtype(const Lesson& lesson, DType dtype) {
-    Lesson chosen = lesson;
-    if (dtype == lesson.dtype) return chosen;
-    for (Offer& offer : chosen.also) {
-        if (offer.min_sm == 0 || offer.dtype != dtype) continue;
-        std::swap(offer.dtype, chosen.dtype);
-        std::swap(offer.min_sm, chosen.min_sm);
-        std::swap(offer.kernel, chosen.kernel);
-        return chosen;
-    }
-    throw Error(std::string(lesson.name) + " does not take " + dtype_name(dtype) + "; it takes " +
-                offered(lesson) + ".");
-}
-
-DType dtype_option(const std::string& text) {
-    if (const std::optional<DType> dtype = dtype_named(text)) return *dtype;
-    throw Error("--dtype must be fp32, bf16 or fp16, and is \"" + text + "\".");
 }
 
 }  // namespace gemm

@@ -51,14 +51,4 @@ float decode(DType dtype, std::uint32_t bits);
 /// decode(encode(x)): the nearest value that the type has.
 float rounded_to(DType dtype, float x);
 
-/// The lesson with one of the types that it offers as its dtype, with that type's min_sm and kernel. Throws
-/// Error, in one sentence, where it does not offer it.
-Lesson with_dtype(const Lesson& lesson, DType dtype);
-/// Whether the lesson offers the type.
-bool offers(const Lesson& lesson, DType dtype);
-/// The types that the lesson offers, the charted one first: "bf16, fp16".
-std::string offered(const Lesson& lesson);
-/// The type that an option names. Throws Error, in one sentence, where there is none of that name.
-DType dtype_option(const std::string& text);
-
 }  // namespace gemm

@@ -1,5 +1,5 @@
 // The one contract between a lesson and everything else: the problem it is given, and how it describes
-// itself. Included by kernel.cu, so it stays C++17.
+// itself. Included by kernel.cu, which nvcc and g++ compile as C++20.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,17 +7,41 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace gemm {
 
-/// Type of A, B and C as they lie in memory. Accumulation is FP32 for every type there is. What is known of
-/// each is in common/dtype.hpp.
+/// Type of a matrix's elements as they lie in memory. Accumulation is FP32 for every type there is. What is
+/// known of each is in common/dtype.hpp.
 enum class DType { fp32, bf16, fp16 };
 
-/// C = alpha·A·B + beta·C, with A M×K, B K×N and C M×N, all row-major in device memory.
-/// Row pitches are in elements: lda ≥ K, ldb ≥ N, ldc ≥ N; what lies between two rows is padding and belongs
-/// to nobody. M, N, K are any values ≥ 0. K == 0 leaves beta·C; M == 0 or N == 0 leaves nothing to do. BLAS's
-/// rules for scalars: beta == 0 never reads C, alpha == 0 never reads A or B (each may hold NaN).
+/// How A and B lie in memory, A's letter first: n as M×K and K×N, t transposed, as K×M and N×K.
+enum class Layout { nn, nt, tn, tt };
+
+/// What of a problem is neither size nor data. Its canonical text ("bf16", "bf16.nt"), which options,
+/// results, charts and messages share, is made and read in common/variant.hpp. What is fused behind the
+/// product, how many problems there are and how values are scaled come here with the lessons that need them:
+/// each with a default that leaves the plain product, so that no descriptor changes.
+struct Variant {
+    DType A = DType::fp32, B = DType::fp32, C = DType::fp32;
+    Layout layout = Layout::nn;
+
+    constexpr bool a_transposed() const { return layout == Layout::tn || layout == Layout::tt; }
+    constexpr bool b_transposed() const { return layout == Layout::nt || layout == Layout::tt; }
+    constexpr bool operator==(const Variant&) const = default;
+};
+
+/// A, B and C of one type.
+constexpr Variant of_type(DType type, Layout layout = Layout::nn) {
+    return {type, type, type, layout};
+}
+
+/// C = alpha·op(A)·op(B) + beta·C, with op(A) M×K, op(B) K×N and C M×N, all row-major in device memory; op
+/// transposes where the variant's layout says so.
+/// Row pitches are in elements: lda ≥ K (≥ M where A is transposed), ldb ≥ N (≥ K), ldc ≥ N; what lies
+/// between two rows is padding and belongs to nobody. M, N, K are any values ≥ 0. K == 0 leaves beta·C; M ==
+/// 0 or N == 0 leaves nothing to do. BLAS's rules for scalars: beta == 0 never reads C, alpha == 0 never
+/// reads A or B (each may hold NaN).
 struct Problem {
     std::int64_t M, N, K;
     float alpha;
@@ -28,7 +52,7 @@ struct Problem {
     float beta;
     void* C;
     std::int64_t ldc;
-    DType dtype = DType::fp32;  // of A, B and C; one that the lesson offers
+    Variant variant = {};  // one that the lesson takes
 };
 
 /// The part of the problem that one block works on at a time: BM×BN elements of C, BK steps along K per
@@ -45,34 +69,43 @@ struct Owner {
 /// What a lesson builds once per problem, outside the timed part (a tensor map, say). Freed with the problem.
 using Plan = std::shared_ptr<void>;
 
-/// A type that a lesson takes beside its first.
+/// The GPUs that a kernel runs on. One of the two is given.
+struct Architectures {
+    int from = 0;                   // this compute capability, 10·major + minor, and later ones: 80
+    const char* exactly = nullptr;  // this one alone, as nvcc names it: "90a"
+};
+
+/// A variant that a lesson takes.
 struct Offer {
-    DType dtype = DType::fp32;
-    int min_sm = 0;                // as Lesson::min_sm; 0: there is no such offer
-    const void* kernel = nullptr;  // as Lesson::kernel
+    Variant variant = {};
+    const void* kernel = nullptr;  // the __global__ function, for cudaFuncGetAttributes
+    Architectures architectures = {};
 };
 
 /// How a lesson describes itself. One constant per lesson, in its kernel.cu.
 struct Lesson {
-    const char* name;  // as in CMakeLists.txt, "01_naive"
-    DType dtype;       // the one that is charted, and taken unless another is asked for
-    int min_sm;        // lowest compute capability it runs on with that type, 10·major + minor
-    Tile tile;
-    dim3 block;                        // threads of a block, as launched
-    std::size_t dynamic_shared_bytes;  // per block, as launched
-    const void* kernel;                // the __global__ function, for cudaFuncGetAttributes
+    const char* name = nullptr;  // as in CMakeLists.txt, "01_naive"
+    int part = 1;                // of the course
+    const char* ladder = "";     // lessons of one ladder share a chart: "fp32", "tensorcore"
+    Tile tile = {};
+    dim3 block = {};                       // threads of a block, as launched
+    std::size_t dynamic_shared_bytes = 0;  // per block, as launched
+    std::span<const Offer> variants = {};  // that `launch` takes; the first is charted, and taken by default
 
     /// Builds what `launch` needs beside the problem; null when there is nothing to build.
-    Plan (*prepare)(const Problem&);
+    Plan (*prepare)(const Problem&) = nullptr;
 
     /// The timed part: enqueues the kernel on `stream` and returns; never synchronises. `plan` is what
     /// prepare returned. Launch errors are left in cudaGetLastError() for the caller.
-    void (*launch)(const Problem&, const void* plan, cudaStream_t stream);
+    void (*launch)(const Problem&, const void* plan, cudaStream_t stream) = nullptr;
 
     /// The block and the thread that write C[row][col], 0 ≤ row < M, 0 ≤ col < N.
-    Owner (*owner)(const Problem&, std::int64_t row, std::int64_t col);
+    Owner (*owner)(const Problem&, std::int64_t row, std::int64_t col) = nullptr;
 
-    Offer also[2] = {};  // other types that `launch` takes: Problem::dtype says which
+    std::size_t chosen = 0;  // of `variants`, which it runs with: set by with_variant(), not by a descriptor
+
+    const Offer& offer() const { return variants[chosen]; }
+    const Variant& variant() const { return offer().variant; }
 };
 
 /// Number of pieces of `size` that cover `total` (0 for 0). total ≥ 0, size > 0.

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "common/device.hpp"
-#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/measure.hpp"
 #include "common/options.hpp"
 #include "common/report.hpp"
+#include "common/variant.hpp"
 
 namespace gemm {
 namespace {
@@ -24,7 +24,7 @@ struct Settings {
     Shape shape;
     std::uint64_t seed = 0;
     int device = 0, rounds = 0;
-    std::string like;
+    std::string like, describe, folder, architectures;
     bool verify_only = false, json = false;
 };
 
@@ -33,23 +33,27 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
     const std::string size = kDeviceTimes ? "4096" : "256";
     // Numbers are read as text and checked here: then each of them fails with the same kind of sentence.
     std::string m = size, n = size, k = size, lda = "0", ldb = "0", ldc = "0", alpha = "1", beta = "0", seed,
-                device = "0", rounds = "0", dtype = dtype_name(lesson.dtype);
-    const std::string types = offered(lesson);
+                device = "0", rounds = "0", variant, dtype;
     Settings s;
     CLI::App app(
-        std::string(lesson.name) + ": C = alpha*A*B + beta*C, A MxK, B KxN, C MxN, row-major; verified" +
+        std::string(lesson.name) +
+            ": C = alpha*op(A)*op(B) + beta*C, op(A) MxK, op(B) KxN, C MxN, row-major; verified" +
             (kDeviceTimes ? ", and timed against cuBLAS." : " on the CPU device, which does not time."),
         lesson.name);
     app.add_option("--m", m, "rows of A and C [" + size + "]")->type_name("INT");
     app.add_option("--n", n, "columns of B and C [" + size + "]")->type_name("INT");
     app.add_option("--k", k, "columns of A, rows of B [" + size + "]")->type_name("INT");
-    app.add_option("--lda", lda, "row pitch of A in elements, at least K [K]")->type_name("INT");
-    app.add_option("--ldb", ldb, "row pitch of B in elements, at least N [N]")->type_name("INT");
+    app.add_option("--lda", lda, "row pitch of A in elements, at least K (M where A is transposed) [that]")
+        ->type_name("INT");
+    app.add_option("--ldb", ldb, "row pitch of B in elements, at least N (K where B is transposed) [that]")
+        ->type_name("INT");
     app.add_option("--ldc", ldc, "row pitch of C in elements, at least N [N]")->type_name("INT");
     app.add_option("--alpha", alpha, "factor of A*B [1]")->type_name("FLOAT");
     app.add_option("--beta", beta, "factor of the old C; 0 does not read it [0]")->type_name("FLOAT");
-    app.add_option("--dtype", dtype, "type of A, B and C, of " + types + " [" + dtype + "]")
-        ->type_name("TYPE");
+    app.add_option("--variant", variant,
+                   "types and layout, of " + offered(lesson) + " [" + text(lesson.variant()) + "]")
+        ->type_name("VARIANT");
+    app.add_option("--dtype", dtype, "in short: one type for A, B and C")->type_name("TYPE");
     app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
     app.add_option("--device", device, "which device, counted from 0 [0]")->type_name("INT");
     if (!kDeviceTimes) {
@@ -58,6 +62,14 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
     app.add_option("--rounds", rounds, "rounds of timing; 0 chooses by cost [0]")->type_name("INT");
     app.add_flag("--verify-only", s.verify_only, "do not time");
     app.add_flag("--json", s.json, "print one JSON object");
+    // For the build, which makes lessons.json of it.
+    app.add_option("--describe", s.describe, "only write what the descriptor says there, as JSON")
+        ->type_name("FILE");
+    app.add_option("--folder", s.folder, "with --describe: where the lesson's files are")
+        ->type_name("FOLDER");
+    app.add_option("--architectures", s.architectures,
+                   "with --describe: what the kernel was compiled for, where that is one alone")
+        ->type_name("SM");
     if (const std::optional<int> status = parse_options(app, argc, argv)) return {s, status};
 
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -69,7 +81,8 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
     s.shape.ldc = whole_number("--ldc", ldc, 0, kMost);
     s.shape.alpha = finite_number("--alpha", alpha);
     s.shape.beta = finite_number("--beta", beta);
-    s.shape.dtype = dtype_option(dtype);
+    s.shape.variant = variant_option(variant, dtype).value_or(lesson.variant());
+    (void)with_variant(lesson, s.shape.variant);  // which it takes, or an Error before that of a pitch
     s.seed = seed.empty() ? fresh_seed() : seed_number("--seed", seed);
     s.device = static_cast<int>(whole_number("--device", device, 0, std::numeric_limits<int>::max()));
     s.rounds = static_cast<int>(whole_number("--rounds", rounds, 0, 1000));
@@ -134,7 +147,7 @@ std::string json_report(const Lesson& lesson, const Settings& s, const Device& d
                         const Outcome& outcome) {
     const Shape& shape = s.shape;
     Json json = {{"lesson", lesson.name},
-                 {"dtype", dtype_name(lesson.dtype)},
+                 {"variant", text(lesson.variant())},
                  {"device", device_json(device)},
                  {"m", shape.M},
                  {"n", shape.N},
@@ -149,6 +162,24 @@ std::string json_report(const Lesson& lesson, const Settings& s, const Device& d
     json["resources"] = resources_json(resources(lesson));
     json["time"] = outcome.speed ? speed_json(*outcome.speed) : Json(nullptr);
     return to_text(json);
+}
+
+/// Writes what lessons.json says of the lesson. Throws Error where CMakeLists.txt has it compiled for other
+/// architectures than its descriptor names.
+void describe(const Lesson& lesson, const Settings& s) {
+    for (const Offer& offer : lesson.variants) {
+        const std::string exactly = offer.architectures.exactly != nullptr ? offer.architectures.exactly : "";
+        if (exactly == s.architectures) continue;
+        const auto named = [](const std::string& sm) {
+            return sm.empty() ? "no architecture alone" : "sm_" + sm;
+        };
+        throw Error(std::string(lesson.name) + "'s descriptor names " + named(exactly) + " for " +
+                    text(offer.variant) + ", and gemm_lesson() in CMakeLists.txt " + named(s.architectures) +
+                    "; make them the same.");
+    }
+    Json json = lesson_json(lesson);
+    json["folder"] = s.folder;
+    write_file(s.describe, to_text(json));
 }
 
 /// Verification of what was asked for, and the timing.
@@ -191,7 +222,11 @@ int lesson_main(int argc, char** argv, const Lesson& offered_lesson) {
     return run_program(offered_lesson.name, [&]() -> int {
         const auto [settings, status] = read_options(argc, argv, offered_lesson);
         if (status) return *status;
-        const Lesson lesson = with_dtype(offered_lesson, settings.shape.dtype);
+        if (!settings.describe.empty()) {
+            describe(offered_lesson, settings);
+            return kRight;
+        }
+        const Lesson lesson = with_variant(offered_lesson, settings.shape.variant);
         const Device device = select_device(settings.device, settings.like);
         if (const std::string why = why_skipped(lesson, device); !why.empty()) throw Error(why);
         const Outcome outcome = measure(lesson, settings, device);

@@ -52,12 +52,11 @@ class Measurer {
     /// `device` as select_device returned it.
     explicit Measurer(const Device& device) : device_(device) {}
 
-    /// Verifies each lesson on the same inputs, and times those that are right together; each lesson's dtype
-    /// is the shape's. A lesson that is
-    /// wrong or cannot be launched leaves the others unaffected, except when it takes the device down: then
-    /// what follows it is left out and the last outcome has device_lost. The result has the order of
-    /// `lessons`. Throws Error or std::bad_alloc when the size does not fit, or nothing can be said about any
-    /// lesson.
+    /// Verifies each lesson on the same inputs, and times those that are right together; each lesson's
+    /// variant is the shape's. A lesson that is wrong or cannot be launched leaves the others unaffected,
+    /// except when it takes the device down: then what follows it is left out and the last outcome has
+    /// device_lost. The result has the order of `lessons`. Throws Error or std::bad_alloc when the size does
+    /// not fit, or nothing can be said about any lesson.
     std::vector<Outcome> measure(const std::vector<const Lesson*>& lessons, const Shape& shape,
                                  std::uint64_t seed, const MeasureOptions& options);
 

@@ -16,21 +16,25 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                   std::vector<float>(total)};
     const std::int64_t K = s.alpha == 0.0f ? 0 : s.K;
 
-    // The chosen columns of B side by side, so that the inner loop below runs over neighbours.
+    // The chosen columns of op(B) side by side, so that the inner loop below runs over neighbours.
     const float* B = w.host().B.data();
     std::int64_t ldb = s.ldb;
     std::vector<float> gathered;
-    if (width != s.N) {
+    if (width != s.N || s.variant.b_transposed()) {
         gathered.resize(static_cast<std::size_t>(K * width));
         for (std::int64_t k = 0; k < K; ++k) {
             for (std::int64_t j = 0; j < width; ++j) {
+                const std::int64_t col = ref.cols[static_cast<std::size_t>(j)];
                 gathered[static_cast<std::size_t>(k * width + j)] =
-                    B[k * s.ldb + ref.cols[static_cast<std::size_t>(j)]];
+                    s.variant.b_transposed() ? B[col * s.ldb + k] : B[k * s.ldb + col];
             }
         }
         B = gathered.data();
         ldb = width;
     }
+    // From one step along K to the next in a row of op(A).
+    const std::int64_t a_row = s.variant.a_transposed() ? 1 : s.lda,
+                       a_step = s.variant.a_transposed() ? s.lda : 1;
 
     constexpr std::int64_t kStrip = 512;  // columns whose three accumulators stay in the first-level cache
     const std::int64_t strips = ceil_div(width, kStrip);
@@ -42,13 +46,13 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                          const std::int64_t i = item / strips, j0 = item % strips * kStrip;
                          const std::int64_t n = std::min(kStrip, width - j0);
                          const std::int64_t row = ref.rows[static_cast<std::size_t>(i)];
-                         const float* a = w.host().A.data() + row * s.lda;
+                         const float* a = w.host().A.data() + row * a_row;
                          std::fill_n(sum.begin(), n, 0.0);
                          std::fill_n(magnitude.begin(), n, 0.0);
                          std::fill_n(plain.begin(), n, 0.0f);
                          for (std::int64_t k = 0; k < K; ++k) {
                              const float* b = B + k * ldb + j0;
-                             const float ak = a[k];
+                             const float ak = a[k * a_step];
                              for (std::int64_t j = 0; j < n; ++j) {
                                  const double product = static_cast<double>(ak) * static_cast<double>(b[j]);
                                  sum[static_cast<std::size_t>(j)] += product;
@@ -71,11 +75,15 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                              const auto out = static_cast<std::size_t>(i * width + j0 + j);
                              ref.value[out] = value;
                              ref.magnitude[out] = size;
-                             ref.plain[out] = rounded_to(s.dtype, simple);
+                             ref.plain[out] = rounded_to(s.variant.C, simple);
                          }
                      }
                  });
     return ref;
+}
+
+bool on_tensor_cores(const Variant& variant) {
+    return size_of(variant.A) == 2 && size_of(variant.B) == 2;
 }
 
 // FP32. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed.), §3.1: a sum of K products in
@@ -103,8 +111,8 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
 //   - A step errs by at most (m + 1)·ε·Σ|a||b|. The steps share K products and there are at most K of them:
 //     2·K·ε·Σ|a||b| = 4·K·u·Σ|a||b|, whatever m is.
 // Sums in FP32, rounded to nearest, and both kinds mixed err less. alpha and beta as above: γ_{4K+2}.
-double error_bound_factor(std::int64_t K, DType dtype) {
-    const double terms = dtype == DType::fp32 ? static_cast<double>(K) : 4.0 * static_cast<double>(K);
+double error_bound_factor(std::int64_t K, const Variant& variant) {
+    const double terms = static_cast<double>(K) * (on_tensor_cores(variant) ? 4.0 : 1.0);
     const double nu = (terms + 2.0) * 0x1p-24;
     return nu < 0.5 ? nu / (1.0 - nu) : 1.0;  // beyond 8 million terms the theorem says no more than this
 }
@@ -114,12 +122,13 @@ double error_bound_factor(std::int64_t K, DType dtype) {
 // changes it by u·|x|, or by half the smallest number below the normal range (Higham, §2.2, theorem 2.2 and
 // (2.8)).
 ErrorBound error_bound(const Shape& s, double value, double magnitude) {
-    const double lost = s.dtype == DType::fp32 ? 0x1p-150 : 0x1p-149;
+    const double lost = on_tensor_cores(s.variant) ? 0x1p-149 : 0x1p-150;
     const double underflow =
         (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
-    const double before = error_bound_factor(s.K, s.dtype) * magnitude + underflow;
-    if (s.dtype == DType::fp32) return {before, 0.0};
-    return {before, unit_roundoff(s.dtype) * (std::fabs(value) + before) + half_smallest(s.dtype)};
+    const double before = error_bound_factor(s.K, s.variant) * magnitude + underflow;
+    const DType c = s.variant.C;
+    if (c == DType::fp32) return {before, 0.0};
+    return {before, unit_roundoff(c) * (std::fabs(value) + before) + half_smallest(c)};
 }
 
 }  // namespace gemm

@@ -1,4 +1,5 @@
-// What C should be: float64 sums over the inputs as they lie in memory, and how far a right kernel may stray.
+// What C should be: float64 sums over the inputs as they lie in memory, for every variant, and how far a
+// right kernel may stray.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +15,19 @@ struct Reference {
     std::vector<double> value;      // alpha·Σab + beta·c0 in float64
     std::vector<double> magnitude;  // |alpha|·Σ|a||b| + |beta||c0|
     std::vector<float>
-        plain;  // the same product as a plain FP32 loop over k computes it, rounded to the type
+        plain;  // the same product as a plain FP32 loop over k computes it, rounded to C's type
 };
 
 /// Work: rows.size()·cols.size()·K multiply-adds in three accumulators, spread over all cores.
 Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols);
 
 /// Relative bound γ: |x − value| ≤ γ·magnitude for x = alpha·Σab + beta·c0 as it is before it is rounded to
-/// the type, for every order of summation in FP32 (dtype fp32) or in the accumulators of tensor cores (bf16,
-/// fp16). Derived in reference.cpp.
-double error_bound_factor(std::int64_t K, DType dtype = DType::fp32);
+/// C's type, for every order of summation in FP32, or in the accumulators of tensor cores where A and B are
+/// both of 16 bits. Derived in reference.cpp.
+double error_bound_factor(std::int64_t K, const Variant& variant = {});
+
+/// Whether tensor cores may have added the products up: A and B are both of 16 bits.
+bool on_tensor_cores(const Variant& variant);
 
 /// How far c may be from its reference. C that is FP32 holds x itself, and `after` is 0.
 struct ErrorBound {

@@ -1,5 +1,9 @@
 #include "common/report.hpp"
 
+#include <utility>
+
+#include "common/variant.hpp"
+
 namespace gemm {
 namespace {
 
@@ -54,6 +58,25 @@ Json speed_json(const Speed& speed) {
             {"sm_clock_mhz", known(t.sm_clock_mhz)},
             {"power_w", known(t.power_w)},
             {"cache", speed.cold ? "cold" : "warm"}};
+}
+
+Json lesson_json(const Lesson& lesson) {
+    const std::string name = lesson.name;
+    Json variants = Json::array();
+    for (const Offer& offer : lesson.variants) {
+        const Architectures& of = offer.architectures;
+        const Json architectures =
+            of.exactly != nullptr ? Json{{"exactly", of.exactly}} : Json{{"from", of.from}};
+        variants.push_back({{"text", text(offer.variant)}, {"architectures", architectures}});
+    }
+    return {{"name", name},
+            {"number", name.substr(0, name.find('_'))},
+            {"part", lesson.part},
+            {"ladder", lesson.ladder},
+            {"tile", {{"BM", lesson.tile.BM}, {"BN", lesson.tile.BN}, {"BK", lesson.tile.BK}}},
+            {"block", {lesson.block.x, lesson.block.y, lesson.block.z}},
+            {"dynamic_shared_bytes", lesson.dynamic_shared_bytes},
+            {"variants", std::move(variants)}};
 }
 
 std::string to_text(const Json& json) {

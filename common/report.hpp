@@ -6,7 +6,6 @@
 #include <string>
 
 #include "common/device.hpp"
-#include "common/dtype.hpp"
 #include "common/speed.hpp"
 #include "common/verify.hpp"
 #include "common/workload.hpp"
@@ -28,6 +27,10 @@ Json resources_json(const Resources& resources);
 /// ms_median, ms_p10, ms_p90, rounds, tflops, baseline, baseline_kernel, baseline_ms_median, ratio,
 /// sm_clock_mhz, power_w (null where NVML does not answer), cache ("cold" or "warm").
 Json speed_json(const Speed& speed);
+
+/// What a lesson's descriptor says, as lessons.json has it: name, number ("09a"), part, ladder, tile {BM, BN,
+/// BK}, block [x, y, z], dynamic_shared_bytes, variants [{text, architectures: {from} or {exactly}}].
+Json lesson_json(const Lesson& lesson);
 
 /// One object as text, indented, with a newline at its end. Kernel names and file names may hold anything:
 /// bytes that are no UTF-8 are replaced.

@@ -20,9 +20,9 @@ constexpr int kMostCopies = 256;
 class Copy {
   public:
     explicit Copy(const Workload& w)
-        : a_(w.host().A.size(), guard(w.shape().lda), w.shape().dtype),
-          b_(w.host().B.size(), guard(w.shape().ldb), w.shape().dtype),
-          c_(w.host().C.size(), guard(w.shape().ldc), w.shape().dtype),
+        : a_(w.host().A.size(), guard(w.shape().lda), w.shape().variant.A),
+          b_(w.host().B.size(), guard(w.shape().ldb), w.shape().variant.B),
+          c_(w.host().C.size(), guard(w.shape().ldc), w.shape().variant.C),
           problem_(w.problem()) {
         duplicate(problem_.A, a_);
         duplicate(problem_.B, b_);
@@ -35,9 +35,9 @@ class Copy {
     /// Device memory of one copy.
     static std::size_t bytes(const Workload& w) {
         const Shape& s = w.shape();
-        return Buffer::bytes(w.host().A.size(), guard(s.lda), s.dtype) +
-               Buffer::bytes(w.host().B.size(), guard(s.ldb), s.dtype) +
-               Buffer::bytes(w.host().C.size(), guard(s.ldc), s.dtype);
+        return Buffer::bytes(w.host().A.size(), guard(s.lda), s.variant.A) +
+               Buffer::bytes(w.host().B.size(), guard(s.ldb), s.variant.B) +
+               Buffer::bytes(w.host().C.size(), guard(s.ldc), s.variant.C);
     }
 
     const Problem& problem() const { return problem_; }
@@ -68,7 +68,10 @@ class Copy {
 
 /// Bytes that one launch touches.
 std::int64_t bytes_touched(const Problem& p) {
-    return static_cast<std::int64_t>(size_of(p.dtype)) * (p.M * p.K + p.K * p.N + p.M * p.N);
+    const auto bytes = [](DType type, std::int64_t count) {
+        return static_cast<std::int64_t>(size_of(type)) * count;
+    };
+    return bytes(p.variant.A, p.M * p.K) + bytes(p.variant.B, p.K * p.N) + bytes(p.variant.C, p.M * p.N);
 }
 
 /// The copies beside the workload itself: as many as it takes, or as many as half the free memory holds.
@@ -147,8 +150,8 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
         } else if (!verdict.passed) {
             throw Error(against + " gave a wrong result at " + w.shape().text() +
                         ", so there is nothing to hold a lesson against" +
-                        (w.shape().dtype == DType::fp32 ? " (is NVIDIA_TF32_OVERRIDE set?)" : "") + ": " +
-                        verdict.failure);
+                        (!on_tensor_cores(w.shape().variant) ? " (is NVIDIA_TF32_OVERRIDE set?)" : "") +
+                        ": " + verdict.failure);
         }
     };
     const std::vector<Timing> timings = time_interleaved(contenders, problems, timing);

@@ -11,6 +11,7 @@
 
 #include "common/error.hpp"
 #include "common/parallel.hpp"
+#include "common/variant.hpp"
 
 namespace gemm {
 namespace {
@@ -83,11 +84,21 @@ using Term = double (*)(const Workload& w, std::int64_t row, std::int64_t col, s
 double element(const std::vector<float>& matrix, std::int64_t row, std::int64_t col, std::int64_t pitch) {
     return static_cast<double>(matrix[static_cast<std::size_t>(row * pitch + col)]);
 }
+/// Of op(A), whose rows are columns in memory where A is transposed.
+double a_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t pitch) {
+    if (w.shape().variant.a_transposed()) std::swap(row, col);
+    return element(w.host().A, row, col, pitch);
+}
 double a_of(const Workload& w, std::int64_t row, std::int64_t col) {
-    return element(w.host().A, row, col, w.shape().lda);
+    return a_of(w, row, col, w.shape().lda);
+}
+/// Of op(B).
+double b_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t pitch) {
+    if (w.shape().variant.b_transposed()) std::swap(row, col);
+    return element(w.host().B, row, col, pitch);
 }
 double b_of(const Workload& w, std::int64_t row, std::int64_t col) {
-    return element(w.host().B, row, col, w.shape().ldb);
+    return b_of(w, row, col, w.shape().ldb);
 }
 double c_of(const Workload& w, std::int64_t row, std::int64_t col) {
     return element(w.host().C, row, col, w.shape().ldc);
@@ -150,26 +161,26 @@ template <class AllMatch>
 std::string pitch_pattern(const Workload& w, const AllMatch& all_match) {
     const Shape& s = w.shape();
     const HostMatrices& host = w.host();
-    const bool padded[] = {s.lda > s.K, s.ldb > s.N, s.ldc > s.N};
+    const bool padded[] = {s.lda > s.a_cols(), s.ldb > s.b_cols(), s.ldc > s.N};
     const double alpha = static_cast<double>(s.alpha), beta = static_cast<double>(s.beta);
     for (const unsigned ignored : {1u, 2u, 4u, 3u, 5u, 6u, 7u}) {  // bits: A, B, C
         const auto ignores = [&](unsigned matrix) { return (ignored >> matrix & 1u) != 0; };
         if ((ignores(0) && !padded[0]) || (ignores(1) && !padded[1]) || (ignores(2) && !padded[2])) continue;
-        const std::int64_t lda = ignores(0) ? s.K : s.lda, ldb = ignores(1) ? s.N : s.ldb,
+        const std::int64_t lda = ignores(0) ? s.a_cols() : s.lda, ldb = ignores(1) ? s.b_cols() : s.ldb,
                            ldc = ignores(2) ? s.N : s.ldc;
         const bool match = all_match([&](const Wrong& x) {
             // Whose place this is: another element's, where C is taken for a packed matrix.
             const std::int64_t place = x.row * s.ldc + x.col, row = place / ldc, col = place % ldc;
             if (row >= s.M) return element(host.C, 0, place, 0);  // nobody's: it keeps what it held
             double sum = 0;
-            for (std::int64_t k = 0; k < s.K; ++k)
-                sum += element(host.A, row, k, lda) * element(host.B, k, col, ldb);
+            for (std::int64_t k = 0; k < s.K; ++k) sum += a_of(w, row, k, lda) * b_of(w, k, col, ldb);
             return alpha * sum + (beta != 0 ? beta * element(host.C, 0, place, 0) : 0.0);
         });
         if (!match) continue;
         const char* const names[] = {"A", "B", "C"};
         const char* const right[] = {"lda", "ldb", "ldc"};
-        const char* const packed[] = {"K", "N", "N"};
+        const char* const packed[] = {s.variant.a_transposed() ? "M" : "K",
+                                      s.variant.b_transposed() ? "K" : "N", "N"};
         std::string which, instead;
         for (unsigned i = 0; i < 3; ++i) {
             if (!ignores(i)) continue;
@@ -191,7 +202,8 @@ std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, co
         const auto matches = [&](const Wrong& x) {
             const double value = other(x), got = static_cast<double>(x.got);
             // Wide enough for the type, far too narrow for a coincidence: several elements must agree.
-            const double slack = std::max(x.bound, std::max(1e-5, unit_roundoff(s.dtype)) * std::fabs(value));
+            const double slack =
+                std::max(x.bound, std::max(1e-5, unit_roundoff(s.variant.C)) * std::fabs(value));
             // A NaN says little. And where the mistake makes no difference (a sum of one step, a row that is
             // a column), an element that is only slightly wrong would seem to have it.
             telling = telling || (!std::isnan(value) && !(std::fabs(value - x.expected) <= 2 * slack));
@@ -322,13 +334,20 @@ std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, co
         return a_of(v, k, row) * b_of(v, col, k);
     };
     if (s.M == s.K && terms_match(a_transposed)) {
-        return "A is read transposed: A[k][row] is taken for A[row][k]";
+        return s.variant.a_transposed()
+                   ? "A, which lies transposed, is read as if it did not: A[row][k] is taken for A[k][row]"
+                   : "A is read transposed: A[k][row] is taken for A[row][k]";
     }
     if (s.N == s.K && terms_match(b_transposed)) {
-        return "B is read transposed: B[col][k] is taken for B[k][col]";
+        return s.variant.b_transposed()
+                   ? "B, which lies transposed, is read as if it did not: B[k][col] is taken for B[col][k]"
+                   : "B is read transposed: B[col][k] is taken for B[k][col]";
     }
     if (s.M == s.K && s.N == s.K && terms_match(both_transposed)) {
-        return "A and B are read transposed: A[k][row] is taken for A[row][k], and B[col][k] for B[k][col]";
+        return s.variant.layout == Layout::nn
+                   ? "A and B are read transposed: A[k][row] is taken for A[row][k], "
+                     "and B[col][k] for B[k][col]"
+                   : "A and B are both read the other way round";
     }
     if (beta == 0 && s.M == s.N &&
         all_match([&](const Wrong& x) { return alpha * sum_of(w, x.col, x.row, 0, s.K); })) {
@@ -437,7 +456,7 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
                 const ErrorBound allowed = error_bound(s, expected, ref.magnitude[at]);
                 const double bound = allowed.sum();
                 ++v.checked;
-                if (!acceptable(got, expected, allowed, s.dtype))
+                if (!acceptable(got, expected, allowed, s.variant.C))
                     wrong.push_back({row, col, got, expected, bound});
                 if (!std::isfinite(got) || !std::isfinite(expected) || !std::isfinite(ref.plain[at]))
                     continue;
@@ -457,8 +476,8 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
 
     if (whole_ != nullptr) {  // both results may stray by γ, and the magnitude was summed in FP32 itself
         std::mutex mutex;
-        const double factor = 2.0 * (1.0 + error_bound_factor(s.K, s.dtype));
-        const double rounding = s.dtype == DType::fp32 ? 0.0 : unit_roundoff(s.dtype);
+        const double factor = 2.0 * (1.0 + error_bound_factor(s.K, s.variant));
+        const double rounding = s.variant.C == DType::fp32 ? 0.0 : unit_roundoff(s.variant.C);
         parallel_for(s.M, 64, [&](std::int64_t first, std::int64_t last) {
             std::vector<Wrong> mine;
             for (std::int64_t row = first; row < last; ++row) {
@@ -471,7 +490,7 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
                     const double before = factor * one.before;
                     // What is rounded at the end may be farther from cuBLAS's value than from the right one.
                     const ErrorBound allowed{before, one.after + rounding * before};
-                    if (!acceptable(got, expected, allowed, s.dtype))
+                    if (!acceptable(got, expected, allowed, s.variant.C))
                         mine.push_back({row, col, got, expected, allowed.sum()});
                 }
             }
@@ -516,12 +535,12 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
                     std::to_string(padding->first) + ", column " + std::to_string(padding->second) +
                     " of pitch " + std::to_string(s.ldc) + ".";
     } else if (finite >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
-        const bool fp32 = s.dtype == DType::fp32;
-        const std::string type = info(s.dtype).text;
+        const bool fp32 = !on_tensor_cores(s.variant), rounded = s.variant.C != DType::fp32;
+        const std::string type = info(rounded ? s.variant.C : s.variant.A).text;
         v.failure = name + " is less precise than FP32" + (fp32 ? "" : " sums") + " at " + problem +
                     ": its RMS error is " + text("%.3g", v.rms_error) +
                     ", and 4 times that of a plain FP32 dot product " +
-                    (fp32 ? "" : "rounded to " + type + " ") + "is " + text("%.3g", v.rms_limit) +
+                    (rounded ? "rounded to " + type + " " : "") + "is " + text("%.3g", v.rms_limit) +
                     ".\n  pattern: every element is within the worst-case bound, so the " +
                     (fp32 ? "inputs or the accumulator were rounded (TF32, BF16?)"
                           : "accumulator was rounded (to " + type + "?)");
@@ -531,9 +550,9 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
 }
 
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
-    if (lesson.dtype != w.shape().dtype) {
-        throw Error(std::string(lesson.name) + " was given matrices of " + dtype_name(w.shape().dtype) +
-                    " and is to take " + dtype_name(lesson.dtype) + ".");
+    if (lesson.variant() != w.shape().variant) {
+        throw Error(std::string(lesson.name) + " was given matrices of " + text(w.shape().variant) +
+                    " and is to take " + text(lesson.variant()) + ".");
     }
     w.reset_c();
     const Problem problem = w.problem();

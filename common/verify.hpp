@@ -54,8 +54,8 @@ class Verifier {
     std::vector<Reference> parts_;
 };
 
-/// Poisons C, runs the lesson once and checks C, its padding and all guard bands. The lesson's dtype is the
-/// workload's (with_dtype()). Throws Error when it is not, or when the launch fails.
+/// Poisons C, runs the lesson once and checks C, its padding and all guard bands. The lesson's variant is
+/// the workload's (with_variant()). Throws Error when it is not, or when the launch fails.
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier);
 
 }  // namespace gemm

@@ -11,6 +11,7 @@
 
 #include "common/host_memory.hpp"
 #include "common/parallel.hpp"
+#include "common/variant.hpp"
 
 namespace gemm {
 namespace {
@@ -99,14 +100,18 @@ double buffer_bytes(std::int64_t count, std::int64_t pitch, DType dtype) {
 
 /// Refuses what does not fit, before anything is allocated.
 const Shape& fitting(const Shape& s) {
-    const std::int64_t a = elements(s.M, s.lda), b = elements(s.K, s.ldb), c = elements(s.M, s.ldc);
-    const double device =
-        buffer_bytes(a, s.lda, s.dtype) + buffer_bytes(b, s.ldb, s.dtype) + buffer_bytes(c, s.ldc, s.dtype);
+    const std::int64_t a = elements(s.a_rows(), s.lda), b = elements(s.b_rows(), s.ldb),
+                       c = elements(s.M, s.ldc);
+    const double device = buffer_bytes(a, s.lda, s.variant.A) + buffer_bytes(b, s.ldb, s.variant.B) +
+                          buffer_bytes(c, s.ldc, s.variant.C);
+    const auto of_two_bytes = [](std::int64_t count, DType dtype) {
+        return dtype == DType::fp32 ? 0.0 : 2.0 * static_cast<double>(count);
+    };
     // On the host: A, B, C, a downloaded C, what C is held against, and a matrix as it lies in memory.
     const double host =
         4.0 * (static_cast<double>(a) + static_cast<double>(b) + 2.0 * static_cast<double>(c)) +
         20.0 * static_cast<double>(c) +
-        (s.dtype == DType::fp32 ? 0.0 : 2.0 * static_cast<double>(std::max({a, b, c})));
+        std::max({of_two_bytes(a, s.variant.A), of_two_bytes(b, s.variant.B), of_two_bytes(c, s.variant.C)});
     const auto fits = [&](double need, std::size_t free, const char* whose) {
         if (need <= static_cast<double>(free)) return;
         throw Error("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
@@ -141,10 +146,10 @@ Shape Shape::resolved() const {
                         ", and is " + std::to_string(value) + ".");
         }
     };
-    pitch("lda", s.lda, "K", K);
-    pitch("ldb", s.ldb, "N", N);
+    pitch("lda", s.lda, variant.a_transposed() ? "M" : "K", a_cols());
+    pitch("ldb", s.ldb, variant.b_transposed() ? "K" : "N", b_cols());
     pitch("ldc", s.ldc, "N", N);
-    const std::int64_t counts[] = {elements(M, s.lda), elements(K, s.ldb), elements(M, s.ldc)};
+    const std::int64_t counts[] = {elements(a_rows(), s.lda), elements(b_rows(), s.ldb), elements(M, s.ldc)};
     for (const std::int64_t count : counts) {
         if (count > kMost / 64) throw Error("A matrix of " + text() + " is far larger than any memory.");
     }
@@ -157,12 +162,12 @@ std::string Shape::text() const {
         if (value != 0 && value != std::max<std::int64_t>(tight, 1))
             t += std::string(" ") + name + "=" + std::to_string(value);
     };
-    pitch("lda", lda, K);
-    pitch("ldb", ldb, N);
+    pitch("lda", lda, a_cols());
+    pitch("ldb", ldb, b_cols());
     pitch("ldc", ldc, N);
     if (alpha != 1.0f) t += " alpha=" + number(alpha);
     if (beta != 0.0f) t += " beta=" + number(beta);
-    if (dtype != DType::fp32) t += std::string(" ") + dtype_name(dtype);
+    if (variant != Variant{}) t += " " + gemm::text(variant);
     return t;
 }
 
@@ -174,16 +179,19 @@ std::uint64_t fresh_seed() {
 Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit)
     : shape_(fitting(shape.resolved())),
       seed_(seed),
-      host_{random_matrix(shape_.M, shape_.K, shape_.lda, mix(3 * seed), kGuardBits),
-            random_matrix(shape_.K, shape_.N, shape_.ldb, mix(3 * seed + 1), kGuardBits),
+      host_{random_matrix(shape_.a_rows(), shape_.a_cols(), shape_.lda, mix(3 * seed), kGuardBits),
+            random_matrix(shape_.b_rows(), shape_.b_cols(), shape_.ldb, mix(3 * seed + 1), kGuardBits),
             shape_.beta == 0.0f
                 ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
                                      std::bit_cast<float>(kPoisonBits))
                 : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed + 2), kPoisonBits)},
-      a_((edit ? edit(host_) : void(), host_.A.size()), static_cast<std::size_t>(shape_.lda), shape_.dtype),
-      b_(host_.B.size(), static_cast<std::size_t>(shape_.ldb), shape_.dtype),
-      c_(host_.C.size(), static_cast<std::size_t>(shape_.ldc), shape_.dtype) {
-    for (std::vector<float>* matrix : {&host_.A, &host_.B, &host_.C}) round_to(shape_.dtype, *matrix);
+      a_((edit ? edit(host_) : void(), host_.A.size()), static_cast<std::size_t>(shape_.lda),
+         shape_.variant.A),
+      b_(host_.B.size(), static_cast<std::size_t>(shape_.ldb), shape_.variant.B),
+      c_(host_.C.size(), static_cast<std::size_t>(shape_.ldc), shape_.variant.C) {
+    round_to(shape_.variant.A, host_.A);
+    round_to(shape_.variant.B, host_.B);
+    round_to(shape_.variant.C, host_.C);
     a_.upload(host_.A);
     b_.upload(host_.B);
     reset_c();
@@ -191,7 +199,7 @@ Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<v
 
 Problem Workload::problem() const {
     return {shape_.M,  shape_.N,   shape_.K,    shape_.alpha, a_.data(),  shape_.lda,
-            b_.data(), shape_.ldb, shape_.beta, c_.data(),    shape_.ldc, shape_.dtype};
+            b_.data(), shape_.ldb, shape_.beta, c_.data(),    shape_.ldc, shape_.variant};
 }
 
 void Workload::reset_c() {

@@ -17,18 +17,24 @@ struct Shape {
     std::int64_t M = 0, N = 0, K = 0;
     std::int64_t lda = 0, ldb = 0, ldc = 0;
     float alpha = 1.0f, beta = 0.0f;
-    DType dtype = DType::fp32;
+    Variant variant = {};
+
+    // Rows and columns of A and B as they lie in memory.
+    std::int64_t a_rows() const { return variant.a_transposed() ? K : M; }
+    std::int64_t a_cols() const { return variant.a_transposed() ? M : K; }
+    std::int64_t b_rows() const { return variant.b_transposed() ? N : K; }
+    std::int64_t b_cols() const { return variant.b_transposed() ? K : N; }
 
     /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, or an element count
     /// or a byte count leaves 63 bits.
     Shape resolved() const;
-    /// "1000×77×513" (M×N×K), with the pitches, scalars and type that are not the default ones.
+    /// "1000×77×513" (M×N×K), with the pitches, scalars and variant that are not the default ones.
     std::string text() const;
 };
 
-/// Host copies, row-major with the shape's pitches, as the matrices lie in memory: rounded to the shape's
-/// type. Padding of A and B holds kGuardBits; C holds the values
-/// before the kernel runs: C0, or kPoisonBits where beta == 0 and in the padding.
+/// Host copies, row-major with the shape's pitches, as the matrices lie in memory: rounded to their types.
+/// Padding of A and B holds kGuardBits; C holds the values before the kernel runs: C0, or kPoisonBits where
+/// beta == 0 and in the padding.
 struct HostMatrices {
     std::vector<float> A, B, C;
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -32,26 +33,62 @@ def tuned(root: Path) -> dict | None:
     return recorded(root / TUNED, ("device", "commit", "date", "seed", "kernel_hashes", "lessons"), "./gemm autotune --record")
 
 
-def timed(results: dict, dtype: str = "fp32") -> list[dict]:
-    """The runs with that type that have a time and alpha = 1, beta = 0."""
+@dataclass(frozen=True)
+class Ladder:
+    """Lessons that are charted together, against cuBLAS: `name` is their descriptors' word."""
+
+    name: str
+    variant: str  # the first one that its lessons take
+    lessons: tuple[str, ...]
+
+    @property
+    def progression(self) -> str:
+        """The name of its bar chart in plots/ and of its table."""
+        return "progression" if self.name == "fp32" else self.name
+
+    @property
+    def sweep(self) -> str:
+        """The same of its chart over sizes."""
+        return "sweep" if self.name == "fp32" else f"{self.name}_sweep"
+
+
+def ladders(results: dict, order: Iterable[str]) -> list[Ladder]:
+    """The ladders of the lessons in `order` that the results describe, in the order of their first lessons."""
+    described = results.get("lessons", {})
+    members: dict[str, list[str]] = {}
+    for name in order:
+        if name in described:
+            members.setdefault(described[name]["ladder"], []).append(name)
+    return [Ladder(key, described[names[0]]["variants"][0]["text"], tuple(names)) for key, names in members.items()]
+
+
+def label(variant: str) -> str:
+    """For charts and captions: `bf16` -> `BF16`, `bf16.nt` -> `BF16 NT`."""
+    return variant.upper().replace(".", " ")
+
+
+def timed(results: dict, variant: str = "fp32") -> list[dict]:
+    """The runs with that variant that have a time and alpha = 1, beta = 0."""
     return [
-        run for run in results["runs"] if "ms_median" in run and run["dtype"] == dtype and (run["alpha"], run["beta"]) == (1, 0)
+        run
+        for run in results["runs"]
+        if "ms_median" in run and run["variant"] == variant and (run["alpha"], run["beta"]) == (1, 0)
     ]
 
 
-def square(results: dict, size: int, dtype: str = "fp32") -> dict[str, dict]:
+def square(results: dict, size: int, variant: str = "fp32") -> dict[str, dict]:
     """The timed runs at M = N = K = size, by lesson."""
-    return {run["lesson"]: run for run in timed(results, dtype) if run["m"] == run["n"] == run["k"] == size}
+    return {run["lesson"]: run for run in timed(results, variant) if run["m"] == run["n"] == run["k"] == size}
 
 
-def square_sizes(results: dict, dtype: str = "fp32") -> list[int]:
+def square_sizes(results: dict, variant: str = "fp32") -> list[int]:
     """Every size that has a timed square run, ascending."""
-    return sorted({run["m"] for run in timed(results, dtype) if run["m"] == run["n"] == run["k"]})
+    return sorted({run["m"] for run in timed(results, variant) if run["m"] == run["n"] == run["k"]})
 
 
-def at_size(results: dict, order: Iterable[str], dtype: str = "fp32") -> dict[str, dict]:
+def at_size(results: dict, order: Iterable[str], variant: str = "fp32") -> dict[str, dict]:
     """The timed runs at SIZE in the order given. Throws UserError when there is none."""
-    runs = square(results, SIZE, dtype)
+    runs = square(results, SIZE, variant)
     found = {name: runs[name] for name in order if name in runs}
     if not found:
         raise UserError(f"These results hold no timed run at {SIZE}×{SIZE}×{SIZE}; {HOW_TO_MEASURE}.")

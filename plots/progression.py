@@ -40,13 +40,13 @@ def _bars(axes: Axes, runs: dict[str, dict], limit: float, label_end: float) -> 
     axes.set_xlabel("TFLOP/s")
 
 
-def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, dtype: str = "fp32") -> list[Path]:
-    """Draws the lessons that have a run at 4096³ with that type, in `order` (the course's by default), to out_stem.png and .svg.
+def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, variant: str = "fp32") -> list[Path]:
+    """Draws the lessons with a run at 4096³ with that variant, in `order` (the course's by default), to out_stem.png and .svg.
 
     Throws UserError when there is no such run. Each bar carries its TFLOP/s and its ratio to cuBLAS as per cent: the
     median over interleaved rounds, which the quotient of the two rates need not equal to the last digit.
     """
-    runs = data.at_size(results, lessons() if order is None else order, dtype)
+    runs = data.at_size(results, lessons() if order is None else order, variant)
     cublas = data.tflops(data.SIZE, data.baseline_ms(runs.values()))
     limit = 1.06 * max(cublas, *(run["tflops"] for run in runs.values()))
     small = {name: run for name, run in runs.items() if run["tflops"] < _SMALL * limit}
@@ -69,7 +69,7 @@ def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, dtyp
         main.axvline(cublas, color="white", linewidth=6)  # keeps the line visible across bars that reach it
         main.axvline(cublas, color=INK, linewidth=2.5, linestyle=(0, (4, 2)))
         main.annotate(
-            f"cuBLAS {dtype.upper()}: {data.rate(cublas)} TFLOP/s",
+            f"cuBLAS {data.label(variant)}: {data.rate(cublas)} TFLOP/s",
             (cublas, 1),
             (0, 6),
             xycoords=("data", "axes fraction"),
@@ -82,7 +82,7 @@ def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, dtyp
             write(top - 0.15, "Again, the bars that are too short above:", fontsize=16, color=GREY)
             longest = max(run["tflops"] for run in small.values())
             _bars(panel(top, small_height), small, 2.1 * longest, cublas)
-        write(0.42, f"{dtype.upper()} GEMM, a bar a lesson", fontsize=22, fontweight="bold")
+        write(0.42, f"{data.label(variant)} GEMM, a bar a lesson", fontsize=22, fontweight="bold")
         write(0.76, "TFLOP/s · % of cuBLAS, measured in the same run", fontsize=16, color=GREY)
         write(height - 0.5, " · ".join(data.provenance(results)), fontsize=14.5)
         write(height - 0.2, f"{data.SIZE}×{data.SIZE}×{data.SIZE}, alpha = 1, beta = 0", fontsize=14.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plots import data, pictures, progression, roofline, sweep, tables
-from runner.core.results import LADDERS, ROOT, lessons, load
+from runner.core.results import ROOT, lessons, load
 
 RESULTS = "plots/results/h200.json"  # the one source of published speeds
 
@@ -30,9 +30,9 @@ def publish(root: Path = ROOT) -> list[Path]:
     written = pictures.draw_all(root, root / "plots" / "pictures")
     if (root / RESULTS).exists():
         results, order = load(root / RESULTS), lessons(root)
-        for ladder in LADDERS:
-            if ladder.dtype == "fp32" or data.timed(results, ladder.dtype):
-                written += progression.draw(results, root / "plots" / ladder.progression, order, ladder.dtype)
-                written += sweep.draw(results, root / "plots" / ladder.sweep, order, ladder.dtype)
+        for ladder in data.ladders(results, order):
+            if data.timed(results, ladder.variant):
+                written += progression.draw(results, root / "plots" / ladder.progression, ladder.lessons, ladder.variant)
+                written += sweep.draw(results, root / "plots" / ladder.sweep, ladder.lessons, ladder.variant)
         written += update(root)
     return list(dict.fromkeys(written))

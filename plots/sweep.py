@@ -103,13 +103,13 @@ def _panel(axes: Axes, curves: dict[str, Curve], looks: dict[str, tuple], sizes:
         axes.text(x + 0.025, y, name, va="center", fontsize=15, fontweight=weight, transform=axes.transAxes)
 
 
-def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, dtype: str = "fp32") -> list[Path]:
-    """Draws TFLOP/s over every square size measured with that type, to out_stem.png and .svg: the lessons in `order` (the
+def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, variant: str = "fp32") -> list[Path]:
+    """Draws TFLOP/s over every square size measured with that variant, to out_stem.png and .svg: the lessons in `order` (the
     course's by default) and cuBLAS, and once more those that stay below a quarter of the fastest, on an axis that shows them.
 
     Throws UserError when no lesson has a run at two square sizes or more.
     """
-    by_size = {size: data.square(results, size, dtype) for size in data.square_sizes(results, dtype)}
+    by_size = {size: data.square(results, size, variant) for size in data.square_sizes(results, variant)}
     curves: dict[str, Curve] = {}
     for name in lessons() if order is None else order:
         curve = {size: runs[name]["tflops"] for size, runs in by_size.items() if name in runs}
@@ -143,7 +143,7 @@ def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, dtyp
             top = head + main_height + axis + gap
             write(top - 0.17, "Again, the slow ones on an axis of their own:", fontsize=16, color=GREY)
             _panel(panel(top, slow_height), slow, looks, sizes, slow_height)
-        write(0.42, f"{dtype.upper()} GEMM over square sizes", fontsize=22, fontweight="bold")
+        write(0.42, f"{data.label(variant)} GEMM over square sizes", fontsize=22, fontweight="bold")
         if any(size % 2 for size in sizes):
             odd = ", ".join(str(size) for size in sizes if size % 2)
             figure.add_artist(

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from plots import data, roofline
-from runner.core.results import LADDERS, ROOT, UserError, folder_of, lessons, write_atomically
+from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
 
 _KINDS = "table|counts|profile|tuned"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S+)|/(?P<close>{_KINDS}))\s*-->\s*$")
@@ -34,17 +34,17 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def _caption(results: Mapping, runs: Iterable[dict], what: str, command: str = "chart", dtype: str = "fp32") -> str:
+def _caption(results: Mapping, runs: Iterable[dict], what: str, command: str = "chart", variant: str = "fp32") -> str:
     device = results["device"]
     where = data.provenance(results)
     where += [f"{name} {device[key]}" for name, key in (("CUDA", "cuda"), ("driver", "driver")) if device.get(key)]
     cache = sorted({run["cache"] for run in runs if run.get("cache")})
-    where.append(f"{dtype.upper()}, alpha = 1, beta = 0" + (f", L2 {' or '.join(cache)}" if cache else ""))
+    where.append(f"{data.label(variant)}, alpha = 1, beta = 0" + (f", L2 {' or '.join(cache)}" if cache else ""))
     return f"{what} {', '.join(where)}. Reproduce with `./gemm {command}`."
 
 
-def _progression(results: dict, order: Sequence[str], dtype: str) -> list[str]:
-    runs = data.at_size(results, order, dtype)
+def _progression(results: dict, order: Sequence[str], variant: str) -> list[str]:
+    runs = data.at_size(results, order, variant)
     rows = [[name, data.rate(run["tflops"]), data.percent(run["ratio"]), data.ratio(run["ratio"])] for name, run in runs.items()]
     rows.append(["cuBLAS", data.rate(data.tflops(data.SIZE, data.baseline_ms(runs.values()))), data.percent(1), data.ratio(1)])
     return [
@@ -54,7 +54,7 @@ def _progression(results: dict, order: Sequence[str], dtype: str) -> list[str]:
             results,
             runs.values(),
             f"{SHAPE}. Ratio: cuBLAS's time over the step's, median of interleaved rounds.",
-            dtype=dtype,
+            variant=variant,
         ),
     ]
 
@@ -68,9 +68,9 @@ def _or_none(value: float | None) -> str:
 
 
 def _step(results: dict, order: Sequence[str], lesson: str) -> list[str]:
-    dtypes = [ladder.dtype for ladder in LADDERS]
-    dtype = next((dtype for dtype in dtypes if lesson in data.square(results, data.SIZE, dtype)), dtypes[0])
-    runs = data.at_size(results, order, dtype)
+    ladder = next((ladder for ladder in data.ladders(results, order) if lesson in ladder.lessons), None)
+    variant = ladder.variant if ladder else "fp32"
+    runs = data.at_size(results, ladder.lessons if ladder else order, variant)
     if lesson not in runs:
         raise UserError(f"These results hold no timed run of {lesson} at {SHAPE}; {data.HOW_TO_MEASURE}.")
     place = list(order).index(lesson)
@@ -93,12 +93,14 @@ def _step(results: dict, order: Sequence[str], lesson: str) -> list[str]:
     return [
         *_table(["step", "ms", "p10 … p90 (ms)", "TFLOP/s", "ratio to cuBLAS", "SM clock (MHz)", "power (W)"], rows),
         "",
-        _caption(results, [runs[lesson]], f"{SHAPE}. Times: median of {runs[lesson].get('rounds', 'all')} rounds.", dtype=dtype),
+        _caption(
+            results, [runs[lesson]], f"{SHAPE}. Times: median of {runs[lesson].get('rounds', 'all')} rounds.", variant=variant
+        ),
     ]
 
 
-def _sweep(results: dict, order: Sequence[str], dtype: str) -> list[str]:
-    by_size = {size: data.square(results, size, dtype) for size in data.square_sizes(results, dtype)}
+def _sweep(results: dict, order: Sequence[str], variant: str) -> list[str]:
+    by_size = {size: data.square(results, size, variant) for size in data.square_sizes(results, variant)}
     names = [name for name in order if any(name in runs for runs in by_size.values())]
     if not names:
         raise UserError(f"These results hold no timed run at a square size; {data.HOW_TO_MEASURE}.")
@@ -111,9 +113,9 @@ def _sweep(results: dict, order: Sequence[str], dtype: str) -> list[str]:
         "",
         _caption(
             results,
-            data.timed(results, dtype),
+            data.timed(results, variant),
             "Ratio to cuBLAS in the same run; last column: cuBLAS's own rate.",
-            dtype=dtype,
+            variant=variant,
         ),
     ]
 
@@ -166,11 +168,12 @@ def render(
     """
     order = lessons() if order is None else order
     kind, _, lesson = name.partition(":")
-    progressions, sweeps = {x.progression: x.dtype for x in LADDERS}, {x.sweep: x.dtype for x in LADDERS}
+    found = data.ladders(results, order) or [data.Ladder("fp32", "fp32", tuple(order))]
+    progressions, sweeps = {x.progression: x for x in found}, {x.sweep: x for x in found}
     if name in progressions:
-        lines = _progression(results, order, progressions[name])
+        lines = _progression(results, progressions[name].lessons, progressions[name].variant)
     elif name in sweeps:
-        lines = _sweep(results, order, sweeps[name])
+        lines = _sweep(results, sweeps[name].lessons, sweeps[name].variant)
     elif name == "roofline":
         lines = _roofline(results, order, profile, ceilings)
     elif kind == "step" and lesson in order:

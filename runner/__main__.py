@@ -36,7 +36,8 @@ app = typer.Typer(
 LESSONS = typer.Argument(None, metavar="LESSON", help="A number or a name: 05 or 01_naive.")
 LESSON = typer.Argument(..., metavar="LESSON", help="A number or a name: 05 or 01_naive.")
 HUNT = typer.Option(False, "--hunt", help="The lesson's bug hunt instead of its exercise.")
-DTYPE = typer.Option(None, help="Type of A, B and C, of those that the lesson takes: fp32, bf16 or fp16; its first by default.")
+VARIANT = typer.Option(None, help="Types and layout, of those that the lesson takes: bf16, bf16.nt; its first by default.")
+DTYPE = typer.Option(None, help="In short: one type for A, B and C, fp32, bf16 or fp16.")
 JSON = typer.Option(False, "--json", help="Print one JSON object on stdout.")
 
 
@@ -71,6 +72,7 @@ def run_command(
     ldc: Optional[str] = typer.Option(None, help="Row pitch of C in elements."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
+    variant: Optional[str] = VARIANT,
     dtype: Optional[str] = DTYPE,
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
     rounds: Optional[str] = typer.Option(None, help="Rounds of timing."),
@@ -81,7 +83,7 @@ def run_command(
 ) -> int:
     """Run one lesson: its verdict, its time, what it takes of an SM."""
     sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "rounds": rounds, "device": device}
-    return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, dtype, like, verify_only, as_json)
+    return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json)
 
 
 @app.command("inspect")
@@ -93,6 +95,7 @@ def inspect_command(
     blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid, or all."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
+    variant: Optional[str] = VARIANT,
     dtype: Optional[str] = DTYPE,
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
     like: Optional[str] = typer.Option(None, help="Whose launch limits hold: sm_86."),
@@ -105,7 +108,8 @@ def inspect_command(
     against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
 ) -> int:
     """Count what each line of a kernel does to memory; find its races."""
-    options = {"--m": m, "--n": n, "--k": k, "--blocks": blocks, "--alpha": alpha, "--beta": beta, "--dtype": dtype,
+    options = {"--m": m, "--n": n, "--k": k, "--blocks": blocks, "--alpha": alpha, "--beta": beta,
+               "--variant": variant, "--dtype": dtype,
                "--seed": seed, "--like": like, "--line": line, "--array": array, "--json": as_json or None,
                "--plot": plot or None}  # fmt: skip
     given = [key for key, value in options.items() if value is not None]
@@ -123,7 +127,9 @@ def inspect_command(
         raise UserError("inspect takes one LESSON, such as ./gemm inspect 02, and after --json one file, such as 02.json.")
     if as_json and (plot or line or array):
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
-    request = inspection.parse({"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like, dtype)
+    request = inspection.parse(
+        {"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
+    )
     return inspection.inspect(chosen[0], request, line, array, as_json, files[0].absolute() if files else None, plot)
 
 

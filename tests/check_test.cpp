@@ -11,6 +11,7 @@
 
 #include "common/dtype.hpp"
 #include "common/lessons.hpp"
+#include "common/variant.hpp"
 #include "runner/programs/ladder.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/mutants/short_types.hpp"
@@ -66,11 +67,12 @@ void launch_03(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 
 TEST_CASE("ladder: a kernel of BF16 or FP16 reaches the top, and its mutants do not") {
     for (const gemm::DType dtype : {gemm::DType::bf16, gemm::DType::fp16}) {
-        const std::vector<CaseResult> results = climb(gemm::with_dtype(short_types::right, dtype));
+        const std::vector<CaseResult> results =
+            climb(gemm::with_variant(short_types::right, gemm::of_type(dtype)));
         INFO(text(results.back()));
         for (const CaseResult& r : results) {
             REQUIRE(r.passed());
-            REQUIRE(r.problem.shape.dtype == dtype);
+            REQUIRE(r.problem.shape.variant == gemm::of_type(dtype));
         }
     }
     falls_at(short_types::taken_for_bf16, "one_tile");
@@ -81,12 +83,13 @@ TEST_CASE("ladder: a kernel of BF16 or FP16 reaches the top, and its mutants do 
 TEST_CASE("ladder: types of two bytes meet rows at every alignment that matters to them") {
     for (const Tile tile : {Tile{32, 32, 32}, Tile{128, 128, 32}, Tile{16, 16, 1}}) {
         for (std::uint64_t seed = 0; seed < 100; ++seed) {
-            const std::vector<LadderCase> cases = gemm::ladder_cases(tile, seed, gemm::DType::bf16);
+            const std::vector<LadderCase> cases =
+                gemm::ladder_cases(tile, seed, gemm::of_type(gemm::DType::bf16));
             std::set<std::int64_t> pitches;  // modulo 8: 16 bytes
             for (const LadderCase& c : cases) {
                 const gemm::Shape& s = c.shape;
                 INFO(c.what << " at " << s.text());
-                REQUIRE(s.dtype == gemm::DType::bf16);
+                REQUIRE(s.variant == gemm::of_type(gemm::DType::bf16));
                 if (c.id == "pitches") REQUIRE(((s.lda - s.K) % 8 == 0 && (s.ldb - s.N) % 8 == 0));
                 if (c.id != "fours") continue;
                 REQUIRE((s.M % 8 == 0 && s.N % 8 == 0 && s.K % 8 == 0));
@@ -106,7 +109,7 @@ TEST_CASE("ladder: every lesson reaches the top in a second or two") {
         const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
         INFO(lesson->name << "\n" << text(results.back()) << "\n" << seconds << " s");
         for (const CaseResult& r : results) REQUIRE(r.passed());
-        REQUIRE(results.size() == gemm::ladder_cases(lesson->tile, test::seed(), lesson->dtype).size());
+        REQUIRE(results.size() == gemm::ladder_cases(lesson->tile, test::seed(), lesson->variant()).size());
         REQUIRE(seconds < 10);
     }
 }

@@ -14,7 +14,7 @@ using gemm::Shape;
 
 /// Whether a traced run at the shape finds something of that kind; the lesson itself is clean there.
 bool finds(const Lesson& mutant, const std::string& of, Shape shape, const std::string& kind) {
-    shape.dtype = mutant.dtype;
+    shape.variant = mutant.variant();
     const auto kinds = [&](const Lesson& lesson) {
         test::device();
         gemm::Workload w(shape, test::seed());

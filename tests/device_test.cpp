@@ -418,9 +418,29 @@ TEST_CASE("device: a lesson for newer GPUs is skipped with one line that names b
     gemm::Device device = test::device();
     device.name = "Some GPU";
     device.sm = 75;
-    lesson.min_sm = 80;
+    gemm::Offer offer = lesson.offer();
+    lesson.variants = {&offer, 1};
+    offer.architectures = {.from = 80};
     CHECK(gemm::why_skipped(lesson, device) ==
           "01_naive needs a GPU of compute capability 8.0 or higher; Some GPU has 7.5.");
-    lesson.min_sm = 75;
+    offer.architectures = {.from = 75};
+    CHECK(gemm::why_skipped(lesson, device).empty());
+}
+
+TEST_CASE("device: a lesson for one architecture alone is skipped on older and on newer GPUs") {
+    gemm::Lesson lesson = test::lesson("01_naive");
+    gemm::Device device = test::device();
+    device.name = "Some GPU";
+    gemm::Offer offer = lesson.offer();
+    lesson.variants = {&offer, 1};
+    offer.architectures = {.exactly = "90a"};
+    for (const auto& [sm, capability] : {std::pair{89, "8.9"}, {100, "10.0"}, {120, "12.0"}}) {
+        device.sm = sm;
+        CHECK(gemm::why_skipped(lesson, device) ==
+              std::string(
+                  "01_naive needs a GPU of compute capability 9.0 (sm_90a), and no other; Some GPU has ") +
+                  capability + ".");
+    }
+    device.sm = 90;
     CHECK(gemm::why_skipped(lesson, device).empty());
 }

@@ -1,6 +1,7 @@
 // The types of two bytes: their conversion against arithmetic that is written down differently, what the
 // verifier makes of them, and lessons that offer several.
 #include "common/dtype.hpp"
+#include "common/variant.hpp"
 
 #include <algorithm>
 #include <array>
@@ -55,12 +56,12 @@ std::uint32_t infinity_of(DType dtype) {
 Shape shape_of(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k, bool padded, float alpha = 1.0f,
                float beta = 0.0f) {
     Shape s = test::shape(m, n, k, padded, alpha, beta);
-    s.dtype = dtype;
+    s.variant = gemm::of_type(dtype);
     return s;
 }
 
 Verdict run(const Lesson& lesson, const Shape& shape) {
-    return test::run(gemm::with_dtype(lesson, shape.dtype), shape, test::seed());
+    return test::run(gemm::with_variant(lesson, shape.variant), shape, test::seed());
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ TEST_CASE("dtype: names, sizes and accuracies") {
         CHECK(gemm::dtype_named(gemm::dtype_name(dtype)) == dtype);
     }
     CHECK_FALSE(gemm::dtype_named("FP32"));
-    CHECK(test::error_of([] { (void)gemm::dtype_option("tf32"); }) ==
+    CHECK(test::error_of([] { (void)gemm::variant_option("", "tf32"); }) ==
           "--dtype must be fp32, bf16 or fp16, and is \"tf32\".");
     CHECK(gemm::unit_roundoff(DType::fp32) == 0x1p-24);
     CHECK(gemm::unit_roundoff(DType::bf16) == 0x1p-8);
@@ -160,7 +161,7 @@ TEST_CASE("dtype: a workload's matrices are as they lie in memory") {
         Workload w(s, test::seed(), [](gemm::HostMatrices& host) { host.A[0] = 1.0f + 0x1p-13f; });
         REQUIRE(w.host().A[0] == 1.0f);
         const gemm::Problem p = w.problem();
-        REQUIRE(p.dtype == dtype);
+        REQUIRE(p.variant == gemm::of_type(dtype));
         std::vector<std::uint16_t> a(w.host().A.size());
         CUDA_CHECK(cudaMemcpy(a.data(), p.A, a.size() * 2, cudaMemcpyDeviceToHost));
         for (std::size_t i = 0; i < a.size(); ++i) {
@@ -169,7 +170,7 @@ TEST_CASE("dtype: a workload's matrices are as they lie in memory") {
         }
         // Values of the type, not of FP32, and the same as FP32's but for their rounding.
         Shape fp32 = s;
-        fp32.dtype = DType::fp32;
+        fp32.variant = {};
         const Workload longer(fp32, test::seed());
         for (std::size_t i = 1; i < w.host().A.size(); ++i) {
             REQUIRE(bits(w.host().A[i]) == bits(gemm::rounded_to(dtype, longer.host().A[i])));
@@ -219,7 +220,8 @@ TEST_CASE("dtype: NaN and infinities come out where they belong") {
             Workload w(s, test::seed(), [&](gemm::HostMatrices& host) {
                 host.A[static_cast<std::size_t>(7 * s.lda + 3)] = planted;
             });
-            const Verdict v = gemm::verify(gemm::with_dtype(short_types::right, dtype), w, Verifier(w));
+            const Verdict v =
+                gemm::verify(gemm::with_variant(short_types::right, gemm::of_type(dtype)), w, Verifier(w));
             INFO(v.failure);
             REQUIRE(v.passed);
             REQUIRE_FALSE(std::isfinite(w.download_c()[static_cast<std::size_t>(7 * s.ldc)]));
@@ -233,7 +235,7 @@ TEST_CASE("dtype: values beyond the largest number are infinite, and must be") {
     const auto shape = [](DType dtype) { return shape_of(dtype, 32, 32, 256, false, 30000.0f); };
     Workload w(shape(DType::fp16), test::seed());
     const Verifier verifier(w);
-    const Lesson fp16 = gemm::with_dtype(short_types::right, DType::fp16);
+    const Lesson fp16 = gemm::with_variant(short_types::right, gemm::of_type(DType::fp16));
     const Verdict v = gemm::verify(fp16, w, verifier);
     INFO(v.failure);
     REQUIRE(v.passed);
@@ -351,18 +353,19 @@ TEST_CASE("dtype: the bound holds for accumulators that cut off") {
 }
 
 TEST_CASE("dtype: a lesson takes what it offers and says what that is") {
-    const Lesson fp16 = gemm::with_dtype(short_types::right, DType::fp16);
-    CHECK(fp16.dtype == DType::fp16);
-    CHECK(fp16.min_sm == 75);
-    CHECK(fp16.kernel != short_types::right.kernel);
-    CHECK(gemm::with_dtype(fp16, DType::bf16).min_sm == 80);
+    const Lesson fp16 = gemm::with_variant(short_types::right, gemm::of_type(DType::fp16));
+    CHECK(fp16.variant() == gemm::of_type(DType::fp16));
+    CHECK(fp16.offer().architectures.from == 75);
+    CHECK(fp16.offer().kernel != short_types::right.offer().kernel);
+    CHECK(gemm::with_variant(fp16, gemm::of_type(DType::bf16)).offer().architectures.from == 80);
     CHECK(gemm::offered(short_types::right) == "bf16, fp16");
-    CHECK(gemm::offers(short_types::right, DType::fp16));
-    CHECK_FALSE(gemm::offers(short_types::right, DType::fp32));
-    CHECK(test::error_of([] { (void)gemm::with_dtype(short_types::right, DType::fp32); }) ==
+    CHECK(gemm::offers(short_types::right, gemm::of_type(DType::fp16)));
+    CHECK_FALSE(gemm::offers(short_types::right, gemm::of_type(DType::fp32)));
+    CHECK(test::error_of([] { (void)gemm::with_variant(short_types::right, gemm::of_type(DType::fp32)); }) ==
           "short_types does not take fp32; it takes bf16, fp16.");
-    CHECK(test::error_of([] { (void)gemm::with_dtype(test::lesson("01_naive"), DType::bf16); }) ==
-          "01_naive does not take bf16; it takes fp32.");
+    CHECK(test::error_of([] {
+              (void)gemm::with_variant(test::lesson("01_naive"), gemm::of_type(DType::bf16));
+          }) == "01_naive does not take bf16; it takes fp32.");
     gemm::Device turing = test::device();
     turing.name = "Tesla T4";
     turing.sm = 75;
@@ -370,7 +373,7 @@ TEST_CASE("dtype: a lesson takes what it offers and says what that is") {
     CHECK(gemm::why_skipped(short_types::right, turing) ==
           "short_types needs a GPU of compute capability 8.0 or higher for bf16; Tesla T4 has 7.5, which is "
           "enough for "
-          "--dtype fp16.");
+          "--variant fp16.");
     require_contains(test::error_of([] {
                          Workload w(test::shape(3, 3, 3, false), 1);
                          (void)gemm::verify(short_types::right, w, Verifier(w));

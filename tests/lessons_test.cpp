@@ -17,6 +17,7 @@
 #include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/lessons.hpp"
+#include "common/variant.hpp"
 #include "tests/support.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include <sys/mman.h>
@@ -42,11 +43,10 @@ constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-/// The lesson with its first type that the device is new enough for.
+/// The lesson with its first variant that the device is new enough for.
 std::optional<Lesson> for_device(const Lesson& lesson) {
-    for (const gemm::DType dtype : {lesson.dtype, lesson.also[0].dtype, lesson.also[1].dtype}) {
-        if (!gemm::offers(lesson, dtype)) continue;
-        const Lesson chosen = gemm::with_dtype(lesson, dtype);
+    for (const gemm::Offer& offer : lesson.variants) {
+        const Lesson chosen = gemm::with_variant(lesson, offer.variant);
         if (gemm::why_skipped(chosen, test::device()).empty()) return chosen;
     }
     return std::nullopt;
@@ -121,15 +121,19 @@ TEST_CASE("the list of lessons is in order and each describes itself") {
         CHECK(lesson->tile.BK >= 1);
         CHECK(lesson->launch != nullptr);
         CHECK(lesson->owner != nullptr);
-        CHECK(lesson->min_sm >= 50);
+        CHECK(lesson->part >= 1);
+        CHECK_FALSE(std::string(lesson->ladder).empty());
+        REQUIRE_FALSE(lesson->variants.empty());
+        CHECK(lesson->chosen == 0);
         const std::uint64_t threads = std::uint64_t{lesson->block.x} * lesson->block.y * lesson->block.z;
         CHECK(threads >= 32);
         CHECK(threads <= 1024);
-        for (const gemm::Offer& offer : lesson->also) {
-            if (offer.min_sm == 0) continue;
-            CHECK(offer.min_sm >= 50);
+        std::set<std::string> texts;
+        for (const gemm::Offer& offer : lesson->variants) {
+            INFO(gemm::text(offer.variant));
+            CHECK(texts.insert(gemm::text(offer.variant)).second);
             CHECK(offer.kernel != nullptr);
-            CHECK(offer.dtype != lesson->dtype);
+            CHECK((offer.architectures.exactly != nullptr) != (offer.architectures.from >= 50));
         }
         if (!gemm::why_skipped(*lesson, test::device()).empty()) continue;
         const gemm::Resources r = gemm::resources(*lesson);
@@ -208,7 +212,7 @@ TEST_CASE("random shapes", "[lesson]") {
 // half of 16 bytes, and by 16 bytes.
 TEST_CASE("rows at every alignment", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
-        const auto vector = static_cast<std::int64_t>(16 / gemm::size_of(lesson.dtype));
+        const auto vector = static_cast<std::int64_t>(16 / gemm::size_of(lesson.variant().C));
         const std::int64_t size = 8 * vector + vector;
         std::vector<Shape> shapes;
         for (const std::int64_t a : {std::int64_t{1}, vector / 2, vector}) {
@@ -229,9 +233,9 @@ TEST_CASE("rows at every alignment", "[lesson]") {
 
 TEST_CASE("every type that a lesson offers", "[lesson]") {
     for_each_lesson([](const Lesson& chosen) {
-        for (const gemm::Offer& offer : chosen.also) {
-            if (offer.min_sm == 0) continue;
-            const Lesson lesson = gemm::with_dtype(chosen, offer.dtype);
+        for (const gemm::Offer& offer : chosen.variants) {
+            if (offer.variant == chosen.variant()) continue;
+            const Lesson lesson = gemm::with_variant(chosen, offer.variant);
             if (!gemm::why_skipped(lesson, test::device()).empty()) continue;
             const std::vector<Size> sizes{
                 {129, 127, 65}, {128, 128, 64}, {31, 33, 7}, {1, 200, 40}, {72, 72, 72}};
@@ -244,7 +248,7 @@ TEST_CASE("every type that a lesson offers", "[lesson]") {
 /// where K is 1, and would take many minutes over a lesson with tensor cores: there it gets a part, which has
 /// hundreds of block tiles, too.
 std::int64_t long_side(const Lesson& lesson) {
-    const bool part = test::device().kind == "cpu" && lesson.dtype != gemm::DType::fp32;
+    const bool part = test::device().kind == "cpu" && lesson.variant().C != gemm::DType::fp32;
     return part ? 2200000 / 32 : 2200000;
 }
 
@@ -428,7 +432,7 @@ TEST_CASE("offsets beyond 2^31 elements", "[lesson][offsets]") {
 #endif
     static_assert((M - 1) * kPitch > std::int64_t{1} << 31 && (K - 1) * kPitch > std::int64_t{1} << 31);
     for_each_lesson([&](const Lesson& lesson) {
-        const std::size_t size = gemm::size_of(lesson.dtype);
+        const std::size_t size = gemm::size_of(lesson.variant().C);
         const auto count = [&](std::int64_t rows) {
             return static_cast<std::size_t>((rows - 1) * kPitch + 64) * size;
         };
@@ -447,9 +451,9 @@ TEST_CASE("offsets beyond 2^31 elements", "[lesson][offsets]") {
             for (std::int64_t r = 0; r < rows; ++r) {
                 float* const row = &values[static_cast<std::size_t>(r * (cols + 1))];
                 for (std::int64_t c = 0; c < cols; ++c)
-                    row[c] = gemm::rounded_to(lesson.dtype, normal(random));
+                    row[c] = gemm::rounded_to(lesson.variant().C, normal(random));
                 for (std::int64_t c = 0; c <= cols; ++c) {
-                    const std::uint32_t word = gemm::encode(lesson.dtype, row[c]);  // little-endian
+                    const std::uint32_t word = gemm::encode(lesson.variant().C, row[c]);  // little-endian
                     CUDA_CHECK(cudaMemcpy(start_of(m, r) + static_cast<std::size_t>(c) * size, &word, size,
                                           cudaMemcpyHostToDevice));
                 }
@@ -459,9 +463,9 @@ TEST_CASE("offsets beyond 2^31 elements", "[lesson][offsets]") {
         const std::vector<float> a = fill(A, M, K), b = fill(B, K, N), c0 = fill(C, M, N);
         constexpr float kAlpha = 1.5f, kBeta = -0.5f;
         const gemm::Problem p{M,      N,      K,     kAlpha, A.data, kPitch,
-                              B.data, kPitch, kBeta, C.data, kPitch, lesson.dtype};
+                              B.data, kPitch, kBeta, C.data, kPitch, lesson.variant()};
         Shape shape = test::shape(M, N, K, false, kAlpha, kBeta);
-        shape.dtype = lesson.dtype;
+        shape.variant = lesson.variant();
         const gemm::Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
         lesson.launch(p, plan.get(), nullptr);
         CUDA_CHECK(cudaGetLastError());
@@ -471,7 +475,7 @@ TEST_CASE("offsets beyond 2^31 elements", "[lesson][offsets]") {
             for (std::size_t c = 0; c <= N; ++c) {
                 std::uint32_t word = 0;
                 CUDA_CHECK(cudaMemcpy(&word, start_of(C, r) + c * size, size, cudaMemcpyDeviceToHost));
-                got[c] = gemm::decode(lesson.dtype, word);
+                got[c] = gemm::decode(lesson.variant().C, word);
             }
             for (std::int64_t c = 0; c < N; ++c) {
                 double sum = 0, magnitude = 0;
@@ -565,7 +569,7 @@ TEST_CASE("launches under the limits of every GPU it is for", "[lesson]") {
         for (const int sm : test::drawn(std::vector{75, 80, 86, 87, 89, 90, 100, 120}, 4, lesson.name)) {
             const gemm::Device device = gemm::select_device(0, "sm_" + std::to_string(sm));
             REQUIRE(device.sm == sm);
-            if (lesson.min_sm > sm) {
+            if (!gemm::runs_on(lesson.offer().architectures, sm)) {
                 REQUIRE_FALSE(gemm::why_skipped(lesson, device).empty());
                 continue;
             }

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/report.hpp"
+#include "common/variant.hpp"
 #include "tests/mutants/short_types.hpp"
 #include "tests/support.hpp"
 #ifndef GEMM_CPU_DEVICE
@@ -101,9 +101,10 @@ TEST_CASE("measure: each type against the baseline of that type") {
                                                          {gemm::DType::fp16, plain(128, 96, 64)}};
     for (const auto& [dtype, of] : kinds) {
         const bool fp32 = dtype == gemm::DType::fp32;
-        const Lesson lesson = fp32 ? test::lesson("03_smem") : gemm::with_dtype(short_types::right, dtype);
+        const Lesson lesson =
+            fp32 ? test::lesson("03_smem") : gemm::with_variant(short_types::right, gemm::of_type(dtype));
         gemm::Shape shape = of;
-        shape.dtype = dtype;
+        shape.variant = gemm::of_type(dtype);
         const Outcome outcome = measurer.measure({&lesson}, shape, test::seed(), options).front();
         INFO(shape.text() << "\n" << outcome.error << outcome.verdict.failure);
         REQUIRE(outcome.passed());
@@ -126,7 +127,7 @@ TEST_CASE("baseline: the whole product of each type agrees with float64") {
     for (const gemm::DType dtype : {gemm::DType::fp32, gemm::DType::bf16, gemm::DType::fp16}) {
         for (const bool padded : {false, true}) {
             gemm::Shape shape = test::shape(70, 45, 100, padded, 1.5f, -0.5f);
-            shape.dtype = dtype;
+            shape.variant = gemm::of_type(dtype);
             gemm::Workload w(shape, test::seed());
             const gemm::WholeMatrix whole = baseline.whole(w);
             std::vector<std::int64_t> rows, cols;
@@ -140,8 +141,9 @@ TEST_CASE("baseline: the whole product of each type agrees with float64") {
                 REQUIRE(std::fabs(static_cast<double>(whole.magnitude[i]) - ref.magnitude[i]) <= allowed);
             }
             // The verifier holds the lesson against it, and finds one element that is wrong anywhere.
-            const Lesson lesson = dtype == gemm::DType::fp32 ? test::lesson("03_smem")
-                                                             : gemm::with_dtype(short_types::right, dtype);
+            const Lesson lesson = dtype == gemm::DType::fp32
+                                      ? test::lesson("03_smem")
+                                      : gemm::with_variant(short_types::right, gemm::of_type(dtype));
             const gemm::Verifier verifier(w, &whole);
             const gemm::Verdict verdict = gemm::verify(lesson, w, verifier);
             INFO(verdict.failure);

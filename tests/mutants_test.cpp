@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/device.hpp"
-#include "common/dtype.hpp"
+#include "common/variant.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/support.hpp"
 
@@ -17,10 +17,11 @@ using gemm::Shape;
 using gemm::Verdict;
 using test::require_contains;
 
-/// The mutant's verdict with its dtype; the lesson that it copies is right on the same inputs.
+/// The mutant's verdict with its variant; the lesson that it copies is right on the same inputs.
 Verdict caught(const Lesson& mutant, Shape shape, const std::string& of = "03_smem") {
-    shape.dtype = mutant.dtype;
-    const Verdict right = test::run(gemm::with_dtype(test::lesson(of), mutant.dtype), shape, test::seed());
+    shape.variant = mutant.variant();
+    const Verdict right =
+        test::run(gemm::with_variant(test::lesson(of), mutant.variant()), shape, test::seed());
     INFO("without the mistake: " << right.failure);
     REQUIRE(right.passed);
     Verdict v = test::run(mutant, shape, test::seed());
@@ -50,7 +51,7 @@ std::vector<Lesson> of_each_type(const Lesson& mutant) {
     std::vector<Lesson> typed;
     std::string why;
     for (const gemm::DType dtype : {gemm::DType::bf16, gemm::DType::fp16}) {
-        const Lesson lesson = gemm::with_dtype(mutant, dtype);
+        const Lesson lesson = gemm::with_variant(mutant, gemm::of_type(dtype));
         why = gemm::why_skipped(lesson, test::device());
         if (why.empty()) typed.push_back(lesson);
     }

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "common/dtype.hpp"
 #include "common/lessons.hpp"
 #include "common/measure.hpp"
+#include "common/variant.hpp"
 #include "tests/process.hpp"
 #include "tests/support.hpp"
 
@@ -74,7 +74,7 @@ TEST_CASE("program: --json holds what other programs read") {
         REQUIRE(r.status == 0);
         const Json json = Json::parse(r.out);
         CHECK(json.at("lesson") == name);
-        CHECK(json.at("dtype") == gemm::dtype_name(test::lesson(name).dtype));
+        CHECK(json.at("variant") == gemm::text(test::lesson(name).variant()));
         CHECK(json.at("m") == 33);
         CHECK(json.at("n") == 31);
         CHECK(json.at("k") == 65);
@@ -191,14 +191,15 @@ TEST_CASE("program: a kernel that is wrong") {
     CHECK(run_program("wrong_lesson --m 64 --n 64 --k 64 --verify-only").status == 0);
 }
 
-TEST_CASE("program: --dtype chooses one of the lesson's types") {
+TEST_CASE("program: --variant chooses one that the lesson takes, --dtype in short") {
     for (const auto& [option, dtype] : {std::pair<std::string, std::string>{"", "bf16"},
                                         {" --dtype bf16", "bf16"},
+                                        {" --variant bf16", "bf16"},
                                         {" --dtype=fp16", "fp16"}}) {
         const Result r = run_program("short_lesson" + kSmall + " --json" + option);
         INFO(r.out << r.err);
         REQUIRE(r.status == 0);
-        CHECK(Json::parse(r.out).at("dtype") == dtype);
+        CHECK(Json::parse(r.out).at("variant") == dtype);
     }
     const Result text = run_program("short_lesson" + kSmall + " --dtype fp16");
     REQUIRE(text.status == 0);
@@ -206,11 +207,15 @@ TEST_CASE("program: --dtype chooses one of the lesson's types") {
     require_contains(run_program("short_lesson --help").out, "type of A, B and C, of bf16, fp16 [bf16]");
     require_refused("short_lesson --dtype fp32", {"short_types does not take fp32; it takes bf16, fp16."});
     require_refused("short_lesson --dtype tf32", {"--dtype must be fp32, bf16 or fp16, and is \"tf32\"."});
+    require_refused("short_lesson --variant bf16.nn", {"--variant must be types", "and is \"bf16.nn\"."});
+    require_refused("short_lesson --variant bf16.nt",
+                    {"short_types does not take bf16.nt; it takes bf16, fp16."});
+    require_refused("short_lesson --variant bf16 --dtype bf16", {"--dtype is short for --variant"});
     require_refused("01_naive --dtype bf16", {"01_naive does not take bf16; it takes fp32."});
     CHECK(run_program("01_naive" + kSmall + " --dtype fp32").status == 0);
 #ifdef GEMM_CPU_DEVICE
     require_refused("short_lesson --like sm_75", {"needs a GPU of compute capability 8.0 or higher for bf16",
-                                                  "which is enough for --dtype fp16."});
+                                                  "which is enough for --variant fp16."});
     CHECK(run_program("short_lesson" + kSmall + " --like sm_75 --dtype fp16").status == 0);
 #endif
 }
@@ -258,7 +263,7 @@ TEST_CASE("bench: its JSON has the fields of the results file") {
     for (std::size_t i = 0; i < 2 * names.size(); ++i) {
         const Json& run = json.at("runs").at(i);
         CHECK(run.at("lesson") == names[i % names.size()]);
-        CHECK(run.at("dtype") == gemm::dtype_name(test::lesson(names[i % names.size()]).dtype));
+        CHECK(run.at("variant") == gemm::text(test::lesson(names[i % names.size()]).variant()));
         CHECK(run.at("m") == (i < names.size() ? 64 : 40));
         CHECK(run.at("n") == (i < names.size() ? 64 : 33));
         CHECK(run.at("k") == (i < names.size() ? 64 : 20));
@@ -281,7 +286,7 @@ TEST_CASE("bench: lessons of one type are measured together and rows say which")
         for (const char* list : {"runs", "failed"}) {
             for (const Json& run : json.at(list)) {
                 found.push_back(std::string(list) + " " + run.at("lesson").get<std::string>() + " " +
-                                run.at("dtype").get<std::string>() + " " +
+                                run.at("variant").get<std::string>() + " " +
                                 std::to_string(run.at("m").get<int>()));
             }
         }

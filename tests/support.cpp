@@ -74,7 +74,7 @@ gemm::Verdict run(const gemm::Lesson& lesson, const gemm::Shape& shape, std::uin
                   const std::function<void(gemm::HostMatrices&)>& edit) {
     device();
     gemm::Shape typed = shape;
-    typed.dtype = lesson.dtype;
+    typed.variant = lesson.variant();
     gemm::Workload w(typed, seed, edit);
     const gemm::Verifier verifier(w);
     return gemm::verify(lesson, w, verifier);
@@ -85,14 +85,18 @@ void require_contains(const std::string& text, const std::string& part) {
     REQUIRE(text.find(part) != std::string::npos);
 }
 
-gemm::Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, bool padded, float alpha, float beta) {
+namespace {
+
+gemm::Shape shape_of(const gemm::Variant& variant, std::int64_t m, std::int64_t n, std::int64_t k,
+                     bool padded, float alpha, float beta) {
     gemm::Shape s;
+    s.variant = variant;
     s.M = m;
     s.N = n;
     s.K = k;
     if (padded) {
-        s.lda = k + 3;
-        s.ldb = n + 5;
+        s.lda = s.a_cols() + 3;
+        s.ldb = s.b_cols() + 5;
         s.ldc = n + 7;
     }
     s.alpha = alpha;
@@ -100,11 +104,15 @@ gemm::Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, bool padded, f
     return s.resolved();
 }
 
+}  // namespace
+
+gemm::Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, bool padded, float alpha, float beta) {
+    return shape_of({}, m, n, k, padded, alpha, beta);
+}
+
 gemm::Shape shape_for(const gemm::Lesson& lesson, std::int64_t m, std::int64_t n, std::int64_t k, bool padded,
                       float alpha, float beta) {
-    gemm::Shape s = shape(m, n, k, padded, alpha, beta);
-    s.dtype = lesson.dtype;
-    return s;
+    return shape_of(lesson.variant(), m, n, k, padded, alpha, beta);
 }
 
 }  // namespace test

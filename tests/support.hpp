@@ -44,7 +44,7 @@ const gemm::Lesson& lesson(const std::string& name);
 /// Tells ctest, which reads the output, that this test case could not run here. The caller returns at once.
 void skip(const std::string& why);
 
-/// A fresh workload of the lesson's dtype, one run of the lesson, the verdict.
+/// A fresh workload of the lesson's variant, one run of the lesson, the verdict.
 gemm::Verdict run(const gemm::Lesson& lesson, const gemm::Shape& shape, std::uint64_t seed,
                   const std::function<void(gemm::HostMatrices&)>& edit = {});
 
@@ -55,7 +55,7 @@ void require_contains(const std::string& text, const std::string& part);
 gemm::Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, bool padded, float alpha = 1.0f,
                   float beta = 0.0f);
 
-/// The same, of the lesson's type.
+/// The same, of the lesson's variant.
 gemm::Shape shape_for(const gemm::Lesson& lesson, std::int64_t m, std::int64_t n, std::int64_t k, bool padded,
                       float alpha = 1.0f, float beta = 0.0f);
 

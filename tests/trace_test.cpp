@@ -73,7 +73,7 @@ std::string all_findings(const Report& report) {
 Report trace_lesson(const Lesson& lesson, const gemm::Workload& w) {
     const gemm::Problem p = w.problem();
     const gemm::Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
-    const int size = static_cast<int>(gemm::size_of(p.dtype));
+    const int size = static_cast<int>(gemm::size_of(p.variant.C));
     Traced t = run_traced({{"A", p.A, p.M, p.K, p.lda, size},
                            {"B", p.B, p.K, p.N, p.ldb, size},
                            {"C", p.C, p.M, p.N, p.ldc, size}},
@@ -1530,7 +1530,7 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
             const auto& [alpha, beta] = scalars[static_cast<std::size_t>(below(scalars.size()))];
             shape.alpha = alpha;
             shape.beta = beta;
-            shape.dtype = lesson->dtype;
+            shape.variant = lesson->variant();
             shape = shape.resolved();
             const std::uint64_t seed = random();
             INFO(lesson->name << " at " << shape.text() << ", seed " << seed);
@@ -1551,7 +1551,7 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
                 CHECK(l.bytes == l.threads * static_cast<std::uint64_t>(l.width));
                 if (l.store && l.array == "C") stored += l.bytes;
             }
-            REQUIRE(stored == gemm::size_of(shape.dtype) * static_cast<std::uint64_t>(shape.M * shape.N));
+            REQUIRE(stored == gemm::size_of(shape.variant.C) * static_cast<std::uint64_t>(shape.M * shape.N));
         }
     }
 }
@@ -1755,7 +1755,7 @@ TEST_CASE("gemm_inspect: its JSON") {
         const Json json = Json::parse(r.out);
         CHECK(keys_of(json) == std::set<std::string>{"schema",
                                                      "lesson",
-                                                     "dtype",
+                                                     "variant",
                                                      "kernel",
                                                      "m",
                                                      "n",
@@ -1848,7 +1848,7 @@ TEST_CASE("gemm_inspect: elements of two bytes") {
     };
     for (const std::string dtype : {"bf16", "fp16"}) {
         const Json json = traced("--lesson short_types --beta 2 --dtype " + dtype);
-        CHECK(json.at("dtype") == dtype);
+        CHECK(json.at("variant") == dtype);
         CHECK(json.at("findings") == Json::array());
         CHECK(json.at("verdict").at("passed") == true);
         CHECK(json.at("totals").at("flop") == 2.0 * 32 * 32 * 16);
@@ -1867,8 +1867,8 @@ TEST_CASE("gemm_inspect: elements of two bytes") {
         CHECK(arrays == std::set<std::string>{"A", "B", "C"});
         CHECK(json.at("owners").at("rows").size() == 16 * 16);
     }
-    CHECK(traced("--lesson short_types").at("dtype") == "bf16");
-    CHECK(traced("--lesson 03_smem").at("dtype") == "fp32");
+    CHECK(traced("--lesson short_types").at("variant") == "bf16");
+    CHECK(traced("--lesson 03_smem").at("variant") == "fp32");
     const Result refused = test::run_program("mixed_inspect --lesson 03_smem --dtype fp16");
     CHECK(refused.status == 2);
     require_contains(refused.err, "03_smem does not take fp16; it takes fp32.");

@@ -49,8 +49,14 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 }
 
 /// Tiles of 32×32×32 with one thread per element: what locations and patterns are told by.
-const gemm::Lesson hand_lesson{"by_hand", gemm::DType::fp32, 50,      {32, 32, 32},     dim3(32, 32),
-                               0,         nullptr,           nullptr, launch_hand_made, owner};
+const gemm::Offer hand_variants[] = {
+    {.variant = gemm::of_type(gemm::DType::fp32), .kernel = nullptr, .architectures = {.from = 50}}};
+const gemm::Lesson hand_lesson{.name = "by_hand",
+                               .tile = {32, 32, 32},
+                               .block = dim3(32, 32),
+                               .variants = hand_variants,
+                               .launch = launch_hand_made,
+                               .owner = owner};
 
 /// A workload and its right result.
 struct Case {

@@ -150,7 +150,7 @@ void launch_type(const gemm::Problem& p, cudaStream_t stream) {
 
 void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
     if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
-    p.dtype == gemm::DType::bf16 ? launch_type<__nv_bfloat16>(p, stream) : launch_type<__half>(p, stream);
+    p.variant.C == gemm::DType::bf16 ? launch_type<__nv_bfloat16>(p, stream) : launch_type<__half>(p, stream);
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
@@ -161,17 +161,20 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
             {static_cast<unsigned>(warp * 32 + lane), 0, 0}};
 }
 
-extern const gemm::Lesson lesson{
-    "09a_wmma",
-    gemm::DType::bf16,
-    80,
-    tile,
-    dim3(THREADS),
-    0,
-    reinterpret_cast<const void*>(&hgemm_wmma<__nv_bfloat16, true>),
-    nullptr,
-    launch,
-    owner,
-    {{gemm::DType::fp16, 75, reinterpret_cast<const void*>(&hgemm_wmma<__half, true>)}}};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
+                                 .kernel = reinterpret_cast<const void*>(&hgemm_wmma<__nv_bfloat16, true>),
+                                 .architectures = {.from = 80}},
+                                {.variant = gemm::of_type(gemm::DType::fp16),
+                                 .kernel = reinterpret_cast<const void*>(&hgemm_wmma<__half, true>),
+                                 .architectures = {.from = 75}}};
+
+extern const gemm::Lesson lesson{.name = "09a_wmma",
+                                 .part = 2,
+                                 .ladder = "tensorcore",
+                                 .tile = tile,
+                                 .block = dim3(THREADS),
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace lesson_09a

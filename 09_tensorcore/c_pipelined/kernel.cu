@@ -293,8 +293,8 @@ void launch_type(const gemm::Problem& p, const Here& device, cudaStream_t stream
 void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
     if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
     const Here& device = *static_cast<const Here*>(plan);
-    p.dtype == gemm::DType::bf16 ? launch_type<__nv_bfloat16>(p, device, stream)
-                                 : launch_type<__half>(p, device, stream);
+    p.variant.C == gemm::DType::bf16 ? launch_type<__nv_bfloat16>(p, device, stream)
+                                     : launch_type<__half>(p, device, stream);
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
@@ -310,17 +310,23 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     return {{static_cast<unsigned>(c_tile % blocks), 0, 0}, {static_cast<unsigned>(warp * 32 + lane), 0, 0}};
 }
 
-extern const gemm::Lesson lesson{
-    "09c_pipelined",
-    gemm::DType::bf16,
-    80,
-    tile,
-    dim3(THREADS),
-    Depth<64>::SHARED,
-    reinterpret_cast<const void*>(&hgemm_pipelined<__nv_bfloat16, Depth<64>, true>),
-    prepare,
-    launch,
-    owner,
-    {{gemm::DType::fp16, 80, reinterpret_cast<const void*>(&hgemm_pipelined<__half, Depth<64>, true>)}}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::bf16),
+     .kernel = reinterpret_cast<const void*>(&hgemm_pipelined<__nv_bfloat16, Depth<64>, true>),
+     .architectures = {.from = 80}},
+    {.variant = gemm::of_type(gemm::DType::fp16),
+     .kernel = reinterpret_cast<const void*>(&hgemm_pipelined<__half, Depth<64>, true>),
+     .architectures = {.from = 80}}};
+
+extern const gemm::Lesson lesson{.name = "09c_pipelined",
+                                 .part = 2,
+                                 .ladder = "tensorcore",
+                                 .tile = tile,
+                                 .block = dim3(THREADS),
+                                 .dynamic_shared_bytes = Depth<64>::SHARED,
+                                 .variants = variants,
+                                 .prepare = prepare,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace lesson_09c

@@ -59,6 +59,7 @@ class Source:
     name: str
     namespace: str
     title: str = ""
+    lesson: str = ""  # whose architectures it is compiled for
 
 
 class NotCompiled(Exception):
@@ -103,9 +104,10 @@ def blame_the_machine(what: str, status: int, lines: Sequence[str]) -> None:
             raise UserError(f"{what} could not do its work: {line.rstrip('.')}; that is not your code's fault.")
 
 
-def toolchain(device: doctor.Device, program: str = "check") -> dict:
-    """Builds what kernels are linked with to make gemm_<program>; how to compile and link them, as CMake wrote it down."""
-    folder = build(device, doctor.provide(device), [f"gemm_{program}_main"])
+def toolchain(device: doctor.Device, program: str = "check", more: Sequence[str] = ()) -> dict:
+    """Builds what kernels are linked with to make gemm_<program>, and the targets `more`; how to compile and link them, as
+    CMake wrote it down."""
+    folder = build(device, doctor.provide(device), [f"gemm_{program}_main", *more])
     return {**json.loads((folder / f"{program}.json").read_text(encoding="utf-8")), "device": device.kind}
 
 
@@ -137,7 +139,9 @@ def compile_command(tools: Mapping, source: Source, folder: Path) -> tuple[list[
     else:
         text, file = source.text, stem.with_suffix(".cu")
     file.write_text(line + text, encoding="utf-8")
-    return [*tools["kernel"], "-o", stem.with_suffix(".o"), "-c", file], stem.with_suffix(".o")
+    built_for = tools["architectures"].get(source.lesson, tools["architectures"][""])
+    made = stem.with_suffix(".o")
+    return [*tools["kernel"], *built_for, "-o", made, "-c", file], made
 
 
 def list_of(sources: Sequence[Source]) -> str:

@@ -54,19 +54,25 @@ def number(option: str, text: str) -> str:
     return text
 
 
-def dtype_options(text: str | None) -> list[str]:
-    """`--dtype=…` for a lesson's program or gemm_inspect, nothing for None; a UserError for a type that there is not."""
-    if text is None:
-        return []
-    if text not in DTYPES:
-        raise UserError(f"--dtype must be fp32, bf16 or fp16, not {text!r}.")
-    return [f"--dtype={text}"]
+def variant_options(variant: str | None, dtype: str | None) -> list[str]:
+    """`--variant=…` for a lesson's program or gemm_inspect, nothing for None twice. `dtype`: in short, one type for A, B and C.
+
+    A UserError for what cannot be one; whether the lesson takes it is for the program to say (common/variant.cpp).
+    """
+    if variant is not None and dtype is not None:
+        raise UserError("--dtype is short for --variant; give one of the two.")
+    if dtype is not None and dtype not in DTYPES:
+        raise UserError(f"--dtype must be fp32, bf16 or fp16, not {dtype!r}.")
+    if variant is not None and not re.fullmatch(r"[a-z0-9_.+]+", variant):
+        raise UserError(f"--variant must be types and a layout, such as bf16 or bf16.nt, not {variant!r}.")
+    return [f"--variant={variant or dtype}"] if variant or dtype else []
 
 
 def run(
     name: str,
     sizes: Mapping[str, str | None],
     scalars: Mapping[str, str | None],
+    variant: str | None,
     dtype: str | None,
     like: str | None,
     verify_only: bool,
@@ -76,7 +82,7 @@ def run(
     lesson = find(name)
     options = [f"--{key}={whole('--' + key, text)}" for key, text in sizes.items() if text is not None]
     options += [f"--{key}={number('--' + key, text)}" for key, text in scalars.items() if text is not None]
-    options += dtype_options(dtype)
+    options += variant_options(variant, dtype)
     device = doctor.choose()
     if like is not None:
         if device.kind != "cpu":

@@ -8,14 +8,14 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCHEMA = 1
+SCHEMA = 2  # of results; check() takes schema 1 as well
+RECORDED_SCHEMA = 1  # of what is recorded beside them: profile, ceilings, autotune
 PUBLISHED = "h200"  # the GPU whose results README.md and the lessons show
 
-_RUN_KEYS = {"lesson", "dtype", "m", "n", "k", "alpha", "beta", "error_over_bound"}
+_RUN_KEYS = {"lesson", "variant", "m", "n", "k", "alpha", "beta", "error_over_bound"}
 _TIMED_KEYS = {"ms_median", "ms_p10", "ms_p90", "tflops", "baseline", "baseline_ms_median", "ratio"}
 # A // or /* */ comment, or a literal, which is kept: its // is text.
 _COMMENT_OR_LITERAL = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -27,19 +27,6 @@ class UserError(Exception):
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
         self.status = status
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """Lessons whose first type is the same: what is charted together, against cuBLAS with that type."""
-
-    dtype: str  # as in results
-    label: str
-    progression: str  # the names of its charts in plots/ and of its tables
-    sweep: str
-
-
-LADDERS = (Ladder("fp32", "FP32", "progression", "sweep"), Ladder("bf16", "BF16", "tensorcore", "tensorcore_sweep"))
 
 
 def _folders(root: Path) -> dict[str, str]:
@@ -62,11 +49,37 @@ def folder_of(lesson: str, root: Path = ROOT) -> str:
     return _folders(root).get(lesson, lesson)
 
 
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+
+
+def _code(path: Path) -> str:
+    """A source without comments and with each run of whitespace but line ends as one space."""
+    code = _COMMENT_OR_LITERAL.sub(lambda m: " " if m[0].startswith("/") else m[0], path.read_text(encoding="utf-8"))
+    return "\n".join(" ".join(line.split()) for line in code.splitlines() if line.strip())
+
+
+def kernel_sources(kernel: Path) -> list[Path]:
+    """A kernel's source and every header of the project that it includes, also through others, in the order of inclusion."""
+    root = next((folder for folder in kernel.parents if (folder / "CMakeLists.txt").exists()), kernel.parent)
+    found: list[Path] = []
+
+    def visit(path: Path) -> None:
+        if path in found:
+            return
+        found.append(path)
+        for name in _INCLUDE.findall(_code(path)):
+            if header := next((home / name for home in (path.parent, root) if (home / name).is_file()), None):
+                visit(header.resolve())
+
+    visit(kernel.resolve())
+    return found
+
+
 def kernel_hash(kernel: Path) -> str:
-    """SHA-256 of a kernel's source without comments and with each run of whitespace as one space: what the compiler sees."""
-    text = kernel.read_text(encoding="utf-8")
-    code = _COMMENT_OR_LITERAL.sub(lambda m: " " if m[0].startswith("/") else m[0], text)
-    return hashlib.sha256(re.sub(r"\s+", " ", code).strip().encode()).hexdigest()
+    """SHA-256 of what the compiler sees of a kernel: its source and the project's headers that it includes, without comments,
+    each run of whitespace as one space."""
+    code = " ".join(_code(path) for path in kernel_sources(kernel))
+    return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()
 
 
 def gpu_slug(name: str) -> str:
@@ -82,13 +95,36 @@ def _again(path: Path) -> str:
     return f"bring back the committed one with git checkout {kept}, or measure again with ./gemm chart --record on that GPU"
 
 
+def _upgraded(results: dict) -> dict:
+    """Results of schema 1 as schema 2 has them: a run's type is its variant, and the ladder followed from a lesson's type."""
+
+    def of(run: object) -> object:
+        if not isinstance(run, dict) or "dtype" not in run:
+            return run
+        return {("variant" if key == "dtype" else key): value for key, value in run.items()}
+
+    found = {**results, "schema": SCHEMA}
+    for key in ("runs", "failed"):
+        if isinstance(results.get(key), list):
+            found[key] = [of(run) for run in results[key]]
+    lessons: dict[str, dict] = {}
+    for run in found.get("runs") or []:
+        if isinstance(run, dict) and {"lesson", "variant"} <= run.keys():
+            ladder = "fp32" if run["variant"] == "fp32" else "tensorcore"
+            lessons.setdefault(run["lesson"], {"ladder": ladder, "variants": [{"text": run["variant"]}]})
+    return {**found, "lessons": lessons}
+
+
 def check(results: object, where: str, again: str = "measure again with ./gemm chart") -> dict:
-    """Returns `results` if it is a results object of this schema; otherwise raises a UserError: `where`, what, `again`."""
+    """`results` as an object of schema SCHEMA if it is one of it or of schema 1, whose runs had types and no variants;
+    otherwise raises a UserError: `where`, what, `again`."""
     if not isinstance(results, dict):
         raise UserError(f"{where} is not a results file: it holds no JSON object; {again}.")
+    if results.get("schema") == 1:
+        results = _upgraded(results)
     if results.get("schema") != SCHEMA:
         found = results.get("schema")
-        raise UserError(f"{where} has results schema {found!r}, but this version reads schema {SCHEMA}; {again}.")
+        raise UserError(f"{where} has results schema {found!r}, but this version reads schemas 1 and {SCHEMA}; {again}.")
     runs, device = results.get("runs"), results.get("device")
     if not isinstance(runs, list) or not isinstance(device, dict) or not {"name", "kind"} <= device.keys():
         raise UserError(f"{where} lacks its runs or its device; {again}.")
@@ -122,14 +158,14 @@ def load(path: Path) -> dict:
 
 
 def recorded(path: Path, keys: Iterable[str], command: str) -> dict | None:
-    """What `command` wrote beside the results, of SCHEMA and with these keys; None where there is no such file."""
+    """What `command` wrote beside the results, with these keys; None where there is no such file."""
     again = f"record it again with {command}"
     try:
         found = _read(path, again)
     except FileNotFoundError:
         return None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise UserError(f"{path} is not of schema {SCHEMA}, which this version reads; {again}.")
+    if not isinstance(found, dict) or found.get("schema") != RECORDED_SCHEMA:
+        raise UserError(f"{path} is not of schema {RECORDED_SCHEMA}, which this version reads; {again}.")
     if missing := [key for key in keys if key not in found]:
         raise UserError(f"{path} lacks its {', '.join(missing)}; {again}.")
     return found

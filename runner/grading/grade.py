@@ -42,6 +42,13 @@ def _tasks(text: str | None) -> list[exercise.Task]:
     return [task for task in everything if task.key in wanted]
 
 
+def _sources() -> list[Path]:
+    """What grader and judge are made of, whatever the tasks: how things are built, headers, programs, the runner itself."""
+    kinds = {".py", ".cpp", ".hpp", ".h", ".cu", ".cuh", ".cmake", ".txt"}
+    inside = [path for folder in ("cmake", "common", "runner") for path in (ROOT / folder).rglob("*") if path.suffix in kinds]
+    return [path for path in (ROOT / "CMakeLists.txt", ROOT / "CMakePresets.json") if path.exists()] + sorted(inside)
+
+
 def _basis(tasks: Sequence[exercise.Task], limits: Limits, isolated: bool) -> str:
     """A digest of what verdicts depend on beside the submissions: the course, the grader, the tasks, the limits."""
     digest = hashlib.sha256(repr((limits, isolated)).encode())
@@ -49,10 +56,9 @@ def _basis(tasks: Sequence[exercise.Task], limits: Limits, isolated: bool) -> st
         digest.update(task.key.encode())
         digest.update(task.kernel().encode())
         digest.update((ROOT / task.folder / "exercise.py").read_bytes())
-    for folder in ("common", "runner"):
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in (".py", ".cpp", ".hpp", ".h"):
-                digest.update(path.read_bytes())
+    for path in _sources():
+        digest.update(f"{path.relative_to(ROOT)}\0".encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

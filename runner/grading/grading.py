@@ -123,7 +123,7 @@ class Kit:
         """folder: where the copies go; it is empty. Builds what is not built yet."""
         device = doctor.Device("cpu", None, (), "submissions are graded on the CPU device")
         self._tools = {name: compiling.toolchain(device, name) for name in ("check", "exam")}
-        self.judge = build(device, doctor.provide(device), ["gemm_judge"]) / "bin" / "gemm_judge"
+        self.judge = build(device, doctor.provide(device), ["gemm_judge", "gemm_lessons_json"]) / "bin" / "gemm_judge"
         self.folder, self.sandbox = folder, sandbox
         self._inside = _COURSE if sandbox.isolated else folder
         self.binds: dict[Path, Path] = {folder: _COURSE}

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from runner.core import doctor, lesson, process, tables
 from runner.core.build import build
+from runner.core.descriptors import described, targets
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
 
@@ -87,17 +88,7 @@ def duration(seconds: float) -> str:
 # Running
 
 
-def tile(name: str) -> tuple[int, int]:
-    """BM and BN of a lesson, or 128×128 where its kernel.cu does not say."""
-    try:
-        source = (ROOT / folder_of(name) / "kernel.cu").read_text(encoding="utf-8")
-    except OSError:
-        source = ""
-    found = {key: int(value) for key, value in re.findall(r"\bconstexpr int (B[MN]) = (\d+);", source)}
-    return found.get("BM", 128) or 128, found.get("BN", 128) or 128
-
-
-def estimate(request: Request, tile: tuple[int, int]) -> float:
+def estimate(request: Request, tile: tuple[int, ...]) -> float:
     """Seconds that tracing takes, roughly: two accesses a multiply-add, which no lesson exceeds by much."""
     rows, cols = min(tile[0], request.m), min(tile[1], request.n)
     blocks = math.ceil(request.m / tile[0]) * math.ceil(request.n / tile[1])
@@ -108,12 +99,12 @@ def estimate(request: Request, tile: tuple[int, int]) -> float:
     return 2 * elements * request.k / ACCESSES_A_SECOND + ready / ELEMENTS_A_SECOND
 
 
-def refuse_if_long(request: Request, names: Sequence[str]) -> None:
-    """A UserError where tracing would take over LONGEST seconds or K is over LARGEST_K."""
+def refuse_if_long(request: Request, tiles: Sequence[tuple[int, ...]]) -> None:
+    """A UserError where tracing the lessons of these tiles would take over LONGEST seconds or K is over LARGEST_K."""
 
     def seconds(blocks: str) -> float:
         asked = Request(request.m, request.n, request.k, blocks)
-        return max(estimate(asked, tile(name)) for name in names)
+        return max(estimate(asked, tile) for tile in tiles)
 
     whole, sample = seconds(request.blocks), seconds(str(_SAMPLE))
     if whole <= LONGEST and request.k <= LARGEST_K:
@@ -310,12 +301,13 @@ def parse(
     blocks: str | None,
     like: str | None,
     dtype: str | None = None,
+    variant: str | None = None,
 ) -> Request:
     """Options as given -> Request, each checked. `sizes`: m, n, k, seed."""
     checked = {key: lesson.whole(f"--{key}", text) for key, text in sizes.items() if text is not None}
     options = [f"--seed={checked.pop('seed')}"] if "seed" in checked else []
     options += [f"--{key}={lesson.number('--' + key, text)}" for key, text in scalars.items() if text is not None]
-    options += lesson.dtype_options(dtype)
+    options += lesson.variant_options(variant, dtype)
     if blocks is not None and blocks != "all" and not re.fullmatch(r"0*[1-9][0-9]{0,17}", blocks):
         raise UserError(f"--blocks must be all or a whole number from 1, not {blocks!r}.")
     options += [f"--like={like}"] if like is not None else []
@@ -331,8 +323,10 @@ def inspect(
     order = lessons()
     earlier = order[order.index(found_name) - 1] if order.index(found_name) else None
     number = None if line is None else int(lesson.whole("--line", line, 1))
-    refuse_if_long(request, [found_name, *([earlier] if earlier and not as_json else [])])
-    program = build_tracer() / "gemm_inspect"
+    traced = [found_name, *([earlier] if earlier and not as_json else [])]
+    programs = build_tracer(*targets(traced))
+    refuse_if_long(request, [described(programs.parent, name).tile for name in traced])
+    program = programs / "gemm_inspect"
     if as_json:
         text, status = trace_text(program, found_name, request)
         if file:

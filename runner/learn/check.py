@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -19,12 +18,13 @@ from pathlib import Path
 
 from runner.core import doctor, gpu, lesson, process
 from runner.core.compiling import NotCompiled, Source, compile_program, first_error, scratch, toolchain
+from runner.core.descriptors import described, targets
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError
 from runner.inspect.counts import Counts
 from runner.inspect.inspection import grouped, rate
 from runner.learn import course, exercise, progress
-from runner.learn.diagnosis import ENDED, Diagnosis, diagnose
+from runner.learn.diagnosis import ENDED, Diagnosis, Tile, diagnose
 from runner.learn.exercise import Task
 
 SCHEMA = 1
@@ -110,18 +110,13 @@ def _code_of(name: str, text: str) -> Callable[[str, int], str]:
     return code_of
 
 
-def _tile(text: str) -> tuple[int, int, int]:
-    """BM, BN, BK of a kernel.cu; BK is 1 where there are no tiles along K."""
-    found = {key: int(value) for key, value in re.findall(r"\bconstexpr int (B[MNK]) = (\d+);", text)}
-    return found.get("BM", 0), found.get("BN", 0), found.get("BK", 1)
-
-
-def held_against_goals(task: Task, trace: Mapping, tile: tuple[int, int, int], name: str = "", text: str = "") -> list[dict]:
+def held_against_goals(task: Task, trace: Mapping, tile: Tile, theirs: Tile, name: str = "", text: str = "") -> list[dict]:
     """Every goal of the lesson with the figure that was counted, in order.
 
-    tile: BM, BN, BK that the kernel declares, from which its bounds follow; name, text: of the learner's file.
+    tile: BM, BN, BK that the kernel declares, from which its bounds follow; theirs: those of the lesson's own; name, text: of
+    the learner's file.
     """
-    counts, theirs = Counts({**trace, "tile": tile}), _tile(task.kernel())
+    counts = Counts({**trace, "tile": tile})
     held = []
     for goal in task.goals:
         value, line = goal.measure(counts)
@@ -132,7 +127,7 @@ def held_against_goals(task: Task, trace: Mapping, tile: tuple[int, int, int], n
         reached = bool(counts.lines()) and (value >= bound if goal.least else value <= bound)
         said = (goal.reached if reached else goal.missed).format(value=_figure(value), bound=_figure(bound), unit=goal.unit)
         note = ""
-        if 0 not in theirs and tile != theirs and (usual := goal.bound(Counts({**trace, "tile": theirs}))) != bound:
+        if tile != theirs and (usual := goal.bound(Counts({**trace, "tile": theirs}))) != bound:
             note = (
                 f"Your tiles of {'×'.join(map(str, tile))} need {_figure(bound)} {goal.unit}; the lesson's of "
                 f"{'×'.join(map(str, theirs))} need {_figure(usual)}."
@@ -205,8 +200,8 @@ def _on_gpu(report: Report, device: doctor.Device, source: Source, options: Sequ
     sources, untimed = [source], {}
     if before:
         text, name = source_text(before.file.read_bytes()), str(before.file.relative_to(ROOT))
-        sources.append(Source(text, name, before.namespace, before.title))
-    sources.append(Source(task.kernel(), f"{task.folder}/kernel.cu", f"lesson_{task.number}", task.lesson))
+        sources.append(Source(text, name, before.namespace, before.title, before.lesson))
+    sources.append(Source(task.kernel(), f"{task.folder}/kernel.cu", f"lesson_{task.number}", task.lesson, task.lesson))
     report.stage, tools = "compile", toolchain(device)
     while True:
         try:
@@ -250,7 +245,9 @@ def hold(report: Report, checked: Mapping) -> None:
         report.found = diagnose(report.cases[-1], _code_of(report.name, report.text), _declared(checked))
         return
     report.stage = "goals"
-    report.goals = held_against_goals(report.task, checked["trace"], _declared(checked), report.name, report.text)
+    # toolchain() has built it, for the same device.
+    theirs = described(ROOT / "build" / "cpu", report.task.lesson).tile
+    report.goals = held_against_goals(report.task, checked["trace"], _declared(checked), theirs, report.name, report.text)
     if missed := next((goal for goal in report.goals if not goal["reached"]), None):
         report.found = Diagnosis("It is right, and a goal is not reached.", missed["advice"], (missed["place"],))
         return
@@ -261,8 +258,8 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
     """Everything but telling. `name`: what the file is called in messages."""
     report = Report(task, name, text, seed)
     device = doctor.choose()
-    tools = toolchain(doctor.Device("cpu", None, (), "kernels are checked on the CPU"))
-    source = Source(text, name, task.namespace, task.title)
+    tools = toolchain(doctor.Device("cpu", None, (), "kernels are checked on the CPU"), more=targets([task.lesson]))
+    source = Source(text, name, task.namespace, task.title, task.lesson)
     with scratch() as folder:
         report.stage, begin = "compile", time.monotonic()
         try:

@@ -57,7 +57,7 @@ Row = dict  # what came of a variant: see row_of()
 def sources(variants: Sequence[Variant], tune: Tuning, kernel: str) -> list[Source]:
     """What is compiled, in the variants' order. A UserError where kernel.cu and tune.py don't fit."""
     try:
-        return [Source(tuning.source(v, tune, kernel), f"{v.lesson}/kernel.cu", v.namespace, v.name) for v in variants]
+        return [Source(tuning.source(v, tune, kernel), f"{v.lesson}/kernel.cu", v.namespace, v.name, v.lesson) for v in variants]
     except ValueError as error:
         raise UserError(f"{error}; tune.py must fit its kernel.cu.") from error
 

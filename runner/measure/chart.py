@@ -12,13 +12,13 @@ from runner.core.build import build
 from runner.core.git import commit_for, commit_here
 from runner.core.process import Interrupted, say, say_all
 from runner.core.results import (
-    LADDERS,
     PUBLISHED,
     ROOT,
     UserError,
     folder_of,
     gpu_slug,
     kernel_hash,
+    lessons,
     load,
     writable_folder,
     write_atomically,
@@ -61,23 +61,23 @@ def _columns(results: dict, sizes: str) -> tuple[list[str], list[tuple[str, list
     asked = ["×".join(size.split("x") if "x" in size else [size] * 3) for size in sizes.split(",")]
     shapes = [*(shape for shape in dict.fromkeys(asked) if shape in there), *(shape for shape in there if shape not in asked)]
     cells = {(_shape(run), run["lesson"]): "WRONG" for run in results.get("failed", [])}
-    baseline: dict[tuple[str, str], str] = {}  # by shape and type
+    baseline: dict[tuple[str, str], str] = {}  # by shape and variant
     for run in results["runs"]:
         key = (_shape(run), run["lesson"])
         if "ms_median" in run:
             cells[key] = f"{run['tflops']:.3g} ({100 * run['ratio']:.3g} %)"
-            baseline[key[0], run["dtype"]] = f"{2e-9 * run['m'] * run['n'] * run['k'] / run['baseline_ms_median']:.3g}"
+            baseline[key[0], run["variant"]] = f"{2e-9 * run['m'] * run['n'] * run['k'] / run['baseline_ms_median']:.3g}"
         else:
             error = run["error_over_bound"]
             cells[key] = "ok" if error is None else f"ok {error:.2g}"
-    dtypes = sorted({dtype for _, dtype in baseline}, key=lesson.DTYPES.index)
-    of_cublas = ["cuBLAS"] if len(dtypes) == 1 else [f"cuBLAS {dtype}" for dtype in dtypes]
+    variants = list(dict.fromkeys(run["variant"] for run in results["runs"] if "ms_median" in run))
+    of_cublas = ["cuBLAS"] if len(variants) == 1 else [f"cuBLAS {variant}" for variant in variants]
     return [*names, *of_cublas], [
         (
             _title(shape),
             [
                 *(cells.get((shape, name), "–") for name in names),
-                *(baseline.get((shape, dtype), "–") for dtype in dtypes),
+                *(baseline.get((shape, variant), "–") for variant in variants),
             ],
         )
         for shape in shapes
@@ -105,14 +105,15 @@ def _say_wrong(failed: list[dict]) -> None:
 
 def _draw(results: dict, target: Path, tables: bool) -> list[Path]:
     """The charts of GPU results; with `tables` also the roofline and the Markdown files' tables, of what is recorded."""
-    from plots import progression, publish, sweep
+    from plots import data, progression, publish, sweep
 
     timed = [run for run in results["runs"] if "ms_median" in run and run["m"] == run["n"] == run["k"]]
     files: list[Path] = []
-    for ladder in LADDERS:
-        squares = {run["m"] for run in timed if run["dtype"] == ladder.dtype}
-        files += progression.draw(results, target / ladder.progression, dtype=ladder.dtype) if 4096 in squares else []
-        files += sweep.draw(results, target / ladder.sweep, dtype=ladder.dtype) if squares else []
+    for ladder in data.ladders(results, lessons()):
+        squares = {run["m"] for run in timed if run["variant"] == ladder.variant and run["lesson"] in ladder.lessons}
+        what = ladder.lessons, ladder.variant
+        files += progression.draw(results, target / ladder.progression, *what) if 4096 in squares else []
+        files += sweep.draw(results, target / ladder.sweep, *what) if squares else []
     if all(run["m"] != 4096 for run in timed):
         say("No progression chart: it shows 4096×4096×4096, which was not timed.")
     return files + (publish.update(ROOT) if tables else [])

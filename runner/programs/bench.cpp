@@ -1,7 +1,7 @@
 // gemm_bench: verifies every lesson at every size and times those that are right against cuBLAS, in one
-// process: lessons of one type together, against the baseline of that type. Its JSON is what ./gemm chart
-// records; progress goes to stderr as lines "progress <done> <total> <text>". The list of lessons is linked
-// to it: the course's, or the variants that ./gemm autotune makes.
+// process: lessons with one variant together, against the baseline of that variant. Its JSON is what ./gemm
+// chart records; progress goes to stderr as lines "progress <done> <total> <text>". The list of lessons is
+// linked to it: the course's, or the variants that ./gemm autotune makes.
 
 #include <CLI/CLI.hpp>
 
@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "common/device.hpp"
-#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/lessons.hpp"
 #include "common/measure.hpp"
 #include "common/options.hpp"
 #include "common/report.hpp"
+#include "common/variant.hpp"
 #ifndef GEMM_CPU_DEVICE
 #include "common/nvml.hpp"
 #endif
@@ -34,7 +34,7 @@ using gemm::Shape;
 constexpr const char* kDefaultSizes = gemm::kDeviceTimes ? "256,512,1024,2048,4096" : "64,100x77x51";
 
 struct Settings {
-    std::vector<Lesson> lessons;  // in course order, each with the type that it runs with as its dtype
+    std::vector<Lesson> lessons;  // in course order, each with the variant that it runs with chosen
     std::vector<Shape> sizes;
     std::uint64_t seed = 0;
     int device = 0, rounds = 0;
@@ -42,19 +42,19 @@ struct Settings {
     std::string like, output;
 };
 
-/// "01_naive,03_smem" → those lessons; empty → all of them, or all that take `dtype` ("": each its first).
-std::vector<Lesson> chosen_lessons(const std::string& text, const std::string& dtype) {
+/// "01_naive,03_smem" → those lessons; empty → all of them, or all that take `variant` (none: each its
+/// first).
+std::vector<Lesson> chosen_lessons(const std::string& text, const std::optional<gemm::Variant>& variant) {
     const auto all = gemm::all_lessons();
-    const auto with_type = [&](const Lesson& lesson) {
-        return dtype.empty() ? lesson : gemm::with_dtype(lesson, gemm::dtype_option(dtype));
+    const auto chosen_of = [&](const Lesson& lesson) {
+        return variant ? gemm::with_variant(lesson, *variant) : lesson;
     };
     std::vector<Lesson> chosen;
     if (text.empty()) {
         for (const Lesson* lesson : all) {
-            if (dtype.empty() || gemm::offers(*lesson, gemm::dtype_option(dtype)))
-                chosen.push_back(with_type(*lesson));
+            if (!variant || gemm::offers(*lesson, *variant)) chosen.push_back(chosen_of(*lesson));
         }
-        if (chosen.empty()) throw Error("No lesson takes " + dtype + ".");
+        if (chosen.empty()) throw Error("No lesson takes " + gemm::text(*variant) + ".");
         return chosen;
     }
     std::string names;
@@ -66,7 +66,7 @@ std::vector<Lesson> chosen_lessons(const std::string& text, const std::string& d
         if (std::any_of(chosen.begin(), chosen.end(), [&](const Lesson& l) { return name == l.name; })) {
             throw Error("--lessons names " + name + " twice.");
         }
-        chosen.push_back(with_type(**at));
+        chosen.push_back(chosen_of(**at));
     }
     return chosen;
 }
@@ -89,7 +89,7 @@ std::vector<Shape> chosen_sizes(const std::string& text) {
         shape.M = numbers.front();
         shape.N = numbers.size() == 3 ? numbers[1] : numbers.front();
         shape.K = numbers.back();
-        shape = shape.resolved();
+        (void)shape.resolved();  // an Error where it is none; pitches are the variant's business
         const auto same = [&](const Shape& s) { return s.M == shape.M && s.N == shape.N && s.K == shape.K; };
         if (std::any_of(sizes.begin(), sizes.end(), same)) {
             throw Error("--sizes names " + shape.text() + " twice.");
@@ -100,7 +100,7 @@ std::vector<Shape> chosen_sizes(const std::string& text) {
 }
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0", dtype;
+    std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0", variant, dtype;
     CLI::App app(
         "Verifies every lesson at every size, and times those that are right against cuBLAS, interleaved.",
         "gemm_bench");
@@ -108,9 +108,10 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     app.add_option("--sizes", sizes,
                    std::string("each one number or MxNxK, separated by commas [") + kDefaultSizes + "]")
         ->type_name("SIZES");
-    app.add_option("--dtype", dtype,
-                   "fp32, bf16 or fp16, and only lessons that take it [each lesson's first]")
-        ->type_name("TYPE");
+    app.add_option("--variant", variant,
+                   "such as bf16 or bf16.nt, and only lessons that take it [each lesson's first]")
+        ->type_name("VARIANT");
+    app.add_option("--dtype", dtype, "in short: one type, fp32, bf16 or fp16")->type_name("TYPE");
     app.add_option("--rounds", rounds, "rounds of timing; 0 chooses by cost [0]")->type_name("INT");
     app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
     app.add_flag("--verify-only", s.verify_only, "do not time");
@@ -121,7 +122,7 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
     if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
 
-    s.lessons = chosen_lessons(lessons, dtype);
+    s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
     s.sizes = chosen_sizes(sizes);
     s.rounds = static_cast<int>(gemm::whole_number("--rounds", rounds, 0, 1000));
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
@@ -140,9 +141,9 @@ Json resources_or_null(const Lesson& lesson) {
     }
 }
 
-/// Lessons of one type: what is measured together.
+/// Lessons with one variant: what is measured together.
 struct Group {
-    gemm::DType dtype;
+    gemm::Variant variant;
     std::vector<const Lesson*> lessons;
     std::vector<std::vector<gemm::Outcome>> outcomes;  // of each size, in the order of `lessons`
 };
@@ -152,7 +153,7 @@ void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, con
     const gemm::Verdict& v = outcome.verdict;
     if (!outcome.passed()) {
         failed.push_back({{"lesson", lesson.name},
-                          {"dtype", gemm::dtype_name(lesson.dtype)},
+                          {"variant", gemm::text(lesson.variant())},
                           {"m", shape.M},
                           {"n", shape.N},
                           {"k", shape.K},
@@ -161,7 +162,7 @@ void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, con
         return;
     }
     Json run = {{"lesson", lesson.name},
-                {"dtype", gemm::dtype_name(lesson.dtype)},
+                {"variant", gemm::text(lesson.variant())},
                 {"m", shape.M},
                 {"n", shape.N},
                 {"k", shape.K},
@@ -183,7 +184,7 @@ int run(const Settings& s) {
     device_object["power_limit_w"] = limit > 0.0 ? Json(limit) : Json(nullptr);
 #endif
 
-    Json skipped = Json::array(), resources = Json::object();
+    Json skipped = Json::array(), resources = Json::object(), lessons = Json::object();
     std::vector<Group> groups;  // in the order of their first lessons
     for (const Lesson& lesson : s.lessons) {
         if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) {
@@ -192,10 +193,11 @@ int run(const Settings& s) {
             continue;
         }
         resources[lesson.name] = resources_or_null(lesson);
+        lessons[lesson.name] = gemm::lesson_json(lesson);
         auto group = std::find_if(groups.begin(), groups.end(),
-                                  [&](const Group& g) { return g.dtype == lesson.dtype; });
+                                  [&](const Group& g) { return g.variant == lesson.variant(); });
         if (group == groups.end()) {
-            group = groups.insert(groups.end(), Group{lesson.dtype, {}, {}});
+            group = groups.insert(groups.end(), Group{lesson.variant(), {}, {}});
             group->outcomes.resize(s.sizes.size());
         }
         group->lessons.push_back(&lesson);
@@ -217,9 +219,10 @@ int run(const Settings& s) {
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto elements = [&](std::size_t i) {
         const Shape& shape = s.sizes[i];
-        return static_cast<double>(shape.M) * static_cast<double>(shape.lda) +
-               static_cast<double>(shape.K) * static_cast<double>(shape.ldb) +
-               static_cast<double>(shape.M) * static_cast<double>(shape.ldc);
+        const auto of = [](std::int64_t rows, std::int64_t cols) {
+            return static_cast<double>(rows) * static_cast<double>(cols);
+        };
+        return of(shape.M, shape.K) + of(shape.K, shape.N) + of(shape.M, shape.N);
     };
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return elements(a) > elements(b); });
@@ -228,7 +231,7 @@ int run(const Settings& s) {
     for (const std::size_t i : order) {
         for (Group& group : groups) {
             Shape shape = s.sizes[i];
-            shape.dtype = group.dtype;
+            shape.variant = group.variant;
             gemm::MeasureOptions options;
             options.timing = timing;
             options.rounds = s.rounds;
@@ -252,7 +255,8 @@ int run(const Settings& s) {
         }
     }
     const bool right = failed.empty();
-    Json result = {{"schema", 1}, {"device", std::move(device_object)}, {"seed", s.seed}};
+    Json result = {{"schema", 2}, {"device", std::move(device_object)}, {"seed", s.seed}};
+    result["lessons"] = std::move(lessons);
     result["runs"] = std::move(runs);
     result["resources"] = std::move(resources);
     result["skipped"] = std::move(skipped);

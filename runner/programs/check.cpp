@@ -24,11 +24,11 @@
 #include <vector>
 
 #include "common/device.hpp"
-#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/measure.hpp"
 #include "common/options.hpp"
 #include "common/report.hpp"
+#include "common/variant.hpp"
 #include "runner/programs/ladder.hpp"
 
 /// Ends with a null pointer. [0] is the learner's lesson; those behind it are timed with it (CUDA).
@@ -108,7 +108,7 @@ Json report(const Lesson& lesson, const gemm::Device& device, const Settings& s,
             double seconds) {
     return {{"schema", 1},
             {"name", lesson.name},
-            {"dtype", gemm::dtype_name(lesson.dtype)},
+            {"variant", gemm::text(lesson.variant())},
             {"device", device.kind},
             {"device_name", device.name},
             {"seed", s.seed},
@@ -236,13 +236,13 @@ std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Set
                                            const std::function<void(const std::string&)>& progress) {
     std::vector<const Lesson*> lessons;
     Json times = Json::array();
-    const gemm::DType dtype = gemm_checked[0]->dtype;
+    const gemm::Variant variant = gemm_checked[0]->variant();
     for (const Lesson* const* lesson = gemm_checked; *lesson != nullptr; ++lesson) {
-        if ((*lesson)->dtype != dtype) {  // another baseline, other bytes: there is nothing to compare
+        if ((*lesson)->variant() != variant) {  // another baseline, other bytes: there is nothing to compare
             times.push_back({{"name", (*lesson)->name},
                              {"passed", false},
-                             {"failure", std::string("it takes ") + gemm::dtype_name((*lesson)->dtype) +
-                                             ", and not " + gemm::dtype_name(dtype)}});
+                             {"failure", "it takes " + gemm::text((*lesson)->variant()) + ", and not " +
+                                             gemm::text(variant)}});
             continue;
         }
         if (const std::string why = gemm::why_skipped(**lesson, device); !why.empty()) {
@@ -285,7 +285,7 @@ int run(const Settings& given) {
     gemm::require_sound(lesson);
     Settings s = given;
     for (std::optional<Shape>* shape : {&s.goal, &s.time}) {
-        if (*shape) (*shape)->dtype = lesson.dtype;
+        if (*shape) (*shape)->variant = lesson.variant();
     }
     const gemm::Device device = gemm::select_device(0, s.like);
     if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) throw Error(why);

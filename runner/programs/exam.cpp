@@ -69,12 +69,16 @@ class OnDevice {
     void* base_ = nullptr;
 };
 
+gemm::Variant variant_of(const Question& q) {
+    const auto type = [&](int matrix) { return static_cast<gemm::DType>(q.types[matrix]); };
+    return {type(0), type(1), type(2), static_cast<gemm::Layout>(q.layout)};
+}
+
 /// C's bytes afterwards.
 std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, std::istream& paper) {
     const OnDevice a(paper, q.A), b(paper, q.B), c(paper, q.C);
-    const gemm::Problem problem{q.M,      q.N,      q.K,      q.alpha,
-                                a.data(), q.lda,    b.data(), q.ldb,
-                                q.beta,   c.data(), q.ldc,    static_cast<gemm::DType>(q.dtype)};
+    const gemm::Problem problem{q.M,      q.N,   q.K,    q.alpha,  a.data(), q.lda,
+                                b.data(), q.ldb, q.beta, c.data(), q.ldc,    variant_of(q)};
     const gemm::Plan plan = lesson.prepare == nullptr ? nullptr : lesson.prepare(problem);
     lesson.launch(problem, plan.get(), nullptr);
     CUDA_CHECK(cudaGetLastError());

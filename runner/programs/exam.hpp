@@ -22,7 +22,9 @@ struct Matrix {
 struct Question {
     std::int64_t M, N, K, lda, ldb, ldc;  // as in gemm::Problem
     float alpha, beta;
-    std::int64_t dtype;  // gemm::DType
+    // gemm::Variant: the types of A, B and C, and the layout.
+    std::uint8_t types[3], layout;
+    std::uint32_t unused;  // 0
     Matrix A, B, C;
 };
 

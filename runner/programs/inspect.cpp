@@ -14,11 +14,11 @@
 #include "common/cpu/execution/device.hpp"
 #include "common/cpu/trace/trace.hpp"
 #include "common/device.hpp"
-#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/lessons.hpp"
 #include "common/options.hpp"
 #include "common/report.hpp"
+#include "common/variant.hpp"
 #include "common/verify.hpp"
 #include "runner/programs/traced.hpp"
 
@@ -29,7 +29,7 @@ using gemm::Error;
 using gemm::Json;
 
 struct Settings {
-    std::optional<gemm::Lesson> lesson;  // with the type that was asked for as its dtype
+    std::optional<gemm::Lesson> lesson;  // with the variant that was asked for
     gemm::Shape shape;
     std::uint64_t seed = 0;
     std::int64_t blocks = 0;  // 0: all
@@ -38,7 +38,8 @@ struct Settings {
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-    std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all", dtype;
+    std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all",
+                        variant, dtype;
     CLI::App app("Traces every access of one lesson's kernel on the CPU device.", "gemm_inspect");
     app.add_option("--lesson", lesson, "which")->type_name("NAME")->required();
     app.add_option("--m", m, "rows of A and C [128]")->type_name("INT");
@@ -46,7 +47,9 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     app.add_option("--k", k, "columns of A, rows of B [128]")->type_name("INT");
     app.add_option("--alpha", alpha, "C = alpha A B + beta C [1]")->type_name("FLOAT");
     app.add_option("--beta", beta, "C = alpha A B + beta C [0]")->type_name("FLOAT");
-    app.add_option("--dtype", dtype, "fp32, bf16 or fp16 [the lesson's first]")->type_name("TYPE");
+    app.add_option("--variant", variant, "types and layout, such as bf16 or bf16.nt [the lesson's first]")
+        ->type_name("VARIANT");
+    app.add_option("--dtype", dtype, "in short: one type, fp32, bf16 or fp16")->type_name("TYPE");
     app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
     app.add_option("--blocks", blocks, "how many blocks to trace, spread over the grid, or all [all]")
         ->type_name("INT");
@@ -60,8 +63,10 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
         names += (names.empty() ? "" : ", ") + std::string(l->name);
     }
     if (!s.lesson) throw Error("There is no lesson \"" + lesson + "\"; there are " + names + ".");
-    if (!dtype.empty()) s.lesson = gemm::with_dtype(*s.lesson, gemm::dtype_option(dtype));
-    s.shape.dtype = s.lesson->dtype;
+    if (const std::optional<gemm::Variant> asked = gemm::variant_option(variant, dtype)) {
+        s.lesson = gemm::with_variant(*s.lesson, *asked);
+    }
+    s.shape.variant = s.lesson->variant();
     s.shape.M = gemm::whole_number("--m", m, 0, kMost);
     s.shape.N = gemm::whole_number("--n", n, 0, kMost);
     s.shape.K = gemm::whole_number("--k", k, 0, kMost);

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/lessons.hpp"
 #include "common/options.hpp"
@@ -59,7 +58,10 @@ std::string paper_of(const std::vector<LadderCase>& cases, std::uint64_t seed) {
                          p.ldc,
                          p.alpha,
                          p.beta,
-                         static_cast<std::int64_t>(p.dtype),
+                         {static_cast<std::uint8_t>(p.variant.A), static_cast<std::uint8_t>(p.variant.B),
+                          static_cast<std::uint8_t>(p.variant.C)},
+                         static_cast<std::uint8_t>(p.variant.layout),
+                         0,
                          matrix(images.A),
                          matrix(images.B),
                          matrix(images.C)};
@@ -142,7 +144,7 @@ int run(int argc, char** argv) {
     if (paper.empty() == answers.empty()) throw Error("One of --paper and --answers is needed.");
     const Lesson& lesson = lesson_named(name);
     const std::uint64_t seed = gemm::seed_number("--seed", seed_text);
-    const std::vector<LadderCase> cases = gemm::ladder_cases(lesson.tile, seed, lesson.dtype);
+    const std::vector<LadderCase> cases = gemm::ladder_cases(lesson.tile, seed, lesson.variant());
     if (!paper.empty()) {
         gemm::write_file(paper, paper_of(cases, seed));
         return gemm::kRight;

@@ -216,7 +216,7 @@ void guarded(const Lesson& lesson, CaseResult& result, const Body& body) {
 
 }  // namespace
 
-std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, DType dtype) {
+std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, const Variant& variant) {
     const std::int64_t BM = tile.BM, BN = tile.BN, BK = tile.BK;
     Draw draw(seed);
     std::vector<LadderCase> cases;
@@ -226,7 +226,7 @@ std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, DType
         shape.M = m;
         shape.N = n;
         shape.K = k;
-        shape.dtype = dtype;
+        shape.variant = variant;
         return cases.emplace_back(LadderCase{id, what, shape, false});
     };
     // Where there are no tiles along K, 32 steps take their place.
@@ -242,7 +242,7 @@ std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, DType
     };
 
     // Elements of 16 bytes, the most that a thread loads at once.
-    const std::int64_t vector = 16 / static_cast<std::int64_t>(size_of(dtype));
+    const std::int64_t vector = 16 / static_cast<std::int64_t>(size_of(variant.A));
 
     // Square, so that swapped indices stay inside the matrices and are recognised by what comes out.
     const std::int64_t square = std::min(std::max({BM, BN, BK}), kMostSteps);
@@ -391,7 +391,7 @@ CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64
 #endif
 
 std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress) {
-    const std::vector<LadderCase> cases = ladder_cases(lesson.tile, seed, lesson.dtype);
+    const std::vector<LadderCase> cases = ladder_cases(lesson.tile, seed, lesson.variant());
     std::vector<CaseResult> results;
     for (const LadderCase& next : cases) {
         if (progress) progress(results, cases.size(), next);

@@ -23,9 +23,9 @@ struct LadderCase {
     bool nan_inputs = false;  // A and B hold NaN: whoever reads them is found out
 };
 
-/// The cases for a kernel with these tiles and this type, from the easiest on; their sizes are drawn from the
-/// seed. At most some three tiles in each direction.
-std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, DType dtype = DType::fp32);
+/// The cases for a kernel with these tiles and this variant, from the easiest on; their sizes are drawn from
+/// the seed. At most some three tiles in each direction.
+std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, const Variant& variant = {});
 
 /// Its matrices on the device, C as it is before a kernel runs.
 Workload workload_of(const LadderCase& problem, std::uint64_t seed);

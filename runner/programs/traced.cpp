@@ -7,6 +7,7 @@
 #include "common/cpu/execution/device.hpp"
 #include "common/dtype.hpp"
 #include "common/error.hpp"
+#include "common/variant.hpp"
 
 namespace gemm {
 namespace {
@@ -48,7 +49,7 @@ Json line_json(const trace::Line& l) {
 }
 
 Json totals_json(const trace::Report& report, const Shape& shape) {
-    const std::size_t size = size_of(shape.dtype);
+    const std::size_t size = size_of(shape.variant.C);
     std::uint64_t loaded = 0, stored = 0, shared = 0, results = 0;
     for (const trace::Line& l : report.lines) {
         (l.shared ? shared : l.store ? stored : loaded) += l.shared ? l.bytes : 32 * l.sectors;
@@ -105,10 +106,13 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
     TracedLaunch traced;
     const auto start = std::chrono::steady_clock::now();
     const char* const no_inputs = p.alpha == 0.0f ? "alpha = 0" : "";
-    const int size = static_cast<int>(size_of(p.dtype));
-    trace::begin({{"A", p.A, p.M, p.K, p.lda, size, no_inputs, false},
-                  {"B", p.B, p.K, p.N, p.ldb, size, no_inputs, false},
-                  {"C", p.C, p.M, p.N, p.ldc, size, p.beta == 0.0f ? "beta = 0" : "", true}},
+    const Variant& v = p.variant;
+    const auto size = [](DType type) { return static_cast<int>(size_of(type)); };
+    const std::int64_t a_rows = v.a_transposed() ? p.K : p.M, a_cols = v.a_transposed() ? p.M : p.K;
+    const std::int64_t b_rows = v.b_transposed() ? p.N : p.K, b_cols = v.b_transposed() ? p.K : p.N;
+    trace::begin({{"A", p.A, a_rows, a_cols, p.lda, size(v.A), no_inputs, false},
+                  {"B", p.B, b_rows, b_cols, p.ldb, size(v.B), no_inputs, false},
+                  {"C", p.C, p.M, p.N, p.ldc, size(v.C), p.beta == 0.0f ? "beta = 0" : "", true}},
                  most_steps);
     traced.error = launch(lesson, p, plan);
     traced.report = trace::end();
@@ -119,7 +123,7 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
 Json no_kernel_finding(const trace::Report& report, const Problem& p) {
     std::uint64_t bytes = 0;
     for (const trace::Line& l : report.lines) bytes += l.store && l.array == "C" ? l.bytes : 0;
-    const std::uint64_t stored = bytes / size_of(p.dtype);
+    const std::uint64_t stored = bytes / size_of(p.variant.C);
     const auto elements = static_cast<std::uint64_t>(p.M * p.N);
     if (stored >= elements) return nullptr;
     const std::string who = stored == 0 ? "no kernel wrote it"
@@ -151,7 +155,7 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
     for (const trace::Line& l : report.lines) lines.push_back(line_json(l));
     return {{"schema", 1},
             {"lesson", lesson.name},
-            {"dtype", dtype_name(shape.dtype)},
+            {"variant", text(shape.variant)},
             {"kernel", report.kernel},
             {"m", shape.M},
             {"n", shape.N},

@@ -19,15 +19,15 @@ constexpr int min_sm = 80;  // the test asks for the limits of sm_75
 constexpr int min_sm = 990;  // no GPU has it
 #endif
 
-extern const gemm::Lesson lesson{"modern_lesson",
-                                 gemm::DType::fp32,
-                                 min_sm,
-                                 {32, 32, 1},
-                                 dim3(32),
-                                 0,
-                                 reinterpret_cast<const void*>(&nothing),
-                                 nullptr,
-                                 launch,
-                                 owner};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&nothing),
+                                 .architectures = {.from = min_sm}}};
+
+extern const gemm::Lesson lesson{.name = "modern_lesson",
+                                 .tile = {32, 32, 1},
+                                 .block = dim3(32),
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace test_modern

@@ -39,15 +39,15 @@ void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
         p.beta, static_cast<float*>(p.C), p.ldc);
 }
 
-extern const gemm::Lesson lesson{"beta_times_nan",
-                                 gemm::DType::fp32,
-                                 50,
-                                 tile,
-                                 block,
-                                 0,
-                                 reinterpret_cast<const void*>(&sgemm_beta_times_nan),
-                                 nullptr,
-                                 launch,
-                                 owner};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_beta_times_nan),
+                                 .architectures = {.from = 50}}};
+
+extern const gemm::Lesson lesson{.name = "beta_times_nan",
+                                 .tile = tile,
+                                 .block = block,
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace mutant_beta_times_nan

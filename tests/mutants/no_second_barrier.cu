@@ -39,15 +39,15 @@ void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
         p.beta, static_cast<float*>(p.C), p.ldc);
 }
 
-extern const gemm::Lesson lesson{"no_second_barrier",
-                                 gemm::DType::fp32,
-                                 50,
-                                 tile,
-                                 block,
-                                 0,
-                                 reinterpret_cast<const void*>(&sgemm_no_second_barrier),
-                                 nullptr,
-                                 launch,
-                                 owner};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_no_second_barrier),
+                                 .architectures = {.from = 50}}};
+
+extern const gemm::Lesson lesson{.name = "no_second_barrier",
+                                 .tile = tile,
+                                 .block = block,
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace mutant_no_second_barrier

@@ -100,7 +100,8 @@ void launch_as(const gemm::Problem& p, cudaStream_t stream) {
 }
 
 void launch_right(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
-    p.dtype == gemm::DType::fp16 ? launch_as<Fp16, Fp32Sum>(p, stream) : launch_as<Bf16, Fp32Sum>(p, stream);
+    p.variant.C == gemm::DType::fp16 ? launch_as<Fp16, Fp32Sum>(p, stream)
+                                     : launch_as<Bf16, Fp32Sum>(p, stream);
 }
 void launch_cut_off(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
     launch_as<Bf16CutOff, Fp32Sum>(p, stream);
@@ -125,25 +126,44 @@ const void* address() {
 
 }  // namespace
 
-extern const gemm::Lesson right{"short_types",
-                                gemm::DType::bf16,
-                                80,
-                                tile,
-                                block,
-                                0,
-                                address<Bf16, Fp32Sum>(),
-                                nullptr,
-                                launch_right,
-                                owner,
-                                {{gemm::DType::fp16, 75, address<Fp16, Fp32Sum>()}}};
-extern const gemm::Lesson cut_off{
-    "bf16_cut_off", gemm::DType::bf16, 80,   tile, block, 0, address<Bf16CutOff, Fp32Sum>(),
-    nullptr,        launch_cut_off,    owner};
-extern const gemm::Lesson bf16_sum{
-    "bf16_sum", gemm::DType::bf16, 80,   tile, block, 0, address<Bf16, Bf16Sum>(),
-    nullptr,    launch_bf16_sum,   owner};
-extern const gemm::Lesson taken_for_bf16{
-    "taken_for_bf16", gemm::DType::fp16,     75,   tile, block, 0, address<Bf16, Fp32Sum>(),
-    nullptr,          launch_taken_for_bf16, owner};
+const gemm::Offer right_variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
+                                       .kernel = address<Bf16, Fp32Sum>(),
+                                       .architectures = {.from = 80}},
+                                      {.variant = gemm::of_type(gemm::DType::fp16),
+                                       .kernel = address<Fp16, Fp32Sum>(),
+                                       .architectures = {.from = 75}}};
+extern const gemm::Lesson right{.name = "short_types",
+                                .tile = tile,
+                                .block = block,
+                                .variants = right_variants,
+                                .launch = launch_right,
+                                .owner = owner};
+const gemm::Offer cut_off_variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
+                                         .kernel = address<Bf16CutOff, Fp32Sum>(),
+                                         .architectures = {.from = 80}}};
+extern const gemm::Lesson cut_off{.name = "bf16_cut_off",
+                                  .tile = tile,
+                                  .block = block,
+                                  .variants = cut_off_variants,
+                                  .launch = launch_cut_off,
+                                  .owner = owner};
+const gemm::Offer bf16_sum_variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
+                                          .kernel = address<Bf16, Bf16Sum>(),
+                                          .architectures = {.from = 80}}};
+extern const gemm::Lesson bf16_sum{.name = "bf16_sum",
+                                   .tile = tile,
+                                   .block = block,
+                                   .variants = bf16_sum_variants,
+                                   .launch = launch_bf16_sum,
+                                   .owner = owner};
+const gemm::Offer taken_for_bf16_variants[] = {{.variant = gemm::of_type(gemm::DType::fp16),
+                                                .kernel = address<Bf16, Fp32Sum>(),
+                                                .architectures = {.from = 75}}};
+extern const gemm::Lesson taken_for_bf16{.name = "taken_for_bf16",
+                                         .tile = tile,
+                                         .block = block,
+                                         .variants = taken_for_bf16_variants,
+                                         .launch = launch_taken_for_bf16,
+                                         .owner = owner};
 
 }  // namespace short_types

@@ -48,15 +48,15 @@ void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
         p.beta, static_cast<float*>(p.C), p.ldc);
 }
 
-extern const gemm::Lesson lesson{"tf32_inputs",
-                                 gemm::DType::fp32,
-                                 50,
-                                 tile,
-                                 block,
-                                 0,
-                                 reinterpret_cast<const void*>(&sgemm_tf32_inputs),
-                                 nullptr,
-                                 launch,
-                                 owner};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_tf32_inputs),
+                                 .architectures = {.from = 50}}};
+
+extern const gemm::Lesson lesson{.name = "tf32_inputs",
+                                 .tile = tile,
+                                 .block = block,
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
 
 }  // namespace mutant_tf32_inputs

@@ -92,13 +92,13 @@ def alone(name: str) -> Iterator[None]:
 @cache
 def toolchain(program: str = "check") -> dict:
     """compiling.toolchain() of the CPU device in this checkout. It is asked for once: nothing that it builds changes meanwhile.
-    With that of "exam", gemm_judge is built."""
+    With it, lessons.json is built, and with that of "exam" gemm_judge."""
     device = doctor.Device("cpu", None, (), "kernels are checked on the CPU")
     with alone("build"), pytest.MonkeyPatch.context() as patched:
         patched.setenv("GEMM_NO_INSTALL", "1")
         if program == "exam":
             build.build(device, doctor.provide(device), ["gemm_judge"])
-        return _toolchain(device, program)
+        return _toolchain(device, program, ["gemm_lessons_json"])
 
 
 CMAKE = """
@@ -126,7 +126,7 @@ while [ $# -gt 0 ]; do [ "$1" = --output ] && output=$2; shift; done
 echo "progress 1 2 01_naive 256×256×256" >&2
 """
 DRAW = """
-def draw(results, out_stem, dtype="fp32"):
+def draw(results, out_stem, order=None, variant="fp32"):
     path = out_stem.with_suffix(".png")
     path.write_text("drawn")
     return [path]
@@ -230,6 +230,7 @@ def checkout(tmp_path: Path, system: Path) -> Checkout:
         (root / lesson).mkdir()
         (root / lesson / "kernel.cu").write_text(f"// {lesson}\n__global__ void f() {{}}\n")
     (root / "plots" / "__init__.py").touch()
+    shutil.copy2(REPOSITORY / "plots" / "data.py", root / "plots")
     for chart in ("progression", "sweep", "verification"):
         (root / "plots" / f"{chart}.py").write_text(DRAW)
     publish = "def update(root):\n    (root / 'README.md').write_text('tables')\n    return [root / 'README.md']\n"
@@ -324,8 +325,18 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     return made
 
 
+def describe(build: Path, name: str, tile: tuple[int, int, int] = (32, 32, 1), **more: object) -> None:
+    """Writes what a lesson's program writes of its descriptor into the build folder."""
+    sizes = dict(zip(("BM", "BN", "BK"), tile, strict=True))
+    variants = [{"text": "fp32", "architectures": {"from": 50}}]
+    made = {"name": name, "number": name.partition("_")[0], "folder": name, "part": 1, "ladder": "fp32", "tile": sizes,
+            "block": [tile[0] * tile[1], 1, 1], "dynamic_shared_bytes": 0, "variants": variants, **more}  # fmt: skip
+    (build / "lessons").mkdir(parents=True, exist_ok=True)
+    (build / "lessons" / f"{name}.json").write_text(json.dumps(made), encoding="utf-8")
+
+
 def run_entry(lesson: str = "01_naive", size: int = 256, **more: object) -> dict:
-    entry = {"lesson": lesson, "dtype": "fp32", "m": size, "n": size, "k": size, "alpha": 1, "beta": 0, "checked": size * size}
+    entry = {"lesson": lesson, "variant": "fp32", "m": size, "n": size, "k": size, "alpha": 1, "beta": 0, "checked": size * size}
     return {**entry, "error_over_bound": 0.031, "rms_error": 1e-7, "rms_limit": 4e-7, **more}
 
 
@@ -358,7 +369,23 @@ def results(*runs: dict, kind: str = "cpu", name: str = "CPU device", **more: ob
         "driver": "",
         "cuda": "",
     }
-    return {"schema": 1, "device": device, "seed": 1, "runs": list(runs), "skipped": [], "failed": [], **more}
+    described = {
+        run["lesson"]: {
+            "ladder": "fp32" if run["variant"] == "fp32" else "tensorcore",
+            "variants": [{"text": run["variant"]}],
+        }
+        for run in runs
+    }
+    return {
+        "schema": 2,
+        "device": device,
+        "seed": 1,
+        "lessons": described,
+        "runs": list(runs),
+        "skipped": [],
+        "failed": [],
+        **more,
+    }
 
 
 def wait_for(path: Path, seconds: float = PATIENCE) -> str:

@@ -23,14 +23,20 @@ def ms(size: int, tflops: float) -> float:
     return 2 * size**3 / tflops / 1e9
 
 
-def run(lesson: str, rate: float, size: int, cublas: float = CUBLAS, dtype: str = "fp32") -> dict:
+def run(lesson: str, rate: float, size: int, cublas: float = CUBLAS, variant: str = "fp32") -> dict:
     return {
-        "lesson": lesson, "dtype": dtype, "m": size, "n": size, "k": size, "alpha": 1, "beta": 0, "checked": size * size,
+        "lesson": lesson, "variant": variant, "m": size, "n": size, "k": size, "alpha": 1, "beta": 0, "checked": size * size,
         "error_over_bound": 0.0123, "rms_error": 1e-6, "rms_limit": 4e-6, "ms_median": ms(size, rate),
         "ms_p10": ms(size, rate) * 0.99, "ms_p90": ms(size, rate) * 1.02, "rounds": 21, "tflops": rate,
         "baseline": "cublasGemmEx CUBLAS_COMPUTE_32F", "baseline_kernel": "some_kernel", "baseline_ms_median": ms(size, cublas),
         "ratio": rate / cublas, "sm_clock_mhz": 1980, "power_w": 531.4, "cache": "cold", "kernel_hash": "0" * 64,
     }  # fmt: skip
+
+
+def described(runs: list[dict]) -> dict:
+    """What gemm_bench says of the lessons, as far as charts need it."""
+    ladders = {run["lesson"]: ("fp32" if run["variant"] == "fp32" else "tensorcore", run["variant"]) for run in runs}
+    return {name: {"ladder": ladder, "variants": [{"text": text}]} for name, (ladder, text) in ladders.items()}
 
 
 def gpu_results(lessons: int = 3, sizes: tuple[int, ...] = (256, 1023, 1024, 4096, 4097, 8192)) -> dict:
@@ -40,8 +46,8 @@ def gpu_results(lessons: int = 3, sizes: tuple[int, ...] = (256, 1023, 1024, 409
         runs += [run(name, rate * share, size, CUBLAS * share) for name, rate in zip(TWELVE[:lessons], RATES, strict=False)]
     device = {"kind": "cuda", "name": "NVIDIA X999 <Test>", "compute_capability": "9.0", "multiprocessors": 132, "l2_bytes": 1,
               "driver": "13.1", "cuda": "13.0", "power_limit_w": 700}  # fmt: skip
-    return {"schema": 1, "device": device, "commit": "0123456789abcdef" * 2 + "01234567", "date": "2031-02-03T04:05:06Z",
-            "seed": 7, "runs": runs, "skipped": [], "failed": []}  # fmt: skip
+    return {"schema": 2, "device": device, "commit": "0123456789abcdef" * 2 + "01234567", "date": "2031-02-03T04:05:06Z",
+            "seed": 7, "lessons": described(runs), "runs": runs, "skipped": [], "failed": []}  # fmt: skip
 
 
 def _variant(bm: int, rate: float | None, registers: int | None = 100, **more: object) -> dict:
@@ -61,7 +67,7 @@ def tuned_results(best: int | None = 1) -> dict:
         _variant(16, None, None, swept=False, failure="does not compile"),
     ]
     found = {"best": best, "compared": {"the idea alone": 2, "nothing": 3}, "rows": rows}
-    return {**gpu_results(), "kernel_hashes": {"03_smem": "0"}, "lessons": {"03_smem": found}}
+    return {**gpu_results(), "schema": 1, "kernel_hashes": {"03_smem": "0"}, "lessons": {"03_smem": found}}
 
 
 def mixed_results(lessons: int = 3, sizes: tuple[int, ...] = (1024, 4096, 4097)) -> dict:
@@ -72,18 +78,19 @@ def mixed_results(lessons: int = 3, sizes: tuple[int, ...] = (1024, 4096, 4097))
         results["runs"] += [
             run(name, rate * share, size, CUBLAS_BF16 * share, "bf16") for name, rate in zip(STEPS, STEP_RATES, strict=True)
         ]
+    results["lessons"] = described(results["runs"])
     return results
 
 
 def cpu_results(lessons: int = 3) -> dict:
     runs = [
-        {"lesson": name, "dtype": "fp32", "m": m, "n": n, "k": k, "alpha": 1, "beta": 0, "checked": m * n,
+        {"lesson": name, "variant": "fp32", "m": m, "n": n, "k": k, "alpha": 1, "beta": 0, "checked": m * n,
          "error_over_bound": value, "rms_error": 1e-7, "rms_limit": 1e-6}
         for name in TWELVE[:lessons]
         for (m, n, k), value in (((1, 1, 1), 0), ((33, 31, 65), 0.0456), ((256, 256, 256), 0.34), ((64, 1024, 8), 1e-5))
     ]  # fmt: skip
     device = {"kind": "cpu", "name": "CPU", "compute_capability": "9.0", "multiprocessors": 2, "l2_bytes": 1}
-    return {"schema": 1, "device": device, "seed": 4711, "runs": runs, "skipped": [], "failed": []}
+    return {"schema": 2, "device": device, "seed": 4711, "lessons": described(runs), "runs": runs, "skipped": [], "failed": []}
 
 
 def profile(lessons: int = 3) -> dict:

@@ -255,11 +255,11 @@ for name in names:
         failed.append({"lesson": name, "m": 1, "n": 1, "k": 1, "ran": said == "wrong", "failure": f"{name} is {said}"})
         continue
     for size in map(int, given["--sizes"].split(",")):
-        runs.append({"lesson": name, "dtype": "fp32", "m": size, "n": size, "k": size, "alpha": 1, "beta": 0,
+        runs.append({"lesson": name, "variant": "fp32", "m": size, "n": size, "k": size, "alpha": 1, "beta": 0,
                      "error_over_bound": 0.1, "ms_median": 1, "ms_p10": 1, "ms_p90": 1, "tflops": 50 * said,
                      "baseline": "b", "baseline_ms_median": 1, "ratio": said})
 device = {"kind": "cuda", "name": "NVIDIA H200"}
-Path(given["--output"]).write_text(json.dumps({"schema": 1, "device": device, "seed": 1, "runs": runs, "skipped": [],
+Path(given["--output"]).write_text(json.dumps({"schema": 2, "device": device, "seed": 1, "runs": runs, "skipped": [],
                                                "failed": failed, "resources": resources}))
 sys.exit(1 if failed else 0)
 """
@@ -276,7 +276,7 @@ def gpu(checkout: Checkout) -> Checkout:
     ld = checkout.tool("fake_ld", 'cat "$1" >"$FAKES/list"\nfor last; do :; done\ncp "$FAKES/fake_bench" "$last"\n')
     (checkout.fakes / "fake_bench").write_text(FAKE_BENCH)
     (checkout.fakes / "fake_bench").chmod(0o755)
-    spec = {"kernel": [str(cc)], "link_before": [str(ld)], "link_after": ["-lrest"]}
+    spec = {"kernel": [str(cc)], "architectures": {"": []}, "link_before": [str(ld)], "link_after": ["-lrest"]}
     (checkout.fakes / "bench.json").write_text(json.dumps(spec))
     (checkout.root / "01_naive" / "kernel.cu").write_text(KERNEL)
     text = f"from runner.measure.tuning import Compared, Tuning\n\nTUNE = {TUNE!r}\n"

@@ -22,6 +22,7 @@ from runner.learn.diagnosis import diagnose
 from runner.learn.exercise import Task
 
 TASK = Task("03_smem", "exercise")
+OWN = (32, 32, 32)  # lesson 03's tiles
 SOURCE = Source("int main;", "exercises/03_smem/exercise.cu", "exercise_03", "exercise 03")
 
 
@@ -30,7 +31,7 @@ SOURCE = Source("int main;", "exercises/03_smem/exercise.cu", "exercise_03", "ex
 
 def tools(folder: Path, compiler: str = "exit 0", linker: str = "exit 0") -> dict:
     """Shell scripts for the two, on the device that needs no translation."""
-    made = {"device": "cuda", "link_after": []}
+    made = {"device": "cuda", "architectures": {"": []}, "link_after": []}
     for key, body in (("kernel", compiler), ("link_before", linker)):
         file = folder / key
         file.write_text(f"#!/bin/sh\n{body}\n")
@@ -180,7 +181,7 @@ def access(array: str, op: str, space: str, a_request: float, requests: int = 10
 
 
 def test_a_measure_without_a_line_is_a_goal_that_is_missed() -> None:
-    held = check.held_against_goals(TASK, counted([]), (32, 32, 32))
+    held = check.held_against_goals(TASK, counted([]), OWN, OWN)
     assert [goal["reached"] for goal in held] == [False] * 3
     assert check.goal_text(held[2]) == "Shared memory has no bank conflicts: the kernel has no such access"
     assert not any(goal["place"] for goal in held)
@@ -196,24 +197,24 @@ def test_the_bytes_are_held_against_the_tiles_that_the_kernel_declares(tile: tup
         access("B", "load", "global", 4, b // 4),
         access("As", "load", "shared", 1),
     ]
-    held = check.held_against_goals(TASK, counted(lines), tile)
+    held = check.held_against_goals(TASK, counted(lines), tile, OWN)
     assert [goal["reached"] for goal in held] == [True] * 3
     assert held[1]["value"] == held[1]["bound"] == 32 * (a + b)
     same = tile[:2] == (32, 32)
     note = f"Your tiles of {BM}×{BN}×{BK} need {check.grouped(32 * (a + b))} bytes; the lesson's of 32×32×32 need 524 288."
     assert held[1]["note"] == ("" if same else note)
     lines[0]["sectors"] += 4
-    assert not check.held_against_goals(TASK, counted(lines), tile)[1]["reached"]
+    assert not check.held_against_goals(TASK, counted(lines), tile, OWN)[1]["reached"]
 
 
 def test_goals_in_words() -> None:
     lines = [access("A", "load", "global", 32), access("As", "load", "shared", 2)]
-    told = [check.goal_text(goal) for goal in check.held_against_goals(TASK, counted(lines), (32, 32, 32))]
+    told = [check.goal_text(goal) for goal in check.held_against_goals(TASK, counted(lines), OWN, OWN)]
     assert told[0] == "A warp's load takes at most 4 sectors: it takes 32"
     assert told[1].endswith(": 1 024 000 bytes, at most 524 288")
     assert told[2] == "Shared memory has no bank conflicts: 1 000 wavefronts beyond the ideal"
     lines = [access("A", "load", "global", 16, width=16)]  # 16 bytes a thread: 4 sectors of each 4
-    assert check.goal_text(check.held_against_goals(TASK, counted(lines), (32, 32, 32))[0]).endswith("at most 4 sectors: 4")
+    assert check.goal_text(check.held_against_goals(TASK, counted(lines), OWN, OWN)[0]).endswith("at most 4 sectors: 4")
 
 
 # Times

@@ -99,7 +99,7 @@ def test_a_right_kernel(right: Path) -> None:
     assert done.returncode == 0, done.stdout
     found = json.loads(done.stdout)
     assert list(found) == [
-        "schema", "name", "dtype", "device", "device_name", "seed", "like", "tile", "cases", "passed", "trace", "times",
+        "schema", "name", "variant", "device", "device_name", "seed", "like", "tile", "cases", "passed", "trace", "times",
         "seconds",
     ]  # fmt: skip
     assert (found["schema"], found["seed"], found["like"], found["device"]) == (1, 7, "sm_86", "cpu")

@@ -32,7 +32,7 @@ def on_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setenv("GEMM_DEVICE", "cpu")
     monkeypatch.setenv("GEMM_NO_INSTALL", "1")
-    monkeypatch.setattr(check, "toolchain", lambda device, program="check": toolchain(program))
+    monkeypatch.setattr(check, "toolchain", lambda device, program="check", more=(): toolchain(program))
     monkeypatch.setattr(check, "compile_program", compile_once)
 
 

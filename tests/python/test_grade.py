@@ -272,7 +272,7 @@ def test_a_class_of_fifty_is_graded_as_expected_also_when_interrupted(room: Clas
 
 def kit_of_this_build(folder: Path, held_by: Sandbox) -> Kit:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(compiling, "toolchain", lambda device, program: toolchain(program))
+        patched.setattr(compiling, "toolchain", lambda device, program, more=(): toolchain(program))
         return Kit(folder, held_by)
 
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, Checkout, drawn
+from conftest import REPOSITORY, Checkout, describe, drawn
 from inspect_synthetic import finding, naive, smem, traced, tracer
 
 from plots import tables
@@ -22,6 +22,7 @@ def inspected(checkout: Checkout) -> Checkout:
     """A checkout whose gemm_inspect writes $FAKES/<lesson>.json."""
     tracer(checkout, naive("01_naive"), naive("02_coalesced", coalesced=True))
     for name in ("01_naive", "02_coalesced"):
+        describe(checkout.root / "build" / "cpu", name)
         (checkout.root / name / "kernel.cu").write_text("\n" * 29 + "    acc += *a * *b;\n\n\n\n    *c = acc;\n")
     shutil.rmtree(checkout.root / "plots")
     shutil.copytree(REPOSITORY / "plots", checkout.root / "plots", ignore=shutil.ignore_patterns("*.png", "*.svg", "__pycache__"))
@@ -59,7 +60,7 @@ def test_the_lesson_before_is_compared_at_the_same_shape(inspected: Checkout) ->
 
 def test_the_type_is_passed_on(inspected: Checkout) -> None:
     assert inspected.run("inspect", "01", "--dtype", "fp16").returncode == 0
-    assert "--blocks=all --dtype=fp16 --output" in (inspected.fakes / "inspected").read_text()
+    assert "--blocks=all --variant=fp16 --output" in (inspected.fakes / "inspected").read_text()
     inspected.fails("inspect", "01", "--dtype", "tf32", words=("--dtype must be fp32, bf16 or fp16, not 'tf32'.",))
     inspected.fails("inspect", "--bench", "01", "--dtype", "fp16", words=("leave --dtype out",))
 

@@ -17,7 +17,7 @@ from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results,
 from plots import data, pictures, progression, sweep, tables
 from plots.data import TUNED
 from plots.publish import RESULTS
-from runner.core.results import LADDERS, ROOT, UserError, folder_of, kernel_hash, lessons, load
+from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons, load
 from runner.learn.exercise import without_marks
 
 # Figures that others published, and where. Prose may state these and what was recorded, nothing else.
@@ -67,11 +67,18 @@ def table_problems(root: Path) -> list[str]:
     return problems
 
 
+def stale(folder: str) -> str:
+    return (
+        f"{folder}/kernel.cu, or a header that it includes, is not what {RESULTS} measured; "
+        "measure again on that GPU with ./gemm chart --record"
+    )
+
+
 def hash_problems(root: Path) -> list[str]:
     measured = {(run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
     known = lessons(root)
     return [
-        f"{folder_of(lesson, root)}/kernel.cu is not the kernel that {RESULTS} measured"
+        stale(folder_of(lesson, root))
         for lesson, digest in sorted(measured, key=str)
         if lesson not in known or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu")
     ]
@@ -89,21 +96,25 @@ def tuned_problems(root: Path) -> list[str]:
                 problems.append(f"{where} are not what {TUNED} gives; run python -m plots")
     for lesson, digest in recorded["kernel_hashes"].items() if recorded else ():
         if lesson not in lessons(root) or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu"):
-            problems.append(f"{folder_of(lesson, root)}/kernel.cu is not the kernel that {TUNED} measured")
+            problems.append(
+                f"{folder_of(lesson, root)}/kernel.cu, or a header that it includes, is not what {TUNED} measured; "
+                "measure again on that GPU with ./gemm autotune --record"
+            )
     return problems
 
 
 def chart_problems(root: Path, scratch: Path) -> list[str]:
     """Labels, not bytes: another matplotlib places the same labels with other paths."""
     recorded, problems = load(root / RESULTS), []
-    drawn = [(x.dtype, name, draw) for x in LADDERS for name, draw in ((x.progression, progression.draw), (x.sweep, sweep.draw))]
-    for dtype, name, draw in drawn:
+    ladders = data.ladders(recorded, lessons(root))
+    drawn = [(x, name, draw) for x in ladders for name, draw in ((x.progression, progression.draw), (x.sweep, sweep.draw))]
+    known = {name for _, name, _ in drawn} | {"roofline"}
+    for committed in sorted((root / "plots").glob("*.svg")):
+        if committed.stem not in known:
+            problems.append(f"plots/{committed.name} shows what {RESULTS} does not have; remove it")
+    for ladder, name, draw in drawn:
         committed = root / "plots" / f"{name}.svg"
-        if not data.timed(recorded, dtype):
-            if committed.exists():
-                problems.append(f"plots/{name}.svg shows what {RESULTS} does not have; remove it")
-            continue
-        fresh = draw(recorded, scratch / name, lessons(root), dtype)[1]
+        fresh = draw(recorded, scratch / name, ladder.lessons, ladder.variant)[1]
         if not committed.exists() or svg_texts(committed) != svg_texts(fresh):
             problems.append(f"plots/{name}.svg is not what {RESULTS} gives; run python -m plots")
     return problems
@@ -324,7 +335,8 @@ def test_changed_variants_and_kernels_are_found(root: Path) -> None:
     change(kernel, "a = 1", "a = 3")
     assert tuned_problems(root) == [
         f"03_smem/README.md:5: variants of 03_smem are not what {TUNED} gives; run python -m plots",
-        f"03_smem/kernel.cu is not the kernel that {TUNED} measured",
+        f"03_smem/kernel.cu, or a header that it includes, is not what {TUNED} measured; "
+        "measure again on that GPU with ./gemm autotune --record",
     ]
 
 
@@ -334,8 +346,8 @@ def test_tables_without_results_are_found(root: Path) -> None:
 
 
 def test_results_of_another_schema_are_refused(root: Path) -> None:
-    change(root / RESULTS, '"schema": 1', '"schema": 2')
-    with pytest.raises(UserError, match="schema 2"):
+    change(root / RESULTS, '"schema": 2', '"schema": 3')
+    with pytest.raises(UserError, match="schema 3"):
         table_problems(root)
 
 
@@ -357,7 +369,7 @@ def test_steps_of_one_folder_are_found(tmp_path: Path) -> None:
     steps = "09_tensorcore/a_wmma/kernel.cu or 09_tensorcore/b_mma_sync/kernel.cu"
     assert quote_problems(root) == [f"09_tensorcore/README.md:1: this quote is not in {steps}"]
     change(root / "09_tensorcore" / "a_wmma" / "kernel.cu", "a = 1", "a = 3")
-    assert hash_problems(root) == [f"09_tensorcore/a_wmma/kernel.cu is not the kernel that {RESULTS} measured"]
+    assert hash_problems(root) == [stale("09_tensorcore/a_wmma")]
     shared.unlink()
     assert quote_problems(root)[0] == "09_tensorcore/a_wmma has no README.md"
 
@@ -367,7 +379,7 @@ def test_a_changed_kernel_is_found_but_not_a_changed_comment(root: Path) -> None
     change(kernel, "// 02_coalesced", "// coalesced, the second lesson")
     assert hash_problems(root) == []
     change(kernel, "a = 1", "a = 3")
-    assert hash_problems(root) == [f"02_coalesced/kernel.cu is not the kernel that {RESULTS} measured"]
+    assert hash_problems(root) == [stale("02_coalesced")]
 
 
 @pytest.mark.parametrize(

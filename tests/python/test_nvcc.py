@@ -7,13 +7,16 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import drawn
+from conftest import drawn, toolchain
 
 from runner.core import doctor
+from runner.core.descriptors import Descriptor, Variant, described
 from runner.core.results import ROOT, folder_of, lessons
 
 ARCHITECTURES = (75, 80, 86, 89, 90, 120)
@@ -33,7 +36,7 @@ def nvcc_command() -> list[str]:
     compiler = doctor.choose_compiler(Path(nvcc))
     assert compiler and not compiler.flaw, "no g++ that nvcc takes"
     warnings = ["-Werror=all-warnings"] if os.environ.get("GEMM_WERROR") == "1" else []
-    return [nvcc, "-ccbin", str(compiler.path), "-std=c++17", "-I", str(ROOT), "-Xcompiler=-Wall,-Wextra", *warnings]
+    return [nvcc, "-ccbin", str(compiler.path), "-std=c++20", "-I", str(ROOT), "-Xcompiler=-Wall,-Wextra", *warnings]
 
 
 @cache
@@ -43,17 +46,23 @@ def architectures() -> list[int]:
     return [a for a in ARCHITECTURES if f"compute_{a}" in listed.split()]
 
 
-def lowest_architecture(kernel: Path) -> int:
-    """The lowest min_sm of the types that the lesson offers: third in its descriptor, and second in each further offer."""
-    text = kernel.read_text()
-    match = re.search(r'Lesson lesson\{\s*"[^"]+",\s*gemm::DType::\w+,\s*(\d+),', text)
-    assert match, f"{kernel} has no descriptor of the usual form"
-    others = re.findall(r"\{\s*gemm::DType::\w+,\s*(\d+),", text[match.end() :])
-    return min(map(int, [match[1], *others]))
+def lowest_architecture(descriptor: Descriptor) -> int:
+    """Of any variant that the lesson takes."""
+    return min(variant.from_sm or int(str(variant.exactly)[:-1]) for variant in descriptor.variants)
 
 
-def compile_kernel(kernel: Path, output: Path) -> subprocess.CompletedProcess[str]:
-    wanted = [a for a in architectures() if a >= lowest_architecture(kernel)]
+def wanted(descriptor: Descriptor) -> list[str]:
+    """The architectures that the lesson is for: the one that its descriptor names alone, or all from the lowest on."""
+    alone = {variant.exactly for variant in descriptor.variants if variant.exactly}
+    return sorted(alone) if alone else [str(a) for a in architectures() if a >= lowest_architecture(descriptor)]
+
+
+def described_here(lesson: str) -> Descriptor:
+    toolchain()  # which has built it
+    return described(ROOT / "build" / "cpu", lesson)
+
+
+def compile_kernel(kernel: Path, output: Path, wanted: Sequence[str]) -> subprocess.CompletedProcess[str]:
     targets = [f"--generate-code=arch=compute_{a},code=sm_{a}" for a in wanted]
     command = [*nvcc_command(), "--threads=0", "-Xptxas=-v", "-lineinfo", *targets, "-c", str(kernel), "-o", str(output)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -64,7 +73,7 @@ pytestmark = pytest.mark.skipif(find_nvcc() is None, reason="no nvcc on this mac
 
 @pytest.mark.parametrize("lesson", drawn(lessons(), 2))
 def test_compiles_for_every_architecture_without_spilling(lesson: str, tmp_path: Path) -> None:
-    result = compile_kernel(ROOT / folder_of(lesson) / "kernel.cu", tmp_path / "kernel.o")
+    result = compile_kernel(ROOT / folder_of(lesson) / "kernel.cu", tmp_path / "kernel.o", wanted(described_here(lesson)))
     assert result.returncode == 0, result.stdout + result.stderr
     assert "spill stores" in result.stdout + result.stderr, "ptxas reported nothing: the check would be empty"
     found = ERRORS.search(result.stdout + result.stderr)
@@ -75,25 +84,29 @@ def test_compiles_for_every_architecture_without_spilling(lesson: str, tmp_path:
 def test_compiles_for_a_gpu_that_skips_it(lesson: str, tmp_path: Path) -> None:
     """The build is for the GPU of the machine: a lesson that is skipped there must not stop the others."""
     kernel, oldest = ROOT / folder_of(lesson) / "kernel.cu", ARCHITECTURES[0]
-    if lowest_architecture(kernel) <= oldest:
+    here = described_here(lesson)
+    if lowest_architecture(here) <= oldest:
         pytest.skip("runs there")
+    if any(variant.exactly for variant in here.variants):
+        pytest.skip("is compiled for its own architecture, whatever the GPU is")
     target = f"--generate-code=arch=compute_{oldest},code=sm_{oldest}"
     command = [*nvcc_command(), target, "-c", str(kernel), "-o", str(tmp_path / "kernel.o")]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_the_lowest_architecture_is_that_of_any_type(tmp_path: Path) -> None:
-    kernel = tmp_path / "kernel.cu"
-    kernel.write_text('Lesson lesson{"x",\n gemm::DType::bf16,\n 80,\n tile, launch, owner, {{gemm::DType::fp16, 75, address}}};')
-    assert lowest_architecture(kernel) == 75
+def test_a_lesson_is_compiled_for_the_architectures_of_its_descriptor() -> None:
+    lesson = described_here("01_naive")
+    both = replace(lesson, variants=(Variant("bf16", 80, None), Variant("fp16", 75, None)))
+    assert lowest_architecture(both) == 75
+    assert wanted(both) == [str(a) for a in architectures() if a >= 75]
+    assert wanted(replace(lesson, variants=(Variant("bf16", None, "90a"), Variant("fp16", None, "90a")))) == ["90a"]
 
 
 def test_a_spilling_kernel_is_noticed(tmp_path: Path) -> None:
     kernel = tmp_path / "kernel.cu"
     kernel.write_text(
-        """// Lesson lesson{"x", gemm::DType::fp32, 90,
-        __global__ void __launch_bounds__(1024) spills(float* p) {
+        """__global__ void __launch_bounds__(1024) spills(float* p) {
             float kept[256];
             for (int i = 0; i < 256; ++i) kept[i] = p[i * 1024 + threadIdx.x];
             __syncthreads();
@@ -102,6 +115,6 @@ def test_a_spilling_kernel_is_noticed(tmp_path: Path) -> None:
             for (int i = 0; i < 256; ++i) p[i * 1024 + threadIdx.x] = kept[i];
         }"""
     )
-    result = compile_kernel(kernel, tmp_path / "kernel.o")
+    result = compile_kernel(kernel, tmp_path / "kernel.o", ["90"])
     assert result.returncode == 0, result.stderr
     assert ERRORS.search(result.stdout + result.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from plots_synthetic import TWELVE, ceilings, checkout, gpu_results, profile, re
 
 from plots import data, roofline, tables
 from plots.publish import publish, update
-from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons
+from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons, load
 from runner.measure.profile import FIGURES
 
 FLOP = 2 * 4096**3
@@ -191,10 +190,10 @@ def test_nothing_is_drawn_while_a_file_is_missing(missing: str, root: Path) -> N
     [("{", "is not valid JSON"), ("[]", "is not of schema 1"), ('{"schema": 2}', "schema 1"), ('{"schema": 1}', "lacks its gpu")],
 )
 def test_a_broken_file_is_one_sentence(text: str, words: str, root: Path) -> None:
-    for name, load, command in (("profile", data.profile, "profile"), ("ceilings", data.ceilings, "doctor --measure")):
+    for name, read, command in (("profile", data.profile, "profile"), ("ceilings", data.ceilings, "doctor --measure")):
         (root / "plots" / "results" / f"h200-{name}.json").write_text(text, encoding="utf-8")
         with pytest.raises(UserError, match=words) as error:
-            load(root)
+            read(root)
         assert str(error.value).endswith(f"record it again with ./gemm {command} --record.")
 
 
@@ -214,7 +213,10 @@ def profile_problems(root: Path) -> list[str]:
                 problems.append(f"{where} is not what {data.PROFILE} gives; run python -m plots")
     for name, digest in profiled["kernel_hashes"].items() if profiled else ():
         if name not in order or digest != kernel_hash(root / folder_of(name, root) / "kernel.cu"):
-            problems.append(f"{folder_of(name, root)}/kernel.cu is not the kernel that {data.PROFILE} counted")
+            problems.append(
+                f"{folder_of(name, root)}/kernel.cu, or a header that it includes, is not what {data.PROFILE} counted; "
+                "count again on that GPU with ./gemm profile --record"
+            )
     return problems
 
 
@@ -229,7 +231,7 @@ def test_the_published_roofline_is_the_recorded_one(tmp_path: Path) -> None:
         assert not committed.exists(), "a chart without what it shows"
         pytest.skip("no profile or no ceilings have been recorded yet")
     assert committed.with_suffix(".png").exists(), "run python -m plots"
-    recorded = json.loads(results.read_text(encoding="utf-8"))
+    recorded = load(results)
     drawn = roofline.draw(recorded, profiled, measured, tmp_path / "roofline", lessons())
     assert svg_texts(committed) == svg_texts(drawn[1]), "run python -m plots"
     order = [point.lesson for point in roofline.points(recorded, profiled, lessons())]
@@ -245,7 +247,8 @@ def test_a_changed_table_or_kernel_is_found(root: Path) -> None:
     (root / TWELVE[2] / "kernel.cu").write_text("int changed;\n", encoding="utf-8")
     assert profile_problems(root) == [
         f"02_coalesced/README.md:1: profile 02_coalesced is not what {data.PROFILE} gives; run python -m plots",
-        f"03_smem/kernel.cu is not the kernel that {data.PROFILE} counted",
+        f"03_smem/kernel.cu, or a header that it includes, is not what {data.PROFILE} counted; "
+        "count again on that GPU with ./gemm profile --record",
     ]
     (root / data.PROFILE).unlink()
     assert profile_problems(root) == [f"02_coalesced/README.md:1: profile 02_coalesced has no {data.PROFILE} to come from"]

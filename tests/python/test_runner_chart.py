@@ -53,7 +53,7 @@ def test_recorded_results_of_another_schema(checkout: Checkout) -> None:
     done = checkout.run("chart")
     assert done.returncode == 2
     last = done.stderr.splitlines()[-1]
-    assert "h200.json has results schema 7, but this version reads schema 1" in last
+    assert "h200.json has results schema 7, but this version reads schemas 1 and 2" in last
     assert "git checkout plots/results/h200.json, or measure again with ./gemm chart --record on that GPU" in last
     assert "Traceback" not in done.stderr
 
@@ -177,7 +177,7 @@ def test_gpu_chart_of_two_types(checkout: Checkout) -> None:
     kernel = checkout.root / "09_tensorcore" / "a_wmma" / "kernel.cu"
     kernel.parent.mkdir(parents=True)
     kernel.write_text("int a_step;\n")
-    bf16 = {**timed_entry("09a_wmma"), "dtype": "bf16", "ms_median": 0.4, "baseline_ms_median": 0.2}
+    bf16 = {**timed_entry("09a_wmma"), "variant": "bf16", "ms_median": 0.4, "baseline_ms_median": 0.2}
     checkout.gpu()
     checkout.bench(results(timed_entry(), bf16, **H200))
     done = checkout.run("chart")

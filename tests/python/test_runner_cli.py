@@ -346,7 +346,10 @@ def test_a_name_that_no_step_has(checkout: Checkout, name: str) -> None:
 
 def test_run_passes_the_type_on(checkout: Checkout) -> None:
     checkout.program("01_naive", 'echo "$@"\n')
-    assert checkout.run("run", "1", "--dtype", "bf16").stdout == "--dtype=bf16\n"
+    assert checkout.run("run", "1", "--dtype", "bf16").stdout == "--variant=bf16\n"
+    assert checkout.run("run", "1", "--variant", "bf16.nt").stdout == "--variant=bf16.nt\n"
+    checkout.fails("run", "1", "--variant", "bf16.nt", "--dtype", "bf16", words=("--dtype is short for --variant",))
+    checkout.fails("run", "1", "--variant", "BF16", words=("--variant must be types and a layout", "not 'BF16'"))
     checkout.fails("run", "1", "--dtype", "int8", words=("--dtype must be fp32, bf16 or fp16, not 'int8'.",))
 
 

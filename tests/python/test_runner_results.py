@@ -14,6 +14,7 @@ from runner.core.results import (
     folder_of,
     gpu_slug,
     kernel_hash,
+    kernel_sources,
     lessons,
     load,
     writable_folder,
@@ -63,6 +64,49 @@ def test_kernel_hash_sees_code_and_nothing_else(tmp_path: Path) -> None:
     assert of("int/**/b;") == of("int b;")
 
 
+def test_kernel_hash_covers_the_headers_that_are_included(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").touch()
+    folders = tmp_path / "09_x" / "a_y", tmp_path / "common" / "ptx"
+    for folder in folders:
+        folder.mkdir(parents=True)
+    kernel, other = folders[0] / "kernel.cu", tmp_path / "common" / "other.hpp"
+    kernel.write_text(
+        '#include <cuda_runtime.h>\n#include "common/gemm.hpp"\n  # include "near.cuh"\n// #include "common/no.hpp"\n'
+    )
+    (folders[0] / "near.cuh").write_text("int near_one;\n")
+    (tmp_path / "common" / "gemm.hpp").write_text('#pragma once\n#include "common/ptx/mma.hpp"\n#include "common/gemm.hpp"\n')
+    (folders[1] / "mma.hpp").write_text("int mma; // why\n")
+    (tmp_path / "common" / "no.hpp").touch()
+    other.write_text("int other;\n")
+    names = [path.relative_to(tmp_path.resolve()).as_posix() for path in kernel_sources(kernel)]
+    assert names == ["09_x/a_y/kernel.cu", "common/gemm.hpp", "common/ptx/mma.hpp", "09_x/a_y/near.cuh"]
+    base = kernel_hash(kernel)
+    (folders[1] / "mma.hpp").write_text("/* because */ int   mma;\n")
+    other.write_text("int another;\n")
+    assert kernel_hash(kernel) == base
+    for header in (folders[1] / "mma.hpp", folders[0] / "near.cuh"):
+        before = header.read_text()
+        header.write_text(before + "int more;\n")
+        assert kernel_hash(kernel) != base
+        header.write_text(before)
+    assert kernel_hash(kernel) == base
+
+
+def test_results_of_schema_1_are_read_as_those_of_today(tmp_path: Path) -> None:
+    old = results(run_entry(), run_entry("09a_wmma"), failed=[{"lesson": "02_x", "dtype": "fp32"}])
+    for run, dtype in zip(old["runs"], ("fp32", "bf16"), strict=True):
+        del run["variant"]
+        run["dtype"] = dtype
+    del old["lessons"]
+    path = tmp_path / "h200.json"
+    path.write_text(json.dumps({**old, "schema": 1}))
+    found = load(path)
+    assert [(run["lesson"], run["variant"]) for run in found["runs"]] == [("01_naive", "fp32"), ("09a_wmma", "bf16")]
+    assert found["failed"] == [{"lesson": "02_x", "variant": "fp32"}]
+    assert {name: one["ladder"] for name, one in found["lessons"].items()} == {"01_naive": "fp32", "09a_wmma": "tensorcore"}
+    assert json.loads(path.read_text())["schema"] == 1  # what was recorded stays as it was written
+
+
 @pytest.mark.parametrize(
     ("name", "slug"),
     [
@@ -92,7 +136,7 @@ def without(entry: dict, key: str) -> dict:
         (None, "There are no results in"),
         ("{", "is not valid JSON"),
         ("[]", "holds no JSON object"),
-        (json.dumps({**results(), "schema": 2}), "schema 2, but this version reads schema 1"),
+        (json.dumps({**results(), "schema": 3}), "schema 3, but this version reads schemas 1 and 2"),
         (json.dumps(without(results(), "schema")), "schema None"),
         (json.dumps(without(results(), "runs")), "lacks its runs"),
         (json.dumps({**results(), "device": {}}), "lacks its runs or its device"),
@@ -110,7 +154,7 @@ def test_load_says_what_is_wrong(tmp_path: Path, content: str | None, words: str
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", json.dumps({**results(), "schema": 2}), json.dumps(without(results(), "runs"))])
+@pytest.mark.parametrize("content", ["{", "[]", json.dumps({**results(), "schema": 3}), json.dumps(without(results(), "runs"))])
 def test_recorded_results_are_brought_back_with_git(tmp_path: Path, content: str) -> None:
     path = tmp_path / "plots" / "results" / "h200.json"
     path.parent.mkdir(parents=True)

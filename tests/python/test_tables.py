@@ -43,7 +43,7 @@ def test_brackets_in_a_name_are_no_markup(capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_charts_table_has_lessons_as_rows() -> None:
     def run(lesson: str, size: int, dtype: str = "fp32", **more: object) -> dict:
-        return {"lesson": lesson, "dtype": dtype, "m": size, "n": size, "k": size, "error_over_bound": 0.25, **more}
+        return {"lesson": lesson, "variant": dtype, "m": size, "n": size, "k": size, "error_over_bound": 0.25, **more}
 
     timed = {"ms_median": 2.0, "tflops": 52.8, "ratio": 1.03, "baseline_ms_median": 2.06}
     results = {

@@ -1,0 +1,11 @@
+# cmake -DFILES=<file>,... -DOUTPUT=<file> -P lessons_json.cmake: one JSON object of the lessons' descriptors, in order.
+string(REPLACE "," ";" files "${FILES}")
+set(lessons "")
+foreach(file IN LISTS files)
+  file(READ ${file} lesson)
+  string(STRIP "${lesson}" lesson)
+  list(APPEND lessons "${lesson}")
+endforeach()
+list(JOIN lessons ",\n" lessons)
+file(WRITE ${OUTPUT}.tmp "{\"schema\": 1, \"lessons\": [\n${lessons}\n]}\n")
+file(RENAME ${OUTPUT}.tmp ${OUTPUT})

@@ -1,0 +1,80 @@
+"""What lessons say of themselves: the descriptors at the ends of their kernel.cu, as the build wrote them down.
+
+A lesson's own program writes lessons/<name>.json into the build folder (target <name>_json), and lessons.json is all of them
+in course order (target gemm_lessons_json). A command that needs a descriptor builds that target first. Names and folders
+alone come from the gemm_lesson() lines of CMakeLists.txt (results.py), for which nothing has to be built.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.core.results import UserError
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One that a lesson takes, by its text, and the GPUs for it: `from_sm` and later ones, or `exactly` one ("90a")."""
+
+    text: str
+    from_sm: int | None
+    exactly: str | None
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """What common/gemm.hpp's Lesson says."""
+
+    name: str
+    number: str
+    folder: str
+    part: int
+    ladder: str
+    tile: tuple[int, int, int]  # BM, BN, BK
+    block: tuple[int, int, int]
+    dynamic_shared_bytes: int
+    variants: tuple[Variant, ...]  # the first is charted
+
+
+def targets(names: Iterable[str]) -> list[str]:
+    """What to build so that described() finds these lessons."""
+    return [f"{name}_json" for name in names]
+
+
+def _read(raw: Mapping) -> Descriptor:
+    variants = tuple(
+        Variant(one["text"], one["architectures"].get("from"), one["architectures"].get("exactly")) for one in raw["variants"]
+    )
+    tile = raw["tile"]["BM"], raw["tile"]["BN"], raw["tile"]["BK"]
+    x, y, z = raw["block"]
+    return Descriptor(raw["name"], raw["number"], raw["folder"], raw["part"], raw["ladder"], tile, (x, y, z),
+                      raw["dynamic_shared_bytes"], variants)  # fmt: skip
+
+
+def _loaded(path: Path, target: str) -> object:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is missing or broken; build its target {target} again.") from error
+
+
+def described(build: Path, name: str) -> Descriptor:
+    """The lesson's descriptor, of a build folder (build/cpu) whose target was built."""
+    path = build / "lessons" / f"{name}.json"
+    try:
+        return _read(_loaded(path, f"{name}_json"))  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is of another version; build its target {name}_json again.") from error
+
+
+def all_described(build: Path) -> dict[str, Descriptor]:
+    """Every lesson's, in course order, from lessons.json."""
+    path = build / "lessons.json"
+    try:
+        found = [_read(raw) for raw in _loaded(path, "gemm_lessons_json")["lessons"]]  # type: ignore[index]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is of another version; build its target gemm_lessons_json again.") from error
+    return {one.name: one for one in found}
