@@ -15,6 +15,7 @@ std::string text(dim3 v) {
     return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }
 std::string text(const Site& site) {
+    stop_observing();
     return std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
 }
 std::string seconds(double s) {
@@ -269,6 +270,7 @@ std::string Block::who(int thread) const {
 }
 
 std::string Block::where(int thread) const {
+    stop_observing();
     return std::string("kernel ") + grid_->kernel + ", block " + text({index_.x, index_.y, index_.z}) + ", " +
            who(thread) + ": ";
 }

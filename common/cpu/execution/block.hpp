@@ -55,6 +55,8 @@ constexpr double kBarrierPatience =
 
 /// Null while nobody observes.
 Observer* observer();
+/// Where a kernel's mistake is put into words: nothing of that is an access of the kernel's.
+void stop_observing();
 
 class Block;
 

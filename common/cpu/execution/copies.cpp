@@ -32,10 +32,12 @@ void Copies::start(int thread, const Copy& copy) {
                from = reinterpret_cast<std::uintptr_t>(copy.global);
     const auto width = static_cast<std::uintptr_t>(copy.bytes);
     if (to % width != 0 || from % width != 0) {
+        stop_observing();
         throw gemm::Error("cp.async of " + std::to_string(copy.bytes) + " bytes " +
                           (to % width != 0 ? "to" : "from") + " an address that is no multiple of them.");
     }
     if (copy.valid < 0 || copy.valid > copy.bytes) {
+        stop_observing();
         throw gemm::Error("cp.async of " + std::to_string(copy.bytes) + " bytes, " +
                           std::to_string(copy.valid) + " of them valid.");
     }

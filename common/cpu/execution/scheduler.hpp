@@ -54,6 +54,8 @@ class Observer {
     virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
     /// The running thread has waited for it.
     virtual void copy_ends(const void* caller, void* shared, int bytes) = 0;
+    /// The kernel has made a mistake that ends it: what is computed from here on, to say so, is not its own.
+    virtual void fails() = 0;
     virtual void block_ends() = 0;  // also of a block that failed
 
   protected:

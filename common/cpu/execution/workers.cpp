@@ -25,6 +25,9 @@ Observer* observer() {
 void set_observer(Observer* o) {
     the_observer = o;
 }
+void stop_observing() {
+    if (the_observer != nullptr) the_observer->fails();
+}
 
 void Job::fail(std::uint64_t block, std::string message) {
     const std::scoped_lock lock(mutex);

@@ -14,11 +14,25 @@ namespace {
 
 struct alignas(64) Local {
     std::array<char, 65536> below;
-    BlockTrace* trace;  // while a block runs
+    BlockTrace* trace;  // while a block runs, but for the time that tracing itself takes
     BlockTrace* own;    // the worker's, once it has had one; it keeps it
+    bool running;       // a block
     std::array<char, 65536> above;
 };
 thread_local Local local;  // padded like the scheduler's: an overflowing array must not reach the pointer
+
+/// Nothing is recorded while it lives. The linker may take an inline function that a traced kernel and this
+/// program share (std::string's) from the kernel's object, with hooks in it.
+class Quiet {
+  public:
+    Quiet() : was_(local.trace) { local.trace = nullptr; }
+    ~Quiet() { local.trace = was_; }
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+
+  private:
+    BlockTrace* was_;
+};
 
 class Tracer final : public Observer {
   public:
@@ -30,32 +44,50 @@ class Tracer final : public Observer {
         if (local.own == nullptr) local.own = new BlockTrace;
         local.own->begin(view);
         local.trace = local.own;
+        local.running = true;
     }
-    void warp_paused(int, int) override { local.trace->warp_paused(); }
-    void warp_met(int first, unsigned lanes) override { local.trace->warp_met(first, lanes); }
-    void barrier_met() override { local.trace->barrier_met(); }
+    void warp_paused(int, int) override {
+        const Quiet quiet;
+        local.own->warp_paused();
+    }
+    void warp_met(int first, unsigned lanes) override {
+        const Quiet quiet;
+        local.own->warp_met(first, lanes);
+    }
+    void barrier_met() override {
+        const Quiet quiet;
+        local.own->barrier_met();
+    }
     void warp_reads(const void* caller, const void* address, int bytes) override {
-        local.trace->warp_reads(site_of(caller), address_of(address), bytes);
+        const Quiet quiet;
+        local.own->warp_reads(site_of(caller), address_of(address), bytes);
     }
     void atomic(const void* caller, const void* address, int bytes) override {
-        local.trace->access(site_of(caller), address_of(address), bytes, kStore | kAtomic);
+        const Quiet quiet;
+        local.own->access(site_of(caller), address_of(address), bytes, kStore | kAtomic);
     }
     void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) override {
-        local.trace->copy_begins(site_of(caller), address_of(shared), address_of(global), bytes, valid);
+        const Quiet quiet;
+        local.own->copy_begins(site_of(caller), address_of(shared), address_of(global), bytes, valid);
     }
     void copy_ends(const void* caller, void* shared, int bytes) override {
-        local.trace->copy_ends(site_of(caller), address_of(shared), bytes);
+        const Quiet quiet;
+        local.own->copy_ends(site_of(caller), address_of(shared), bytes);
     }
+    void fails() override { local.trace = nullptr; }
     void block_ends() override {
-        if (local.trace == nullptr) return;
         local.trace = nullptr;
+        if (!local.running) return;
+        local.running = false;
         local.own->end();
     }
 };
 
 inline void record(void* return_address, const void* address, int width, std::uint8_t flags) {
     if (BlockTrace* trace = local.trace) {
+        local.trace = nullptr;
         trace->access(site_of(return_address), address_of(address), width, flags);
+        local.trace = trace;
     }
 }
 
