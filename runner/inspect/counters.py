@@ -203,7 +203,7 @@ def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
     ncu = find_ncu("--against-ncu")
     tracer = inspection.build_tracer() / "gemm_inspect"
     folder = build(device, doctor.provide(device), chosen) / "bin"
-    results = []
+    results: list[dict] = []
     for name in chosen:
         for m, n, k in SHAPES:
             request = Request(m, n, k, options=("--alpha=1", "--beta=0", "--seed=1"))

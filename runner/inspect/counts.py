@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from runner.inspect.trace_types import Figure, Line, Trace
+
 
 @dataclass(frozen=True)
 class Counts:
     """A trace as gemm_inspect writes it."""
 
-    found: Mapping
+    found: Trace
+    tile: tuple[int, int, int] = (0, 0, 0)  # BM, BN, BK that the kernel's descriptor says; only in the counts of a check
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """M, N, K."""
         return self.found["m"], self.found["n"], self.found["k"]
-
-    @property
-    def tile(self) -> tuple[int, int, int]:
-        """BM, BN, BK that the kernel's descriptor says. Only in the counts of a check."""
-        return self.found["tile"]
 
     @property
     def blocks(self) -> int:
@@ -42,16 +40,19 @@ class Counts:
         """Over whole sectors that went to and from global memory."""
         return self.found["totals"]["flop_per_byte"] or 0.0
 
-    def lines(self, space: str | None = None, op: str | None = None, array: str | None = None) -> list[Mapping]:
+    def lines(self, space: str | None = None, op: str | None = None, array: str | None = None) -> list[Line]:
         """Traced lines; space: global, shared; op: load, store; array: A, As."""
-        wanted = {"space": space, "op": op, "array": array}
-        return [line for line in self.found["lines"] if all(value in (None, line[key]) for key, value in wanted.items())]
+        return [
+            line
+            for line in self.found["lines"]
+            if space in (None, line["space"]) and op in (None, line["op"]) and array in (None, line["array"])
+        ]
 
-    def sum(self, key: str, **which: str | None) -> int:
+    def sum(self, key: Figure, **which: str | None) -> int:
         """Of requests, threads, bytes, sectors, ideal_sectors, wavefronts, ideal_wavefronts over lines(**which)."""
         return sum(line[key] for line in self.lines(**which))
 
-    def a_request(self, key: str, **which: str | None) -> float:
+    def a_request(self, key: Figure, **which: str | None) -> float:
         """Mean of sectors, wavefronts, bytes or threads per request."""
         requests = self.sum("requests", **which)
         return self.sum(key, **which) / requests if requests else 0.0

@@ -136,7 +136,17 @@ def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int
     left, lost = list(variants), []
     output = folder / "results.json"
     while left:
-        options = ["--lessons", ",".join(left), "--sizes", sizes, "--seed", str(seed), "--output", output, *more]
+        options: list[str | Path] = [
+            "--lessons",
+            ",".join(left),
+            "--sizes",
+            sizes,
+            "--seed",
+            str(seed),
+            "--output",
+            output,
+            *more,
+        ]
         watch = _Watch(left)
         done = process.stream([program, *options], f"Verifying and timing {name}", watch.parse, hung=watch.hung)
         if watch.culprit:
