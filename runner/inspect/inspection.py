@@ -21,7 +21,7 @@ from runner.core.build import build
 from runner.core.descriptors import described, targets
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
-from runner.inspect.trace_types import Line, Trace
+from runner.inspect.trace_types import Figure, Line, Trace
 
 SCHEMA = 1
 SIZE, RECORDED, BENCHED = 128, 256, 256  # M = N = K: by default, of the published counts, of --bench
@@ -32,6 +32,7 @@ _SAMPLE = 4  # what --blocks is offered
 _KEYS = {"lesson", "kernel", "m", "n", "k", "lines", "findings", "totals"}
 _RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "bytes", "sectors", "ideal_sectors",
                   "wavefronts", "ideal_wavefronts", "diverged")  # fmt: skip
+_A_REQUEST: tuple[Figure, ...] = ("sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
 _APPROXIMATELY = (
     "≈ Threads of a warp ran this line different numbers of times: they share requests as their ways join in g++'s code."
 )
@@ -74,7 +75,7 @@ def rate(value: float | None) -> str:
     return "–" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def a_request(line: Mapping, key: str) -> float | None:
+def a_request(line: Line, key: Figure) -> float | None:
     """Sectors (key: sectors or ideal_sectors) or wavefronts a request; None where the line's memory has none."""
     fits = key.endswith("sectors") == (line["space"] == "global")
     return line[key] / line["requests"] if fits and line["requests"] else None
@@ -219,7 +220,7 @@ def table(lines: Sequence[Line]) -> Table:
     last = None
     for line in lines:
         guess = "≈ " if line["diverged"] else ""
-        figures = [rate(a_request(line, key)) for key in ("sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")]
+        figures = [rate(a_request(line, key)) for key in _A_REQUEST]
         figures = [figure if figure == "–" else guess + figure for figure in figures]
         place = (line["file"], line["line"])
         shown.add_row(str(line["line"]) if place != last else "", line["array"], line["op"], f"{line['width']} B",
