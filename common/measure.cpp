@@ -18,6 +18,7 @@ Outcome verified(const Lesson& lesson, Workload& w, const Verifier& verifier) {
     try {
         outcome.verdict = verify(lesson, w, verifier);
     } catch (const Error& error) {
+        outcome.fault = fault_of(error);
         outcome.error = error.what();
         // A refused launch is forgotten by asking for it; after a wild access every further call fails.
         (void)cudaGetLastError();

@@ -31,10 +31,11 @@ bool timeable(const Shape& shape);
 
 /// What came of one lesson at one size.
 struct Outcome {
-    Verdict verdict;    // failure says "wrong before timing" or "wrong after timing" where it was to be timed
-    std::string error;  // why it could not be run (a launch refused, a deadlock …); else empty
-    bool device_lost = false;    // the error has made the device unusable for this process
-    std::optional<Speed> speed;  // none unless it was timed and right before and after
+    Verdict verdict;  // failure says "wrong before timing" or "wrong after timing" where it was to be timed
+    FaultId fault = FaultId::other;  // which, where there is an error
+    std::string error;               // why it could not be run (a launch refused, a deadlock …); else empty
+    bool device_lost = false;        // the error has made the device unusable for this process
+    std::optional<Speed> speed;      // none unless it was timed and right before and after
 
     bool passed() const { return error.empty() && verdict.passed; }
 };

@@ -1,8 +1,10 @@
 #include "common/report.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "common/variant.hpp"
+#include "common/words.hpp"
 
 namespace gemm {
 namespace {
@@ -14,6 +16,48 @@ Json known(double value) {
 
 Json known(int value) {
     return value >= 0 ? Json(value) : Json(nullptr);
+}
+
+/// JSON has no numbers that are not finite.
+Json number(double value) {
+    if (std::isfinite(value)) return value;
+    return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+Json three(uint3 v) {
+    return {v.x, v.y, v.z};
+}
+
+Json pattern_json(const Pattern& p) {
+    Json json = {{"id", name_of(p.id)}, {"text", pattern_text(p)}};
+    if (!p.matrices.empty()) json["matrices"] = p.matrices;
+    if (!p.lengths.empty()) json["lengths"] = p.lengths;
+    const std::pair<const char*, Pattern::Number> fields[] = {{"from", p.from},
+                                                              {"to", p.to},
+                                                              {"of", p.of},
+                                                              {"row", p.row},
+                                                              {"column", p.column},
+                                                              {"modulo", p.modulo},
+                                                              {"tile_rows", p.tile_rows},
+                                                              {"tile_columns", p.tile_columns}};
+    for (const auto& [name, value] : fields) {
+        if (value) json[name] = *value;
+    }
+    return json;
+}
+
+Json first_json(const WrongElement& e, bool padding) {
+    Json json = {
+        {"row", e.row}, {"column", e.column}, {"block", nullptr}, {"warp", nullptr}, {"thread", nullptr}};
+    if (e.owner) {
+        json["block"] = three(e.owner->block);
+        json["warp"] = e.warp;
+        json["thread"] = three(e.owner->thread);
+    }
+    json["got"] = e.written ? number(static_cast<double>(e.got)) : Json("nothing");
+    json["expected"] = padding ? Json(nullptr) : number(e.expected);
+    json["bound"] = padding ? Json(nullptr) : number(e.bound);
+    return json;
 }
 
 }  // namespace
@@ -29,10 +73,25 @@ Json device_json(const Device& device) {
 }
 
 Json verdict_json(const Verdict& verdict) {
-    return {{"passed", verdict.passed},       {"checked", verdict.checked},
-            {"wrong", verdict.wrong},         {"error_over_bound", verdict.error_over_bound},
-            {"rms_error", verdict.rms_error}, {"rms_limit", verdict.rms_limit},
-            {"failure", verdict.failure}};
+    Json patterns = Json::array();
+    for (const Pattern& pattern : verdict.patterns) patterns.push_back(pattern_json(pattern));
+    const bool padding = verdict.what == FailureId::padding;
+    return {{"passed", verdict.passed},
+            {"checked", verdict.checked},
+            {"compared", verdict.compared},
+            {"wrong", verdict.wrong},
+            {"error_over_bound", verdict.error_over_bound},
+            {"rms_error", verdict.rms_error},
+            {"rms_limit", verdict.rms_limit},
+            {"failure", verdict.what ? Json(name_of(*verdict.what)) : Json(nullptr)},
+            {"first", verdict.first ? first_json(*verdict.first, padding) : Json(nullptr)},
+            {"patterns", std::move(patterns)},
+            {"text", verdict.failure}};
+}
+
+Json fault_json(FaultId id, const std::string& text) {
+    if (text.empty()) return nullptr;
+    return {{"id", name_of(id)}, {"text", text}};
 }
 
 Json resources_json(const Resources& resources) {

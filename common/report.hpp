@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/device.hpp"
+#include "common/facts.hpp"
 #include "common/speed.hpp"
 #include "common/verify.hpp"
 #include "common/workload.hpp"
@@ -17,8 +18,14 @@ using Json = nlohmann::ordered_json;  // keys in the order in which they are wri
 /// kind, name, compute_capability ("9.0"), multiprocessors, l2_bytes, driver, cuda (CUDA versions, "13.0").
 Json device_json(const Device& device);
 
-/// passed, checked, wrong, error_over_bound, rms_error, rms_limit, failure.
+/// passed, checked, compared, wrong, error_over_bound, rms_error, rms_limit; failure: a FailureId's name or
+/// null; first: row, column, block, warp, thread (null where it is not known who computes it), got ("nothing"
+/// where nothing was written), expected, bound, or null; patterns: id, text and the fields of that id; text:
+/// all of it for people. What is not finite is "nan", "inf" or "-inf".
 Json verdict_json(const Verdict& verdict);
+
+/// id, text; null where there is no text.
+Json fault_json(FaultId id, const std::string& text);
 
 /// registers, local_bytes, blocks_per_sm (null where only ptxas knows), threads_per_block,
 /// static_shared_bytes, dynamic_shared_bytes.

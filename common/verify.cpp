@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -12,6 +11,7 @@
 #include "common/error.hpp"
 #include "common/parallel.hpp"
 #include "common/variant.hpp"
+#include "common/words.hpp"
 
 namespace gemm {
 namespace {
@@ -30,16 +30,6 @@ struct Wrong {
 
 bool is_poison(float value) {
     return std::bit_cast<std::uint32_t>(value) == kPoisonBits;
-}
-
-std::string text(const char* format, double value) {
-    char buffer[64];
-    std::snprintf(buffer, sizeof buffer, format, value);
-    return buffer;
-}
-
-std::string text(uint3 v) {
-    return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }
 
 /// One element against its reference. NaN must be NaN and ±Inf the same Inf. A finite value is judged as it
@@ -134,22 +124,22 @@ double rounded_term(const Workload& w, std::int64_t row, std::int64_t col, std::
     return rounded<bits, rounding>(a_of(w, row, k)) * rounded<bits, rounding>(b_of(w, k, col));
 }
 
-/// Shorter types that the inputs, the products or the sum may have been put into; what was made of them then.
+/// Shorter types that the inputs, the products or the sum may have been put into.
 struct Shorter {
-    const char* what;
+    PatternId id;
     Term term;
 };
 constexpr Shorter kShorter[] = {
-    {"A and B are rounded to BF16", rounded_term<7, Rounding::nearest_even>},
-    {"A and B are rounded to BF16 (cut off)", rounded_term<7, Rounding::truncation>},
-    {"A and B are rounded to TF32 or FP16", rounded_term<10, Rounding::nearest_even>},
-    {"A and B are rounded to TF32", rounded_term<10, Rounding::nearest_away>},
-    {"A and B are rounded to TF32 (cut off)", rounded_term<10, Rounding::truncation>},
-    {"A and B are rounded to whole numbers",
+    {PatternId::inputs_in_bf16, rounded_term<7, Rounding::nearest_even>},
+    {PatternId::inputs_in_bf16_cut, rounded_term<7, Rounding::truncation>},
+    {PatternId::inputs_in_tf32_or_fp16, rounded_term<10, Rounding::nearest_even>},
+    {PatternId::inputs_in_tf32, rounded_term<10, Rounding::nearest_away>},
+    {PatternId::inputs_in_tf32_cut, rounded_term<10, Rounding::truncation>},
+    {PatternId::inputs_in_whole_numbers,
      [](const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
          return std::trunc(a_of(w, row, k)) * std::trunc(b_of(w, k, col));
      }},
-    {"each product is rounded to a whole number",
+    {PatternId::products_in_whole_numbers,
      [](const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
          return std::trunc(right_term(w, row, col, k));
      }},
@@ -158,7 +148,7 @@ constexpr Shorter kShorter[] = {
 /// Whether wrong elements are what comes of taking padded matrices for packed ones. all_match: whether they
 /// are what a function of them says.
 template <class AllMatch>
-std::string pitch_pattern(const Workload& w, const AllMatch& all_match) {
+std::optional<Pattern> pitch_pattern(const Workload& w, const AllMatch& all_match) {
     const Shape& s = w.shape();
     const HostMatrices& host = w.host();
     const bool padded[] = {s.lda > s.a_cols(), s.ldb > s.b_cols(), s.ldc > s.N};
@@ -177,24 +167,23 @@ std::string pitch_pattern(const Workload& w, const AllMatch& all_match) {
             return alpha * sum + (beta != 0 ? beta * element(host.C, 0, place, 0) : 0.0);
         });
         if (!match) continue;
-        const char* const names[] = {"A", "B", "C"};
-        const char* const right[] = {"lda", "ldb", "ldc"};
         const char* const packed[] = {s.variant.a_transposed() ? "M" : "K",
                                       s.variant.b_transposed() ? "K" : "N", "N"};
-        std::string which, instead;
-        for (unsigned i = 0; i < 3; ++i) {
+        std::string which, lengths;
+        for (const unsigned i : {0u, 1u, 2u}) {
             if (!ignores(i)) continue;
-            which += (which.empty() ? "" : ", ") + std::string(names[i]);
-            instead += (instead.empty() ? "" : ", ") + std::string(packed[i]) + " instead of " + right[i];
+            which += (which.empty() ? "" : ", ") + std::string(1, "ABC"[i]);
+            lengths += (lengths.empty() ? "" : ", ") + std::string(packed[i]);
         }
-        return "padding between rows is ignored in " + which + " (pitch " + instead + ")";
+        return Pattern{.id = PatternId::pitch, .matrices = which, .lengths = lengths};
     }
     return {};
 }
 
 /// What wrong values have in common with other products, judged on up to fifteen of them. The more special
 /// explanation comes first where two would do.
-std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, const Lesson* lesson) {
+std::optional<Pattern> value_pattern(const Workload& w, const std::vector<Wrong>& wrong,
+                                     const Lesson* lesson) {
     const Shape& s = w.shape();
     const std::size_t step = std::max<std::size_t>(wrong.size() / 8, 1);
     const auto all_match = [&](auto&& other) {
@@ -235,19 +224,20 @@ std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, co
         return all_match(
             [&](const Wrong& x) { return scaled(x, sum_of(w, x.row, x.col, 0, s.K, term), alpha, beta); });
     };
+    const auto is = [](PatternId id) { return Pattern{.id = id}; };
+    const auto steps = [&](PatternId id, std::int64_t from, std::int64_t to) {
+        return Pattern{.id = id, .from = from, .to = to, .of = s.K};
+    };
     if (std::all_of(wrong.begin(), wrong.end(), [](const Wrong& x) { return is_poison(x.got); })) {
-        return "these elements were never written";
+        return is(PatternId::never_written);
     }
-    if (const std::string pitches = pitch_pattern(w, all_match); !pitches.empty()) return pitches;
+    if (std::optional<Pattern> pitches = pitch_pattern(w, all_match)) return pitches;
     if (std::all_of(wrong.begin(), wrong.end(), [](const Wrong& x) { return std::isnan(x.got); })) {
-        if (s.alpha == 0.0f) return "these elements are NaN: A or B was read, which alpha = 0 must not do";
-        return s.beta == 0.0f
-                   ? "these elements are NaN: padding, uninitialised memory or C (which beta = 0 must not "
-                     "read) was read"
-                   : "these elements are NaN: padding or uninitialised memory was read";
+        if (s.alpha == 0.0f) return is(PatternId::nan_with_alpha_zero);
+        return is(s.beta == 0.0f ? PatternId::nan_with_beta_zero : PatternId::nan);
     }
     if (all_match([&](const Wrong& x) { return c_of(w, x.row, x.col); })) {
-        return "these elements still hold what C held before";
+        return is(PatternId::unchanged);
     }
 
     // Steps of the sum over k that are missing.
@@ -255,72 +245,63 @@ std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, co
     if (BK > 1 && s.K % BK != 0) {
         const std::int64_t whole = s.K / BK * BK;
         if (steps_match(0, whole)) {
-            return "the K tail is missing: these elements hold the sum over the first " +
-                   std::to_string(whole) + " of " + std::to_string(s.K) + " steps";
+            return steps(PatternId::k_tail, 0, whole);
         }
     }
     if (beta == 0 && alpha != 0 && s.K > 0 &&
         std::all_of(wrong.begin(), wrong.end(), [](const Wrong& x) { return x.got == 0.0f; })) {
         // Zeros in part of C may come from elsewhere: a thread past an edge, say, that stores its sum of
         // nothing.
-        return static_cast<std::int64_t>(wrong.size()) == s.M * s.N
-                   ? "these elements are 0: the sum over k was never added up"
-                   : "these elements are 0";
+        const bool all_of_c = static_cast<std::int64_t>(wrong.size()) == s.M * s.N;
+        return is(all_of_c ? PatternId::sum_is_zero : PatternId::zero);
     }
     if (beta != 0 && alpha != 0 && s.K > 0 && steps_match(0, 0)) {
-        return "alpha·A·B is missing: these elements hold beta·C alone";
+        return is(PatternId::product_missing);
     }
     if (BK > 1 && s.K > BK) {
         const std::int64_t last = (s.K - 1) / BK * BK;
-        const auto sum_over = [&](const char* which, std::int64_t first, std::int64_t end) {
-            return std::string("these elements hold the sum over the ") + which + " alone, steps " +
-                   std::to_string(first) + " to " + std::to_string(end - 1);
-        };
-        if (steps_match(last, s.K)) return sum_over("last tile of K", last, s.K);
-        if (steps_match(0, BK)) return sum_over("first tile", 0, BK);
+        if (steps_match(last, s.K)) return steps(PatternId::last_tile_alone, last, s.K);
+        if (steps_match(0, BK)) return steps(PatternId::first_tile_alone, 0, BK);
     }
     if (s.K > 2 && steps_match(s.K - 1, s.K)) {
-        return "each product replaces the sum: these elements hold that of the last k alone";
+        return steps(PatternId::last_product_alone, s.K - 1, s.K);
     }
     if (s.K > 1 && steps_match(0, s.K - 1)) {
-        return "the last step of K is missing: these elements hold the sum over the first " +
-               std::to_string(s.K - 1) + " of " + std::to_string(s.K) + " steps";
+        return steps(PatternId::last_step_missing, 0, s.K - 1);
     }
     if (s.K > 1 && steps_match(1, s.K)) {
-        return "the first step of K is missing: these elements hold the sum over the last " +
-               std::to_string(s.K - 1) + " of " + std::to_string(s.K) + " steps";
+        return steps(PatternId::first_step_missing, 1, s.K);
     }
 
     // Scalars.
     if (beta != 0 &&
         all_match([&](const Wrong& x) { return scaled(x, sum_of(w, x.row, x.col, 0, s.K), alpha, 0); })) {
-        return "beta·C is missing: these elements hold alpha·A·B alone";
+        return is(PatternId::beta_c_missing);
     }
     if (beta != 0 && beta != 1 &&
         all_match([&](const Wrong& x) { return scaled(x, sum_of(w, x.row, x.col, 0, s.K), alpha, 1); })) {
-        return "beta is taken for 1: these elements hold alpha·A·B + C";
+        return is(PatternId::beta_is_one);
     }
     if (alpha != 1 &&
         all_match([&](const Wrong& x) { return scaled(x, sum_of(w, x.row, x.col, 0, s.K), 1, beta); })) {
-        return "alpha is missing: these elements hold A·B + beta·C";
+        return is(PatternId::alpha_missing);
     }
     if (alpha != 1 && beta != 0 && all_match([&](const Wrong& x) {
             return scaled(x, sum_of(w, x.row, x.col, 0, s.K), alpha, alpha * beta);
         })) {
-        return "alpha multiplies C, too: these elements hold alpha·(A·B + beta·C)";
+        return is(PatternId::alpha_times_c);
     }
 
     // Precision.
     for (const Shorter& shorter : kShorter) {
-        if (alpha != 0 && s.K > 0 && terms_match(shorter.term))
-            return std::string("less precise than FP32: ") + shorter.what;
+        if (alpha != 0 && s.K > 0 && terms_match(shorter.term)) return is(shorter.id);
     }
     if (alpha != 0 && s.K > 0 && all_match([&](const Wrong& x) {
             double sum = 0;
             for (std::int64_t k = 0; k < s.K; ++k) sum = std::trunc(sum + right_term(w, x.row, x.col, k));
             return scaled(x, sum, alpha, beta);
         })) {
-        return "less precise than FP32: the sum is rounded to a whole number in every step";
+        return is(PatternId::sum_in_whole_numbers);
     }
 
     // Indices. A matrix that is read the wrong way round stays inside its bounds only where it is square.
@@ -334,89 +315,91 @@ std::string value_pattern(const Workload& w, const std::vector<Wrong>& wrong, co
         return a_of(v, k, row) * b_of(v, col, k);
     };
     if (s.M == s.K && terms_match(a_transposed)) {
-        return s.variant.a_transposed()
-                   ? "A, which lies transposed, is read as if it did not: A[row][k] is taken for A[k][row]"
-                   : "A is read transposed: A[k][row] is taken for A[row][k]";
+        return is(s.variant.a_transposed() ? PatternId::a_not_transposed : PatternId::a_transposed);
     }
     if (s.N == s.K && terms_match(b_transposed)) {
-        return s.variant.b_transposed()
-                   ? "B, which lies transposed, is read as if it did not: B[k][col] is taken for B[col][k]"
-                   : "B is read transposed: B[col][k] is taken for B[k][col]";
+        return is(s.variant.b_transposed() ? PatternId::b_not_transposed : PatternId::b_transposed);
     }
     if (s.M == s.K && s.N == s.K && terms_match(both_transposed)) {
-        return s.variant.layout == Layout::nn
-                   ? "A and B are read transposed: A[k][row] is taken for A[row][k], "
-                     "and B[col][k] for B[k][col]"
-                   : "A and B are both read the other way round";
+        return is(s.variant.layout == Layout::nn ? PatternId::a_and_b_transposed
+                                                 : PatternId::a_and_b_other_way);
     }
     if (beta == 0 && s.M == s.N &&
         all_match([&](const Wrong& x) { return alpha * sum_of(w, x.col, x.row, 0, s.K); })) {
-        return "rows and columns are swapped: C[row][col] holds what belongs to C[col][row]";
+        return is(PatternId::c_transposed);
     }
     return {};
 }
 
 /// Where wrong elements lie: an edge strip, one tile, one row or column, every n-th row or column. `wrong`
 /// holds all that are.
-std::string place_pattern(const Shape& s, const std::vector<Wrong>& wrong, const Lesson* lesson) {
+std::vector<Pattern> place_patterns(const Shape& s, const std::vector<Wrong>& wrong, const Lesson* lesson) {
     const auto every = [&](auto&& holds) { return std::all_of(wrong.begin(), wrong.end(), holds); };
-    if (static_cast<std::int64_t>(wrong.size()) == s.M * s.N) return "all of C is wrong";
+    if (static_cast<std::int64_t>(wrong.size()) == s.M * s.N) return {Pattern{.id = PatternId::everywhere}};
     const Wrong& first = wrong.front();
-    std::vector<std::string> found;
+    std::vector<Pattern> found;
     if (lesson != nullptr) {
         const Tile& t = lesson->tile;
         if (s.M > t.BM && every([&](const Wrong& x) { return x.row / t.BM == (s.M - 1) / t.BM; })) {
-            found.push_back("all in the last row of tiles (rows " + std::to_string((s.M - 1) / t.BM * t.BM) +
-                            " and up)");
+            found.push_back({.id = PatternId::last_row_of_tiles, .row = (s.M - 1) / t.BM * t.BM});
         }
         if (s.N > t.BN && every([&](const Wrong& x) { return x.col / t.BN == (s.N - 1) / t.BN; })) {
-            found.push_back("all in the last column of tiles (columns " +
-                            std::to_string((s.N - 1) / t.BN * t.BN) + " and up)");
+            found.push_back({.id = PatternId::last_column_of_tiles, .column = (s.N - 1) / t.BN * t.BN});
         }
         if (wrong.size() > 1 && (s.M > t.BM || s.N > t.BN) && every([&](const Wrong& x) {
                 return x.row / t.BM == first.row / t.BM && x.col / t.BN == first.col / t.BN;
             })) {
-            found.push_back("all in one tile of " + std::to_string(t.BM) + "×" + std::to_string(t.BN));
+            found.push_back({.id = PatternId::one_tile, .tile_rows = t.BM, .tile_columns = t.BN});
         }
     }
     if (wrong.size() > 1 && s.M > 1 && every([&](const Wrong& x) { return x.row == first.row; })) {
-        found.push_back("all in row " + std::to_string(first.row));
+        found.push_back({.id = PatternId::one_row, .row = first.row});
     } else if (wrong.size() > 1 && s.N > 1 && every([&](const Wrong& x) { return x.col == first.col; })) {
-        found.push_back("all in column " + std::to_string(first.col));
+        found.push_back({.id = PatternId::one_column, .column = first.col});
     } else {
         for (const bool rows : {true, false}) {
             for (std::int64_t n = 256; n >= 2; n /= 2) {
                 const auto at = [&](const Wrong& x) { return rows ? x.row : x.col; };
                 if ((rows ? s.M : s.N) < 2 * n || wrong.size() < 4) continue;
                 if (every([&](const Wrong& x) { return at(x) % n == at(first) % n; })) {
-                    found.push_back("every wrong " + std::string(rows ? "row" : "column") + " is " +
-                                    std::to_string(at(first) % n) + " modulo " + std::to_string(n));
+                    Pattern pattern{.id = rows ? PatternId::every_nth_row : PatternId::every_nth_column,
+                                    .modulo = n};
+                    (rows ? pattern.row : pattern.column) = at(first) % n;
+                    found.push_back(pattern);
                     break;
                 }
             }
         }
     }
-    std::string joined;
-    for (const std::string& f : found) joined += (joined.empty() ? "" : ", ") + f;
-    return joined;
+    return found;
 }
 
-std::string owner_text(const Workload& w, const Lesson* lesson, const OwnerOf& owner, std::int64_t row,
-                       std::int64_t col) {
-    if (lesson == nullptr) return {};
+/// Puts into the element who computes it, where that is known.
+void name_owner(WrongElement& element, const Workload& w, const Lesson* lesson, const OwnerOf& owner) {
+    if (lesson == nullptr) return;
     std::optional<Owner> o;
     if (owner) {
-        o = owner(row, col);
+        o = owner(element.row, element.column);
     } else if (lesson->owner != nullptr) {
-        o = lesson->owner(w.problem(), row, col);
+        o = lesson->owner(w.problem(), element.row, element.column);
     }
-    if (!o) return {};
+    if (!o) return;
     const uint3 thread = o->thread;
     const dim3& block = lesson->block;  // owner() may be of another launch than this one
-    if (thread.x >= block.x || thread.y >= block.y || thread.z >= block.z) return {};
-    const unsigned linear = (thread.z * lesson->block.y + thread.y) * lesson->block.x + thread.x;
-    return " (block " + text(o->block) + ", warp " + std::to_string(linear / 32) + ", thread " +
-           text(thread) + ")";
+    if (thread.x >= block.x || thread.y >= block.y || thread.z >= block.z) return;
+    element.owner = o;
+    element.warp = ((thread.z * block.y + thread.y) * block.x + thread.x) / 32;
+}
+
+/// Padding of C: not one bit of it may have changed.
+std::optional<WrongElement> touched_padding(const std::vector<float>& c, const Shape& s) {
+    for (std::int64_t row = 0; row < s.M && s.ldc > s.N; ++row) {
+        for (std::int64_t col = s.N; col < s.ldc; ++col) {
+            const float got = c[static_cast<std::size_t>(row * s.ldc + col)];
+            if (!is_poison(got)) return WrongElement{row, col, got};
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -440,7 +423,6 @@ Verifier::Verifier(const Workload& w, const WholeMatrix* whole) : w_(w), whole_(
 
 Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const OwnerOf& owner) const {
     const Shape& s = w_.shape();
-    const std::string name = lesson != nullptr ? std::string(lesson->name) : std::string("The result");
     Verdict v;
     std::vector<Wrong> wrong;
     double squares = 0, plain_squares = 0;
@@ -504,49 +486,34 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
                 wrong.end());
     v.wrong = static_cast<std::int64_t>(wrong.size());
 
-    // Padding of C: not one bit of it may have changed.
-    std::optional<std::pair<std::int64_t, std::int64_t>> padding;
-    for (std::int64_t row = 0; row < s.M && s.ldc > s.N && !padding; ++row) {
-        for (std::int64_t col = s.N; col < s.ldc; ++col) {
-            if (is_poison(c[static_cast<std::size_t>(row * s.ldc + col)])) continue;
-            padding = {row, col};
-            break;
-        }
-    }
+    v.compared = whole_ != nullptr ? s.M * s.N : v.checked;
 
-    const std::string problem = s.text() + " (seed " + std::to_string(w_.seed()) + ")";
     if (!wrong.empty()) {
         const Wrong& first = wrong.front();
-        const std::int64_t looked_at = whole_ != nullptr ? s.M * s.N : v.checked;
-        v.failure = name + " is wrong at " + problem + ": " + std::to_string(v.wrong) + " of " +
-                    std::to_string(looked_at) + " elements.\n  first wrong: row " +
-                    std::to_string(first.row) + ", column " + std::to_string(first.col) +
-                    owner_text(w_, lesson, owner, first.row, first.col) + "\n  got " +
-                    (is_poison(first.got) ? std::string("nothing: never written")
-                                          : text("%.9g", static_cast<double>(first.got))) +
-                    ", expected " + text("%.9g", first.expected) + " ± " + text("%.3g", first.bound);
-        std::string pattern = value_pattern(w_, wrong, lesson);
-        if (const std::string place = place_pattern(s, wrong, lesson); !place.empty()) {
-            pattern += (pattern.empty() ? "" : "; ") + place;
-        }
-        if (!pattern.empty()) v.failure += "\n  pattern: " + pattern;
-    } else if (padding) {
-        v.failure = name + " wrote into the padding of C at " + problem + ": row " +
-                    std::to_string(padding->first) + ", column " + std::to_string(padding->second) +
-                    " of pitch " + std::to_string(s.ldc) + ".";
+        v.what = FailureId::elements;
+        v.first = WrongElement{first.row,      first.col,   first.got, !is_poison(first.got),
+                               first.expected, first.bound, {},        0};
+        name_owner(*v.first, w_, lesson, owner);
+        if (std::optional<Pattern> values = value_pattern(w_, wrong, lesson)) v.patterns.push_back(*values);
+        for (const Pattern& place : place_patterns(s, wrong, lesson)) v.patterns.push_back(place);
+    } else if (v.first = touched_padding(c, s); v.first) {
+        v.what = FailureId::padding;
     } else if (finite >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
-        const bool fp32 = !on_tensor_cores(s.variant), rounded = s.variant.C != DType::fp32;
-        const std::string type = info(rounded ? s.variant.C : s.variant.A).text;
-        v.failure = name + " is less precise than FP32" + (fp32 ? "" : " sums") + " at " + problem +
-                    ": its RMS error is " + text("%.3g", v.rms_error) +
-                    ", and 4 times that of a plain FP32 dot product " +
-                    (rounded ? "rounded to " + type + " " : "") + "is " + text("%.3g", v.rms_limit) +
-                    ".\n  pattern: every element is within the worst-case bound, so the " +
-                    (fp32 ? "inputs or the accumulator were rounded (TF32, BF16?)"
-                          : "accumulator was rounded (to " + type + "?)");
+        v.what = FailureId::precision;
+        const bool fp32 = !on_tensor_cores(s.variant);
+        v.patterns.push_back({.id = fp32 ? PatternId::short_inputs_or_sum : PatternId::short_sum});
     }
-    v.passed = v.failure.empty();
+    v.passed = !v.what;
+    v.failure = failure_text(v, lesson != nullptr ? lesson->name : "The result", s, w_.seed());
     return v;
+}
+
+void fail_outside(Verdict& verdict, const std::string& breach, const std::string& name, const Workload& w) {
+    if (!verdict.passed || breach.empty()) return;
+    verdict.passed = false;
+    verdict.breach = breach;
+    verdict.what = FailureId::outside;
+    verdict.failure = failure_text(verdict, name, w.shape(), w.seed());
 }
 
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
@@ -560,19 +527,17 @@ Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
     cudaGetLastError();  // what happened before is not this launch's
     lesson.launch(problem, plan.get(), nullptr);
     if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
-        throw Error(std::string(lesson.name) + " could not be launched at " + w.shape().text() + ": " +
-                    cudaGetErrorString(status) + ".");
+        const bool memory = status == cudaErrorMemoryAllocation;
+        throw Fault(memory ? FaultId::out_of_memory : FaultId::launch_refused,
+                    std::string(lesson.name) + " could not be launched at " + w.shape().text() + ": " +
+                        cudaGetErrorString(status) + ".");
     }
     if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess) {
-        throw Error(std::string(lesson.name) + " failed while running at " + w.shape().text() + ": " +
-                    cudaGetErrorString(status) + ".");
+        throw Fault(FaultId::launch_failed, std::string(lesson.name) + " failed while running at " +
+                                                w.shape().text() + ": " + cudaGetErrorString(status) + ".");
     }
     Verdict v = verifier.check(w.download_c(), &lesson);
-    if (const std::string breach = w.breach(); v.passed && !breach.empty()) {
-        v.passed = false;
-        v.failure = std::string(lesson.name) + " at " + w.shape().text() + " (seed " +
-                    std::to_string(w.seed()) + "): " + breach;
-    }
+    fail_outside(v, w.breach(), lesson.name, w);
     return v;
 }
 

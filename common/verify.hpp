@@ -7,21 +7,47 @@
 #include <string>
 #include <vector>
 
+#include "common/facts.hpp"
 #include "common/gemm.hpp"
 #include "common/reference.hpp"
 #include "common/workload.hpp"
 
 namespace gemm {
 
+/// What wrong elements have in common. Which fields there are depends on the id: see facts.hpp.
+struct Pattern {
+    using Number = std::optional<std::int64_t>;
+    PatternId id;
+    std::string matrices = {}, lengths = {};    // "B, C", "N, N": rows that are taken to begin at multiples
+    Number from = {}, to = {}, of = {};         // steps of the sum over k: from ≤ k < to, of K
+    Number row = {}, column = {}, modulo = {};  // where they lie
+    Number tile_rows = {}, tile_columns = {};
+};
+
+/// An element that is not what it should be, or one of the padding that is no longer as it was.
+struct WrongElement {
+    std::int64_t row = 0, column = 0;
+    float got = 0;
+    bool written = true;  // else got is what was there before
+    double expected = 0, bound = 0;
+    std::optional<Owner> owner = {};  // who computes it, where that is known
+    unsigned warp = 0;                // of the owner, in its block
+};
+
 /// The outcome of one check.
 struct Verdict {
     bool passed = false;
     std::int64_t checked = 0;     // elements held against float64
-    std::int64_t wrong = 0;       // of these, and of those held against the baseline
+    std::int64_t compared = 0;    // the same, or all that were held against the baseline
+    std::int64_t wrong = 0;       // of those compared
     double error_over_bound = 0;  // max |c − ref| / bound over the finite elements: passes up to 1
     double rms_error = 0;         // of c − ref over the finite elements
     double rms_limit = 0;  // 4 × that of a plain FP32 dot product, rounded to the type, on the same ones
-    std::string failure;   // the report: empty if passed, else several lines, the first one a sentence
+    std::optional<FailureId> what;      // is wrong; none if passed
+    std::optional<WrongElement> first;  // of the elements or the padding, the first row before all else
+    std::vector<Pattern> patterns;      // what is common to the values first, then where they lie
+    std::string breach;                 // who wrote where, for FailureId::outside
+    std::string failure;  // all that as text (words.cpp): several lines, the first one a sentence
 };
 
 /// A whole result to hold C against where float64 is only affordable on a sample: cuBLAS's C and its |A|·|B|,
@@ -53,6 +79,10 @@ class Verifier {
     const WholeMatrix* whole_;
     std::vector<Reference> parts_;
 };
+
+/// A result that is right is wrong where something was written outside of a matrix. breach: what w.breach()
+/// said after the launch; name: whose result it is.
+void fail_outside(Verdict& verdict, const std::string& breach, const std::string& name, const Workload& w);
 
 /// Poisons C, runs the lesson once and checks C, its padding and all guard bands. The lesson's variant is
 /// the workload's (with_variant()). Throws Error when it is not, or when the launch fails.

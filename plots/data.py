@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from runner.core.reports import Results, Run
 from runner.core.results import UserError, recorded
 
 SIZE = 4096  # the square size at which steps are compared
@@ -52,7 +53,7 @@ class Ladder:
         return "sweep" if self.name == "fp32" else f"{self.name}_sweep"
 
 
-def ladders(results: dict, order: Iterable[str]) -> list[Ladder]:
+def ladders(results: Results, order: Iterable[str]) -> list[Ladder]:
     """The ladders of the lessons in `order` that the results describe, in the order of their first lessons."""
     described = results.get("lessons", {})
     members: dict[str, list[str]] = {}
@@ -67,7 +68,7 @@ def label(variant: str) -> str:
     return variant.upper().replace(".", " ")
 
 
-def timed(results: dict, variant: str = "fp32") -> list[dict]:
+def timed(results: Results, variant: str = "fp32") -> list[Run]:
     """The runs with that variant that have a time and alpha = 1, beta = 0."""
     return [
         run
@@ -76,17 +77,17 @@ def timed(results: dict, variant: str = "fp32") -> list[dict]:
     ]
 
 
-def square(results: dict, size: int, variant: str = "fp32") -> dict[str, dict]:
+def square(results: Results, size: int, variant: str = "fp32") -> dict[str, Run]:
     """The timed runs at M = N = K = size, by lesson."""
     return {run["lesson"]: run for run in timed(results, variant) if run["m"] == run["n"] == run["k"] == size}
 
 
-def square_sizes(results: dict, variant: str = "fp32") -> list[int]:
+def square_sizes(results: Results, variant: str = "fp32") -> list[int]:
     """Every size that has a timed square run, ascending."""
     return sorted({run["m"] for run in timed(results, variant) if run["m"] == run["n"] == run["k"]})
 
 
-def at_size(results: dict, order: Iterable[str], variant: str = "fp32") -> dict[str, dict]:
+def at_size(results: Results, order: Iterable[str], variant: str = "fp32") -> dict[str, Run]:
     """The timed runs at SIZE in the order given. Throws UserError when there is none."""
     runs = square(results, SIZE, variant)
     found = {name: runs[name] for name in order if name in runs}
@@ -95,7 +96,7 @@ def at_size(results: dict, order: Iterable[str], variant: str = "fp32") -> dict[
     return found
 
 
-def baseline_ms(runs: Iterable[dict]) -> float:
+def baseline_ms(runs: Iterable[Run]) -> float:
     """cuBLAS's time over runs of one size, in ms: the median of what each run saw in its own rounds."""
     return median(run["baseline_ms_median"] for run in runs)
 

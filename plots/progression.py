@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from plots import data
 from plots.style import DARK, GREY, INK, WIDTH, new_figure, save, style
+from runner.core.reports import Results, Run
 from runner.core.results import lessons
 
 _SMALL = 0.05  # of the axis: a bar below it is drawn again in the second panel
@@ -17,7 +18,7 @@ _INSIDE = 0.46  # of the axis: a bar beyond it has room for its label inside
 _ROW = 0.5  # inches per bar
 
 
-def _bars(axes: Axes, runs: dict[str, dict], limit: float, label_end: float) -> None:
+def _bars(axes: Axes, runs: dict[str, Run], limit: float, label_end: float) -> None:
     """A bar a run, labelled; no label reaches across `label_end`, where the line of cuBLAS stands."""
     for row, run in enumerate(runs.values()):
         value = run["tflops"]
@@ -40,7 +41,7 @@ def _bars(axes: Axes, runs: dict[str, dict], limit: float, label_end: float) -> 
     axes.set_xlabel("TFLOP/s")
 
 
-def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, variant: str = "fp32") -> list[Path]:
+def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None, variant: str = "fp32") -> list[Path]:
     """Draws the lessons with a run at 4096³ with that variant, in `order` (the course's by default), to out_stem.png and .svg.
 
     Throws UserError when there is no such run. Each bar carries its TFLOP/s and its ratio to cuBLAS as per cent: the

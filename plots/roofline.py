@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 
 from plots import data
 from plots.style import DARK, GREY, INK, LIGHT, WIDTH, new_figure, save, style
+from runner.core.reports import Results
 from runner.core.results import UserError, lessons
 
 FFMA, OUTER = "FFMA", "FFMA, 8×16 outer product"
@@ -75,7 +76,7 @@ def rate(ceilings: Mapping, name: str) -> float:
         raise UserError(f"{data.CEILINGS} lacks {name!r}; record it again with ./gemm doctor --measure --record.") from None
 
 
-def points(results: dict, profile: Mapping, order: Sequence[str]) -> list[Point]:
+def points(results: Results, profile: Mapping, order: Sequence[str]) -> list[Point]:
     """The lessons in `order` that were timed at 4096³ and profiled there, with the same kernel. Throws UserError where there is
     none, or where the profile lacks a figure."""
     if {profile[key] for key in "mnk"} != {data.SIZE}:
@@ -95,14 +96,14 @@ def points(results: dict, profile: Mapping, order: Sequence[str]) -> list[Point]
     return found
 
 
-def sources(results: dict, profile: Mapping, ceilings: Mapping) -> list[str]:
+def sources(results: Results, profile: Mapping, ceilings: Mapping) -> list[str]:
     """Where rates, bytes and ceilings come from."""
     dated = [
-        f"{what}: {found['date'][:10]}, commit {(found.get('commit') or 'unknown')[:7]}"
-        for what, found in (
-            ("rates", {"date": results.get("date", ""), "commit": results.get("commit")}),
-            (f"bytes (ncu {profile['ncu']})", profile),
-            ("ceilings", ceilings),
+        f"{what}: {date[:10]}, commit {(commit or 'unknown')[:7]}"
+        for what, date, commit in (
+            ("rates", results.get("date", ""), results.get("commit")),
+            (f"bytes (ncu {profile['ncu']})", profile["date"], profile.get("commit")),
+            ("ceilings", ceilings["date"], ceilings.get("commit")),
         )
     ]
     return [results["device"]["name"], *dated]
@@ -206,7 +207,7 @@ def _panel(axes: Axes, level: Level, found: Sequence[Point], ceilings: Mapping, 
         )
 
 
-def draw(results: dict, profile: Mapping, ceilings: Mapping, out_stem: Path, order: Sequence[str] | None = None) -> list[Path]:
+def draw(results: Results, profile: Mapping, ceilings: Mapping, out_stem: Path, order: Sequence[str] | None = None) -> list[Path]:
     """Draws the FP32 lessons of points() to out_stem.png and .svg, a panel for each of LEVELS. Throws UserError."""
     found = points(results, profile, lessons() if order is None else order)
     head, high, axis, gap, foot = 1.1, 3.3, 0.8, 0.35, 1.6  # inches: titles, a panel, its x axis, between panels, caption

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from plots import data
 from plots.style import DARK, GREY, INK, LIGHT, MID, new_figure, save, style
+from runner.core.reports import Results
 from runner.core.results import UserError, lessons
 
 _SLOW = 0.25  # of the fastest rate: lessons that stay below it are drawn again in the second panel
@@ -103,7 +104,7 @@ def _panel(axes: Axes, curves: dict[str, Curve], looks: dict[str, tuple], sizes:
         axes.text(x + 0.025, y, name, va="center", fontsize=15, fontweight=weight, transform=axes.transAxes)
 
 
-def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None, variant: str = "fp32") -> list[Path]:
+def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None, variant: str = "fp32") -> list[Path]:
     """Draws TFLOP/s over every square size measured with that variant, to out_stem.png and .svg: the lessons in `order` (the
     course's by default) and cuBLAS, and once more those that stay below a quarter of the fastest, on an axis that shows them.
 

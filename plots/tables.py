@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from plots import data, roofline
+from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
 
 _KINDS = "table|counts|profile|tuned"
@@ -34,7 +35,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def _caption(results: Mapping, runs: Iterable[dict], what: str, command: str = "chart", variant: str = "fp32") -> str:
+def _caption(results: Mapping, runs: Iterable[Run], what: str, command: str = "chart", variant: str = "fp32") -> str:
     device = results["device"]
     where = data.provenance(results)
     where += [f"{name} {device[key]}" for name, key in (("CUDA", "cuda"), ("driver", "driver")) if device.get(key)]
@@ -43,7 +44,7 @@ def _caption(results: Mapping, runs: Iterable[dict], what: str, command: str = "
     return f"{what} {', '.join(where)}. Reproduce with `./gemm {command}`."
 
 
-def _progression(results: dict, order: Sequence[str], variant: str) -> list[str]:
+def _progression(results: Results, order: Sequence[str], variant: str) -> list[str]:
     runs = data.at_size(results, order, variant)
     rows = [[name, data.rate(run["tflops"]), data.percent(run["ratio"]), data.ratio(run["ratio"])] for name, run in runs.items()]
     rows.append(["cuBLAS", data.rate(data.tflops(data.SIZE, data.baseline_ms(runs.values()))), data.percent(1), data.ratio(1)])
@@ -67,7 +68,7 @@ def _or_none(value: float | None) -> str:
     return NONE if value is None else f"{value:.0f}"
 
 
-def _step(results: dict, order: Sequence[str], lesson: str) -> list[str]:
+def _step(results: Results, order: Sequence[str], lesson: str) -> list[str]:
     ladder = next((ladder for ladder in data.ladders(results, order) if lesson in ladder.lessons), None)
     variant = ladder.variant if ladder else "fp32"
     runs = data.at_size(results, ladder.lessons if ladder else order, variant)
@@ -99,7 +100,7 @@ def _step(results: dict, order: Sequence[str], lesson: str) -> list[str]:
     ]
 
 
-def _sweep(results: dict, order: Sequence[str], variant: str) -> list[str]:
+def _sweep(results: Results, order: Sequence[str], variant: str) -> list[str]:
     by_size = {size: data.square(results, size, variant) for size in data.square_sizes(results, variant)}
     names = [name for name in order if any(name in runs for runs in by_size.values())]
     if not names:
@@ -124,7 +125,7 @@ def _intensity(value: float | None) -> str:
     return NONE if value is None else f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
 
 
-def _roofline(results: dict, order: Sequence[str], profile: Mapping | None, ceilings: Mapping | None) -> list[str]:
+def _roofline(results: Results, order: Sequence[str], profile: Mapping | None, ceilings: Mapping | None) -> list[str]:
     for found, file, command in (
         (profile, data.PROFILE, "./gemm profile --record"),
         (ceilings, data.CEILINGS, "./gemm doctor --measure --record"),
@@ -156,7 +157,7 @@ def _roofline(results: dict, order: Sequence[str], profile: Mapping | None, ceil
 
 def render(
     name: str,
-    results: dict,
+    results: Results,
     order: Sequence[str] | None = None,
     profile: Mapping | None = None,
     ceilings: Mapping | None = None,
@@ -366,7 +367,7 @@ def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
     return found
 
 
-def update_markdown(root: Path, results: dict) -> list[Path]:
+def update_markdown(root: Path, results: Results) -> list[Path]:
     """Replaces what stands between the markers in all Markdown files below `root` (root, plots/, lesson folders).
 
     Nothing is written unless every table of every file could be rendered. Returns the files that changed. Throws

@@ -9,6 +9,7 @@ from matplotlib.patches import Rectangle
 
 from plots import data
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH, new_figure, save, style
+from runner.core.reports import Results
 from runner.core.results import UserError, lessons
 
 Shape = tuple[int, int, int]
@@ -25,7 +26,7 @@ def _cell_text(value: float | None) -> str:
     return "0" if value == 0 else "<10⁻³" if value < 1e-3 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
-def draw(results: dict, out_stem: Path, order: Sequence[str] | None = None) -> list[Path]:
+def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None) -> list[Path]:
     """Draws lessons (in `order`, the course's by default) × shapes with the largest error / bound in each cell, WRONG
     for a lesson that failed there, to out_stem.png and .svg. A shape run with several (alpha, beta) shows the largest.
 

@@ -284,7 +284,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.reconfigure(errors="replace")
     if sys.stdout:
         binary = io.BufferedWriter(_Stdout(sys.stdout.fileno(), "w", closefd=False))
-        sys.stdout = io.TextIOWrapper(binary, sys.stdout.encoding, "replace", line_buffering=sys.stdout.line_buffering)
+        encoding, at_once = sys.stdout.encoding, bool(sys.stdout.line_buffering)
+        sys.stdout = io.TextIOWrapper(binary, encoding, "replace", line_buffering=at_once)
     try:
         status = app(args=arguments or ["--help"], prog_name="./gemm", standalone_mode=False)
         sys.stdout.flush()

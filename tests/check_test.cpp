@@ -49,7 +49,7 @@ CaseResult falls_at(const Lesson& lesson, const std::string& id) {
 
 bool has_finding(const CaseResult& r, const std::string& kind, const std::string& file) {
     return std::any_of(r.findings.begin(), r.findings.end(),
-                       [&](const gemm::Json& f) { return f.at("kind") == kind && f.at("file") == file; });
+                       [&](const gemm::Json& f) { return f.at("id") == kind && f.at("file") == file; });
 }
 
 /// Lesson 03's kernel with something else about it.
@@ -192,13 +192,13 @@ TEST_CASE("ladder: each mutant falls where its mistake first matters") {
                      "these elements were never written; all of C is wrong");
     const CaseResult reads_c = falls_at(mutant_beta_times_nan::lesson, "one_tile");
     require_contains(failure(reads_c), "C (which beta = 0 must not read)");
-    REQUIRE(has_finding(reads_c, "forbidden read", "tests/mutants/beta_times_nan.cu"));
+    REQUIRE(has_finding(reads_c, "forbidden_read", "tests/mutants/beta_times_nan.cu"));
     require_contains(failure(falls_at(mutant_no_pitch::lesson, "pitches")), "no_pitch is wrong at");
 
     const CaseResult guard = falls_at(mutant_guard_off_by_one::lesson, "edges");
-    REQUIRE(has_finding(guard, "out of bounds", "tests/mutants/guard_off_by_one.cu"));
+    REQUIRE(has_finding(guard, "out_of_bounds", "tests/mutants/guard_off_by_one.cu"));
     REQUIRE(falls_at(mutant_no_first_barrier::lesson, "one_tile").findings.size() <= 5);
-    REQUIRE(has_finding(falls_at(mutant_no_first_barrier::lesson, "one_tile"), "uninitialised read",
+    REQUIRE(has_finding(falls_at(mutant_no_first_barrier::lesson, "one_tile"), "uninitialised_read",
                         "tests/mutants/no_first_barrier.cu"));
     REQUIRE(has_finding(falls_at(mutant_no_second_barrier::lesson, "tiles"), "race",
                         "tests/mutants/no_second_barrier.cu"));
@@ -206,7 +206,7 @@ TEST_CASE("ladder: each mutant falls where its mistake first matters") {
     // not.
     const auto in_one_tile = [](const CaseResult& r) {
         const auto race = std::find_if(r.findings.begin(), r.findings.end(),
-                                       [](const gemm::Json& f) { return f["kind"] == "race"; });
+                                       [](const gemm::Json& f) { return f["id"] == "race"; });
         REQUIRE(race != r.findings.end());
         return race->at("in_one_tile").get<bool>();
     };
@@ -225,10 +225,11 @@ TEST_CASE("ladder: the JSON of a case") {
     REQUIRE(json.at("seed") == test::seed());
     REQUIRE(json.at("verdict").at("passed") == false);
     const gemm::Json& finding = json.at("findings").at(0);
-    for (const char* key : {"kind", "message", "file", "line", "count", "beyond"}) {
+    for (const char* key : {"id", "text", "access", "array", "row", "column", "offset", "beyond", "block",
+                            "thread", "file", "line", "other", "count"}) {
         REQUIRE(finding.contains(key));
     }
-    require_contains(finding.at("message"), "at tests/mutants/guard_off_by_one.cu:");
+    require_contains(finding.at("text"), "at tests/mutants/guard_off_by_one.cu:");
 }
 
 TEST_CASE("ladder: reads of A and B with alpha = 0") {
@@ -280,8 +281,8 @@ TEST_CASE("ladder: a C that launch() computes on the host") {
         const CaseResult r = falls_at(lesson, "one_tile");
         REQUIRE(r.verdict.value().passed);
         REQUIRE(r.findings.size() == 1);
-        REQUIRE(r.findings[0].at("kind") == "no kernel");
-        require_contains(r.findings[0].at("message"), part);
+        REQUIRE(r.findings[0].at("id") == "no_kernel");
+        require_contains(r.findings[0].at("text"), part);
         half = true;
     }
     LadderCase goal{"goal", "the goal", {}, false};

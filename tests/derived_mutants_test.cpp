@@ -27,7 +27,7 @@ bool finds(const Lesson& mutant, const std::string& of, Shape shape, const std::
     };
     REQUIRE(kinds(test::lesson(of)).empty());
     const auto found = kinds(mutant);
-    return std::any_of(found.begin(), found.end(), [&](const auto& f) { return f.kind == kind; });
+    return std::any_of(found.begin(), found.end(), [&](const auto& f) { return name_of(f.id) == kind; });
 }
 
 }  // namespace
@@ -41,28 +41,28 @@ TEST_CASE("trace: barriers that are missing in mutants of 05 and 07") {
 TEST_CASE("trace: 16-byte accesses at an odd pitch in a mutant of 06") {
     Shape shape = test::shape(128, 128, 64, false);
     shape.lda = 65;
-    REQUIRE(finds(mutant_unaligned_06::lesson, "06_vectorized", shape.resolved(), "misaligned access"));
+    REQUIRE(finds(mutant_unaligned_06::lesson, "06_vectorized", shape.resolved(), "misaligned_access"));
 }
 
 TEST_CASE("trace: pairs stored at an odd pitch in a mutant of 09b") {
     Shape shape = test::shape(128, 128, 64, false);
     shape.ldc = 129;
-    REQUIRE(finds(mutant_unaligned_09b::lesson, "09b_mma_sync", shape.resolved(), "misaligned access"));
+    REQUIRE(finds(mutant_unaligned_09b::lesson, "09b_mma_sync", shape.resolved(), "misaligned_access"));
 }
 
 TEST_CASE("trace: the wait that is too short in a mutant of 08") {
     REQUIRE(finds(mutant_wait_too_short_08::lesson, "08_cp_async", test::shape(70, 66, 100, false),
-                  "copy in flight"));
+                  "copy_in_flight"));
 }
 
 TEST_CASE("trace: fragments of A that reach into the padding of As in a mutant of 09a") {
     REQUIRE(
-        finds(mutant_pitch_09a::lesson, "09a_wmma", test::shape(128, 128, 64, false), "uninitialised read"));
+        finds(mutant_pitch_09a::lesson, "09a_wmma", test::shape(128, 128, 64, false), "uninitialised_read"));
 }
 
 TEST_CASE("trace: waits that are too short and a barrier that is missing in mutants of 09c") {
     REQUIRE(finds(mutant_wait_too_short_09c::lesson, "09c_pipelined", test::shape(72, 64, 192, false),
-                  "copy in flight"));
+                  "copy_in_flight"));
     REQUIRE(finds(mutant_no_barrier_09c::lesson, "09c_pipelined", test::shape(72, 64, 192, false), "race"));
 }
 

@@ -2,11 +2,13 @@
 // kernel that they are copies of must pass at the same shape and seed.
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "common/device.hpp"
 #include "common/variant.hpp"
+#include "common/words.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/support.hpp"
 
@@ -103,6 +105,26 @@ TEST_CASE("mutant: the guard is off by one") {
     // Without padding the column too many is the first of the next row, or lies behind the last one.
     caught(mutant, test::shape(32, 33, 7, false));
     REQUIRE(test::run(mutant, test::shape(64, 64, 7, false), test::seed()).passed);
+}
+
+TEST_CASE("words: every pattern has its own") {
+    std::set<std::string> said;
+#define SAY(name)                                                                                \
+    said.insert(gemm::pattern_text({gemm::PatternId::name, "A, C", "K, N", 1, 2, 3, 4, 5, 8, 16, \
+                                    32})); /* the value of each field differs */                 \
+    ids.push_back(gemm::PatternId::name);
+    std::vector<gemm::PatternId> ids;
+    GEMM_PATTERNS(SAY)
+#undef SAY
+    CHECK(said.size() == ids.size());
+    CHECK_FALSE(said.contains(""));
+    CHECK(
+        said.contains("padding between rows is ignored in A, C (pitch K instead of lda, N instead of ldc)"));
+    CHECK(said.contains(
+        "the first step of K is missing: these elements hold the sum over the last 2 of 3 steps"));
+    CHECK(said.contains("these elements hold the sum over the last tile of K alone, steps 1 to 1"));
+    CHECK(said.contains("all in one tile of 16×32"));
+    CHECK(said.contains("every wrong column is 5 modulo 8"));
 }
 
 TEST_CASE("mutant: nothing is written") {

@@ -1,6 +1,7 @@
 // Lesson programs and gemm_bench, run as a user runs them: exit status, standard output, standard error.
 #include <sys/wait.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -94,7 +95,8 @@ TEST_CASE("program: --json holds what other programs read") {
         CHECK(verdict.at("passed") == true);
         CHECK(verdict.at("checked") == 1023);
         CHECK(verdict.at("wrong") == 0);
-        CHECK(verdict.at("failure") == "");
+        CHECK(verdict.at("failure").is_null());
+        CHECK(verdict.at("text") == "");
         CHECK(verdict.at("error_over_bound") < 1.0);
         CHECK(verdict.at("rms_error") <= verdict.at("rms_limit"));
         const Json& resources = json.at("resources");
@@ -187,7 +189,19 @@ TEST_CASE("program: a kernel that is wrong") {
     CHECK(object.at("verdict").at("passed") == false);
     CHECK(object.at("verdict").at("wrong") > 4000);
     CHECK(object.at("time").is_null());  // what is wrong is not timed
-    require_contains(object.at("verdict").at("failure").get<std::string>(), "the K tail is missing");
+    require_contains(object.at("verdict").at("text").get<std::string>(), "the K tail is missing");
+    CHECK(object.at("verdict").at("failure") == "elements");
+    const Json& first = object.at("verdict").at("first");
+    CHECK(first.at("row") == 0);
+    CHECK(first.at("column") == 0);
+    CHECK(first.at("got").is_number());
+    CHECK(std::fabs(first.at("got").get<double>() - first.at("expected").get<double>()) > first.at("bound"));
+    const Json& pattern = object.at("verdict").at("patterns").at(0);
+    CHECK(pattern.at("id") == "k_tail");
+    CHECK(pattern.at("from") == 0);
+    CHECK(pattern.at("to") == 64);
+    CHECK(pattern.at("of") == 75);
+    CHECK_FALSE(pattern.contains("row"));
     CHECK(run_program("wrong_lesson --m 64 --n 64 --k 64 --verify-only").status == 0);
 }
 

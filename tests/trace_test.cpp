@@ -32,6 +32,7 @@
 namespace {
 
 namespace trace = cpu_device::trace;
+using gemm::FindingId;
 using gemm::Lesson;
 using gemm::Shape;
 using test::DeviceArray;
@@ -65,7 +66,7 @@ Traced run_traced(std::vector<trace::Matrix> matrices, const std::function<void(
 std::string all_findings(const Report& report) {
     std::string text;
     for (const Finding& f : report.findings) {
-        text += f.kind + ", " + std::to_string(f.count) + " times: " + f.message + "\n";
+        text += std::string(name_of(f.id)) + ", " + std::to_string(f.count) + " times: " + f.text + "\n";
     }
     return text;
 }
@@ -142,8 +143,8 @@ const Line& line_of(const Report& report, std::string_view array, bool store) {
 const Finding& finding_at(const Report& report, std::string_view kind, int line) {
     const Finding* found = nullptr;
     for (const Finding& f : report.findings) {
-        if (f.kind != kind || f.line != line) continue;
-        INFO("twice: " << f.message);
+        if (name_of(f.id) != kind || f.access.line != line) continue;
+        INFO("twice: " << f.text);
         REQUIRE(found == nullptr);
         found = &f;
     }
@@ -686,21 +687,27 @@ void require_race(Race kind, const std::string& first, const std::string& first_
     INFO(all_findings(r));
     REQUIRE(r.findings.size() == 1);
     const Finding& f = r.findings[0];
-    CHECK(f.kind == "race");
-    CHECK(f.file.ends_with(kFindings));
-    CHECK(f.line == marked(kFindings, second_mark));
+    CHECK(f.id == FindingId::race);
+    CHECK(f.access.file.ends_with(kFindings));
+    CHECK(f.access.line == marked(kFindings, second_mark));
+    REQUIRE(f.other.has_value());
+    CHECK(f.other->file == f.access.file);
+    CHECK(f.other->line == marked(kFindings, first_mark));
+    CHECK(f.access.write == (second.find(" writes") != std::string::npos));
+    CHECK(f.other->write == (first.find(" wrote ") != std::string::npos));
+    CHECK(f.access.thread != f.other->thread);
     CHECK(f.count == count);
-    require_contains(f.message, first + " at ");
-    require_contains(f.message, place(kFindings, marked(kFindings, first_mark)) + " and " + second);
-    require_contains(f.message, place(kFindings, marked(kFindings, second_mark)) + ", with no barrier");
-    require_contains(f.message, "(block 0)");
+    require_contains(f.text, first + " at ");
+    require_contains(f.text, place(kFindings, marked(kFindings, first_mark)) + " and " + second);
+    require_contains(f.text, place(kFindings, marked(kFindings, second_mark)) + ", with no barrier");
+    require_contains(f.text, "(block 0)");
 
     // More of the same is still one finding.
     const Report more = trace_race(kind, 5, 3);
     INFO(all_findings(more));
     REQUIRE(more.findings.size() == 1);
     CHECK(more.findings[0].count == 15 * count);
-    CHECK(more.findings[0].message == f.message);
+    CHECK(more.findings[0].text == f.text);
 }
 
 }  // namespace
@@ -737,10 +744,10 @@ TEST_CASE("trace: a race within a warp") {
     REQUIRE(r.findings.size() == 2);
     const int write = marked(kFindings, "in_warp-write"), read = marked(kFindings, "in_warp-read");
     const Finding &late = finding_at(r, "race", write), &early = finding_at(r, "race", read);
-    require_contains(late.message, "thread (0,0,0) read exchange + 4 bytes at ");
-    require_contains(late.message, place(kFindings, read) + " and thread (1,0,0) writes it at ");
-    require_contains(early.message, "thread (0,0,0) wrote exchange + 0 bytes at ");
-    require_contains(early.message, place(kFindings, write) + " and thread (1,0,0) reads it at ");
+    require_contains(late.text, "thread (0,0,0) read exchange + 4 bytes at ");
+    require_contains(late.text, place(kFindings, read) + " and thread (1,0,0) writes it at ");
+    require_contains(early.text, "thread (0,0,0) wrote exchange + 0 bytes at ");
+    require_contains(early.text, place(kFindings, write) + " and thread (1,0,0) reads it at ");
     CHECK(late.count == 32);
     CHECK(early.count == 32);
 }
@@ -750,10 +757,10 @@ TEST_CASE("trace: one of many readers and a writer") {
     INFO(all_findings(r));
     REQUIRE(r.findings.size() == 1);
     const Finding& f = r.findings[0];
-    CHECK(f.line == marked(kFindings, "many_readers-write"));
-    require_contains(f.message, " read exchange + 20 bytes at ");
-    require_contains(f.message, place(kFindings, marked(kFindings, "many_readers-read")) +
-                                    " and thread (63,0,0) writes it at ");
+    CHECK(f.access.line == marked(kFindings, "many_readers-write"));
+    require_contains(f.text, " read exchange + 20 bytes at ");
+    require_contains(f.text, place(kFindings, marked(kFindings, "many_readers-read")) +
+                                 " and thread (63,0,0) writes it at ");
 }
 
 TEST_CASE("trace: half a warp that met has not met the other half") {
@@ -762,8 +769,8 @@ TEST_CASE("trace: half a warp that met has not met the other half") {
     const int write = marked(kFindings, "halves_met-write"), read = marked(kFindings, "halves_met-read");
     REQUIRE_FALSE(r.findings.empty());
     for (const Finding& f : r.findings) {
-        CHECK(f.kind == "race");
-        CHECK((f.line == write || f.line == read));
+        CHECK(f.id == FindingId::race);
+        CHECK((f.access.line == write || f.access.line == read));
     }
 }
 
@@ -771,7 +778,7 @@ TEST_CASE("trace: a reader in another warp is remembered while lanes of the own 
     const Report r = trace_race(Race::reader_forgotten);
     INFO(all_findings(r));
     REQUIRE(r.findings.size() == 1);
-    CHECK(r.findings[0].line == marked(kFindings, "reader_forgotten-write"));
+    CHECK(r.findings[0].access.line == marked(kFindings, "reader_forgotten-write"));
 }
 
 TEST_CASE("trace: no race where there is none") {
@@ -788,19 +795,19 @@ TEST_CASE("trace: a read of shared memory that nothing wrote") {
     INFO(all_findings(r));
     REQUIRE(r.findings.size() == 1);
     const Finding& f = r.findings[0];
-    CHECK(f.kind == "uninitialised read");
-    CHECK(f.line == marked(kFindings, "uninitialised"));
+    CHECK(f.id == FindingId::uninitialised_read);
+    CHECK(f.access.line == marked(kFindings, "uninitialised"));
     CHECK(f.count == 1);
-    require_contains(f.message, "thread (0,0,0) reads partly + 252 bytes at ");
-    require_contains(f.message, place(kFindings, f.line));
+    require_contains(f.text, "thread (0,0,0) reads partly + 252 bytes at ");
+    require_contains(f.text, place(kFindings, f.access.line));
 
     const Report half = run_traced({}, [&] { traced::half_initialised(out.data()); }).report;
     INFO(all_findings(half));
     REQUIRE(half.findings.size() == 1);
-    CHECK(half.findings[0].kind == "uninitialised read");
-    CHECK(half.findings[0].line == marked(kFindings, "half_initialised"));
+    CHECK(half.findings[0].id == FindingId::uninitialised_read);
+    CHECK(half.findings[0].access.line == marked(kFindings, "half_initialised"));
     CHECK(half.findings[0].count == 1);
-    require_contains(half.findings[0].message, "thread (7,0,0) reads shared memory + 28 bytes at ");
+    require_contains(half.findings[0].text, "thread (7,0,0) reads shared memory + 28 bytes at ");
 }
 
 TEST_CASE("trace: a static shared array is left by one element") {
@@ -814,14 +821,14 @@ TEST_CASE("trace: a static shared array is left by one element") {
             CHECK(t.error.empty());
             for (const bool write : {true, false}) {
                 const int line = marked(kFindings, name + (write ? "-write" : "-read"));
-                const Finding& f = finding_at(t.report, "shared memory out of bounds", line);
+                const Finding& f = finding_at(t.report, "shared_out_of_bounds", line);
                 CHECK(f.count == 1);
-                require_contains(f.message, ((shift > 0) == write ? "thread (63,0,0) " : "thread (0,0,0) ") +
-                                                std::string(write ? "writes " : "reads "));
-                require_contains(f.message, (shift > 0 ? "past the end of " : "before the start of ") + name);
-                require_contains(f.message, place(kFindings, line));
+                require_contains(f.text, ((shift > 0) == write ? "thread (63,0,0) " : "thread (0,0,0) ") +
+                                             std::string(write ? "writes " : "reads "));
+                require_contains(f.text, (shift > 0 ? "past the end of " : "before the start of ") + name);
+                require_contains(f.text, place(kFindings, line));
             }
-            for (const Finding& f : t.report.findings) CHECK(f.kind == "shared memory out of bounds");
+            for (const Finding& f : t.report.findings) CHECK(f.id == FindingId::shared_out_of_bounds);
         }
     }
 }
@@ -833,11 +840,10 @@ TEST_CASE("trace: dynamic shared memory is left by one element") {
         INFO(shift << t.error << all_findings(t.report));
         CHECK(t.error.empty());
         REQUIRE(t.report.findings.size() == 1);
-        const Finding& f =
-            finding_at(t.report, "shared memory out of bounds", marked(kFindings, "dynamic-write"));
-        require_contains(f.message, shift > 0
-                                        ? "thread (63,0,0) writes 1 byte past the end of shared memory"
-                                        : "thread (0,0,0) writes 4 bytes before the start of shared memory");
+        const Finding& f = finding_at(t.report, "shared_out_of_bounds", marked(kFindings, "dynamic-write"));
+        require_contains(f.text, shift > 0
+                                     ? "thread (63,0,0) writes 1 byte past the end of shared memory"
+                                     : "thread (0,0,0) writes 4 bytes before the start of shared memory");
         CHECK(f.count == 1);
     }
 }
@@ -848,10 +854,9 @@ TEST_CASE("trace: dynamic shared memory that the launch does not ask for") {
     INFO(t.error << all_findings(t.report));
     CHECK(t.error.empty());
     REQUIRE(t.report.findings.size() == 1);
-    const Finding& f =
-        finding_at(t.report, "shared memory out of bounds", marked(kFindings, "dynamic-write"));
-    require_contains(f.message, "thread (0,0,0) writes dynamic shared memory at ");
-    require_contains(f.message, ": the kernel uses it and launch() asks for 0 bytes");
+    const Finding& f = finding_at(t.report, "no_dynamic_shared_memory", marked(kFindings, "dynamic-write"));
+    require_contains(f.text, "thread (0,0,0) writes dynamic shared memory at ");
+    require_contains(f.text, ": the kernel uses it and launch() asks for 0 bytes");
     CHECK(f.count == 64);
 }
 
@@ -866,7 +871,7 @@ TEST_CASE("trace: a write far from shared memory is found and breaks nothing") {
         // Far away lies the program's own memory, or none: the thread does not come to the write.
         CHECK(t.error.empty() == (std::abs(bytes) < 61440));
         REQUIRE(t.report.findings.size() >= 1);
-        CHECK(t.report.findings[0].line == line);
+        CHECK(t.report.findings[0].access.line == line);
         CHECK(trace_race(Race::none).findings.empty());
     }
 }
@@ -901,14 +906,14 @@ TEST_CASE("trace: what must not be read or written") {
     };
     const Report read = touch(true, "beta = 0", true);
     REQUIRE(read.findings.size() == 1);
-    const Finding& f = finding_at(read, "forbidden read", marked(kFindings, "touch-read"));
-    require_contains(f.message, "thread (0,0,0) reads C[2][3] at ");
-    require_contains(f.message, ", which beta = 0 forbids");
+    const Finding& f = finding_at(read, "forbidden_read", marked(kFindings, "touch-read"));
+    require_contains(f.text, "thread (0,0,0) reads C[2][3] at ");
+    require_contains(f.text, ", which beta = 0 forbids");
     const Report written = touch(false, "", false);
     REQUIRE(written.findings.size() == 1);
-    const Finding& w = finding_at(written, "write to an input", marked(kFindings, "touch-write"));
-    require_contains(w.message, "thread (0,0,0) writes C[2][3] at ");
-    require_contains(w.message, ", and C is an input");
+    const Finding& w = finding_at(written, "write_to_input", marked(kFindings, "touch-write"));
+    require_contains(w.text, "thread (0,0,0) writes C[2][3] at ");
+    require_contains(w.text, ", and C is an input");
     CHECK(touch(true, "", false).findings.empty());
     CHECK(touch(false, "beta = 0", true).findings.empty());
 }
@@ -940,28 +945,28 @@ TEST_CASE("trace: global memory is left by one element, and the result is right"
         INFO(shift << t.error << all_findings(t.report));
         CHECK(t.error.empty());
         REQUIRE(t.report.findings.size() == 1);
-        const Finding& f = finding_at(t.report, "out of bounds", line);
+        const Finding& f = finding_at(t.report, "out_of_bounds", line);
         CHECK(f.count == 1);
-        require_contains(f.message, shift > 0 ? "thread (63,0,0) reads A[4][0], outside A of 4×16, at "
-                                              : "thread (0,0,0) reads A[-1][15], outside A of 4×16, at ");
-        require_contains(f.message, place(kFindings, line));
+        require_contains(f.text, shift > 0 ? "thread (63,0,0) reads A[4][0], outside A of 4×16, at "
+                                           : "thread (0,0,0) reads A[-1][15], outside A of 4×16, at ");
+        require_contains(f.text, place(kFindings, line));
         CHECK(out.host() == std::vector<float>(64, 0.0f));
     }
     const Traced above = run_traced({}, [&] { traced::read_shifted(1, exact.data(), out.data()); });
     INFO(all_findings(above.report));
     CHECK(above.error.empty());
     REQUIRE(above.report.findings.size() == 1);
-    CHECK(above.report.findings[0].kind == "out of bounds");
-    CHECK(above.report.findings[0].line == line);
-    require_contains(above.report.findings[0].message, "thread (63,0,0) reads 1 byte past the end of ");
+    CHECK(above.report.findings[0].id == FindingId::out_of_bounds);
+    CHECK(above.report.findings[0].access.line == line);
+    require_contains(above.report.findings[0].text, "thread (63,0,0) reads 1 byte past the end of ");
     // The page below an allocation is not there: an error as well.
     const Traced below = run_traced({}, [&] { traced::read_shifted(-1, exact.data(), out.data()); });
     INFO(all_findings(below.report));
     require_contains(below.error, "thread (0,0,0): access to address ");
     REQUIRE(below.report.findings.size() == 1);
-    CHECK(below.report.findings[0].kind == "out of bounds");
-    CHECK(below.report.findings[0].line == line);
-    require_contains(below.report.findings[0].message, "4 bytes before the start of ");
+    CHECK(below.report.findings[0].id == FindingId::out_of_bounds);
+    CHECK(below.report.findings[0].access.line == line);
+    require_contains(below.report.findings[0].text, "4 bytes before the start of ");
     // And nothing when all is well.
     CHECK(run_traced(matrices, [&] {
               traced::read_shifted(0, in.data() + 64, out.data());
@@ -984,19 +989,19 @@ TEST_CASE("trace: the padding and the end of a matrix") {
         const Report r = touch(false, 1, 10);
         INFO(all_findings(r));
         REQUIRE(r.findings.size() == 1);
-        require_contains(finding_at(r, "write to padding", write).message,
+        require_contains(finding_at(r, "write_to_padding", write).text,
                          "thread (0,0,0) writes C[1][10], padding between the rows of C, at ");
     }
-    CHECK(finding_at(touch(false, 0, 15), "write to padding", write).count == 1);
+    CHECK(finding_at(touch(false, 0, 15), "write_to_padding", write).count == 1);
     for (const bool reads : {true, false}) {
         const Report past = touch(reads, 3, 10);
         INFO(all_findings(past));
         REQUIRE(past.findings.size() == 1);
-        require_contains(finding_at(past, "out of bounds", reads ? read : write).message,
+        require_contains(finding_at(past, "out_of_bounds", reads ? read : write).text,
                          "C[3][10], outside C of 4×10");
-        require_contains(finding_at(touch(reads, 4, 0), "out of bounds", reads ? read : write).message,
+        require_contains(finding_at(touch(reads, 4, 0), "out_of_bounds", reads ? read : write).text,
                          "C[4][0]");
-        require_contains(finding_at(touch(reads, 0, -1), "out of bounds", reads ? read : write).message,
+        require_contains(finding_at(touch(reads, 0, -1), "out_of_bounds", reads ? read : write).text,
                          "C[-1][15]");
     }
 }
@@ -1008,9 +1013,9 @@ TEST_CASE("trace: a host pointer") {
     INFO(t.error << all_findings(t.report));
     CHECK(t.error.empty());
     REQUIRE(t.report.findings.size() == 1);
-    const Finding& f = finding_at(t.report, "host pointer", marked(kFindings, "copy"));
+    const Finding& f = finding_at(t.report, "host_pointer", marked(kFindings, "copy"));
     CHECK(f.count == 64);
-    require_contains(f.message, "thread (0,0,0) reads through a host pointer at ");
+    require_contains(f.text, "thread (0,0,0) reads through a host pointer at ");
 }
 
 TEST_CASE("trace: vectors where no vector can be") {
@@ -1021,14 +1026,14 @@ TEST_CASE("trace: vectors where no vector can be") {
         const Traced t = run_traced({}, [&] { traced::copy_float4(shift, in.data(), out.data()); });
         INFO(shift << t.error << all_findings(t.report));
         REQUIRE(t.report.findings.size() == 1);
-        const Finding& f = finding_at(t.report, "misaligned access", read);
-        require_contains(f.message, "thread (0,0,0) reads 16 bytes of ");
-        require_contains(f.message, place(kFindings, read) + ", an address that is no multiple of 16");
+        const Finding& f = finding_at(t.report, "misaligned_access", read);
+        require_contains(f.text, "thread (0,0,0) reads 16 bytes of ");
+        require_contains(f.text, place(kFindings, read) + ", an address that is no multiple of 16");
     }
     const Traced pairs = run_traced({}, [&] { traced::copy_float2(1, in.data(), out.data()); });
     INFO(pairs.error << all_findings(pairs.report));
     REQUIRE(pairs.report.findings.size() == 1);
-    CHECK(finding_at(pairs.report, "misaligned access", read).count == 64);
+    CHECK(finding_at(pairs.report, "misaligned_access", read).count == 64);
     for (const Traced& fine : {run_traced({}, [&] { traced::copy_float4(4, in.data(), out.data()); }),
                                run_traced({}, [&] { traced::copy_float2(2, in.data(), out.data()); })}) {
         INFO(all_findings(fine.report));
@@ -1114,10 +1119,10 @@ void require_copy_finding(traced::Copying kind, const std::string& finding, cons
     INFO(all_findings(r));
     REQUIRE(r.findings.size() == 1);
     const Finding& f = finding_at(r, finding, marked(kCopies, mark));
-    CHECK(f.file.ends_with(kCopies));
+    CHECK(f.access.file.ends_with(kCopies));
     CHECK(f.count == count);
-    require_contains(f.message, place(kCopies, marked(kCopies, copy_mark)));
-    require_contains(f.message, place(kCopies, marked(kCopies, mark)));
+    require_contains(f.text, place(kCopies, marked(kCopies, copy_mark)));
+    require_contains(f.text, place(kCopies, marked(kCopies, mark)));
 }
 
 }  // namespace
@@ -1145,11 +1150,11 @@ TEST_CASE("trace: cp.async as it should be") {
 
 TEST_CASE("trace: cp.async that nobody waits for") {
     using traced::Copying;
-    require_copy_finding(Copying::no_wait, "copy in flight", "no_wait-copy", "no_wait-read", 64);
-    require_copy_finding(Copying::no_commit, "copy in flight", "no_commit-copy", "no_commit-read", 64);
-    require_copy_finding(Copying::wait_too_few, "copy in flight", "wait_too_few-copy", "wait_too_few-read",
+    require_copy_finding(Copying::no_wait, "copy_in_flight", "no_wait-copy", "no_wait-read", 64);
+    require_copy_finding(Copying::no_commit, "copy_in_flight", "no_commit-copy", "no_commit-read", 64);
+    require_copy_finding(Copying::wait_too_few, "copy_in_flight", "wait_too_few-copy", "wait_too_few-read",
                          64);
-    require_copy_finding(Copying::written_over, "copy in flight", "written_over-copy", "written_over-write",
+    require_copy_finding(Copying::written_over, "copy_in_flight", "written_over-copy", "written_over-write",
                          64);
     // What it would have been is not there yet.
     const float early = trace_copying(Copying::no_wait).out[0];
@@ -1163,20 +1168,20 @@ TEST_CASE("trace: cp.async and other threads without a barrier") {
     INFO(all_findings(r));
     REQUIRE(r.findings.size() == 1);
     const Finding& f = finding_at(r, "race", marked(kCopies, "overwritten-copy"));
-    require_contains(f.message, place(kCopies, marked(kCopies, "overwritten-read")) + " and thread (");
+    require_contains(f.text, place(kCopies, marked(kCopies, "overwritten-read")) + " and thread (");
 }
 
 TEST_CASE("trace: cp.async out of its arrays") {
     using traced::Copying;
     const Report r = trace_copying(Copying::over_the_end).traced.report;
     INFO(all_findings(r));
-    const Finding& f = finding_at(r, "shared memory out of bounds", marked(kCopies, "over_the_end"));
-    require_contains(f.message, "thread (63,0,0) writes 1 byte past the end of tile");
+    const Finding& f = finding_at(r, "shared_out_of_bounds", marked(kCopies, "over_the_end"));
+    require_contains(f.text, "thread (63,0,0) writes 1 byte past the end of tile");
     CHECK(r.findings.size() == 1);
     const Report source = trace_copying(Copying::source_outside).traced.report;
     INFO(all_findings(source));
-    const Finding& g = finding_at(source, "out of bounds", marked(kCopies, "source_outside"));
-    require_contains(g.message, "thread (63,0,0) reads 1 byte past the end of in, at ");
+    const Finding& g = finding_at(source, "out_of_bounds", marked(kCopies, "source_outside"));
+    require_contains(g.text, "thread (63,0,0) reads 1 byte past the end of in, at ");
     CHECK(g.count == 1);
     CHECK(source.findings.size() == 1);
 }
@@ -1261,9 +1266,9 @@ Finding require_matrix_finding(traced::Matrices kind, const std::string& finding
     INFO(all_findings(r));
     REQUIRE(r.findings.size() == 1);
     const Finding& f = finding_at(r, finding, marked(kMatrices, mark));
-    CHECK(f.file.ends_with(kMatrices));
-    require_contains(f.message, place(kMatrices, marked(kMatrices, mark)));
-    if (!other.empty()) require_contains(f.message, place(kMatrices, marked(kMatrices, other)));
+    CHECK(f.access.file.ends_with(kMatrices));
+    require_contains(f.text, place(kMatrices, marked(kMatrices, mark)));
+    if (!other.empty()) require_contains(f.text, place(kMatrices, marked(kMatrices, other)));
     return f;
 }
 
@@ -1317,17 +1322,17 @@ TEST_CASE("trace: ldmatrix and other threads without a barrier") {
     using traced::Matrices;
     const Finding early = require_matrix_finding(Matrices::no_barrier, "race", "no_barrier", "store");
     // Thread 63 comes to the __syncwarp() last, and is the first to go on.
-    require_contains(early.message, "thread (0,0,0) wrote tile");
-    require_contains(early.message, "and thread (63,0,0) reads it at");
+    require_contains(early.text, "thread (0,0,0) wrote tile");
+    require_contains(early.text, "and thread (63,0,0) reads it at");
     const Finding late =
         require_matrix_finding(Matrices::overwritten, "race", "overwritten-store", "overwritten");
-    require_contains(late.message, "thread (31,0,0) read tile");
+    require_contains(late.text, "thread (31,0,0) read tile");
     // Lanes of one warp: ldmatrix waits for the others, and promises nothing about what they store.
     require_matrix_finding(Matrices::stored_after, "race", "stored_after", "stored_after-read");
     // Without __syncwarp() those that come first read rows that nobody has stored yet.
     const Report r = trace_matrices(Matrices::no_syncwarp).report;
     INFO(all_findings(r));
-    finding_at(r, "uninitialised read", marked(kMatrices, "no_syncwarp"));
+    finding_at(r, "uninitialised_read", marked(kMatrices, "no_syncwarp"));
     finding_at(r, "race", marked(kMatrices, "no_syncwarp"));
     finding_at(r, "race", marked(kMatrices, "store"));
     CHECK(r.findings.size() == 3);
@@ -1336,15 +1341,15 @@ TEST_CASE("trace: ldmatrix and other threads without a barrier") {
 TEST_CASE("trace: ldmatrix of what is not there") {
     using traced::Matrices;
     const Finding flight =
-        require_matrix_finding(Matrices::in_flight, "copy in flight", "in_flight", "in_flight-copy");
+        require_matrix_finding(Matrices::in_flight, "copy_in_flight", "in_flight", "in_flight-copy");
     CHECK(flight.count == 64 * 4);  // words of 64 rows
-    require_contains(flight.message, "may still be under way when thread (0,0,0) reads it at ");
+    require_contains(flight.text, "may still be under way when thread (0,0,0) reads it at ");
     const Finding unwritten =
-        require_matrix_finding(Matrices::unwritten, "uninitialised read", "unwritten", "");
+        require_matrix_finding(Matrices::unwritten, "uninitialised_read", "unwritten", "");
     CHECK(unwritten.count == 32 * 4);
     const Finding outside =
-        require_matrix_finding(Matrices::over_the_end, "shared memory out of bounds", "over_the_end", "");
-    require_contains(outside.message, "thread (63,0,0) reads 1 byte past the end of tile");
+        require_matrix_finding(Matrices::over_the_end, "shared_out_of_bounds", "over_the_end", "");
+    require_contains(outside.text, "thread (63,0,0) reads 1 byte past the end of tile");
     CHECK(outside.count == 1);
 }
 
@@ -1421,18 +1426,18 @@ TEST_CASE("trace: mutant: the barrier after loading is missing") {
         INFO(all_findings(r));
         std::set<std::pair<std::string, int>> seen;
         for (const Finding& f : r.findings) {
-            CHECK(f.file.ends_with(file));
-            seen.emplace(f.kind, f.line);
-            if (f.kind == "race") {
-                require_contains(f.message, place(file, use));
-                CHECK((f.message.find(place(file, a)) != std::string::npos ||
-                       f.message.find(place(file, b)) != std::string::npos));
+            CHECK(f.access.file.ends_with(file));
+            seen.emplace(name_of(f.id), f.access.line);
+            if (f.id == FindingId::race) {
+                require_contains(f.text, place(file, use));
+                CHECK((f.text.find(place(file, a)) != std::string::npos ||
+                       f.text.find(place(file, b)) != std::string::npos));
             }
             CHECK(f.count > 1);
         }
         // Thread 0 reads before the others write; threads of later warps read what earlier ones wrote.
         CHECK(seen == std::set<std::pair<std::string, int>>{
-                          {"uninitialised read", use}, {"race", a}, {"race", b}, {"race", use}});
+                          {"uninitialised_read", use}, {"race", a}, {"race", b}, {"race", use}});
     }
 }
 
@@ -1446,20 +1451,20 @@ TEST_CASE("trace: mutant: the barrier after reading is missing") {
     REQUIRE(r.findings.size() == 4);
     int late_reads = 0;
     for (const Finding& f : r.findings) {
-        CHECK(f.kind == "race");
+        CHECK(f.id == FindingId::race);
         CHECK(f.count > 1);
-        if (f.line != use) continue;
+        if (f.access.line != use) continue;
         ++late_reads;
-        require_contains(f.message, " wrote ");
-        require_contains(f.message, place(file, late_reads == 1 ? a : b) + " and thread (");
-        require_contains(f.message, "reads it at ");
+        require_contains(f.text, " wrote ");
+        require_contains(f.text, place(file, late_reads == 1 ? a : b) + " and thread (");
+        require_contains(f.text, "reads it at ");
     }
     CHECK(late_reads == 2);
     for (const int line : {a, b}) {
         const Finding& f = finding_at(r, "race", line);
-        require_contains(f.message, line == a ? " read As + " : " read Bs + ");
-        require_contains(f.message, place(file, use) + " and thread (");
-        require_contains(f.message, "writes it at ");
+        require_contains(f.text, line == a ? " read As + " : " read Bs + ");
+        require_contains(f.text, place(file, use) + " and thread (");
+        require_contains(f.text, "writes it at ");
     }
     // With one tile along K nothing is overwritten.
     CHECK(trace_mutant(mutant_no_second_barrier::lesson, test::shape(33, 47, 32, true)).findings.empty());
@@ -1472,19 +1477,19 @@ TEST_CASE("trace: mutant: the guard is off by one") {
         const Report r =
             trace_mutant(mutant_guard_off_by_one::lesson, test::shape(31, 64, 7, false, 1.0f, 0.5f));
         INFO(all_findings(r));
-        const Finding& f = finding_at(r, "out of bounds", store);
+        const Finding& f = finding_at(r, "out_of_bounds", store);
         REQUIRE(r.findings.size() == 1);
         CHECK(f.count >= 64);
-        require_contains(f.message, "C[31][0], outside C of 31×64, at ");
-        CHECK(f.file.ends_with(file));
+        require_contains(f.text, "C[31][0], outside C of 31×64, at ");
+        CHECK(f.access.file.ends_with(file));
     }
     {  // a column too many lies in the padding
         const Report r = trace_mutant(mutant_guard_off_by_one::lesson, test::shape(32, 33, 7, true));
         INFO(all_findings(r));
-        const Finding& f = finding_at(r, "write to padding", store);
+        const Finding& f = finding_at(r, "write_to_padding", store);
         CHECK(f.count == 31);  // the last row's is behind the matrix
-        require_contains(f.message, "writes C[0][33], padding between the rows of C, at ");
-        CHECK(finding_at(r, "out of bounds", store).count == 1);
+        require_contains(f.text, "writes C[0][33], padding between the rows of C, at ");
+        CHECK(finding_at(r, "out_of_bounds", store).count == 1);
         CHECK(r.findings.size() == 2);
     }
     CHECK(trace_mutant(mutant_guard_off_by_one::lesson, test::shape(64, 64, 7, false)).findings.empty());

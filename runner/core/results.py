@@ -9,6 +9,10 @@ import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from runner.core.reports import Results
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEMA = 2  # of results; check() takes schema 1 as well
@@ -115,7 +119,7 @@ def _upgraded(results: dict) -> dict:
     return {**found, "lessons": lessons}
 
 
-def check(results: object, where: str, again: str = "measure again with ./gemm chart") -> dict:
+def check(results: object, where: str, again: str = "measure again with ./gemm chart") -> Results:
     """`results` as an object of schema SCHEMA if it is one of it or of schema 1, whose runs had types and no variants;
     otherwise raises a UserError: `where`, what, `again`."""
     if not isinstance(results, dict):
@@ -134,7 +138,7 @@ def check(results: object, where: str, again: str = "measure again with ./gemm c
             missing = _TIMED_KEYS - run.keys()
         if missing:
             raise UserError(f"{where} has a run without {', '.join(sorted(missing))}; {again}.")
-    return results
+    return cast("Results", results)
 
 
 def _read(path: Path, again: str) -> object:
@@ -149,7 +153,7 @@ def _read(path: Path, again: str) -> object:
         raise UserError(f"{path} is not valid JSON ({error}); {again}.") from error
 
 
-def load(path: Path) -> dict:
+def load(path: Path) -> Results:
     """Reads and checks a results file."""
     try:
         return check(_read(path, _again(path)), str(path), _again(path))

@@ -10,7 +10,7 @@ import secrets
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -120,7 +120,7 @@ class _Class:
         except BaseException as error:  # noqa: BLE001  (it is raised in the thread that waits)
             self._done.put(error)
 
-    def results(self, jobs: int) -> Iterator[tuple[str, exercise.Task, str, Outcome]]:
+    def results(self, jobs: int) -> Generator[tuple[str, exercise.Task, str, Outcome], None, None]:
         """(learner, task, digest, outcome) as they come, `jobs` at a time. When it is closed, everything has ended."""
         threads: list[threading.Thread] = []
         try:

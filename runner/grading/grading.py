@@ -10,13 +10,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import re
 import shutil
 import sys
 import tempfile
 import time
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from runner.core.results import ROOT, UserError
 from runner.grading.sandbox import TMP, Limits, Sandbox
 from runner.learn import check
 from runner.learn.check import GOAL, Report
+from runner.learn.check_types import Case, Checked, Marked
 from runner.learn.diagnosis import ENDED, Diagnosis
 from runner.learn.exercise import Task
 
@@ -94,7 +94,7 @@ _OF_A_TRACE = ("blocks", "threads_per_block", "barriers_per_thread")
 _OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc", "alpha", "beta")
 
 
-def evidence(raw: bytes) -> dict:
+def evidence(raw: bytes) -> Checked:
     """gemm_check's object, which the learner's code may have written: what is computed with are numbers, and small ones.
 
     Raises ValueError, KeyError, TypeError, AttributeError or RecursionError where it is not.
@@ -295,7 +295,7 @@ class _Run:
         for name, (before, after) in self._kit.links.items():
             program = self._given / name
             files = [listed, made]
-            command = [*before, *map(self._given_as, files), "-o", self._made_in(name), *after]
+            command: list[str | Path] = [*before, *map(self._given_as, files), "-o", self._made_in(name), *after]
             self._make(command, name, program, files)
             programs[name] = program
         self._report.compiled = time.monotonic() - begin
@@ -306,8 +306,8 @@ class _Run:
         begin, report = time.monotonic(), self._report
         seed = self._seed("check")
         made, output = self._made_in("check.json"), self._folder / "check.json"
-        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", "--output", made]
-        command = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options]
+        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}"]
+        command: list[str | Path] = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options, "--output", made]
         ended = self._run(command, output, self._grader._limits, [program])
         self._look_for_room()
         with output.open("rb") as told:
@@ -331,25 +331,27 @@ class _Run:
     def examined(self, program: Path) -> bool | None:
         """Whether what the kernel computes is right; None where there is no answer to look at. What is wrong is in the report."""
         report = self._report
-        if report.found and ("endless loop" in " ".join((report.found.mistake, *report.found.evidence)) or self._late):
+        fault = report.cases[-1]["error"] if report.cases else None
+        if report.found and ((fault and fault["id"] == "endless_loop") or self._late):
             return None  # it would not end again
         seed = self._seed("exam")
         paper, answers, verdict = (self._folder / name for name in ("paper", "answers", "verdict.json"))
-        judge = [self._kit.judge, "--lesson", report.task.lesson, "--seed", str(seed)]
+        judge: list[str | Path] = [self._kit.judge, "--lesson", report.task.lesson, "--seed", str(seed)]
         status, said = process.quiet([*judge, "--paper", paper])
         if status:
             raise UserError(f"gemm_judge could not set an exam: {said.strip()}")
         with answers.open("wb") as written:
-            command = [self._given_as(program), "--paper", self._given_as(paper), "--answers-fd", str(written.fileno())]
-            if not self._kit.sandbox.isolated:
-                command[2] = paper
+            given = self._given_as(paper) if self._kit.sandbox.isolated else paper
+            asked: list[str | Path] = ["--paper", given, "--answers-fd", str(written.fileno())]
             files = [program, paper]
-            ended = self._run(command, self._folder / "output", self._grader._limits, files, [written.fileno()])
+            ended = self._run(
+                [self._given_as(program), *asked], self._folder / "output", self._grader._limits, files, [written.fileno()]
+            )
         self._look_for_room()
         status, said = process.quiet([*judge, "--answers", answers, "--output", verdict], seconds=300)
         if status not in (0, 1):
             raise UserError(f"gemm_judge could not mark an exam: {said.strip()}")
-        marked = json.loads(verdict.read_text(encoding="utf-8"))
+        marked: Marked = json.loads(verdict.read_text(encoding="utf-8"))
         if marked["passed"] and not ended.broken:
             return True
         if not report.found:  # its own run says that it is right
@@ -359,13 +361,11 @@ class _Run:
         return False
 
 
-def _judged_wrong(case: Mapping, broken: str) -> Diagnosis:
+def _judged_wrong(case: Case, broken: str) -> Diagnosis:
     mistake = "What it computes is wrong, on inputs that it was not told before."
     stopped = (f"It was stopped: {broken}.",) if broken else ()
     if case["error"]:
-        return Diagnosis(mistake, "", (case["error"], *stopped))
-    if case["passed"]:
+        return Diagnosis(mistake, "", (case["error"]["text"], *stopped))
+    if case["passed"] or not case["verdict"]:
         return Diagnosis("What it computes is right, but it had to be stopped.", "", stopped)
-    # Without the seed, by which the problem could be had beforehand.
-    failure = re.sub(r" ?\(seed \d+\)", "", case["verdict"]["failure"])
-    return Diagnosis(mistake, "", tuple(line.strip() for line in failure.splitlines()))
+    return Diagnosis(mistake, "", tuple(line.strip() for line in case["verdict"]["text"].splitlines()))

@@ -22,6 +22,7 @@ from runner.core.process import say_all
 from runner.core.results import ROOT, UserError, lessons, write_atomically
 from runner.inspect import inspection
 from runner.inspect.inspection import Request, grouped
+from runner.inspect.trace_types import Figure, Line, Trace
 
 SHAPES = ((128, 128, 128), (256, 64, 32), (127, 129, 65), (257, 63, 300), (1000, 1, 77), (33, 31, 65))
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
@@ -37,19 +38,20 @@ class Quantity:
     metrics: tuple[str, ...]
     space: str
     op: str
-    key: str  # what is summed
+    key: Figure  # what is summed
 
-    def traced(self, found: Mapping) -> int:
+    def traced(self, found: Trace) -> int:
         return sum(line[self.key] for line in found["lines"] if (line["space"], line["op"]) == (self.space, self.op))
 
     def counted(self, values: Mapping[str, int]) -> int:
         return sum(values[metric] for metric in self.metrics)
 
 
+_MOVED: tuple[Figure, ...] = ("requests", "sectors")
 QUANTITIES = [
     Quantity(f"global {op} {key}", (_GLOBAL.format(key, short),), "global", op, key)
     for op, short in (("load", "ld"), ("store", "st"))
-    for key in ("requests", "sectors")
+    for key in _MOVED
 ] + [
     Quantity(f"shared {op} wavefronts", tuple(_SHARED.format(kind) for kind in kinds), "shared", op, "wavefronts")
     for op, kinds in (("load", ("ld", "ldsm")), ("store", ("st", "ldgsts")))  # ldmatrix; the stores of cp.async
@@ -112,11 +114,11 @@ def parse(text: str, kernel: str | None) -> dict[str, int]:
     return {metric: int(value) for metric, value in values.items()}
 
 
-def _place(line: Mapping) -> str:
+def _place(line: Line) -> str:
     return f"{line['array']} (line {line['line']})"
 
 
-def fused(found: Mapping, op: str, executed: int) -> str:
+def fused(found: Trace, op: str, executed: int) -> str:
     """Which of the source's shared accesses nvcc made wider, as far as the GPU's number of instructions tells; "" if none.
 
     nvcc may fuse 2 or 4 neighbouring loads or stores of a thread into one. That shows as fewer instructions than requests.
@@ -136,7 +138,7 @@ def fused(found: Mapping, op: str, executed: int) -> str:
     return f"nvcc fuses {op}s of {' or '.join(names)}" if names else ""
 
 
-def compare(found: Mapping, counted: Mapping[str, int]) -> list[dict]:
+def compare(found: Trace, counted: Mapping[str, int]) -> list[dict]:
     """A row for each quantity: what both say, the verdict (equal, fused, differs) and a note."""
     rows = []
     for quantity in QUANTITIES:
@@ -203,7 +205,7 @@ def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
     ncu = find_ncu("--against-ncu")
     tracer = inspection.build_tracer() / "gemm_inspect"
     folder = build(device, doctor.provide(device), chosen) / "bin"
-    results = []
+    results: list[dict] = []
     for name in chosen:
         for m, n, k in SHAPES:
             request = Request(m, n, k, options=("--alpha=1", "--beta=0", "--seed=1"))

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from rich.table import Table
 
@@ -20,6 +21,7 @@ from runner.core.build import build
 from runner.core.descriptors import described, targets
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
+from runner.inspect.trace_types import Figure, Line, Trace
 
 SCHEMA = 1
 SIZE, RECORDED, BENCHED = 128, 256, 256  # M = N = K: by default, of the published counts, of --bench
@@ -30,6 +32,7 @@ _SAMPLE = 4  # what --blocks is offered
 _KEYS = {"lesson", "kernel", "m", "n", "k", "lines", "findings", "totals"}
 _RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "bytes", "sectors", "ideal_sectors",
                   "wavefronts", "ideal_wavefronts", "diverged")  # fmt: skip
+_A_REQUEST: tuple[Figure, ...] = ("sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
 _APPROXIMATELY = (
     "≈ Threads of a warp ran this line different numbers of times: they share requests as their ways join in g++'s code."
 )
@@ -72,7 +75,7 @@ def rate(value: float | None) -> str:
     return "–" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def a_request(line: Mapping, key: str) -> float | None:
+def a_request(line: Line, key: Figure) -> float | None:
     """Sectors (key: sectors or ideal_sectors) or wavefronts a request; None where the line's memory has none."""
     fits = key.endswith("sectors") == (line["space"] == "global")
     return line[key] / line["requests"] if fits and line["requests"] else None
@@ -123,22 +126,23 @@ def build_tracer(*targets: str) -> Path:
     return build(device, doctor.provide(device), ["gemm_inspect", *targets]) / "bin"
 
 
-def check(trace: object) -> dict:
+def check(trace: object) -> Trace:
     """`trace` if it is an object of this version's gemm_inspect; a UserError otherwise."""
     if not isinstance(trace, dict) or trace.get("schema") != SCHEMA:
         found = trace.get("schema") if isinstance(trace, dict) else None
         raise UserError(f"gemm_inspect wrote schema {found!r}, but this version reads schema {SCHEMA}; build it again.")
     if missing := _KEYS - trace.keys():
         raise UserError(f"gemm_inspect wrote no {', '.join(sorted(missing))}; build it again.")
-    return trace
+    return cast(Trace, trace)
 
 
 def trace_text(program: Path, name: str, request: Request) -> tuple[str, int]:
     """Runs gemm_inspect: the JSON that it wrote, and its exit status, 0 or 1. A UserError where it could not run."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "trace.json"
-        command = [program, "--lesson", name, *(f"--{key}={getattr(request, key)}" for key in ("m", "n", "k", "blocks"))]
-        done = process.stream([*command, *request.options, "--output", output], f"Tracing {name}", process.PROGRESS)
+        asked = (f"--{key}={getattr(request, key)}" for key in ("m", "n", "k", "blocks"))
+        command: list[str | Path] = [program, "--lesson", name, *asked, *request.options, "--output", output]
+        done = process.stream(command, f"Tracing {name}", process.PROGRESS)
         if what := process.crash(done.status):
             say_all(done.lines)
             at = f" during {done.last}" if done.last else ""
@@ -154,7 +158,7 @@ def trace_text(program: Path, name: str, request: Request) -> tuple[str, int]:
             raise UserError(f"gemm_inspect ended with status {done.status} and wrote nothing; build it again.") from error
 
 
-def trace(program: Path, name: str, request: Request) -> tuple[dict, int]:
+def trace(program: Path, name: str, request: Request) -> tuple[Trace, int]:
     """As trace_text, but read and checked."""
     text, status = trace_text(program, name, request)
     try:
@@ -166,21 +170,22 @@ def trace(program: Path, name: str, request: Request) -> tuple[dict, int]:
 # Telling
 
 
-def code_of(line: Mapping) -> str:
+def code_of(file: str, line: int) -> str:
     """The source of a traced line, or nothing where the file does not have it."""
     try:
-        source = (ROOT / line["file"]).read_text(encoding="utf-8").splitlines()
-        return source[line["line"] - 1].strip()
+        source = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        return source[line - 1].strip()
     except (OSError, IndexError):
         return ""
 
 
-def choose(found: Mapping, line: int | None, array: str | None) -> list[dict]:
+def choose(found: Trace, line: int | None, array: str | None) -> list[Line]:
     """The traced lines that the filters let through; a UserError, which names those that exist, where there are none."""
     everything = found["lines"]
     name = found["lesson"]
-    for what, key, wanted in (("line", "line", line), ("array", "array", array)):
-        known = sorted({entry[key] for entry in everything})
+    lines, arrays = sorted({entry["line"] for entry in everything}), sorted({entry["array"] for entry in everything})
+    asked: tuple[tuple[str, Sequence[object], object], ...] = (("line", lines, line), ("array", arrays, array))
+    for what, known, wanted in asked:
         if wanted is not None and everything and wanted not in known:
             there = ", ".join(map(str, known))
             verb = "accesses no memory on line" if what == "line" else "accesses no array"
@@ -192,21 +197,21 @@ def choose(found: Mapping, line: int | None, array: str | None) -> list[dict]:
     return chosen
 
 
-def _problems(found: Mapping) -> list[str]:
+def _problems(found: Trace) -> list[str]:
     """What is wrong with the kernel, a line each."""
     problems = []
     for finding in found["findings"]:
-        often = f" (×{grouped(finding['count'])})" if finding.get("count", 1) > 1 else ""
-        problems.append(f"{finding['kind']}: {finding['message']}{often}")
-    if found.get("error"):
-        problems.append(f"error: {found['error']}")
-    verdict = found.get("verdict")
+        often = f" (×{grouped(finding['count'])})" if finding["count"] > 1 else ""
+        problems.append(f"{finding['id'].replace('_', ' ')}: {finding['text']}{often}")
+    if found["error"]:
+        problems.append(f"error: {found['error']['text']}")
+    verdict = found["verdict"]
     if verdict and not verdict["passed"]:
-        problems.append(f"wrong result: {verdict.get('failure', '')}")
+        problems.append(f"wrong result: {verdict['text']}")
     return problems
 
 
-def table(lines: Sequence[Mapping]) -> Table:
+def table(lines: Sequence[Line]) -> Table:
     """A row for each line, array, width, and load or store."""
     shown = Table()
     counted = ("requests", "sectors/request", "ideal", "wavefronts/request", "ideal", "bytes")
@@ -215,7 +220,7 @@ def table(lines: Sequence[Mapping]) -> Table:
     last = None
     for line in lines:
         guess = "≈ " if line["diverged"] else ""
-        figures = [rate(a_request(line, key)) for key in ("sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")]
+        figures = [rate(a_request(line, key)) for key in _A_REQUEST]
         figures = [figure if figure == "–" else guess + figure for figure in figures]
         place = (line["file"], line["line"])
         shown.add_row(str(line["line"]) if place != last else "", line["array"], line["op"], f"{line['width']} B",
@@ -224,7 +229,7 @@ def table(lines: Sequence[Mapping]) -> Table:
     return shown
 
 
-def _totals(found: Mapping) -> str:
+def _totals(found: Trace) -> str:
     total = found["totals"]
     part = "" if found["traced_blocks"] == found["blocks"] else " (traced blocks)"
     text = (
@@ -236,7 +241,7 @@ def _totals(found: Mapping) -> str:
     return text + f"Barriers a thread: {rate(found['barriers_per_thread'])}."
 
 
-def _summed(found: Mapping) -> dict[tuple[str, str], tuple[int, int]]:
+def _summed(found: Trace) -> dict[tuple[str, str], tuple[int, int]]:
     """Requests and sectors to global memory, by array and op."""
     sums: dict[tuple[str, str], tuple[int, int]] = {}
     for line in found["lines"]:
@@ -246,10 +251,10 @@ def _summed(found: Mapping) -> dict[tuple[str, str], tuple[int, int]]:
     return sums
 
 
-def compare(before: Mapping, now: Mapping) -> str:
+def compare(before: Trace, now: Trace) -> str:
     """What changed since the lesson before, in one line."""
     first, second = _summed(before), _summed(now)
-    parts = []
+    parts: list[str] = []
     for key in sorted(first.keys() & second.keys()):
         was, is_ = (rate(sectors / requests) for requests, sectors in (first[key], second[key]) if requests)
         if was != is_:
@@ -268,7 +273,7 @@ def compare(before: Mapping, now: Mapping) -> str:
     return f"Against {before['lesson']}: {'; '.join(parts) or 'the same counts'}."
 
 
-def _print(found: Mapping, lines: Sequence[Mapping], before: Mapping | None) -> None:
+def _print(found: Trace, lines: Sequence[Line], before: Trace | None) -> None:
     if not found["blocks"]:
         print(f"{found['lesson']} launches no kernel at {found['m']}×{found['n']}×{found['k']}.", flush=True)
         return
@@ -281,7 +286,7 @@ def _print(found: Mapping, lines: Sequence[Mapping], before: Mapping | None) -> 
     if lines:
         tables.show(table(lines))
         for file, number in sorted({(line["file"], line["line"]) for line in lines}):
-            print(f"{file}:{number}  {code_of({'file': file, 'line': number})}".rstrip())
+            print(f"{file}:{number}  {code_of(file, number)}".rstrip())
         if any(line["diverged"] for line in lines):
             print(_APPROXIMATELY)
     else:
@@ -311,8 +316,8 @@ def parse(
     if blocks is not None and blocks != "all" and not re.fullmatch(r"0*[1-9][0-9]{0,17}", blocks):
         raise UserError(f"--blocks must be all or a whole number from 1, not {blocks!r}.")
     options += [f"--like={like}"] if like is not None else []
-    numbers = {key: int(value) for key, value in checked.items()}
-    return Request(**numbers, blocks="all" if blocks in (None, "all") else str(int(blocks)), options=tuple(options))
+    numbers = {key: int(value) for key, value in checked.items() if value is not None}
+    return Request(**numbers, blocks="all" if blocks is None or blocks == "all" else str(int(blocks)), options=tuple(options))
 
 
 def inspect(
@@ -359,10 +364,13 @@ def inspect(
 # What is published
 
 
-def recorded(found: Mapping) -> dict:
+def recorded(found: Trace) -> dict:
     """What counts.json keeps of a trace: nothing that changes from run to run."""
     order = sorted(found["lines"], key=lambda e: (e["file"], e["line"], e["array"], e["op"], e["width"]))
-    lines = [{**{key: entry[key] for key in _RECORDED_LINE}, "code": code_of(entry)} for entry in order]
+    lines = [
+        {**{key: value for key, value in entry.items() if key in _RECORDED_LINE}, "code": code_of(entry["file"], entry["line"])}
+        for entry in order
+    ]
     return {
         "kernel": found["kernel"],
         "blocks": found["blocks"],
@@ -373,7 +381,7 @@ def recorded(found: Mapping) -> dict:
     }
 
 
-def count(program: Path, names: Sequence[str], seen: Callable[[dict], object] = lambda found: None) -> dict:
+def count(program: Path, names: Sequence[str], seen: Callable[[Trace], object] = lambda found: None) -> dict:
     """The counts that are published, of these lessons, counted now. A UserError where a lesson is wrong.
 
     `seen` is called with each lesson's trace.
@@ -401,7 +409,7 @@ def record() -> int:
 
     pictures: list[Path] = []
 
-    def draw(found: dict) -> None:
+    def draw(found: Trace) -> None:
         pictures.extend(access.publish(found, ROOT / folder_of(found["lesson"]) / "README.md", ROOT / "plots/pictures"))
 
     counts = count(build_tracer() / "gemm_inspect", lessons(), draw)
@@ -424,7 +432,7 @@ def bench(names: Sequence[str]) -> int:
         shown.add_column(column, justify="left" if column == "lesson" else "right")
     for name in chosen:
         plain, traced = [], []
-        found: dict = {}
+        accesses = 0
         for _ in range(3):
             begin = time.monotonic()
             options = [f"--{key}={getattr(request, key)}" for key in ("m", "n", "k")] + ["--seed=1", "--verify-only", "--json"]
@@ -433,10 +441,9 @@ def bench(names: Sequence[str]) -> int:
             if done.status:
                 raise UserError(f"{name} ended with status {done.status}; ./gemm run {name} says more.")
             begin = time.monotonic()
-            found, _ = trace(folder / "gemm_inspect", name, request)
+            accesses = sum(line["threads"] for line in trace(folder / "gemm_inspect", name, request)[0]["lines"])
             traced.append(time.monotonic() - begin)
         slow, quick = statistics.median(traced), statistics.median(plain)
-        accesses = sum(line["threads"] for line in found["lines"])
         figures = [f"{quick:.2f}", f"{slow:.2f}", f"{slow / quick:.1f}", grouped(accesses), f"{accesses / slow / 1e6:.1f}"]
         shown.add_row(name, *figures)
     tables.show(shown)

@@ -23,7 +23,9 @@ from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError
 from runner.inspect.counts import Counts
 from runner.inspect.inspection import grouped, rate
+from runner.inspect.trace_types import Trace
 from runner.learn import course, exercise, progress
+from runner.learn.check_types import Case, Checked, Timed
 from runner.learn.diagnosis import ENDED, Diagnosis, Tile, diagnose
 from runner.learn.exercise import Task
 
@@ -54,7 +56,7 @@ class Report:
     seed: int | None = None
     stage: str = "file"
     found: Diagnosis | None = None
-    cases: list[dict] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)
     goals: list[dict] = field(default_factory=list)
     speed: dict | None = None
     warnings: list[str] = field(default_factory=list)
@@ -78,11 +80,11 @@ def _say_printed(lines: Sequence[str], left_out: int = 0) -> None:
         say(f"… and {grouped(more)} more line{'s' if more > 1 else ''} that the kernel printed")
 
 
-def run_program(program: Path, title: str, options: Sequence[str], folder: Path) -> dict:
+def run_program(program: Path, title: str, options: Sequence[str], folder: Path) -> Checked:
     """gemm_check's object. Raises UserError where it could not run, Ended where the learner's code has ended it."""
     output = folder / "check.json"
     output.unlink(missing_ok=True)
-    command = [program, *options, "--output", output]
+    command: list[str | Path] = [program, *options, "--output", output]
     done = process.stream(command, f"Checking {title}", process.PROGRESS, progress="--progress-fd")
     try:
         found = json.loads(output.read_text(encoding="utf-8"))
@@ -110,13 +112,13 @@ def _code_of(name: str, text: str) -> Callable[[str, int], str]:
     return code_of
 
 
-def held_against_goals(task: Task, trace: Mapping, tile: Tile, theirs: Tile, name: str = "", text: str = "") -> list[dict]:
+def held_against_goals(task: Task, trace: Trace, tile: Tile, theirs: Tile, name: str = "", text: str = "") -> list[dict]:
     """Every goal of the lesson with the figure that was counted, in order.
 
     tile: BM, BN, BK that the kernel declares, from which its bounds follow; theirs: those of the lesson's own; name, text: of
     the learner's file.
     """
-    counts = Counts({**trace, "tile": tile})
+    counts = Counts(trace, tile)
     held = []
     for goal in task.goals:
         value, line = goal.measure(counts)
@@ -127,7 +129,7 @@ def held_against_goals(task: Task, trace: Mapping, tile: Tile, theirs: Tile, nam
         reached = bool(counts.lines()) and (value >= bound if goal.least else value <= bound)
         said = (goal.reached if reached else goal.missed).format(value=_figure(value), bound=_figure(bound), unit=goal.unit)
         note = ""
-        if tile != theirs and (usual := goal.bound(Counts({**trace, "tile": theirs}))) != bound:
+        if tile != theirs and (usual := goal.bound(Counts(trace, theirs))) != bound:
             note = (
                 f"Your tiles of {'×'.join(map(str, tile))} need {_figure(bound)} {goal.unit}; the lesson's of "
                 f"{'×'.join(map(str, theirs))} need {_figure(usual)}."
@@ -167,19 +169,19 @@ def _before(task: Task) -> Task | None:
     return None
 
 
-def _speed(times: Sequence[Mapping], mine: str, before: str | None, reference: str, untimed: Mapping[str, str]) -> dict:
+def _speed(times: Sequence[Timed], mine: str, before: str | None, reference: str, untimed: Mapping[str, str]) -> dict:
     """Ratios of the others' times to the learner's, all measured in one run; above 1: the learner's is faster.
 
     mine, before, reference: names in `times`. untimed: what could not be timed at all, and why.
     """
     entries = {entry["name"]: entry for entry in reversed(times)}  # of two with one name the first
-    reasons = []
+    reasons: list[str] = []
 
     def time_of(name: str) -> float | None:
-        entry = entries.get(name, {})
-        if entry.get("ms_median"):
+        entry = entries.get(name)
+        if entry and entry.get("ms_median"):
             return entry["ms_median"]
-        why = untimed.get(name) or entry.get("failure") or "it does not run here"
+        why = untimed.get(name) or (entry and entry["failure"]) or "it does not run here"
         reasons.append(f"{name} was not timed: {why.splitlines()[0].rstrip('.')}.")
         return None
 
@@ -223,7 +225,7 @@ def _on_gpu(report: Report, device: doctor.Device, source: Source, options: Sequ
         report.found = diagnose(checked["cases"][-1], _code_of(source.name, source.text), _declared(checked))
         return
     report.stage = ""
-    report.speed = _speed(checked["times"], checked["name"], before.title if before else None, task.lesson, untimed)
+    report.speed = _speed(checked["times"] or (), checked["name"], before.title if before else None, task.lesson, untimed)
     over = report.speed["over_before"]
     if over is not None and over < SLOWER:
         report.stage = "speed"
@@ -233,17 +235,18 @@ def _on_gpu(report: Report, device: doctor.Device, source: Source, options: Sequ
         )
 
 
-def _declared(checked: Mapping) -> tuple[int, int, int]:
+def _declared(checked: Checked) -> tuple[int, int, int]:
     """BM, BN, BK of gemm_check's object."""
     return checked["tile"]["BM"], checked["tile"]["BN"], checked["tile"]["BK"]
 
 
-def hold(report: Report, checked: Mapping) -> None:
+def hold(report: Report, checked: Checked) -> None:
     """What gemm_check's object (of the CPU device) says: the report's stage is where it ended, its `found` what is wrong."""
     report.stage, report.cases = "run", checked["cases"]
     if not checked["passed"]:
         report.found = diagnose(report.cases[-1], _code_of(report.name, report.text), _declared(checked))
         return
+    assert checked["trace"]  # the CPU device traces
     report.stage = "goals"
     # toolchain() has built it, for the same device.
     theirs = described(ROOT / "build" / "cpu", report.task.lesson).tile
@@ -291,12 +294,12 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
 # Telling
 
 
-def shape_text(case: Mapping) -> str:
+def shape_text(case: Case) -> str:
     """`M×N×K = 45×71×64, lda = 80, alpha = 1.5`: sizes, and what differs from the default."""
     parts = [f"M×N×K = {case['m']}×{case['n']}×{case['k']}"]
-    tight = {"lda": case["k"], "ldb": case["n"], "ldc": case["n"]}
-    parts += [f"{key} = {case[key]}" for key in tight if case[key] != tight[key]]
-    parts += [f"{key} = {case[key]:.4g}" for key, usual in (("alpha", 1), ("beta", 0)) if case[key] != usual]
+    pitches = (("lda", case["lda"], case["k"]), ("ldb", case["ldb"], case["n"]), ("ldc", case["ldc"], case["n"]))
+    parts += [f"{key} = {pitch}" for key, pitch, tight in pitches if pitch != tight]
+    parts += [f"{key} = {x:.4g}" for key, x, usual in (("alpha", case["alpha"], 1), ("beta", case["beta"], 0)) if x != usual]
     return ", ".join(parts)
 
 

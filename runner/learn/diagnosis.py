@@ -1,13 +1,15 @@
 """From what gemm_check found wrong to the mistake that explains it, in words that a learner can act on.
 
-The words that the C++ sources say are looked for here: WORDS_OF_CPP lists them, and a test holds them against the sources.
+The tables are keyed by the ids of common/facts.hpp, and by those of the ladder's cases; a test holds them against each other.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from runner.inspect.trace_types import Fault, Finding, First, Verdict
+from runner.learn.check_types import Case
 
 CodeOf = Callable[[str, int], str]  # file and line -> the source there
 Tile = tuple[int, int, int]  # BM, BN, BK
@@ -21,22 +23,6 @@ class Diagnosis:
     advice: str  # what to look at
     evidence: tuple[str, ...] = ()  # where, which thread, expected, got
 
-
-# What findings mean, in the order in which they explain each other: a race explains what was read too early.
-_KINDS = (
-    "misaligned access",
-    "host pointer",
-    "shared memory out of bounds",
-    "copy in flight",
-    "race",
-    "out of bounds",
-    "write to padding",
-    "write to an input",
-    "uninitialised read",
-    "forbidden read",
-    "no kernel",
-)
-_OUTSIDE = ("out of bounds", "write to padding")
 
 # What several tables say: mistake, advice.
 _PITCH = (
@@ -52,54 +38,82 @@ _BETA_ZERO = (
     "With beta == 0, C must not be read at all: it may hold NaN, and 0 · NaN is NaN.",
 )
 
-# Words of the verifier's pattern -> mistake, advice.
-_PATTERNS = (
-    (
-        "never written",
-        "Elements of C are never written.",
+_NEVER_WRITTEN = "Elements of C are never written."
+_IMPRECISE = (
+    "The result is less precise than FP32.",
+    "Something was rounded to a shorter type or to a whole number, or summed in one.",
+)
+
+# What the wrong values have in common -> mistake, advice. None: that alone does not say.
+_PATTERNS: dict[str, tuple[str, str] | None] = {
+    "never_written": (
+        _NEVER_WRITTEN,
         "Each thread writes its own: every row < M, every column < N. Is there an assignment to C, and who reaches it?",
     ),
-    ("still hold what C held before", "Elements of C are never written.", "They hold what C held before the kernel ran."),
-    (
-        "rows and columns are swapped",
+    "unchanged": (_NEVER_WRITTEN, "They hold what C held before the kernel ran."),
+    "c_transposed": (
         "Row and column are swapped.",
         "Look at where row and col are computed, and in which order the addresses use them.",
     ),
-    (
-        "A and B are read transposed",
+    "a_and_b_transposed": (
         "Row and column are swapped in A and in B.",
         "A[row][k] lies at row * lda + k, B[k][col] at k * ldb + col. In shared memory: As[row in the tile][k], Bs[k][column].",
     ),
-    ("A is read transposed", "A is read with row and column swapped.", "A[row][k] lies at row * lda + k."),
-    ("B is read transposed", "B is read with row and column swapped.", "B[k][col] lies at k * ldb + col."),
-    ("padding between rows is ignored", *_PITCH),
-    ("A or B was read, which alpha = 0", *_ALPHA_ZERO),
-    ("alpha multiplies C, too", "alpha multiplies C, too.", "alpha·acc + beta·C: alpha belongs to the sum alone."),
-    ("beta·C is missing", "beta·C is forgotten.", "With beta ≠ 0 the old value of C counts: alpha·acc + beta·C."),
-    ("beta is taken for 1", "The old C is added without its factor beta.", "alpha·acc + beta·C."),
-    ("alpha·A·B is missing", "alpha·A·B is forgotten.", "These elements hold beta·C alone: is acc ever added up?"),
-    ("alpha is missing", "alpha is forgotten.", "The sum over k is to be multiplied by alpha."),
-    (
-        "the sum over k was never added up",
+    "a_transposed": ("A is read with row and column swapped.", "A[row][k] lies at row * lda + k."),
+    "a_not_transposed": ("A is read with row and column swapped.", "It lies transposed: A[row][k] lies at k * lda + row."),
+    "b_not_transposed": ("B is read with row and column swapped.", "It lies transposed: B[k][col] lies at col * ldb + k."),
+    "a_and_b_other_way": (
+        "Row and column are swapped in A and in B.",
+        "What lies transposed has its columns one after the other: A[row][k] at k * lda + row, B[k][col] at col * ldb + k.",
+    ),
+    "b_transposed": ("B is read with row and column swapped.", "B[k][col] lies at k * ldb + col."),
+    "pitch": _PITCH,
+    "nan_with_alpha_zero": _ALPHA_ZERO,
+    "alpha_times_c": ("alpha multiplies C, too.", "alpha·acc + beta·C: alpha belongs to the sum alone."),
+    "beta_c_missing": ("beta·C is forgotten.", "With beta ≠ 0 the old value of C counts: alpha·acc + beta·C."),
+    "beta_is_one": ("The old C is added without its factor beta.", "alpha·acc + beta·C."),
+    "product_missing": ("alpha·A·B is forgotten.", "These elements hold beta·C alone: is acc ever added up?"),
+    "alpha_missing": ("alpha is forgotten.", "The sum over k is to be multiplied by alpha."),
+    "sum_is_zero": (
         "The sum over k is 0.",
         "Is anything added to acc, and are the values that are multiplied ever loaded?",
     ),
-    ("each product replaces the sum", "Each product replaces the sum.", "acc += …, not acc = …"),
-    (
-        "the K tail is missing",
+    "last_product_alone": ("Each product replaces the sum.", "acc += …, not acc = …"),
+    "k_tail": (
         "The last, partial tile along K is left out.",
         "K is no multiple of BK: the loop must run for every k0 < K, with zeros past K.",
     ),
-    ("the first step of K is missing", "The sum begins one step too late.", "k runs from 0."),
-    ("the last step of K is missing", "The sum ends one step too early.", "k runs to K − 1: k < K."),
-    ("first tile", "Only the first tile along K counts.", "The loop over k0 must go on, and acc keep its value."),
-    ("last tile of K", "Only the last tile along K counts.", "Is acc set to 0 again in every tile?"),
-    (
-        "rounded",
-        "The result is less precise than FP32.",
-        "Something was rounded to a shorter type or to a whole number, or summed in one.",
-    ),
-)
+    "first_step_missing": ("The sum begins one step too late.", "k runs from 0."),
+    "last_step_missing": ("The sum ends one step too early.", "k runs to K − 1: k < K."),
+    "first_tile_alone": ("Only the first tile along K counts.", "The loop over k0 must go on, and acc keep its value."),
+    "last_tile_alone": ("Only the last tile along K counts.", "Is acc set to 0 again in every tile?"),
+    "inputs_in_bf16": _IMPRECISE,
+    "inputs_in_bf16_cut": _IMPRECISE,
+    "inputs_in_tf32_or_fp16": _IMPRECISE,
+    "inputs_in_tf32": _IMPRECISE,
+    "inputs_in_tf32_cut": _IMPRECISE,
+    "inputs_in_whole_numbers": _IMPRECISE,
+    "products_in_whole_numbers": _IMPRECISE,
+    "sum_in_whole_numbers": _IMPRECISE,
+    "short_inputs_or_sum": _IMPRECISE,
+    "short_sum": _IMPRECISE,
+    "zero": None,
+    "nan": None,
+    "nan_with_beta_zero": None,
+    "everywhere": None,
+    "last_row_of_tiles": None,
+    "last_column_of_tiles": None,
+    "one_tile": None,
+    "one_row": None,
+    "one_column": None,
+    "every_nth_row": None,
+    "every_nth_column": None,
+}
+_NAN = {"nan", "nan_with_alpha_zero", "nan_with_beta_zero"}
+_TRANSPOSED = {"c_transposed", "a_and_b_transposed", "a_and_b_other_way", "a_transposed", "b_transposed", "a_not_transposed",
+               "b_not_transposed"}  # fmt: skip
+_PLACES = {"everywhere", "last_row_of_tiles", "last_column_of_tiles", "one_tile", "one_row", "one_column", "every_nth_row",
+           "every_nth_column"}  # fmt: skip
 
 # What the case adds to those that were right -> mistake, advice, where nothing else explains it.
 _CASES = {
@@ -142,57 +156,59 @@ _CASES = {
     "empty": ("An empty C is not handled.", "With M = 0 or N = 0 nothing may be launched: a grid of 0 blocks is an error."),
 }
 
+# What findings mean, in the order in which they explain each other: a race explains what was read too early.
 _FINDINGS = {
-    "race": ("A barrier is missing.", "All threads must have written before anyone reads: __syncthreads() between the two."),
-    "uninitialised read": (
-        "Shared memory is read where nobody has written.",
-        "Which thread should have loaded this element of the tile, and has it done so before the read?",
-    ),
-    "out of bounds": (
-        "The kernel leaves its matrices.",
-        "Compute the address of this access by hand, for the thread named here.",
-    ),
-    "write to padding": (
-        "The kernel writes between the rows of C.",
-        "Compute the address of this access by hand, for the thread named here.",
-    ),
-    "shared memory out of bounds": (
-        "An index into a shared array is too large.",
-        "Which of its indices passes the array's size?",
-    ),
-    "misaligned access": (
+    "misaligned_access": (
         "An access is not aligned to its width.",
         "A GPU faults here. An access of 16 bytes needs an address that is a multiple of 16: what if a pitch or a column is odd?",
     ),
-    "copy in flight": (
+    "host_pointer": ("The kernel uses memory of the host.", "A GPU cannot read it: pass values, or device pointers."),
+    "shared_out_of_bounds": (
+        "An index into a shared array is too large.",
+        "Which of its indices passes the array's size?",
+    ),
+    "no_dynamic_shared_memory": (
+        "launch() gives the kernel too little dynamic shared memory.",
+        "What an extern __shared__ array takes is the third argument of <<<grid, block, bytes, stream>>>, in bytes.",
+    ),
+    "copy_in_flight": (
         "A cp.async copy is used before anyone has waited for it.",
         "Wait for its group, then a barrier, then read.",
     ),
-    "host pointer": ("The kernel uses memory of the host.", "A GPU cannot read it: pass values, or device pointers."),
-    "write to an input": (
+    "race": ("A barrier is missing.", "All threads must have written before anyone reads: __syncthreads() between the two."),
+    "out_of_bounds": (
+        "The kernel leaves its matrices.",
+        "Compute the address of this access by hand, for the thread named here.",
+    ),
+    "write_to_padding": (
+        "The kernel writes between the rows of C.",
+        "Compute the address of this access by hand, for the thread named here.",
+    ),
+    "write_to_input": (
         "The kernel writes to A or B.",
         "They are inputs, const in the kernel's parameters: only C is written.",
     ),
-    "forbidden read": _BETA_ZERO,
-    "no kernel": (
+    "uninitialised_read": (
+        "Shared memory is read where nobody has written.",
+        "Which thread should have loaded this element of the tile, and has it done so before the read?",
+    ),
+    "forbidden_read": _BETA_ZERO,
+    "no_kernel": (
         "C is right, and no kernel has computed it.",
         "launch() is to start the kernel, whose threads write C; it must not compute on the host.",
     ),
 }
+_OUTSIDE = ("out_of_bounds", "write_to_padding")
 
 _PLACE = (
     "The kernel leaves its matrices although every size is a multiple of the block tile.",
     "No guard is missing here: a place is wrong. How do blockIdx.x and the number of tiles give the tile's row and column, and "
     "threadIdx the element in it? Or is a tile loaded that lies behind the last one along K?",
 )
-_LONG_K = "K beyond 256"  # a case of k_tail's
+_LONG_K = 256  # a case of k_tail's has more, and no other case
 _FAR = (
     "An address is far outside of its matrix: no guard is missing, the address is wrong.",
     "Row r of A begins at r * lda, of B at r * ldb, of C at r * ldc. Compute the index by hand, for the thread named here.",
-)
-_DYNAMIC = (
-    "launch() gives the kernel too little dynamic shared memory.",
-    "What an extern __shared__ array takes is the third argument of <<<grid, block, bytes, stream>>>, in bytes.",
 )
 _DIAGONAL = (
     "Only the diagonal of a tile is written: many threads share an element of C.",
@@ -223,71 +239,55 @@ _NO_MEMORY = (
     "launch() asks for memory that is not there.",
     "A cudaMalloc has failed, which its return value says. The kernel needs no memory beside A, B and C.",
 )
-# Words of an error -> mistake, advice.
-_ERRORS = (
-    ("endless loop", *_ENDLESS),
-    (
-        "divergent barrier",
+_NO_END = ("The kernel could not run to its end.", "")
+# Why there is no result -> mistake, advice.
+_FAULTS = {
+    "endless_loop": _ENDLESS,
+    "divergent_barrier": (
         "Not all threads of the block reach the same barrier.",
         "Every thread of the block must reach a __syncthreads(), also those without an element of C: no return before it, no "
         "branch around it.",
     ),
-    ("null pointer", "A null pointer is used.", _BY_HAND),
-    ("wild pointer", "An address is far outside of everything.", _BY_HAND),
-    ("outside everything that cudaMalloc gave", "An address is far outside of every matrix.", _BY_HAND),
-    (
-        "division by zero",
+    "deadlock": _NO_END,
+    "null_pointer": ("A null pointer is used.", _BY_HAND),
+    "wild_pointer": ("An address is far outside of everything.", _BY_HAND),
+    "beyond_allocations": ("An address is far outside of every matrix.", _BY_HAND),
+    "division_by_zero": (
         "An integer is divided by zero.",
         "Which divisor can be 0? N / BN is where N < BN: a number of tiles is rounded up, (N + BN − 1) / BN.",
     ),
-    ("a write to memory that is not the device's", "The kernel writes to memory that is not the device's.", _BY_HAND),
-    ("ended the kernel", "The kernel ends itself.", "Nothing in the exercise needs a __trap()."),
-    ("ended the program", *ENDED),
-    ("threw an exception", "launch() or prepare() threw an exception.", "Which function throws what is named here, and why?"),
-    ("out of memory", *_NO_MEMORY),
-    ("launch was refused", *_LAUNCH),
-    ("could not be launched", *_LAUNCH),
-)
-
-WORDS_OF_CPP = (
-    *_KINDS,
-    *(word for word, *_ in _PATTERNS),
-    *(word for word, *_ in _ERRORS),
-    *_CASES,
-    "in the last row of tiles",
-    "in the last column of tiles",
-    "first wrong: row ",
-    ", column ",
-    "pattern: ",
-    " writes ",
-    " wrote ",
-    "these elements are NaN",
-    "dynamic shared memory",
-    _LONG_K,
-)
+    "foreign_write": ("The kernel writes to memory that is not the device's.", _BY_HAND),
+    "stack_overflow": _NO_END,
+    "trap": ("The kernel ends itself.", "Nothing in the exercise needs a __trap()."),
+    "kernel_threw": _NO_END,
+    "threw": ("launch() or prepare() threw an exception.", "Which function throws what is named here, and why?"),
+    "ended_program": ENDED,
+    "out_of_memory": _NO_MEMORY,
+    "launch_refused": _LAUNCH,
+    "launch_failed": _NO_END,
+    "no_answer": _NO_END,
+    "other": _NO_END,
+}
 
 
-def _line(finding: Mapping, code_of: CodeOf) -> str:
+def _line(finding: Finding, code_of: CodeOf) -> str:
     code = code_of(finding["file"], finding["line"])
     return f"line {finding['line']}: {code}" if code else ""
 
 
-def _of_finding(finding: Mapping, code_of: CodeOf, case: Mapping, tile: Tile | None) -> Diagnosis:
-    kind, message, beyond = finding["kind"], finding["message"], finding.get("beyond", 0)
+def _of_finding(finding: Finding, code_of: CodeOf, case: Case, tile: Tile | None) -> Diagnosis:
+    kind, beyond, what = finding["id"], finding["beyond"], f"{finding['access']}s"
     often = f"; the first of {finding['count']}" if finding["count"] > 1 else ""
-    what = "writes" if " writes " in message else "reads"
-    mistake, advice = _FINDINGS.get(kind, (f"The kernel has a fault: {kind}.", ""))
-    if kind == "race" and " wrote " in message and what == "writes":
+    mistake, advice = _FINDINGS[kind]
+    if kind == "race" and finding["other"] and finding["access"] == finding["other"]["access"] == "write":
         mistake, advice = "Two threads write the same place of shared memory.", "Which of the two should write it?"
     elif kind == "race" and finding.get("in_one_tile") is False:
         advice = (
             "One tile along K is right. All threads must have read a tile before anyone overwrites it in the next round of the "
             "loop: __syncthreads() at the end of a round."
         )
-    elif kind == "forbidden read" and case["alpha"] == 0:
+    elif kind == "forbidden_read" and case["alpha"] == 0:
         mistake, advice = _ALPHA_ZERO
-    elif kind == "shared memory out of bounds" and "dynamic shared memory" in message:
-        mistake, advice = _DYNAMIC
     elif kind in _OUTSIDE and case["id"] == "k_zero":
         mistake, advice = _CASES["k_zero"]
     elif kind in _OUTSIDE and beyond > 1 and tile and beyond >= max(tile):
@@ -303,26 +303,25 @@ def _of_finding(finding: Mapping, code_of: CodeOf, case: Mapping, tile: Tile | N
             "The last tile reaches past the edge. Compare the row and the column with the matrix's own sizes before this access: "
             "A is M×K, B is K×N, C is M×N."
         )
-    return Diagnosis(mistake, advice, tuple(filter(None, (message + often, _line(finding, code_of)))))
+    return Diagnosis(mistake, advice, tuple(filter(None, (finding["text"] + often, _line(finding, code_of)))))
 
 
-def _of_error(error: str, case: Mapping) -> Diagnosis:
-    mistake, advice = next((told for word, *told in _ERRORS if word in error), ("The kernel could not run to its end.", ""))
-    if (mistake, advice) == _ENDLESS:
+def _of_fault(fault: Fault, case: Case) -> Diagnosis:
+    mistake, advice = _FAULTS[fault["id"]]
+    if fault["id"] == "endless_loop":
         if case["id"] == "k_zero":
             mistake, advice = _CASES["k_zero"]
         elif case["k"] > 255:
             advice += " Can it reach the end? 8 bits count to 255."
-    return Diagnosis(mistake, advice, (error,))
+    return Diagnosis(mistake, advice, (fault["text"],))
 
 
-def _of_place(case: Mapping, pattern: str, said: str) -> tuple[str, str] | None:
+def _of_place(case: Case, verdict: Verdict, patterns: set[str]) -> tuple[str, str] | None:
     """What the place of the wrong elements tells, where every element past an edge of the other matrix is one, and the like."""
-    found = re.search(r"first wrong: row (\d+), column (\d+)", said)
-    if not found:
+    if verdict["failure"] != "elements" or not verdict["first"]:
         return None
-    first, wrong, (m, n) = (int(found[1]), int(found[2])), case["verdict"]["wrong"], (case["m"], case["n"])
-    never = "never written" in pattern
+    first, wrong = (verdict["first"]["row"], verdict["first"]["column"]), verdict["wrong"]
+    never, (m, n) = "never_written" in patterns, (case["m"], case["n"])
     if never and m == n and first == (0, 1) and wrong == m * n - n:
         return _DIAGONAL
     if first == (0, m) and wrong == m * (n - m):
@@ -331,44 +330,61 @@ def _of_place(case: Mapping, pattern: str, said: str) -> tuple[str, str] | None:
         return _HELD_AGAINST[0].format("row", n, "N"), _HELD_AGAINST[1].format("row", "", "N")
     if never and case["id"] not in ("one_tile", "tiles", "pitches"):
         for word, size, tile in (("column", "N", "BN"), ("row", "M", "BM")):
-            if f"in the last {word} of tiles" in pattern:
+            if f"last_{word}_of_tiles" in patterns:
                 return _TILES_ROUNDED_DOWN[0].format(word), _TILES_ROUNDED_DOWN[1].format(word, size, tile)
     return _WHOLE_TILES if never and case["id"] == "tiles" else None
 
 
-def diagnose(case: Mapping, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis:
+def _figure(value: float | str | None, digits: int) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, int | float) else {"nan": "NaN"}.get(str(value), str(value))
+
+
+def _first_wrong(first: First) -> tuple[str, str]:
+    """Two lines: where and who, got and expected."""
+    where = f"first wrong: row {first['row']}, column {first['column']}"
+    if first["block"] and first["thread"]:
+        block, thread = (",".join(map(str, place)) for place in (first["block"], first["thread"]))
+        where += f" (block ({block}), warp {first['warp']}, thread ({thread}))"
+    got = "nothing: never written" if first["got"] == "nothing" else _figure(first["got"], 9)
+    return where, f"got {got}, expected {_figure(first['expected'], 9)} ± {_figure(first['bound'], 3)}"
+
+
+def _patterns(verdict: Verdict) -> tuple[str, ...]:
+    """One line, or none."""
+    values = [p["text"] for p in verdict["patterns"] if p["id"] not in _PLACES]
+    places = [p["text"] for p in verdict["patterns"] if p["id"] in _PLACES]
+    said = "; ".join(filter(None, ("; ".join(values), ", ".join(places))))
+    return (f"pattern: {said}",) if said else ()
+
+
+def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis:
     """Of a case that failed; tile: what the kernel declares. Findings explain wrong results, so they come first."""
-    findings = sorted((f for f in case["findings"] if f["kind"] in _KINDS), key=lambda f: _KINDS.index(f["kind"]))
-    error = case["error"]
-    if "divergent barrier" in error or "endless loop" in error or not findings and error:
-        return _of_error(error, case)
-    failure = re.sub(r"(?<=\bgot )-?nan\b", "NaN", (case["verdict"] or {}).get("failure", ""))
-    said = tuple(line.strip() for line in failure.splitlines()[1:])
-    pattern = next((line for line in said if line.startswith("pattern: ")), "")
+    findings = sorted(case["findings"], key=lambda f: list(_FINDINGS).index(f["id"]))
+    fault, verdict = case["error"], case["verdict"]
+    if fault and (fault["id"] in ("divergent_barrier", "endless_loop") or not findings):
+        return _of_fault(fault, case)
+    wrong = _first_wrong(verdict["first"]) if verdict and verdict["failure"] == "elements" and verdict["first"] else ()
+    patterns = {pattern["id"] for pattern in verdict["patterns"]} if verdict else set()
     # Addresses that are computed wrongly leave their matrices as well: here the result says more than the access.
-    telling = any(word in pattern for word in ("swapped", "transposed"))
+    telling = patterns & _TRANSPOSED
     found = _of_finding(findings[0], code_of, case, tile) if findings else None
-    outside = any(finding["kind"] in _OUTSIDE for finding in findings)
+    outside = any(finding["id"] in _OUTSIDE for finding in findings)
     if found and case["id"] == "pitches" and outside:
         return Diagnosis(*_PITCH, found.evidence)
-    whole_tiles = case["id"] in ("one_tile", "tiles") and outside and findings[0].get("beyond") != 1
-    if found and whole_tiles and findings[0]["kind"] in _OUTSIDE and not telling:
+    whole_tiles = case["id"] in ("one_tile", "tiles") and outside and findings[0]["beyond"] != 1
+    if found and whole_tiles and findings[0]["id"] in _OUTSIDE and not telling:
         # Every size is a multiple of the tile here: what leaves a matrix has a wrong place, not a guard that is missing.
         return Diagnosis(*_PLACE, found.evidence)
     if found and not telling:
-        wrong = tuple(line for line in said if not line.startswith("pattern: "))
         return Diagnosis(found.mistake, found.advice, found.evidence + wrong)
-    if failure and (told := _of_place(case, pattern, "\n".join(said))):
-        return Diagnosis(*told, said)
-    for word, mistake, advice in _PATTERNS:
-        if word in pattern:
-            return Diagnosis(mistake, advice, said)
-    if not failure:
-        return Diagnosis("The check found it wrong and does not say why.", "", tuple(f["message"] for f in case["findings"]))
-    evidence = said or (failure.splitlines()[0],)
-    mistake, advice = _CASES.get(case["id"], (f"Wrong as soon as there is {case['what']}.", ""))
-    if _LONG_K in case["what"]:
-        mistake, advice = "It is right with a small K, and not beyond 256.", "Does a counter or an index have 8 bits?"
-    if "NaN" in pattern and case["id"] in ("one_tile", "tiles"):
-        mistake, advice = "NaN gets into the result.", _BETA_ZERO[1]
-    return Diagnosis(mistake, advice, evidence)
+    if not verdict or not verdict["failure"]:
+        return Diagnosis("The check found it wrong and does not say why.", "", tuple(f["text"] for f in case["findings"]))
+    said = wrong + _patterns(verdict) or (verdict["text"].splitlines()[0],)
+    told = _of_place(case, verdict, patterns) or next(filter(None, (_PATTERNS[p["id"]] for p in verdict["patterns"])), None)
+    if not told:
+        told = _CASES.get(case["id"], (f"Wrong as soon as there is {case['what']}.", ""))
+        if case["k"] > _LONG_K:
+            told = "It is right with a small K, and not beyond 256.", "Does a counter or an index have 8 bits?"
+        if patterns & _NAN and case["id"] in ("one_tile", "tiles"):
+            told = "NaN gets into the result.", _BETA_ZERO[1]
+    return Diagnosis(*told, said)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from runner.core.results import ROOT, UserError, folder_of, lessons
 
 if TYPE_CHECKING:
-    from runner.inspect.counts import Counts
+    from runner.inspect.counts import Counts, Measured
 
 Kind = Literal["exercise", "hunt"]
 _FILES: dict[Kind, str] = {"exercise": "exercise.cu", "hunt": "bug_hunt.cu"}
@@ -58,7 +58,7 @@ class Goal:
     """
 
     text: str  # "A warp's load takes at most 4 sectors"
-    measure: Callable[[Counts], tuple[float, Mapping | None]]
+    measure: Callable[[Counts], Measured]
     bound: Callable[[Counts], float]
     unit: str  # of value and bound: "bytes"
     advice: str

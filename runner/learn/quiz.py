@@ -247,7 +247,7 @@ _BINARY = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-_UNARY = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+_UNARY: dict[type[ast.unaryop], Callable[[float], float]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 _NOT_A_NUMBER = "that is no number; write one such as 1 048 576, 1.5e6, 12.5 or 32*5/4"
 _TOO_LARGE = "that is out of range; numbers may have 30 digits"
 
@@ -262,7 +262,7 @@ def _evaluated(node: ast.AST) -> float:
     """Of numbers and operators alone."""
     if isinstance(node, ast.Expression):
         return _evaluated(node.body)
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return _bounded(node.value)
     if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
         return _UNARY[type(node.op)](_evaluated(node.operand))

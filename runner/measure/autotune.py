@@ -136,9 +136,10 @@ def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int
     left, lost = list(variants), []
     output = folder / "results.json"
     while left:
-        options = ["--lessons", ",".join(left), "--sizes", sizes, "--seed", str(seed), "--output", output, *more]
+        asked = ["--lessons", ",".join(left), "--sizes", sizes, "--seed", str(seed), *more]
+        command: list[str | Path] = [program, *asked, "--output", output]
         watch = _Watch(left)
-        done = process.stream([program, *options], f"Verifying and timing {name}", watch.parse, hung=watch.hung)
+        done = process.stream(command, f"Verifying and timing {name}", watch.parse, hung=watch.hung)
         if watch.culprit:
             left.remove(watch.culprit)
             failure = f"It did not end within {watch.limit:.0f} s: probably an endless loop."
@@ -148,8 +149,7 @@ def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int
         if not culprit or culprit[1] not in left:
             process.require(done, "gemm_bench", (0, 1))
             found = load(output)
-            found["failed"] += lost
-            return found
+            return {**found, "failed": [*found.get("failed", []), *lost]}
         left.remove(culprit[1])
         lost.append({"lesson": culprit[1], "ran": True, "failure": f"It took the device down: {culprit[2]}"})
     return {"runs": [], "failed": lost}

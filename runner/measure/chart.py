@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
 from runner.core.git import commit_for, commit_here
 from runner.core.process import Interrupted, say, say_all
+from runner.core.reports import Failed, Results, Run
 from runner.core.results import (
     PUBLISHED,
     ROOT,
@@ -39,7 +41,7 @@ def parse_sizes(text: str) -> str:
     return ",".join("x".join(lesson.whole("Each number of --sizes", part.strip()) for part in shape) for shape in shapes)
 
 
-def _measure(program: Path, sizes: str) -> tuple[dict, list[str]]:
+def _measure(program: Path, sizes: str) -> tuple[Results, list[str]]:
     """Runs gemm_bench: its checked results, and what it said."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "results.json"
@@ -48,14 +50,14 @@ def _measure(program: Path, sizes: str) -> tuple[dict, list[str]]:
         return load(output), done.lines
 
 
-def _shape(run: dict) -> str:
+def _shape(run: Run | Failed) -> str:
     return f"{run['m']}×{run['n']}×{run['k']}"
 
 
-def _columns(results: dict, sizes: str) -> tuple[list[str], list[tuple[str, list[str]]]]:
+def _columns(results: Results, sizes: str) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """The rows' names, a lesson each and cuBLAS below; a column a shape, in the order of `sizes`: verdict with error/bound, or
     TFLOP/s and ratio to cuBLAS."""
-    everything = [*results["runs"], *results.get("failed", [])]
+    everything: list[Run | Failed] = [*results["runs"], *results.get("failed", [])]
     names = sorted({run["lesson"] for run in everything})
     there = dict.fromkeys(map(_shape, everything))
     asked = ["×".join(size.split("x") if "x" in size else [size] * 3) for size in sizes.split(",")]
@@ -90,7 +92,7 @@ def _title(shape: str) -> str:
     return f"{sides[0]}³" if len(set(sides)) == 1 else shape
 
 
-def _say_wrong(failed: list[dict]) -> None:
+def _say_wrong(failed: Sequence[Failed]) -> None:
     """A lesson's report at the smallest shape where it is wrong, and where else it is wrong."""
     for name in sorted({failure["lesson"] for failure in failed}):
         mine = sorted((f for f in failed if f["lesson"] == name), key=lambda f: f["m"] * f["n"] * f["k"])
@@ -103,7 +105,7 @@ def _say_wrong(failed: list[dict]) -> None:
             say(f"{name} is WRONG at {', '.join(map(_shape, others))}, too.")
 
 
-def _draw(results: dict, target: Path, tables: bool) -> list[Path]:
+def _draw(results: Results, target: Path, tables: bool) -> list[Path]:
     """The charts of GPU results; with `tables` also the roofline and the Markdown files' tables, of what is recorded."""
     from plots import data, progression, publish, sweep
 
@@ -119,7 +121,7 @@ def _draw(results: dict, target: Path, tables: bool) -> list[Path]:
     return files + (publish.update(ROOT) if tables else [])
 
 
-def _draw_cpu(results: dict, folder: Path) -> list[Path]:
+def _draw_cpu(results: Results, folder: Path) -> list[Path]:
     """The chart of this machine's verification, and the recorded charts, drawn again."""
     from plots import verification
 
@@ -135,7 +137,7 @@ def _draw_cpu(results: dict, folder: Path) -> list[Path]:
     return files
 
 
-def _measured(record: bool, sizes: str | None) -> tuple[dict, str, list[str], Path, str]:
+def _measured(record: bool, sizes: str | None) -> tuple[Results, str, list[str], Path, str]:
     """Measures and writes down: the results, the sizes asked for, what gemm_bench said, the file, why it is not recorded."""
     wanted = parse_sizes(sizes) if sizes is not None else ""
     before: str | None = None
@@ -181,7 +183,7 @@ def chart(record: bool, sizes: str | None, as_json: bool) -> int:
         raise Interrupted(stop.number, f"the results are in {where}, the charts may be old") from None
 
 
-def _show(results: dict, sizes: str, said: list[str], target: Path, refused: str, as_json: bool) -> int:
+def _show(results: Results, sizes: str, said: list[str], target: Path, refused: str, as_json: bool) -> int:
     """Prints and draws what was measured. Returns the exit status."""
     name, failed = results["device"]["name"], results.get("failed", [])
     timed = any("ms_median" in run for run in results["runs"])

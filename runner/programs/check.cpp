@@ -37,6 +37,7 @@ extern const gemm::Lesson* const gemm_checked[];
 namespace {
 
 using gemm::Error;
+using gemm::FaultId;
 using gemm::Json;
 using gemm::Lesson;
 using gemm::Shape;
@@ -183,19 +184,21 @@ class Watchdog {
             const bool ended = poll(&woken, 1, 100) > 0;
             const std::scoped_lock lock(mutex_);
             if (current == nullptr) return;
-            if (ended) give_up("The file's code ended the program (exit or abort).");
+            if (ended) give_up(FaultId::ended_program, "The file's code ended the program (exit or abort).");
             const std::chrono::duration<double> since = std::chrono::steady_clock::now() - began_;
             if (since.count() < settings_.patience) continue;
             const std::string limit = " within " + std::to_string(settings_.patience) + " s";
-            give_up(gemm::kDeviceTimes ? name_ + " did not end" + limit + ": probably an endless loop."
+            give_up(FaultId::endless_loop,
+                    gemm::kDeviceTimes ? name_ + " did not end" + limit + ": probably an endless loop."
                                        : "launch() of " + name_ + " did not return" + limit +
                                              ": probably an endless loop in it.");
         }
     }
-    void give_up(const std::string& error) {
+    void give_up(FaultId fault, const std::string& error) {
         gemm::CaseResult result;
         result.problem = next_;
         result.seed = settings_.seed;
+        result.fault = fault;
         result.error = error;
         cases_.push_back(gemm::case_json(result));
         write_and_leave(settings_, report_(std::move(cases_)), gemm::kWrong);
@@ -271,6 +274,7 @@ std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Set
     gemm::CaseResult result;
     result.problem = {"time", "the shape that is timed", *s.time, false};
     result.seed = s.seed;
+    result.fault = outcomes.front().fault;
     result.error = outcomes.front().error;
     if (result.error.empty()) result.verdict = outcomes.front().verdict;
     result.device_lost = outcomes.front().device_lost;
@@ -338,9 +342,7 @@ int run(const Settings& given) {
     Json json = report_of(std::move(cases), passed);
     json["trace"] = std::move(traced);
     json["times"] = std::move(times);
-    if (results.back().error.find("endless loop") != std::string::npos) {
-        write_and_leave(s, json, gemm::kWrong);
-    }
+    if (results.back().ended_by(FaultId::endless_loop)) write_and_leave(s, json, gemm::kWrong);
     if (s.output.empty()) {
         gemm::print(gemm::to_text(json));
     } else {

@@ -14,6 +14,7 @@
 #include "common/options.hpp"
 #include "common/report.hpp"
 #include "common/verify.hpp"
+#include "common/words.hpp"
 #include "runner/programs/exam.hpp"
 #include "runner/programs/ladder.hpp"
 
@@ -21,12 +22,15 @@ namespace {
 
 using gemm::CaseResult;
 using gemm::Error;
+using gemm::FaultId;
 using gemm::Json;
 using gemm::LadderCase;
 using gemm::Lesson;
 using gemm::Workload;
 using gemm::exam::Answer;
 using gemm::exam::Question;
+
+constexpr const char* kName = "The result";
 
 const Lesson& lesson_named(const std::string& name) {
     for (const Lesson* lesson : gemm::all_lessons()) {
@@ -80,14 +84,18 @@ class Answers {
         if (!in_) throw Error(file + " cannot be read.");
     }
 
-    /// The bytes of C, `bytes` of them, for question `index`; or nothing, and why in `error`.
-    std::optional<std::vector<std::byte>> next(std::uint64_t index, std::size_t bytes, std::string& error) {
+    /// The bytes of C, `bytes` of them, for question `index`; or nothing, and why in the result.
+    std::optional<std::vector<std::byte>> next(std::uint64_t index, std::size_t bytes, CaseResult& result) {
+        std::string& error = result.error;
+        result.fault = FaultId::no_answer;
         Answer answer{};
         if (!read(&answer, sizeof answer)) {
+            result.fault = FaultId::ended_program;
             error = "The program ended before it had computed this.";
         } else if (answer.index != index || answer.error > gemm::exam::kLongestError) {
             error = "What the program handed over is no answer.";
         } else if (answer.error > 0) {
+            result.fault = FaultId::other;  // what the program says, in its words
             error.resize(answer.error);
             if (!read(error.data(), error.size())) error = "The program ended before it had said why.";
         } else if (std::vector<std::byte> c(bytes); read(c.data(), c.size())) {
@@ -115,14 +123,13 @@ std::vector<CaseResult> marked(const std::vector<LadderCase>& cases, std::uint64
         result.seed = seed;
         Workload w = gemm::workload_of(c, seed);
         const std::optional<std::vector<std::byte>> image =
-            answers.next(results.size() - 1, w.images().C.bytes.size(), result.error);
+            answers.next(results.size() - 1, w.images().C.bytes.size(), result);
         if (image) {
             w.set_c_image(*image);
-            result.verdict = gemm::Verifier(w).check(w.download_c(), nullptr);
-            if (const std::string breach = w.breach(); result.verdict->passed && !breach.empty()) {
-                result.verdict->passed = false;
-                result.verdict->failure = breach;
-            }
+            gemm::Verdict& verdict = result.verdict.emplace(gemm::Verifier(w).check(w.download_c(), nullptr));
+            gemm::fail_outside(verdict, w.breach(), kName, w);
+            // Without the seed, by which the problem could be had beforehand.
+            verdict.failure = gemm::failure_text(verdict, kName, w.shape(), std::nullopt);
         }
         if (!result.passed()) break;
     }

@@ -127,7 +127,7 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
 /// Adds to each race whether it is there with one tile along K, too. If not, the barrier that is missing
 /// stands between one round of the loop over K and the next.
 void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& findings) {
-    const auto is_race = [](const Json& finding) { return finding["kind"] == "race"; };
+    const auto is_race = [](const Json& finding) { return finding["id"] == name_of(FindingId::race); };
     if (std::none_of(findings.begin(), findings.end(), is_race)) return;
     p.K = std::min<std::int64_t>(p.K, lesson.tile.BK);
     const Json alone = findings_json(launch_traced(lesson, p, plan, kMostKept).report, kMostFindings);
@@ -148,9 +148,9 @@ Plan prepared(const Lesson& lesson, const Problem& p) {
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {
-        throw Error(what + ": " + error.what() + ".");
+        throw Fault(FaultId::threw, what + ": " + error.what() + ".");
     } catch (...) {
-        throw Error(what + ".");
+        throw Fault(FaultId::threw, what + ".");
     }
 }
 
@@ -163,13 +163,11 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     TracedLaunch traced = launch_traced(lesson, p, plan.get(), kMostKept);
     const std::vector<float> c = w.download_c();  // before anything is launched again
     const std::string breach = w.breach();
+    result.fault = traced.fault;
     result.error = traced.error;
     result.findings = findings_json(traced.report, kMostFindings);
-    for (std::size_t i = 0; i < result.findings.size(); ++i) {
-        result.findings[i]["beyond"] = traced.report.findings[i].beyond;
-    }
     // What never ends would not end again.
-    if (result.error.find("endless loop") != std::string::npos) return traced;
+    if (result.ended_by(FaultId::endless_loop)) return traced;
     tell_races_apart(lesson, p, plan.get(), result.findings);
     if (!result.error.empty()) return traced;
     const Verifier verifier(w);
@@ -177,11 +175,9 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
         return find_owner(lesson, p, plan.get(), traced.report, row, col);
     });
     if (!result.verdict->passed) return traced;
-    if (!breach.empty()) {
-        result.verdict->passed = false;
-        result.verdict->failure = std::string(lesson.name) + " at " + w.shape().text() + " (seed " +
-                                  std::to_string(w.seed()) + "): " + breach;
-    } else if (Json finding = no_kernel_finding(traced.report, p); !finding.is_null()) {
+    fail_outside(*result.verdict, breach, lesson.name, w);
+    if (!result.verdict->passed) return traced;
+    if (Json finding = no_kernel_finding(traced.report, p); !finding.is_null()) {
         result.findings.push_back(std::move(finding));
     }
     return traced;
@@ -202,11 +198,14 @@ void guarded(const Lesson& lesson, CaseResult& result, const Body& body) {
         body();
         return;
     } catch (const Error& error) {
+        result.fault = fault_of(error);
         result.error = error.what();
     } catch (const std::exception& error) {
+        result.fault = FaultId::threw;
         result.error =
             "launch() of " + std::string(lesson.name) + " threw an exception: " + error.what() + ".";
     } catch (...) {
+        result.fault = FaultId::threw;
         result.error = "launch() of " + std::string(lesson.name) + " threw an exception.";
     }
     // A refused launch is forgotten by asking for it; after a wild access every further call fails.
@@ -415,7 +414,7 @@ Json case_json(const CaseResult& result) {
             {"beta", s.beta},
             {"seed", result.seed},
             {"passed", result.passed()},
-            {"error", result.error},
+            {"error", fault_json(result.fault, result.error)},
             {"verdict", result.verdict ? verdict_json(*result.verdict) : Json(nullptr)},
             {"findings", result.findings}};
 }

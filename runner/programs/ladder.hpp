@@ -34,11 +34,13 @@ Workload workload_of(const LadderCase& problem, std::uint64_t seed);
 struct CaseResult {
     LadderCase problem;
     std::uint64_t seed = 0;          // of the inputs
-    std::string error;               // why there is no result, as one sentence; else empty
+    FaultId fault = FaultId::other;  // why there is no result, where `error` is not empty
+    std::string error;               // the same as one sentence; else empty
     std::optional<Verdict> verdict;  // none after an error
     Json findings = Json::array();   // the tracer's first five (CPU device)
     bool device_lost = false;        // the error has made the device unusable for this process
 
+    bool ended_by(FaultId id) const { return !error.empty() && fault == id; }
     bool passed() const { return error.empty() && findings.empty() && verdict && verdict->passed; }
 };
 
@@ -64,8 +66,8 @@ using Progress =
 std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {});
 
 /// id, what, m, n, k, lda, ldb, ldc, alpha, beta, seed, passed, error, verdict (null after an error),
-/// findings (kind, message, file, line, count, beyond; of a race in_one_tile, too: whether it is there with
-/// one tile along K).
+/// findings (as findings_json() writes them; of a race in_one_tile, too: whether it is there with one tile
+/// along K).
 Json case_json(const CaseResult& result);
 
 }  // namespace gemm

@@ -48,6 +48,35 @@ Json line_json(const trace::Line& l) {
               {"offsets", l.example_offsets}}}};
 }
 
+const char* access_name(const trace::Finding::Side& side) {
+    return side.write ? "write" : "read";
+}
+
+Json finding_json(const trace::Finding& f) {
+    const auto known = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
+    Json other = nullptr;
+    if (f.other) {
+        other = {{"access", access_name(*f.other)},
+                 {"thread", known(f.other->thread)},
+                 {"file", relative(f.other->file)},
+                 {"line", f.other->line}};
+    }
+    return {{"id", name_of(f.id)},
+            {"text", without_root(f.text)},
+            {"access", access_name(f.access)},
+            {"array", f.array},
+            {"row", known(f.row)},
+            {"column", known(f.column)},
+            {"offset", f.offset},
+            {"beyond", f.beyond},
+            {"block", f.block},
+            {"thread", known(f.access.thread)},
+            {"file", relative(f.access.file)},
+            {"line", f.access.line},
+            {"other", std::move(other)},
+            {"count", f.count}};
+}
+
 Json totals_json(const trace::Report& report, const Shape& shape) {
     const std::size_t size = size_of(shape.variant.C);
     std::uint64_t loaded = 0, stored = 0, shared = 0, results = 0;
@@ -80,22 +109,30 @@ Json owners_json(const trace::Report& report) {
         {"array", "C"}, {"block", report.owners_block}, {"rows", rows}, {"cols", cols}, {"threads", threads}};
 }
 
+struct Ended {
+    FaultId fault = FaultId::other;
+    std::string error = {};
+};
+
 /// The launch's error as one sentence.
-std::string launch(const Lesson& lesson, const Problem& p, const void* plan) {
+Ended launch(const Lesson& lesson, const Problem& p, const void* plan) {
+    const std::string threw = "launch() of " + std::string(lesson.name) + " threw an exception";
     (void)cudaGetLastError();  // what happened before is not this launch's
     try {
         lesson.launch(p, plan, nullptr);
         const std::string why = cpu_device::refusal();
         if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
-            return "The launch was refused: " + (why.empty() ? cudaGetErrorString(status) : why) + ".";
+            const bool memory = status == cudaErrorMemoryAllocation;
+            return {memory ? FaultId::out_of_memory : FaultId::launch_refused,
+                    "The launch was refused: " + (why.empty() ? cudaGetErrorString(status) : why) + "."};
         }
     } catch (const Error& e) {  // a deadlock, a crash …: what was traced until then is still worth showing
         (void)cudaGetLastError();
-        return without_root(e.what());
+        return {fault_of(e), without_root(e.what())};
     } catch (const std::exception& e) {
-        return "launch() of " + std::string(lesson.name) + " threw an exception: " + e.what() + ".";
+        return {FaultId::threw, threw + ": " + e.what() + "."};
     } catch (...) {
-        return "launch() of " + std::string(lesson.name) + " threw an exception.";
+        return {FaultId::threw, threw + "."};
     }
     return {};
 }
@@ -114,7 +151,9 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
                   {"B", p.B, b_rows, b_cols, p.ldb, size(v.B), no_inputs, false},
                   {"C", p.C, p.M, p.N, p.ldc, size(v.C), p.beta == 0.0f ? "beta = 0" : "", true}},
                  most_steps);
-    traced.error = launch(lesson, p, plan);
+    const Ended ended = launch(lesson, p, plan);
+    traced.fault = ended.fault;
+    traced.error = ended.error;
     traced.report = trace::end();
     traced.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return traced;
@@ -129,21 +168,20 @@ Json no_kernel_finding(const trace::Report& report, const Problem& p) {
     const std::string who = stored == 0 ? "no kernel wrote it"
                                         : "kernels wrote only " + std::to_string(stored) + " of its " +
                                               std::to_string(elements) + " elements";
-    return {
-        {"kind", "no kernel"}, {"message", "C is right, but " + who + ": launch() computed it on the host."},
-        {"file", ""},          {"line", 0},
-        {"count", 1},          {"beyond", 0}};
+    trace::Finding finding;
+    finding.id = FindingId::no_kernel;
+    finding.text = "C is right, but " + who + ": launch() computed it on the host.";
+    finding.access.write = true;
+    finding.array = "C";
+    finding.count = 1;
+    return finding_json(finding);
 }
 
 Json findings_json(const trace::Report& report, std::size_t most) {
     Json findings = Json::array();
     for (const trace::Finding& f : report.findings) {
         if (findings.size() == most) break;
-        findings.push_back({{"kind", f.kind},
-                            {"message", without_root(f.message)},
-                            {"file", relative(f.file)},
-                            {"line", f.line},
-                            {"count", f.count}});
+        findings.push_back(finding_json(f));
     }
     return findings;
 }
@@ -174,7 +212,7 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
             {"totals", totals_json(report, shape)},
             {"owners", owners_json(report)},
             {"verdict", nullptr},
-            {"error", traced.error}};
+            {"error", fault_json(traced.fault, traced.error)}};
 }
 
 }  // namespace gemm

@@ -17,8 +17,9 @@ namespace gemm {
 /// What a traced launch did. A deadlock, a crash or a refused launch leaves what was traced until then.
 struct TracedLaunch {
     cpu_device::trace::Report report;
-    std::string error;   // one sentence; empty if there was none
-    double seconds = 0;  // tracing included
+    FaultId fault = FaultId::other;  // which, if there is an error
+    std::string error;               // one sentence; empty if there was none
+    double seconds = 0;              // tracing included
 };
 
 /// Launches the lesson on the problem, traced; `plan` is what its prepare() returned. most_steps: as in
@@ -27,11 +28,13 @@ struct TracedLaunch {
 TracedLaunch launch_traced(const Lesson& lesson, const Problem& problem, const void* plan,
                            std::size_t most_steps = std::numeric_limits<std::size_t>::max());
 
-/// A finding of kind "no kernel" where kernels stored fewer elements of C than it has: then something else
+/// The finding no_kernel where kernels stored fewer elements of C than it has: then something else
 /// computed it. For a launch after which C is right. Else null.
 Json no_kernel_finding(const cpu_device::trace::Report& report, const Problem& problem);
 
-/// The first `most` findings: kind, message, file, line, count.
+/// The first `most` findings: id, text, access ("read", "write"), array, row, column (of a matrix, else
+/// null), offset (bytes from the array's start), beyond, block, thread, file, line, count; other (null where
+/// there is one access): access, thread, file, line of the earlier one.
 Json findings_json(const cpu_device::trace::Report& report,
                    std::size_t most = std::numeric_limits<std::size_t>::max());
 

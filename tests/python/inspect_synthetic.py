@@ -35,7 +35,7 @@ def traced(lesson: str, lines: list[dict], barriers: float = 0) -> dict:
         "schema": 1, "lesson": lesson, "kernel": "sgemm", "m": 128, "n": 128, "k": 128, "alpha": 1.0, "beta": 0.0, "seed": 1,
         "like": "sm_90", "blocks": 16, "traced_blocks": 16, "threads_per_block": 1024, "barriers_per_thread": barriers,
         "seconds": 0.1, "lines": lines, "findings": [], "totals": totals, "owners": owners,
-        "verdict": {"passed": True, "failure": ""}, "error": "",
+        "verdict": {"passed": True, "failure": None, "text": ""}, "error": None,
     }  # fmt: skip
 
 
@@ -61,8 +61,8 @@ def smem() -> dict:
 
 
 def finding(count: int = 1) -> dict:
-    message = "Thread 0 reads what thread 32 writes."
-    return {"kind": "race", "message": message, "file": "01_naive/kernel.cu", "line": 30, "count": count}
+    text = "Thread 0 reads what thread 32 writes."
+    return {"id": "uninitialised_read", "text": text, "file": "01_naive/kernel.cu", "line": 30, "count": count}
 
 
 def tracer(checkout: Checkout, *found: dict, status: int = 0) -> None:

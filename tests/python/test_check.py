@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -337,74 +336,90 @@ def test_what_passes_is_remembered_with_its_bytes_and_what_comes_next_is_said(
 # Diagnoses
 
 
-@cache
-def cpp_text() -> str:
-    """The sources that write what diagnosis.py reads, their adjacent literals joined."""
-    files = [
-        *sorted((ROOT / "common" / "cpu").rglob("*.cpp")),
-        *(ROOT / "common").glob("*.cpp"),
-        *(ROOT / "runner" / "programs").glob("*.cpp"),
-    ]
-    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    return re.sub(r'"\s*"', "", text)
+def ids_of_cpp(which: str) -> list[str]:
+    """The ids of one list of common/facts.hpp: FAULTS, FAILURES, PATTERNS, FINDINGS."""
+    text = (ROOT / "common" / "facts.hpp").read_text(encoding="utf-8").replace("\\\n", " ")
+    listed = re.search(rf"^#define GEMM_{which}\(X\)(.*)$", text, re.MULTILINE)
+    assert listed
+    return re.findall(r"\bX\((\w+)\)", listed[1])
 
 
-@pytest.mark.parametrize("words", dict.fromkeys(diagnosis.WORDS_OF_CPP))
-def test_words_that_are_looked_for_are_said_by_the_cpp_sources(words: str) -> None:
-    assert words in cpp_text()
-
-
-def test_every_case_of_the_ladder_and_every_finding_has_its_words() -> None:
+def test_every_id_has_its_words_and_there_is_no_other() -> None:
+    assert list(diagnosis._FAULTS) == ids_of_cpp("FAULTS")
+    assert sorted(diagnosis._FINDINGS) == sorted(ids_of_cpp("FINDINGS"))
+    patterns = ids_of_cpp("PATTERNS")
+    assert sorted(diagnosis._PATTERNS) == sorted(patterns)
+    assert patterns[patterns.index("everywhere") :] == sorted(diagnosis._PLACES, key=patterns.index)
+    assert set(patterns) > diagnosis._NAN | diagnosis._TRANSPOSED
+    assert ids_of_cpp("FAILURES") == ["elements", "precision", "padding", "outside"]  # no table has them
     ladder = (ROOT / "runner" / "programs" / "ladder.cpp").read_text(encoding="utf-8")
-    ids = set(re.findall(r'\b(?:add|odd)\("(\w+)"', ladder))
-    assert ids == set(diagnosis._CASES)
-    assert set(diagnosis._FINDINGS) == set(diagnosis._KINDS)
+    assert set(re.findall(r'\b(?:add|odd)\("(\w+)"', ladder)) == set(diagnosis._CASES)
 
 
-def failed(id: str = "tiles", findings: tuple[Mapping, ...] = (), error: str = "", said: str = "", wrong: int = 1,
-           **sizes: float) -> dict:  # fmt: skip
-    """A case as gemm_check writes it."""
-    case = {"id": id, "what": "x", "m": 64, "n": 96, "k": 96, "alpha": 1, "beta": 0, "error": error, "findings": list(findings)}
-    return {**case, "verdict": {"failure": f"It is wrong.\n{said}", "wrong": wrong} if said else None, **sizes}
+def failed(id: str = "tiles", findings: tuple[Mapping, ...] = (), error: str = "", patterns: str = "",
+           first: tuple[int, int] = (0, 0), wrong: int = 0, got: float | str = 1.5, **sizes: float) -> dict:  # fmt: skip
+    """A case as gemm_check writes it. error, patterns: ids; wrong: how many elements are."""
+    case = {"id": id, "what": "x", "m": 64, "n": 96, "k": 96, "alpha": 1, "beta": 0, "findings": list(findings), **sizes}
+    element = {"row": first[0], "column": first[1], "block": None, "warp": None, "thread": None, "got": got, "expected": 3.0,
+               "bound": 1.0}  # fmt: skip
+    verdict = {"failure": "elements", "wrong": wrong, "first": element, "text": "It is wrong.",
+               "patterns": [{"id": id, "text": f"the words of {id}"} for id in patterns.split()]}  # fmt: skip
+    return {**case, "error": {"id": error, "text": "It fails."} if error else None, "verdict": verdict if wrong else None}
 
 
-def found(kind: str, message: str = "thread (0,0,0) reads A[1][1] at x.cu:1", count: int = 1, **more: object) -> dict:
-    return {"kind": kind, "message": message, "file": "x.cu", "line": 1, "count": count, "beyond": 0, **more}
+def found(id: str, count: int = 1, **more: object) -> dict:
+    text = "thread (0,0,0) reads A[1][1] at x.cu:1"
+    return {
+        "id": id,
+        "text": text,
+        "access": "read",
+        "other": None,
+        "file": "x.cu",
+        "line": 1,
+        "count": count,
+        "beyond": 0,
+        **more,
+    }
 
 
-OUT = "out of bounds"
+OUT, WRITES = "out_of_bounds", {"access": "write", "other": {"access": "write"}}
 
 
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        (failed(said="first wrong: row 0, column 64\n pattern: these elements were never written", wrong=64 * 32),
-         "from column 64 on, and M is 64"),
-        (failed(said="first wrong: row 64, column 0\n pattern: these elements are 0", wrong=32 * 64, m=96, n=64),
-         "from row 64 on, and N is 64"),
-        (failed("one_tile", said="first wrong: row 0, column 1\n pattern: these elements were never written", wrong=32 * 31, m=32,
-                n=32), "Only the diagonal"),
-        (failed("edges", said="first wrong: row 0, column 32\n pattern: these elements were never written; all in the last "
-                "column of tiles (columns 32 and up)", m=25, n=33, wrong=25), "The last column of tiles is never written."),
-        (failed("edges", said="first wrong: row 32, column 0\n pattern: these elements were never written; all in the last "
-                "row of tiles (rows 32 and up)", m=33, n=41, wrong=41), "The last row of tiles is never written."),
-        (failed(said="first wrong: row 0, column 32\n pattern: these elements were never written", wrong=9), "Whole tiles"),
-        (failed("k_tail", said="first wrong: row 0, column 0", what="K beyond 256", k=300), "not beyond 256"),
+        (failed(first=(0, 64), patterns="never_written", wrong=64 * 32), "from column 64 on, and M is 64"),
+        (failed(first=(64, 0), patterns="zero", wrong=32 * 64, m=96, n=64), "from row 64 on, and N is 64"),
+        (failed("one_tile", first=(0, 1), patterns="never_written", wrong=32 * 31, m=32, n=32), "Only the diagonal"),
+        (failed("edges", first=(0, 32), patterns="never_written last_column_of_tiles", m=25, n=33, wrong=25),
+         "The last column of tiles is never written."),
+        (failed("edges", first=(32, 0), patterns="never_written last_row_of_tiles", m=33, n=41, wrong=41),
+         "The last row of tiles is never written."),
+        (failed(first=(0, 32), patterns="never_written", wrong=9), "Whole tiles"),
+        (failed("k_tail", wrong=1, k=300), "not beyond 256"),
+        (failed("k_tail", wrong=1, k=255), "The end of K is not handled."),
         (failed("k_zero", (found(OUT),), k=0), "K = 0 is not handled."),
-        (failed("k_zero", error="thread (0,0,0): probably an endless loop.", k=0), "K = 0 is not handled."),
+        (failed("k_zero", error="endless_loop", k=0), "K = 0 is not handled."),
         (failed("edges", (found(OUT, beyond=32),)), "far outside of its matrix"),
-        (failed("edges", (found(OUT, beyond=31),)), "a guard is missing"),
-        (failed("edges", (found(OUT, beyond=1),)), "one past the edge"),
-        (failed("one_tile", (found(OUT, beyond=1),)), "one past the edge"),
+        (failed("edges", (found(OUT, beyond=31),)), "past the edge of the matrix, by up to 31 rows or columns: a guard"),
+        (failed("edges", (found(OUT, beyond=1, access="write"),)), "writes one past the edge"),
+        (failed("one_tile", (found(OUT, beyond=1),)), "reads one past the edge"),
         (failed("one_tile", (found(OUT, beyond=4),)), "every size is a multiple of the block tile"),
+        (failed("one_tile", (found(OUT, beyond=4),), patterns="a_transposed", wrong=1), "A is read with row and column swapped."),
         (failed("pitches", (found(OUT, beyond=4),)), "A row pitch"),
-        (failed("alpha_zero", (found("forbidden read"),), alpha=0, beta=1), "A or B is read although alpha is 0."),
-        (failed("one_tile", (found("forbidden read"),)), "C is read although beta is 0."),
-        (failed("one_tile", (found("no kernel"),)), "no kernel has computed it"),
-        (failed("one_tile", (found("write to an input"),)), "writes to A or B"),
-        (failed(error="The launch was refused: out of memory."), "memory that is not there"),
-        (failed(error="kernel x, thread (0,0,0): integer division by zero."), "divided by zero"),
-        (failed(said="first wrong: row 0, column 0\n pattern: A and B were rounded to BF16"), "less precise than FP32"),
+        (failed("alpha_zero", (found("forbidden_read"),), alpha=0, beta=1), "A or B is read although alpha is 0."),
+        (failed("one_tile", (found("forbidden_read"),)), "C is read although beta is 0."),
+        (failed("one_tile", (found("no_kernel"),)), "no kernel has computed it"),
+        (failed("one_tile", (found("write_to_input"),)), "writes to A or B"),
+        (failed("one_tile", (found("no_dynamic_shared_memory"),)), "too little dynamic shared memory"),
+        (failed("one_tile", (found("uninitialised_read"), found("race", other={"access": "write"}))), "A barrier is missing."),
+        (failed("one_tile", (found("race", **WRITES),)), "Two threads write the same place"),
+        (failed(error="out_of_memory"), "memory that is not there"),
+        (failed(error="division_by_zero"), "divided by zero"),
+        (failed("edges", (found(OUT),), error="null_pointer"), "leaves its matrices"),
+        (failed("edges", (found(OUT),), error="divergent_barrier"), "Not all threads of the block"),
+        (failed(patterns="inputs_in_bf16 everywhere", wrong=1), "less precise than FP32"),
+        (failed("tiles", patterns="nan_with_beta_zero everywhere", wrong=1), "NaN gets into the result."),
     ],
 )  # fmt: skip
 def test_diagnoses(case: dict, words: str) -> None:
@@ -412,13 +427,23 @@ def test_diagnoses(case: dict, words: str) -> None:
 
 
 def test_evidence() -> None:
-    case = failed("edges", (found("race", count=449),), said="first wrong: row 0, column 1\n  got nan, expected 3 ± 1")
+    case = failed("edges", (found("race", 449),), first=(0, 1), wrong=1, got="nan")
     told = diagnose(case, lambda file, line: "code", (32, 32, 32)).evidence
     assert told[0] == "thread (0,0,0) reads A[1][1] at x.cu:1; the first of 449"
     assert told[1:3] == ("line 1: code", "first wrong: row 0, column 1")
     assert told[3] == "got NaN, expected 3 ± 1"
-    case = failed(error="probably an endless loop.", k=300)
+    case = failed(error="endless_loop", k=300)
     assert diagnose(case, lambda file, line: "").advice.endswith("8 bits count to 255.")
+    case = failed(patterns="beta_c_missing one_row every_nth_column", wrong=3, got="nothing")
+    case["verdict"]["first"].update(block=[1, 0, 0], warp=2, thread=[3, 4, 5], expected=1 / 3)
+    assert diagnose(case, lambda file, line: "").evidence == (
+        "first wrong: row 0, column 0 (block (1,0,0), warp 2, thread (3,4,5))",
+        "got nothing: never written, expected 0.333333333 ± 1",
+        "pattern: the words of beta_c_missing; the words of one_row, the words of every_nth_column",
+    )
+    case = failed(wrong=1)
+    case["verdict"] |= {"failure": "outside", "first": None, "text": "A write outside C.\n  More."}
+    assert diagnose(case, lambda file, line: "").evidence == ("A write outside C.",)
 
 
 # The whole command

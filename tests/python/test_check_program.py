@@ -150,33 +150,33 @@ def test_a_seed_repeats_the_check_and_a_fresh_one_is_shown(right: Path, tmp_path
 def test_a_mistake_is_named_where_it_first_matters(edit: tuple[str, str], case: str, part: str, tmp_path: Path) -> None:
     found = failed_case(changed(edit), tmp_path)
     assert found["id"] == case
-    assert part in found["verdict"]["failure"]
+    assert part in found["verdict"]["text"]
 
 
 @pytest.mark.parametrize(
     ("edit", "case", "kind", "beyond"),
     drawn(
         [
-            (("row >= M || col >= N", "row > M || col >= N"), "edges", "out of bounds", 1),
-            (("k < BK; ++k", "k <= BK; ++k"), "one_tile", "shared memory out of bounds", 0),
+            (("row >= M || col >= N", "row > M || col >= N"), "edges", "out_of_bounds", 1),
+            (("k < BK; ++k", "k <= BK; ++k"), "one_tile", "shared_out_of_bounds", 0),
             (("        __syncthreads();  // everyone", "        // everyone"), "tiles", "race", 0),
-            (("As[BM][BK]", "As[BM][BK - 1]"), "one_tile", "shared memory out of bounds", 0),
-            (("As[BM][BK]", "As[BM / 2][BK]"), "one_tile", "shared memory out of bounds", 0),
-            (("As[y][x] =", "As[y + 1][x] ="), "one_tile", "shared memory out of bounds", 0),
-            (("As[y][x] =", "As[y][x * y] ="), "one_tile", "shared memory out of bounds", 0),
-            (("Bs[y][x] =", "Bs[y - 4][x] ="), "one_tile", "shared memory out of bounds", 0),
-            (("row * ldc + col]", "row * ldc * N + col]"), "one_tile", "out of bounds", 33),  # where it ends in a crash
+            (("As[BM][BK]", "As[BM][BK - 1]"), "one_tile", "shared_out_of_bounds", 0),
+            (("As[BM][BK]", "As[BM / 2][BK]"), "one_tile", "shared_out_of_bounds", 0),
+            (("As[y][x] =", "As[y + 1][x] ="), "one_tile", "shared_out_of_bounds", 0),
+            (("As[y][x] =", "As[y][x * y] ="), "one_tile", "shared_out_of_bounds", 0),
+            (("Bs[y][x] =", "Bs[y - 4][x] ="), "one_tile", "shared_out_of_bounds", 0),
+            (("row * ldc + col]", "row * ldc * N + col]"), "one_tile", "out_of_bounds", 33),  # where it ends in a crash
             (
                 ("return;\n    float* c", "return;\n    const_cast<float*>(A)[row * lda] = 0;\n    float* c"),
                 "one_tile",
-                "write to an input",
+                "write_to_input",
                 0,
             ),
-            (("*c = beta", "volatile float old = *c; (void)old;\n    *c = beta"), "one_tile", "forbidden read", 0),
+            (("*c = beta", "volatile float old = *c; (void)old;\n    *c = beta"), "one_tile", "forbidden_read", 0),
             (
                 ("__shared__ float As[BM][BK];", "extern __shared__ float all[]; auto As = reinterpret_cast<float(*)[BK]>(all);"),
                 "one_tile",
-                "shared memory out of bounds",
+                "no_dynamic_shared_memory",
                 0,
             ),
         ],
@@ -187,16 +187,16 @@ def test_what_the_tracer_finds(edit: tuple[str, str], case: str, kind: str, beyo
     found = failed_case(changed(edit), tmp_path)
     assert found["id"] == case
     assert 1 <= len(found["findings"]) <= 5
-    finding = next(f for f in found["findings"] if f["kind"] == kind)
+    finding = next(f for f in found["findings"] if f["id"] == kind)
     assert (finding["file"], finding["beyond"]) == ("03_smem/exercise.cu", beyond)
-    assert "thread (" in finding["message"]
-    assert f"at 03_smem/exercise.cu:{finding['line']}" in finding["message"]
+    assert "thread (" in finding["text"]
+    assert f"at 03_smem/exercise.cu:{finding['line']}" in finding["text"]
 
 
 def test_a_launch_that_is_refused(tmp_path: Path) -> None:
     found = failed_case(changed(("if (p.M == 0 || p.N == 0) return;", "")), tmp_path)
     assert (found["id"], found["verdict"]) == ("empty", None)
-    assert found["error"] == "The launch was refused: a grid of 0 blocks (0×1×1)."
+    assert found["error"] == {"id": "launch_refused", "text": "The launch was refused: a grid of 0 blocks (0×1×1)."}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_kernel_that_never_ends_is_reported_in_seconds(edit: tuple[str, str], 
     found = failed_case(changed(edit), tmp_path)
     assert computed() - begin < 60  # 7 s
     assert (found["id"], found["findings"]) == ("one_tile", [])
-    assert "endless loop" in found["error"]
+    assert found["error"]["id"] == "endless_loop"
 
 
 def test_an_endless_kernel_that_prints_is_reported(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_an_endless_kernel_that_prints_is_reported(tmp_path: Path) -> None:
     found = failed_case(changed(("k < BK; ++k) acc", 'k < BK; printf("again\\n")) acc')), tmp_path)
     assert computed() - begin < 60
     assert (found["id"], found["verdict"]) == ("one_tile", None)
-    assert "endless loop" in found["error"]
+    assert found["error"]["id"] == "endless_loop"
 
 
 LAUNCH = "if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error"
@@ -241,18 +241,19 @@ LAUNCH = "if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error"
 def test_launch_that_does_not_return(code: str, error: str, tmp_path: Path) -> None:
     include = ('#include "common/gemm.hpp"', '#include "common/gemm.hpp"\n#include <cstdlib>\n#include <stdexcept>')
     at_first = failed_case(changed((LAUNCH, code), include), tmp_path, "--patience=2")
-    assert (at_first["id"], at_first["error"], at_first["verdict"]) == ("one_tile", error, None)
+    assert (at_first["id"], at_first["error"]["text"], at_first["verdict"]) == ("one_tile", error, None)
     later = failed_case(changed((LAUNCH, f"if (p.beta != 0) {{ {code} }} {LAUNCH}"), include), tmp_path, "--patience=2")
-    assert (later["id"], later["error"]) == ("beta", error)
+    assert (later["id"], later["error"]["text"]) == ("beta", error)
 
 
 def test_a_kernel_that_ends_the_program(tmp_path: Path) -> None:
     include = ('#include "common/gemm.hpp"', '#include "common/gemm.hpp"\n#include <cstdlib>')
     found = failed_case(changed(("float acc = 0.0f;", "float acc = 0.0f; if (beta != 0) std::exit(0);"), include), tmp_path)
-    assert (found["id"], found["error"]) == ("beta", "The file's code ended the program (exit or abort).")
+    assert (found["id"], found["error"]["text"]) == ("beta", "The file's code ended the program (exit or abort).")
     found = failed_case(changed(("float acc = 0.0f;", "float acc = 0.0f; if (beta != 0) __trap();")), tmp_path)
     assert found["id"] == "beta"
-    assert "thread (0,0,0): __trap() at 03_smem/exercise.cu:" in found["error"]
+    assert found["error"]["id"] == "trap"
+    assert "thread (0,0,0): __trap() at 03_smem/exercise.cu:" in found["error"]["text"]
 
 
 def test_a_result_that_no_kernel_computed(tmp_path: Path) -> None:
@@ -266,8 +267,8 @@ def test_a_result_that_no_kernel_computed(tmp_path: Path) -> None:
     )
     found = failed_case(changed((LAUNCH, loop)), tmp_path)
     assert found["verdict"]["passed"]
-    assert [(f["kind"], f["message"]) for f in found["findings"]] == [
-        ("no kernel", "C is right, but no kernel wrote it: launch() computed it on the host.")
+    assert [(f["id"], f["text"]) for f in found["findings"]] == [
+        ("no_kernel", "C is right, but no kernel wrote it: launch() computed it on the host.")
     ]
 
 
@@ -290,7 +291,7 @@ def test_progress_goes_where_it_is_told(right: Path, tmp_path: Path) -> None:
 
 def test_a_draft_compiles_and_its_unused_names_are_no_matter(tmp_path: Path) -> None:
     found = failed_case(changed(("for (int k = 0; k < BK; ++k) acc += As[y][k] * Bs[k][x];", "int later = 0;")), tmp_path)
-    assert "these elements are 0: the sum over k was never added up" in found["verdict"]["failure"]
+    assert "these elements are 0: the sum over k was never added up" in found["verdict"]["text"]
 
 
 def test_what_cannot_be_run_is_refused_in_one_sentence(right: Path, tmp_path: Path) -> None:

@@ -101,10 +101,10 @@ def test_divergence_is_noted(inspected: Checkout) -> None:
 @pytest.mark.parametrize(
     ("change", "first"),
     [
-        ({"findings": [finding(count=1200)]}, "race: Thread 0 reads what thread 32 writes. (×1 200)"),
-        ({"findings": [finding()]}, "race: Thread 0 reads what thread 32 writes."),
-        ({"error": "Deadlock: 3 threads wait.", "lines": []}, "error: Deadlock: 3 threads wait."),
-        ({"verdict": {"passed": False, "failure": "4 of 9 are wrong"}}, "wrong result: 4 of 9 are wrong"),
+        ({"findings": [finding(count=1200)]}, "uninitialised read: Thread 0 reads what thread 32 writes. (×1 200)"),
+        ({"findings": [finding()]}, "uninitialised read: Thread 0 reads what thread 32 writes."),
+        ({"error": {"id": "deadlock", "text": "Deadlock: 3 threads wait."}, "lines": []}, "error: Deadlock: 3 threads wait."),
+        ({"verdict": {"passed": False, "failure": "elements", "text": "4 of 9 are wrong"}}, "wrong result: 4 of 9 are wrong"),
     ],
 )
 def test_what_is_wrong_comes_first_and_exits_1(inspected: Checkout, change: dict, first: str) -> None:
@@ -315,7 +315,7 @@ def test_a_real_trace_is_told_and_drawn(name: str, tmp_path: Path, capsys: pytes
     inspection._print(found, inspection.choose(found, None, None), found)
     out = capsys.readouterr().out
     assert "33×31×65" in out
-    assert all(inspection.code_of(line) for line in found["lines"])
+    assert all(inspection.code_of(line["file"], line["line"]) for line in found["lines"])
     assert len(access.draw(found, found["lines"][:2], tmp_path)) == 6
 
 

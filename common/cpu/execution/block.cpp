@@ -9,6 +9,8 @@
 
 namespace cpu_device {
 
+using gemm::FaultId;
+
 namespace context = boost::context;
 
 std::string text(dim3 v) {
@@ -104,7 +106,7 @@ bool Block::sweep_warp(int first, int last) {
         if (state(cursor_) != State::not_started && state(cursor_) != State::ready) continue;
         moved = true;
         resume(cursor_);  // advances cursor_ over the threads that its fiber runs on the way
-        if (error_) throw BlockFailure{*error_};
+        if (error_) throw *error_;
     }
     return moved;
 }
@@ -166,12 +168,13 @@ void Block::run_thread(int i) {
     } catch (const context::detail::forced_unwind&) {
         throw;  // the fiber is being destroyed
     } catch (const Trapped& trapped) {
-        error_ = where(i) + text(trapped.site) + " ended the kernel.";
+        error_ = {FaultId::trap, where(i) + text(trapped.site) + " ended the kernel."};
     } catch (const std::exception& e) {
-        error_ = where(i) + "an exception left the kernel: " + e.what();
-        if (error_->back() != '.') *error_ += '.';
+        std::string message = where(i) + "an exception left the kernel: " + e.what();
+        if (message.back() != '.') message += '.';
+        error_ = {FaultId::kernel_threw, std::move(message)};
     } catch (...) {
-        error_ = where(i) + "an exception left the kernel.";
+        error_ = {FaultId::kernel_threw, where(i) + "an exception left the kernel."};
     }
     state(i) = State::done;
     ++done_;
@@ -204,12 +207,14 @@ void Block::release_barrier() {
     for (int i = 0; i < count_; ++i) {
         Thread& t = thread(i);
         if (state(i) == State::done) {
-            throw BlockFailure{where(i) + "divergent barrier: it returned without reaching the " +
-                               text(site) + " where " + who(waiting) + " waits."};
+            throw BlockFailure{FaultId::divergent_barrier,
+                               where(i) + "divergent barrier: it returned without reaching the " +
+                                   text(site) + " where " + who(waiting) + " waits."};
         }
         if (!same_place(t.site, site)) {
-            throw BlockFailure{where(i) + "divergent barrier: it waits at " + text(t.site) + ", while " +
-                               who(waiting) + " waits at " + text(site) + "."};
+            throw BlockFailure{FaultId::divergent_barrier, where(i) + "divergent barrier: it waits at " +
+                                                               text(t.site) + ", while " + who(waiting) +
+                                                               " waits at " + text(site) + "."};
         }
         state(i) = State::ready;
         t.out = holds;
@@ -221,9 +226,10 @@ void Block::release_barrier() {
 void Block::hanging() const {
     int i = 0;
     while (i + 1 < count_ && state(i) == State::done) ++i;
-    throw BlockFailure{
-        where(i) + "no thread of its block has returned for " + seconds(kBarrierPatience * hang_seconds_) +
-        ", and it has just met the others at the " + text(thread(i).site) + ": probably an endless loop."};
+    throw BlockFailure{FaultId::endless_loop, where(i) + "no thread of its block has returned for " +
+                                                  seconds(kBarrierPatience * hang_seconds_) +
+                                                  ", and it has just met the others at the " +
+                                                  text(thread(i).site) + ": probably an endless loop."};
 }
 
 void Block::deadlock() const {
@@ -239,13 +245,14 @@ void Block::deadlock() const {
                 (state(other) == State::at_collective && o.site.line == t.site.line &&
                  o.compute == t.compute))
                 continue;
-            throw BlockFailure{where(i) + "deadlock: it waits at " + text(t.site) + " for " + who(other) +
-                               ", which waits at " + text(o.site) + "."};
+            throw BlockFailure{FaultId::deadlock, where(i) + "deadlock: it waits at " + text(t.site) +
+                                                      " for " + who(other) + ", which waits at " +
+                                                      text(o.site) + "."};
         }
-        throw BlockFailure{where(i) + "deadlock: the lanes that meet at " + text(t.site) +
-                           " name different masks."};
+        throw BlockFailure{FaultId::deadlock, where(i) + "deadlock: the lanes that meet at " + text(t.site) +
+                                                  " name different masks."};
     }
-    throw BlockFailure{where(0) + "deadlock."};
+    throw BlockFailure{FaultId::deadlock, where(0) + "deadlock."};
 }
 
 bool Block::same_collective(int a, int b) const {

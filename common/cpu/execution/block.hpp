@@ -43,6 +43,7 @@
 #include "common/cpu/execution/copies.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/cpu/execution/stacks.hpp"
+#include "common/facts.hpp"
 
 namespace cpu_device {
 
@@ -84,6 +85,7 @@ struct Pulse {
 
 /// Why a block failed. Thrown on the scheduler's stack, inside begin() and advance() only.
 struct BlockFailure {
+    gemm::FaultId id;
     std::string message;
 };
 
@@ -191,7 +193,7 @@ class Block {
     std::vector<State> states_;
     std::vector<Thread> threads_;
     Copies copies_;
-    std::optional<std::string> error_;  // set by a fiber, raised by the scheduler
+    std::optional<BlockFailure> error_;  // set by a fiber, raised by the scheduler
 
     std::unique_ptr<StackPool> stacks_;  // one reservation that stays, but for a crash
     std::deque<Fiber> fibers_;           // addresses stay

@@ -102,8 +102,9 @@ bool Block::release_lanes(int first, int last) {
         }
         if (state(i) == State::at_collective) {
             if (t.whole_warp && exited != 0) {
-                throw BlockFailure{where(i) + text(t.site) + " needs all 32 threads of the warp, and " +
-                                   who(first + std::countr_zero(exited)) + " has returned."};
+                throw BlockFailure{gemm::FaultId::deadlock,
+                                   where(i) + text(t.site) + " needs all 32 threads of the warp, and " +
+                                       who(first + std::countr_zero(exited)) + " has returned."};
             }
             if (here != (t.mask & ~exited)) continue;
             meet(first, here);

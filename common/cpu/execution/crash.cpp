@@ -43,26 +43,31 @@ void Escape::leave(Block& block, int number, const siginfo_t& info) {
     siglongjmp(back, 1);
 }
 
-std::string Escape::message(const Block& block) const {
-    if (signal == kStopSignal && stopped != nullptr) return stopped;
+BlockFailure Escape::why(const Block& block) const {
+    using gemm::FaultId;
+    if (signal == kStopSignal && stopped != nullptr) return {FaultId::foreign_write, stopped};
     if (signal == kStopSignal) {
-        return "neither returned nor reached a barrier for " + seconds(block.hang_seconds()) +
-               ": probably an endless loop.";
+        return {FaultId::endless_loop, "neither returned nor reached a barrier for " +
+                                           seconds(block.hang_seconds()) + ": probably an endless loop."};
     }
     if (block.stacks().is_guard(address)) {
-        return "its local variables take more than the " + std::to_string(kStackBytes / 1024) +
-               " KiB of stack that the CPU device gives a thread.";
+        return {FaultId::stack_overflow, "its local variables take more than the " +
+                                             std::to_string(kStackBytes / 1024) +
+                                             " KiB of stack that the CPU device gives a thread."};
     }
-    if (signal == SIGFPE || signal == SIGTRAP)
-        return "integer division by zero.";  // SIGTRAP: see cmake/lesson.cmake
-    if (signal == SIGILL) return "illegal instruction.";
-    if (!address_known) return "access to an address that no memory can have (a wild pointer).";
-    if (reinterpret_cast<std::uintptr_t>(address) < kNullPage) return "access through a null pointer.";
+    if (signal == SIGFPE || signal == SIGTRAP)  // SIGTRAP: see cmake/lesson.cmake
+        return {FaultId::division_by_zero, "integer division by zero."};
+    if (signal == SIGILL) return {FaultId::other, "illegal instruction."};
+    if (!address_known)
+        return {FaultId::wild_pointer, "access to an address that no memory can have (a wild pointer)."};
+    if (reinterpret_cast<std::uintptr_t>(address) < kNullPage)
+        return {FaultId::null_pointer, "access through a null pointer."};
     char text[32];
     std::snprintf(text, sizeof text, "%p", address);
-    return std::string("access to address ") + text +
-           (is_device_memory(address) ? ", outside everything that cudaMalloc gave."
-                                      : ", which is not mapped.");
+    const std::string access = std::string("access to address ") + text;
+    if (is_device_memory(address))
+        return {FaultId::beyond_allocations, access + ", outside everything that cudaMalloc gave."};
+    return {FaultId::wild_pointer, access + ", which is not mapped."};
 }
 
 CrashHandlers::CrashHandlers() {

@@ -21,8 +21,8 @@ struct Escape {
 
     /// On the signal stack: leaves the kernel for good.
     [[noreturn]] void leave(Block& block, int signal, const siginfo_t& info);
-    /// What went wrong, as a sentence about the thread that was left.
-    std::string message(const Block& block) const;
+    /// What went wrong, and as a sentence about the thread that was left.
+    BlockFailure why(const Block& block) const;
 };
 
 /// The signal that ends a CUDA thread from outside.

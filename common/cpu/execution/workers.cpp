@@ -29,12 +29,12 @@ void stop_observing() {
     if (the_observer != nullptr) the_observer->fails();
 }
 
-void Job::fail(std::uint64_t block, std::string message) {
+void Job::fail(std::uint64_t block, BlockFailure why) {
     const std::scoped_lock lock(mutex);
     stop = true;
     if (block < failed_block) {
         failed_block = block;
-        failure = std::move(message);
+        failure = std::move(why);
     }
 }
 
@@ -97,7 +97,7 @@ void Worker::main() {
         try {
             run_job(*job);
         } catch (const std::exception& e) {
-            job->fail(index_, e.what());
+            job->fail(index_, {gemm::FaultId::other, e.what()});
         }
         {
             const std::scoped_lock lock(mutex_);
@@ -116,8 +116,8 @@ void Worker::run_job(Job& job) {
     if (sigsetjmp(escape_.back, 1) == 0) {
         take_blocks(job);
     } else {
-        const std::string what = escape_.message(block_);
-        job_->fail(index_, block_.abandon() + what);
+        const BlockFailure why = escape_.why(block_);
+        job_->fail(index_, {why.id, block_.abandon() + why.message});
         clean_up();
     }
 }
@@ -132,7 +132,7 @@ void Worker::take_blocks(Job& job) {
                 try {
                     run_block(index_);
                 } catch (const BlockFailure& failure) {
-                    job.fail(index_, failure.message);
+                    job.fail(index_, failure);
                     clean_up();
                 }
             }
@@ -232,7 +232,7 @@ void run_grid(const Grid& grid, const RunOptions& options) {
     job.blocks = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
     if (Observer* o = observer()) o->launch_begins(grid, job.blocks);
     workers.run(job);
-    if (job.failed_block != UINT64_MAX) throw gemm::Error(job.failure);
+    if (job.failed_block != UINT64_MAX) throw gemm::Fault(job.failure.id, job.failure.message);
 }
 
 }  // namespace cpu_device

@@ -31,10 +31,10 @@ struct Job {
     std::atomic<bool> stop{false};
     std::mutex mutex;
     std::uint64_t failed_block = UINT64_MAX;
-    std::string failure;
+    BlockFailure failure{};
 
     /// The lowest block's is the launch's.
-    void fail(std::uint64_t block, std::string message);
+    void fail(std::uint64_t block, BlockFailure why);
 };
 
 /// Runs blocks on one OS thread.

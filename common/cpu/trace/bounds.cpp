@@ -10,6 +10,8 @@
 namespace cpu_device::trace {
 namespace {
 
+using gemm::FindingId;
+
 constexpr Address kNear = 65536;  // bytes: what misses shared memory by less was meant for it
 // Bytes beyond the nearest shared array within which nothing but pads lies: a write there breaks nothing.
 constexpr Address kHarmless = 61440;
@@ -26,38 +28,37 @@ Address distance(const std::vector<Array>& arrays, Address address) {
     return least;
 }
 
-/// "5 bytes past the end of As".
-std::string nearest(const std::vector<Array>& arrays, Address address) {
-    const Array* best = nullptr;
+/// Puts into the finding which array an address missed that lies in none.
+void name_nearest(Finding& finding, const std::vector<Array>& arrays, Address address) {
     Address least = ~Address{0};
-    bool past = true;
     for (const Array& a : arrays) {
-        const bool behind = address >= a.end;
-        const Address distance = behind ? address - a.end + 1 : a.start - address;
-        if (distance < least) {
-            least = distance;
-            best = &a;
-            past = behind;
-        }
+        const Address distance = address >= a.end ? address - a.end + 1 : a.start - address;
+        if (distance >= least) continue;
+        least = distance;
+        finding.array = a.name;
+        finding.offset = static_cast<std::int64_t>(address - a.start);
+        finding.bytes = static_cast<std::int64_t>(a.end - a.start);
     }
-    if (best == nullptr) return "shared memory that the kernel does not have";
-    return std::to_string(least) + (least == 1 ? " byte " : " bytes ") +
-           (past ? "past the end of " : "before the start of ") + best->name;
 }
 
-/// "A[3][17]".
-std::string position(const Matrix& m, std::int64_t offset_bytes) {
-    std::int64_t element = offset_bytes / m.element_bytes;
-    if (offset_bytes < 0) element = (offset_bytes - m.element_bytes + 1) / m.element_bytes;
-    std::int64_t row = element / m.pitch, col = element % m.pitch;
-    if (col < 0) {
-        --row;
-        col += m.pitch;
+/// The same for an address that lies in the array, or is meant for its matrix.
+void name_place(Finding& finding, const Array& a, Address address) {
+    finding.array = a.name;
+    finding.offset = static_cast<std::int64_t>(address - a.start);
+    finding.bytes = static_cast<std::int64_t>(a.end - a.start);
+    if (a.matrix == nullptr) return;
+    const Matrix& m = *a.matrix;
+    finding.rows = m.rows;
+    finding.columns = m.cols;
+    const std::int64_t size = m.element_bytes;
+    const std::int64_t index =
+        finding.offset < 0 ? (finding.offset - size + 1) / size : finding.offset / size;
+    finding.row = index / m.pitch;
+    finding.column = index % m.pitch;
+    if (*finding.column < 0) {
+        --*finding.row;
+        *finding.column += m.pitch;
     }
-    return m.name + "[" + std::to_string(row) + "][" + std::to_string(col) + "]";
-}
-std::string position(const Array& a, Address address) {
-    return position(*a.matrix, static_cast<std::int64_t>(address - a.start));
 }
 
 /// The matrix in the same allocation, which is the one that was meant; null if there is none.
@@ -152,46 +153,41 @@ bool Bounds::near_dynamic(Address address) const {
            !on_device(address);
 }
 
-/// "A[3][17]", "As + 68 bytes": what lies at the address.
-std::string Bounds::element(Address address) const {
-    const auto in = [&](const Array& a) {
-        return a.name + " + " + std::to_string(address - a.start) + " bytes";
-    };
-    if (const int s = index_of(shared_, address); s >= 0) return in(shared_[static_cast<std::size_t>(s)]);
-    const int g = index_of(session->globals, address);
-    if (g < 0) return "memory";
-    const Array& a = session->globals[static_cast<std::size_t>(g)];
-    return a.matrix == nullptr ? in(a) : position(a, address);
-}
-
-std::string Bounds::who_does(int thread, bool store) const {
-    return findings_.who(thread) + (store ? " writes " : " reads ");
+Finding Bounds::by(int thread, bool store) const {
+    Finding finding;
+    finding.access = findings_.side(thread, store);
+    return finding;
 }
 
 void Bounds::misaligned(const Access& access, int thread) {
-    findings_.note("misaligned access", access.site, access.site, 0, [&] {
-        const std::string width = std::to_string(access.width);
-        return Sentence{
-            who_does(thread, access.flags & kStore) + width + " bytes of " + element(access.address) + " at ",
-            std::string(), ", an address that is no multiple of " + width};
+    findings_.note(FindingId::misaligned_access, access.site, access.site, 0, [&] {
+        Finding finding = by(thread, access.flags & kStore);
+        finding.width = access.width;
+        if (const int s = index_of(shared_, access.address); s >= 0) {
+            name_place(finding, shared_[static_cast<std::size_t>(s)], access.address);
+        } else if (const int g = index_of(session->globals, access.address); g >= 0) {
+            name_place(finding, session->globals[static_cast<std::size_t>(g)], access.address);
+        }
+        return finding;
     });
 }
 
 void Bounds::outside_dynamic(const Access& access, int thread) {
-    findings_.note("shared memory out of bounds", access.site, access.site, 0, [&] {
-        const std::size_t asked = grid_->dynamic_shared_bytes;
-        return Sentence{who_does(thread, access.flags & kStore) +
-                            (asked > 0 ? nearest(shared_, access.address) : "dynamic shared memory") + " at ",
-                        std::string(),
-                        asked > 0 ? ": launch() asks for " + std::to_string(asked) + " bytes"
-                                  : ": the kernel uses it and launch() asks for 0 bytes"};
+    const std::size_t asked = grid_->dynamic_shared_bytes;
+    const FindingId id = asked > 0 ? FindingId::shared_out_of_bounds : FindingId::no_dynamic_shared_memory;
+    findings_.note(id, access.site, access.site, 0, [&] {
+        Finding finding = by(thread, access.flags & kStore);
+        finding.asked = asked;
+        if (asked > 0) name_nearest(finding, shared_, access.address);
+        return finding;
     });
 }
 
 void Bounds::outside_static(const Access& access, int thread) {
-    findings_.note("shared memory out of bounds", access.site, access.site, 0, [&] {
-        return Sentence{who_does(thread, access.flags & kStore) + nearest(shared_, access.address) + " at ",
-                        std::string(), std::string()};
+    findings_.note(FindingId::shared_out_of_bounds, access.site, access.site, 0, [&] {
+        Finding finding = by(thread, access.flags & kStore);
+        name_nearest(finding, shared_, access.address);
+        return finding;
     });
     if ((access.flags & kStore) && distance(shared_, access.address) > kHarmless) stop_kernel(kStopped);
 }
@@ -203,11 +199,8 @@ void Bounds::host_pointer(const Access& access, int thread) {
     const bool constant = address >= address_of(&__executable_start) && address < address_of(&_end);
     const bool store = access.flags & kStore;
     if (!parameters && !constant) {
-        findings_.note("host pointer", access.site, access.site, 0, [&] {
-            return Sentence{
-                findings_.who(thread) + (store ? " writes" : " reads") + " through a host pointer at ",
-                std::string(), ", which a GPU cannot follow"};
-        });
+        findings_.note(FindingId::host_pointer, access.site, access.site, 0,
+                       [&] { return by(thread, store); });
     }
     if (store) stop_kernel(kStopped);
 }
@@ -221,14 +214,14 @@ void Bounds::outside(std::uint32_t site, Address address, bool store, int thread
         // Nothing of the last row's padding belongs to the matrix.
         beyond = element / m.pitch < m.rows ? element % m.pitch - m.cols + 1 : element / m.pitch - m.rows + 1;
     }
-    findings_.note("out of bounds", site, site, beyond, [&] {
-        std::string where = nearest(session->globals, address);
+    findings_.note(FindingId::out_of_bounds, site, site, beyond, [&] {
+        Finding finding = by(thread, store);
         if (a != nullptr) {
-            const Matrix& m = *a->matrix;
-            where = position(*a, address) + ", outside " + m.name + " of " + std::to_string(m.rows) + "×" +
-                    std::to_string(m.cols);
+            name_place(finding, *a, address);
+        } else {
+            name_nearest(finding, session->globals, address);
         }
-        return Sentence{who_does(thread, store) + where + ", at ", std::string(), std::string()};
+        return finding;
     });
 }
 
@@ -242,10 +235,12 @@ void Bounds::check_matrix(const Access& access, const Array& a, bool store, int 
     const Matrix& m = *a.matrix;
     const bool forbidden = !store && !m.unreadable.empty();
     if (forbidden || (store && !m.writable)) {
-        findings_.note(forbidden ? "forbidden read" : "write to an input", access.site, access.site, 0, [&] {
-            return Sentence{
-                who_does(thread, store) + position(a, address) + " at ", std::string(),
-                forbidden ? ", which " + m.unreadable + " forbids" : ", and " + m.name + " is an input"};
+        const FindingId id = forbidden ? FindingId::forbidden_read : FindingId::write_to_input;
+        findings_.note(id, access.site, access.site, 0, [&] {
+            Finding finding = by(thread, store);
+            name_place(finding, a, address);
+            if (forbidden) finding.rule = m.unreadable;
+            return finding;
         });
     }
     const Address pitch = static_cast<Address>(m.pitch * m.element_bytes);
@@ -254,12 +249,12 @@ void Bounds::check_matrix(const Access& access, const Array& a, bool store, int 
     } else if (store &&
                (address - a.start) % pitch + width > static_cast<Address>(m.cols * m.element_bytes)) {
         const Address last = (address - a.start + width - 1) % pitch / static_cast<Address>(m.element_bytes);
-        findings_.note("write to padding", access.site, access.site,
-                       static_cast<std::int64_t>(last) - m.cols + 1, [&] {
-                           return Sentence{who_does(thread, true) + position(a, address) +
-                                               ", padding between the rows of " + m.name + ", at ",
-                                           std::string(), std::string()};
-                       });
+        const std::int64_t beyond = static_cast<std::int64_t>(last) - m.cols + 1;
+        findings_.note(FindingId::write_to_padding, access.site, access.site, beyond, [&] {
+            Finding finding = by(thread, true);
+            name_place(finding, a, address);
+            return finding;
+        });
     }
 }
 

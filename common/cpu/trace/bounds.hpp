@@ -29,14 +29,14 @@ class Bounds {
   private:
     bool near_static(Address address) const;
     bool near_dynamic(Address address) const;
-    std::string element(Address address) const;
     void misaligned(const Access& access, int thread);
     void outside_dynamic(const Access& access, int thread);
     void outside_static(const Access& access, int thread);
     void host_pointer(const Access& access, int thread);
     void outside(std::uint32_t site, Address address, bool store, int thread);
     void check_matrix(const Access& access, const Array& a, bool store, int thread);
-    std::string who_does(int thread, bool store) const;
+    /// With its access alone.
+    Finding by(int thread, bool store) const;
 
     Findings& findings_;
     const Grid* grid_ = nullptr;

@@ -10,11 +10,10 @@ void Findings::begin_block(const BlockView& view) {
     threads_ = view.grid->block;
 }
 
-std::string Findings::who(int thread) const {
+Finding::Side Findings::side(int thread, bool write) const {
     const dim3 b = threads_;
     const auto t = static_cast<unsigned>(thread);
-    return "thread (" + std::to_string(t % b.x) + "," + std::to_string(t / b.x % b.y) + "," +
-           std::to_string(t / b.x / b.y) + ")";
+    return {.write = write, .thread = {{t % b.x, t / b.x % b.y, t / b.x / b.y}}};
 }
 
 void Findings::move_to(FindingMap& all) {
@@ -26,7 +25,7 @@ void Findings::move_to(FindingMap& all) {
         mine.beyond = std::max(mine.beyond, known.beyond);
         mine.astray |= known.astray;
         // The same one every time, whichever worker was faster.
-        if (std::pair(mine.block, mine.order) < std::pair(known.block, known.order)) {
+        if (std::pair(mine.finding.block, mine.order) < std::pair(known.finding.block, known.order)) {
             known = std::move(mine);
         } else {
             known.count = mine.count;

@@ -1,5 +1,5 @@
 // What is wrong, as it is collected: the first occurrence of each kind at each pair of places, and how many.
-// Sentences get their places in the source at the end (report.cpp).
+// Places in the source and sentences are made at the end (report.cpp, words.cpp).
 #pragma once
 
 #include <algorithm>
@@ -8,28 +8,23 @@
 #include <unordered_map>
 
 #include "common/cpu/execution/scheduler.hpp"
+#include "common/cpu/trace/trace.hpp"
 
 namespace cpu_device::trace {
 
 struct FindingKey {
-    const char* kind;
+    gemm::FindingId id;
     std::uint32_t site, other;
     bool operator==(const FindingKey&) const = default;
 };
 struct HashFinding {
     std::size_t operator()(const FindingKey& k) const {
-        return std::hash<const void*>{}(k.kind) ^
-               (std::uint64_t{k.site} << 32 | k.other) * 0x9e3779b97f4a7c15u;
+        return static_cast<std::size_t>(k.id) ^ (std::uint64_t{k.site} << 32 | k.other) * 0x9e3779b97f4a7c15u;
     }
 };
-/// A message without the places in the source, which are looked up at the end: before + place of the earlier
-/// access + between + place of the later one + after. Where `between` is empty there is one access.
-struct Sentence {
-    std::string before, between, after;
-};
 struct Found {
-    std::uint64_t block = 0, order = 0;  // of the first occurrence
-    Sentence sentence;
+    std::uint64_t order = 0;  // of the first occurrence, in its block
+    Finding finding;          // without places, text, count and beyond
     std::uint64_t count = 0;
     std::int64_t beyond = 0;  // as in Finding
     bool astray = false;      // not all of them were behind a matrix
@@ -42,23 +37,23 @@ class Findings {
     void begin_block(const BlockView& view);
 
     /// Remembers the first occurrence of a kind at a pair of places, counts the others and keeps the farthest
-    /// beyond. `sentence` is called for the first only.
-    template <class MakeSentence>
-    void note(const char* kind, std::uint32_t site, std::uint32_t other, std::int64_t beyond,
-              MakeSentence sentence) {
+    /// beyond. `make` is called for the first only, and gives what only the finding's kind knows.
+    template <class Make>
+    void note(gemm::FindingId id, std::uint32_t site, std::uint32_t other, std::int64_t beyond, Make make) {
         if (found_.size() >= kMost) return;
-        const auto [entry, fresh] = found_.try_emplace(FindingKey{kind, site, other});
+        const auto [entry, fresh] = found_.try_emplace(FindingKey{id, site, other});
         ++entry->second.count;
         entry->second.beyond = std::max(entry->second.beyond, beyond);
         entry->second.astray |= beyond <= 0;
         if (!fresh) return;
-        entry->second.block = block_;
         entry->second.order = order_++;
-        entry->second.sentence = sentence();
+        entry->second.finding = make();
+        entry->second.finding.id = id;
+        entry->second.finding.block = block_;
     }
 
-    /// "thread (3,1,0)".
-    std::string who(int thread) const;
+    /// A thread's access, without its place.
+    Finding::Side side(int thread, bool write) const;
 
     /// Adds them to those of the other blocks, and forgets them.
     void move_to(FindingMap& all);

@@ -6,6 +6,8 @@
 
 namespace cpu_device::trace {
 
+using gemm::FindingId;
+
 void Races::begin_block(int threads, const std::vector<Array>& shared) {
     shared_ = &shared;
     first_.clear();
@@ -59,11 +61,8 @@ void Races::access(const Access& access, bool atomic, int thread) {
     const Array& a = (*shared_)[access.array];
     const bool store = access.flags & kStore;
     if (access.address + access.width > a.end) {
-        findings_.note("shared memory out of bounds", access.site, access.site, 0, [&] {
-            return Sentence{findings_.who(thread) + (store ? " writes " : " reads ") + "past the end of " +
-                                a.name + " at ",
-                            std::string(), std::string()};
-        });
+        findings_.note(FindingId::shared_out_of_bounds, access.site, access.site, 0,
+                       [&] { return by(thread, store, a, access.address - a.start); });
         return;
     }
     const Address start = access.address - a.start, end = start + access.width;
@@ -112,29 +111,34 @@ bool Races::concurrent(const Toucher& before, const Toucher& now) const {
 }
 
 void Races::in_flight(const Array& a, Address offset, std::uint32_t copy, const Toucher& now, bool store) {
-    findings_.note("copy in flight", now.site(), copy, 0, [&] {
-        return Sentence{
-            "the copy to " + a.name + " + " + std::to_string(offset) + " bytes that started at ",
-            " may still be under way when " + who(now) + (store ? " writes" : " reads") + " it at ",
-            ": nobody has waited for it"};
+    findings_.note(FindingId::copy_in_flight, now.site(), copy, 0, [&] {
+        Finding finding = by(static_cast<int>(now.thread()), store, a, offset);
+        finding.other = Finding::Side{.write = true};
+        return finding;
     });
 }
 
 void Races::unwritten(const Array& a, Address offset, const Toucher& now) {
-    findings_.note("uninitialised read", now.site(), now.site(), 0, [&] {
-        return Sentence{who(now) + " reads " + a.name + " + " + std::to_string(offset) + " bytes at ",
-                        std::string(), ", which nothing in the block has written"};
-    });
+    findings_.note(FindingId::uninitialised_read, now.site(), now.site(), 0,
+                   [&] { return by(static_cast<int>(now.thread()), false, a, offset); });
 }
 
 void Races::race(const Array& a, Address offset, const Toucher& before, const Toucher& now, bool wrote,
                  bool writes) {
-    findings_.note("race", now.site(), before.site(), 0, [&] {
-        return Sentence{who(before) + (wrote ? " wrote " : " read ") + a.name + " + " +
-                            std::to_string(offset) + " bytes at ",
-                        " and " + who(now) + (writes ? " writes" : " reads") + " it at ",
-                        ", with no barrier in between"};
+    findings_.note(FindingId::race, now.site(), before.site(), 0, [&] {
+        Finding finding = by(static_cast<int>(now.thread()), writes, a, offset);
+        finding.other = findings_.side(static_cast<int>(before.thread()), wrote);
+        return finding;
     });
+}
+
+Finding Races::by(int thread, bool store, const Array& a, Address offset) const {
+    Finding finding;
+    finding.access = findings_.side(thread, store);
+    finding.array = a.name;
+    finding.offset = static_cast<std::int64_t>(offset);
+    finding.bytes = static_cast<std::int64_t>(a.end - a.start);
+    return finding;
 }
 
 }  // namespace cpu_device::trace

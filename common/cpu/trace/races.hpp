@@ -100,10 +100,11 @@ class Races {
         (before / kWarp == thread / kWarp ? word.other_lane : word.other_warp) = word.reader;
     }
     void word(std::size_t array, std::size_t i, const Toucher& mine, bool store);
-    std::string who(const Toucher& t) const { return findings_.who(static_cast<int>(t.thread())); }
     bool concurrent(const Toucher& before, const Toucher& now) const;
     void race(const Array& a, Address offset, const Toucher& before, const Toucher& now, bool wrote,
               bool writes);
+    /// A thread's access to a shared array.
+    Finding by(int thread, bool store, const Array& a, Address offset) const;
     void unwritten(const Array& a, Address offset, const Toucher& now);
     void in_flight(const Array& a, Address offset, std::uint32_t copy, const Toucher& now, bool store);
 

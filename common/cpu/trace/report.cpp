@@ -8,6 +8,7 @@
 
 #include "common/cpu/trace/places.hpp"
 #include "common/cpu/trace/session.hpp"
+#include "common/cpu/trace/words.hpp"
 
 namespace cpu_device::trace {
 namespace {
@@ -52,27 +53,39 @@ std::vector<Line> lines_of(const Session& s) {
     return all;
 }
 
+bool same_place(const Finding::Side& a, const Finding::Side& b) {
+    return a.file == b.file && a.line == b.line;
+}
+
 std::vector<Finding> findings_of(const Session& s) {
     std::vector<std::pair<FindingKey, const Found*>> found;
     for (const auto& [key, f] : s.findings) found.emplace_back(key, &f);
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-        return std::tuple(a.second->block, a.second->order) < std::tuple(b.second->block, b.second->order);
+        return std::pair(a.second->finding.block, a.second->order) <
+               std::pair(b.second->finding.block, b.second->order);
     });
     std::vector<Finding> findings;
     for (const auto& [key, f] : found) {
         const Place& here = place_of(key.site);
-        const Sentence& t = f->sentence;
-        const std::int64_t beyond = f->astray ? 0 : f->beyond;
-        std::string message = t.before + (t.between.empty() ? "" : place_of(key.other).text() + t.between) +
-                              here.text() + t.after + " (block " + std::to_string(f->block) + ")";
+        Finding finding = f->finding;
+        finding.access.file = here.file;
+        finding.access.line = here.line;
+        if (finding.other) {
+            const Place& before = place_of(key.other);
+            finding.other->file = before.file;
+            finding.other->line = before.line;
+        }
+        finding.count = f->count;
+        const std::int64_t beyond = finding.beyond = f->astray ? 0 : f->beyond;
         // Two instructions of one pair of lines are one finding.
         const auto same = std::find_if(findings.begin(), findings.end(), [&](const Finding& x) {
-            return x.kind == key.kind && x.file == here.file && x.line == here.line &&
-                   (t.between.empty() ||
-                    x.message.find(place_of(key.other).text() + t.between.substr(0, 4)) != std::string::npos);
+            return x.id == finding.id && same_place(x.access, finding.access) &&
+                   x.other.has_value() == finding.other.has_value() &&
+                   (!x.other || same_place(*x.other, *finding.other));
         });
         if (same == findings.end()) {
-            findings.push_back({key.kind, std::move(message), here.file, here.line, f->count, beyond});
+            finding.text = text_of(finding);
+            findings.push_back(std::move(finding));
             continue;
         }
         same->count += f->count;

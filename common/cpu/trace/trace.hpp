@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "common/facts.hpp"
 
 namespace cpu_device::trace {
 
@@ -61,10 +64,27 @@ struct Owned {
 
 /// Something that is wrong. `count`: how often, at the same pair of places.
 struct Finding {
-    std::string kind;     // "race", "uninitialised read", "out of bounds", "forbidden read", …
-    std::string message;  // a sentence about the first occurrence
-    std::string file;     // where the later of the two accesses stands
-    int line = 0;
+    struct Side {
+        bool write = false;
+        std::optional<std::array<unsigned, 3>> thread = {};  // x, y, z; not of a copy (cp.async)
+        std::string file = {};
+        int line = 0;
+    };
+
+    gemm::FindingId id{};
+    Side access;                // the later of the two
+    std::optional<Side> other;  // of a race or a copy in flight: the earlier one
+    std::string array;          // what was accessed, or missed ("A", "As"); empty where that is not known
+    /// Of a matrix: the element, which may lie outside of it; and the matrix's size.
+    std::optional<std::int64_t> row, column;
+    std::int64_t rows = 0, columns = 0;
+    /// Of another array: where the access begins, in bytes from its start; and its size.
+    std::int64_t offset = 0, bytes = 0;
+    int width = 0;                       // bytes that a thread asked for, where that is what is wrong
+    std::optional<std::uint64_t> asked;  // bytes of dynamic shared memory, of an access near it
+    std::string rule;                    // what forbids a read: "beta = 0"
+    std::uint64_t block = 0;
+    std::string text;  // a sentence about the first occurrence (words.cpp)
     std::uint64_t count = 0;
     /// Of accesses past a matrix's last row, or of writes past its last column: the farthest, 1 for the row
     /// or column right behind; else 0, also where one of them was not behind its matrix at all. One off and

@@ -1,0 +1,90 @@
+#include "common/cpu/trace/words.hpp"
+
+namespace cpu_device::trace {
+namespace {
+
+using gemm::FindingId;
+
+std::string who(const Finding::Side& side) {
+    const auto& t = side.thread.value();
+    return "thread (" + std::to_string(t[0]) + "," + std::to_string(t[1]) + "," + std::to_string(t[2]) + ")";
+}
+
+std::string place(const Finding::Side& side) {
+    return side.file + ":" + std::to_string(side.line);
+}
+
+/// "thread (3,1,0) writes ".
+std::string who_does(const Finding::Side& side) {
+    return who(side) + (side.write ? " writes " : " reads ");
+}
+
+/// "A[3][17]", "As + 68 bytes": what lies there.
+std::string element(const Finding& f) {
+    if (f.array.empty()) return "memory";
+    if (!f.row) return f.array + " + " + std::to_string(f.offset) + " bytes";
+    return f.array + "[" + std::to_string(*f.row) + "][" + std::to_string(*f.column) + "]";
+}
+
+/// "5 bytes past the end of As".
+std::string missed(const Finding& f) {
+    if (f.array.empty()) return "shared memory that the kernel does not have";
+    const bool before = f.offset < 0;
+    // One that begins in the array reaches past its end.
+    if (!before && f.offset < f.bytes) return "past the end of " + f.array;
+    const std::int64_t distance = before ? -f.offset : f.offset - f.bytes + 1;
+    return std::to_string(distance) + (distance == 1 ? " byte " : " bytes ") +
+           (before ? "before the start of " : "past the end of ") + f.array;
+}
+
+std::string outside(const Finding& f) {
+    if (!f.row) return missed(f);
+    return element(f) + ", outside " + f.array + " of " + std::to_string(f.rows) + "×" +
+           std::to_string(f.columns);
+}
+
+std::string without_block(const Finding& f) {
+    const std::string at = " at " + place(f.access);
+    switch (f.id) {
+        case FindingId::misaligned_access:
+            return who_does(f.access) + std::to_string(f.width) + " bytes of " + element(f) + at +
+                   ", an address that is no multiple of " + std::to_string(f.width);
+        case FindingId::host_pointer:
+            return who_does(f.access) + "through a host pointer" + at + ", which a GPU cannot follow";
+        case FindingId::shared_out_of_bounds:
+            return who_does(f.access) + missed(f) + at +
+                   (f.asked ? ": launch() asks for " + std::to_string(*f.asked) + " bytes" : "");
+        case FindingId::no_dynamic_shared_memory:
+            return who_does(f.access) + "dynamic shared memory" + at +
+                   ": the kernel uses it and launch() asks for 0 bytes";
+        case FindingId::copy_in_flight:
+            return "the copy to " + element(f) + " that started at " + place(f.other.value()) +
+                   " may still be under way when " + who_does(f.access) + "it" + at +
+                   ": nobody has waited for it";
+        case FindingId::race:
+            return who(f.other.value()) + (f.other->write ? " wrote " : " read ") + element(f) + " at " +
+                   place(*f.other) + " and " + who_does(f.access) + "it" + at +
+                   ", with no barrier in between";
+        case FindingId::out_of_bounds:
+            return who_does(f.access) + outside(f) + "," + at;
+        case FindingId::write_to_padding:
+            return who_does(f.access) + element(f) + ", padding between the rows of " + f.array + "," + at;
+        case FindingId::write_to_input:
+            return who_does(f.access) + element(f) + at + ", and " + f.array + " is an input";
+        case FindingId::uninitialised_read:
+            return who_does(f.access) + element(f) + at + ", which nothing in the block has written";
+        case FindingId::forbidden_read:
+            return who_does(f.access) + element(f) + at + ", which " + f.rule + " forbids";
+        case FindingId::no_kernel:
+            break;  // of a whole launch: no access's, and not the tracer's
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string text_of(const Finding& finding) {
+    return without_block(finding) + " (block " + std::to_string(finding.block) + ")";
+}
+
+}  // namespace cpu_device::trace

@@ -1,0 +1,156 @@
+// What is told of a kernel that is wrong, as ids: JSON carries their names, and nobody needs to look for
+// words in a sentence. Each list says a name once; runner/learn/diagnosis.py has words for them, and a test
+// holds the two against each other. The sentences that people read are made in words.cpp, and those of the
+// tracer's findings in cpu/trace/words.cpp.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "common/error.hpp"
+
+namespace gemm {
+
+// Why there is no result. Those that are not the device's alone:
+//   ended_program   launch(), or what it calls, called exit() or abort()
+//   threw           launch() or prepare() threw an exception
+//   launch_failed   a GPU gave the kernel up
+//   no_answer       gemm_exam handed over something else than an answer
+//   beyond_allocations  in the device's memory, and nothing that cudaMalloc gave
+//   other           what has no id of its own; its sentence says it
+#define GEMM_FAULTS(X)    \
+    X(endless_loop)       \
+    X(divergent_barrier)  \
+    X(deadlock)           \
+    X(null_pointer)       \
+    X(wild_pointer)       \
+    X(beyond_allocations) \
+    X(division_by_zero)   \
+    X(foreign_write)      \
+    X(stack_overflow)     \
+    X(trap)               \
+    X(kernel_threw)       \
+    X(threw)              \
+    X(ended_program)      \
+    X(out_of_memory)      \
+    X(launch_refused)     \
+    X(launch_failed)      \
+    X(no_answer)          \
+    X(other)
+
+// What is wrong with a result.
+//   elements   some are farther from the reference than rounding explains
+//   precision  all are within their bounds, and in the mean too far away
+//   padding    written between the rows of C
+//   outside    written outside of a matrix
+#define GEMM_FAILURES(X) \
+    X(elements)          \
+    X(precision)         \
+    X(padding)           \
+    X(outside)
+
+// What wrong values have in common, and where they lie.
+#define GEMM_PATTERNS(X)                                                                      \
+    X(never_written)                                                                          \
+    X(unchanged) /* they hold what C held before */                                           \
+    X(pitch)     /* rows of `matrices` are taken for `lengths` long, without their padding */ \
+    X(nan)                                                                                    \
+    X(nan_with_alpha_zero)                                                                    \
+    X(nan_with_beta_zero)                                                                     \
+    X(k_tail)          /* the steps from `to` to `of` are missing */                          \
+    X(sum_is_zero)     /* in all of C */                                                      \
+    X(zero)            /* in part of it */                                                    \
+    X(product_missing) /* beta·C alone */                                                    \
+    X(last_tile_alone) /* the sum has the steps `from` to `to` */                             \
+    X(first_tile_alone)                                                                       \
+    X(last_product_alone)                                                                     \
+    X(last_step_missing)                                                                      \
+    X(first_step_missing)                                                                     \
+    X(beta_c_missing)                                                                         \
+    X(beta_is_one)                                                                            \
+    X(alpha_missing)                                                                          \
+    X(alpha_times_c)                                                                          \
+    X(inputs_in_bf16)                                                                         \
+    X(inputs_in_bf16_cut) /* cut off, not rounded */                                          \
+    X(inputs_in_tf32_or_fp16)                                                                 \
+    X(inputs_in_tf32)                                                                         \
+    X(inputs_in_tf32_cut)                                                                     \
+    X(inputs_in_whole_numbers)                                                                \
+    X(products_in_whole_numbers)                                                              \
+    X(sum_in_whole_numbers)                                                                   \
+    X(a_transposed)                                                                           \
+    X(a_not_transposed) /* it lies transposed, and is read as if it did not */                \
+    X(b_transposed)                                                                           \
+    X(b_not_transposed)                                                                       \
+    X(a_and_b_transposed)                                                                     \
+    X(a_and_b_other_way) /* one of them lies transposed, or both */                           \
+    X(c_transposed)                                                                           \
+    X(short_inputs_or_sum)  /* in the mean only: inputs or accumulator, of FP32 */            \
+    X(short_sum)            /* in the mean only: the accumulator, of a short type */          \
+    X(everywhere)           /* all of C */                                                    \
+    X(last_row_of_tiles)    /* from `row` on */                                               \
+    X(last_column_of_tiles) /* from `column` on */                                            \
+    X(one_tile)             /* of `tile_rows`×`tile_columns` */                              \
+    X(one_row)              /* `row` */                                                       \
+    X(one_column)           /* `column` */                                                    \
+    X(every_nth_row)        /* `row` modulo `modulo` */                                       \
+    X(every_nth_column)
+
+// What the tracer finds.
+#define GEMM_FINDINGS(X)                                                         \
+    X(misaligned_access)                                                         \
+    X(host_pointer)                                                              \
+    X(shared_out_of_bounds)                                                      \
+    X(no_dynamic_shared_memory) /* the kernel uses it, launch() asks for none */ \
+    X(copy_in_flight)                                                            \
+    X(race)                                                                      \
+    X(out_of_bounds)                                                             \
+    X(write_to_padding)                                                          \
+    X(write_to_input)                                                            \
+    X(uninitialised_read)                                                        \
+    X(forbidden_read)                                                            \
+    X(no_kernel) /* C is right, and kernels have not stored all of it */
+
+#define GEMM_ID_(name) name,
+#define GEMM_NAME_(name) #name,
+enum class FaultId { GEMM_FAULTS(GEMM_ID_) };
+enum class FailureId { GEMM_FAILURES(GEMM_ID_) };
+enum class PatternId { GEMM_PATTERNS(GEMM_ID_) };
+enum class FindingId { GEMM_FINDINGS(GEMM_ID_) };
+
+/// An id's name, as JSON carries it.
+inline const char* name_of(FaultId id) {
+    constexpr const char* names[] = {GEMM_FAULTS(GEMM_NAME_)};
+    return names[static_cast<std::size_t>(id)];
+}
+inline const char* name_of(FailureId id) {
+    constexpr const char* names[] = {GEMM_FAILURES(GEMM_NAME_)};
+    return names[static_cast<std::size_t>(id)];
+}
+inline const char* name_of(PatternId id) {
+    constexpr const char* names[] = {GEMM_PATTERNS(GEMM_NAME_)};
+    return names[static_cast<std::size_t>(id)];
+}
+inline const char* name_of(FindingId id) {
+    constexpr const char* names[] = {GEMM_FINDINGS(GEMM_NAME_)};
+    return names[static_cast<std::size_t>(id)];
+}
+#undef GEMM_ID_
+#undef GEMM_NAME_
+
+/// A kernel, or what launches it, came to no result. what() is the sentence that tells it.
+struct Fault : Error {
+    Fault(FaultId fault, const std::string& text) : Error(text), id(fault) {}
+    FaultId id;
+};
+
+/// Of what a launch has thrown.
+inline FaultId fault_of(const std::exception& error) {
+    if (const auto* fault = dynamic_cast<const Fault*>(&error)) return fault->id;
+    if (const auto* cuda = dynamic_cast<const CudaError*>(&error)) {
+        return cuda->status == cudaErrorMemoryAllocation ? FaultId::out_of_memory : FaultId::other;
+    }
+    return dynamic_cast<const Error*>(&error) != nullptr ? FaultId::other : FaultId::threw;
+}
+
+}  // namespace gemm

@@ -1,0 +1,114 @@
+"""What gemm_bench measures, as JSON: the fields of a results file."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class _Device(TypedDict):
+    kind: str  # "cuda", "cpu"
+    name: str
+
+
+class Device(_Device, total=False):
+    """What it was measured on."""
+
+    compute_capability: str  # "9.0"
+    multiprocessors: int
+    l2_bytes: int
+    driver: str
+    cuda: str
+    power_limit_w: float | None
+
+
+class _Run(TypedDict):
+    lesson: str
+    variant: str  # "fp32", "bf16.nt"
+    m: int
+    n: int
+    k: int
+    error_over_bound: float
+
+
+class Run(_Run, total=False):
+    """One lesson at one size that it gets right; with times where the device has any."""
+
+    alpha: float
+    beta: float
+    checked: int
+    rms_error: float
+    rms_limit: float
+    ms_median: float
+    ms_p10: float
+    ms_p90: float
+    rounds: int
+    tflops: float
+    baseline: str
+    baseline_kernel: str
+    baseline_ms_median: float
+    ratio: float  # of the baseline's time to the lesson's
+    sm_clock_mhz: float | None
+    power_w: float | None
+    cache: str
+    kernel_hash: str  # of the source that was measured
+
+
+class Failed(TypedDict):
+    """One lesson at one size that it gets wrong."""
+
+    lesson: str
+    variant: str  # "fp32", "bf16.nt"
+    m: int
+    n: int
+    k: int
+    ran: bool
+    failure: str  # for people
+
+
+class Skipped(TypedDict):
+    """A lesson that does not run on this device."""
+
+    lesson: str
+    reason: str
+
+
+class Resources(TypedDict):
+    """What a block of a lesson takes."""
+
+    registers: int | None
+    local_bytes: int | None
+    blocks_per_sm: int | None
+    threads_per_block: int
+    static_shared_bytes: int
+    dynamic_shared_bytes: int
+
+
+class Variant(TypedDict):
+    """One that a lesson takes."""
+
+    text: str
+
+
+class Described(TypedDict):
+    """A lesson's descriptor, as far as charts need it."""
+
+    ladder: str
+    variants: list[Variant]
+
+
+class _Results(TypedDict):
+    schema: int
+    device: Device
+    runs: list[Run]
+
+
+class Results(_Results, total=False):
+    """A results file."""
+
+    lessons: dict[str, Described]
+    seed: int
+    resources: dict[str, Resources | None]  # by lesson
+    skipped: list[Skipped]
+    failed: list[Failed]
+    commit: str | None
+    date: str

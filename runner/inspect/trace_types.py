@@ -1,0 +1,176 @@
+"""What the C++ programs say of a launch, as JSON: the fields of their objects. common/facts.hpp lists the ids that are in them.
+
+Texts are for people to read; what is decided is decided by ids and fields.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+Access = Literal["read", "write"]
+Figure = Literal["requests", "threads", "bytes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts"]  # of a line
+
+
+class Fault(TypedDict):
+    """Why there is no result."""
+
+    id: str
+    text: str  # one sentence
+
+
+class _Pattern(TypedDict):
+    id: str
+    text: str  # a clause
+
+
+class Pattern(_Pattern, total=False):
+    """What wrong elements have in common; which fields there are depends on the id."""
+
+    matrices: str  # "A, B"
+    lengths: str  # "K, N": what the pitches of these are taken for
+    to: int  # the elements hold the steps of the sum over k from "from" to this one, of "of"; "from" is no name in Python
+    of: int
+    row: int
+    column: int
+    modulo: int
+    tile_rows: int
+    tile_columns: int
+
+
+class First(TypedDict):
+    """The first wrong element, or the first of the padding that was written to."""
+
+    row: int
+    column: int
+    block: list[int] | None  # x, y, z; where it is known who computes it
+    warp: int | None
+    thread: list[int] | None
+    got: float | str  # "nothing" where nothing was written; "nan", "inf", "-inf"
+    expected: float | str | None
+    bound: float | str | None
+
+
+class Verdict(TypedDict):
+    """What a result was held to be."""
+
+    passed: bool
+    checked: int
+    compared: int
+    wrong: int
+    error_over_bound: float
+    rms_error: float
+    rms_limit: float
+    failure: str | None
+    first: First | None
+    patterns: list[Pattern]  # of the values first, then of their places
+    text: str  # several lines, the first one a sentence; empty where it passed
+
+
+class Side(TypedDict):
+    """The earlier one of two accesses that do not get along."""
+
+    access: Access
+    thread: list[int] | None
+    file: str
+    line: int
+
+
+class _Finding(TypedDict):
+    id: str
+    text: str
+    access: Access
+    array: str
+    row: int | None  # of a matrix: the element, which may lie outside of it
+    column: int | None
+    offset: int  # of another array: bytes from its start
+    beyond: int  # rows or columns past the edge, at most; 0 where that is not known of all
+    block: int
+    thread: list[int] | None
+    file: str
+    line: int
+    other: Side | None
+    count: int
+
+
+class Finding(_Finding, total=False):
+    """What the tracer found."""
+
+    in_one_tile: bool  # of a race in a check: whether it is there with one tile along K, too
+
+
+class Sample(TypedDict):
+    """One request of a warp as an example."""
+
+    block: int
+    warp: int
+    lanes: list[int]
+    offsets: list[int]
+
+
+class Line(TypedDict):
+    """A source line's accesses to one array, of one width."""
+
+    file: str
+    line: int
+    array: str
+    space: Literal["global", "shared"]
+    op: Literal["load", "store"]
+    width: int
+    requests: int
+    threads: int
+    bytes: int
+    sectors: int
+    ideal_sectors: int
+    wavefronts: int
+    ideal_wavefronts: int
+    diverged: bool
+    sample: Sample
+
+
+class Totals(TypedDict):
+    """Over the blocks that were traced."""
+
+    flop: float
+    global_load_bytes: int
+    global_store_bytes: int
+    global_bytes: int
+    flop_per_byte: float | None
+    shared_bytes: int
+    shared_bytes_per_flop: float | None
+
+
+class Owners(TypedDict):
+    """Which thread of one block stored which element."""
+
+    array: str
+    block: int
+    rows: list[int]
+    cols: list[int]
+    threads: list[int]
+
+
+class Trace(TypedDict):
+    """gemm_inspect's object, and what gemm_check says of the run whose accesses it counts."""
+
+    schema: int
+    lesson: str
+    dtype: str
+    kernel: str
+    m: int
+    n: int
+    k: int
+    alpha: float
+    beta: float
+    seed: int
+    like: str
+    blocks: int
+    traced_blocks: int
+    threads_per_block: int
+    barriers_per_thread: float
+    seconds: float
+    lines: list[Line]
+    findings: list[Finding]
+    totals: Totals
+    owners: Owners
+    verdict: Verdict | None
+    error: Fault | None
