@@ -73,9 +73,9 @@ def kernel_sources(kernel: Path) -> list[Path]:
         found.append(path)
         for name in _INCLUDE.findall(_code(path)):
             if header := next((home / name for home in (path.parent, root) if (home / name).is_file()), None):
-                visit(header.resolve())
+                visit(Path(os.path.normpath(header)))
 
-    visit(kernel.resolve())
+    visit(kernel.absolute())
     return found
 
 

@@ -220,7 +220,7 @@ def checkout(tmp_path: Path, system: Path) -> Checkout:
     for folder in (root / "plots" / "results", fakes / "bin", fakes / "programs"):
         folder.mkdir(parents=True)
     compile_runner()
-    shutil.copytree(REPOSITORY / "runner", root / "runner", ignore=shutil.ignore_patterns("programs"))
+    shutil.copytree(REPOSITORY / "runner", root / "runner", ignore=shutil.ignore_patterns("programs", "*.pyc.*"))
     for name in ("gemm", "requirements.txt"):
         shutil.copy(REPOSITORY / name, root)
     (root / "CMakeLists.txt").write_text(
@@ -255,6 +255,7 @@ def checkout(tmp_path: Path, system: Path) -> Checkout:
     made.tool("cmake", CMAKE)
     made.tool("g++", GXX)
     made.tool("ninja", "exit 0\n")
+    made.tool("bwrap", "exit 0\n")
     made.tool("nvidia-smi", "exit 9\n")
     return made
 
@@ -318,6 +319,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     _with_build(root, tools)
     env = {**os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     env["PATH"] = f"{tools}:{env['PATH']}"
+    env["TERM"] = "xterm-256color"
     made = Course(root, env, tools)
     for task in exercise.tasks(root):
         task.file.parent.mkdir(parents=True, exist_ok=True)

@@ -424,10 +424,11 @@ def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
     assert session.end() == 0
 
 
-def test_a_file_that_is_missing_from_the_start_or_cannot_be_checked(watched: Watched) -> None:
+def test_a_file_that_is_written_at_the_start_or_cannot_be_checked(watched: Watched) -> None:
     watched.file().unlink()
     session = watched.start("01")
-    session.wait("is not there; save it again")
+    session.wait("Written: exercises/01_naive/exercise.cu, the start of exercise 01.")
+    assert watched.file().read_text().startswith("// Exercise 01")
     watched.write("version 1 REFUSED")
     session.wait("gemm: g++ is missing.", "It could not be checked (")
     watched.file().write_bytes(b"")
