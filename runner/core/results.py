@@ -34,12 +34,12 @@ class UserError(Exception):
 
 
 def _folders(root: Path) -> dict[str, str]:
-    """The folder of each lesson, in course order, from the `gemm_lesson(NAME [FOLDER])` lines of CMakeLists.txt."""
+    """The folder of each lesson, in course order, from the `gemm_lesson(NAME [FOLDER] …)` lines of CMakeLists.txt."""
     try:
         text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"{root} has no readable CMakeLists.txt, which lists the lessons; clone the repository again.") from error
-    found = re.findall(r"^[ \t]*gemm_lesson\(\s*([0-9]\w*)(?:[ \t]+([\w./-]+))?", text, re.MULTILINE)
+    found = re.findall(r"^[ \t]*gemm_lesson\(\s*([0-9]\w*)(?:[ \t]+(?!ARCHITECTURES\b)([\w./-]+))?", text, re.MULTILINE)
     return {name: folder or name for name, folder in found}
 
 
