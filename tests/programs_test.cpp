@@ -231,7 +231,7 @@ TEST_CASE("program: --variant chooses one that the lesson takes, --dtype in shor
     const Result text = run_program("short_lesson" + kSmall + " --dtype fp16");
     REQUIRE(text.status == 0);
     require_contains(text.out, "short_types  33×31×65 fp16  on ");
-    require_contains(run_program("short_lesson --help").out, "type of A, B and C, of bf16, fp16 [bf16]");
+    require_contains(run_program("short_lesson --help").out, "types and layout, of bf16, fp16 [bf16]");
     require_refused("short_lesson --dtype fp32", {"short_types does not take fp32; it takes bf16, fp16."});
     require_refused("short_lesson --dtype tf32", {"--dtype must be fp32, bf16 or fp16, and is \"tf32\"."});
     require_refused("short_lesson --variant bf16.nn", {"--variant must be types", "and is \"bf16.nn\"."});
@@ -273,7 +273,7 @@ TEST_CASE("bench: its JSON has the fields of the results file") {
     INFO(r.out << r.err);
     REQUIRE(r.status == 0);
     const Json json = Json::parse(r.out);
-    CHECK(json.at("schema") == 1);
+    CHECK(json.at("schema") == 2);
     CHECK(json.at("seed") == 3);
     CHECK(json.at("failed") == Json::array());
     CHECK(json.at("skipped") == Json::array());
