@@ -119,7 +119,7 @@ def test(everything: bool, seed: str | None, as_json: bool) -> int:
         raise UserError(f"{ctest} is missing, which comes with CMake; install CMake again.")
     parts: dict[str, _Part] = {}
     cores = str(process.cores())
-    with tempfile.TemporaryDirectory(prefix="gemm-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="gemm-", ignore_cleanup_errors=True) as temporary:
         junit = Path(temporary) / "ctest.xml"
         command: list[str | Path] = [ctest, "--test-dir", folder, "-j", cores, "--output-on-failure", "--output-junit", junit]
         parts["ctest"] = _run(command, f"ctest ({device.kind})", _CTEST, junit)
@@ -127,6 +127,8 @@ def test(everything: bool, seed: str | None, as_json: bool) -> int:
         if tests.is_dir():
             junit = Path(temporary) / "pytest.xml"
             command = [python, "-m", "pytest", tests, "-v", "--color=no", f"--junitxml={junit}"]
+            # A folder of our own: one that all runs share is closed to other users whenever another pytest begins.
+            command.append(f"--basetemp={temporary}/pytest")
             command += ["-n", cores, "--dist=loadgroup"] if parallel else []
             parts["pytest"] = _run(command, "pytest", _pytest, junit)
     passed, failed, skipped = (sum(part.counts[key] for part in parts.values()) for key in ("passed", "failed", "skipped"))

@@ -28,6 +28,7 @@ SIZE, RECORDED, BENCHED = 128, 256, 256  # M = N = K: by default, of the publish
 COUNTS = "plots/results/counts.json"
 LONGEST, LARGEST_K = 60, 1_000_000  # seconds, steps along K: what is traced without --blocks, and at all
 ACCESSES_A_SECOND, ELEMENTS_A_SECOND = 30e6, 30e6  # traced accesses, and elements of A, B and C made ready; --bench measures
+_CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")  # whatever GEMM_DEVICE says
 _SAMPLE = 4  # what --blocks is offered
 _KEYS = {"lesson", "kernel", "m", "n", "k", "lines", "findings", "totals"}
 _RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "bytes", "sectors", "ideal_sectors",
@@ -122,8 +123,7 @@ def refuse_if_long(request: Request, tiles: Sequence[tuple[int, ...]]) -> None:
 
 def build_tracer(*targets: str) -> Path:
     """Builds gemm_inspect (and `targets`) for the CPU device, whatever GEMM_DEVICE says; the folder of the programs."""
-    device = doctor.Device("cpu", None, (), "kernels are traced on the CPU")
-    return build(device, doctor.provide(device), ["gemm_inspect", *targets]) / "bin"
+    return build(_CPU, doctor.provide(_CPU), ["gemm_inspect", *targets]) / "bin"
 
 
 def check(trace: object) -> Trace:
@@ -329,9 +329,9 @@ def inspect(
     earlier = order[order.index(found_name) - 1] if order.index(found_name) else None
     number = None if line is None else int(lesson.whole("--line", line, 1))
     traced = [found_name, *([earlier] if earlier and not as_json else [])]
-    programs = build_tracer(*targets(traced))
-    refuse_if_long(request, [described(programs.parent, name).tile for name in traced])
-    program = programs / "gemm_inspect"
+    tools = doctor.provide(_CPU)
+    refuse_if_long(request, [described(build(_CPU, tools, targets(traced)), name).tile for name in traced])
+    program = build(_CPU, tools, ["gemm_inspect"]) / "bin" / "gemm_inspect"
     if as_json:
         text, status = trace_text(program, found_name, request)
         if file:

@@ -146,9 +146,6 @@ def test_filters(inspected: Checkout) -> None:
         (("01", "--record"), ("--record", "leave 01 out")),
         (("--bench", "--k", "3"), ("--bench", "--k")),
         (("--bench", "--record"), ("--bench", "--record")),
-        (("01", "--m", "8192", "--n", "8192", "--k", "8192"), ("10 hours", "--blocks 4", "same figures")),
-        (("01", "--k", "2000000", "--m", "1", "--n", "1"), ("--k may be 1000000 at most",)),
-        (("01", "--m", "90000", "--n", "90000", "--k", "90000", "--blocks", "9"), ("choose smaller sizes",)),
         (("--against-ncu",), ("--against-ncu needs an NVIDIA GPU", "GEMM_DEVICE=cpu")),
     ],
 )
@@ -157,6 +154,22 @@ def test_what_is_refused_is_refused_before_anything_is_built(
 ) -> None:
     inspected.fails("inspect", *arguments, words=words)
     assert not (inspected.fakes / "configured").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("01", "--m", "8192", "--n", "8192", "--k", "8192"), ("10 hours", "--blocks 4", "same figures")),
+        (("01", "--k", "2000000", "--m", "1", "--n", "1"), ("--k may be 1000000 at most",)),
+        (("01", "--m", "90000", "--n", "90000", "--k", "90000", "--blocks", "9"), ("choose smaller sizes",)),
+    ],
+)
+def test_what_takes_too_long_is_refused_before_the_tracer_is_built(
+    inspected: Checkout, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """How long follows from the lesson's tile, which its descriptor says: that much is built."""
+    inspected.fails("inspect", *arguments, words=words)
+    assert "gemm_inspect" not in (inspected.fakes / "built").read_text()
 
 
 def test_the_estimate() -> None:
@@ -226,7 +239,7 @@ def test_record_writes_the_same_bytes_twice_and_the_tables(inspected: Checkout) 
 
 def test_a_wrong_lesson_is_not_recorded(inspected: Checkout) -> None:
     tracer(inspected, {**naive("01_naive"), "findings": [finding()]}, status=1)
-    inspected.fails("inspect", "--record", words=("01_naive is wrong", "race"), status=1)
+    inspected.fails("inspect", "--record", words=("01_naive is wrong", "reads what thread 32 writes"), status=1)
     assert not (inspected.root / inspection.COUNTS).exists() or "race" not in (inspected.root / inspection.COUNTS).read_text()
 
 
