@@ -304,7 +304,7 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_verdict_comes_before_progress_that_cannot_be_kept(
-    as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def damaged(*_: object) -> None:
         raise UserError(".progress.json is not valid JSON; mend it or move it away.")
@@ -312,6 +312,9 @@ def test_the_verdict_comes_before_progress_that_cannot_be_kept(
     passing(monkeypatch)
     monkeypatch.setattr(progress, "passed", damaged)
     monkeypatch.setattr(progress, "load", damaged)
+    mine = tmp_path / "exercise.cu"
+    mine.write_text("int a;\n")
+    monkeypatch.setattr(Task, "file", mine)  # the checkout's own exercises/ are a learner's
     with pytest.raises(UserError, match="not valid JSON"):
         check.check("03", False, None, None, as_json)
     told = capsys.readouterr().out
