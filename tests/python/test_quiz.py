@@ -85,7 +85,8 @@ def test_sectors_and_wavefronts_are_the_tracers_functions(bin_folder: Path, tmp_
     compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.MULTILINE)
     assert compiler
     libraries = [bin_folder.parent / "common" / f"lib{name}.a" for name in ("gemm_trace", "gemm_cpu_device", "gemm_common")]
-    command = [compiler[1], "-std=c++20", f"-I{ROOT}", source, *libraries, "-lbacktrace", "-lboost_context", "-pthread"]
+    options = ["-std=c++20", "-DGEMM_CPU_DEVICE=1", f"-I{ROOT}", f"-I{ROOT}/common/cpu/include"]
+    command = [compiler[1], *options, source, *libraries, "-lbacktrace", "-lboost_context", "-pthread"]
     made = subprocess.run([*command, "-o", program], capture_output=True, text=True, check=False)
     if "cannot find -l" in made.stderr:
         pytest.skip("libbacktrace and Boost are where only CMake finds them")
