@@ -13,10 +13,9 @@
 
 namespace gemm {
 
-/// The strongest there is with CUBLAS_COMPUTE_32F (never TF32). FP32: cublasGemmEx, in the default math mode.
-/// Where A and B have 16 bits: for a size that choose() was told of, the fastest of cublasGemmEx and
-/// cuBLASLt's first eight heuristics, none of which adds partial sums in the type of C; for others
-/// cublasGemmEx. Row-major by computing Cᵀ = op(B)ᵀ·op(A)ᵀ.
+/// The strongest there is with CUBLAS_COMPUTE_32F (never TF32): for a size that choose() was told of, the
+/// fastest of cublasGemmEx and cuBLASLt's first eight heuristics, none of which adds partial sums in fewer
+/// than 32 bits; for others cublasGemmEx, in the default math mode. Row-major by computing Cᵀ = op(B)ᵀ·op(A)ᵀ.
 class Baseline {
   public:
     Baseline();  // creates the cuBLAS handle and its workspace. Throws Error.
@@ -28,8 +27,8 @@ class Baseline {
     void launch(const Problem& p, cudaStream_t stream);
 
     /// What launch() takes for these copies of one problem from here on: times the candidates, interleaved, a
-    /// second or so. Writes C, as launch() does. FP32 has no candidates, and nothing is done. progress (may
-    /// be empty) is told before every sample. Throws Error.
+    /// second or so. Writes C, as launch() does. progress (may be empty) is told before every sample.
+    /// Throws Error.
     void choose(const std::vector<Problem>& problems, std::uint64_t seed,
                 const std::function<void(const std::string& next)>& progress = {});
 

@@ -1,7 +1,6 @@
 #include "common/harness.hpp"
 
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <cinttypes>
 #include <cstdarg>
@@ -35,42 +34,43 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
     std::string m = size, n = size, k = size, lda = "0", ldb = "0", ldc = "0", alpha = "1", beta = "0", seed,
                 device = "0", rounds = "0", variant, dtype;
     Settings s;
-    CLI::App app(
-        std::string(lesson.name) +
-            ": C = alpha*op(A)*op(B) + beta*C, op(A) MxK, op(B) KxN, C MxN, row-major; verified" +
-            (kDeviceTimes ? ", and timed against cuBLAS." : " on the CPU device, which does not time."),
-        lesson.name);
-    app.add_option("--m", m, "rows of A and C [" + size + "]")->type_name("INT");
-    app.add_option("--n", n, "columns of B and C [" + size + "]")->type_name("INT");
-    app.add_option("--k", k, "columns of A, rows of B [" + size + "]")->type_name("INT");
-    app.add_option("--lda", lda, "row pitch of A in elements, at least K (M where A is transposed) [that]")
-        ->type_name("INT");
-    app.add_option("--ldb", ldb, "row pitch of B in elements, at least N (K where B is transposed) [that]")
-        ->type_name("INT");
-    app.add_option("--ldc", ldc, "row pitch of C in elements, at least N [N]")->type_name("INT");
-    app.add_option("--alpha", alpha, "factor of A*B [1]")->type_name("FLOAT");
-    app.add_option("--beta", beta, "factor of the old C; 0 does not read it [0]")->type_name("FLOAT");
-    app.add_option("--variant", variant,
-                   "types and layout, of " + offered(lesson) + " [" + text(lesson.variant()) + "]")
-        ->type_name("VARIANT");
-    app.add_option("--dtype", dtype, "in short: one type for A, B and C")->type_name("TYPE");
-    app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
-    app.add_option("--device", device, "which device, counted from 0 [0]")->type_name("INT");
+    std::vector<Option> options;
+    options.push_back({"--m", &m, "rows of A and C [" + size + "]"});
+    options.push_back({"--n", &n, "columns of B and C [" + size + "]"});
+    options.push_back({"--k", &k, "columns of A, rows of B [" + size + "]"});
+    options.push_back(
+        {"--lda", &lda, "row pitch of A in elements, at least K (M where A is transposed) [that]"});
+    options.push_back(
+        {"--ldb", &ldb, "row pitch of B in elements, at least N (K where B is transposed) [that]"});
+    options.push_back({"--ldc", &ldc, "row pitch of C in elements, at least N [N]"});
+    options.push_back({"--alpha", &alpha, "factor of A*B [1]", "FLOAT"});
+    options.push_back({"--beta", &beta, "factor of the old C; 0 does not read it [0]", "FLOAT"});
+    options.push_back({"--variant", &variant,
+                       "types and layout, of " + offered(lesson) + " [" + text(lesson.variant()) + "]",
+                       "VARIANT"});
+    options.push_back({"--dtype", &dtype, "in short: one type for A, B and C", "TYPE"});
+    options.push_back({"--seed", &seed, "seed of the inputs [a fresh one]"});
+    options.push_back({"--device", &device, "which device, counted from 0 [0]"});
     if (!kDeviceTimes) {
-        app.add_option("--like", s.like, "whose launch limits hold, such as sm_86 [sm_90]")->type_name("SM");
+        options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     }
-    app.add_option("--rounds", rounds, "rounds of timing; 0 chooses by cost [0]")->type_name("INT");
-    app.add_flag("--verify-only", s.verify_only, "do not time");
-    app.add_flag("--json", s.json, "print one JSON object");
+    options.push_back({"--rounds", &rounds, "rounds of timing; 0 chooses by cost [0]"});
+    options.push_back({"--verify-only", &s.verify_only, "do not time"});
+    options.push_back({"--json", &s.json, "print one JSON object"});
     // For the build, which makes lessons.json of it.
-    app.add_option("--describe", s.describe, "only write what the descriptor says there, as JSON")
-        ->type_name("FILE");
-    app.add_option("--folder", s.folder, "with --describe: where the lesson's files are")
-        ->type_name("FOLDER");
-    app.add_option("--architectures", s.architectures,
-                   "with --describe: what the kernel was compiled for, where that is one alone")
-        ->type_name("SM");
-    if (const std::optional<int> status = parse_options(app, argc, argv)) return {s, status};
+    options.push_back(
+        {"--describe", &s.describe, "only write what the descriptor says there, as JSON", "FILE"});
+    options.push_back({"--folder", &s.folder, "with --describe: where the lesson's files are", "FOLDER"});
+    options.push_back({"--architectures", &s.architectures,
+                       "with --describe: what the kernel was compiled for, where that is one alone", "SM"});
+    if (const std::optional<int> status = parse_options(
+            lesson.name,
+            std::string(lesson.name) +
+                ": C = alpha*op(A)*op(B) + beta*C, op(A) MxK, op(B) KxN, C MxN, row-major; verified" +
+                (kDeviceTimes ? ", and timed against cuBLAS." : " on the CPU device, which does not time."),
+            options, argc, argv)) {
+        return {s, status};
+    }
 
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
     s.shape.M = whole_number("--m", m, 0, kMost);

@@ -90,7 +90,18 @@ std::vector<std::string> comma_separated(const std::string& name, const std::str
     return parts;
 }
 
-std::optional<int> parse_options(CLI::App& app, int argc, char** argv) {
+std::optional<int> parse_options(const std::string& program, const std::string& about,
+                                 const std::vector<Option>& options, int argc, char** argv) {
+    CLI::App app(about, program);
+    for (const Option& option : options) {
+        if (bool* const* flag = std::get_if<bool*>(&option.value)) {
+            app.add_flag(option.name, **flag, option.what);
+        } else {
+            app.add_option(option.name, *std::get<std::string*>(option.value), option.what)
+                ->type_name(option.type)
+                ->required(option.required);
+        }
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
@@ -100,15 +111,6 @@ std::optional<int> parse_options(CLI::App& app, int argc, char** argv) {
         throw Error(one_sentence(error.what()) + " See --help.");
     }
     return std::nullopt;
-}
-
-std::optional<int> parse_options(const std::string& program, const std::string& about,
-                                 const std::vector<Option>& options, int argc, char** argv) {
-    CLI::App app(about, program);
-    for (const Option& option : options) {
-        app.add_option(option.name, *option.value, option.what)->type_name(option.type);
-    }
-    return parse_options(app, argc, argv);
 }
 
 int run_program(const std::string& program, const std::function<int()>& body) {

@@ -1,17 +1,14 @@
 // What the command-line programs share: strict options, and one sentence on stderr for whatever goes wrong.
-// CLI11 itself is included by the .cpp files that use it: nvcc, which reads this file too, rejects its
-// headers where they are no system's (error 2361-D, narrowing).
+// CLI11 itself is included by options.cpp alone: it takes seconds to compile, and nvcc, which reads this file
+// too, rejects its headers where they are no system's (error 2361-D, narrowing).
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace gemm {
 
@@ -32,18 +29,16 @@ float finite_number(const std::string& name, const std::string& text);
 /// "a,b,c" → its parts. Throws Error when one is empty.
 std::vector<std::string> comma_separated(const std::string& name, const std::string& text);
 
-/// Parses; on --help prints the help and returns the exit status to end with. Throws Error for options that
-/// are wrong.
-std::optional<int> parse_options(CLI::App& app, int argc, char** argv);
-
-/// An option that takes a value.
+/// An option that takes a value, or a flag.
 struct Option {
     std::string name;  // "--m"
-    std::string* value;
-    std::string what, type = "INT";  // for --help
+    std::variant<std::string*, bool*> value;
+    std::string what, type = "INT";  // for --help; a flag has no type
+    bool required = false;
 };
 
-/// The same for a program that has such options alone, which nvcc may compile. `about`: for --help.
+/// Parses; on --help prints the help and returns the exit status to end with. `about`: for --help. Throws
+/// Error for options that are wrong.
 std::optional<int> parse_options(const std::string& program, const std::string& about,
                                  const std::vector<Option>& options, int argc, char** argv);
 

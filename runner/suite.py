@@ -129,7 +129,9 @@ def test(everything: bool, seed: str | None, as_json: bool) -> int:
             command = [python, "-m", "pytest", tests, "-v", "--color=no", f"--junitxml={junit}"]
             # A folder of our own: one that all runs share is closed to other users whenever another pytest begins.
             command.append(f"--basetemp={temporary}/pytest")
-            command += ["-n", cores, "--dist=loadgroup"] if parallel else []
+            # Many tests wait for something: twice as many as there are cores keep these busy, but no more than eight beside them.
+            workers = process.cores() + min(process.cores(), 8)
+            command += ["-n", str(workers), "--dist=loadgroup"] if parallel else []
             parts["pytest"] = _run(command, "pytest", _pytest, junit)
     passed, failed, skipped = (sum(part.counts[key] for part in parts.values()) for key in ("passed", "failed", "skipped"))
     if as_json:

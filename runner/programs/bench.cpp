@@ -3,8 +3,6 @@
 // chart records; progress goes to stderr as lines "progress <done> <total> <text>". The list of lessons is
 // linked to it: the course's, or the variants that ./gemm autotune makes.
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -101,26 +99,30 @@ std::vector<Shape> chosen_sizes(const std::string& text) {
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
     std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0", variant, dtype;
-    CLI::App app(
-        "Verifies every lesson at every size, and times those that are right against cuBLAS, interleaved.",
-        "gemm_bench");
-    app.add_option("--lessons", lessons, "which, separated by commas [all]")->type_name("NAMES");
-    app.add_option("--sizes", sizes,
-                   std::string("each one number or MxNxK, separated by commas [") + kDefaultSizes + "]")
-        ->type_name("SIZES");
-    app.add_option("--variant", variant,
-                   "such as bf16 or bf16.nt, and only lessons that take it [each lesson's first]")
-        ->type_name("VARIANT");
-    app.add_option("--dtype", dtype, "in short: one type, fp32, bf16 or fp16")->type_name("TYPE");
-    app.add_option("--rounds", rounds, "rounds of timing; 0 chooses by cost [0]")->type_name("INT");
-    app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
-    app.add_flag("--verify-only", s.verify_only, "do not time");
-    app.add_option("--device", device, "which device, counted from 0 [0]")->type_name("INT");
+    std::vector<gemm::Option> options;
+    options.push_back({"--lessons", &lessons, "which, separated by commas [all]", "NAMES"});
+    options.push_back({"--sizes", &sizes,
+                       std::string("each one number or MxNxK, separated by commas [") + kDefaultSizes + "]",
+                       "SIZES"});
+    options.push_back({"--variant", &variant,
+                       "such as bf16 or bf16.nt, and only lessons that take it [each lesson's first]",
+                       "VARIANT"});
+    options.push_back({"--dtype", &dtype, "in short: one type, fp32, bf16 or fp16", "TYPE"});
+    options.push_back({"--rounds", &rounds, "rounds of timing; 0 chooses by cost [0]"});
+    options.push_back({"--seed", &seed, "seed of the inputs [a fresh one]"});
+    options.push_back({"--verify-only", &s.verify_only, "do not time"});
+    options.push_back({"--device", &device, "which device, counted from 0 [0]"});
     if (!gemm::kDeviceTimes) {
-        app.add_option("--like", s.like, "whose launch limits hold, such as sm_86 [sm_90]")->type_name("SM");
+        options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     }
-    app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
-    if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
+    options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
+    if (const std::optional<int> status =
+            gemm::parse_options("gemm_bench",
+                                "Verifies every lesson at every size, and times those that are right against "
+                                "cuBLAS, interleaved.",
+                                options, argc, argv)) {
+        return status;
+    }
 
     s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
     s.sizes = chosen_sizes(sizes);

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <array>
 #include <atomic>
@@ -75,22 +74,23 @@ Shape shape_of(const std::string& option, const std::string& text) {
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
     std::string seed, goal = "128x128x128", time, rounds = "0", patience = "20", progress_fd = "2";
-    CLI::App app("Holds one kernel against a ladder of problems, from the easiest on.", "gemm_check");
-    app.add_option("--seed", seed, "seed of sizes and inputs [a fresh one]")->type_name("INT");
+    std::vector<gemm::Option> options;
+    options.push_back({"--seed", &seed, "seed of sizes and inputs [a fresh one]"});
     if (gemm::kDeviceTimes) {
-        app.add_option("--time", time, "the shape to time at, MxNxK [none]")->type_name("SIZE");
-        app.add_option("--rounds", rounds, "rounds of timing; 0 chooses by cost [0]")->type_name("INT");
+        options.push_back({"--time", &time, "the shape to time at, MxNxK [none]", "SIZE"});
+        options.push_back({"--rounds", &rounds, "rounds of timing; 0 chooses by cost [0]"});
     } else {
-        app.add_option("--like", s.like, "whose launch limits hold, such as sm_86 [sm_90]")->type_name("SM");
-        app.add_option("--goal", goal, "the shape whose accesses are counted, MxNxK [128x128x128]")
-            ->type_name("SIZE");
+        options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
+        options.push_back(
+            {"--goal", &goal, "the shape whose accesses are counted, MxNxK [128x128x128]", "SIZE"});
     }
-    app.add_option("--patience", patience, "seconds that a case may take before it is given up [20]")
-        ->type_name("INT");
-    app.add_option("--progress-fd", progress_fd, "the open file descriptor that progress goes to [2]")
-        ->type_name("INT");
-    app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
-    if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
+    options.push_back({"--patience", &patience, "seconds that a case may take before it is given up [20]"});
+    options.push_back({"--progress-fd", &progress_fd, "the open file descriptor that progress goes to [2]"});
+    options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
+    if (const std::optional<int> status = gemm::parse_options(
+            "gemm_check", "Holds one kernel against a ladder of problems, from the easiest on.", options,
+            argc, argv))
+        return status;
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     if (!gemm::kDeviceTimes) s.goal = shape_of("--goal", goal);
     if (!time.empty()) s.time = shape_of("--time", time);

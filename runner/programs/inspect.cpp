@@ -1,8 +1,6 @@
 // gemm_inspect: runs one lesson on the CPU device with every access traced, and says what each line of its
 // kernel did to memory and what is wrong with it. Its JSON is what ./gemm inspect shows.
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -40,22 +38,24 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
     std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all",
                         variant, dtype;
-    CLI::App app("Traces every access of one lesson's kernel on the CPU device.", "gemm_inspect");
-    app.add_option("--lesson", lesson, "which")->type_name("NAME")->required();
-    app.add_option("--m", m, "rows of A and C [128]")->type_name("INT");
-    app.add_option("--n", n, "columns of B and C [128]")->type_name("INT");
-    app.add_option("--k", k, "columns of A, rows of B [128]")->type_name("INT");
-    app.add_option("--alpha", alpha, "C = alpha A B + beta C [1]")->type_name("FLOAT");
-    app.add_option("--beta", beta, "C = alpha A B + beta C [0]")->type_name("FLOAT");
-    app.add_option("--variant", variant, "types and layout, such as bf16 or bf16.nt [the lesson's first]")
-        ->type_name("VARIANT");
-    app.add_option("--dtype", dtype, "in short: one type, fp32, bf16 or fp16")->type_name("TYPE");
-    app.add_option("--seed", seed, "seed of the inputs [a fresh one]")->type_name("INT");
-    app.add_option("--blocks", blocks, "how many blocks to trace, spread over the grid, or all [all]")
-        ->type_name("INT");
-    app.add_option("--like", s.like, "whose launch limits hold, such as sm_86 [sm_90]")->type_name("SM");
-    app.add_option("--output", s.output, "where the JSON goes [standard output]")->type_name("FILE");
-    if (const std::optional<int> status = gemm::parse_options(app, argc, argv)) return status;
+    std::vector<gemm::Option> options;
+    options.push_back({"--lesson", &lesson, "which", "NAME", true});
+    options.push_back({"--m", &m, "rows of A and C [128]"});
+    options.push_back({"--n", &n, "columns of B and C [128]"});
+    options.push_back({"--k", &k, "columns of A, rows of B [128]"});
+    options.push_back({"--alpha", &alpha, "C = alpha A B + beta C [1]", "FLOAT"});
+    options.push_back({"--beta", &beta, "C = alpha A B + beta C [0]", "FLOAT"});
+    options.push_back(
+        {"--variant", &variant, "types and layout, such as bf16 or bf16.nt [the lesson's first]", "VARIANT"});
+    options.push_back({"--dtype", &dtype, "in short: one type, fp32, bf16 or fp16", "TYPE"});
+    options.push_back({"--seed", &seed, "seed of the inputs [a fresh one]"});
+    options.push_back({"--blocks", &blocks, "how many blocks to trace, spread over the grid, or all [all]"});
+    options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
+    options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
+    if (const std::optional<int> status = gemm::parse_options(
+            "gemm_inspect", "Traces every access of one lesson's kernel on the CPU device.", options, argc,
+            argv))
+        return status;
 
     std::string names;
     for (const gemm::Lesson* l : gemm::all_lessons()) {
