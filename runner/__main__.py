@@ -23,7 +23,7 @@ try:
     from runner.measure import autotune, ceilings, chart, profile
 except ImportError as missing:
     sys.exit(f"gemm: Python cannot import {missing.name}; remove the folder .venv, if there is one, and run ./gemm again.")
-from runner.core.process import Interrupted, catch_signals, console, say
+from runner.core.process import Interrupted, catch_signals, say
 from runner.core.results import UserError
 
 app = typer.Typer(
@@ -292,7 +292,8 @@ def main(arguments: list[str]) -> int:
         return status if isinstance(status, int) else 0
     except Interrupted as stop:
         if sys.stderr.isatty():
-            console.show_cursor(True)
+            # Not through rich: what it was writing when the signal arrived may never end, and would keep this back.
+            sys.stderr.write("\x1b[?25h")
         say(f"Interrupted: {stop.note}." if stop.note else "Interrupted.")
         return 128 + stop.number
     except UserError as error:

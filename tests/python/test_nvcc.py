@@ -71,7 +71,7 @@ def compile_kernel(kernel: Path, output: Path, wanted: Sequence[str]) -> subproc
 pytestmark = pytest.mark.skipif(find_nvcc() is None, reason="no nvcc on this machine")
 
 
-@pytest.mark.parametrize("lesson", drawn(lessons(), 2))
+@pytest.mark.parametrize("lesson", drawn(lessons(), 1))
 def test_compiles_for_every_architecture_without_spilling(lesson: str, tmp_path: Path) -> None:
     result = compile_kernel(ROOT / folder_of(lesson) / "kernel.cu", tmp_path / "kernel.o", wanted(described_here(lesson)))
     assert result.returncode == 0, result.stdout + result.stderr
@@ -80,7 +80,7 @@ def test_compiles_for_every_architecture_without_spilling(lesson: str, tmp_path:
     assert not found, f"{lesson}: {found[0] if found else ''}\n{result.stderr}"
 
 
-@pytest.mark.parametrize("lesson", drawn(lessons(), 3))
+@pytest.mark.parametrize("lesson", drawn(lessons(), 2))
 def test_compiles_for_a_gpu_that_skips_it(lesson: str, tmp_path: Path) -> None:
     """The build is for the GPU of the machine: a lesson that is skipped there must not stop the others."""
     kernel, oldest = ROOT / folder_of(lesson) / "kernel.cu", ARCHITECTURES[0]
