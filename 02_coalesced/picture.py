@@ -1,5 +1,13 @@
-"""The picture of this lesson, from the constants and the thread mapping in its kernel.cu."""
+"""The picture of this lesson, from the sizes that its descriptor names."""
 
-from plots.sectors import picture
+from __future__ import annotations
 
-__all__ = ["picture"]
+from matplotlib.figure import Figure
+
+from plots import sectors
+from runner.core.descriptors import Descriptor
+
+
+def picture(lesson: Descriptor) -> Figure:
+    """What a warp reads at one step: in this kernel threadIdx.x runs along the columns of C."""
+    return sectors.picture(lesson, x_is_row=False)

@@ -1,4 +1,4 @@
-"""The picture of this lesson, from the constants and the thread mapping in its kernel.cu."""
+"""The picture of this lesson, from the sizes that its descriptor names."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, Kernel, arrow, box, canvas, grid
+from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, grid
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
+from runner.core.descriptors import Descriptor
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
+def picture(lesson: Descriptor) -> Figure:
     """The tiles that a block walks along K, what one thread reads of them in shared memory, and the two barriers."""
-    rows, cols, depth = (kernel.constants[key] for key in ("BM", "BN", "BK"))
+    rows, cols, depth = (lesson.constants[key] for key in ("BM", "BN", "BK"))
     side, cell = 0.5, 2.3 / max(rows, cols, depth)  # inches: a tile in 1, an element in 2
     count, high, now = 4, 3, 1  # tiles along K and N, along M, and the one at k0
     figure, axes = canvas(7.2 + (count + high) * side + rows * cell)  # 7.2: all the text between and below
     text = axes.text
-    text(0.2, 0.45, f"{name}: tiles march along K", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: tiles march along K", fontsize=TITLE, fontweight="bold")
 
     # 1. A block's way through global memory: `now` is the tile at k0, those before it are done.
     text(0.2, 0.95, "1. The block loads a tile of A and one of B", fontsize=TEXT + 1, fontweight="bold")

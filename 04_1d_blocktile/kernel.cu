@@ -86,6 +86,7 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
             {static_cast<unsigned>(row % BM / TM * BN + col % BN), 0, 0}};
 }
 
+const gemm::Constant constants[] = {{"TM", TM}};
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_1d_blocktile),
                                  .architectures = {.from = 50}}};
@@ -94,6 +95,7 @@ extern const gemm::Lesson lesson{.name = "04_1d_blocktile",
                                  .part = 1,
                                  .ladder = "fp32",
                                  .tile = tile,
+                                 .constants = constants,
                                  .block = dim3(THREADS),
                                  .variants = variants,
                                  .launch = launch,

@@ -1,4 +1,4 @@
-"""The picture of this lesson, from the constants and the thread mapping in its kernel.cu."""
+"""The picture of this lesson, from the sizes that its descriptor names."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, WARP, Kernel, box, canvas, grid
+from plots.drawing import SMALL, TEXT, TITLE, WARP, box, canvas, grid
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
+from runner.core.descriptors import Descriptor
 
 SECTOR = 32  # bytes: what one request to global memory moves at least (CUDA guide, device memory accesses)
 FLOAT = 4  # bytes
 PER_SECTOR = SECTOR // FLOAT
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
+def picture(lesson: Descriptor) -> Figure:
     """A thread's column of C and what it reads for it at one step k, and the passes that load the tiles."""
-    rows, cols, depth, TM = (kernel.constants[key] for key in ("BM", "BN", "BK", "TM"))
+    rows, cols, depth, TM = (lesson.constants[key] for key in ("BM", "BN", "BK", "TM"))
     threads = rows // TM * cols
     cell = 3.6 / max(rows, cols)
     figure, axes = canvas(7.7 + (rows + depth) * cell)
     text = axes.text
-    text(0.2, 0.45, f"{name}: {TM} results a thread", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: {TM} results a thread", fontsize=TITLE, fontweight="bold")
 
     # 1. The block tile of C with its warps, one thread's elements, and what it reads at one step.
     text(0.2, 0.95, f"1. A thread owns {TM} rows of one column of C", fontsize=TEXT + 1, fontweight="bold")

@@ -1,20 +1,21 @@
-"""The picture of this lesson, from the constants and the thread mapping in its kernel.cu."""
+"""The picture of this lesson, from the sizes that its descriptor names."""
 
 from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, WARP, Kernel, box, canvas, counted, grid
+from plots.drawing import SMALL, TEXT, TITLE, WARP, box, canvas, counted, grid
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
+from runner.core.descriptors import Descriptor
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
+def picture(lesson: Descriptor) -> Figure:
     """A thread's elements of C and what it reads for them at one step, the outer product, and the banks of a read."""
-    rows, cols, depth, TM, TN = (kernel.constants[key] for key in ("BM", "BN", "BK", "TM", "TN"))
+    rows, cols, depth, TM, TN = (lesson.constants[key] for key in ("BM", "BN", "BK", "TM", "TN"))
     threads_m, threads_n = rows // TM, cols // TN
     figure, axes = canvas(13.65)
     text = axes.text
-    text(0.2, 0.45, f"{name}: {TM}×{TN} results a thread", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: {TM}×{TN} results a thread", fontsize=TITLE, fontweight="bold")
     code, slanted = {"fontsize": TEXT, "family": "monospace"}, {"fontsize": TEXT, "fontstyle": "italic"}
 
     # 1. The block tile of C, the elements of warp 0 and of one thread, and what that reads at one step.

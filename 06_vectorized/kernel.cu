@@ -147,6 +147,7 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
             {static_cast<unsigned>(warp * 32 + lane), 0, 0}};
 }
 
+const gemm::Constant constants[] = {{"WM", WM}, {"WN", WN}, {"TM", TM}, {"TN", TN}, {"PAD", PAD}};
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_vectorized<true>),
                                  .architectures = {.from = 50}}};
@@ -155,6 +156,7 @@ extern const gemm::Lesson lesson{.name = "06_vectorized",
                                  .part = 1,
                                  .ladder = "fp32",
                                  .tile = tile,
+                                 .constants = constants,
                                  .block = dim3(THREADS),
                                  .variants = variants,
                                  .launch = launch,

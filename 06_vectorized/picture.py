@@ -1,17 +1,18 @@
-"""The picture of this lesson, from the constants and the thread mapping in its kernel.cu."""
+"""The picture of this lesson, from the sizes that its descriptor names."""
 
 from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, WARP, Kernel, box, canvas
+from plots.drawing import SMALL, TEXT, TITLE, WARP, box, canvas
 from plots.style import DARK, GREY, INK, LIGHT, WIDTH
+from runner.core.descriptors import Descriptor
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
+def picture(lesson: Descriptor) -> Figure:
     """A block's warp tiles, a thread's elements, which lanes read the same 16 bytes, the banks of a store to As."""
-    rows, cols, depth, pad = (kernel.constants[key] for key in ("BM", "BN", "BK", "PAD"))
-    WM, WN, TM, TN = (kernel.constants[key] for key in ("WM", "WN", "TM", "TN"))
+    rows, cols, depth, pad = (lesson.constants[key] for key in ("BM", "BN", "BK", "PAD"))
+    WM, WN, TM, TN = (lesson.constants[key] for key in ("WM", "WN", "TM", "TN"))
     lanes_m, lanes_n, warps_n, width = WM // TM, WN // TN, cols // WN, 4  # width: floats of an access
 
     def place(lane: int) -> tuple[int, int]:  # lane_m, lane_n of the kernel
@@ -19,7 +20,7 @@ def picture(name: str, kernel: Kernel) -> Figure:
 
     figure, axes = canvas(14.0)
     text = axes.text
-    text(0.2, 0.45, f"{name}: a warp's results as a tile", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: a warp's results as a tile", fontsize=TITLE, fontweight="bold")
 
     # 1. The block tile of C, its warp tiles, and one thread's elements.
     text(0.2, 0.95, f"1. {rows // WM * warps_n} warp tiles of {WM}×{WN} in a block", fontsize=TEXT + 1, fontweight="bold")

@@ -1,4 +1,4 @@
-"""The picture of this lesson, from the constants and the thread mapping in its kernel.cu."""
+"""The picture of this lesson, from the sizes that its descriptor names."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, Kernel, box, canvas
+from plots.drawing import SMALL, TEXT, TITLE, box, canvas
 from plots.style import DARK, GREY, INK, LIGHT, MID, WIDTH
+from runner.core.descriptors import Descriptor
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
+def picture(lesson: Descriptor) -> Figure:
     """When the loads, stores and sums of two tiles happen, with one stage as in lesson 06 and with two."""
-    depth = kernel.constants["BK"]
+    depth = lesson.constants["BK"]
     figure, axes = canvas(10.6)
     text = axes.text
-    text(0.2, 0.45, f"{name}: two tiles in time", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: two tiles in time", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, "One block, time from left to right, not to scale.", fontsize=TEXT)
     left, right, lane = 1.55, WIDTH - 0.15, 0.8
     white: dict[str, Any] = {"color": "white", "fontweight": "bold"}

@@ -218,6 +218,8 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     return is_large(p) ? owner_in<Large>(p, row, col) : owner_in<Small>(p, row, col);
 }
 
+const gemm::Constant constants[] = {
+    {"WM", Large::WM}, {"WN", Large::WN}, {"TM", Large::TM}, {"TN", Large::TN}, {"STAGES", Large::STAGES}};
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_cp_async<Large, true>),
                                  .architectures = {.from = 80}}};
@@ -226,6 +228,7 @@ extern const gemm::Lesson lesson{.name = "08_cp_async",
                                  .part = 1,
                                  .ladder = "fp32",
                                  .tile = tile,
+                                 .constants = constants,
                                  .block = dim3(Large::THREADS),
                                  .dynamic_shared_bytes = Large::STAGES * Large::STAGE,
                                  .variants = variants,

@@ -1,4 +1,4 @@
-"""The picture of this lesson, from the constants and the thread mapping in its kernel.cu."""
+"""The picture of this lesson, from the sizes that its descriptor names."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, Kernel, arrow, box, canvas
+from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH
+from runner.core.descriptors import Descriptor
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
+def picture(lesson: Descriptor) -> Figure:
     """Which tile each stage of the ring holds from tile to tile, what is under way, and the order within a tile."""
-    stages, depth = kernel.constants["STAGES"], kernel.constants["BK"]
+    stages, depth = lesson.constants["STAGES"], lesson.constants["BK"]
     tiles_, wide, tall = 8, 1.15, 0.42  # tiles along K that are drawn; inches of a cell
     figure, axes = canvas(9.7 + tiles_ * tall)
     text = axes.text
-    text(0.2, 0.45, f"{name}: a ring of {stages} stages", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: a ring of {stages} stages", fontsize=TITLE, fontweight="bold")
 
     # 1. One moment.
     now = stages + 1

@@ -61,6 +61,12 @@ struct Tile {
     int BM, BN, BK;
 };
 
+/// A number that shapes the kernel, by its name in kernel.cu: {"TM", 8}. Pictures and tables show it.
+struct Constant {
+    const char* name;
+    int value;
+};
+
 /// Who computes an element of C: blockIdx and threadIdx. Error reports name it.
 struct Owner {
     uint3 block, thread;
@@ -88,8 +94,9 @@ struct Lesson {
     int part = 1;                // of the course
     const char* ladder = "";     // lessons of one ladder share a chart: "fp32", "tensorcore"
     Tile tile = {};
-    dim3 block = {};                       // threads of a block, as launched
-    std::size_t dynamic_shared_bytes = 0;  // per block, as launched
+    std::span<const Constant> constants = {};  // beside the tile's, where the matrices are large
+    dim3 block = {};                           // threads of a block, as launched
+    std::size_t dynamic_shared_bytes = 0;      // per block, as launched
     std::span<const Offer> variants = {};  // that `launch` takes; the first is charted, and taken by default
 
     /// Builds what `launch` needs beside the problem; null when there is nothing to build.

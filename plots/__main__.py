@@ -1,16 +1,26 @@
-"""python -m plots: redraws what is committed (pictures, charts, tables) from the kernels and the recorded results."""
+"""python -m plots: redraws what is committed (pictures, charts, tables) from the lessons' descriptors, which
+it builds, and the recorded results."""
 
 from __future__ import annotations
 
 import sys
 
 from plots.publish import RESULTS, publish
+from runner.core import doctor
+from runner.core.build import build
+from runner.core.descriptors import Descriptor, all_described
 from runner.core.results import ROOT, UserError
+
+
+def described() -> dict[str, Descriptor]:
+    """What the lessons of this checkout say of themselves, as they are now."""
+    device = doctor.choose()
+    return all_described(build(device, doctor.provide(device), ["gemm_lessons_json"]))
 
 
 def main() -> int:
     try:
-        for path in publish():
+        for path in publish(ROOT, described()):
             print(path.relative_to(ROOT))
     except UserError as error:
         print(f"plots: {error}", file=sys.stderr)

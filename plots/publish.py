@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from plots import data, pictures, progression, roofline, sweep, tables
+from runner.core.descriptors import Descriptor
 from runner.core.results import ROOT, lessons, load
 
 RESULTS = "plots/results/h200.json"  # the one source of published speeds
@@ -22,12 +24,13 @@ def update(root: Path = ROOT) -> list[Path]:
     return written + tables.update_markdown(root, results) + tables.update_profiles(root) + tables.update_tuned(root)
 
 
-def publish(root: Path = ROOT) -> list[Path]:
-    """Redraws pictures, charts and Markdown tables of the checkout at `root`; returns the files written.
+def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
+    """Redraws pictures, charts and Markdown tables of the checkout at `root`, whose lessons say of themselves what is
+    `described`; returns the files written.
 
     While RESULTS does not exist, charts and tables stay as they are. Throws UserError.
     """
-    written = pictures.draw_all(root, root / "plots" / "pictures")
+    written = pictures.draw_all(root, described, root / "plots" / "pictures")
     if (root / RESULTS).exists():
         results, order = load(root / RESULTS), lessons(root)
         for ladder in data.ladders(results, order):

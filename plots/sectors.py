@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, WARP, Kernel, arrow, box, canvas, counted, grid
+from plots.drawing import SMALL, TEXT, TITLE, WARP, arrow, box, canvas, counted, grid
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
+from runner.core.descriptors import Descriptor
 
 SECTOR = 32  # bytes: what one request to global memory moves at least (CUDA guide, device memory accesses)
 FLOAT = 4  # bytes
@@ -19,11 +20,18 @@ def _rectangles(elements: list[tuple[int, int]]) -> list[tuple[int, int, int, in
     return [(top, left, tall, wide)] if tall * wide == len(elements) else [(row, col, 1, 1) for row, col in elements]
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
-    """Which elements of C warp 0 of a block owns, and which sectors of A and B it reads at one step k."""
-    rows, cols = kernel.constants["BM"], kernel.constants["BN"]
+def picture(lesson: Descriptor, *, x_is_row: bool) -> Figure:
+    """Which elements of C warp 0 of a block owns, and which sectors of A and B it reads at one step k, where a thread has one
+    element. `x_is_row`: threadIdx.x runs along the rows of C."""
+
+    def element(thread: int) -> tuple[int, int]:
+        """Row and column, in the block's tile of C, of the block's thread number `thread`."""
+        y, x = divmod(thread, lesson.block[0])
+        return (x, y) if x_is_row else (y, x)
+
+    rows, cols = lesson.constants["BM"], lesson.constants["BN"]
     steps, k = 2 * PER_SECTOR, 3  # steps along K that are drawn, and the one that is looked at
-    owned = [kernel.element(thread) for thread in range(WARP)]
+    owned = [element(thread) for thread in range(WARP)]
     used = {"A": {(row, k) for row, _ in owned}, "B": {(k, col) for _, col in owned}}
     sectors = {matrix: {(row, col // PER_SECTOR) for row, col in used[matrix]} for matrix in used}
 
@@ -54,16 +62,16 @@ def picture(name: str, kernel: Kernel) -> Figure:
     warps = rows * cols // WARP
     for warp in range(warps):  # C: a stripe a warp
         threads = range(warp * WARP, (warp + 1) * WARP)
-        for row, col, tall, wide in _rectangles([kernel.element(thread) for thread in threads]):
+        for row, col, tall, wide in _rectangles([element(thread) for thread in threads]):
             fill = DARK if warp == 0 else PALE if warp % 2 else "white"
             box(axes, x_c + col * cell, y_c + row * cell, wide * cell, tall * cell, fill)
     grid(axes, x_c, y_c, rows, cols, cell)
     box(axes, x_c, y_c, cols * cell, rows * cell, "none", INK, 1.8)
     for warp, inwards in ((0, 1), (warps - 1, -1)):  # the label stands inside, an arrow leads to the stripe
-        row, col = kernel.element(warp * WARP + WARP // 2)
+        row, col = element(warp * WARP + WARP // 2)
         inner = 0.5 + 0.5 * inwards  # the arrow ends at the stripe's inner edge
-        tip = x_c + (col + (inner if kernel.x_is_row else 0.5)) * cell, y_c + (row + (0.5 if kernel.x_is_row else inner)) * cell
-        shift = (1.0 * inwards, 0.0) if kernel.x_is_row else (0.0, 0.75 * inwards)
+        tip = x_c + (col + (inner if x_is_row else 0.5)) * cell, y_c + (row + (0.5 if x_is_row else inner)) * cell
+        shift = (1.0 * inwards, 0.0) if x_is_row else (0.0, 0.75 * inwards)
         axes.annotate(
             f"warp {warp}",
             tip,
@@ -79,7 +87,7 @@ def picture(name: str, kernel: Kernel) -> Figure:
         broadcast = " (broadcast)" if len(used[name]) == 1 else ""
         return f"{len(sectors[name]) * SECTOR} B moved,{between}{len(used[name]) * FLOAT} B used{broadcast}"
 
-    text(0.2, 0.45, f"{name}: what one warp reads", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: what one warp reads", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.85, "Warp 0 of a block, at one step k. Dark: what it reads.", fontsize=TEXT)
     text(0.2, 1.17, f"Light: the rest of the {SECTOR}-byte sectors moved for it.", fontsize=TEXT)
 
@@ -95,7 +103,7 @@ def picture(name: str, kernel: Kernel) -> Figure:
         text(x_a - 0.1, y_c + (row + 0.5) * cell, str(row), ha="right", va="center", fontsize=SMALL)
     text(x_a - 0.42, (y_c + bottom) / 2, "row", ha="center", va="center", rotation=90, fontsize=SMALL)
 
-    down, across = ("x", "y") if kernel.x_is_row else ("y", "x")
+    down, across = ("x", "y") if x_is_row else ("y", "x")
     text(x_c - 0.3, y_c + 1.0, f"threadIdx.{down}", ha="center", va="center", rotation=90, fontsize=SMALL)
     arrow(axes, (x_c - 0.3, y_c + 1.75), (x_c - 0.3, y_c + 2.6))
     text(x_c + 0.3, y_c - 0.3, f"threadIdx.{across}", va="center", fontsize=SMALL)

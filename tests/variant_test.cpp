@@ -154,6 +154,9 @@ TEST_CASE("variant: the JSON of a descriptor says what a build and a chart need"
     CHECK(json.at("number") == "09c");
     CHECK(json.at("ladder") == "tensorcore");
     CHECK(json.at("part") == 2);
+    CHECK(json.at("tile") == gemm::Json{{"BM", 256}, {"BN", 128}, {"BK", 64}});
+    CHECK(json.at("constants").at("STAGES") == 3);
+    CHECK(gemm::lesson_json(test::lesson("01_naive")).at("constants") == gemm::Json::object());
     CHECK(json.at("variants").at(0) == gemm::Json{{"text", "bf16"}, {"architectures", {{"from", 80}}}});
     gemm::Offer offer = test::lesson("01_naive").offer();
     offer.architectures = {.exactly = "90a"};

@@ -161,6 +161,7 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
             {static_cast<unsigned>(warp * 32 + lane), 0, 0}};
 }
 
+const gemm::Constant constants[] = {{"WM", WM}, {"WN", WN}, {"F", F}, {"PAD", PAD}};
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                  .kernel = reinterpret_cast<const void*>(&hgemm_wmma<__nv_bfloat16, true>),
                                  .architectures = {.from = 80}},
@@ -172,6 +173,7 @@ extern const gemm::Lesson lesson{.name = "09a_wmma",
                                  .part = 2,
                                  .ladder = "tensorcore",
                                  .tile = tile,
+                                 .constants = constants,
                                  .block = dim3(THREADS),
                                  .variants = variants,
                                  .launch = launch,

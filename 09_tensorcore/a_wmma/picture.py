@@ -5,8 +5,9 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, WARP, Kernel, arrow, box, canvas
+from plots.drawing import SMALL, TEXT, TITLE, WARP, arrow, box, canvas
 from plots.style import DARK, INK, LIGHT, MID, PALE, WIDTH
+from runner.core.descriptors import Descriptor
 
 _HEAD = 18  # points
 
@@ -21,13 +22,13 @@ def _blocks(
             box(axes, x + col * side, y + row * side, side, side, fill, INK, 1.4)
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
+def picture(lesson: Descriptor) -> Figure:
     """Fragments in a warp tile in a block tile; 16 steps of it; global → shared → fragments → shared → C."""
-    BM, BN, BK, WM, WN, F = (kernel.constants[key] for key in ("BM", "BN", "BK", "WM", "WN", "F"))
+    BM, BN, BK, WM, WN, F = (lesson.constants[key] for key in ("BM", "BN", "BK", "WM", "WN", "F"))
     down, across, warps_n = WM // F, WN // F, BN // WN
     figure, axes = canvas(15.0)
     text = axes.text
-    text(0.2, 0.45, f"{name}: fragments of {F}×{F}", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: fragments of {F}×{F}", fontsize=TITLE, fontweight="bold")
 
     # 1. The block tile of C, its warp tiles, the fragments of one.
     text(0.2, 0.98, f"1. {BM // WM * warps_n} warp tiles of {WM}×{WN} in a block's {BM}×{BN}", fontsize=_HEAD, fontweight="bold")

@@ -204,6 +204,8 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
             {static_cast<unsigned>(warp * 32 + lane), 0, 0}};
 }
 
+const gemm::Constant constants[] = {
+    {"WM", WM}, {"WN", WN}, {"MMA_M", MMA_M}, {"MMA_N", MMA_N}, {"MMA_K", MMA_K}};
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
      .kernel = reinterpret_cast<const void*>(&hgemm_mma_sync<__nv_bfloat16, true>),
@@ -216,6 +218,7 @@ extern const gemm::Lesson lesson{.name = "09b_mma_sync",
                                  .part = 2,
                                  .ladder = "tensorcore",
                                  .tile = tile,
+                                 .constants = constants,
                                  .block = dim3(THREADS),
                                  .variants = variants,
                                  .launch = launch,

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, WARP, Kernel, box, canvas, counted
+from plots.drawing import SMALL, TEXT, TITLE, WARP, box, canvas, counted
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH
+from runner.core.descriptors import Descriptor
 
 BANKS, WORD = 32, 4  # of shared memory; bytes
 UNIT = 16  # bytes: what a lane's address of ldmatrix stands for
@@ -100,12 +101,12 @@ def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, s
     return wavefronts(read)
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
+def picture(lesson: Descriptor) -> Figure:
     """Who holds what in the fragments of mma.sync, who gives ldmatrix which address, and in which banks the tiles' rows lie."""
-    rows, cols, steps = (kernel.constants[key] for key in ("MMA_M", "MMA_N", "MMA_K"))
+    rows, cols, steps = (lesson.constants[key] for key in ("MMA_M", "MMA_N", "MMA_K"))
     figure, axes = canvas(22.1)
     text = axes.text
-    text(0.2, 0.45, f"{name}: who holds what", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: who holds what", fontsize=TITLE, fontweight="bold")
 
     # 1. The fragments.
     text(0.2, 0.95, f"1. Fragments of mma.sync.m{rows}n{cols}k{steps}", fontsize=TEXT + 1, fontweight="bold")
@@ -158,8 +159,8 @@ def picture(name: str, kernel: Kernel) -> Figure:
     small, y = 0.43, top + 0.6
     x_right = WIDTH - 0.2 - 8 * small
     for title, pitch, used, chosen in (
-        ("Bs", kernel.constants["BN"] * 2 // UNIT, 2, B_SWIZZLE),
-        ("As", kernel.constants["BK"] * 2 // UNIT, 1, A_SWIZZLE),
+        ("Bs", lesson.constants["BN"] * 2 // UNIT, 2, B_SWIZZLE),
+        ("As", lesson.constants["BK"] * 2 // UNIT, 1, A_SWIZZLE),
     ):
         for x, swizzled in ((0.35, None), (x_right, chosen)):
             found = _banks(axes, x, y, small, pitch, used, swizzled)

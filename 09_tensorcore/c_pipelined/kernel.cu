@@ -310,6 +310,8 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     return {{static_cast<unsigned>(c_tile % blocks), 0, 0}, {static_cast<unsigned>(warp * 32 + lane), 0, 0}};
 }
 
+const gemm::Constant constants[] = {{"WM", WM},       {"WN", WN},       {"MMA_M", MMA_M},
+                                    {"MMA_N", MMA_N}, {"MMA_K", MMA_K}, {"STAGES", STAGES}};
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
      .kernel = reinterpret_cast<const void*>(&hgemm_pipelined<__nv_bfloat16, Depth<64>, true>),
@@ -322,6 +324,7 @@ extern const gemm::Lesson lesson{.name = "09c_pipelined",
                                  .part = 2,
                                  .ladder = "tensorcore",
                                  .tile = tile,
+                                 .constants = constants,
                                  .block = dim3(THREADS),
                                  .dynamic_shared_bytes = Depth<64>::SHARED,
                                  .variants = variants,

@@ -6,18 +6,19 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, Kernel, box, canvas
+from plots.drawing import SMALL, TEXT, TITLE, box, canvas
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
+from runner.core.descriptors import Descriptor
 
 _LEFT, _RIGHT, _LANE = 1.75, WIDTH - 0.15, 0.62  # inches: where time begins and ends, height of a lane
 
 
-def picture(name: str, kernel: Kernel) -> Figure:
+def picture(lesson: Descriptor) -> Figure:
     """Three timelines: the stages from tile to tile along K, a tile's steps, and two tiles of C of one block."""
-    stages, depth, mma_k, wm, wn = (kernel.constants[key] for key in ("STAGES", "BK", "MMA_K", "WM", "WN"))
-    steps, rows, cols = depth // mma_k, kernel.constants["BM"], kernel.constants["BN"]
-    mmas = wm // kernel.constants["MMA_M"] * (wn // kernel.constants["MMA_N"])
-    copies = 2 * depth * (rows + cols) // (16 * kernel.block[0])  # of 16 bytes, by a thread
+    stages, depth, mma_k, wm, wn = (lesson.constants[key] for key in ("STAGES", "BK", "MMA_K", "WM", "WN"))
+    steps, rows, cols = depth // mma_k, lesson.constants["BM"], lesson.constants["BN"]
+    mmas = wm // lesson.constants["MMA_M"] * (wn // lesson.constants["MMA_N"])
+    copies = 2 * depth * (rows + cols) // (16 * lesson.block[0])  # of 16 bytes, by a thread
     figure, axes = canvas(13.2)
     text, small, normal = axes.text, SMALL, TEXT
 
@@ -40,7 +41,7 @@ def picture(name: str, kernel: Kernel) -> Figure:
     def barrier(x: float, y: float, count: int) -> None:
         axes.plot([x, x], [y - 0.06, y + count * _LANE + 0.06], color=INK, linewidth=6, solid_capstyle="butt")
 
-    text(0.2, 0.45, f"{name}: three timelines", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: three timelines", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.85, "Time from left to right, not to scale.", fontsize=normal)
 
     # 1. From tile to tile along K.

@@ -34,6 +34,7 @@ class Descriptor:
     part: int
     ladder: str
     tile: tuple[int, int, int]  # BM, BN, BK
+    constants: Mapping[str, int]  # those three, and what else shapes the kernel (TM, WM, STAGES …)
     block: tuple[int, int, int]
     dynamic_shared_bytes: int
     variants: tuple[Variant, ...]  # the first is charted
@@ -49,9 +50,10 @@ def _read(raw: Mapping) -> Descriptor:
         Variant(one["text"], one["architectures"].get("from"), one["architectures"].get("exactly")) for one in raw["variants"]
     )
     tile = raw["tile"]["BM"], raw["tile"]["BN"], raw["tile"]["BK"]
+    constants = {**raw["tile"], **raw["constants"]}
     x, y, z = raw["block"]
-    return Descriptor(raw["name"], raw["number"], raw["folder"], raw["part"], raw["ladder"], tile, (x, y, z),
-                      raw["dynamic_shared_bytes"], variants)  # fmt: skip
+    return Descriptor(raw["name"], raw["number"], raw["folder"], raw["part"], raw["ladder"], tile, constants,
+                      (x, y, z), raw["dynamic_shared_bytes"], variants)  # fmt: skip
 
 
 def _loaded(path: Path, target: str) -> object:

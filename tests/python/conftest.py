@@ -24,6 +24,7 @@ from typing import TypeVar
 import pytest
 
 from runner.core import build, compiling, doctor
+from runner.core.descriptors import Descriptor, all_described
 from runner.learn import exercise
 
 # Under nohup SIGHUP is ignored, and so it would be in every program that a test starts. A handler goes no further than here:
@@ -99,6 +100,13 @@ def toolchain(program: str = "check") -> dict:
         if program == "exam":
             build.build(device, doctor.provide(device), ["gemm_judge"])
         return _toolchain(device, program, ["gemm_lessons_json"])
+
+
+@cache
+def descriptors() -> dict[str, Descriptor]:
+    """What the lessons of this checkout say of themselves."""
+    toolchain()
+    return all_described(REPOSITORY / "build" / "cpu")
 
 
 CMAKE = """
@@ -332,7 +340,8 @@ def describe(build: Path, name: str, tile: tuple[int, int, int] = (32, 32, 1), *
     sizes = dict(zip(("BM", "BN", "BK"), tile, strict=True))
     variants = [{"text": "fp32", "architectures": {"from": 50}}]
     made = {"name": name, "number": name.partition("_")[0], "folder": name, "part": 1, "ladder": "fp32", "tile": sizes,
-            "block": [tile[0] * tile[1], 1, 1], "dynamic_shared_bytes": 0, "variants": variants, **more}  # fmt: skip
+            "constants": {}, "block": [tile[0] * tile[1], 1, 1], "dynamic_shared_bytes": 0, "variants": variants,
+            **more}  # fmt: skip
     (build / "lessons").mkdir(parents=True, exist_ok=True)
     (build / "lessons" / f"{name}.json").write_text(json.dumps(made), encoding="utf-8")
 

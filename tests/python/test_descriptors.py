@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import describe, toolchain
+from conftest import describe, descriptors
 from plots_synthetic import CUBLAS_BF16, described, gpu_results, run, svg_texts
 
 from plots import data, progression, sweep, tables
@@ -24,14 +24,17 @@ TILES = {  # each lesson's text says which, and why
 
 
 def test_every_lesson_is_described_as_it_is() -> None:
-    toolchain()  # which has built it
-    found = all_described(ROOT / "build" / "cpu")
+    found = descriptors()
     assert list(found) == lessons()
     assert {name: one.tile for name, one in found.items()} == TILES
     assert {name: one.folder for name, one in found.items()} == {name: folder_of(name) for name in lessons()}
     assert [one.number for one in found.values()] == [name.partition("_")[0] for name in lessons()]
     assert found["08_cp_async"].dynamic_shared_bytes == 4 * 4 * 8 * (128 + 4 + 256)  # four stages of A, padded, and of B
     assert found["09c_pipelined"].block == (256, 1, 1)
+    assert found["01_naive"].constants == {"BM": 32, "BN": 32, "BK": 1}
+    assert found["08_cp_async"].constants == {  # of its two configurations that for large matrices
+        "BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 4,
+    }  # fmt: skip
     assert found["09a_wmma"].variants == (Variant("bf16", 80, None), Variant("fp16", 75, None))
     assert [one.ladder for one in found.values()] == ["fp32"] * 8 + ["tensorcore"] * 3
     assert {name: described_by(ROOT / "build" / "cpu", name) for name in found} == found

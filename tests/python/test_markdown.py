@@ -7,16 +7,19 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from conftest import descriptors
 from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, svg_texts, tuned_results
 
 from plots import data, pictures, progression, sweep, tables
 from plots.data import TUNED
 from plots.publish import RESULTS
+from runner.core.descriptors import Descriptor
 from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons, load
 from runner.learn.exercise import without_marks
 
@@ -120,14 +123,14 @@ def chart_problems(root: Path, scratch: Path) -> list[str]:
     return problems
 
 
-def picture_problems(root: Path, scratch: Path) -> list[str]:
+def picture_problems(root: Path, described: Mapping[str, Descriptor], scratch: Path) -> list[str]:
     problems = []
     for lesson in pictures.lessons_with_pictures(root):
         committed = root / "plots" / "pictures" / f"{lesson}.svg"
-        fresh = pictures.draw(root, lesson, scratch / lesson)[1]
+        fresh = pictures.draw(root, described[lesson], scratch / lesson)[1]
         if not committed.exists() or not committed.with_suffix(".png").exists() or svg_texts(committed) != svg_texts(fresh):
             kernel = f"{folder_of(lesson, root)}/kernel.cu"
-            problems.append(f"{committed.relative_to(root)} is not what {kernel} gives; run python -m plots")
+            problems.append(f"{committed.relative_to(root)} is not what the descriptor in {kernel} gives; run python -m plots")
     return problems
 
 
@@ -258,7 +261,7 @@ def test_charts_are_the_recorded_results(tmp_path: Path) -> None:
 
 
 def test_pictures_are_what_is_drawn_now(tmp_path: Path) -> None:
-    none(picture_problems(ROOT, tmp_path))
+    none(picture_problems(ROOT, descriptors(), tmp_path))
 
 
 def test_quotes_are_in_the_kernels() -> None:
@@ -448,13 +451,13 @@ def test_a_changed_chart_is_found(root: Path, tmp_path: Path) -> None:
 
 
 def test_a_stale_picture_is_found(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
-    for folder in map(folder_of, pictures.lessons_with_pictures(ROOT)):
-        (tmp_path / folder).mkdir(parents=True)
-        for name in ("kernel.cu", pictures.FILE):
-            shutil.copy(ROOT / folder / name, tmp_path / folder)
-    pictures.draw_all(tmp_path, tmp_path / "plots" / "pictures")
-    assert picture_problems(tmp_path, tmp_path / "scratch") == []
-    change(tmp_path / "03_smem" / "kernel.cu", "BK = 32", "BK = 16")
-    problems = picture_problems(tmp_path, tmp_path / "scratch")
-    assert problems == ["plots/pictures/03_smem.svg is not what 03_smem/kernel.cu gives; run python -m plots"]
+    name, described = "03_smem", descriptors()
+    (tmp_path / "CMakeLists.txt").write_text(f"gemm_lesson({name})\n", encoding="utf-8")
+    (tmp_path / name).mkdir()
+    shutil.copy(ROOT / name / pictures.FILE, tmp_path / name)
+    pictures.draw_all(tmp_path, described, tmp_path / "plots" / "pictures")
+    assert picture_problems(tmp_path, described, tmp_path / "scratch") == []
+    lesson = described[name]
+    changed = {name: replace(lesson, constants={**lesson.constants, "BK": 16})}
+    problems = picture_problems(tmp_path, changed, tmp_path / "scratch")
+    assert problems == [f"plots/pictures/{name}.svg is not what the descriptor in {name}/kernel.cu gives; run python -m plots"]

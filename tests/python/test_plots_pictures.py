@@ -1,89 +1,99 @@
-"""The lessons' pictures: counts that follow from the kernels, and files that do not change by themselves."""
+"""The lessons' pictures: counts that follow from the descriptors, and files that do not change by themselves."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from conftest import alone, descriptors
 from plots_synthetic import svg_texts
 
-from plots import pictures
+from plots import drawing, pictures
+from plots.__main__ import described
 from runner.core.results import ROOT, UserError, lessons
 
 mma_sync = pictures.module_of(ROOT / "09_tensorcore" / "b_mma_sync" / "picture.py")
 
 
-def kernel(tmp_path: Path, lesson: str, *changes: tuple[str, str]) -> Path:
-    """A root that holds `lesson` with its kernel changed."""
-    source = (ROOT / lesson / "kernel.cu").read_text(encoding="utf-8")
-    for old, new in changes:
-        assert old in source
-        source = source.replace(old, new)
-    (tmp_path / lesson).mkdir()
-    (tmp_path / lesson / "kernel.cu").write_text(source, encoding="utf-8")
-    shutil.copy(ROOT / lesson / "picture.py", tmp_path / lesson)
-    (tmp_path / "CMakeLists.txt").write_text(f"gemm_lesson({lesson})\n", encoding="utf-8")
-    return tmp_path
+def drawn(lesson: str, tmp_path: Path, **constants: int) -> Counter[str]:
+    """The words of a lesson's picture, with other `constants` than its descriptor says."""
+    described = descriptors()[lesson]
+    return svg_texts(pictures.draw(ROOT, replace(described, constants={**described.constants, **constants}), tmp_path / "a")[1])
 
 
 @pytest.mark.parametrize("lesson", lessons())
 def test_same_bytes_each_time(lesson: str, tmp_path: Path) -> None:
-    first, second = (pictures.draw(ROOT, lesson, tmp_path / stem) for stem in "ab")
+    first, second = (pictures.draw(ROOT, descriptors()[lesson], tmp_path / stem) for stem in "ab")
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
         assert one.stat().st_size > 5000
 
 
 def test_naive_touches_33_sectors(tmp_path: Path) -> None:
-    texts = svg_texts(pictures.draw(ROOT, "01_naive", tmp_path / "a")[1])
+    texts = drawn("01_naive", tmp_path)
     assert {"32 + 1 = 33 sectors per step and warp", "A: 32 sectors", "B: 1 sector", "1056 B moved, 132 B used"} <= texts.keys()
 
 
 def test_coalesced_touches_5_sectors(tmp_path: Path) -> None:
-    texts = svg_texts(pictures.draw(ROOT, "02_coalesced", tmp_path / "a")[1])
+    texts = drawn("02_coalesced", tmp_path)
     assert {"1 + 4 = 5 sectors per step and warp", "A: 1 sector", "B: 4 sectors", "160 B moved, 132 B used"} <= texts.keys()
 
 
 def test_smem_shows_tiles_and_barriers(tmp_path: Path) -> None:
-    texts = svg_texts(pictures.draw(ROOT, "03_smem", tmp_path / "a")[1])
+    texts = drawn("03_smem", tmp_path)
     assert {"As[32][32]", "Bs[32][32]", "k0 += 32", "k0"} <= texts.keys()
     assert texts["__syncthreads()"] == 2
 
 
 def test_wmma_counts_its_fragments(tmp_path: Path) -> None:
-    texts = svg_texts(pictures.draw(ROOT, "09a_wmma", tmp_path / "a")[1])
+    texts = drawn("09a_wmma", tmp_path)
     assert {"1. 4 warp tiles of 64×64 in a block's 128×128", "2. 16 steps along K: 8 loads, 16 products"} <= texts.keys()
     assert {"warp 1", "warp 3", "256 floats, 8 in each lane.", "this 4 times"} <= texts.keys()
     assert not {"warp 0", "warp 4"} & texts.keys()  # 0 is the one whose fragments are drawn
 
 
 def test_pipelined_shows_what_a_warp_does_in_a_tile(tmp_path: Path) -> None:
-    texts = svg_texts(pictures.draw(ROOT, "09c_pipelined", tmp_path / "a")[1])
+    texts = drawn("09c_pipelined", tmp_path)
     assert {"12, of tile n + 2", "32, step 0", "0, n + 1", "2. Tile n: 4 steps of 16 along K, a warp"} <= texts.keys()
     assert "32, step 4" not in texts
     assert texts["fill"] == 4
 
 
-def test_pictures_follow_the_kernel(tmp_path: Path) -> None:
-    root = kernel(tmp_path, "02_coalesced", ("BM = 32", "BM = 16"), ("BN = 32", "BN = 16"))
-    texts = svg_texts(pictures.draw(root, "02_coalesced", tmp_path / "a")[1])
+def test_pictures_follow_the_descriptor(tmp_path: Path) -> None:
+    small = replace(descriptors()["02_coalesced"], block=(16, 16, 1), constants={"BM": 16, "BN": 16, "BK": 1})
+    texts = svg_texts(pictures.draw(ROOT, small, tmp_path / "a")[1])
     assert {"2 + 2 = 4 sectors per step and warp", "C: 16×16 elements"} <= texts.keys()
+    texts = drawn("08_cp_async", tmp_path, STAGES=5)
+    assert "08_cp_async: a ring of 5 stages" in texts
 
 
-def test_mapping_is_read_from_the_kernel() -> None:
-    naive, coalesced, smem = (pictures.read_kernel(ROOT / name / "kernel.cu") for name in ("01_naive", "02_coalesced", "03_smem"))
-    assert naive.element(1) == (1, 0)
-    assert coalesced.element(1) == (0, 1)
-    assert smem.element(1) == (0, 1)
-    assert smem.constants["BK"] == 32
+@pytest.mark.parametrize("lesson", ["01_naive", "02_coalesced"])
+def test_sectors_are_those_that_were_counted(lesson: str, tmp_path: Path) -> None:
+    """The picture has a thread's place from its picture.py, the counts have it from the kernel."""
+    texts = drawn(lesson, tmp_path)
+    lines = json.loads((ROOT / "plots" / "results" / "counts.json").read_text())["lessons"][lesson]["lines"]
+    counted = {line["array"]: line["sectors"] // line["requests"] for line in lines if line["op"] == "load"}
+    assert {f"{array}: {drawing.counted(counted[array], 'sector')}" for array in "AB"} <= texts.keys()
 
 
-def test_an_unreadable_kernel_is_one_sentence(tmp_path: Path) -> None:
-    root = kernel(tmp_path, "01_naive", ("const dim3 block(BM, BN);", ""))
-    with pytest.raises(UserError, match="kernel.cu does not give"):
-        pictures.draw(root, "01_naive", tmp_path / "a")
+def test_a_picture_without_its_function_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "01_naive").mkdir()
+    (tmp_path / "01_naive" / "picture.py").write_text("")
+    with pytest.raises(UserError, match=r"has no picture\(lesson\), which draws"):
+        pictures.draw(tmp_path, descriptors()["01_naive"], tmp_path / "a")
+
+
+def test_python_m_plots_draws_what_is_built_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMM_DEVICE", "cpu")
+    monkeypatch.setenv("GEMM_NO_INSTALL", "1")
+    expected = descriptors()
+    with alone("build"):
+        assert described() == expected
 
 
 FRAGMENTS = """
@@ -128,6 +138,6 @@ def test_the_swizzles_are_the_kernels_and_remove_the_conflicts(tmp_path: Path) -
     a, b = (", ".join(map(str, s)) for s in (mma_sync.A_SWIZZLE, mma_sync.B_SWIZZLE))
     assert f"Swizzle<{a}>::apply(row * BK + k)" in source
     assert f"Swizzle<{b}>::apply(k * BN + col)" in source
-    texts = svg_texts(pictures.draw(ROOT, "09b_mma_sync", tmp_path / "a")[1])
+    texts = drawn("09b_mma_sync", tmp_path)
     said = {"As, plain: 4 wavefronts", f"As, <{a}>: 1 wavefront", "Bs, plain: 8 wavefronts", f"Bs, <{b}>: 1 wavefront"}
     assert said <= texts.keys()

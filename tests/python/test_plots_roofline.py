@@ -174,7 +174,7 @@ def test_update_draws_and_fills_in(root: Path) -> None:
 
 
 def test_publish_draws_the_roofline(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert root / "plots" / "roofline.svg" in publish(root)
+    assert root / "plots" / "roofline.svg" in publish(root, {})
 
 
 @pytest.mark.parametrize("missing", ["h200.json", "h200-profile.json", "h200-ceilings.json"])

@@ -185,14 +185,14 @@ def test_publish_without_results_leaves_tables_alone(tmp_path: Path, monkeypatch
     root = checkout(tmp_path)
     before = page("<!-- table:progression -->", "as it was", "<!-- /table -->")
     (root / "README.md").write_text(before, encoding="utf-8")
-    assert publish(root) == []
+    assert publish(root, {}) == []
     assert (root / "README.md").read_text(encoding="utf-8") == before
 
 
 def test_publish_draws_what_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = checkout(tmp_path, results=gpu_results())
     (root / "README.md").write_text(page("<!-- table:progression -->", "<!-- /table -->"), encoding="utf-8")
-    written = [str(path.relative_to(root)) for path in publish(root)]
+    written = [str(path.relative_to(root)) for path in publish(root, {})]
     assert written == ["plots/progression.png", "plots/progression.svg", "plots/sweep.png", "plots/sweep.svg", "README.md"]
 
 
@@ -237,17 +237,17 @@ def test_publish_renders_recorded_variants(tmp_path: Path, monkeypatch: pytest.M
     readme.write_text(page("<!-- tuned:03_smem -->", "old", "<!-- /tuned -->"), encoding="utf-8")
     file = root / "plots" / "results" / "h200-autotune.json"
     file.write_text(json.dumps(tuned_results()), encoding="utf-8")
-    assert readme in publish(root)
+    assert readme in publish(root, {})
     table = tables.render_tuned("03_smem", tuned_results())
     assert readme.read_text(encoding="utf-8") == page("<!-- tuned:03_smem -->", f"{table}<!-- /tuned -->")
     wrong = {"{": "is not valid JSON", '{"schema": 9}': "schema 1", '{"schema": 1}': "lacks its device, commit, date"}
     for content, message in wrong.items():
         file.write_text(content, encoding="utf-8")
         with pytest.raises(UserError, match=message):
-            publish(root)
+            publish(root, {})
 
 
 def test_publish_draws_both_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = checkout(tmp_path, results=mixed_results(), steps=STEPS)
     charts = ("progression", "sweep", "tensorcore", "tensorcore_sweep")
-    assert [path.name for path in publish(root)] == [f"{name}.{kind}" for name in charts for kind in ("png", "svg")]
+    assert [path.name for path in publish(root, {})] == [f"{name}.{kind}" for name in charts for kind in ("png", "svg")]
