@@ -17,6 +17,7 @@ from rich.table import Table
 from runner.core import compiling, doctor, git, gpu, lesson, process, tables
 from runner.core.compiling import NotCompiled, Source
 from runner.core.process import Interrupted, say, say_all
+from runner.core.reports import Failed
 from runner.core.results import (
     PUBLISHED,
     ROOT,
@@ -35,7 +36,6 @@ SCHEMA = 1
 SIZE = "4096"
 CLOSE = 0.01  # of the best ratio: nearer than this is as good
 PATIENCE = 60.0  # seconds that a step of a variant may take, beyond ten times the longest before it (large sizes)
-_LOST = re.compile(r"(?:gemm_bench: )?(\S+) at \S+ took the device down, so nothing was measured: (.*)")
 _LIST = """#include <span>
 namespace gemm {{
 struct Lesson;
@@ -130,6 +130,14 @@ class _Watch:
         return bool(self.culprit)
 
 
+def _lost(output: Path) -> Failed | None:
+    """Which one took the device down, as gemm_bench says in the place of results."""
+    try:
+        return json.loads(output.read_text(encoding="utf-8")).get("lost")
+    except (OSError, ValueError):
+        return None
+
+
 def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int, folder: Path, more: Sequence[str] = ()) -> dict:
     """gemm_bench's results of these variants of lesson `name`. One that hangs or takes the device down fails, and the others
     run again."""
@@ -138,6 +146,7 @@ def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int
     while left:
         asked = ["--lessons", ",".join(left), "--sizes", sizes, "--seed", str(seed), *more]
         command: list[str | Path] = [program, *asked, "--output", output]
+        output.unlink(missing_ok=True)
         watch = _Watch(left)
         done = process.stream(command, f"Verifying and timing {name}", watch.parse, hung=watch.hung)
         if watch.culprit:
@@ -145,13 +154,14 @@ def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int
             failure = f"It did not end within {watch.limit:.0f} s: probably an endless loop."
             lost.append({"lesson": watch.culprit, "ran": True, "failure": failure})
             continue
-        culprit = _LOST.match(done.lines[-1]) if done.lines and done.status not in (0, 1) else None
-        if not culprit or culprit[1] not in left:
+        culprit = _lost(output) if done.status not in (0, 1) else None
+        if not culprit or culprit["lesson"] not in left:
             process.require(done, "gemm_bench", (0, 1))
             found = load(output)
             return {**found, "failed": [*found.get("failed", []), *lost]}
-        left.remove(culprit[1])
-        lost.append({"lesson": culprit[1], "ran": True, "failure": f"It took the device down: {culprit[2]}"})
+        left.remove(culprit["lesson"])
+        failure = f"It took the device down: {culprit['failure']}"
+        lost.append({"lesson": culprit["lesson"], "ran": True, "failure": failure})
     return {"runs": [], "failed": lost}
 
 

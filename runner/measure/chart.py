@@ -93,16 +93,13 @@ def _title(shape: str) -> str:
 
 
 def _say_wrong(failed: Sequence[Failed]) -> None:
-    """A lesson's report at the smallest shape where it is wrong, and where else it is wrong."""
+    """Where a lesson is wrong, or could not be run, and its report at the smallest of these shapes."""
     for name in sorted({failure["lesson"] for failure in failed}):
         mine = sorted((f for f in failed if f["lesson"] == name), key=lambda f: f["m"] * f["n"] * f["k"])
-        first, *others = mine
-        report = first["failure"]
-        if not all(word in report.partition("\n")[0] for word in (name, _shape(first))):
-            report = f"{name} is WRONG at {_shape(first)}: {report}"
-        say(report)
-        if others:
-            say(f"{name} is WRONG at {', '.join(map(_shape, others))}, too.")
+        for ran, what in ((True, "is WRONG"), (False, "could not be run")):
+            if those := [failure for failure in mine if failure["ran"] == ran]:
+                say(f"{name} {what} at {', '.join(map(_shape, those))}.{' At the first of them:' if len(those) > 1 else ''}")
+                say(those[0]["failure"])
 
 
 def _draw(results: Results, target: Path, tables: bool) -> list[Path]:

@@ -1,7 +1,8 @@
 // gemm_bench: verifies every lesson at every size and times those that are right against cuBLAS, in one
 // process: lessons with one variant together, against the baseline of that variant. Its JSON is what ./gemm
-// chart records; progress goes to stderr as lines "progress <done> <total> <text>". The list of lessons is
-// linked to it: the course's, or the variants that ./gemm autotune makes.
+// chart records, or the one lesson that took the device down ("lost"). Progress goes to stderr as lines
+// "progress <done> <total> <text>". The list of lessons is linked to it: the course's, or the variants that
+// ./gemm autotune makes.
 
 #include <algorithm>
 #include <cstdio>
@@ -150,17 +151,22 @@ struct Group {
     std::vector<std::vector<gemm::Outcome>> outcomes;  // of each size, in the order of `lessons`
 };
 
+/// Of a lesson that did not pass.
+Json failed_json(const Lesson& lesson, const Shape& shape, const gemm::Outcome& outcome) {
+    return {{"lesson", lesson.name},
+            {"variant", gemm::text(lesson.variant())},
+            {"m", shape.M},
+            {"n", shape.N},
+            {"k", shape.K},
+            {"ran", outcome.error.empty()},
+            {"failure", outcome.error.empty() ? outcome.verdict.failure : outcome.error}};
+}
+
 /// What a finished size adds to runs and failed.
 void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, const gemm::Outcome& outcome) {
     const gemm::Verdict& v = outcome.verdict;
     if (!outcome.passed()) {
-        failed.push_back({{"lesson", lesson.name},
-                          {"variant", gemm::text(lesson.variant())},
-                          {"m", shape.M},
-                          {"n", shape.N},
-                          {"k", shape.K},
-                          {"ran", outcome.error.empty()},
-                          {"failure", outcome.error.empty() ? v.failure : outcome.error}});
+        failed.push_back(failed_json(lesson, shape, outcome));
         return;
     }
     Json run = {{"lesson", lesson.name},
@@ -176,6 +182,14 @@ void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, con
                 {"rms_limit", v.rms_limit}};
     if (outcome.speed) run.update(gemm::speed_json(*outcome.speed));
     runs.push_back(std::move(run));
+}
+
+void deliver(const Settings& s, const Json& result) {
+    if (s.output.empty()) {
+        gemm::print(gemm::to_text(result));
+    } else {
+        gemm::write_file(s.output, gemm::to_text(result));
+    }
 }
 
 int run(const Settings& s) {
@@ -241,7 +255,9 @@ int run(const Settings& s) {
             std::vector<gemm::Outcome>& outcomes = group.outcomes[i];
             outcomes = measurer.measure(group.lessons, shape, s.seed, options);
             if (outcomes.back().device_lost) {
-                throw Error(std::string(group.lessons[outcomes.size() - 1]->name) + " at " + shape.text() +
+                const Lesson& lesson = *group.lessons[outcomes.size() - 1];
+                deliver(s, {{"schema", 2}, {"lost", failed_json(lesson, shape, outcomes.back())}});
+                throw Error(std::string(lesson.name) + " at " + shape.text() +
                             " took the device down, so nothing was measured: " + outcomes.back().error);
             }
             finished += gemm::Measurer::steps(group.lessons.size(), shape, timing);
@@ -263,11 +279,7 @@ int run(const Settings& s) {
     result["resources"] = std::move(resources);
     result["skipped"] = std::move(skipped);
     result["failed"] = std::move(failed);
-    if (s.output.empty()) {
-        gemm::print(gemm::to_text(result));
-    } else {
-        gemm::write_file(s.output, gemm::to_text(result));
-    }
+    deliver(s, result);
     return right ? gemm::kRight : gemm::kWrong;
 }
 

@@ -73,18 +73,18 @@ def test_sizes_reach_the_bench(checkout: Checkout) -> None:
 
 
 def test_wrong_lesson_is_reported_and_exits_1(checkout: Checkout) -> None:
-    failed = {"lesson": "02_coalesced", "m": 31, "n": 33, "k": 7, "failure": "4 of 1023 elements are wrong, the first at (0, 32)"}
+    failed = {"lesson": "02_coalesced", "m": 31, "n": 33, "k": 7, "ran": False, "failure": "A block may have 1024 threads."}
     checkout.bench(results(run_entry(), failed=[failed]), status=1)
     done = checkout.run("chart")
     assert done.returncode == 1
-    assert "02_coalesced is WRONG at 31×33×7: 4 of 1023 elements are wrong, the first at (0, 32)" in done.stderr
+    assert "02_coalesced could not be run at 31×33×7.\nA block may have 1024 threads.\n" in done.stderr
     assert "WRONG" in done.stdout
 
 
 def wrong(lesson: str, m: int, n: int, k: int) -> dict:
     """As gemm_bench writes it."""
     report = f"{lesson} is wrong at {m}×{n}×{k} (seed 7): 4 of {m * n} elements.\n  first wrong: row 0, column 1"
-    return {"lesson": lesson, "m": m, "n": n, "k": k, "failure": report}
+    return {"lesson": lesson, "m": m, "n": n, "k": k, "ran": True, "failure": report}
 
 
 def test_every_lesson_wrong_somewhere(checkout: Checkout) -> None:
@@ -96,12 +96,12 @@ def test_every_lesson_wrong_somewhere(checkout: Checkout) -> None:
     assert re.findall(r"\d+³|\d+×\d+×\d+", done.stdout) == ["256³", "1³", "31×33×7", "512³"]
     start = done.stderr.index("01_naive is")
     assert done.stderr[start:].splitlines()[:6] == [
+        "01_naive is WRONG at 1×1×1, 31×33×7, 256×256×256. At the first of them:",
         "01_naive is wrong at 1×1×1 (seed 7): 4 of 1 elements.",
         "  first wrong: row 0, column 1",
-        "01_naive is WRONG at 31×33×7, 256×256×256, too.",
+        "02_coalesced is WRONG at 1×1×1, 256×256×256. At the first of them:",
         "02_coalesced is wrong at 1×1×1 (seed 7): 4 of 1 elements.",
         "  first wrong: row 0, column 1",
-        "02_coalesced is WRONG at 256×256×256, too.",
     ]
 
 
@@ -249,7 +249,7 @@ def test_record_refuses_where_there_is_no_commit(checkout: Checkout) -> None:
 
 def test_record_does_not_record_a_wrong_lesson(checkout: Checkout) -> None:
     checkout.gpu()
-    failed = {"lesson": "02_coalesced", "m": 1, "n": 1, "k": 1, "failure": "1 of 1 is wrong"}
+    failed = {"lesson": "02_coalesced", "m": 1, "n": 1, "k": 1, "ran": True, "failure": "1 of 1 is wrong"}
     checkout.bench(results(timed_entry(), failed=[failed], **H200), status=1)
     checkout.commit()
     done = checkout.run("chart", "--record")
