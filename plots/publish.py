@@ -7,6 +7,7 @@ from pathlib import Path
 
 from plots import data, pictures, progression, roofline, sweep, tables
 from runner.core.descriptors import Descriptor
+from runner.core.process import say
 from runner.core.results import ROOT, lessons, load
 
 RESULTS = "plots/results/h200.json"  # the one source of published speeds
@@ -14,13 +15,19 @@ RESULTS = "plots/results/h200.json"  # the one source of published speeds
 
 def update(root: Path = ROOT) -> list[Path]:
     """Redraws what several recorded files make together: the roofline, once all three exist, and the Markdown tables.
-    Returns the files written. Throws UserError."""
+    Returns the files written. Where one of the three has to be recorded again before there is a roofline, says so and leaves it
+    as it is: what was recorded just now is in all the others. Throws UserError."""
     if not (root / RESULTS).exists():
         return []
     results, profile, ceilings = load(root / RESULTS), data.profile(root), data.ceilings(root)
     written: list[Path] = []
     if profile and ceilings:
-        written += roofline.draw(results, profile, ceilings, root / "plots" / "roofline", lessons(root))
+        try:
+            written += roofline.draw(results, profile, ceilings, root / "plots" / "roofline", lessons(root))
+            if without := roofline.left_out(results, profile, lessons(root)):
+                say(without)
+        except roofline.Outdated as error:
+            say(f"The roofline stays as it was: {error}")
     return written + tables.update_markdown(root, results) + tables.update_profiles(root) + tables.update_tuned(root)
 
 

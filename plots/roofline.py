@@ -29,6 +29,10 @@ WAVEFRONT = 128  # bytes: 32 banks of 4
 _AGAIN = "record it again with ./gemm profile --record"
 
 
+class Outdated(UserError):
+    """What is recorded beside the results does not fit them, until it is recorded again."""
+
+
 def shared_wavefronts(counted: Mapping[str, float]) -> float:
     """Of loads, stores and the copies of cp.async."""
     return sum(counted[f"shared {op} wavefronts"] for op in ("load", "store", "copy"))
@@ -69,18 +73,18 @@ class Point:
 
 
 def rate(ceilings: Mapping, name: str) -> float:
-    """A ceiling, TB/s or TFLOP/s. Throws UserError where it was not measured."""
+    """A ceiling, TB/s or TFLOP/s. Throws Outdated where it was not measured."""
     try:
         return ceilings["figures"][name]["value"]
     except KeyError:
-        raise UserError(f"{data.CEILINGS} lacks {name!r}; record it again with ./gemm doctor --measure --record.") from None
+        raise Outdated(f"{data.CEILINGS} lacks {name!r}; record it again with ./gemm doctor --measure --record.") from None
 
 
 def points(results: Results, profile: Mapping, order: Sequence[str]) -> list[Point]:
-    """The lessons in `order` that were timed at 4096³ and profiled there, with the same kernel. Throws UserError where there is
+    """The lessons in `order` that were timed at 4096³ and profiled there, with the same kernel. Throws Outdated where there is
     none, or where the profile lacks a figure."""
     if {profile[key] for key in "mnk"} != {data.SIZE}:
-        raise UserError(f"{data.PROFILE} is not of M = N = K = {data.SIZE}; {_AGAIN}.")
+        raise Outdated(f"{data.PROFILE} is not of M = N = K = {data.SIZE}; {_AGAIN}.")
     found = []
     for lesson, run in data.at_size(results, order).items():
         if lesson not in profile["lessons"] or profile["kernel_hashes"].get(lesson) != run.get("kernel_hash"):
@@ -88,12 +92,26 @@ def points(results: Results, profile: Mapping, order: Sequence[str]) -> list[Poi
         try:
             moved = {level.name: level.moved(profile["lessons"][lesson]) for level in LEVELS}
         except KeyError as missing:
-            raise UserError(f"{data.PROFILE} lacks {missing} of {lesson}; {_AGAIN}.") from None
+            raise Outdated(f"{data.PROFILE} lacks {missing} of {lesson}; {_AGAIN}.") from None
         intensity = {name: 2 * data.SIZE**3 / value for name, value in moved.items() if value > 0}
         found.append(Point(lesson, run["tflops"], intensity))
     if not found:
-        raise UserError(f"{data.PROFILE} has none of the kernels that were timed; {_AGAIN}.")
+        raise Outdated(f"{data.PROFILE} has none of the kernels that were timed; {_older(results, profile)}.")
     return found
+
+
+def _older(results: Results, profile: Mapping) -> str:
+    """Which of the two is to be recorded again, where they are of different kernels."""
+    return "measure again with ./gemm chart --record" if results.get("date", "") < profile["date"] else _AGAIN
+
+
+def left_out(results: Results, profile: Mapping, order: Sequence[str]) -> str:
+    """A sentence on the profiled lessons that points() leaves out, because other kernels were timed; empty without any."""
+    there = {point.lesson for point in points(results, profile, order)}
+    names = [name for name in data.at_size(results, order) if name in profile["lessons"] and name not in there]
+    if not names:
+        return ""
+    return f"The roofline leaves out {', '.join(names)}: other kernels were timed than profiled; {_older(results, profile)}."
 
 
 def sources(results: Results, profile: Mapping, ceilings: Mapping) -> list[str]:

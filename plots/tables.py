@@ -371,7 +371,8 @@ def update_markdown(root: Path, results: Results) -> list[Path]:
     """Replaces what stands between the markers in all Markdown files below `root` (root, plots/, lesson folders).
 
     Nothing is written unless every table of every file could be rendered. Returns the files that changed. Throws
-    UserError with file and line for unknown tables, missing markers and results that lack what a table shows.
+    UserError with file and line for unknown tables, missing markers and results that lack what a table shows. A roofline that
+    is roofline.Outdated stays as it is.
     """
     order, profile, ceilings = lessons(root), data.profile(root), data.ceilings(root)
     return _update(root, order, "table", lambda name: render(name, results, order, profile, ceilings))
@@ -403,6 +404,8 @@ def _update(root: Path, order: Sequence[str], kind: str, text_of: Callable[[str]
         for name, start, end in reversed(found):
             try:
                 lines[start + 1 : end] = text_of(name).splitlines()
+            except roofline.Outdated:  # it stays as it was
+                continue
             except UserError as error:
                 raise UserError(f"{path}:{start + 1}: {error}") from error
         after = "\n".join(lines) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_another_kernel_is_no_point() -> None:
     profiled = profile()
     profiled["kernel_hashes"][TWELVE[1]] = "1" * 64
     assert [point.lesson for point in roofline.points(gpu_results(), profiled, TWELVE)] == [TWELVE[0], TWELVE[2]]
-    profiled["kernel_hashes"] = {}
+    profiled |= {"kernel_hashes": {}, "date": "2031-01-01"}
     with pytest.raises(UserError, match="none of the kernels that were timed; " + AGAIN):
         roofline.points(gpu_results(), profiled, TWELVE)
 
@@ -171,6 +172,41 @@ def test_update_draws_and_fills_in(root: Path) -> None:
     assert profiled
     assert table == f"<!-- profile:02_coalesced -->\n{tables.render_profile('02_coalesced', profiled, TWELVE)}<!-- /profile -->\n"
     assert [path.name for path in update(root)] == ["roofline.png", "roofline.svg"]
+
+
+def test_results_of_new_kernels_leave_the_roofline_as_it_was(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Until they are profiled, too; the other tables are those of the new results."""
+    update(root)
+    capsys.readouterr()
+    chart, readme = root / "plots" / "roofline.svg", root / "README.md"
+    before, table = chart.read_bytes(), readme.read_text(encoding="utf-8")
+    readme.write_text(f"{table}<!-- table:progression -->\n<!-- /table -->\n", encoding="utf-8")
+    file = root / "plots" / "results" / "h200.json"
+    results = json.loads(file.read_text(encoding="utf-8"))
+    results["date"] = "2040-01-01"
+    first, *others = (run for run in results["runs"] if run["m"] == data.SIZE)
+
+    def changed(runs: list[dict]) -> tuple[list[Path], str]:
+        for run in runs:
+            run["kernel_hash"] = "new"
+        file.write_text(json.dumps(results), encoding="utf-8")
+        return update(root), capsys.readouterr().err
+
+    again = "record it again with ./gemm profile --record."
+    written, said = changed([first])
+    assert chart in written
+    assert said == f"The roofline leaves out {first['lesson']}: other kernels were timed than profiled; {again}\n"
+    before, table = chart.read_bytes(), readme.read_text(encoding="utf-8").partition("<!-- table:progression")[0]
+    readme.write_text(f"{table}<!-- table:progression -->\n<!-- /table -->\n", encoding="utf-8")
+    written, said = changed(others)
+    assert written == [readme]
+    assert said == f"The roofline stays as it was: {data.PROFILE} has none of the kernels that were timed; {again}\n"
+    assert chart.read_bytes() == before
+    assert readme.read_text(encoding="utf-8").startswith(table)
+    assert "| cuBLAS |" in readme.read_text(encoding="utf-8").removeprefix(table)
+    profiled = json.loads((root / data.PROFILE).read_text(encoding="utf-8"))
+    (root / data.PROFILE).write_text(json.dumps({**profiled, "date": "2999"}), encoding="utf-8")
+    assert changed(others)[1].endswith("timed; measure again with ./gemm chart --record.\n")
 
 
 def test_publish_draws_the_roofline(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
