@@ -5,8 +5,8 @@
     <!-- /table -->
 
 Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
-`sweep` (every FP32 lesson's ratio at every square size); `tensorcore` and `tensorcore_sweep` are the same of BF16; `roofline`
-(every FP32 lesson's intensities and the ceiling that is nearest).
+`sweep` (every FP32 lesson's ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the
+same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that is nearest). Lessons are rows.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
 `./gemm autotune --record` measured of it with other constants between <!-- tuned:06_vectorized --> and <!-- /tuned -->.
@@ -26,6 +26,7 @@ _KINDS = "table|counts|profile|tuned"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S+)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
+NARROW = 5  # columns of numbers beside the lessons' names that a phone shows without much scrolling
 SHAPE = f"{data.SIZE}×{data.SIZE}×{data.SIZE}"
 
 
@@ -33,6 +34,14 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """The first column to the left, the others (numbers) to the right."""
     lines = [header, [":--"] + ["--:"] * (len(header) - 1), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _pieces(columns: Sequence[list[str]], most: int) -> list[Sequence[list[str]]]:
+    """As few pieces as can be, of at most `most` columns, the first ones the longer ones by one."""
+    count = -(-len(columns) // most)
+    size, more = divmod(len(columns), count)
+    starts = [place * size + min(place, more) for place in range(count + 1)]
+    return [columns[start:end] for start, end in zip(starts, starts[1:], strict=False)]
 
 
 def _caption(results: Mapping, runs: Iterable[Run], what: str, command: str = "chart", variant: str = "fp32") -> str:
@@ -105,20 +114,16 @@ def _sweep(results: Results, order: Sequence[str], variant: str) -> list[str]:
     names = [name for name in order if any(name in runs for runs in by_size.values())]
     if not names:
         raise UserError(f"These results hold no timed run at a square size; {data.HOW_TO_MEASURE}.")
-    rows = []
+    columns = []
     for size, runs in by_size.items():
         cublas = data.rate(data.tflops(size, data.baseline_ms(runs.values())))
-        rows.append([str(size), *(data.ratio(runs[n]["ratio"]) if n in runs else NONE for n in names), cublas])
-    return [
-        *_table(["M = N = K", *names, "cuBLAS (TFLOP/s)"], rows),
-        "",
-        _caption(
-            results,
-            data.timed(results, variant),
-            "Ratio to cuBLAS in the same run; last column: cuBLAS's own rate.",
-            variant=variant,
-        ),
-    ]
+        columns.append([str(size), *(data.ratio(runs[n]["ratio"]) if n in runs else NONE for n in names), cublas])
+    lines: list[str] = []
+    for piece in _pieces(columns, NARROW):
+        header, *rows = zip(["M = N = K", *names, "cuBLAS, TFLOP/s"], *piece, strict=True)
+        lines += [*_table(header, rows), ""]
+    what = "Ratio to cuBLAS in the same run; last row: cuBLAS's own rate."
+    return [*lines, _caption(results, data.timed(results, variant), what, variant=variant)]
 
 
 def _intensity(value: float | None) -> str:

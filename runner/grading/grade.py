@@ -162,7 +162,7 @@ def _show(rows: gradebook.Rows, tasks: Sequence[exercise.Task]) -> None:
     tables.show_pieces("learner", [learner for learner, _ in shown], columns)
     if more := len(rows) - _SHOWN:
         print(f"… and {more} more learners" if more > 0 else "", end="\n" if more > 0 else "")
-    print("✓ passed, ✗ not passed, · not begun, – not handed in, ! could not be read, ? this machine had trouble")
+    print("✓ passed, ✗ not passed, · not begun, – not handed in,\n! could not be read, ? this machine had trouble")
     if any(len(own) > 1 for own in of_lesson.values()):
         print("Two signs: the exercise, then the bug hunt.")
 

@@ -54,13 +54,24 @@ def test_sweep() -> None:
     results = gpu_results(2, (256, 4097))
     results["runs"].pop(0)
     assert tables.render("sweep", results, TWELVE) == (
-        "| M = N = K | 01_naive | 02_coalesced | cuBLAS (TFLOP/s) |\n"
-        "| :-- | --: | --: | --: |\n"
-        "| 256 | – | 0.121 | 6.40 |\n"
-        "| 4097 | 0.0098 | 0.121 | 46.1 |\n"
+        "| M = N = K | 256 | 4097 |\n"
+        "| :-- | --: | --: |\n"
+        "| 01_naive | – | 0.0098 |\n"
+        "| 02_coalesced | 0.121 | 0.121 |\n"
+        "| cuBLAS, TFLOP/s | 6.40 | 46.1 |\n"
         "\n"
-        f"Ratio to cuBLAS in the same run; last column: cuBLAS's own rate. {MEASURED}. Reproduce with `./gemm chart`.\n"
+        f"Ratio to cuBLAS in the same run; last row: cuBLAS's own rate. {MEASURED}. Reproduce with `./gemm chart`.\n"
     )
+
+
+@pytest.mark.parametrize(("sizes", "pieces"), [(5, [5]), (6, [3, 3]), (14, [5, 5, 4]), (45, [5] * 9)])
+def test_a_sweep_grows_downwards(sizes: int, pieces: list[int]) -> None:
+    wanted = [256 * i for i in range(1, sizes + 1)]
+    lines = tables.render("sweep", gpu_results(sizes=wanted), TWELVE).splitlines()
+    headers = [line.strip("| ").split(" | ")[1:] for line in lines if line.startswith("| M = N = K")]
+    assert [len(header) for header in headers] == pieces
+    assert [int(size) for header in headers for size in header] == wanted
+    assert sum(line.startswith("| 03_smem | 0.176 |") for line in lines) == len(pieces)
 
 
 def test_each_type_has_its_tables() -> None:
@@ -80,10 +91,13 @@ def test_each_type_has_its_tables() -> None:
         f"{bf16}. Reproduce with `./gemm chart`.\n"
     )
     sweep = tables.render("tensorcore_sweep", mixed, order)
-    assert sweep.splitlines()[:3] == [
-        "| M = N = K | 09a_wmma | 09b_mma_sync | 09c_pipelined | cuBLAS (TFLOP/s) |",
-        "| :-- | --: | --: | --: | --: |",
-        "| 1024 | 0.277 | 0.501 | 0.530 | 379 |",
+    assert sweep.splitlines()[:6] == [
+        "| M = N = K | 1024 | 4096 | 4097 |",
+        "| :-- | --: | --: | --: |",
+        "| 09a_wmma | 0.277 | 0.277 | 0.277 |",
+        "| 09b_mma_sync | 0.501 | 0.501 | 0.501 |",
+        "| 09c_pipelined | 0.530 | 0.530 | 0.530 |",
+        "| cuBLAS, TFLOP/s | 379 | 758 | 758 |",
     ]
     assert bf16 in sweep
     first, second = (tables.render(f"step:{name}", mixed, order) for name in list(STEPS)[:2])

@@ -6,7 +6,9 @@ import pytest
 from rich.cells import cell_len
 
 from runner.core import tables
-from runner.measure import chart
+from runner.grading import grade
+from runner.learn.exercise import Task
+from runner.measure import chart, profile
 
 LESSONS = [f"{number:02}_lesson_of_many_words"[:18] for number in range(1, 26)]
 
@@ -14,6 +16,37 @@ LESSONS = [f"{number:02}_lesson_of_many_words"[:18] for number in range(1, 26)]
 def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
     tables.show_pieces(*arguments)  # type: ignore[arg-type]
     return capsys.readouterr().out.splitlines()
+
+
+def run(lesson: str, size: int, dtype: str = "fp32", **more: object) -> dict:
+    return {"lesson": lesson, "variant": dtype, "m": size, "n": size, "k": size, "error_over_bound": 0.25, **more}
+
+
+def printed_by(command: str) -> None:
+    """The table of a command, of 25 lessons."""
+    if command == "chart":
+        runs = [run(name, size, tflops=52.8, ratio=1.034, ms_median=2.0, baseline_ms_median=2.06) for name in LESSONS
+                for size in (256, 512, 4096, 8192)]  # fmt: skip
+        tables.show_pieces("lesson", *chart._columns({"runs": runs}, "256,512,4096,8192"))  # type: ignore[arg-type, typeddict-item]
+    elif command == "profile":
+        figures = {figure.name: 1.234e11 for figure in profile.FIGURES}
+        tables.show_pieces("lesson", LESSONS, profile._columns(dict.fromkeys(LESSONS, figures)))
+    else:
+        tasks = [Task(name, kind) for name in LESSONS for kind in ("exercise", "hunt")]
+        results = {task.key: {"state": "passed"} for task in tasks}
+        grade._show({"ada.lovelace@example.org": results, "b": results}, tasks)
+
+
+@pytest.mark.parametrize("command", ["chart", "profile", "grade"])
+def test_every_commands_table_of_25_lessons_fits_80_columns(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    printed_by(command)
+    text = capsys.readouterr().out
+    lines = text.splitlines()
+    assert max(map(cell_len, lines)) <= tables.PAPER
+    assert "…" not in text
+    heads = {word for line in lines for word in line.split()}
+    wanted = {name[:2] for name in LESSONS} if command == "grade" else set(LESSONS)
+    assert wanted <= heads
 
 
 @pytest.mark.parametrize("count", [1, 3, 15, 45])
@@ -42,9 +75,6 @@ def test_brackets_in_a_name_are_no_markup(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_charts_table_has_lessons_as_rows() -> None:
-    def run(lesson: str, size: int, dtype: str = "fp32", **more: object) -> dict:
-        return {"lesson": lesson, "variant": dtype, "m": size, "n": size, "k": size, "error_over_bound": 0.25, **more}
-
     timed = {"ms_median": 2.0, "tflops": 52.8, "ratio": 1.03, "baseline_ms_median": 2.06}
     results = {
         "runs": [run("01_naive", 256, **timed), run("09a_wmma", 256, "bf16", **timed), run("01_naive", 512, **timed)],
