@@ -15,7 +15,8 @@ namespace gemm {
 
 /// The strongest there is with CUBLAS_COMPUTE_32F (never TF32): for a size that choose() was told of, the
 /// fastest of cublasGemmEx and cuBLASLt's first eight heuristics, none of which adds partial sums in fewer
-/// than 32 bits; for others cublasGemmEx, in the default math mode. Row-major by computing Cᵀ = op(B)ᵀ·op(A)ᵀ.
+/// than 32 bits; for others cublasGemmEx, in the default math mode. Row-major by computing Cᵀ =
+/// op(B)ᵀ·op(A)ᵀ.
 class Baseline {
   public:
     Baseline();  // creates the cuBLAS handle and its workspace. Throws Error.
