@@ -116,8 +116,8 @@ class LtProduct {
     LtProduct& operator=(const LtProduct&) = delete;
 
     /// What cuBLASLt proposes, the best guess first, for matrices at multiples of `alignment` bytes; nothing
-    /// where it has nothing for this shape. Partial sums are added in FP32 as in a lesson: where C is shorter,
-    /// not in its type, in which the other reduction schemes keep them.
+    /// where it has nothing for this shape. Partial sums are added in FP32 as in a lesson: where C is
+    /// shorter, not in its type, in which the other reduction schemes keep them.
     std::vector<cublasLtMatmulAlgo_t> heuristics(cublasLtHandle_t handle, std::uint32_t alignment) const {
         cublasLtMatmulPreference_t preference = nullptr;
         CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
