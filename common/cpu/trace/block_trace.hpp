@@ -22,8 +22,8 @@ class BlockTrace {
     /// Also of a block that failed.
     void end();
 
-    /// The running thread's access is as the lane before made it, and nothing may have gone wrong: it has been
-    /// recorded. So are most. Else access() is to be called. flags: of those a hook knows.
+    /// The running thread's access is as the lane before made it, and nothing may have gone wrong: it has
+    /// been recorded. So are most. Else access() is to be called. flags: of those a hook knows.
     bool follows(std::uint32_t site, Address address, int width, std::uint8_t flags) {
         const auto thread = static_cast<unsigned>(*running_), lane = thread % kWarp;
         const Requests::Step* step = requests_.next(lane, Requests::key(site, width, flags), address);
@@ -40,10 +40,11 @@ class BlockTrace {
     void record(std::uint32_t site, Address address, int width, std::uint8_t flags) {
         if (!follows(site, address, width, flags)) access(site, address, width, flags);
     }
-    /// The same for the running thread entering a basic block of the kernel, which tells threads apart that go
-    /// different ways.
+    /// The same for the running thread entering a basic block of the kernel, which tells threads apart that
+    /// go different ways.
     bool steps(std::uint32_t site) {
-        return requests_.follow_block(static_cast<unsigned>(*running_) % kWarp, Requests::key(site, 0, kStep));
+        return requests_.follow_block(static_cast<unsigned>(*running_) % kWarp,
+                                      Requests::key(site, 0, kStep));
     }
     /// (A thread that does not end comes here in the end: nobody has gone before it for ever.)
     void step(std::uint32_t site);

@@ -90,12 +90,19 @@ class Tracer final : public Observer {
     }
 };
 
-inline void record(void* return_address, const void* address, int width, std::uint8_t flags) {
+/// Out of line, and looks again for what its caller knows: so that record() keeps nothing across a call.
+[[gnu::noinline]] void look(void* return_address, const void* address, int width, std::uint8_t flags) {
     BlockTrace* const trace = local.trace;
-    if (trace == nullptr || trace->follows(site_of(return_address), address_of(address), width, flags)) return;
     local.trace = nullptr;
     trace->access(site_of(return_address), address_of(address), width, flags);
     local.trace = trace;
+}
+
+inline void record(void* return_address, const void* address, int width, std::uint8_t flags) {
+    BlockTrace* const trace = local.trace;
+    if (trace == nullptr || trace->follows(site_of(return_address), address_of(address), width, flags))
+        return;
+    look(return_address, address, width, flags);
 }
 
 /// A struct (float3, eight floats): no instruction moves it in one; in the widest pieces that its size and
