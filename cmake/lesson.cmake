@@ -42,10 +42,13 @@ else()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     list(APPEND GEMM_KERNEL_OPTIONS -fsanitize=integer-divide-by-zero -fsanitize-undefined-trap-on-error)
   endif()
+  # As nvcc does: a kernel need not include it.
+  list(APPEND GEMM_KERNEL_OPTIONS -include ${PROJECT_SOURCE_DIR}/common/cpu/include/cuda_runtime.h)
   # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which common/cpu/trace/hooks.cpp
-  # defines instead of libtsan. The other options keep accesses as they are written: SRA would split a float4 into four.
+  # defines instead of libtsan. The other options keep accesses as they are written: SRA would split a float4 into four, and
+  # memcpy() would become instructions that have no hook (fortified, as some distributions have it, it would again).
   set(GEMM_TRACED_OPTIONS -O1 -g -fno-tree-sra -fno-thread-jumps -fsanitize=thread -fsanitize-coverage=trace-pc
-    --param=tsan-instrument-func-entry-exit=0)
+    --param=tsan-instrument-func-entry-exit=0 -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -U_FORTIFY_SOURCE -Wno-tsan)
 endif()
 
 function(gemm_kernels target)

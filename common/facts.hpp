@@ -104,6 +104,7 @@ namespace gemm {
     X(no_dynamic_shared_memory) /* the kernel uses it, launch() asks for none */ \
     X(copy_in_flight)                                                            \
     X(race)                                                                      \
+    X(block_race) /* two blocks write the same element, not the same value */    \
     X(out_of_bounds)                                                             \
     X(write_to_padding)                                                          \
     X(write_to_input)                                                            \

@@ -54,6 +54,7 @@ struct Restore {
         cpu_device::set_block_filter({});
         cpu_device::set_progress({});
         cpu_device::set_like("sm_90");
+        cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
     }
 };
 
@@ -314,6 +315,130 @@ TEST_CASE("cpu device: whose limits hold") {
                          "The CPU device knows no limits of '" + unknown + "'; it knows sm_75, sm_80, ");
         CHECK(cpu_device::limits().sm == 120);  // the last one that was known
     }
+}
+
+TEST_CASE("cpu device: how many SMs there are") {
+    const Restore restore;
+    const auto told = [] {
+        cudaDeviceProp properties{};
+        CHECK(cudaGetDeviceProperties(&properties, 0) == cudaSuccess);
+        int attribute = 0;
+        CHECK(cudaDeviceGetAttribute(&attribute, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess);
+        CHECK(attribute == properties.multiProcessorCount);
+        return attribute;
+    };
+    CHECK(told() == cpu_device::kFewMultiprocessors);  // what tests run with, whatever the host has
+    cpu_device::set_multiprocessors(0);
+    for (const auto& [sm, count] :
+         {std::pair{75, 40}, {80, 108}, {86, 84}, {87, 16}, {89, 128}, {90, 132}, {100, 148}, {120, 170}}) {
+        cpu_device::set_like("sm_" + std::to_string(sm));
+        CHECK(told() == count);
+    }
+    cpu_device::set_multiprocessors(7);
+    CHECK(told() == 7);
+    cpu_device::set_like("sm_80");
+    CHECK(told() == 7);
+    int value = 0;
+    CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 1) == cudaErrorInvalidDevice);
+    CHECK(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(9999), 0) == cudaErrorInvalidValue);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+}
+
+TEST_CASE("cpu device: how many blocks an SM has room for") {
+    const Restore restore;
+    const auto* const function = reinterpret_cast<const void*>(&cudaGetLastError);  // no kernel: no arrays
+    const auto blocks = [&](const char* like, int threads, std::size_t dynamic) {
+        cpu_device::set_like(like);
+        int count = -1;
+        CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, function, threads, dynamic) ==
+              cudaSuccess);
+        return count;
+    };
+    CHECK(blocks("sm_90", 256, 0) == 8);
+    CHECK(blocks("sm_90", 32, 0) == 32);
+    CHECK(blocks("sm_86", 32, 0) == 16);
+    CHECK(blocks("sm_86", 1024, 0) == 1);
+    CHECK(blocks("sm_75", 128, 32 * 1024) == 2);
+    CHECK(blocks("sm_90", 128, 56 * 1024) == 4);  // and 1 KiB each that is CUDA's
+    CHECK(blocks("sm_90", 128, 57 * 1024) == 3);
+}
+
+TEST_CASE("cpu device: streams and events") {
+    cudaStream_t stream = nullptr;
+    cudaEvent_t start = nullptr, stop = nullptr, untimed = nullptr;
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    REQUIRE(cudaEventCreate(&start) == cudaSuccess);
+    REQUIRE(cudaEventCreate(&stop) == cudaSuccess);
+    REQUIRE(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming) == cudaSuccess);
+    float milliseconds = -1.0f;
+    CHECK(cudaEventElapsedTime(&milliseconds, start, stop) == cudaErrorInvalidResourceHandle);
+    for (const cudaEvent_t event : {start, stop, untimed}) {
+        CHECK(cudaEventRecord(event, stream) == cudaSuccess);
+        CHECK(cudaEventQuery(event) == cudaSuccess);
+        CHECK(cudaEventSynchronize(event) == cudaSuccess);
+        CHECK(cudaStreamWaitEvent(nullptr, event) == cudaSuccess);
+    }
+    // No time of this processor is a GPU's.
+    CHECK(cudaEventElapsedTime(&milliseconds, start, stop) == cudaErrorNotSupported);
+    CHECK(cudaEventElapsedTime(&milliseconds, start, untimed) == cudaErrorInvalidResourceHandle);
+    CHECK(milliseconds == -1.0f);
+    CHECK(cudaStreamQuery(stream) == cudaSuccess);
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+    CHECK(cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess);
+    for (const cudaEvent_t event : {start, stop, untimed}) CHECK(cudaEventDestroy(event) == cudaSuccess);
+    CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+    CHECK(cudaStreamDestroy(stream) == cudaErrorInvalidResourceHandle);
+    CHECK(cudaEventRecord(start, nullptr) == cudaErrorInvalidResourceHandle);
+    CHECK(cudaStreamCreateWithFlags(&stream, 77) == cudaErrorInvalidValue);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+    CHECK(std::string(cudaGetErrorString(cudaErrorNotSupported)) == "operation not supported");
+}
+
+TEST_CASE("cpu device: copies and fills") {
+    const DeviceArray<int> memory(64);
+    const std::vector<int> host{1, 2, 3, 4, 5, 6, 7, 8};
+    CHECK(cudaMemsetAsync(memory.data(), 0xff, 16, nullptr) == cudaSuccess);
+    CHECK(cudaMemcpyAsync(memory.data() + 1, host.data(), 8, cudaMemcpyHostToDevice, nullptr) == cudaSuccess);
+    // 2 rows of 2 from rows of 4 to rows of 8.
+    CHECK(cudaMemcpy2D(memory.data() + 16, 32, host.data(), 16, 8, 2, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(cudaMemset2D(memory.data() + 32, 16, 0x01, 4, 2) == cudaSuccess);
+    const std::vector<int> now = memory.host();
+    CHECK(std::vector<int>(now.begin(), now.begin() + 5) == std::vector<int>{-1, 1, 2, -1, 0});
+    CHECK(now[16] == 1);
+    CHECK(now[17] == 2);
+    CHECK(now[18] == 0);
+    CHECK(now[24] == 5);
+    CHECK(now[25] == 6);
+    CHECK(now[32] == 0x01010101);
+    CHECK(now[33] == 0);
+    CHECK(now[36] == 0x01010101);
+
+    std::vector<int> mine(64);
+    CHECK(cudaMemset(mine.data(), 0, 4) == cudaErrorInvalidValue);
+    CHECK(cudaMemset(memory.data(), 0, 65 * sizeof(int)) == cudaErrorInvalidValue);
+    CHECK(cudaMemcpy(mine.data(), memory.data() + 1, 64 * sizeof(int), cudaMemcpyDeviceToHost) ==
+          cudaErrorInvalidValue);
+    CHECK(cudaMemcpy(mine.data(), host.data(), 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+    CHECK(cudaMemcpy(mine.data(), host.data(), 4, static_cast<cudaMemcpyKind>(9)) ==
+          cudaErrorInvalidMemcpyDirection);
+    CHECK(cudaMemcpy(memory.data(), memory.data(), 4, cudaMemcpyDefault) == cudaSuccess);
+    CHECK(cudaMemcpy2D(memory.data(), 4, host.data(), 16, 8, 2, cudaMemcpyHostToDevice) ==
+          cudaErrorInvalidPitchValue);
+    CHECK(cudaMemset2D(memory.data(), ~std::size_t{0} / 2, 0, 4, 5) == cudaErrorInvalidValue);
+    CHECK(cudaMemcpy(nullptr, nullptr, 0, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+}
+
+TEST_CASE("cpu device: variables of the device") {
+    const std::vector<float> two{3.0f, 4.0f};
+    std::vector<float> four(4);
+    kernels::symbols(two.data(), four.data());
+    CHECK(four == std::vector<float>{0.0f, 3.0f, 4.0f, 10.0f});
+    std::vector<cudaError_t> errors(4);
+    kernels::wrong_symbols(errors.data());
+    CHECK(errors == std::vector<cudaError_t>{cudaErrorInvalidValue, cudaErrorInvalidValue,
+                                             cudaErrorInvalidMemcpyDirection, cudaErrorInvalidSymbol});
+    CHECK(cudaGetLastError() == cudaErrorInvalidSymbol);
 }
 
 TEST_CASE("cpu device: what was granted under one GPU's limits does not hold under another's") {

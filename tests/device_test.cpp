@@ -299,6 +299,16 @@ TEST_CASE("device: functions of numbers") {
     }
 }
 
+TEST_CASE("device: other atomic operations") {
+    test::device();
+    const DeviceArray<int> out(11);
+    kernels::more_atomics(out.data());
+    const std::vector<int> got = out.host();
+    CHECK(std::vector<int>(got.begin(), got.begin() + 9) ==
+          std::vector<int>{-64, -63, 63, 4, 6, 0x7fffffff, 7, -256, 128});
+    CHECK(got[9] + got[10] == 63 * 64 / 2);
+}
+
 TEST_CASE("device: atomic additions") {
     test::device();
     const int blocks = 37, threads = 100, all = blocks * threads;

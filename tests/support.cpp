@@ -8,12 +8,18 @@
 #include <stdexcept>
 #include <utility>
 
+#ifdef GEMM_CPU_DEVICE
+#include "common/cpu/execution/device.hpp"
+#endif
 #include "common/lessons.hpp"
 #include "common/options.hpp"
 
 namespace test {
 
 const gemm::Device& device() {
+#ifdef GEMM_CPU_DEVICE
+    cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
+#endif
     static const gemm::Device selected = gemm::select_device(0, "");
     return selected;
 }

@@ -154,6 +154,17 @@ TEST_CASE("tensor: all bit patterns have their values") {
     }
 }
 
+TEST_CASE("tensor: atomic additions of 16 bits") {
+    test::device();
+    for (const Narrow type : kTypes) {
+        const DeviceArray<std::uint16_t> out(4);
+        kernels::add_narrow(type, out.data());
+        const bool half = type == Narrow::half;
+        CHECK(out.host() == (half ? std::vector<std::uint16_t>{0x5400, 0, 0x5400, 0x5000}  // 64, 64 and 32
+                                  : std::vector<std::uint16_t>{0x4280, 0, 0x4280, 0x4200}));
+    }
+}
+
 TEST_CASE("tensor: floats are rounded to the nearest value, ties to even") {
     test::device();
     for (const Narrow type : kTypes) {

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""Rewrites the two CUDA constructs that C++ cannot say, so that g++ compiles a .cu file for the CPU device.
+"""Rewrites the CUDA constructs that C++ cannot say, so that g++ compiles a .cu file for the CPU device.
 
     kernel<T><<<grid, block, bytes, stream>>>(arguments)   ->  ::cpu_device::launcher("kernel<T>", kernel<T>, ...)(arguments)
     extern __shared__ T name[];                            ->  T* const name = static_cast<T*>(...);
+    __device__ T name;                                     ->  __device__ CPU_DEVICE_VARIABLE T name;
+
+A variable that is the device's (__device__, __constant__, __managed__) lies where the CPU device finds it; functions are
+__device__, too, and stay as they are.
 
 Every line keeps its number. usage: translate.py input.cu output.cpp
 """
@@ -26,6 +30,10 @@ DECLARED = re.compile(
     r"(?:(?:__align__|alignas) ?\([^()]*\) ?)*"
     r"(?P<type>[A-Za-z_][\w: ]*(?:<[^<>]*>)?[ *]*?) ?\b(?P<name>\w+) ?\[ ?\] ?"
 )
+OF_DEVICE = re.compile(r"\b__(?:device|constant|managed)__\b")
+LONGEST_HEAD = 400  # characters of a declaration in front of its qualifier, and behind it up to where the names end
+# Parentheses that are no function's.
+ATTRIBUTE = re.compile(r"\b(?:__align__|alignas|__attribute__|__launch_bounds__|decltype)\s*\((?:[^()]|\([^()]*\))*\)")
 
 
 def blank(match: re.Match[str]) -> str:
@@ -60,8 +68,28 @@ def kernel_start(code: str, end: int) -> int:
     return first + name.start()
 
 
+def variable_macro(code: str, start: int, end: int) -> str:
+    """What the qualifier at start … end needs behind it: nothing where it declares no variable that is to be found."""
+    before = code[max(start - LONGEST_HEAD, 0) : start]
+    before = before[max(before.rfind(c) for c in ";{}") + 1 :]
+    behind = ATTRIBUTE.sub(" ", code[end : end + LONGEST_HEAD])
+    stop = re.search(r"[;={}()\[#]", behind)
+    if not stop or stop[0] in "(})#" or "#" in before.rsplit("\n", 1)[-1]:
+        return ""  # a function, or a line of the preprocessor's
+    behind = behind[: stop.start()]
+    before = "\n".join(line for line in before.split("\n") if not line.lstrip().startswith("#"))
+    words = re.findall(r"\w+", f"{before} {behind}")
+    names = [word for word in words if not OF_DEVICE.fullmatch(word)]
+    if len(names) < 2 or OF_DEVICE.search(before) or {"template", "operator", "constexpr", "__shared__"} & set(words):
+        return ""
+    # A constant lies among the program's own: kernels may read it, and nobody writes it. (Not what points to one.)
+    if re.search(r"\bconst\b", behind.rsplit("*", 1)[-1] if "*" in behind else " ".join(words)):
+        return ""
+    return " CPU_DEVICE_INLINE_VARIABLE" if "inline" in words else " CPU_DEVICE_VARIABLE"
+
+
 def translate(text: str) -> str:
-    """The file's text with both constructs replaced. Raises SyntaxError, with the line number in .lineno."""
+    """The file's text with all of them replaced. Raises SyntaxError, with the line number in .lineno."""
     code = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", " ", text)  # digit separators would open a character
     code = NOT_CODE.sub(blank, code)
     edits: list[tuple[int, int, str]] = []
@@ -90,6 +118,8 @@ def translate(text: str) -> str:
         kind, name = declared["type"].strip(), declared["name"]
         pointer = f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());"
         edits.append((match.start(), match.end(), pointer))
+
+    edits += [(m.end(), m.end(), macro) for m in OF_DEVICE.finditer(code) if (macro := variable_macro(code, *m.span()))]
 
     out, done = [], 0
     for start, end, replacement in sorted(edits):

@@ -176,6 +176,11 @@ _FINDINGS = {
         "Wait for its group, then a barrier, then read.",
     ),
     "race": ("A barrier is missing.", "All threads must have written before anyone reads: __syncthreads() between the two."),
+    "block_race": (
+        "Two blocks write the same element of C, and not the same value.",
+        "No barrier holds for two blocks, which run in any order or at the same time. Which of them should write it? If "
+        "each has a part of the sum: atomicAdd() to a C that an earlier launch, or cudaMemsetAsync(), has set to 0 or to beta·C.",
+    ),
     "out_of_bounds": (
         "The kernel leaves its matrices.",
         "Compute the address of this access by hand, for the thread named here.",
@@ -367,6 +372,8 @@ def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis
     patterns = {pattern["id"] for pattern in verdict["patterns"]} if verdict else set()
     # Addresses that are computed wrongly leave their matrices as well: here the result says more than the access.
     telling = patterns & _TRANSPOSED
+    if findings and findings[0]["id"] == "block_race":  # so do places: then there are others that nobody writes
+        telling |= patterns & {"never_written"}
     found = _of_finding(findings[0], code_of, case, tile) if findings else None
     outside = any(finding["id"] in _OUTSIDE for finding in findings)
     if found and case["id"] == "pitches" and outside:

@@ -22,6 +22,9 @@
 #include <thread>
 #include <vector>
 
+#ifdef GEMM_CPU_DEVICE
+#include "common/cpu/execution/device.hpp"
+#endif
 #include "common/device.hpp"
 #include "common/error.hpp"
 #include "common/measure.hpp"
@@ -291,6 +294,9 @@ int run(const Settings& given) {
     for (std::optional<Shape>* shape : {&s.goal, &s.time}) {
         if (*shape) (*shape)->variant = lesson.variant();
     }
+#ifdef GEMM_CPU_DEVICE
+    cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
+#endif
     const gemm::Device device = gemm::select_device(0, s.like);
     if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) throw Error(why);
     const auto report_of = [=, &lesson](Json cases, bool passed) {

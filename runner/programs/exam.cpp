@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/cpu/execution/device.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
 #include "common/options.hpp"
@@ -96,6 +97,7 @@ int run(int argc, char** argv) {
         return *status;
     }
     const int fd = static_cast<int>(gemm::whole_number("--answers-fd", answers, 0, 1 << 20));
+    cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
     std::ifstream paper(paper_file, std::ios::binary);
     std::uint64_t count = 0;
     read(paper, &count, sizeof count);

@@ -68,6 +68,12 @@ void functions(float x, float y, int i, int j, unsigned u, double* out);
 void atomics(int blocks, int threads, int* taken, int* ints, unsigned* unsigneds, unsigned long long* longs,
              float* floats, double* doubles);
 
+/// 64 threads and 11 zeros. out[0 … 8]: −1 by atomicSub() of each; the least −thread; the greatest thread;
+/// atomicInc() and atomicDec() up to 9; bits 0 … 30 by atomicOr(); 0b111 by atomicXor(); all but the last 8
+/// bits of −1 by atomicAnd(); 2 by atomicCAS() of each. out[9] + out[10]: the sum of all threads, by
+/// atomicExch().
+void more_atomics(int* out);
+
 // ---- tensor.cu: 16-bit types and tensor cores, one warp each. Compute capability 8.0 and higher. ----
 
 /// The types of 16 bits; in memory as their bits.
@@ -76,6 +82,8 @@ enum class Narrow { half, bfloat16 };
 /// out[i]: value i rounded to the type, and the type's value of bit pattern i.
 void encode(Narrow type, int n, const float* in, std::uint16_t* out);
 void decode(Narrow type, int n, float* out);
+/// 64 threads: 1 added by each to out[0], and (1, 0.5) to the pair out[2], out[3].
+void add_narrow(Narrow type, std::uint16_t* out);
 /// Of pairs: out[2·i], out[2·i + 1]: in[2·i] and in[2·i + 1] rounded, stored as one value of two elements.
 void encode_pairs(Narrow type, int n, const float* in, std::uint16_t* out);
 
@@ -173,6 +181,13 @@ void too_much_static_shared();
 /// Runs every one of them on device memory; each adds its own power of two to *sum. All of them:
 /// kAllSpellings.
 void spellings(int* sum);
+
+/// Two floats go to the middle of a variable of four, of which a kernel makes the last 10 where every other
+/// variable is right; four: what it then holds. Once a process.
+void symbols(const float* two, float* four);
+/// cudaMemcpyToSymbol() of too many bytes, from an offset behind the end, in the wrong direction, and to what
+/// is no variable of the device.
+void wrong_symbols(cudaError_t* four);
 constexpr int kAllSpellings = (1 << 11) - 1;
 
 }  // namespace kernels

@@ -165,6 +165,25 @@ __global__ void atomics_kernel(int* taken, int* ints, unsigned* unsigneds, unsig
     atomicAdd(&taken[1 + atomicAdd(taken, 1)], 1);
 }
 
+__global__ void more_atomics_kernel(int* out) {
+    const int t = threadIdx.x;
+    if (t == 0) out[7] = -1;
+    __syncthreads();
+    atomicSub(out, 1);
+    atomicMin(out + 1, -t);
+    atomicMax(out + 2, t);
+    atomicInc(reinterpret_cast<unsigned*>(out + 3), 9u);
+    atomicDec(reinterpret_cast<unsigned*>(out + 4), 9u);
+    atomicOr(out + 5, 1 << t % 31);
+    if (t < 3) atomicXor(out + 6, 1 << t);
+    atomicAnd(out + 7, ~(1 << t % 8));
+    for (int old = 0, assumed = -1; old != assumed;) {
+        assumed = old;
+        old = atomicCAS(out + 8, assumed, assumed + 2);
+    }
+    atomicAdd(out + 10, atomicExch(out + 9, t));
+}
+
 }  // namespace
 
 void indices(dim3 grid, dim3 block, int* out) {
@@ -218,6 +237,10 @@ void functions(float x, float y, int i, int j, unsigned u, double* out) {
 void atomics(int blocks, int threads, int* taken, int* ints, unsigned* unsigneds, unsigned long long* longs,
              float* floats, double* doubles) {
     atomics_kernel<<<blocks, threads>>>(taken, ints, unsigneds, longs, floats, doubles);
+}
+
+void more_atomics(int* out) {
+    more_atomics_kernel<<<1, 64>>>(out);
 }
 
 }  // namespace kernels

@@ -54,6 +54,12 @@ __global__ void encode_pairs_kernel(int n, const float* in, typename Type<T>::Pa
     if (i < n) out[i] = Type<T>::pair(in[2 * i], in[2 * i + 1]);
 }
 
+template <class T>
+__global__ void add_narrow_kernel(T* one, typename Type<T>::Pair* pair) {
+    atomicAdd(one, Type<T>::from(1.0f));
+    atomicAdd(pair, Type<T>::pair(1.0f, 0.5f));
+}
+
 // ---- ldmatrix and mma ----
 
 __global__ void ldmatrix_kernel(LdMatrix kind, const std::uint16_t* tile, const int* rows,
@@ -209,6 +215,16 @@ void decode(Narrow type, int n, float* out) {
         decode_kernel<__half><<<(n + 255) / 256, 256>>>(n, out);
     } else {
         decode_kernel<__nv_bfloat16><<<(n + 255) / 256, 256>>>(n, out);
+    }
+}
+
+void add_narrow(Narrow type, std::uint16_t* out) {
+    if (type == Narrow::half) {
+        add_narrow_kernel<__half>
+            <<<1, 64>>>(reinterpret_cast<__half*>(out), reinterpret_cast<__half2*>(out + 2));
+    } else {
+        add_narrow_kernel<__nv_bfloat16>
+            <<<1, 64>>>(reinterpret_cast<__nv_bfloat16*>(out), reinterpret_cast<__nv_bfloat162*>(out + 2));
     }
 }
 

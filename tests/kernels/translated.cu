@@ -49,7 +49,48 @@ __global__ void templated(int* sum, int bit) {
     *sum += words[7] == T(5) ? bit : 0;
 }
 
+// Variables of the device, and what only looks like one.
+__device__ float four[4];
+static __device__ __align__(16) float4 quad = {0, 0, 0, 1.5f};
+__constant__ float scale;
+__constant__ const float half_of_it = 0.5f;
+__device__ const float* nowhere = nullptr;
+inline __device__ int counted{3};
+struct Adds {
+    __device__ explicit Adds(float by) : by_(by) {}
+    __device__ bool operator==(const Adds& other) const { return by_ == other.by_; }
+    __device__ float operator()(float x) const { return x + by_; }
+    float by_;
+};
+__device__ float sum_of(const float* values, int n) { float s = 0; for (int i = 0; i < n; ++i) s += values[i]; return s; }
+__global__ void use_symbols() {
+    static int times;
+    ++times;
+    four[3] = Adds(2.0f * scale)(quad.w * static_cast<float>(counted) * half_of_it * 2.0f) + 0.5f * static_cast<float>(times);
+    if (nowhere != nullptr || !(Adds(1.0f) == Adds(1.0f)) || sum_of(four, 1) != 0.0f) four[3] = -1.0f;
+}
+
 }  // namespace
+
+void symbols(const float* two, float* result) {
+    const float factor = 2.5f;
+    cudaMemcpyToSymbol(scale, &factor, sizeof factor);
+    cudaMemcpyToSymbol(four, two, 2 * sizeof(float), sizeof(float));
+    use_symbols<<<1, 1>>>();
+    void* address = nullptr;
+    std::size_t bytes = 0;
+    cudaGetSymbolAddress(&address, four);
+    cudaGetSymbolSize(&bytes, four);
+    cudaMemcpy(result, address, bytes, cudaMemcpyDeviceToHost);
+}
+void wrong_symbols(cudaError_t* errors) {
+    static float host[4];
+    float values[8] = {};
+    errors[0] = cudaMemcpyToSymbol(four, values, 5 * sizeof(float));
+    errors[1] = cudaMemcpyToSymbol(four, values, sizeof(float), 4 * sizeof(float));
+    errors[2] = cudaMemcpyToSymbol(four, values, sizeof(float), 0, cudaMemcpyDeviceToHost);
+    errors[3] = cudaMemcpyToSymbol(host, values, sizeof(float));
+}
 
 void spellings(int* sum) {
     const dim3 grid(2), block(32);
@@ -74,7 +115,7 @@ void spellings(int* sum) {
     const char* const text = "not<<<a, launch>>>(at all)";
     const char* const raw = R"x(nor<<<is, "this">>>())x";
     if (std::strlen(text) != 26 || std::strlen(raw) != 21) *sum = -1000000;
-    if (__LINE__ != 77) *sum = -2000000;
+    if (__LINE__ != 118) *sum = -2000000;
 }
 
 }  // namespace kernels

@@ -75,6 +75,58 @@ def test_dynamic_shared_memory(tmp_path: Path, declaration: str, kind: str, name
 
 
 @pytest.mark.parametrize(
+    "declaration",
+    [
+        "__device__@ int a;",
+        "static __device__@ float b[4];",
+        "namespace { __device__@ double c = 3; }",
+        "__device__@ const float* p = nullptr;",
+        "__device__@ __constant__ float k[64];",
+        "__constant__@ float k[64];",
+        "__device__@ __managed__ int m{0};",
+        "__align__(16) __device__@ float4 v;",
+        "__device__@ __align__(16) float4 v[2];",
+        "extern __device__@ int z;",
+        "__device__ int e() { static __device__@ int cnt; return ++cnt; }",
+        "#if 1\n__device__@ int a;\n#endif",
+        "__device__@\nint a;",
+        "// of a lambda: [] __device__ (int x)\n__device__@ int a;",
+    ],
+)
+def test_variables_of_the_device(tmp_path: Path, declaration: str) -> None:
+    assert translate(tmp_path, declaration.replace("@", "") + "\n") == declaration.replace("@", " CPU_DEVICE_VARIABLE") + "\n"
+
+
+def test_inline_variables_of_the_device(tmp_path: Path) -> None:
+    out = translate(tmp_path, "inline __device__ int a = 2;\n__device__ inline int b{2};\n")
+    assert (
+        out == "inline __device__ CPU_DEVICE_INLINE_VARIABLE int a = 2;\n__device__ CPU_DEVICE_INLINE_VARIABLE inline int b{2};\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__device__ __forceinline__ float f(float x) { return x; }\n",
+        "__device__ const float t[3] = {1, 2, 3};\n",
+        "const __device__ float t = 1;\n",
+        "__device__ float* const q = nullptr;\n",
+        "__device__ constexpr int n = 3;\n",
+        "struct S {\n    __device__ S() = default;\n    __device__ S& operator=(const S&) = default;\n"
+        "    __device__ operator int() const { return 1; }\n    __device__ bool operator==(const S&) const;\n};\n",
+        "template <class T> __device__ T f(T x);\n",
+        "auto l = [] __device__ (int x) { return x; };\n",
+        "#define DEVICE __device__ inline\nDEVICE int f(int);\nint x;\n",
+        "__device__ __launch_bounds__(256, 2) void f();\n",
+        "// __device__ int a;\n",
+        '"__device__ int a;"\n',
+    ],
+)
+def test_what_is_no_variable_of_the_device(tmp_path: Path, text: str) -> None:
+    assert translate(tmp_path, text) == text
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "// add<<<1, 2>>>(x)\n",

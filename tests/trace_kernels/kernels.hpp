@@ -149,4 +149,54 @@ void wmma_tile(const std::uint16_t* in, float* out);
 /// 64 floats are rounded, stored in shared memory by 64 threads, and stored as pairs by 32.
 void pairs(const float* in, std::uint16_t* out);
 
+// ---- memory.cu: memcpy() and its like, atomic operations, variables of the device. Blocks of 64 threads.
+// ----
+
+/// Thread t copies floats 4t … 4t + 3, but for the last two.
+enum class Vectors {
+    float4,    // as a float4
+    plain,     // by memcpy(), through a variable
+    standard,  // by std::memcpy()
+    builtin,   // by __builtin_memmove()
+    wide,      // 16 floats by memcpy(), through an array
+    three,     // 3 floats
+};
+void vectors(Vectors how, const float* in, float* out);
+
+/// Thread 0 alone, to out + to or from in + from.
+enum class Move {
+    copy,       // `bytes` by memcpy()
+    move,       // by memmove()
+    read32,     // 8 floats into an array of its own
+    write32,    // and out of one
+    fill32,     // by memset()
+    to_shared,  // 8 floats to element `to` of a shared array of 64
+};
+void move(Move how, int from, int to, std::size_t bytes, const float* in, float* out);
+
+/// Every thread of two blocks counts in a variable of the device, and adds to element t + shift of another
+/// one, of 64 floats. The count; out[0]: a static variable that each block has raised by one, not atomically.
+int variables(int shift, float* out);
+
+/// Block b of `blocks` adds b + 1 to each of c's 64 sums.
+enum class Split {
+    not_zeroed,        // atomically
+    zeroed_by_kernel,  // the same after a kernel that sets c to 0
+    zeroed_by_memset,  // after cudaMemsetAsync()
+    plain,             // not atomically
+    last_wins,         // does not add: writes its part
+    same_value,        // every block writes the same
+    zeroed_by_first,   // block 0 sets c to 0, the others add
+    in_turn,           // not atomically, one block after the other, with fences
+};
+void split(Split how, int blocks, float* c);
+
+/// Minimum, maximum, bits and a lock in shared memory. out[0]: whether all came out right.
+void shared_atomics(int* out);
+
+/// Host code that was compiled as kernels are, with hooks: how often it has been called.
+int launches_so_far();
+/// Whether every atomic operation does what it says, of 1 to 16 bytes.
+bool host_atomics();
+
 }  // namespace traced

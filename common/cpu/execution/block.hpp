@@ -54,8 +54,6 @@ constexpr int kGarbage = 0xff;  // all of its bytes when a block starts: a NaN o
 constexpr double kBarrierPatience =
     2;  // times as long as a thread alone may a block run without anyone returning
 
-/// Null while nobody observes.
-Observer* observer();
 /// Where a kernel's mistake is put into words: nothing of that is an access of the kernel's.
 void stop_observing();
 

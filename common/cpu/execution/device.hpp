@@ -15,12 +15,23 @@ namespace cpu_device {
 struct Limits {
     int sm;                              // 10·major + minor
     std::size_t shared_per_block_optin;  // bytes, static and dynamic together, after cudaFuncSetAttribute
+    int multiprocessors;                 // of a GPU that has it
+    int sm_threads, sm_blocks;           // that an SM has room for
+    std::size_t sm_shared;               // bytes
 };
 
 /// "sm_86" → its limits become those that launches are held against. Throws gemm::Error for one that is not
 /// listed.
 void set_like(const std::string& like);
 const Limits& limits();
+
+/// How many SMs a kernel is told that the device has, whatever the host has: a launch of one block an SM
+/// gives its blocks several tiles where there are few. 0: as many as the GPU whose limits hold, which is so
+/// unless told.
+void set_multiprocessors(int count);
+int multiprocessors();
+/// What kernels are checked with: so few that a launch of one block an SM has several tiles a block soon.
+constexpr int kFewMultiprocessors = 2;
 
 /// Called every half second while a launch runs longer than two seconds: blocks done, blocks in all. Empty:
 /// nothing.
@@ -45,13 +56,23 @@ struct Allocation {
     std::size_t bytes;
 };
 std::vector<Allocation> allocations();
-/// Whether the address lies in the range that cudaMalloc gives out of, allocated or not.
+/// Whether the address lies in the range that cudaMalloc gives out of, allocated or not, or among the
+/// device's variables.
 bool is_device_memory(const void* address);
+
+/// A __device__, __constant__ or __managed__ variable of the program, or a static one of a kernel.
+struct Variable {
+    std::string name;
+    const std::byte* start;
+    std::size_t bytes;
+};
+/// All of them, but for those that are static in another kernel than this one.
+const std::vector<Variable>& device_variables(const void* kernel);
 
 /// A __shared__ array of a kernel in this program.
 struct SharedArray {
     std::string name;
-    std::size_t tls_offset;  // in the program's thread-local block, see shared_arrays.cpp
+    std::size_t tls_offset;  // in the program's thread-local block, see symbols.cpp
     std::size_t bytes;
 };
 /// The static shared arrays that the kernel declares itself, in the order of their addresses. Throws

@@ -1,14 +1,12 @@
-// The host side of the CPU device: the runtime API that the harness calls, and what CUDA checks before a
-// launch.
-#include <sys/mman.h>
-#include <unistd.h>
+// The host side of the CPU device: what it is, what it can be told, and what CUDA checks before a launch. Its
+// memory is in memory.cpp, streams and events in streams.cpp.
+#include "common/cpu/execution/host_api.hpp"
 
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "common/cpu/execution/device.hpp"
@@ -24,24 +22,72 @@ constexpr std::size_t kSharedWithoutOptin = 48 * KiB;
 constexpr unsigned kMostBlockThreads = 1024;
 constexpr dim3 kMostBlock{1024, 1024, 64}, kMostGrid{0x7fffffffu, 65535, 65535};
 
-// Per-block maximum, CUDA C++ Programming Guide, "Technical specifications per compute capability".
-constexpr Limits kLimits[] = {{75, 64 * KiB}, {80, 163 * KiB}, {86, 99 * KiB},   {87, 163 * KiB},
-                              {89, 99 * KiB}, {90, 227 * KiB}, {100, 227 * KiB}, {120, 99 * KiB}};
+// CUDA C++ Programming Guide, "Technical specifications per compute capability": bytes of shared memory a
+// block at most, and threads, blocks and bytes of shared memory an SM at most. The number of SMs is that of
+// the GPU that is named: a compute capability has none of its own.
+constexpr Limits kLimits[] = {
+    {.sm = 75,
+     .shared_per_block_optin = 64 * KiB,
+     .multiprocessors = 40 /* T4 */,
+     .sm_threads = 1024,
+     .sm_blocks = 16,
+     .sm_shared = 64 * KiB},
+    {.sm = 80,
+     .shared_per_block_optin = 163 * KiB,
+     .multiprocessors = 108 /* A100 */,
+     .sm_threads = 2048,
+     .sm_blocks = 32,
+     .sm_shared = 164 * KiB},
+    {.sm = 86,
+     .shared_per_block_optin = 99 * KiB,
+     .multiprocessors = 84 /* A40 */,
+     .sm_threads = 1536,
+     .sm_blocks = 16,
+     .sm_shared = 100 * KiB},
+    {.sm = 87,
+     .shared_per_block_optin = 163 * KiB,
+     .multiprocessors = 16 /* AGX Orin */,
+     .sm_threads = 1536,
+     .sm_blocks = 16,
+     .sm_shared = 164 * KiB},
+    {.sm = 89,
+     .shared_per_block_optin = 99 * KiB,
+     .multiprocessors = 128 /* RTX 4090 */,
+     .sm_threads = 1536,
+     .sm_blocks = 24,
+     .sm_shared = 100 * KiB},
+    {.sm = 90,
+     .shared_per_block_optin = 227 * KiB,
+     .multiprocessors = 132 /* H100 SXM, H200 */,
+     .sm_threads = 2048,
+     .sm_blocks = 32,
+     .sm_shared = 228 * KiB},
+    {.sm = 100,
+     .shared_per_block_optin = 227 * KiB,
+     .multiprocessors = 148 /* B200 */,
+     .sm_threads = 2048,
+     .sm_blocks = 32,
+     .sm_shared = 228 * KiB},
+    {.sm = 120,
+     .shared_per_block_optin = 99 * KiB,
+     .multiprocessors = 170 /* RTX 5090 */,
+     .sm_threads = 1536,
+     .sm_blocks = 24,
+     .sm_shared = 100 * KiB},
+};
+
+/// Bytes of a block's shared memory that CUDA takes for itself.
+std::size_t reserved_shared() {
+    return limits().sm >= 80 ? KiB : 0;
+}
 
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local std::string last_refusal;  // why the launch that last_error is about was refused
 
-cudaError_t remember(cudaError_t error) {
-    if (error != cudaSuccess) {
-        last_error = error;
-        last_refusal.clear();
-    }
-    return error;
-}
-
 struct State {
     std::mutex mutex;
     const Limits* limits = &kLimits[5];  // sm_90: what the published figures were measured on
+    int multiprocessors = 0;             // 0: as many as the limits' GPU has
     RunOptions options;
     std::map<const void*, std::size_t> dynamic_optin;  // bytes granted by cudaFuncSetAttribute
 };
@@ -89,66 +135,15 @@ std::string why_refused(const void* function, dim3 grid, dim3 block, std::size_t
            (granted == s.dynamic_optin.end() ? " without cudaFuncSetAttribute" : "");
 }
 
-/// Device memory is a range of addresses of its own, so that a host pointer in a kernel can be told from it,
-/// and no address is used twice, so that a pointer to freed memory crashes instead of finding something else.
-class DeviceMemory {
-  public:
-    DeviceMemory() {
-        void* range = MAP_FAILED;
-        // 39 bits are all the addresses that some kernels for aarch64 give a program.
-        for (range_ = kMostRange; range_ >= kLeastRange; range_ /= 2) {
-            range = mmap(nullptr, range_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (range != MAP_FAILED) break;
-        }
-        if (range == MAP_FAILED)
-            throw gemm::Error("The address space is too small for the CPU device (ulimit -v?).");
-        begin_ = next_ = static_cast<std::byte*>(range);
-    }
-
-    void* allocate(std::size_t bytes) {
-        const std::scoped_lock lock(mutex_);
-        const std::size_t pages = (bytes + page_ - 1) / page_ * page_;
-        if (pages + page_ > static_cast<std::size_t>(begin_ + range_ - next_)) return nullptr;
-        if (mprotect(next_, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
-        std::byte* const start = next_;
-        next_ += pages + page_;  // an unmapped page between any two
-        sizes_[start] = bytes;
-        return start;
-    }
-    bool free(void* pointer) {
-        const std::scoped_lock lock(mutex_);
-        const auto found = sizes_.find(static_cast<std::byte*>(pointer));
-        if (found == sizes_.end()) return false;
-        const std::size_t pages = (found->second + page_ - 1) / page_ * page_;
-        mmap(pointer, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-        sizes_.erase(found);
-        return true;
-    }
-    std::vector<Allocation> allocations() {
-        const std::scoped_lock lock(mutex_);
-        std::vector<Allocation> all;
-        for (const auto& [start, bytes] : sizes_) all.push_back({start, bytes});
-        return all;
-    }
-    bool contains(const void* address) const {
-        const auto* a = static_cast<const std::byte*>(address);
-        return a >= begin_ && a < begin_ + range_;
-    }
-
-  private:
-    static constexpr std::size_t kMostRange = std::size_t{1} << 44, kLeastRange = std::size_t{1} << 36;
-    const std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    std::size_t range_ = 0;
-    std::byte *begin_ = nullptr, *next_ = nullptr;
-    std::mutex mutex_;
-    std::map<std::byte*, std::size_t> sizes_;
-};
-DeviceMemory& device_memory() {
-    static DeviceMemory memory;
-    return memory;
-}
-
 }  // namespace
+
+cudaError_t remember(cudaError_t error) {
+    if (error != cudaSuccess) {
+        last_error = error;
+        last_refusal.clear();
+    }
+    return error;
+}
 
 void set_like(const std::string& like) {
     std::string known;
@@ -168,6 +163,14 @@ const Limits& limits() {
     return *state().limits;
 }
 
+void set_multiprocessors(int count) {
+    state().multiprocessors = count;
+}
+
+int multiprocessors() {
+    return state().multiprocessors > 0 ? state().multiprocessors : limits().multiprocessors;
+}
+
 void set_progress(std::function<void(std::uint64_t, std::uint64_t)> progress) {
     state().options.progress = std::move(progress);
 }
@@ -182,14 +185,6 @@ void set_hang_seconds(double seconds) {
 
 std::string refusal() {
     return last_refusal;
-}
-
-bool is_device_memory(const void* address) {
-    return device_memory().contains(address);
-}
-
-std::vector<Allocation> allocations() {
-    return device_memory().allocations();
 }
 
 void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
@@ -207,7 +202,7 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
         last_refusal = std::move(why);
         return;
     }
-    run_grid({name, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes},
+    run_grid({name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes},
              state().options);
 }
 
@@ -215,41 +210,39 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
 
 using namespace cpu_device;  // what follows is CUDA's global namespace
 
+namespace {
+struct ErrorText {
+    cudaError_t error;
+    const char *name, *text;
+};
+#define ERROR_TEXT(error, text) \
+    { error, #error, text }
+constexpr ErrorText kErrors[] = {
+    ERROR_TEXT(cudaSuccess, "no error"),
+    ERROR_TEXT(cudaErrorInvalidValue, "invalid argument"),
+    ERROR_TEXT(cudaErrorMemoryAllocation, "out of memory"),
+    ERROR_TEXT(cudaErrorInvalidConfiguration, "invalid configuration argument"),
+    ERROR_TEXT(cudaErrorInvalidPitchValue, "invalid pitch argument"),
+    ERROR_TEXT(cudaErrorInvalidSymbol, "invalid device symbol"),
+    ERROR_TEXT(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
+    ERROR_TEXT(cudaErrorInvalidDeviceFunction, "invalid device function"),
+    ERROR_TEXT(cudaErrorNoDevice, "no CUDA-capable device is detected"),
+    ERROR_TEXT(cudaErrorInvalidDevice, "invalid device ordinal"),
+    ERROR_TEXT(cudaErrorInvalidResourceHandle, "invalid resource handle"),
+    ERROR_TEXT(cudaErrorNotReady, "device not ready"),
+    ERROR_TEXT(cudaErrorNotSupported, "operation not supported"),
+};
+#undef ERROR_TEXT
+}  // namespace
 const char* cudaGetErrorName(cudaError_t error) {
-    switch (error) {
-        case cudaSuccess:
-            return "cudaSuccess";
-        case cudaErrorInvalidValue:
-            return "cudaErrorInvalidValue";
-        case cudaErrorMemoryAllocation:
-            return "cudaErrorMemoryAllocation";
-        case cudaErrorInvalidConfiguration:
-            return "cudaErrorInvalidConfiguration";
-        case cudaErrorInvalidDeviceFunction:
-            return "cudaErrorInvalidDeviceFunction";
-        case cudaErrorNoDevice:
-            return "cudaErrorNoDevice";
-        case cudaErrorInvalidDevice:
-            return "cudaErrorInvalidDevice";
+    for (const ErrorText& known : kErrors) {
+        if (known.error == error) return known.name;
     }
     return "unrecognized error code";
 }
 const char* cudaGetErrorString(cudaError_t error) {
-    switch (error) {
-        case cudaSuccess:
-            return "no error";
-        case cudaErrorInvalidValue:
-            return "invalid argument";
-        case cudaErrorMemoryAllocation:
-            return "out of memory";
-        case cudaErrorInvalidConfiguration:
-            return "invalid configuration argument";
-        case cudaErrorInvalidDeviceFunction:
-            return "invalid device function";
-        case cudaErrorNoDevice:
-            return "no CUDA-capable device is detected";
-        case cudaErrorInvalidDevice:
-            return "invalid device ordinal";
+    for (const ErrorText& known : kErrors) {
+        if (known.error == error) return known.text;
     }
     return "unrecognized error code";
 }
@@ -281,9 +274,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->sharedMemPerBlockOptin = limits().shared_per_block_optin;
     p->major = limits().sm / 10;
     p->minor = limits().sm % 10;
-    p->multiProcessorCount = static_cast<int>(std::thread::hardware_concurrency());
+    p->sharedMemPerMultiprocessor = limits().sm_shared;
+    p->multiProcessorCount = multiprocessors();
     p->warpSize = 32;
     p->maxThreadsPerBlock = kMostBlockThreads;
+    p->maxThreadsPerMultiProcessor = limits().sm_threads;
+    p->maxBlocksPerMultiProcessor = limits().sm_blocks;
     const dim3 block = kMostBlock, grid = kMostGrid;
     const unsigned blocks[] = {block.x, block.y, block.z}, grids[] = {grid.x, grid.y, grid.z};
     for (int i = 0; i < 3; ++i) {
@@ -292,37 +288,50 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     }
     return cudaSuccess;
 }
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+    if (value == nullptr) return remember(cudaErrorInvalidValue);
+    cudaDeviceProp p{};
+    if (const cudaError_t status = cudaGetDeviceProperties(&p, device); status != cudaSuccess) return status;
+    switch (attribute) {
+        case cudaDevAttrMaxThreadsPerBlock:
+            *value = p.maxThreadsPerBlock;
+            return cudaSuccess;
+        case cudaDevAttrMaxSharedMemoryPerBlock:
+            *value = static_cast<int>(p.sharedMemPerBlock);
+            return cudaSuccess;
+        case cudaDevAttrWarpSize:
+            *value = p.warpSize;
+            return cudaSuccess;
+        case cudaDevAttrMultiProcessorCount:
+            *value = p.multiProcessorCount;
+            return cudaSuccess;
+        case cudaDevAttrMaxThreadsPerMultiProcessor:
+            *value = p.maxThreadsPerMultiProcessor;
+            return cudaSuccess;
+        case cudaDevAttrComputeCapabilityMajor:
+            *value = p.major;
+            return cudaSuccess;
+        case cudaDevAttrComputeCapabilityMinor:
+            *value = p.minor;
+            return cudaSuccess;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+            *value = static_cast<int>(p.sharedMemPerMultiprocessor);
+            return cudaSuccess;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+            *value = static_cast<int>(p.sharedMemPerBlockOptin);
+            return cudaSuccess;
+        case cudaDevAttrMaxBlocksPerMultiprocessor:
+            *value = p.maxBlocksPerMultiProcessor;
+            return cudaSuccess;
+        case cudaDevAttrReservedSharedMemoryPerBlock:
+            *value = static_cast<int>(reserved_shared());
+            return cudaSuccess;
+    }
+    return remember(cudaErrorInvalidValue);
+}
 cudaError_t cudaDeviceSynchronize() {
     return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
-    return cudaSuccess;
-}
-
-cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-    *pointer = nullptr;
-    if (bytes == 0) return cudaSuccess;
-    if (bytes > gemm::available_host_memory()) return remember(cudaErrorMemoryAllocation);
-    *pointer = device_memory().allocate(bytes);
-    return remember(*pointer ? cudaSuccess : cudaErrorMemoryAllocation);
-}
-cudaError_t cudaFree(void* pointer) {
-    if (pointer == nullptr || device_memory().free(pointer)) return cudaSuccess;
-    return remember(cudaErrorInvalidValue);  // a host pointer, or freed twice
-}
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
-    if (bytes > 0) std::memmove(to, from, bytes);
-    return cudaSuccess;
-}
-cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes) {
-    if (bytes > 0) std::memset(pointer, byte, bytes);
-    return cudaSuccess;
-}
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-    *free = *total = gemm::available_host_memory();
-    return cudaSuccess;
-}
-
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* function) {
     *a = {};
     a->sharedSizeBytes = static_shared_bytes(function);
@@ -341,5 +350,17 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
     State& s = state();
     const std::scoped_lock lock(s.mutex);
     s.dynamic_optin[function] = static_cast<std::size_t>(value);
+    return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int threads,
+                                                          std::size_t dynamic_shared_bytes) {
+    if (blocks == nullptr || threads < 1) return remember(cudaErrorInvalidValue);
+    const int warps = (threads + 31) / 32;
+    const std::size_t shared = static_shared_bytes(function) + dynamic_shared_bytes + reserved_shared();
+    *blocks = threads > static_cast<int>(kMostBlockThreads)
+                  ? 0
+                  : std::min(limits().sm_blocks, limits().sm_threads / (32 * warps));
+    if (shared > 0)
+        *blocks = static_cast<int>(std::min(static_cast<std::size_t>(*blocks), limits().sm_shared / shared));
     return cudaSuccess;
 }

@@ -65,32 +65,9 @@ void stop_if_interrupted() {
     if (local.worker != nullptr && local.worker->pulse.interrupted) local.worker->stop(nullptr);
 }
 
-namespace {
-/// Atomic for the threads of all blocks, on every address that a kernel may have.
-template <class T>
-T add_atomically(T* address, T value, const void* caller) {
-    if (Observer* o = observer()) o->atomic(caller, address, sizeof(T));
-    return std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
-}
-}  // namespace
 void fence() {
+    if (Observer* o = observer()) o->fenced();
     std::atomic_thread_fence(std::memory_order_seq_cst);
-}
-int atomic_add(int* address, int value) {
-    // Overflow wraps round, as on a GPU; fetch_add has no undefined results.
-    return add_atomically(address, value, __builtin_return_address(0));
-}
-unsigned atomic_add(unsigned* address, unsigned value) {
-    return add_atomically(address, value, __builtin_return_address(0));
-}
-unsigned long long atomic_add(unsigned long long* address, unsigned long long value) {
-    return add_atomically(address, value, __builtin_return_address(0));
-}
-float atomic_add(float* address, float value) {
-    return add_atomically(address, value, __builtin_return_address(0));
-}
-double atomic_add(double* address, double value) {
-    return add_atomically(address, value, __builtin_return_address(0));
 }
 void async_copy(void* shared, const void* global, int bytes, int valid) {
     block().copies().start(registers().running_thread,

@@ -16,6 +16,7 @@ namespace cpu_device {
 
 struct Grid {
     const char* kernel;
+    const void* function;
     dim3 grid, block;
     std::size_t dynamic_shared_bytes;
     const std::vector<SharedArray>* shared;
@@ -48,15 +49,19 @@ class Observer {
     /// The running thread reads `bytes` bytes of shared memory for an instruction of its whole warp, or takes
     /// part in it and reads nothing (null).
     virtual void warp_reads(const void* caller, const void* address, int bytes) = 0;
-    /// The running thread adds to what lies at the address, atomically.
+    /// The running thread reads and writes what lies at the address, atomically.
     virtual void atomic(const void* caller, const void* address, int bytes) = 0;
     /// The running thread starts a copy; `caller` is the return address into the kernel.
     virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
     /// The running thread has waited for it.
     virtual void copy_ends(const void* caller, void* shared, int bytes) = 0;
+    /// The running thread orders what it does to memory for other blocks.
+    virtual void fenced() = 0;
     /// The kernel has made a mistake that ends it: what is computed from here on, to say so, is not its own.
     virtual void fails() = 0;
     virtual void block_ends() = 0;  // also of a block that failed
+    /// The host has copied to the device's memory, or filled it. In its own thread, between launches.
+    virtual void host_writes(const void* start, std::size_t bytes) = 0;
 
   protected:
     ~Observer() = default;
@@ -75,8 +80,9 @@ void stop_kernel(const char* why);
 /// The same if the running thread was found to hang.
 void stop_if_interrupted();
 
-/// The process's observer; null for none. Not while a launch runs.
+/// The process's observer; null for none. Not set while a launch runs.
 void set_observer(Observer* observer);
+Observer* observer();
 
 struct RunOptions {
     std::function<void(std::uint64_t, std::uint64_t)> progress;

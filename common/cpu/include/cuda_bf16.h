@@ -96,3 +96,14 @@ __forceinline__ float __low2float(__nv_bfloat162 values) {
 __forceinline__ float __high2float(__nv_bfloat162 values) {
     return values.y;
 }
+/// Of two, one after the other: both together are not atomic.
+__forceinline__ __nv_bfloat16 atomicAdd(__nv_bfloat16* address, __nv_bfloat16 value) {
+    return __builtin_bit_cast(__nv_bfloat16,
+                              ::cpu_device::atomic_add_bfloat16(reinterpret_cast<unsigned short*>(address),
+                                                                __builtin_bit_cast(unsigned short, value)));
+}
+__forceinline__ __nv_bfloat162 atomicAdd(__nv_bfloat162* address, __nv_bfloat162 value) {
+    return __builtin_bit_cast(__nv_bfloat162,
+                              ::cpu_device::atomic_add_bfloat162(reinterpret_cast<unsigned*>(address),
+                                                                 __builtin_bit_cast(unsigned, value)));
+}

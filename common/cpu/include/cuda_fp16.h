@@ -91,3 +91,13 @@ __forceinline__ float __low2float(__half2 values) {
 __forceinline__ float __high2float(__half2 values) {
     return values.y;
 }
+/// Of two, one after the other: both together are not atomic.
+__forceinline__ __half atomicAdd(__half* address, __half value) {
+    return __builtin_bit_cast(__half,
+                              ::cpu_device::atomic_add_half(reinterpret_cast<unsigned short*>(address),
+                                                            __builtin_bit_cast(unsigned short, value)));
+}
+__forceinline__ __half2 atomicAdd(__half2* address, __half2 value) {
+    return __builtin_bit_cast(__half2, ::cpu_device::atomic_add_half2(reinterpret_cast<unsigned*>(address),
+                                                                      __builtin_bit_cast(unsigned, value)));
+}

@@ -6,6 +6,21 @@
 
 #define CUDART_VERSION 13000  // whose answers this gives, where versions differ
 
+#ifdef GEMM_TRACED
+// g++ puts a few instructions in the place of memcpy(), and no access hook before them. A traced kernel calls
+// these instead (common/cpu/trace/hooks.cpp), which cmake/lesson.cmake sees to: this header is read before
+// anything else, as with nvcc, and the compiler knows no better than to call a function of that name.
+extern "C" {
+void* memcpy(void* __restrict to, const void* __restrict from, __SIZE_TYPE__ bytes) noexcept
+    __asm__("cpu_device_traced_memcpy");
+void* memmove(void* to, const void* from, __SIZE_TYPE__ bytes) noexcept __asm__("cpu_device_traced_memmove");
+void* memset(void* to, int byte, __SIZE_TYPE__ bytes) noexcept __asm__("cpu_device_traced_memset");
+}
+#define __builtin_memcpy memcpy
+#define __builtin_memmove memmove
+#define __builtin_memset memset
+#endif
+
 #include <cassert>  // kernels use assert and printf without including anything, as with nvcc
 #include <cmath>
 #include <cstddef>
@@ -15,6 +30,8 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+
+#include "cuda_runtime_api.h"
 
 // ---- qualifiers ----
 #ifdef __CUDA__  // clangd, which reads kernel.cu untranslated
@@ -27,6 +44,11 @@
 #define __host__
 #endif
 #define __constant__
+#define __managed__
+// Where the variables lie that these three declare: common/cpu/translate.py adds it. (An inline variable's
+// section cannot be another's.)
+#define CPU_DEVICE_VARIABLE __attribute__((section("cpu_device_variables")))
+#define CPU_DEVICE_INLINE_VARIABLE __attribute__((section("cpu_device_inline_variables")))
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
@@ -77,88 +99,10 @@ CPU_DEVICE_VECTOR_TYPES(int, int, 8, 16)
 CPU_DEVICE_VECTOR_TYPES(unsigned int, uint, 8, 16)
 #undef CPU_DEVICE_VECTOR_TYPES
 
-struct dim3 {
-    unsigned int x, y, z;
-    constexpr dim3(unsigned int vx = 1, unsigned int vy = 1, unsigned int vz = 1) : x(vx), y(vy), z(vz) {}
-};
-
-// ---- errors ----
-enum cudaError_t {
-    cudaSuccess = 0,
-    cudaErrorInvalidValue = 1,
-    cudaErrorMemoryAllocation = 2,
-    cudaErrorInvalidConfiguration = 9,
-    cudaErrorInvalidDeviceFunction = 98,
-    cudaErrorNoDevice = 100,
-    cudaErrorInvalidDevice = 101,
-};
-const char* cudaGetErrorName(cudaError_t error);
-const char* cudaGetErrorString(cudaError_t error);
-cudaError_t cudaGetLastError();  // and clears it
-cudaError_t cudaPeekAtLastError();
-
-// ---- device ----
-struct cudaDeviceProp {
-    char name[256];
-    std::size_t totalGlobalMem;
-    std::size_t sharedMemPerBlock, sharedMemPerBlockOptin;
-    int major, minor;
-    int multiProcessorCount;
-    int warpSize;
-    int maxThreadsPerBlock;
-    int maxThreadsDim[3], maxGridSize[3];
-    int l2CacheSize;
-};
-cudaError_t cudaGetDeviceCount(int* count);
-cudaError_t cudaSetDevice(int device);
-cudaError_t cudaGetDevice(int* device);
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
-cudaError_t cudaDeviceSynchronize();
-
-// ---- memory ----
-enum cudaMemcpyKind {
-    cudaMemcpyHostToHost = 0,
-    cudaMemcpyHostToDevice = 1,
-    cudaMemcpyDeviceToHost = 2,
-    cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4,
-};
-cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
-template <class T>
-cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
-    return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
-}
-cudaError_t cudaFree(void* pointer);
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
-cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes);
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
-
-// ---- streams: launches run at once, in the order in which they are issued ----
-using cudaStream_t = struct CUstream_st*;
-cudaError_t cudaStreamSynchronize(cudaStream_t stream);
-
 #ifdef __CUDA__
 extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared,
                                                 cudaStream_t stream);
 #endif
-
-// ---- functions ----
-struct cudaFuncAttributes {
-    std::size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
-    int maxThreadsPerBlock;
-    int numRegs;  // always 0 here: only ptxas knows
-    int maxDynamicSharedSizeBytes;
-};
-enum cudaFuncAttribute {
-    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
-};
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
-cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
-template <class... P>
-cudaError_t cudaFuncSetAttribute(void (*function)(P...), cudaFuncAttribute attribute, int value) {
-    return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
-}
 
 // ---- inside a kernel ----
 namespace cpu_device {
@@ -205,13 +149,6 @@ unsigned active_mask(Site site);
 /// Orders memory accesses for the threads of all blocks.
 void fence();
 
-/// What was at the address before. Any memory that the kernel may use, shared or global.
-int atomic_add(int* address, int value);
-unsigned atomic_add(unsigned* address, unsigned value);
-unsigned long long atomic_add(unsigned long long* address, unsigned long long value);
-float atomic_add(float* address, float value);
-double atomic_add(double* address, double value);
-
 /// What a warp collective computes when its last lane has arrived: reads every lane's 8-byte input and its
 /// argument, writes every lane's 8-byte output. `lanes` has a bit for each lane that takes part.
 using Collective = void (*)(unsigned lanes, const std::uint64_t* in, const int* argument, int width,
@@ -227,11 +164,9 @@ void ballot(unsigned, const std::uint64_t*, const int*, int, std::uint64_t*);
 template <class T>
 T shuffle(unsigned mask, Collective compute, T value, int argument, int width, Site site) {
     static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof(T));
-    bits = collective(mask, compute, bits, argument, width, site);
-    std::memcpy(&value, &bits, sizeof(T));
-    return value;
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    return __builtin_bit_cast(T, static_cast<Bits>(collective(mask, compute, __builtin_bit_cast(Bits, value),
+                                                              argument, width, site)));
 }
 
 using Call = void (*)(const void* context);
@@ -343,12 +278,6 @@ inline unsigned __activemask(CPU_DEVICE_HERE) {
     ::cpu_device::trap({"__trap()", file, line});
 }
 #undef CPU_DEVICE_HERE
-
-// Always inline: the tracer takes the line from the return address.
-template <class T, class V>
-__forceinline__ T atomicAdd(T* address, V value) {
-    return ::cpu_device::atomic_add(address, static_cast<T>(value));
-}
 
 // A block's threads share one OS thread: only the compiler could reorder what they see of each other.
 inline void __threadfence_block() {
@@ -462,3 +391,5 @@ inline int __float2int_rz(float x) {
 inline float __int2float_rn(int x) {
     return static_cast<float>(x);
 }
+
+#include "device_atomic_functions.h"

@@ -58,12 +58,19 @@ __forceinline__ void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout>& f, c
     static_assert(!std::is_same_v<Use, accumulator>, "an accumulator's layout is the fourth argument");
     const ::cpu_device::Site site{"load_matrix_sync()", here.file, here.line};
     ::cpu_device::check_wmma_memory(p, ldm, sizeof(T), site);
+    struct Pair {
+        T first, second;
+    };
     const int lane = ::cpu_device::lane();
     for (int r = 0; r < 4; ++r) {
         const gemm::ptx::Position at = gemm::ptx::fragment_a(lane, r, 0);
         const std::uint32_t pair =
             *reinterpret_cast<const std::uint32_t*>(p + static_cast<std::size_t>(at.row) * ldm + at.col);
-        for (int i = 2 * r; i < f.num_elements; i += 8) std::memcpy(static_cast<void*>(&f.x[i]), &pair, 4);
+        const auto elements = __builtin_bit_cast(Pair, pair);
+        for (int i = 2 * r; i < f.num_elements; i += 8) {
+            f.x[i] = elements.first;
+            f.x[i + 1] = elements.second;
+        }
     }
     ::cpu_device::wmma_moved(p, ldm, site);
 }

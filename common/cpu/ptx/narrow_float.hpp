@@ -6,7 +6,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 namespace cpu_device {
@@ -18,26 +17,19 @@ std::uint16_t bfloat16_bits(double value);
 
 /// Exact; a NaN keeps its sign and its payload.
 __forceinline__ float value_of_bfloat16(std::uint16_t bits) {
-    const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, sizeof value);
-    return value;
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
 }
 /// Exact; every NaN becomes 0x7fffffff.
 __forceinline__ float value_of_half(std::uint16_t bits) {
     const std::uint32_t magnitude = bits & 0x7fffu;
     // As a float's exponent and fraction it is 2^112 times too small, subnormal or not.
-    std::uint32_t wide = magnitude << 13;
-    float value;
-    std::memcpy(&value, &wide, sizeof value);
-    value *= 0x1p112f;
-    std::memcpy(&wide, &value, sizeof value);
+    const float value = __builtin_bit_cast(float, magnitude << 13) * 0x1p112f;
+    auto wide = __builtin_bit_cast(std::uint32_t, value);
     wide |= (0u - (magnitude >= 0x7c00u)) & 0x7f800000u;
     wide |= static_cast<std::uint32_t>(bits & 0x8000u) << 16;
     wide |= (0u - (magnitude > 0x7c00u)) & 0x7fffffffu;
     wide &= ~((0u - (magnitude > 0x7c00u)) & 0x80000000u);
-    std::memcpy(&value, &wide, sizeof value);
-    return value;
+    return __builtin_bit_cast(float, wide);
 }
 
 /// An integer as a double that rounds to 16 bits as the integer itself would: of one that is too long the

@@ -17,7 +17,8 @@ constexpr std::uint8_t kStore = 1, kShared = 2, kCopy = 4;  // kCopy: by cp.asyn
 constexpr std::uint8_t kStep = 8;                           // no access, but the start of a basic block
 constexpr std::uint8_t kNothing = 16;    // a thread that takes part in an instruction and accesses nothing
 constexpr std::uint8_t kMatrixRow = 32;  // by ldmatrix: 16 bytes that it hands out to all lanes
-constexpr std::uint8_t kAtomic = 64;     // reads and writes; only on the way in, it is kept as a store
+constexpr std::uint8_t kAtomic =
+    64;  // only on the way in; with kStore, it reads, too, and is kept as a store
 
 struct Access {
     std::uint32_t site;  // return address of the hook, from the start of the program's code
@@ -32,11 +33,14 @@ inline bool same_instruction(const Access& a, const Access& b) {
     return a.site == b.site && a.array == b.array && a.flags == b.flags;
 }
 
+class Written;
+
 /// A range that has a name.
 struct Array {
     std::string name;
     Address start = 0, end = 0;
     const Matrix* matrix = nullptr;
+    Written* written = nullptr;  // of a matrix that may be
 };
 
 /// The array that the address lies in; -1 for none.

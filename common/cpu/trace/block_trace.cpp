@@ -16,6 +16,7 @@ void BlockTrace::begin(const BlockView& view) {
     races_.begin_block(static_cast<int>(block.x * block.y * block.z), bounds_.shared());
     requests_.begin_block(view, session->most_steps);
     owners_.begin_block(view.index);
+    overwrites_.begin_block(view);
     in_block_ = true;
 }
 
@@ -23,6 +24,7 @@ void BlockTrace::end() {
     if (!in_block_) return;
     in_block_ = false;
     requests_.flush(*running_);
+    overwrites_.end_block();
     Session& all = *session;
     const std::scoped_lock lock(all.mutex);
     if (all.shared.empty()) all.shared = bounds_.shared();
@@ -31,6 +33,22 @@ void BlockTrace::end() {
     requests_.move_to(all.counts);
     owners_.move_to(all);
     findings_.move_to(all.findings);
+}
+
+void BlockTrace::access(std::uint32_t site, Address address, int width, std::uint8_t flags) {
+    if (address - stacks_ < stacks_bytes_) return;
+    const auto lane = static_cast<unsigned>(*running_) % kWarp;
+    const Requests::Step* step = requests_.next(lane, Requests::key(site, width, flags), address);
+    if (step == nullptr) {
+        other_access(site, address, width, flags);
+    } else {
+        look(*step, address);
+    }
+}
+
+void BlockTrace::step(std::uint32_t site) {
+    requests_.keep(*running_, Requests::key(site, 0, kStep), {site, 0, kStep, 0, 0}, 0);
+    if (interrupted_->load(std::memory_order_relaxed)) stop_if_interrupted();
 }
 
 /// The first lane's, and those with something to look at.
@@ -48,15 +66,16 @@ void BlockTrace::other_access(std::uint32_t site, Address address, int width, st
     } else if (const Array& a = bounds_.array(0, access.array);
                (flags & kStore) != 0 && a.matrix != nullptr) {
         owners_.store(a, address, width, thread);
+        if (a.written != nullptr) overwrites_.store(a, access, atomic, thread);
     }
     requests_.keep(thread, Requests::key(site, width, flags), access, first_word);
 }
 
-/// An access that follows, and is not alone with its words of shared memory.
+/// An access that follows, and may not be alone with its words of shared memory.
 void BlockTrace::look(const Requests::Step& step, Address address) {
     Access access = step.access;
     access.address = address;
-    races_.access(access, false, *running_);
+    if ((access.flags & kShared) != 0) races_.access(access, false, *running_);
     requests_.follow(static_cast<unsigned>(*running_) % kWarp, step, address);
 }
 
@@ -67,16 +86,16 @@ void BlockTrace::nothing(std::uint32_t site) {
 
 void BlockTrace::warp_reads(std::uint32_t site, Address address, int bytes) {
     if (bytes == 0) return nothing(site);
-    access(site, address, bytes, kMatrixRow);
+    record(site, address, bytes, kMatrixRow);
 }
 
 void BlockTrace::copy_begins(std::uint32_t site, Address shared, Address global, int bytes, int valid) {
     if (valid > 0) {
-        access(site, global, valid, kCopy);
+        record(site, global, valid, kCopy);
     } else {  // the lanes that copy and those that fill with zeros stay in step
         nothing(site);
     }
-    access(site, shared, bytes, kCopy | kStore);
+    record(site, shared, bytes, kCopy | kStore);
     if (const int s = index_of(bounds_.shared(), shared); s >= 0) {
         races_.copy_begins(static_cast<std::size_t>(s), shared, bytes, site);
     }

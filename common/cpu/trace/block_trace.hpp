@@ -12,6 +12,7 @@
 #include "common/cpu/trace/owners.hpp"
 #include "common/cpu/trace/races.hpp"
 #include "common/cpu/trace/requests.hpp"
+#include "common/cpu/trace/written.hpp"
 
 namespace cpu_device::trace {
 
@@ -21,28 +22,32 @@ class BlockTrace {
     /// Also of a block that failed.
     void end();
 
-    /// The running thread's. flags: of those a hook knows. Most accesses are as the lane before made them:
-    /// they follow, and only what may have gone wrong in shared memory is looked at.
-    void access(std::uint32_t site, Address address, int width, std::uint8_t flags) {
-        if (address - stacks_ < stacks_bytes_) return;
+    /// The running thread's access is as the lane before made it, and nothing may have gone wrong: it has
+    /// been recorded. So are most. Else access() is to be called. flags: of those a hook knows.
+    bool follows(std::uint32_t site, Address address, int width, std::uint8_t flags) {
         const auto thread = static_cast<unsigned>(*running_), lane = thread % kWarp;
         const Requests::Step* step = requests_.next(lane, Requests::key(site, width, flags), address);
-        if (step == nullptr) return other_access(site, address, width, flags);
-        if ((step->access.flags & kShared) != 0 &&
-            !races_.quiet(step->shared_word, site, address - step->start, width, flags & kStore, thread)) {
-            return look(*step, address);
+        if (step == nullptr ||
+            ((step->access.flags & kShared) != 0 &&
+             !races_.quiet(step->shared_word, site, address - step->start, width, flags & kStore, thread))) {
+            return false;
         }
         requests_.follow(lane, *step, address);
+        return true;
     }
-    /// The running thread enters a basic block of the kernel: what tells threads apart that go different
-    /// ways.
-    void step(std::uint32_t site) {
-        const std::uint64_t key = Requests::key(site, 0, kStep);
-        const auto thread = static_cast<unsigned>(*running_);
-        if (!requests_.follow_block(thread % kWarp, key))
-            requests_.keep(*running_, key, {site, 0, kStep, 0, 0}, 0);
-        if (interrupted_->load(std::memory_order_relaxed)) stop_if_interrupted();
+    void access(std::uint32_t site, Address address, int width, std::uint8_t flags);
+    /// One of the two.
+    void record(std::uint32_t site, Address address, int width, std::uint8_t flags) {
+        if (!follows(site, address, width, flags)) access(site, address, width, flags);
     }
+    /// The same for the running thread entering a basic block of the kernel, which tells threads apart that
+    /// go different ways.
+    bool steps(std::uint32_t site) {
+        return requests_.follow_block(static_cast<unsigned>(*running_) % kWarp,
+                                      Requests::key(site, 0, kStep));
+    }
+    /// (A thread that does not end comes here in the end: nobody has gone before it for ever.)
+    void step(std::uint32_t site);
 
     void warp_reads(std::uint32_t site, Address address, int bytes);
     void copy_begins(std::uint32_t site, Address shared, Address global, int bytes, int valid);
@@ -69,6 +74,7 @@ class BlockTrace {
     Races races_{findings_};
     Requests requests_{bounds_};
     Owners owners_;
+    Overwrites overwrites_{findings_};
 };
 
 }  // namespace cpu_device::trace

@@ -6,6 +6,7 @@
 #include "common/cpu/execution/device.hpp"
 #include "common/cpu/trace/places.hpp"
 #include "common/cpu/trace/session.hpp"
+#include "common/cpu/trace/written.hpp"
 
 namespace cpu_device::trace {
 namespace {
@@ -38,26 +39,6 @@ void name_nearest(Finding& finding, const std::vector<Array>& arrays, Address ad
         finding.array = a.name;
         finding.offset = static_cast<std::int64_t>(address - a.start);
         finding.bytes = static_cast<std::int64_t>(a.end - a.start);
-    }
-}
-
-/// The same for an address that lies in the array, or is meant for its matrix.
-void name_place(Finding& finding, const Array& a, Address address) {
-    finding.array = a.name;
-    finding.offset = static_cast<std::int64_t>(address - a.start);
-    finding.bytes = static_cast<std::int64_t>(a.end - a.start);
-    if (a.matrix == nullptr) return;
-    const Matrix& m = *a.matrix;
-    finding.rows = m.rows;
-    finding.columns = m.cols;
-    const std::int64_t size = m.element_bytes;
-    const std::int64_t index =
-        finding.offset < 0 ? (finding.offset - size + 1) / size : finding.offset / size;
-    finding.row = index / m.pitch;
-    finding.column = index % m.pitch;
-    if (*finding.column < 0) {
-        --*finding.row;
-        *finding.column += m.pitch;
     }
 }
 
@@ -126,19 +107,17 @@ bool Bounds::locate(Access& access, bool atomic, int thread) {
         outside_static(access, thread);
         return false;
     }
-    if (!on_device(address)) {
-        host_pointer(access, thread);
-        return false;
-    }
     const int g = index_of(session->globals, address);
     if (g < 0) {
-        outside(access.site, address, store, thread);
+        if (on_device(address)) {
+            outside(access.site, address, store, thread);
+        } else {
+            host_pointer(access, thread);
+        }
         return false;
     }
     access.array = static_cast<std::uint16_t>(g);
-    const Array& a = session->globals[access.array];
-    check_matrix(access, a, store, thread);
-    if (atomic) check_matrix(access, a, false, thread);
+    check_matrix(access, session->globals[access.array], atomic, thread);
     return true;
 }
 
@@ -225,19 +204,21 @@ void Bounds::outside(std::uint32_t site, Address address, bool store, int thread
     });
 }
 
-/// `store`: as which of the two an atomic operation is looked at.
-void Bounds::check_matrix(const Access& access, const Array& a, bool store, int thread) {
+void Bounds::check_matrix(const Access& access, const Array& a, bool atomic, int thread) {
     const Address address = access.address, width = access.width;
+    const bool store = access.flags & kStore;
     if (a.matrix == nullptr) {
         if (address + width > a.end) outside(access.site, a.end, store, thread);
         return;
     }
     const Matrix& m = *a.matrix;
-    const bool forbidden = !store && !m.unreadable.empty();
+    // What has been written since is no longer what must not be read.
+    const bool forbidden = (!store || atomic) && !m.unreadable.empty() &&
+                           (a.written == nullptr || !a.written->all(address - a.start, width));
     if (forbidden || (store && !m.writable)) {
         const FindingId id = forbidden ? FindingId::forbidden_read : FindingId::write_to_input;
         findings_.note(id, access.site, access.site, 0, [&] {
-            Finding finding = by(thread, store);
+            Finding finding = by(thread, !forbidden);
             name_place(finding, a, address);
             if (forbidden) finding.rule = m.unreadable;
             return finding;

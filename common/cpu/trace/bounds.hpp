@@ -34,7 +34,7 @@ class Bounds {
     void outside_static(const Access& access, int thread);
     void host_pointer(const Access& access, int thread);
     void outside(std::uint32_t site, Address address, bool store, int thread);
-    void check_matrix(const Access& access, const Array& a, bool store, int thread);
+    void check_matrix(const Access& access, const Array& a, bool atomic, int thread);
     /// With its access alone.
     Finding by(int thread, bool store) const;
 

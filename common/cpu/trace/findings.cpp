@@ -4,6 +4,25 @@
 
 namespace cpu_device::trace {
 
+void name_place(Finding& finding, const Array& a, Address address) {
+    finding.array = a.name;
+    finding.offset = static_cast<std::int64_t>(address - a.start);
+    finding.bytes = static_cast<std::int64_t>(a.end - a.start);
+    if (a.matrix == nullptr) return;
+    const Matrix& m = *a.matrix;
+    finding.rows = m.rows;
+    finding.columns = m.cols;
+    const std::int64_t size = m.element_bytes;
+    const std::int64_t index =
+        finding.offset < 0 ? (finding.offset - size + 1) / size : finding.offset / size;
+    finding.row = index / m.pitch;
+    finding.column = index % m.pitch;
+    if (*finding.column < 0) {
+        --*finding.row;
+        *finding.column += m.pitch;
+    }
+}
+
 void Findings::begin_block(const BlockView& view) {
     block_ = view.index;
     order_ = 0;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "common/cpu/execution/scheduler.hpp"
+#include "common/cpu/trace/access.hpp"
 #include "common/cpu/trace/trace.hpp"
 
 namespace cpu_device::trace {
@@ -30,6 +31,9 @@ struct Found {
     bool astray = false;      // not all of them were behind a matrix
 };
 using FindingMap = std::unordered_map<FindingKey, Found, HashFinding>;
+
+/// Puts into the finding which array an address lies in or is meant for, and where in it.
+void name_place(Finding& finding, const Array& a, Address address);
 
 /// Of the block that a worker runs.
 class Findings {

@@ -1,6 +1,9 @@
 // The access hooks: gcc's -fsanitize=thread calls a function before every access to memory; linked with these
 // instead of libtsan, each access of a kernel comes here with its address. And what the scheduler tells.
+#include "common/cpu/trace/hooks.hpp"
+
 #include <array>
+#include <cstring>
 
 #include "common/cpu/trace/block_trace.hpp"
 #include "common/cpu/trace/places.hpp"
@@ -64,7 +67,7 @@ class Tracer final : public Observer {
     }
     void atomic(const void* caller, const void* address, int bytes) override {
         const Quiet quiet;
-        local.own->access(site_of(caller), address_of(address), bytes, kStore | kAtomic);
+        local.own->record(site_of(caller), address_of(address), bytes, kStore | kAtomic);
     }
     void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) override {
         const Quiet quiet;
@@ -73,6 +76,10 @@ class Tracer final : public Observer {
     void copy_ends(const void* caller, void* shared, int bytes) override {
         const Quiet quiet;
         local.own->copy_ends(site_of(caller), address_of(shared), bytes);
+    }
+    void fenced() override { session->fenced = true; }
+    void host_writes(const void* start, std::size_t bytes) override {
+        session->host_writes(address_of(start), bytes);
     }
     void fails() override { local.trace = nullptr; }
     void block_ends() override {
@@ -83,17 +90,25 @@ class Tracer final : public Observer {
     }
 };
 
+/// Out of line, and looks again for what its caller knows: so that record() keeps nothing across a call.
+[[gnu::noinline]] void look(void* return_address, const void* address, int width, std::uint8_t flags) {
+    BlockTrace* const trace = local.trace;
+    local.trace = nullptr;
+    trace->access(site_of(return_address), address_of(address), width, flags);
+    local.trace = trace;
+}
+
 inline void record(void* return_address, const void* address, int width, std::uint8_t flags) {
-    if (BlockTrace* trace = local.trace) {
-        local.trace = nullptr;
-        trace->access(site_of(return_address), address_of(address), width, flags);
-        local.trace = trace;
-    }
+    BlockTrace* const trace = local.trace;
+    if (trace == nullptr || trace->follows(site_of(return_address), address_of(address), width, flags))
+        return;
+    look(return_address, address, width, flags);
 }
 
 /// A struct (float3, eight floats): no instruction moves it in one; in the widest pieces that its size and
 /// its place allow.
 inline void record_range(void* return_address, const void* address, std::size_t bytes, std::uint8_t flags) {
+    if (local.trace == nullptr) return;
     const std::size_t place = bytes | reinterpret_cast<std::size_t>(address) | 16;
     const std::size_t piece = place & (~place + 1);
     for (std::size_t at = 0; at < bytes; at += piece) {
@@ -106,6 +121,15 @@ inline void record_range(void* return_address, const void* address, std::size_t 
 Observer& tracer() {
     static Tracer tracer;
     return tracer;
+}
+
+void record_atomic(void* return_address, const volatile void* address, int width, bool store) {
+    record(return_address, const_cast<const void*>(address), width,
+           static_cast<std::uint8_t>(store ? kStore | kAtomic : kAtomic));
+}
+
+void record_fence() {
+    if (local.trace != nullptr) session->fenced = true;
 }
 
 // ---- what gcc calls ----
@@ -142,12 +166,29 @@ void __tsan_read_range(void* p, unsigned long bytes) {
 void __tsan_write_range(void* p, unsigned long bytes) {
     record_range(__builtin_return_address(0), p, bytes, kStore);
 }
+// What memcpy() and its like are in traced code (cuda_runtime.h).
+void* cpu_device_traced_memcpy(void* to, const void* from, std::size_t bytes) {
+    record_range(__builtin_return_address(0), from, bytes, 0);
+    record_range(__builtin_return_address(0), to, bytes, kStore);
+    return std::memcpy(to, from, bytes);
+}
+void* cpu_device_traced_memmove(void* to, const void* from, std::size_t bytes) {
+    record_range(__builtin_return_address(0), from, bytes, 0);
+    record_range(__builtin_return_address(0), to, bytes, kStore);
+    return std::memmove(to, from, bytes);
+}
+void* cpu_device_traced_memset(void* to, int byte, std::size_t bytes) {
+    record_range(__builtin_return_address(0), to, bytes, kStore);
+    return std::memset(to, byte, bytes);
+}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __sanitizer_cov_trace_pc() {
-    if (BlockTrace* trace = local.trace) trace->step(site_of(__builtin_return_address(0)));
+    BlockTrace* const trace = local.trace;
+    const std::uint32_t site = site_of(__builtin_return_address(0));
+    if (trace != nullptr && !trace->steps(site)) trace->step(site);
 }
 void __tsan_init() {
     hooked = true;

@@ -32,6 +32,7 @@ void Counts::add(const Counts& other) {
 
 void Requests::begin_block(const BlockView& view, std::size_t most_steps) {
     block_ = view.index;
+    ++blocks_;
     examples_ = 0;
     most_steps_ = most_steps;
     forget_lanes();
@@ -61,11 +62,17 @@ void Requests::keep(int thread, std::uint64_t key, const Access& access, std::ui
 
 void Requests::append(std::uint64_t key, const Access& access, std::uint32_t first_word) {
     Step& step = steps_[end_];
+    // Most often the same as after the last meeting, which saves looking it up.
+    Counted* const last = step.block == blocks_ && step.counted != nullptr &&
+                                  same_instruction(step.access, access) && step.access.width == access.width
+                              ? step.counted
+                              : nullptr;
     step = {};
     step.key = key;
     step.access = access;
     if ((access.flags & kNoAddress) == 0) {
-        step.counted = &counted(access);
+        step.counted = last != nullptr ? last : &counted(access);
+        step.block = blocks_;
         step.slot = slots_++;
         step.shared_word = first_word;
         if (addresses_.size() < slots_) addresses_.resize(std::size_t{2} * slots_);
@@ -80,7 +87,7 @@ void Requests::append(std::uint64_t key, const Access& access, std::uint32_t fir
         if (goes_anywhere && std::has_single_bit(access.width) && size >= width) {
             step.start = a.start;
             step.span = size - width + 1;
-            step.alignment = width - 1;
+            step.alignment = static_cast<std::uint32_t>(width) - 1;
         }
     }
     if (++end_ == steps_.size()) steps_.resize(2 * steps_.size());

@@ -82,12 +82,15 @@ class Requests {
         std::uint64_t key = 0;
         // A lane's access follows without another look where it begins less than `span` behind `start` at a
         // multiple of `alignment` + 1: within the array, and nothing can be wrong with where it goes.
-        Address start = 0, span = 0, alignment = 0;
+        Address start = 0, span = 0;
+        std::uint32_t alignment = 0;
+        std::uint32_t block = 0;        // of which `counted` is, counted by this worker
         Access access{};                // of the lane that came first
         std::uint32_t slot = 0;         // of its addresses
         std::uint32_t shared_word = 0;  // of shared memory: the array's first word
         Counted* counted = nullptr;     // null for what accesses nothing
     };
+    static_assert(sizeof(Step) == 64);
     /// The step that lies before the lane, if it is that one; null where the access must be looked at.
     const Step* next(unsigned lane, std::uint64_t key, Address address) const {
         const Step& step = steps_[at_[lane]];
@@ -140,6 +143,7 @@ class Requests {
 
     const Bounds& bounds_;
     std::uint64_t block_ = 0, examples_ = 0;
+    std::uint32_t blocks_ = 0;  // that have begun
     std::size_t most_steps_ = 0;
     int warp_ = 0;  // that is being flushed
 

@@ -11,27 +11,49 @@ namespace cpu_device::trace {
 
 Session* session = nullptr;
 
+namespace {
+Address bytes_of(const Matrix& m) {
+    return static_cast<Address>(((m.rows - 1) * m.pitch + m.cols) * m.element_bytes);
+}
+}  // namespace
+
 void Session::launch_begins(const Grid& grid, std::uint64_t count) {
+    ++launches;
+    fenced = false;
     kernel = grid.kernel;
     blocks = count;
     threads_per_block = std::uint64_t{grid.block.x} * grid.block.y * grid.block.z;
     block = {grid.block.x, grid.block.y, grid.block.z};
     globals.clear();
     allocations.clear();
-    for (const Matrix& m : matrices) {
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+        const Matrix& m = matrices[i];
         if (m.rows == 0 || m.cols == 0) continue;
         const Address start = address_of(m.start);
-        const auto size = static_cast<Address>(((m.rows - 1) * m.pitch + m.cols) * m.element_bytes);
-        globals.push_back({m.name, start, start + size, &m});
+        globals.push_back({m.name, start, start + bytes_of(m), &m, written[i].get()});
     }
     const std::size_t named = globals.size();
     for (const Allocation& a : cpu_device::allocations()) {
         const Address start = address_of(a.start);
-        allocations.push_back({"allocation", start, start + a.bytes, nullptr});
+        allocations.push_back({"allocation", start, start + a.bytes});
         const bool holds_matrix =
             std::any_of(globals.begin(), globals.begin() + static_cast<long>(named),
                         [&](const Array& g) { return g.start >= start && g.end <= start + a.bytes; });
-        if (!holds_matrix) globals.push_back({"global memory", start, start + a.bytes, nullptr});
+        if (!holds_matrix) globals.push_back({"global memory", start, start + a.bytes});
+    }
+    for (const Variable& v : device_variables(grid.function)) {
+        globals.push_back({v.name, address_of(v.start), address_of(v.start) + v.bytes});
+    }
+}
+
+void Session::host_writes(Address start, Address bytes) {
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+        if (!written[i]) continue;
+        const Address first = address_of(matrices[i].start), last = first + bytes_of(matrices[i]);
+        const Address begin = std::max(start, first), end = std::min(start + bytes, last);
+        if (begin >= end) continue;
+        written[i]->put(begin - first, end - begin, Written::mark(launches, 0, false),
+                        [](Written::Mark) { return false; });
     }
 }
 
@@ -40,6 +62,10 @@ void begin(std::vector<Matrix> matrices, std::size_t most_steps) {
     static std::unique_ptr<Session> current;
     current = std::make_unique<Session>();
     current->matrices = std::move(matrices);
+    for (const Matrix& m : current->matrices) {
+        const bool may_be = m.writable && m.rows > 0 && m.cols > 0;
+        current->written.push_back(may_be ? std::make_unique<Written>(m) : nullptr);
+    }
     current->most_steps = most_steps;
     session = current.get();
     set_observer(&tracer());

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -13,14 +15,18 @@
 #include "common/cpu/trace/findings.hpp"
 #include "common/cpu/trace/requests.hpp"
 #include "common/cpu/trace/trace.hpp"
+#include "common/cpu/trace/written.hpp"
 
 namespace cpu_device::trace {
 
 struct Session {
     std::vector<Matrix> matrices;
     std::size_t most_steps = 0;
+    std::vector<std::unique_ptr<Written>> written;  // of each matrix that may be, else null
+    std::uint64_t launches = 0;                     // that have begun
 
     // Of the launch.
+    std::atomic<bool> fenced{false};  // its blocks order what they do to memory for each other
     std::string kernel;
     std::uint64_t blocks = 0, threads_per_block = 0;
     std::array<unsigned, 3> block{};
@@ -37,6 +43,7 @@ struct Session {
     std::vector<Owned> owners;
 
     void launch_begins(const Grid& grid, std::uint64_t blocks);
+    void host_writes(Address start, Address bytes);
 };
 
 /// While launches are traced; else null.

@@ -22,8 +22,8 @@ struct Matrix {
     const void* start = nullptr;
     std::int64_t rows = 0, cols = 0, pitch = 0;  // in elements
     int element_bytes = 4;
-    /// Why it must not be read ("beta = 0"); may be, where it is empty. A read is a finding even if nothing
-    /// comes of its value.
+    /// Why what it holds at the beginning must not be read ("beta = 0"); may be, where it is empty. A read is
+    /// a finding even if nothing comes of its value; none of what has been written since.
     std::string unreadable = {};
     bool writable = true;
 };
@@ -84,7 +84,8 @@ struct Finding {
     std::optional<std::uint64_t> asked;  // bytes of dynamic shared memory, of an access near it
     std::string rule;                    // what forbids a read: "beta = 0"
     std::uint64_t block = 0;
-    std::string text;  // a sentence about the first occurrence (words.cpp)
+    std::optional<std::uint64_t> other_block;  // of a race between blocks: the one that came first
+    std::string text;                          // a sentence about the first occurrence (words.cpp)
     std::uint64_t count = 0;
     /// Of accesses past a matrix's last row, or of writes past its last column: the farthest, 1 for the row
     /// or column right behind; else 0, also where one of them was not behind its matrix at all. One off and

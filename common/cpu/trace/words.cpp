@@ -75,6 +75,10 @@ std::string without_block(const Finding& f) {
             return who_does(f.access) + element(f) + at + ", which nothing in the block has written";
         case FindingId::forbidden_read:
             return who_does(f.access) + element(f) + at + ", which " + f.rule + " forbids";
+        case FindingId::block_race:
+            return who_does(f.access) + element(f) + at + ", and so does block " +
+                   std::to_string(f.other_block.value()) +
+                   " in the same launch, something else: blocks run in any order, and one of the two is lost";
         case FindingId::no_kernel:
             break;  // of a whole launch: no access's, and not the tracer's
     }

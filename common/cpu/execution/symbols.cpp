@@ -1,14 +1,17 @@
-// Finds the __shared__ arrays of a kernel. On the CPU device they are thread-local variables of a function,
-// which the Itanium C++ ABI names _ZZ<function>E<variable>; the ELF symbol table of the program gives each
-// its offset in the thread-local block and its size (System V ABI, "Symbol Table"; Drepper, "ELF Handling for
-// Thread-Local Storage").
+// Finds the __shared__ arrays of a kernel and the variables of the device. On the CPU device the arrays are
+// thread-local variables of a function, which the Itanium C++ ABI names _ZZ<function>E<variable>; the ELF
+// symbol table of the program gives each its offset in the thread-local block and its size (System V ABI,
+// "Symbol Table"; Drepper, "ELF Handling for Thread-Local Storage"). So it does for other variables.
+#include <cxxabi.h>
 #include <elf.h>
 #include <link.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string_view>
 
@@ -24,7 +27,7 @@ struct Symbol {
 };
 
 struct SymbolTable {
-    std::vector<Symbol> functions, thread_locals;
+    std::vector<Symbol> functions, thread_locals, variables;  // variables: that can be written
 };
 
 // Initialised thread-local variables lie in front of all others: a kernel that writes below its first shared
@@ -55,8 +58,14 @@ SymbolTable read_symbols() {
         const char* strings = at(names.sh_offset, names.sh_size);
         for (std::size_t i = 0; i < sections[s].sh_size / sizeof(ElfW(Sym)); ++i) {
             const int type = symbols[i].st_info & 0xf;
-            if (symbols[i].st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_TLS)) continue;
-            (type == STT_FUNC ? table.functions : table.thread_locals)
+            const int section = symbols[i].st_shndx;
+            if (section == SHN_UNDEF || (type != STT_FUNC && type != STT_TLS && type != STT_OBJECT)) continue;
+            if (type == STT_OBJECT &&
+                (section >= header->e_shnum || (sections[section].sh_flags & SHF_WRITE) == 0))
+                continue;
+            (type == STT_FUNC  ? table.functions
+             : type == STT_TLS ? table.thread_locals
+                               : table.variables)
                 .push_back({strings + symbols[i].st_name, symbols[i].st_value, symbols[i].st_size});
         }
     }
@@ -94,33 +103,80 @@ std::size_t anchor_offset() {
         "This program was stripped of its symbols, which the CPU device needs; build it again.");
 }
 
-std::vector<SharedArray> find_arrays(const void* kernel) {
+/// What the names of the variables begin with that are declared in the kernel. Its address may have several
+/// names.
+std::vector<std::string> prefixes(const void* kernel) {
     const std::size_t address = reinterpret_cast<std::size_t>(kernel) - load_bias();
-    std::vector<SharedArray> found;
+    std::vector<std::string> all;
     for (const Symbol& f : symbols().functions) {
-        if (f.value != address || !f.name.starts_with("_Z")) continue;
-        const std::string prefix = "_ZZ" + f.name.substr(2) + "E";
+        if (f.value == address && f.name.starts_with("_Z")) all.push_back("_ZZ" + f.name.substr(2) + "E");
+    }
+    return all;
+}
+
+/// Of a variable that is declared in a function: behind the prefix stand its length, the name, and _<n> where
+/// two scopes use the name.
+std::string local_name(const std::string& symbol, const std::string& prefix) {
+    std::string_view rest = std::string_view(symbol).substr(prefix.size());
+    const std::size_t length = std::strtoul(rest.data(), nullptr, 10);
+    rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
+    return std::string(rest.substr(0, length));
+}
+
+std::vector<SharedArray> find_arrays(const void* kernel) {
+    std::vector<SharedArray> found;
+    for (const std::string& prefix : prefixes(kernel)) {
         for (const Symbol& v : symbols().thread_locals) {
-            if (!v.name.starts_with(prefix)) continue;
-            // <length><name>, perhaps _<n> behind it where two scopes use the name twice
-            std::string_view rest = std::string_view(v.name).substr(prefix.size());
-            const std::size_t length = std::strtoul(rest.data(), nullptr, 10);
-            rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
-            found.push_back({std::string(rest.substr(0, length)), v.value, v.size});
+            if (v.name.starts_with(prefix)) found.push_back({local_name(v.name, prefix), v.value, v.size});
         }
-        if (!found.empty()) break;  // aliases of one address name the same arrays
+        if (!found.empty()) break;
     }
     return found;
+}
+
+/// "partial" for _ZN12_GLOBAL__N_17partialE.
+std::string last_name(const std::string& symbol) {
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(
+        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+    const std::string full = status == 0 ? text.get() : symbol;
+    const std::size_t colons = full.rfind("::");
+    return colons == full.npos ? full : full.substr(colons + 2);
+}
+
+std::vector<Variable> find_variables(const void* kernel) {
+    const std::vector<std::string> own = prefixes(kernel);
+    const std::size_t bias = load_bias();
+    std::vector<Variable> found;
+    for (const Symbol& v : symbols().variables) {
+        const auto* const start = reinterpret_cast<const std::byte*>(v.value + bias);
+        const auto prefix =
+            std::find_if(own.begin(), own.end(), [&](const std::string& p) { return v.name.starts_with(p); });
+        if (v.size == 0 || (prefix == own.end() && !is_device_memory(start))) continue;
+        found.push_back(
+            {prefix == own.end() ? last_name(v.name) : local_name(v.name, *prefix), start, v.size});
+    }
+    return found;
+}
+
+/// find(kernel), looked up once for each kernel. The reference stays.
+template <class T>
+const std::vector<T>& remembered(const void* kernel, std::vector<T> (*find)(const void*)) {
+    static std::mutex mutex;
+    static std::map<const void*, std::vector<T>> known;
+    const std::scoped_lock lock(mutex);
+    const auto entry = known.find(kernel);
+    return entry != known.end() ? entry->second : known.emplace(kernel, find(kernel)).first->second;
 }
 
 }  // namespace
 
 const std::vector<SharedArray>& shared_arrays(const void* kernel) {
-    static std::mutex mutex;
-    static std::map<const void*, std::vector<SharedArray>> cache;
-    const std::scoped_lock lock(mutex);
-    const auto known = cache.find(kernel);
-    return known != cache.end() ? known->second : cache.emplace(kernel, find_arrays(kernel)).first->second;
+    return remembered(kernel, find_arrays);
+}
+
+const std::vector<Variable>& device_variables(const void* kernel) {
+    return remembered(kernel, find_variables);
 }
 
 std::byte* thread_local_start() {

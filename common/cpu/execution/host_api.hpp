@@ -1,0 +1,14 @@
+// What the files share that hold the runtime API.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace cpu_device {
+
+/// An error stays for cudaGetLastError(). Returns what it is given.
+cudaError_t remember(cudaError_t error);
+
+/// Whether it is a stream that exists: one that was created, or one that every program has.
+bool is_stream(cudaStream_t stream);
+
+}  // namespace cpu_device

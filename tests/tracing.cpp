@@ -1,0 +1,98 @@
+#include "tests/tracing.hpp"
+
+#include <fstream>
+#include <utility>
+
+#include "common/error.hpp"
+#include "tests/support.hpp"
+
+namespace test {
+
+namespace trace = cpu_device::trace;
+using trace::Finding;
+using trace::Line;
+using trace::Report;
+
+Traced run_traced(std::vector<trace::Matrix> matrices, const std::function<void()>& launch) {
+    device();
+    Traced t;
+    trace::begin(std::move(matrices));
+    try {
+        launch();
+    } catch (const gemm::Error& e) {
+        t.error = e.what();
+    }
+    t.report = trace::end();
+    CHECK(cudaGetLastError() == cudaSuccess);
+    return t;
+}
+
+std::string all_findings(const Report& report) {
+    std::string text;
+    for (const Finding& f : report.findings) {
+        text += std::string(name_of(f.id)) + ", " + std::to_string(f.count) + " times: " + f.text + "\n";
+    }
+    return text;
+}
+
+int line_with(const std::string& file, const std::string& text, bool at_end) {
+    std::ifstream source(GEMM_SOURCE_DIR + file);
+    REQUIRE(source);
+    std::string line;
+    int found = 0;
+    for (int number = 1; std::getline(source, line); ++number) {
+        if (at_end ? !line.ends_with(text) : line.find(text) == std::string::npos) continue;
+        INFO(file << " has two lines with " << text);
+        REQUIRE(found == 0);
+        found = number;
+    }
+    INFO(file << " has no line with " << text);
+    REQUIRE(found > 0);
+    return found;
+}
+int marked(const std::string& file, const std::string& mark) {
+    return line_with(file, "// LINE " + mark, true);
+}
+std::string place(const std::string& file, int line) {
+    return file + ":" + std::to_string(line);
+}
+
+const Line& line_of(const Report& report, int line, std::string_view array, bool store) {
+    const Line* found = nullptr;
+    for (const Line& l : report.lines) {
+        if (l.line != line || (!array.empty() && l.array != array) || l.store != store) continue;
+        INFO(array << " at line " << line << " is there twice");
+        REQUIRE(found == nullptr);
+        found = &l;
+    }
+    INFO("no " << (store ? "store to " : "load from ") << array << " at line " << line);
+    REQUIRE(found != nullptr);
+    return *found;
+}
+const Line& line_of(const Report& report, std::string_view array, bool store) {
+    const Line* found = nullptr;
+    for (const Line& l : report.lines) {
+        if (l.array != array || l.store != store) continue;
+        INFO(array << " is there twice");
+        REQUIRE(found == nullptr);
+        found = &l;
+    }
+    INFO("no " << (store ? "store to " : "load from ") << array);
+    REQUIRE(found != nullptr);
+    return *found;
+}
+
+const Finding& finding_at(const Report& report, std::string_view kind, int line) {
+    const Finding* found = nullptr;
+    for (const Finding& f : report.findings) {
+        if (name_of(f.id) != kind || f.access.line != line) continue;
+        INFO("twice: " << f.text);
+        REQUIRE(found == nullptr);
+        found = &f;
+    }
+    INFO(kind << " at line " << line << " is not among\n" << all_findings(report));
+    REQUIRE(found != nullptr);
+    return *found;
+}
+
+}  // namespace test
