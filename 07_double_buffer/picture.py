@@ -14,32 +14,32 @@ from runner.core.descriptors import Descriptor
 def picture(lesson: Descriptor) -> Figure:
     """When the loads, stores and sums of two tiles happen, with one stage as in lesson 06 and with two."""
     depth = lesson.constants["BK"]
-    figure, axes = canvas(10.6)
+    figure, axes = canvas(8.9)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: two tiles in time", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, "One block, time from left to right, not to scale.", fontsize=TEXT)
-    left, right, lane = 1.55, WIDTH - 0.15, 0.8
+    left, right, tall = 1.55, WIDTH - 0.15, 0.8
     white: dict[str, Any] = {"color": "white", "fontweight": "bold"}
 
-    def lanes(y: float, names: tuple[str, ...]) -> None:
+    def rows(y: float, names: tuple[str, ...]) -> None:
         for i, label in enumerate(names):
-            axes.plot([left, right], [y + (i + 1) * lane] * 2, color=GREY, linewidth=0.6)
-            text(left - 0.12, y + (i + 0.52) * lane, label, ha="right", va="center", fontsize=SMALL, linespacing=1.15)
+            axes.plot([left, right], [y + (i + 1) * tall] * 2, color=GREY, linewidth=0.6)
+            text(left - 0.12, y + (i + 0.52) * tall, label, ha="right", va="center", fontsize=SMALL, linespacing=1.15)
         axes.plot([left, right], [y] * 2, color=GREY, linewidth=0.6)
 
     def piece(x: float, end: float, y: float, row: int, fill: str, label: str) -> None:
-        box(axes, x, y + row * lane + 0.1, end - x, lane - 0.2, fill, GREY)
+        box(axes, x, y + row * tall + 0.1, end - x, tall - 0.2, fill, GREY)
         how = white if fill in (DARK, MID) else {}
-        text((x + end) / 2, y + (row + 0.5) * lane, label, ha="center", va="center", fontsize=SMALL, linespacing=1.1, **how)
+        text((x + end) / 2, y + (row + 0.5) * tall, label, ha="center", va="center", fontsize=SMALL, linespacing=1.1, **how)
 
-    def barrier(x: float, y: float, rows: int) -> None:
-        axes.plot([x, x], [y - 0.1, y + rows * lane + 0.1], color=INK, linewidth=6, solid_capstyle="butt")
+    def barrier(x: float, y: float, count: int) -> None:
+        axes.plot([x, x], [y - 0.1, y + count * tall + 0.1], color=INK, linewidth=6, solid_capstyle="butt")
 
     # One stage: on the way, store, barrier, sums, barrier; one after the other.
-    y = 1.95
-    text(0.2, y - 0.5, "Lesson 06: one stage, two barriers a tile", fontsize=TEXT + 1, fontweight="bold")
-    text(0.2, y - 0.19, "While tiles are on their way, the block computes nothing.", fontsize=SMALL)
-    lanes(y, ("global →\nregisters", "As, Bs"))
+    y = 2.0
+    text(0.2, y - 0.52, "Lesson 06: one stage", fontsize=TEXT + 1, fontweight="bold")
+    text(0.2, y - 0.2, "While a tile is on its way, the block computes nothing.", fontsize=SMALL)
+    rows(y, ("global →\nregisters", "As, Bs"))
     period = 3.19
     for tile, label in ((0, "t"), (1, "t + 1")):
         x = left + tile * period
@@ -50,10 +50,10 @@ def picture(lesson: Descriptor) -> Figure:
         barrier(x + 3.15, y, 2)
 
     # Two stages: the next tile is on its way during the sums of this one.
-    y = 4.75
-    text(0.2, y - 0.5, "This lesson: two stages, one barrier a tile", fontsize=TEXT + 1, fontweight="bold")
-    text(0.2, y - 0.19, f"While a tile is used ({depth} steps), the next one is on its way.", fontsize=SMALL)
-    lanes(y, ("global →\nregisters", "stage 0", "stage 1"))
+    y = 4.9
+    text(0.2, y - 0.52, "This lesson: two stages", fontsize=TEXT + 1, fontweight="bold")
+    text(0.2, y - 0.2, f"While a tile is used ({depth} steps), the next one is on its way.", fontsize=SMALL)
+    rows(y, ("global →\nregisters", "stage 0", "stage 1"))
     period, at = 2.06, 0.12
     barrier(left + 0.03, y, 3)
     for tile, label in ((0, "t"), (1, "t + 1"), (2, "t + 2")):
@@ -64,23 +64,8 @@ def picture(lesson: Descriptor) -> Figure:
         piece(x + 1.38, x + 1.88, y, 2 - tile % 2, MID, "st.")
         barrier(x + 1.97, y, 3)
 
-    # What the barrier stands for, and the legend.
     y = 7.75
-    text(0.2, y, "The one barrier says two things:", fontsize=TEXT + 1, fontweight="bold")
-    for i, line in enumerate(
-        (
-            "• the next tiles are complete: the next round may read",
-            "   the stage that this round has stored to;",
-            "• these tiles are no longer read: the next round may",
-            "   store to the stage that this round has read.",
-        )
-    ):
-        text(0.2, y + 0.38 + 0.33 * i, line, fontsize=TEXT)
-    y = 9.5
-    for x, fill, label in (
-        (0.2, LIGHT, "on the way from global memory"),
-        (4.75, DARK, "reads and sums"),
-    ):
+    for x, fill, label in ((0.2, LIGHT, "on the way from global memory"), (4.75, DARK, "in use: reads and sums")):
         box(axes, x, y, 0.42, 0.28, fill, GREY)
         text(x + 0.55, y + 0.15, label, va="center", fontsize=SMALL)
     box(axes, 0.2, y + 0.48, 0.42, 0.28, MID, GREY)
