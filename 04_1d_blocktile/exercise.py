@@ -14,16 +14,16 @@ def _shared_bytes(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="load the tiles in passes over the threads, and let a value of Bs serve TM multiply-adds.",
+    task="load the tiles in turns of all threads, and let a value of Bs serve TM multiply-adds.",
     gaps={
         "share": Gap(
-            "thread t loads element (a_row, a_k) of As and (b_k, x) of Bs in the first pass. Neighbouring threads should load "
+            "thread t loads element (a_row, a_k) of As and (b_k, x) of Bs in the first turn. Neighbouring threads should load "
             "neighbours in memory.",
             "const int a_row = 0, a_k = 0, b_k = 0;",
         ),
         "load": Gap(
-            "fill both tiles. There are fewer threads than elements, so each loads several, in passes. a and b point to the "
-            "thread's element of the first pass. What belongs where a tile reaches past the edge, and who waits for whom?"
+            "fill both tiles. There are fewer threads than elements, so each loads several, in turns. a and b point to the "
+            "thread's element of the first turn. What belongs where a tile reaches past the edge, and who waits for whom?"
         ),
         "use": Gap(
             "for each step k add TM products to acc: rows y … y + TM - 1 of As, column x of Bs. What does a thread need to read "
@@ -32,11 +32,11 @@ EXERCISE = Exercise(
     },
     hints=(
         "Count first. As has BM·BK = 512 elements, Bs as many, the block has 256 threads: how many elements of each tile does "
-        "a thread load? If thread t loads element t of As in the first pass, counted row by row, which row and which column is "
-        "it, with BK columns in a row? How many rows further is its element of the second pass? In the sum, which of the two "
+        "a thread load? If thread t loads element t of As in the first turn, counted row by row, which row and which column is "
+        "it, with BK columns in a row? How many rows further is its element of the second turn? In the sum, which of the two "
         "factors stays the same for all TM rows of a thread?",
-        "a_row and a_k are t / BK and t % BK, b_k is t / BN; the column in Bs is x, which is t % BN. A pass covers THREADS / BK "
-        "rows of As and THREADS / BN rows of Bs. So the loop over passes adds i = 0, THREADS / BK, … to the row in As, in the "
+        "a_row and a_k are t / BK and t % BK, b_k is t / BN; the column in Bs is x, which is t % BN. A turn covers THREADS / BK "
+        "rows of As and THREADS / BN rows of Bs. So the loop over the turns adds i = 0, THREADS / BK, … to the row in As, in the "
         "guard, and in A, where a row further is lda elements further: all three. Likewise for Bs with ldb. Then a barrier. In "
         "the loop over k the element of Bs goes into a variable before the loop over the TM rows, which reads As alone.",
         "nearly the code, in this order:\n"
@@ -56,7 +56,7 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, *counts.tile[:2]),
             "bytes",
-            "The sum over k must read As and Bs alone, and the passes must not overlap: a pass over As covers THREADS / BK rows, "
+            "The sum over k must read As and Bs alone, and the turns must not overlap: a turn over As covers THREADS / BK rows, "
             "one over Bs THREADS / BN. Sectors that are used in part count whole.",
         ),
         Goal(
@@ -82,11 +82,11 @@ HUNT = Hunt(
     bug={"row0 + a_row + i < M": "row0 + a_row < M"},
     hints=(
         "C is right, also where M is no multiple of 64, so look for an access whose result never reaches C. Take M = 45: which "
-        "rows of A are loaded in the first pass, and which in the second?",
+        "rows of A are loaded in the first turn, and which in the second?",
         "Rows of As that lie past the end of A belong to rows of C that nobody stores. What stands in them does not matter, but "
         "reading it does: past the end of A may lie nothing at all. Compare, for both tiles, the row that is loaded with the "
         "row that the guard checks.",
-        "Look at the guard of the load into As: the second pass loads row a_row + i of the tile, the guard checks another one.",
+        "Look at the guard of the load into As: the second turn loads row a_row + i of the tile, the guard checks another one.",
     ),
     check_says="outside A of",
 )

@@ -15,8 +15,8 @@ constexpr int BK = 8;   // steps along K per tile
 constexpr int TM = 16;  // rows of C per thread, all in one column
 constexpr int THREADS = BM / TM * BN;
 static_assert(BM % TM == 0, "the threads tile the block exactly");
-static_assert(THREADS % BK == 0 && BM * BK % THREADS == 0, "As is loaded in whole passes over the threads");
-static_assert(THREADS % BN == 0 && BK * BN % THREADS == 0, "Bs is loaded in whole passes over the threads");
+static_assert(THREADS % BK == 0 && BM * BK % THREADS == 0, "every thread loads equally many of As");
+static_assert(THREADS % BN == 0 && BK * BN % THREADS == 0, "every thread loads equally many of Bs");
 
 // A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major.
 __global__ void __launch_bounds__(THREADS)
@@ -31,8 +31,8 @@ __global__ void __launch_bounds__(THREADS)
     const int t = threadIdx.x;
     // The thread's elements of C: column x, rows y … y + TM − 1 of the block tile.
     const int x = t % BN, y = t / BN * TM;
-    // What the thread loads: element (a_row + i, a_k) of As and (b_k + i, x) of Bs, in passes over the
-    // threads.
+    // What the thread loads: element (a_row + i, a_k) of As and (b_k + i, x) of Bs, and so on
+    // at its further turns.
     // gap: share
     const int a_row = t / BK, a_k = t % BK, b_k = t / BN;
     // end gap

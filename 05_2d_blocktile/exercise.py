@@ -23,10 +23,10 @@ def _fragments_once(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="load the tiles in passes, add an outer product per step, and store a thread's TM×TN elements.",
+    task="load the tiles in turns, add an outer product per step, and store a thread's TM×TN elements.",
     gaps={
         "load": Gap(
-            "fill both tiles. a and b point to the thread's element of the first pass; a pass over the threads loads A_ROWS rows "
+            "fill both tiles. a and b point to the thread's element of the first turn; a turn of all threads loads A_ROWS rows "
             "of As or B_ROWS rows of Bs. What belongs where a tile reaches past the edge, and who waits for whom?"
         ),
         "use": Gap(
@@ -40,10 +40,10 @@ EXERCISE = Exercise(
         ),
     },
     hints=(
-        "Take the gaps one at a time. As has BM·BK = 1024 elements, so has Bs, and the block has 256 threads: how many passes "
+        "Take the gaps one at a time. As has BM·BK = 1024 elements, so has Bs, and the block has 256 threads: how many turns "
         "does each tile take? In a step k, how many multiply-adds does a thread do, and how few values of As and Bs can they "
         "all be made from? With M = 130 and N = 130, which of a thread's elements exist in the last block?",
-        "A pass further on is i = A_ROWS rows further down: in As, in the guard, and in A, where a row is lda elements long. "
+        "A turn further on is i = A_ROWS rows further down: in As, in the guard, and in A, where a row is lda elements long. "
         "Likewise B_ROWS and ldb. Then a barrier. Per step k read a_frag[i] from As for all i, b_frag[j] from Bs for all j, both "
         "in loops of their own, and only then multiply each with each. Another barrier after the last step. When storing, i and "
         "j stand for THREADS_M rows and THREADS_N columns each: these, not i and j, go into the address and into the guards.",
@@ -65,7 +65,7 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, *counts.tile[:2]),
             "bytes",
-            "The outer products must read As and Bs alone, and the passes must not overlap: one over As covers A_ROWS rows, one "
+            "The outer products must read As and Bs alone, and the turns must not overlap: one over As covers A_ROWS rows, one "
             "over Bs B_ROWS. Sectors that are used in part count whole.",
         ),
         Goal(

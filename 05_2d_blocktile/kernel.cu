@@ -13,13 +13,13 @@ constexpr int BN = 128;  // columns of C per block
 constexpr int BK = 8;    // steps along K per tile
 constexpr int TM = 8;    // rows of C per thread
 constexpr int TN = 8;    // columns of C per thread
-// The block's threads lie THREADS_M by THREADS_N over C. One pass over all of them loads A_ROWS rows of As,
-// or B_ROWS of Bs.
+// The block's threads lie THREADS_M by THREADS_N over C. All of them together load A_ROWS rows of As,
+// or B_ROWS of Bs, at a time.
 constexpr int THREADS_M = BM / TM, THREADS_N = BN / TN, THREADS = THREADS_M * THREADS_N;
 constexpr int A_ROWS = THREADS / BK, B_ROWS = THREADS / BN;
 static_assert(BM % TM == 0 && BN % TN == 0, "the threads tile the block exactly");
-static_assert(THREADS % BK == 0 && BM % A_ROWS == 0, "As is loaded in whole passes over the threads");
-static_assert(THREADS % BN == 0 && BK % B_ROWS == 0, "Bs is loaded in whole passes over the threads");
+static_assert(THREADS % BK == 0 && BM % A_ROWS == 0, "every thread loads equally many of As");
+static_assert(THREADS % BN == 0 && BK % B_ROWS == 0, "every thread loads equally many of Bs");
 
 // A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major.
 __global__ void __launch_bounds__(THREADS, 2)
@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(THREADS, 2)
     // neighbouring threads read and write neighbouring columns.
     const int x = t % THREADS_N, y = t / THREADS_N;
 
-    // What the thread loads: element (a_row + i, a_k) of As and (b_k + i, b_col) of Bs, in passes over the
-    // threads.
+    // What the thread loads: element (a_row + i, a_k) of As and (b_k + i, b_col) of Bs, and so on
+    // at its further turns.
     const int a_row = t / BK, a_k = t % BK, b_k = t / BN, b_col = t % BN;
     const float* a = A + (row0 + a_row) * lda + a_k;
     const float* b = B + b_k * ldb + col0 + b_col;

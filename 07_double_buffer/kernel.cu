@@ -15,7 +15,7 @@ constexpr int TM = 8, TN = 16;             // thread tile: rows and columns of C
 constexpr int LANES_M = WM / TM, LANES_N = WN / TN, WARPS_N = BN / WN;
 constexpr int THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int PAD = 4;  // of As: a warp stores columns of it, which without padding lie in few banks
-constexpr int A_ROWS = 4 * THREADS / BK, B_ROWS = 4 * THREADS / BN;  // that one pass over the threads loads
+constexpr int A_ROWS = 4 * THREADS / BK, B_ROWS = 4 * THREADS / BN;  // that all threads load at a time
 static_assert(LANES_M * LANES_N == 32 && BM % WM == 0 && BN % WN == 0,
               "warps and lanes tile the block exactly");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BM % A_ROWS == 0 && BK % B_ROWS == 0, "four floats per access");

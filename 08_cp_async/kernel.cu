@@ -28,7 +28,7 @@ struct Tiles {
     static_assert(LANES_M * LANES_N == 32 && BM % WM == 0 && BN % WN == 0, "warps and lanes tile the block");
     static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 8 == 0, "reads of four floats, copies of eight steps");
     static_assert(BM * BK % THREADS == 0 && BK * BN % (4 * THREADS) == 0 && THREADS % BN == 0,
-                  "whole passes");
+                  "every thread copies equally many");
 };
 constexpr int GROUP = 8;  // rows of block tiles that are counted together
 using Large = Tiles<128, 256, 8, 64, 64, 8, 16, 4>;

@@ -93,7 +93,7 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _BM, _BN, _BYTES),
             "bytes",
-            "A thread loads A in BM / A_ROWS passes and B in BK / B_ROWS; fragments are loaded from As and Bs.",
+            "A thread loads A in BM / A_ROWS turns and B in BK / B_ROWS; fragments are loaded from As and Bs.",
         ),
         Goal(
             "A warp reads each fragment of A and B once",

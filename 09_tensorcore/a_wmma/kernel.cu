@@ -19,9 +19,9 @@ constexpr int WM = 64, WN = 64;             // warp tile: rows and columns of C
 constexpr int F = 16;                       // rows, columns and steps of a fragment
 constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int PAD = 8;  // elements, 16 bytes: rows of a fragment then lie in different banks
-constexpr int A_ROWS = 8 * THREADS / BK, B_ROWS = 8 * THREADS / BN;  // that one pass over the threads loads
+constexpr int A_ROWS = 8 * THREADS / BK, B_ROWS = 8 * THREADS / BN;  // that all threads load at a time
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % F == 0 && WN % F == 0 && BK % F == 0, "fragments tile");
-static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "whole passes");
+static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "every thread loads equally many");
 
 /// Eight elements of a row from `p` on, of which only the first `left` are there: zeros for the others.
 template <bool ALIGNED, class T>

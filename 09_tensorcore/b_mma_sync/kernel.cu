@@ -19,9 +19,9 @@ constexpr int WM = 64, WN = 64;                   // warp tile: rows and columns
 constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;  // what one instruction multiplies
 constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N;            // of mma.sync in the warp tile
-constexpr int A_ROWS = 8 * THREADS / BK, B_ROWS = 8 * THREADS / BN;  // that one pass over the threads loads
+constexpr int A_ROWS = 8 * THREADS / BK, B_ROWS = 8 * THREADS / BN;  // that all threads load at a time
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % MMA_M == 0 && WN % 16 == 0 && BK % MMA_K == 0, "tiles");
-static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "whole passes");
+static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "every thread loads equally many");
 
 // Where (row, col) of the tiles lies, in elements: eight neighbours stay together, and which of the row's
 // first eight places they take depends on the row. Eight rows of a fragment then lie in different banks.

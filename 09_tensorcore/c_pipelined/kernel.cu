@@ -59,7 +59,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the block tile
     // What the thread copies: WIDTH elements at a time; of a row of A once or twice, of a row of B every 64.
     constexpr int WIDTH = ALIGNED ? 8 : 2, A_RUN = ALIGNED ? BK / 2 : BK;
-    constexpr int A_ROWS = THREADS * WIDTH / A_RUN, B_ROWS = THREADS * WIDTH / 64;  // of a pass
+    constexpr int A_ROWS = THREADS * WIDTH / A_RUN,
+                  B_ROWS = THREADS * WIDTH / 64;  // of a turn of all threads
     static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0 && A_ROWS % 8 == 0 && B_ROWS % 8 == 0,
                   "swizzles repeat");
     const int a_row = t * WIDTH / A_RUN, a_k = t * WIDTH % A_RUN, b_k = t * WIDTH / 64,

@@ -246,7 +246,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt("no barrier after loading", {_FULL: ""}, ("A barrier is missing.", "line ")),
         Attempt("no barrier after use", {_READ: ""}, ("A barrier is missing.", "line ")),
         Attempt(
-            "one pass over As",
+            "one turn over As",
             {"for (int i = 0; i < BM; i += THREADS / BK) {": "for (int i = 0; i < 1; ++i) {"},
             ("Shared memory is read where nobody has written.",),
         ),
@@ -319,7 +319,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt("no barrier after use", {_READ: ""}, ("A barrier is missing.", "line ")),
         Attempt(
-            "one pass over As",
+            "one turn over As",
             {"for (int i = 0; i < BM; i += A_ROWS)": "for (int i = 0; i < A_ROWS; i += A_ROWS)"},
             ("Shared memory is read where nobody has written.",),
         ),
