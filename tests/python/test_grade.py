@@ -16,6 +16,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,14 +47,16 @@ ALWAYS = ("ada", "forges", "guesses", "=cmd|'calc'!A0", "<b onload=x>&\"'")
 
 
 @pytest.fixture(scope="session")
-def box() -> Sandbox:
+def box() -> Iterator[Sandbox]:
     """A sandbox; where none can be made the test is skipped, but not in CI."""
     try:
-        return sandbox.find(False, [ROOT])
+        found = sandbox.find(False, [ROOT])
     except UserError as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
+    with closing(found):
+        yield found
 
 
 def grade(*arguments: str | Path, env: Mapping[str, str] = ENV, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
@@ -465,8 +468,8 @@ print(json.dumps([*folders, os.getuid(), sorted(set(os.environ) - {"PWD"}), os.u
 
 def test_there_is_no_network_and_no_way_to_more_rights(box: Sandbox, tmp_path: Path) -> None:
     code = """
-import ctypes, os, socket
-print(sorted(name for _, name in socket.if_nameindex()))
+import ctypes
+print([line.split(":")[0].strip() for line in open("/proc/net/dev") if ":" in line])
 libc = ctypes.CDLL(None, use_errno=True)
 print([libc.unshare(0x10000000), libc.memfd_create(b"x", 0), libc.shmget(0, 4096, 0o600), libc.setuid(0), libc.setgid(0)])
 print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("Cap", "NoNewPrivs"))])
