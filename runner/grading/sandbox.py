@@ -357,21 +357,19 @@ class Stopped(Exception):
 
 def find(unsandboxed: bool, private: Sequence[Path]) -> Sandbox:
     """A sandbox that was seen to work. Raises UserError where there is none, unless `unsandboxed`."""
-    if unsandboxed:
-        return Sandbox(None, (), cgroup.find())
     without = "or write --unsandboxed where something else keeps submissions apart (a container for each)"
-    if why := doctor.provide_bubblewrap():
+    if not unsandboxed and (why := doctor.provide_bubblewrap()):
         raise UserError(f"Submissions need a sandbox, and bubblewrap is missing; {why}, {without}.")
-    if why := doctor.provide_seccomp():
+    if not unsandboxed and (why := doctor.provide_seccomp()):
         raise UserError(f"Submissions need a sandbox, and libseccomp for Python is missing; {why}, {without}.")
-    path = Path(str(shutil.which("bwrap")))
+    path = None if unsandboxed else Path(str(shutil.which("bwrap")))
     if groups := cgroup.find():
         counting = Sandbox(path, private, groups)
         if not _flaw(counting):
             return counting
         counting.close()
     sandbox = Sandbox(path, private)
-    if why := _flaw(sandbox):
+    if not unsandboxed and (why := _flaw(sandbox)):
         how = "install version 0.8 or newer" if "nknown option" in why else "allow user namespaces"
         raise UserError(f"Submissions need a sandbox, and bubblewrap cannot make one here ({why}); {how}, {without}.")
     return sandbox

@@ -151,3 +151,19 @@ def test_where_no_group_is_handed_over_there_is_none(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(cgroup, "_places", lambda: iter([tmp_path, tmp_path / "none"]))
     assert cgroup.find() is None
     monkeypatch.setattr(cgroup, "_lines", lambda path: ["4:memory:/x", "1:name=systemd:/"])
+
+
+def test_a_login_asks_systemd_for_a_scope_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[tuple] = []
+    monkeypatch.setattr(cgroup, "scope", lambda: ["systemd-run", "--"])
+    monkeypatch.setattr(os, "execvpe", lambda *arguments: begun.append(arguments))
+    monkeypatch.delenv(cgroup._IN_SCOPE, raising=False)
+    cgroup.enter_scope(["python3", "-m", "runner"])
+    [(program, command, environment)] = begun
+    assert (program, command) == ("systemd-run", ["systemd-run", "--", "python3", "-m", "runner"])
+    monkeypatch.setenv(cgroup._IN_SCOPE, environment[cgroup._IN_SCOPE])
+    cgroup.enter_scope(["python3", "-m", "runner"])
+    monkeypatch.setattr(cgroup, "scope", list)
+    monkeypatch.delenv(cgroup._IN_SCOPE)
+    cgroup.enter_scope(["python3", "-m", "runner"])  # there is none, and it goes on
+    assert len(begun) == 1
