@@ -17,7 +17,7 @@ try:
 
     from runner import suite
     from runner.core import doctor, lesson
-    from runner.grading import grade
+    from runner.grading import cgroup, grade
     from runner.inspect import counters, inspection
     from runner.learn import check, course, quiz, watch
     from runner.measure import autotune, ceilings, chart, profile
@@ -231,6 +231,7 @@ def grade_command(
     as_json: bool = JSON,
 ) -> int:
     """Grade a class: every exercise of every learner, in a sandbox."""
+    cgroup.enter_scope([sys.executable, "-m", "runner", *sys.argv[1:]])
     return grade.grade(submissions, out, tasks, jobs, seconds, unsandboxed, again, as_json)
 
 

@@ -110,6 +110,8 @@ def test(everything: bool, seed: str | None, as_json: bool) -> int:
     python, parallel = doctor.provide_pytest()
     if why := doctor.provide_bubblewrap():
         say(f"The tests of ./gemm grade's sandbox are left out, since bubblewrap is missing; {why}.")
+    elif why := doctor.provide_seccomp():
+        say(f"The tests of ./gemm grade's sandbox are left out, since libseccomp for Python is missing; {why}.")
     say(again)
     begin = time.monotonic()
     folder = build(device, tools)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import platform
@@ -28,8 +29,9 @@ VENV = ROOT / ".venv"
 PACKAGES = ("filelock", "matplotlib", "psutil", "rich", "typer")  # of Python, as ./gemm names them
 _CMAKE_PIN, _CMAKE_LEAST = "cmake==3.31.10", (3, 24)
 _PYTEST_PINS = ("pytest==8.4.2", "pytest-xdist==3.8.0")
+_SECCOMP_PIN = "pyseccomp==0.1.2"
 _GCC_LEAST = 11
-_LATER = ("git", "bubblewrap")  # not needed to build: installed by what needs them, or by hand
+_LATER = ("git", "bubblewrap", "Python's seccomp")  # not needed to build: installed by what needs them, or by hand
 _CUDA_LEAST = 12  # cuBLAS calls with 64-bit sizes
 _APT_WAIT, _APT_AGAIN = 600, 2  # seconds for which another program may hold apt's locks, and between looks
 _CUDA_PAGE = "https://developer.nvidia.com/cuda-downloads"
@@ -275,6 +277,8 @@ def needs(device: Device) -> list[Need]:
     found.append(Need("git", shutil.which("git") or "", "git", required=False, note="only ./gemm chart --record needs it"))
     bwrap = shutil.which("bwrap") or ""
     found.append(Need("bubblewrap", bwrap, "bubblewrap", required=False, note="only ./gemm grade needs it"))
+    rules = Need("Python's seccomp", _seccomp(), "python3-seccomp", required=False, note="only ./gemm grade needs it")
+    found.append(rules if _of_system() else replace(rules, by_hand=_pip([_SECCOMP_PIN])))
     found += map(_python, PACKAGES)
     return [replace(need, note="") if need.found else need for need in found]
 
@@ -397,6 +401,36 @@ def provide_bubblewrap() -> str:
         return ""
     why = f"type: {_apt(['bubblewrap'])}" if os.environ.get("GEMM_NO_INSTALL") == "1" else _install_apt(["bubblewrap"])
     return "" if shutil.which("bwrap") else why or f"type: {_apt(['bubblewrap'])}"
+
+
+def _seccomp() -> str:
+    """The Python module by which libseccomp can be used: Debian's, or PyPI's, whose names are the same. Empty: there is none."""
+    importlib.invalidate_caches()
+    return next((name for name in ("seccomp", "pyseccomp") if importlib.util.find_spec(name)), "")
+
+
+def _of_system() -> bool:
+    """Whether this interpreter is the system's, which gets its packages from apt."""
+    return sys.prefix == sys.base_prefix and Path(sys.executable).resolve().parent == Path("/usr/bin")
+
+
+def _pip(pins: Sequence[str]) -> str:
+    """The command that installs Python packages for this interpreter."""
+    return f"{sys.executable} -m pip install {' '.join(pins)}"
+
+
+def provide_seccomp() -> str:
+    """Installs, for this interpreter, what ./gemm grade tells the kernel with what submissions may ask of it; why it did not
+    work, or nothing. Nothing else needs it, so it is in no list of packages."""
+    if _seccomp():
+        return ""
+    system, why = _of_system(), ""
+    if os.environ.get("GEMM_NO_INSTALL") != "1":
+        if system:
+            why = _install_apt(["python3-seccomp"])
+        elif VENV in Path(sys.executable).parents:
+            why = venv_install([_SECCOMP_PIN], "pyseccomp")
+    return "" if _seccomp() else why or f"type: {_apt(['python3-seccomp']) if system else _pip([_SECCOMP_PIN])}"
 
 
 def provide_pytest() -> tuple[Path, bool]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
-import queue
 import secrets
 import sys
 import tempfile
 import threading
 from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from runner.core import lesson, process, tables
@@ -19,12 +21,16 @@ from runner.core.process import Interrupted, say
 from runner.core.results import ROOT, UserError, writable_folder
 from runner.grading import gradebook, sandbox, submissions
 from runner.grading.gradebook import Journal, column
-from runner.grading.grading import MISSING, PASSED, REFUSED, TROUBLE, Grader, Kit, Outcome
+from runner.grading.grading import FAILED, MISSING, PASSED, REFUSED, TROUBLE, Grader, Kit, Outcome, without_places
 from runner.grading.sandbox import Limits
 from runner.grading.submissions import Refused, Submission
 from runner.learn import exercise
 
 SCHEMA = 1
+_NOT_COUNTED = (
+    "This system hands over no control group, so the memory that processes have is limited, but not the kernel's for their sake "
+    "(records of files, buffers of pipes)."
+)
 _SHOWN = 40  # learners in the table on a terminal
 
 
@@ -76,71 +82,95 @@ def _digest(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
+@dataclass(frozen=True)
+class _Doubtful:
+    """A file that failed, and maybe for this machine's sake."""
+
+    learner: str
+    task: exercise.Task
+    name: str
+    raw: bytes
+    why: str
+
+
+Result = tuple[str, exercise.Task, str, Outcome]  # learner, task, digest of what was graded, what came of it
+
+
 class _Class:
-    """All that is to be graded, and the threads that do it."""
+    """All that is to be graded, by threads of which each has a slot of the sandbox to itself."""
 
     def __init__(self, grader: Grader, journal: Journal, handed_in: Sequence[Submission], tasks: Sequence[exercise.Task]) -> None:
         self._grader, self._journal = grader, journal
-        self._waiting: queue.SimpleQueue[tuple[Submission, exercise.Task]] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[tuple[str, exercise.Task, str, Outcome] | BaseException | None] = queue.SimpleQueue()
-        self.total = len(handed_in) * len(tasks)
-        for submission in handed_in:
-            for task in tasks:
-                self._waiting.put((submission, task))
+        self._waiting = [(submission, task) for submission in handed_in for task in tasks]
+        self._slots, self._thread = itertools.count(), threading.local()
+        self._in_trouble = False  # whether a control has failed
+        self.total = len(self._waiting)
 
-    def _one(self, submission: Submission, task: exercise.Task, slot: int) -> tuple[str, Outcome]:
-        """The digest of what was graded, and what came of it."""
+    def _one(self, submission: Submission, task: exercise.Task) -> Result | _Doubtful:
+        """What came of a file, or a doubt whether it came of the file."""
         try:
             found = submission.read(task)
         except Refused as refused:
-            return _digest(f"refused: {refused}".encode()), Outcome(REFUSED, f"{task.title}: {refused}\n")
+            outcome = Outcome(REFUSED, f"{task.title}: {refused}\n")
+            return submission.learner, task, _digest(f"refused: {refused}".encode()), outcome
         if found is None:
-            return "", Outcome(MISSING, f"{task.title}: {task.file.relative_to(ROOT)} was not handed in.\n")
+            outcome = Outcome(MISSING, f"{task.title}: {task.file.relative_to(ROOT)} was not handed in.\n")
+            return submission.learner, task, "", outcome
         name, raw = found
         digest = _digest(raw)
         known = self._journal.entries.get((submission.learner, task.key))
         if known and known["digest"] == digest and known["state"] != TROUBLE:
-            return digest, Outcome(known["state"], known["text"], known["judged"], known["seconds"])
+            return submission.learner, task, digest, Outcome(known["state"], known["text"], known["judged"], known["seconds"])
+        graded = self._graded(task, submission.learner, name, raw, self._thread.slot)
+        if isinstance(graded, Outcome):
+            return submission.learner, task, digest, graded
+        return _Doubtful(submission.learner, task, name, raw, graded)
+
+    def _graded(self, task: exercise.Task, learner: str, name: str, raw: bytes, slot: int, final: bool = False) -> Outcome | str:
+        """What came of it, or why there is no verdict."""
         try:
-            return digest, self._grader.grade(task, submission.learner, name, raw, slot)
+            return self._grader.grade(task, learner, name, raw, slot, final)
         except sandbox.Stopped:
             raise
         except UserError as error:
-            return digest, Outcome(TROUBLE, f"{task.title} could not be graded: {error}\n")
+            return without_places(str(error))
+        except OSError as error:
+            return without_places(f"{type(error).__name__}: {error.strerror}.")
         except Exception as error:  # noqa: BLE001  (a flaw of the grader, which must not cost the others their verdicts)
-            return digest, Outcome(TROUBLE, f"{task.title} could not be graded ({type(error).__name__}: {error}).\n")
+            return f"{type(error).__name__}."
 
-    def _work(self, slot: int) -> None:
-        try:
-            while True:
-                submission, task = self._waiting.get_nowait()
-                self._done.put((submission.learner, task, *self._one(submission, task, slot)))
-        except (queue.Empty, sandbox.Stopped):
-            self._done.put(None)
-        except BaseException as error:  # noqa: BLE001  (it is raised in the thread that waits)
-            self._done.put(error)
+    def _again(self, one: _Doubtful) -> Outcome:
+        """A second look, with nothing else running: where the lesson's own kernel passes, this machine is not at fault, and what
+        happens to the file again is its own doing."""
+        if not self._in_trouble:
+            control = self._graded(one.task, "", one.name, one.task.solution().encode(), 0)
+            self._in_trouble = not isinstance(control, Outcome) or control.state != PASSED
+        if self._in_trouble:
+            return Outcome(TROUBLE, f"{one.task.title} could not be graded: {one.why}\n")
+        graded = self._graded(one.task, one.learner, one.name, one.raw, 0, final=True)
+        if isinstance(graded, Outcome):
+            return graded
+        between = "It was tried twice, and the lesson's own kernel was graded in between."
+        return Outcome(FAILED, f"{one.task.title}: {one.name} cannot be graded: {graded} {between}\n")
 
-    def results(self, jobs: int) -> Generator[tuple[str, exercise.Task, str, Outcome], None, None]:
-        """(learner, task, digest, outcome) as they come, `jobs` at a time. When it is closed, everything has ended."""
-        threads: list[threading.Thread] = []
+    def _take_slot(self) -> None:
+        self._thread.slot = next(self._slots)
+
+    def results(self, jobs: int) -> Generator[Result, None, None]:
+        """As they come, `jobs` at a time, doubtful ones at the end. When it is closed, everything has ended."""
+        pool = ThreadPoolExecutor(jobs, initializer=self._take_slot)
+        doubtful: list[_Doubtful] = []
         try:
-            for slot in range(jobs):
-                thread = threading.Thread(target=self._work, args=(slot,))
-                thread.start()
-                threads.append(thread)
-            working = jobs
-            while working:
-                done = self._done.get()
-                if done is None:
-                    working -= 1
-                elif isinstance(done, BaseException):
-                    raise done
+            for future in as_completed([pool.submit(self._one, *waiting) for waiting in self._waiting]):
+                if isinstance(result := future.result(), _Doubtful):
+                    doubtful.append(result)
                 else:
-                    yield done
+                    yield result
+            for one in sorted(doubtful, key=lambda one: (one.learner, one.task.key)):
+                yield one.learner, one.task, _digest(one.raw), self._again(one)
         finally:
             self._grader.stop()
-            for thread in threads:
-                thread.join()
+            pool.shutdown(cancel_futures=True)
 
 
 def _show(rows: gradebook.Rows, tasks: Sequence[exercise.Task]) -> None:
@@ -200,12 +230,11 @@ def _graded(
     as_json: bool,
 ) -> int:
     """As grade(), whose options these are; nobody else writes to `table`."""
-    box = sandbox.find(unsandboxed, [ROOT, where, table.parent])
     if unsandboxed:
         who = "any user of this machine" if os.geteuid() == 0 else "you"
         say(f"Without a sandbox a submission can read what {who} can read; only limits on time, memory and output hold.")
     journal = Journal(table.with_suffix("") / "journal.jsonl")
-    basis = _basis(chosen, limits, box.isolated)
+    basis = _basis(chosen, limits, not unsandboxed)
     if not again and journal.head and (journal.head.get("basis"), journal.head.get("schema")) != (basis, SCHEMA):
         begun = "was begun with other tasks, other options or another version of the course"
         raise UserError(f"{table} {begun}; --again grades everything anew.")
@@ -213,7 +242,10 @@ def _graded(
     trouble, same = "", f"the same command{' without --again' if again else ''}"
     secret = journal.head["secret"] if journal.head and not again else secrets.token_hex(16)
     try:
-        with tempfile.TemporaryDirectory(prefix="gemm-kit-") as kit:
+        private = [ROOT, where, table.parent]
+        with closing(sandbox.find(unsandboxed, private)) as box, tempfile.TemporaryDirectory(prefix="gemm-kit-") as kit:
+            if not box.counted:
+                say(_NOT_COUNTED)
             grader = Grader(Kit(Path(kit), box), secret, limits)
             _prove(grader, chosen[0])
             if again or not journal.head:

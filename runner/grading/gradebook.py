@@ -94,7 +94,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 def slug(learner: str) -> str:
     """A folder's name for the learner: plain letters, and unique, also beside the other files of the folder."""
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", learner).strip("._")[:60]
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", learner).strip("._")[:60].lstrip("-")  # no program's option where names are listed
     if plain == learner and plain not in _OWN and not re.search(r"-[0-9a-f]{8}$", plain):
         return plain
     return f"{plain}-{hashlib.sha256(learner.encode()).hexdigest()[:8]}".lstrip("-")

@@ -3,6 +3,9 @@
 The learner's code is compiled and runs in a sandbox, as two programs. gemm_exam computes problems whose seed it is not told,
 and gemm_judge, outside, holds what came back against float64: that is the verdict. gemm_check traces accesses and finds the
 words for a mistake, in the same process as the learner's code: that is evidence, which can only take a verdict away.
+
+What a compiler or a program prints is for people. Whether it failed for its own sake or for this machine's is told by signals,
+limits and what the kernel has counted (sandbox.Ended).
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -23,7 +27,7 @@ from runner.core import compiling, doctor, process
 from runner.core.build import build
 from runner.core.compiling import Source
 from runner.core.results import ROOT, UserError
-from runner.grading.sandbox import TMP, Limits, Sandbox
+from runner.grading.sandbox import TMP, Ended, Limits, Sandbox
 from runner.learn import check
 from runner.learn.check import GOAL, Report
 from runner.learn.check_types import Case, Checked, Marked
@@ -36,6 +40,7 @@ _COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels 
 _RESERVED = (1 << 44) + (1 << 30)
 _READ = 64 << 10  # bytes of what a compiler or a program says that are looked at
 _ROOM = 1 << 20  # bytes free for temporary files: with less, what came of a run may be for lack of them
+_WRONG = 1  # a compiler's, for an error of the code
 _REFUSED = 2  # gemm_check's exit status where it could not begin
 _REPORT = 4 << 20  # bytes of gemm_check's JSON
 _LONGEST = 32 << 10  # characters of a text for a learner
@@ -71,6 +76,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def without_places(text: str) -> str:
+    """`text` with the names of files alone, not where they are on this machine."""
+    for place in (ROOT, Path(tempfile.gettempdir()), Path.home()):
+        text = text.replace(f"{place}/", "/") if place != Path("/") else text
+    return re.sub(r"(?<![\w./])/(?:[^\s/:;,'\"()]+/)*(?=[^\s/])", "", text)
+
+
 def seed_of(secret: str, *what: str) -> int:
     """A seed for this use that nobody knows who has not the secret; the same each time."""
     digest = hmac.new(secret.encode(), "\0".join(what).encode(errors="surrogateescape"), hashlib.sha256).digest()
@@ -95,7 +107,8 @@ _OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc", "alpha", "beta")
 
 
 def evidence(raw: bytes) -> Checked:
-    """gemm_check's object, which the learner's code may have written: what is computed with are numbers, and small ones.
+    """gemm_check's object, which the learner's code may have written: there are cases, and what is computed with are numbers, and
+    small ones.
 
     Raises ValueError, KeyError, TypeError, AttributeError or RecursionError where it is not.
     """
@@ -110,7 +123,21 @@ def evidence(raw: bytes) -> Checked:
         numbers += [value for value in trace["totals"].values() if value is not None]
     if any(type(number) not in (int, float) or not abs(number) < 1 << 53 for number in numbers):
         raise ValueError("a figure is no number")
+    if not found["cases"]:
+        raise ValueError("it has no cases")
     return found
+
+
+def whole(found: Checked, asked: Sequence[Case]) -> bool:
+    """Whether the object holds the problems that gemm_check asks, all of them or those up to the one that failed."""
+
+    def named(cases: Sequence[Case]) -> list[tuple]:
+        return [(case["id"], *(case[key] for key in _OF_A_CASE)) for case in cases]  # type: ignore[literal-required]
+
+    held, ladder, last = named(found["cases"]), named(asked), found["cases"][-1]
+    if found["passed"]:
+        return held == ladder and all(case["passed"] for case in found["cases"])
+    return held == ladder[: len(held)] or (held[:-1] == ladder and last["id"] == "goal")
 
 
 class Kit:
@@ -173,8 +200,12 @@ class Grader:
         """Ends what is being graded, in all threads: they raise sandbox.Stopped."""
         self._kit.sandbox.stop()
 
-    def grade(self, task: Task, learner: str, name: str, raw: bytes, slot: int) -> Outcome:
-        """`name`: what the file is called in messages. `slot`: 0 …, another one for each thread. Raises UserError."""
+    def grade(self, task: Task, learner: str, name: str, raw: bytes, slot: int, final: bool = False) -> Outcome:
+        """`name`: what the file is called in messages. `slot`: 0 …, another one for each thread.
+
+        Raises UserError where no verdict should rest on what happened, since this machine may be at fault. `final`: it is known
+        not to be, so that what ended the code counts against it.
+        """
         begin = time.monotonic()
         try:
             text = check.source_text(raw)
@@ -187,7 +218,7 @@ class Grader:
         with tempfile.TemporaryDirectory(prefix="gemm-grade-") as held:
             folder = Path(held)
             try:
-                run = _Run(self, report, learner, folder, slot)
+                run = _Run(self, report, learner, folder, slot, final)
                 programs = run.compiled()
                 run.checked(programs["check"])
                 judged = run.examined(programs["exam"])
@@ -207,11 +238,13 @@ class Grader:
 class _Run:
     """The stages of one file."""
 
-    def __init__(self, grader: Grader, report: Report, learner: str, folder: Path, slot: int) -> None:
+    def __init__(self, grader: Grader, report: Report, learner: str, folder: Path, slot: int, final: bool) -> None:
+        self._final = final
         self._grader, self._report, self._learner, self._folder, self._slot = grader, report, learner, folder, slot
         self._kit = grader._kit
         self._source = Source(report.text, report.name, report.task.namespace, report.task.title)
         self._late = False  # whether gemm_check did not end in time
+        self._void = False  # whether gemm_check ended well and left what is no report of a check
         self._given = folder / "in"
         self._given.mkdir()
         self._own = folder / "tmp"  # TMP, where there is no sandbox
@@ -222,18 +255,25 @@ class _Run:
         self._given.chmod(0o755)  # noqa: S103
         self._kit.sandbox.hand_over(self._own, slot)
 
-    def _run(self, command: Sequence[str | Path], output: Path, limits: Limits, files: Sequence[Path], keep: Sequence[int] = ()):
+    def _run(
+        self, command: Sequence[str | Path], output: Path, limits: Limits, files: Sequence[Path], keep: Sequence[int] = ()
+    ) -> Ended:
         """Runs it in the sandbox, where `files` are in IN. Returns how it ended; its messages are in the file messages."""
         for file in files:
             file.chmod(0o755)  # noqa: S103
         binds = {**self._kit.binds, **{file: _IN / file.name for file in files}}
         with output.open("wb") as out, (self._folder / "messages").open("wb") as messages:
-            return self._kit.sandbox.run(command, self._own, binds, out, messages, limits, self._slot, keep)
-
-    def _look_for_room(self) -> None:
-        """A UserError where what came of a run may be for lack of room, and not the learner's code."""
-        if shutil.disk_usage(self._folder).free < _ROOM:
+            ended = self._kit.sandbox.run(command, self._own, binds, out, messages, limits, self._slot, keep)
+        if shutil.disk_usage(self._folder).free < _ROOM:  # however it ended: what came of it may be for lack of room
             raise UserError("There is no room left for temporary files; free some, or set TMPDIR to another folder.")
+        if ended.doubt:
+            self._doubt(ended.doubt)
+        return ended
+
+    def _doubt(self, why: str) -> None:
+        """A UserError, unless this machine is known not to be at fault."""
+        if not self._final:
+            raise UserError(why)
 
     def _seed(self, use: str) -> int:
         """Another one for another text: nobody hands in twice for the same problems."""
@@ -260,11 +300,14 @@ class _Run:
         if ended.broken:
             raise _Failed("compile", Diagnosis(f"It does not compile: {ended.broken}.", ""))
         lines = self._lines()
-        if ended.status and not lines:
-            raise UserError(f"The compiler or the linker ended with status {ended.status} and said nothing.")
-        if ended.status:
-            compiling.blame_the_machine("The compiler or the linker", ended.status, lines)
-            raise _Failed("compile", Diagnosis("It does not compile.", "", compiling.first_error(lines)))
+        if not ended.status:
+            return
+        how = f"was ended by {number}" if (number := process.crash(ended.status)) else f"ended with status {ended.status}"
+        if ended.status != _WRONG or not lines:  # as no compiler ends for an error of the code
+            self._doubt(f"The compiler or the linker {how}.")
+        if not lines:
+            raise _Failed("compile", Diagnosis("It does not compile.", "", (f"The compiler or the linker {how}.",)))
+        raise _Failed("compile", Diagnosis("It does not compile.", "", compiling.first_error(lines)))
 
     def _translated(self) -> str:
         """The source as C++. By a process of its own: its regular expressions take very long over text that is made for it."""
@@ -309,13 +352,15 @@ class _Run:
         options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}"]
         command: list[str | Path] = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options, "--output", made]
         ended = self._run(command, output, self._grader._limits, [program])
-        self._look_for_room()
         with output.open("rb") as told:
             raw = told.read(_REPORT)
         report.seed, report.ran, self._late = seed, time.monotonic() - begin, ended.late
         try:
             # A report that the learner's code wrote may hold anything.
-            check.hold(report, evidence(raw))
+            found = evidence(raw)
+            if not whole(found, self._asked(found, seed)):
+                raise ValueError("it is not about the problems that were asked")
+            check.hold(report, found)
             check.told(report, 0.0)
         except Exception:  # noqa: BLE001
             report.cases, report.goals, report.stage = [], [], "run"
@@ -326,7 +371,28 @@ class _Run:
             elif how:
                 report.found = Diagnosis(f"It was stopped: {how}.", "")
             else:
-                report.found = Diagnosis(*ENDED, (f"The program ended with status {ended.status} and left no report.",))
+                self._void = bool(raw)
+                left = "no report" if not raw else "what is no report of the whole check"
+                report.found = Diagnosis(*ENDED, (f"The program ended with status {ended.status} and left {left}.",))
+
+    def _asked(self, found: Checked, seed: int) -> list[Case]:
+        """The problems of gemm_check with this seed, for a kernel with the tiles that the object says. Raises ValueError."""
+        tile = ",".join(str(size) for size in (found["tile"]["BM"], found["tile"]["BN"], found["tile"]["BK"]))
+        listed = self._folder / "asked.json"
+        options: list[str | Path] = [
+            "--lesson",
+            self._report.task.lesson,
+            "--seed",
+            str(seed),
+            "--tile",
+            tile,
+            "--output",
+            listed,
+        ]
+        status, said = process.quiet([self._kit.judge, *options])
+        if status:
+            raise ValueError(said.strip())
+        return json.loads(listed.read_text(encoding="utf-8"))["cases"]
 
     def examined(self, program: Path) -> bool | None:
         """Whether what the kernel computes is right; None where there is no answer to look at. What is wrong is in the report."""
@@ -347,14 +413,13 @@ class _Run:
             ended = self._run(
                 [self._given_as(program), *asked], self._folder / "output", self._grader._limits, files, [written.fileno()]
             )
-        self._look_for_room()
         status, said = process.quiet([*judge, "--answers", answers, "--output", verdict], seconds=300)
         if status not in (0, 1):
             raise UserError(f"gemm_judge could not mark an exam: {said.strip()}")
         marked: Marked = json.loads(verdict.read_text(encoding="utf-8"))
         if marked["passed"] and not ended.broken:
             return True
-        if not report.found:  # its own run says that it is right
+        if not report.found or self._void:  # its own run says that it is right, or nothing to go by
             # Its cases are those of gemm_check, which had nothing against them.
             report.stage, report.cases, report.goals, report.seed = "run", marked["cases"][-1:], [], None
             report.found = _judged_wrong(marked["cases"][-1], ended.broken)

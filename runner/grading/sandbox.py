@@ -1,19 +1,18 @@
 """Runs code that nobody has read: without network, with limits, and with nothing of the machine in sight that it does not need.
 
 bubblewrap (Debian's package) makes the sandbox. Inside there are the system's programs, what is bound into it, and two small
-folders in memory; everything is read-only but these. As root, the code runs as a user that nothing else belongs to.
+folders in memory; everything is read-only but these. As root, the code runs as a user that nothing else belongs to. Of the
+kernel it gets what is on a list (calls.py), and no more than a control group lets it have (cgroup.py).
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import platform
+import re
 import secrets
 import shutil
 import signal
-import struct
 import subprocess
 import tempfile
 import threading
@@ -29,6 +28,7 @@ import psutil
 from runner.core import doctor, process
 from runner.core.process import Command
 from runner.core.results import UserError
+from runner.grading import calls, cgroup
 
 TMP = Path("/tmp")  # inside: where the code may write  # noqa: S108
 _FIRST_USER, _USERS, _SLOTS = 1_900_000_000, 200_000_000, 1000  # no account has such a number
@@ -39,16 +39,8 @@ _ENDED = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)  # also where nobody has wai
 _BY_SIGNAL = 128  # + its number: how bubblewrap and sh tell which signal ended a program
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache")  # which g++ is meant, and where libraries are
+_TOO_MUCH = "it took more than {} MiB of memory"
 _ENDING = 20.0  # seconds that killed processes may take to be gone: much memory has to be given back
-
-# System calls that are refused inside, by machine: AUDIT_ARCH_… (linux/audit.h), clone, clone3, and those that make memory which
-# belongs to no process, and so is in no limit (memfd_create, memfd_secret, shmget, io_uring_setup), or a namespace in which the
-# code would be root and could mount more of it (unshare, setns), or that look into the kernel or into other processes (bpf,
-# perf_event_open, userfaultfd, ptrace).
-_REFUSED = {
-    "x86_64": (0xC000003E, 56, 435, (319, 447, 29, 425, 272, 308, 321, 298, 323, 101)),
-    "aarch64": (0xC00000B7, 220, 435, (279, 447, 194, 425, 97, 268, 280, 241, 282, 117)),
-}
 
 
 @dataclass(frozen=True)
@@ -65,12 +57,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended. `broken`: the limit that ended it, as the end of a sentence; empty: none did."""
+    """How a run ended. `broken`: the limit that ended it, as the end of a sentence; empty: none did. `doubt`: what the machine
+    may have done to it, as a sentence; empty where it ended by itself."""
 
     status: int  # negative: the signal
     broken: str
     seconds: float
     late: bool = False  # whether that limit is the one on seconds
+    doubt: str = ""
 
 
 def _tree(root: int) -> list[psutil.Process]:
@@ -83,32 +77,13 @@ def _tree(root: int) -> list[psutil.Process]:
 
 
 def _resident(processes: Sequence[psutil.Process]) -> int:
-    """Bytes of memory that these processes have, what they share counted once for each."""
+    """Bytes of memory that these processes have, the tables of their pages among it, what they share counted once for each."""
     total = 0
     for one in processes:
-        with suppress(psutil.Error):
-            total += one.memory_info().rss
+        with suppress(OSError):
+            status = Path(f"/proc/{one.pid}/status").read_text(encoding="utf-8", errors="replace")
+            total += sum(int(kib) for kib in re.findall(r"^Vm(?:RSS|PTE):\s*(\d+) kB$", status, re.MULTILINE)) << 10
     return total
-
-
-def _filter() -> bytes:
-    """The seccomp filter (linux/filter.h, linux/seccomp.h) that refuses _REFUSED; empty on other machines."""
-    if platform.machine() not in _REFUSED:
-        return b""
-    arch, clone, clone3, others = _REFUSED[platform.machine()]
-    load, equal, at_least, any_bit, end = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF_LD|W|ABS, BPF_JMP|JEQ, JGE, JSET, BPF_RET
-    number, machine, first_argument = 0, 4, 16  # offsets in struct seccomp_data
-    kill, allow, fail = 0x80000000, 0x7FFF0000, 0x00050000
-    new_user = 0x10000000  # CLONE_NEWUSER
-    code = [
-        (load, 0, 0, machine), (equal, 1, 0, arch), (end, 0, 0, kill),  # 32-bit calls have other numbers
-        (load, 0, 0, number), (at_least, 0, 1, 1 << 30), (end, 0, 0, fail | errno.ENOSYS),  # so have x32's
-        (equal, 0, 1, clone3), (end, 0, 0, fail | errno.ENOSYS),  # libc takes clone then, whose flags can be seen
-        *(step for call in others for step in ((equal, 0, 1, call), (end, 0, 0, fail | errno.EPERM))),
-        (equal, 0, 3, clone), (load, 0, 0, first_argument), (any_bit, 0, 1, new_user), (end, 0, 0, fail | errno.EPERM),
-        (end, 0, 0, allow),
-    ]  # fmt: skip
-    return b"".join(struct.pack("=HBBI", *step) for step in code)
 
 
 def _pipe_with(content: bytes) -> int:
@@ -117,6 +92,27 @@ def _pipe_with(content: bytes) -> int:
     os.write(writing, content)
     os.close(writing)
     return reading
+
+
+def _objects(lines: bytes) -> list[dict]:
+    """What bubblewrap has told; of a line at which it was ended, nothing."""
+    found = []
+    for line in lines.splitlines():
+        with suppress(ValueError):
+            found.append(json.loads(line))
+    return found
+
+
+def _doubt(status: int, ended: bool, memory: bool) -> str:
+    """What the machine may have done to a run that failed without breaking a limit. `ended`: whether the command began, and
+    somebody was left to say how it ended; `memory`: whether the machine had no memory meanwhile."""
+    if memory:
+        return "This machine had no memory left."
+    if not ended:
+        return "The sandbox could not be made, or something else on this machine ended it."
+    if status == -signal.SIGKILL:  # nothing that a limit here sends
+        return "It was ended by SIGKILL."
+    return ""
 
 
 def _gone(pid: int) -> bool:
@@ -130,11 +126,13 @@ def _gone(pid: int) -> bool:
 class Sandbox:
     """Where submissions are compiled and run. `bubblewrap` None: only the limits hold.
 
-    private: folders of this machine that must not be seen inside, wherever they are.
+    private: folders of this machine that must not be seen inside, wherever they are. groups: in which the kernel counts what runs
+    take; None: their processes are looked at now and then. close() removes them.
     """
 
-    def __init__(self, bubblewrap: Path | None, private: Sequence[Path] = ()) -> None:
-        self._bubblewrap = bubblewrap
+    def __init__(self, bubblewrap: Path | None, private: Sequence[Path] = (), groups: cgroup.Groups | None = None) -> None:
+        self._bubblewrap, self._groups = bubblewrap, groups
+        self._calls = calls.program() if bubblewrap else b""
         self._private = [path.resolve() for path in private]
         self._prlimit = shutil.which("prlimit")
         self._setpriv = shutil.which("setpriv")
@@ -150,6 +148,16 @@ class Sandbox:
         """Whether it is more than limits."""
         return self._bubblewrap is not None
 
+    @property
+    def counted(self) -> bool:
+        """Whether the kernel counts all memory that a run takes."""
+        return self._groups is not None
+
+    def close(self) -> None:
+        """Nothing runs any more."""
+        if self._groups:
+            self._groups.close()
+
     def stop(self) -> None:
         """Ends what runs, in whatever thread, and lets nothing more begin."""
         self._stop.set()
@@ -162,6 +170,7 @@ class Sandbox:
                 made += ["--symlink", str(path.readlink()), name]
             elif path.exists():
                 made += ["--ro-bind", name, name]
+        made += ["--perms", "0755", "--dir", "/etc"]  # bubblewrap makes folders on the way to what is bound for itself alone
         for name in _SETTINGS:
             made += ["--ro-bind-try", name, name]
         made += ["--proc", "/proc", "--dev", "/dev"]
@@ -170,7 +179,6 @@ class Sandbox:
         for path in self._private:  # a checkout may lie below /usr
             if path.is_relative_to("/usr"):
                 made += ["--tmpfs", str(path)]
-        # bubblewrap makes the folders on the way to a bound file for itself alone.
         for parent in sorted({parent for inside in binds.values() for parent in inside.parents if parent != Path("/")}):
             if not parent.is_relative_to("/usr"):
                 made += ["--perms", "0755", "--dir", str(parent)]
@@ -229,82 +237,104 @@ class Sandbox:
         user = self._first + slot
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
         environment |= {key: str(TMP if self._bubblewrap else folder) for key in ("HOME", "TMPDIR")}
-        begin = time.monotonic()
         if self._stop.is_set():
             raise Stopped
-        told, telling = os.pipe()  # bubblewrap tells its child's number
+        told, telling = os.pipe()  # bubblewrap tells its child's number, and how that ended
         given = [telling]
-        options = ["--info-fd", str(telling)]
-        if refused := _filter():
-            given.append(_pipe_with(refused))
+        options = ["--json-status-fd", str(telling)]
+        if self._calls:
+            given.append(_pipe_with(self._calls))
             options += ["--seccomp", str(given[-1])]
-        full = self._command(command, binds, limits, user, options)
+        group, begin, kills = None, time.monotonic(), cgroup.oom_kills()
         try:
+            full = self._command(command, binds, limits, user, options)
+            if self._groups:
+                group = self._groups.group(limits.memory, limits.processes)
+                full = group.entered(full)
             started = subprocess.Popen(
                 full, cwd=None if self._bubblewrap else folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
                 stderr=messages, pass_fds=(*keep, *(given if self._bubblewrap else ())), start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             os.close(told)
+            if group:
+                group.end()
             raise UserError(f"{full[0]} cannot be run: {error.strerror}.") from error
+        except UserError:
+            os.close(told)
+            raise
         finally:
             for descriptor in given:
                 os.close(descriptor)
-        broken, weighed, late = "", begin, False
+        broken, late, said, counted = "", False, [], None
         try:
-            while started.poll() is None:
-                time.sleep(_POLL)
-                now = time.monotonic()
-                if self._stop.is_set():
-                    raise Stopped
-                if now - begin > limits.seconds:
-                    broken, late = f"it did not end within {limits.seconds:g} s", True
-                elif now - weighed > _WEIGH:
-                    weighed = now
-                    if _resident(_tree(started.pid)) > limits.memory:
-                        broken = f"it took more than {limits.memory // _MiB} MiB of memory"
-                if broken:
-                    break
+            broken, late = self._watched(started, begin, limits, counted=group is not None)
         finally:
-            self._end(started, user, told)
+            try:
+                said = self._end(started, user, told)
+            finally:
+                counted = group.end() if group else None
         status = started.returncode
         if status > _BY_SIGNAL:
             status = _BY_SIGNAL - status
+        if not broken and counted and counted.limit:
+            broken = _TOO_MUCH.format(limits.memory // _MiB)
         if not broken and status == -signal.SIGXCPU:
             broken, late = "it computed for too long", True
         if not broken and status == -signal.SIGXFSZ:
             broken = f"it wrote more than {limits.file // _MiB} MiB"
-        return Ended(status, broken, time.monotonic() - begin, late)
+        doubt = ""
+        if status and not broken:
+            ended = not self._bubblewrap or any("exit-code" in one for one in said)
+            doubt = _doubt(status, ended, counted.machine if counted else cgroup.oom_kills() > kills)
+        return Ended(status, broken, time.monotonic() - begin, late, doubt)
 
-    def _end(self, started: subprocess.Popen[bytes], user: int, told: int) -> None:
-        """Ends the sandbox, and without one everything below the program and everything of its user. Closes `told`."""
+    def _watched(self, started: subprocess.Popen[bytes], begin: float, limits: Limits, counted: bool) -> tuple[str, bool]:
+        """Waits for the program. The limit that it has broken, if any, and whether that is the one on seconds."""
+        weighed = begin
+        while started.poll() is None:
+            time.sleep(_POLL)
+            now = time.monotonic()
+            if self._stop.is_set():
+                raise Stopped
+            if now - begin > limits.seconds:
+                return f"it did not end within {limits.seconds:g} s", True
+            if not counted and now - weighed > _WEIGH:
+                weighed = now
+                if _resident(_tree(started.pid)) > limits.memory:
+                    return _TOO_MUCH.format(limits.memory // _MiB), False
+        return "", False
+
+    def _end(self, started: subprocess.Popen[bytes], user: int, told: int) -> list[dict]:
+        """Ends the sandbox, and without one everything below the program and everything of its user. Closes `told`, whose objects
+        it returns."""
         left = [] if self._bubblewrap else _tree(started.pid)
         with suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)
         started.wait()
         with open(told, "rb") as file:
-            said = file.read()
+            said = _objects(file.read())
         if self._bubblewrap:
             # Its child, process 1 inside, dies with it, and takes everything else along; but not at once. The next run is by the
             # same user, whose processes are counted.
-            with suppress(ValueError, KeyError):
-                first, end = json.loads(said)["child-pid"], time.monotonic() + _ENDING
-                while not _gone(first):
-                    if time.monotonic() > end:
-                        raise UserError("The sandbox's processes do not end; end them by hand.")
-                    time.sleep(_POLL / 10)
-            return
+            first, end = next((one["child-pid"] for one in said if "child-pid" in one), None), time.monotonic() + _ENDING
+            while first and not _gone(first):
+                if time.monotonic() > end:
+                    raise UserError("The sandbox's processes do not end; end them by hand.")
+                time.sleep(_POLL / 10)
+            return said
         for _ in range(100):  # what has become an orphan meanwhile is known by its user alone
             left += _of_user(user) if self._root else []
             if not left:
-                return
+                break
             for one in left:
                 with suppress(psutil.Error):
                     one.kill()
             left = []
             if not self._root:
-                return
+                break
             time.sleep(_POLL)
+        return said
 
     def place(self, inside: Path, folder: Path) -> Path:
         """What a path in TMP is called by the code: in `folder` where there is no sandbox."""
@@ -327,19 +357,28 @@ class Stopped(Exception):
 
 def find(unsandboxed: bool, private: Sequence[Path]) -> Sandbox:
     """A sandbox that was seen to work. Raises UserError where there is none, unless `unsandboxed`."""
-    if unsandboxed:
-        return Sandbox(None)
     without = "or write --unsandboxed where something else keeps submissions apart (a container for each)"
-    if why := doctor.provide_bubblewrap():
+    if not unsandboxed and (why := doctor.provide_bubblewrap()):
         raise UserError(f"Submissions need a sandbox, and bubblewrap is missing; {why}, {without}.")
-    path = str(shutil.which("bwrap"))
-    sandbox = Sandbox(Path(path), private)
+    if not unsandboxed and (why := doctor.provide_seccomp()):
+        raise UserError(f"Submissions need a sandbox, and libseccomp for Python is missing; {why}, {without}.")
+    path = None if unsandboxed else Path(str(shutil.which("bwrap")))
+    if groups := cgroup.find():
+        counting = Sandbox(path, private, groups)
+        if not _flaw(counting):
+            return counting
+        counting.close()
+    sandbox = Sandbox(path, private)
+    if not unsandboxed and (why := _flaw(sandbox)):
+        how = "install version 0.8 or newer" if "nknown option" in why else "allow user namespaces"
+        raise UserError(f"Submissions need a sandbox, and bubblewrap cannot make one here ({why}); {how}, {without}.")
+    return sandbox
+
+
+def _flaw(sandbox: Sandbox) -> str:
+    """What is in the way of running anything in it, or nothing."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages, tempfile.TemporaryDirectory() as folder:
         done = sandbox.run(["true"], Path(folder), {}, output, messages, replace(Limits(), seconds=10))
         messages.seek(0)
         said = messages.read(1000).decode(errors="replace").strip().splitlines()
-    if done.status:
-        why = said[0].rstrip(".") if said else f"it ended with status {done.status}"
-        how = "install version 0.8 or newer" if "nknown option" in why else "allow user namespaces"
-        raise UserError(f"Submissions need a sandbox, and bubblewrap cannot make one here ({why}); {how}, {without}.")
-    return sandbox
+    return (said[0].rstrip(".") if said else f"it ended with status {done.status}") if done.status else ""

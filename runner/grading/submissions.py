@@ -36,7 +36,11 @@ class Submission:
         """What the file is called in it, and its bytes; None where it is not there. Raises Refused."""
         with self._files() as files:
             name = _chosen(task, files.names)
-            return (printable(name), files.read(name)) if name is not None else None
+            if name is not None:
+                return printable(name), files.read(name)
+            if inner := next((name for name in files.names if name.lower().endswith(".zip")), None):
+                raise Refused(f"{printable(inner)} is a zip inside of it, and is not opened; unpack it, and zip everything once.")
+            return None
 
     def _files(self) -> _Folder | _Zip:
         try:

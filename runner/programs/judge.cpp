@@ -1,4 +1,5 @@
-// gemm_judge: sets an exam for a lesson and marks what came back, for ./gemm grade. The learner's code runs
+// gemm_judge: sets an exam for a lesson and marks what came back, for ./gemm grade, and says which problems a
+// report of gemm_check must hold. The learner's code runs
 // in another process (gemm_exam), which sees the problems and nothing else; this one sees what is left of C.
 
 #include <cstddef>
@@ -136,21 +137,52 @@ std::vector<CaseResult> marked(const std::vector<LadderCase>& cases, std::uint64
     return results;
 }
 
+/// The problems of gemm_check for a kernel with tiles "BM,BN,BK", without what comes of them: a report that
+/// the kernel's own process has made is held against them.
+Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text) {
+    const std::vector<std::string> sizes = gemm::comma_separated("--tile", text);
+    if (sizes.size() != 3) throw Error("--tile takes BM,BN,BK, and not " + text + ".");
+    const auto size = [&](int i) {
+        return static_cast<int>(gemm::whole_number("--tile", sizes[i], 1, 1024));
+    };
+    Json cases = Json::array();
+    for (const LadderCase& c : gemm::ladder_cases({size(0), size(1), size(2)}, seed, lesson.variant())) {
+        CaseResult asked;
+        asked.problem = c;
+        asked.seed = seed;
+        cases.push_back(gemm::case_json(asked));
+    }
+    return {
+        {"schema", 1}, {"lesson", lesson.name}, {"seed", seed}, {"total", cases.size()}, {"cases", cases}};
+}
+
 int run(int argc, char** argv) {
-    std::string name, seed_text, paper, answers, output;
+    std::string name, seed_text, paper, answers, tile, output;
     if (const std::optional<int> status = gemm::parse_options(
-            "gemm_judge", "Sets an exam (--paper) or marks its answers (--answers) and prints JSON.",
+            "gemm_judge",
+            "Sets an exam (--paper), or marks its answers (--answers) or lists a check's problems (--tile) "
+            "as JSON.",
             {{"--lesson", &name, "whose tiles and type the problems are for", "NAME"},
              {"--seed", &seed_text, "of sizes and inputs: the same for the paper and the answers"},
              {"--paper", &paper, "where the paper goes", "FILE"},
              {"--answers", &answers, "what gemm_exam wrote", "FILE"},
+             {"--tile", &tile, "BM,BN,BK of the kernel that gemm_check goes up the ladder with", "LIST"},
              {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
             argc, argv)) {
         return *status;
     }
-    if (paper.empty() == answers.empty()) throw Error("One of --paper and --answers is needed.");
+    if (!paper.empty() + !answers.empty() + !tile.empty() != 1) {
+        throw Error("One of --paper, --answers and --tile is needed.");
+    }
     const Lesson& lesson = lesson_named(name);
     const std::uint64_t seed = gemm::seed_number("--seed", seed_text);
+    const auto print = [&](const Json& json) {
+        output.empty() ? gemm::print(gemm::to_text(json)) : gemm::write_file(output, gemm::to_text(json));
+    };
+    if (!tile.empty()) {
+        print(listed(lesson, seed, tile));
+        return gemm::kRight;
+    }
     const std::vector<LadderCase> cases = gemm::ladder_cases(lesson.tile, seed, lesson.variant());
     if (!paper.empty()) {
         gemm::write_file(paper, paper_of(cases, seed));
@@ -161,7 +193,7 @@ int run(int argc, char** argv) {
     Json json = {{"schema", 1},      {"lesson", lesson.name}, {"seed", seed},
                  {"passed", passed}, {"total", cases.size()}, {"cases", Json::array()}};
     for (const CaseResult& result : results) json["cases"].push_back(gemm::case_json(result));
-    output.empty() ? gemm::print(gemm::to_text(json)) : gemm::write_file(output, gemm::to_text(json));
+    print(json);
     return passed ? gemm::kRight : gemm::kWrong;
 }
 

@@ -16,6 +16,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,7 @@ import pytest
 from conftest import PATIENCE, drawn, stop, toolchain
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 
-from runner.core import compiling
+from runner.core import compiling, doctor
 from runner.core.results import ROOT, UserError
 from runner.grading import grade as command
 from runner.grading import gradebook, grading, sandbox, submissions
@@ -46,14 +47,16 @@ ALWAYS = ("ada", "forges", "guesses", "=cmd|'calc'!A0", "<b onload=x>&\"'")
 
 
 @pytest.fixture(scope="session")
-def box() -> Sandbox:
+def box() -> Iterator[Sandbox]:
     """A sandbox; where none can be made the test is skipped, but not in CI."""
     try:
-        return sandbox.find(False, [ROOT])
+        found = sandbox.find(False, [ROOT])
     except UserError as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
+    with closing(found):
+        yield found
 
 
 def grade(*arguments: str | Path, env: Mapping[str, str] = ENV, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
@@ -186,6 +189,7 @@ def state_of(room: Classroom) -> dict[str, object]:
         "checkout": git,
         "submissions": sorted(handed_in),
         "mounts": Path("/proc/self/mountinfo").read_text(),
+        "groups": [str(path) for path in Path("/sys/fs/cgroup").rglob("gemm-grade-*")],
         "outside": [str(path) for path in marked if path.exists()],
     }
 
@@ -318,7 +322,12 @@ def test_a_fork_bomb_does_not_fail_the_next_file(kit: Kit) -> None:
         "template <int N, int X> struct Two : Two<N - 1, 2 * X>, Two<N - 1, 2 * X + 1> {};\n"
         "template <int X> struct Two<0, X> {};\nTwo<24, 1> two;",
         '#include "/dev/zero"',
+        # Each macro is ten of the one before; what is printed meanwhile is said by nobody but the code.
+        '#pragma message "No space left on device"\n#warning Killed signal terminated program cc1plus\n#define M0 x,\n'
+        + "".join(f"#define M{n + 1} {f'M{n} ' * 10}\n" for n in range(9))
+        + "int bomb[] = {M9};",
     ],
+    ids=["types", "a file without end", "macros"],
 )
 def test_what_does_not_compile_in_time_ends(kit: Kit, bomb: str) -> None:
     grader = Grader(kit, "secret", Limits(seconds=4))
@@ -452,6 +461,8 @@ def test_the_machine_is_out_of_sight(box: Sandbox, tmp_path: Path) -> None:
     code = """
 import json, os
 folders = [os.listdir("/"), os.listdir("/tmp"), os.getcwd()]
+os.listdir("/etc")
+assert all(os.stat(path).st_mode & 0o777 == 0o755 for path in ("/", "/etc", "/usr")), oct(os.stat("/etc").st_mode)
 print(json.dumps([*folders, os.getuid(), sorted(set(os.environ) - {"PWD"}), os.uname()[1]]))
 """
     how, out, err = ran(box, tmp_path, *python(code))
@@ -465,8 +476,8 @@ print(json.dumps([*folders, os.getuid(), sorted(set(os.environ) - {"PWD"}), os.u
 
 def test_there_is_no_network_and_no_way_to_more_rights(box: Sandbox, tmp_path: Path) -> None:
     code = """
-import ctypes, os, socket
-print(sorted(name for _, name in socket.if_nameindex()))
+import ctypes
+print([line.split(":")[0].strip() for line in open("/proc/net/dev") if ":" in line])
 libc = ctypes.CDLL(None, use_errno=True)
 print([libc.unshare(0x10000000), libc.memfd_create(b"x", 0), libc.shmget(0, 4096, 0o600), libc.setuid(0), libc.setgid(0)])
 print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("Cap", "NoNewPrivs"))])
@@ -500,6 +511,21 @@ def test_two_gradings_have_users_of_their_own(box: Sandbox, tmp_path: Path) -> N
 def test_how_it_ended(box: Sandbox, tmp_path: Path, command: str, status: int) -> None:
     how, _, _ = ran(box, tmp_path, "sh", "-c", command)
     assert (how.status, how.broken, how.late) == (status, "", False)
+    assert bool(how.doubt) is (status == -signal.SIGKILL)  # no limit sends it
+
+
+def test_a_sandbox_that_cannot_be_made_is_the_machines_fault(box: Sandbox, tmp_path: Path) -> None:
+    how, _, _ = ran(box, tmp_path, "true", binds={tmp_path / "none": Path("/in/none")})
+    assert how.status and "could not be made" in how.doubt
+
+
+def test_without_libseccomp_it_refuses_and_says_what_to_do(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMM_NO_INSTALL", "1")
+    monkeypatch.setattr(doctor, "_seccomp", lambda: "")
+    for system, typed in ((True, "apt-get install -y python3-seccomp"), (False, "-m pip install pyseccomp==")):
+        monkeypatch.setattr(doctor, "_of_system", lambda system=system: system)
+        with pytest.raises(UserError, match=f"libseccomp for Python is missing; type: .*{typed}"):
+            sandbox.find(False, [])
 
 
 def test_what_is_left_behind_has_ended(box: Sandbox, tmp_path: Path) -> None:
@@ -739,6 +765,18 @@ def test_zips_are_unpacked_by_one_method(tmp_path: Path, how: int) -> None:
     assert read(tmp_path / "b.zip") == (FILES["03"], b"x")
 
 
+def test_zips_within_are_said_to_be(tmp_path: Path) -> None:
+    inner = synthetic.zipped((FILES["03"], "x"))
+    (tmp_path / "a.zip").write_bytes(synthetic.zipped(("mine/Inner.ZIP", inner)))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine.zip").write_bytes(inner)
+    for name, said in (("a.zip", "mine/Inner.ZIP"), ("folder", "mine.zip")):
+        with pytest.raises(Refused, match=f"^{said} is a zip inside of it, and is not opened; unpack it"):
+            read(tmp_path / name)
+    (tmp_path / "folder" / "exercise_03.cu").write_text("y")  # what can be read is graded
+    assert read(tmp_path / "folder") == ("exercise_03.cu", b"y")
+
+
 @pytest.mark.parametrize("name", [f"../{FILES['03']}", f"/{FILES['03']}", f"C:/{FILES['03']}", "a/../exercise_03.cu"])
 def test_names_that_leave_the_zip_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.zip").write_bytes(synthetic.zipped((name, "x")))
@@ -805,11 +843,12 @@ def test_pages_escape_what_learners_wrote() -> None:
 def test_every_learner_has_a_folder_that_is_nobody_elses() -> None:
     accented = gradebook.slug("Zoë")
     files = ["grades.json", "journal.jsonl", "..", "/"]
-    names = ["Zoë", accented, "ada", " ada", "Ada B", "Ada_B", "x" * 300, "x" * 60, "ä", "ö", *files]
+    names = ["-rf", "--", "-", "rf", "Zoë", accented, "ada", " ada", "Ada B", "Ada_B", "x" * 300, "x" * 60, "ä", "ö", *files]
     slugs = [gradebook.slug(name) for name in names]
     assert len(set(slugs)) == len(names)
     assert not {"grades.json", "journal.jsonl", "", ".", ".."} & set(slugs)
     assert all(set(slug) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") for slug in slugs)
+    assert not [slug for slug in slugs if slug.startswith("-")]  # rm * in that folder
     assert gradebook.slug("ada") == "ada"
 
 
@@ -953,9 +992,98 @@ def test_nothing_is_graded_where_the_lessons_own_kernel_fails(kit: Kit, monkeypa
 
 
 def test_what_the_code_says_itself_is_not_the_machines_fault(kit: Kit) -> None:
-    outcome = graded(kit, "01", '#error "No space left on device"\n' + SOLUTIONS["01"])
+    said = ("No space left on device", "Killed signal terminated program cc1plus", "virtual memory exhausted")
+    words = "".join(f'#pragma message "{word}"\n#warning {word}\n' for word in said)
+    outcome = graded(kit, "01", f'{words}#error "{said[0]}"\n{SOLUTIONS["01"]}')
     assert outcome.state == "failed"
     assert "It does not compile" in outcome.text
+
+
+def test_what_may_be_the_machines_doing_counts_when_it_is_known_not_to_be(kit: Kit) -> None:
+    source = synthetic.early("01", "kill(getpid(), SIGKILL);")
+    with pytest.raises(UserError, match="ended by SIGKILL"):
+        graded(kit, "01", source)
+    outcome = Grader(kit, "secret", Limits()).grade(TASKS["01"], "ada", FILES["01"], source.encode(), 0, final=True)
+    assert outcome.state == "failed"
+    assert "It was stopped: it was ended by SIGKILL" in outcome.text
+
+
+def test_a_cut_report_is_void(kit: Kit) -> None:
+    outcome = graded(kit, "01", synthetic.early("01", synthetic.CUT))
+    assert (outcome.state, outcome.judged) == ("failed", True)  # nothing else is wrong with it
+    assert "left what is no report of the whole check" in outcome.text
+
+
+def test_a_loop_on_the_host_is_named(kit: Kit) -> None:
+    outcome = graded(kit, "01", synthetic.in_launch("01", synthetic.HOST_LOOP))
+    assert (outcome.state, outcome.judged) == ("failed", True)
+    assert "C is right, and no kernel has computed it." in outcome.text
+
+
+class Moody:
+    """A grader to which things happen: what grade() does, call after call; nothing more: it passes."""
+
+    def __init__(self, *moods: Exception) -> None:
+        self.moods, self.calls = list(moods), list[tuple[str, bool]]()
+
+    def grade(self, task: Task, learner: str, name: str, raw: bytes, slot: int, final: bool = False) -> Outcome:
+        self.calls.append((learner, final))
+        if self.moods:
+            raise self.moods.pop(0)
+        return Outcome("passed", "It is right.\n", True)
+
+    def stop(self) -> None:
+        pass
+
+
+MACHINE = UserError(f"{ROOT}/build/cpu/bin/gemm_judge cannot be run: out of something.")
+
+
+@pytest.mark.parametrize(
+    ("moods", "calls", "state"),
+    [
+        ([], [("ada", False)], "passed"),
+        ([MACHINE], [("ada", False), ("", False), ("ada", True)], "passed"),
+        ([MACHINE, MACHINE], [("ada", False), ("", False)], "trouble"),
+        ([OSError(28, "No space left on device", "/home/ada/x")], [("ada", False), ("", False), ("ada", True)], "passed"),
+    ],
+)
+def test_doubts_are_settled_by_a_control_and_a_second_look(
+    moods: list[Exception], calls: list[tuple[str, bool]], state: str, handed_in: Path, tmp_path: Path
+) -> None:
+    grader = Moody(*moods)
+    [(_, _, _, outcome)] = _results(grader, handed_in, tmp_path)
+    assert (grader.calls, outcome.state) == (calls, state)
+    assert "/" not in outcome.text.replace(FILES["01"], "")
+
+
+def test_what_happens_twice_is_the_submissions(handed_in: Path, tmp_path: Path) -> None:
+    grader = Moody()
+    grade_it = grader.grade
+
+    def twice(task: Task, learner: str, *rest: object, **options: bool) -> Outcome:
+        done = grade_it(task, learner, *rest, **options)  # type: ignore[arg-type]
+        if learner == "ada":
+            raise MACHINE
+        return done
+
+    grader.grade = twice  # type: ignore[method-assign, assignment]
+    [(_, _, _, outcome)] = _results(grader, handed_in, tmp_path)
+    assert outcome.state == "failed"
+    assert grader.calls == [("ada", False), ("", False), ("ada", True)]
+    assert "gemm_judge cannot be run: out of something. It was tried twice" in outcome.text
+    assert str(ROOT) not in outcome.text
+
+
+def _results(grader: Moody, folder: Path, tmp_path: Path) -> list[command.Result]:
+    journal = Journal(tmp_path / "journal.jsonl")
+    return list(command._Class(grader, journal, submissions.find(folder), [TASKS["01"]]).results(2))  # type: ignore[arg-type]
+
+
+def test_no_text_says_where_things_are() -> None:
+    told = grading.without_places(f"{ROOT}/x y/a.json, '/tmp/gemm-grade-x/b.o': /c and d/e at 3/4; /usr/bin/false.")
+    assert str(ROOT) not in told and "/tmp" not in told and "/usr" not in told  # noqa: S108
+    assert all(word in told for word in ("a.json", "b.o", "d/e", "3/4", "false."))
 
 
 def test_what_gemm_check_refuses_is_told_in_its_words(kit: Kit) -> None:
@@ -983,6 +1111,7 @@ def test_another_text_gets_other_problems(kit: Kit) -> None:
         lambda report: report["cases"][0].update(m=[1] * 9),
         lambda report: report.update(trace=[]),
         lambda report: report.pop("cases"),
+        lambda report: report.update(cases=[]),
     ],
 )
 def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
@@ -1002,6 +1131,25 @@ def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
         grading.evidence(json.dumps(report).encode())
 
 
+def test_a_report_is_whole_or_void(exam: Exam) -> None:
+    command = [exam.judge, "--lesson", "01_naive", "--seed", "7", "--tile", "32,32,1"]
+    asked = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["cases"]
+    assert len(asked) > 10
+    cases = [{**case, "passed": True} for case in asked]
+    failed = {**cases[3], "passed": False}
+    goal = {**cases[0], "id": "goal", "passed": False}
+
+    def whole(passed: bool, *cases: dict) -> bool:
+        return grading.whole({"passed": passed, "cases": list(cases)}, asked)  # type: ignore[typeddict-item]
+
+    assert whole(True, *cases)
+    assert whole(False, *cases[:3], failed) and whole(False, *cases, goal)
+    assert not whole(True, *cases[:-1]) and not whole(True, *cases, cases[0]) and not whole(True, *cases[1:], cases[0])
+    assert not whole(True, *cases[:3], failed, *cases[4:])
+    assert not whole(True, *cases[:-1], {**cases[-1], "k": cases[-1]["k"] + 1})
+    assert not whole(False, failed) and not whole(False, goal) and not whole(False, *cases[:5], goal)
+
+
 def test_a_file_that_changed_is_graded_anew(box: Sandbox, handed_in: Path, tmp_path: Path) -> None:
     out = ["--out", tmp_path / "g.csv", "--tasks", "01", "--jobs", "1"]
     assert grade(handed_in, *out).returncode == 0
@@ -1009,6 +1157,7 @@ def test_a_file_that_changed_is_graded_anew(box: Sandbox, handed_in: Path, tmp_p
     done = grade(handed_in, *out)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,1,1,1,100.0,"
+    assert ("This system hands over no control group" in done.stderr) is not box.counted
 
 
 def test_what_the_machine_was_in_the_way_of_is_tried_again(
