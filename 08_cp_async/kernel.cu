@@ -224,6 +224,10 @@ const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_cp_async<Large, true>),
                                  .architectures = {.from = 80}}};
 
+const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 12677, .N = 4, .K = 37},
+                                {.path = "Large, float by float", .M = 5, .N = 25347, .K = 37},
+                                {.path = "Small's second group of block tiles", .M = 573, .N = 68, .K = 9}};
+
 extern const gemm::Lesson lesson{.name = "08_cp_async",
                                  .part = 1,
                                  .ladder = "fp32",
@@ -232,6 +236,7 @@ extern const gemm::Lesson lesson{.name = "08_cp_async",
                                  .block = dim3(Large::THREADS),
                                  .dynamic_shared_bytes = Large::STAGES * Large::STAGE,
                                  .variants = variants,
+                                 .reaching = reaching,
                                  .launch = launch,
                                  .owner = owner};
 

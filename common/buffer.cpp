@@ -7,6 +7,9 @@
 #include <iterator>
 
 #include "common/parallel.hpp"
+#ifdef GEMM_CPU_DEVICE
+#include "common/cpu/execution/device.hpp"
+#endif
 
 namespace gemm {
 namespace {
@@ -34,18 +37,35 @@ std::vector<std::uint16_t> encoded(DType dtype, const std::vector<float>& values
 }  // namespace
 
 // Delegates first: a constructed Buffer frees its memory when what follows throws.
-Buffer::Buffer(std::size_t count, std::size_t guard, DType dtype) : Buffer() {
+Buffer::Buffer(std::size_t count, std::size_t guard, DType dtype, const Placement& place) : Buffer() {
     count_ = count;
     guard_ = band(guard, dtype);
+    lead_ = guard_ + place.offset;
     dtype_ = dtype;
+    place_ = place;
     const std::size_t bytes = guard_ * size_of(dtype_);
-    CUDA_CHECK(cudaMalloc(&base_, (count_ + 2 * guard_) * size_of(dtype_)));
-    const std::vector<float> floats(guard_, std::bit_cast<float>(kGuardBits));
+    const std::size_t all = (lead_ + count_ + skipped() + guard_) * size_of(dtype_);
+#ifdef GEMM_CPU_DEVICE
+    CUDA_CHECK(skipped() > 0 ? cpu_device::reserve(&base_, all) : cudaMalloc(&base_, all));
+#else
+    CUDA_CHECK(cudaMalloc(&base_, all));
+#endif
+    const std::vector<float> floats(lead_, std::bit_cast<float>(kGuardBits));
     const std::vector<std::uint16_t> words =
         dtype_ == DType::fp32 ? std::vector<std::uint16_t>() : encoded(dtype_, floats);
     const void* const source = words.empty() ? static_cast<const void*>(floats.data()) : words.data();
-    for (void* start : {base_, at(guard_ + count_)}) {
-        CUDA_CHECK(cudaMemcpy(start, source, bytes, cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(base_, source, lead_ * size_of(dtype_), cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(at(lead_ + count_ + skipped()), source, bytes, cudaMemcpyHostToDevice));
+}
+
+template <class Copy>
+void Buffer::pieces(std::size_t before, std::size_t behind, const Copy& copy) const {
+    const std::size_t row = count_ / place_.rows;
+    for (std::size_t r = 0, packed = 0; r < place_.rows; ++r) {
+        const std::size_t first = lead_ + r * (row + place_.gap) - (r == 0 ? before : 0);
+        const std::size_t n = row + (r == 0 ? before : 0) + (r + 1 == place_.rows ? behind : 0);
+        copy(packed, first, n);
+        packed += n;
     }
 }
 
@@ -54,22 +74,26 @@ std::size_t Buffer::bytes(std::size_t count, std::size_t guard, DType dtype) {
 }
 
 void Buffer::upload(const std::vector<float>& host) {
-    if (dtype_ == DType::fp32) {
-        CUDA_CHECK(cudaMemcpy(data(), host.data(), bytes(), cudaMemcpyHostToDevice));
-    } else {
-        const std::vector<std::uint16_t> words = encoded(dtype_, host);
-        CUDA_CHECK(cudaMemcpy(data(), words.data(), bytes(), cudaMemcpyHostToDevice));
-    }
+    const std::vector<std::uint16_t> words =
+        dtype_ == DType::fp32 ? std::vector<std::uint16_t>() : encoded(dtype_, host);
+    const auto* const source = reinterpret_cast<const std::byte*>(
+        dtype_ == DType::fp32 ? static_cast<const void*>(host.data()) : words.data());
+    pieces(0, 0, [&](std::size_t packed, std::size_t device, std::size_t n) {
+        const std::size_t size = size_of(dtype_);
+        CUDA_CHECK(cudaMemcpy(at(device), source + packed * size, n * size, cudaMemcpyHostToDevice));
+    });
 }
 
 void Buffer::download(std::vector<float>& host) const {
     host.resize(count_);
-    if (dtype_ == DType::fp32) {
-        CUDA_CHECK(cudaMemcpy(host.data(), data(), bytes(), cudaMemcpyDeviceToHost));
-        return;
-    }
-    std::vector<std::uint16_t> words(count_);
-    CUDA_CHECK(cudaMemcpy(words.data(), data(), bytes(), cudaMemcpyDeviceToHost));
+    std::vector<std::uint16_t> words(dtype_ == DType::fp32 ? 0 : count_);
+    auto* const target =
+        reinterpret_cast<std::byte*>(dtype_ == DType::fp32 ? static_cast<void*>(host.data()) : words.data());
+    pieces(0, 0, [&](std::size_t packed, std::size_t device, std::size_t n) {
+        const std::size_t size = size_of(dtype_);
+        CUDA_CHECK(cudaMemcpy(target + packed * size, at(device), n * size, cudaMemcpyDeviceToHost));
+    });
+    if (dtype_ == DType::fp32) return;
     parallel_for(std::ssize(words), kGrain, [&](std::int64_t first, std::int64_t last) {
         for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
             host[i] = decode(dtype_, words[i]);
@@ -78,36 +102,44 @@ void Buffer::download(std::vector<float>& host) const {
 }
 
 Image Buffer::image() const {
-    Image image{std::vector<std::byte>((count_ + 2 * guard_) * size_of(dtype_)), guard_ * size_of(dtype_)};
-    CUDA_CHECK(cudaMemcpy(image.bytes.data(), base_, image.bytes.size(), cudaMemcpyDeviceToHost));
+    const std::size_t size = size_of(dtype_);
+    Image image{std::vector<std::byte>((lead_ + count_ + guard_) * size), lead_ * size, place_.rows,
+                count_ / place_.rows * size, place_.gap * size};
+    pieces(lead_, guard_, [&](std::size_t packed, std::size_t device, std::size_t n) {
+        CUDA_CHECK(
+            cudaMemcpy(image.bytes.data() + packed * size, at(device), n * size, cudaMemcpyDeviceToHost));
+    });
     return image;
 }
 
 void Buffer::set_image(const std::vector<std::byte>& bytes) {
-    if (bytes.size() != (count_ + 2 * guard_) * size_of(dtype_)) {
+    const std::size_t size = size_of(dtype_);
+    if (bytes.size() != (lead_ + count_ + guard_) * size) {
         throw Error("An image of " + std::to_string(bytes.size()) + " bytes is not one of this matrix.");
     }
-    CUDA_CHECK(cudaMemcpy(base_, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
+    pieces(lead_, guard_, [&](std::size_t packed, std::size_t device, std::size_t n) {
+        CUDA_CHECK(cudaMemcpy(at(device), bytes.data() + packed * size, n * size, cudaMemcpyHostToDevice));
+    });
 }
 
 std::string Buffer::breach(const char* name) const {
     const std::size_t size = size_of(dtype_);
-    std::vector<std::uint8_t> band(guard_ * size);
+    std::vector<std::uint8_t> band(lead_ * size);
     const std::uint32_t guard = encode(dtype_, std::bit_cast<float>(kGuardBits));
-    const auto written =
-        [&](const void* start) {  // the offset of the first changed element; guard_ if none is
-            CUDA_CHECK(cudaMemcpy(band.data(), start, band.size(), cudaMemcpyDeviceToHost));
-            std::size_t i = 0;
-            for (; i < guard_; ++i) {
-                if (std::memcmp(&band[i * size], &guard, size) != 0) break;  // little-endian, as GPUs are
-            }
-            return i;
-        };
+    const auto written = [&](const void* start,
+                             std::size_t length) {  // the offset of the first changed element, or length
+        CUDA_CHECK(cudaMemcpy(band.data(), start, length * size, cudaMemcpyDeviceToHost));
+        std::size_t i = 0;
+        for (; i < length; ++i) {
+            if (std::memcmp(&band[i * size], &guard, size) != 0) break;  // little-endian, as GPUs are
+        }
+        return i;
+    };
     const std::string what = std::string("A write outside ") + name + ": ";
-    if (const std::size_t i = written(base_); i < guard_) {
-        return what + std::to_string(guard_ - i) + " elements before its start.";
+    if (const std::size_t i = written(base_, lead_); i < lead_) {
+        return what + std::to_string(lead_ - i) + " elements before its start.";
     }
-    if (const std::size_t i = written(at(guard_ + count_)); i < guard_) {
+    if (const std::size_t i = written(at(lead_ + count_ + skipped()), guard_); i < guard_) {
         return what + std::to_string(i + 1) + " elements past its end.";
     }
     return {};

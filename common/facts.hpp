@@ -85,6 +85,7 @@ namespace gemm {
     X(a_and_b_transposed)                                                                     \
     X(a_and_b_other_way) /* one of them lies transposed, or both */                           \
     X(c_transposed)                                                                           \
+    X(few_digits)           /* right but for the last ones */                                 \
     X(short_inputs_or_sum)  /* in the mean only: inputs or accumulator, of FP32 */            \
     X(short_sum)            /* in the mean only: the accumulator, of a short type */          \
     X(everywhere)           /* all of C */                                                    \

@@ -88,6 +88,15 @@ struct Offer {
     Architectures architectures = {};
 };
 
+/// A problem that leads to a path of `launch`, or of the kernel, which sizes of a few tiles do not. The tests
+/// run it with every pair of scalars that matters there.
+struct Reach {
+    const char* path;  // in a few words: "the second group of block tiles"
+    std::int64_t M, N, K;
+    int sm = 0;               // on a GPU of this compute capability, 10·major + minor; 0: on any
+    bool every_type = false;  // with each of the variants, not the first alone
+};
+
 /// How a lesson describes itself. One constant per lesson, in its kernel.cu.
 struct Lesson {
     const char* name = nullptr;  // as in CMakeLists.txt, "01_naive"
@@ -98,6 +107,7 @@ struct Lesson {
     dim3 block = {};                           // threads of a block, as launched
     std::size_t dynamic_shared_bytes = 0;      // per block, as launched
     std::span<const Offer> variants = {};  // that `launch` takes; the first is charted, and taken by default
+    std::span<const Reach> reaching = {};  // what the tests would not come to otherwise
 
     /// Builds what `launch` needs beside the problem; null when there is nothing to build.
     Plan (*prepare)(const Problem&) = nullptr;

@@ -180,6 +180,21 @@ std::optional<Pattern> pitch_pattern(const Workload& w, const AllMatch& all_matc
     return {};
 }
 
+/// Whether all are near what they should be: to two digits, while another sum or another element would be off
+/// by as much as they are large.
+bool few_digits(const std::vector<Wrong>& wrong) {
+    double errors = 0, values = 0, most = 0;
+    for (const Wrong& x : wrong) {
+        const double error = std::fabs(static_cast<double>(x.got) - x.expected);
+        if (!std::isfinite(error)) return false;
+        errors += error * error;
+        values += x.expected * x.expected;
+        most = std::max(most, error);
+    }
+    const double size = std::sqrt(values / static_cast<double>(wrong.size()));
+    return std::sqrt(errors / static_cast<double>(wrong.size())) <= 0.02 * size && most <= 0.08 * size;
+}
+
 /// What wrong values have in common with other products, judged on up to fifteen of them. The more special
 /// explanation comes first where two would do.
 std::optional<Pattern> value_pattern(const Workload& w, const std::vector<Wrong>& wrong,
@@ -328,6 +343,7 @@ std::optional<Pattern> value_pattern(const Workload& w, const std::vector<Wrong>
         all_match([&](const Wrong& x) { return alpha * sum_of(w, x.col, x.row, 0, s.K); })) {
         return is(PatternId::c_transposed);
     }
+    if (alpha != 0 && s.K > 0 && few_digits(wrong)) return is(PatternId::few_digits);
     return {};
 }
 

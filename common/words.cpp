@@ -157,6 +157,10 @@ std::string pattern_text(const Pattern& p) {
             return "A and B are both read the other way round";
         case PatternId::c_transposed:
             return "rows and columns are swapped: C[row][col] holds what belongs to C[col][row]";
+        case PatternId::few_digits:
+            return "less precise than they should be: these elements are right but for their last digits, as "
+                   "after "
+                   "sums in a shorter type, or a result that was cut off instead of rounded";
         case PatternId::short_inputs_or_sum:
             return std::string(kInMean) + "inputs or the accumulator were rounded (TF32, BF16?)";
         case PatternId::short_sum:

@@ -167,6 +167,9 @@ std::string Shape::text() const {
     pitch("ldc", ldc, N);
     if (alpha != 1.0f) t += " alpha=" + number(alpha);
     if (beta != 0.0f) t += " beta=" + number(beta);
+    for (const std::size_t i : {0u, 1u, 2u}) {
+        if (offsets[i] != 0) t += std::string(" ") + "ABC"[i] + "+" + std::to_string(offsets[i]);
+    }
     if (variant != Variant{}) t += " " + gemm::text(variant);
     return t;
 }
@@ -176,19 +179,64 @@ std::uint64_t fresh_seed() {
     return device() % 1000000000u;  // short enough to be typed again
 }
 
+Shape Shape::kept() const {
+    Shape k = *this;
+    k.stored = Stored::whole;
+    if (stored == Stored::rows) {  // a column of padding shows what is written right behind a row
+        k.lda = a_cols() + 1;
+        k.ldb = b_cols() + 1;
+        k.ldc = N + 1;
+    } else if (stored == Stored::in_rows) {
+        k.M = 3 * window;
+    } else if (stored == Stored::in_columns) {
+        k.N = k.ldb = k.ldc = 3 * window;
+    }
+    return k;
+}
+
+namespace {
+
+/// Where a matrix's elements lie, of which `kept` are stored: A, B or C, 0 to 2.
+Placement placement(const Shape& asked, const Shape& kept, int matrix) {
+    const auto at = static_cast<std::size_t>(matrix);
+    const std::int64_t rows[] = {asked.a_rows(), asked.b_rows(), asked.M};
+    const std::int64_t pitches[] = {asked.lda, asked.ldb, asked.ldc};
+    const std::int64_t near[] = {kept.lda, kept.ldb, kept.ldc};
+    Placement place{static_cast<std::size_t>(asked.offsets[at]), 1, 0};
+    if (asked.stored == Stored::rows) {
+        place.rows = static_cast<std::size_t>(rows[at]);
+        place.gap = static_cast<std::size_t>(pitches[at] - near[at]);
+    } else if (asked.stored == (matrix == 0 ? Stored::in_rows : Stored::in_columns) ||
+               (asked.stored != Stored::whole && matrix == 2)) {
+        place.rows = 3;
+        place.gap = static_cast<std::size_t>((asked.apart - asked.window) * (matrix == 0 ? asked.lda : 1));
+    }
+    return place;
+}
+
+}  // namespace
+
 Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit)
-    : shape_(fitting(shape.resolved())),
+    : asked_(shape.resolved()),
+      shape_(fitting(asked_.kept())),
       seed_(seed),
-      host_{random_matrix(shape_.a_rows(), shape_.a_cols(), shape_.lda, mix(3 * seed), kGuardBits),
-            random_matrix(shape_.b_rows(), shape_.b_cols(), shape_.ldb, mix(3 * seed + 1), kGuardBits),
-            shape_.beta == 0.0f
-                ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
-                                     std::bit_cast<float>(kPoisonBits))
-                : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed + 2), kPoisonBits)},
-      a_((edit ? edit(host_) : void(), host_.A.size()), static_cast<std::size_t>(shape_.lda),
-         shape_.variant.A),
-      b_(host_.B.size(), static_cast<std::size_t>(shape_.ldb), shape_.variant.B),
-      c_(host_.C.size(), static_cast<std::size_t>(shape_.ldc), shape_.variant.C) {
+      a_(static_cast<std::size_t>(shape_.a_rows() * shape_.lda), static_cast<std::size_t>(shape_.lda),
+         shape_.variant.A, placement(asked_, shape_, 0)),
+      b_(static_cast<std::size_t>(shape_.b_rows() * shape_.ldb), static_cast<std::size_t>(shape_.ldb),
+         shape_.variant.B, placement(asked_, shape_, 1)),
+      c_(static_cast<std::size_t>(shape_.M * shape_.ldc), static_cast<std::size_t>(shape_.ldc),
+         shape_.variant.C, placement(asked_, shape_, 2)) {
+    fill(edit);
+}
+
+void Workload::fill(const std::function<void(HostMatrices&)>& edit) {
+    host_ = {random_matrix(shape_.a_rows(), shape_.a_cols(), shape_.lda, mix(3 * seed_), kGuardBits),
+             random_matrix(shape_.b_rows(), shape_.b_cols(), shape_.ldb, mix(3 * seed_ + 1), kGuardBits),
+             shape_.beta == 0.0f
+                 ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
+                                      std::bit_cast<float>(kPoisonBits))
+                 : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed_ + 2), kPoisonBits)};
+    if (edit) edit(host_);
     round_to(shape_.variant.A, host_.A);
     round_to(shape_.variant.B, host_.B);
     round_to(shape_.variant.C, host_.C);
@@ -198,8 +246,13 @@ Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<v
 }
 
 Problem Workload::problem() const {
-    return {shape_.M,  shape_.N,   shape_.K,    shape_.alpha, a_.data(),  shape_.lda,
-            b_.data(), shape_.ldb, shape_.beta, c_.data(),    shape_.ldc, shape_.variant};
+    return {asked_.M,  asked_.N,   asked_.K,    asked_.alpha, a_.data(),  asked_.lda,
+            b_.data(), asked_.ldb, asked_.beta, c_.data(),    asked_.ldc, asked_.variant};
+}
+
+void Workload::refill(std::uint64_t seed) {
+    seed_ = seed;
+    fill({});
 }
 
 void Workload::reset_c() {

@@ -1,6 +1,7 @@
 // The matrices of one problem, on the host and on the device, and where a size is refused.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -12,12 +13,24 @@
 
 namespace gemm {
 
+/// Which part of a problem's matrices is there, where it is too large for any memory: indices are tested, and
+/// the rest of the addresses is never to be used. On a GPU, nothing but `whole`.
+enum class Stored {
+    whole,
+    rows,        // all rows, and nothing between them: pitches may be huge
+    in_rows,     // windows of rows, that begin at 0, `apart` and 2·apart; N is 1, the pitches tight
+    in_columns,  // of columns, likewise; M and K are 1
+};
+
 /// What a problem looks like, without its matrices. A pitch of 0 stands for the tight one.
 struct Shape {
     std::int64_t M = 0, N = 0, K = 0;
     std::int64_t lda = 0, ldb = 0, ldc = 0;
     float alpha = 1.0f, beta = 0.0f;
     Variant variant = {};
+    std::array<std::int64_t, 3> offsets = {};  // elements by which A, B and C begin behind an aligned address
+    Stored stored = Stored::whole;
+    std::int64_t window = 0, apart = 0;  // of `stored`: windows of so many; M or N is 2·apart + window
 
     // Rows and columns of A and B as they lie in memory.
     std::int64_t a_rows() const { return variant.a_transposed() ? K : M; }
@@ -30,6 +43,8 @@ struct Shape {
     Shape resolved() const;
     /// "1000×77×513" (M×N×K), with the pitches, scalars and variant that are not the default ones.
     std::string text() const;
+    /// What of it is stored, as a problem of its own.
+    Shape kept() const;
 };
 
 /// Host copies, row-major with the shape's pitches, as the matrices lie in memory: rounded to their types.
@@ -50,12 +65,16 @@ class Workload {
     /// needed and there.
     Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit = {});
 
+    /// What is stored, where that is not the whole problem: a problem of its own, which results are held
+    /// against.
     const Shape& shape() const { return shape_; }
     std::uint64_t seed() const { return seed_; }
     const HostMatrices& host() const { return host_; }
 
     /// The problem over the device buffers.
     Problem problem() const;
+    /// The same pointers and sizes with the numbers of another seed.
+    void refill(std::uint64_t seed);
 
     /// Writes the initial C (poison included) to the device again. Call before every launch that is verified.
     void reset_c();
@@ -73,7 +92,9 @@ class Workload {
     std::string breach() const;
 
   private:
-    Shape shape_;
+    void fill(const std::function<void(HostMatrices&)>& edit);
+
+    Shape asked_, shape_;
     std::uint64_t seed_;
     HostMatrices host_;
     Buffer a_, b_, c_;

@@ -52,6 +52,20 @@ bool has_finding(const CaseResult& r, const std::string& kind, const std::string
                        [&](const gemm::Json& f) { return f.at("id") == kind && f.at("file") == file; });
 }
 
+constexpr Tile kTiles[] = {{32, 32, 32}, {32, 32, 1}, {128, 64, 8},       {1, 1, 1},
+                           {1, 2, 3},    {2, 1, 2},   {1024, 1024, 1024}, {5, 7, 9}};
+
+/// Of a lesson with that tile and that type alone.
+std::vector<LadderCase> cases_of(const Tile& tile, std::uint64_t seed, gemm::DType type = gemm::DType::fp32) {
+    static const gemm::Offer offers[] = {{.variant = gemm::of_type(gemm::DType::fp32)},
+                                         {.variant = gemm::of_type(gemm::DType::bf16)}};
+    test::device();
+    Lesson lesson;
+    lesson.tile = tile;
+    lesson.variants = {&offers[type == gemm::DType::fp32 ? 0 : 1], 1};
+    return gemm::ladder_cases(lesson, seed);
+}
+
 /// Lesson 03's kernel with something else about it.
 Lesson altered(const char* name) {
     Lesson lesson = test::lesson("03_smem");
@@ -72,7 +86,7 @@ TEST_CASE("ladder: a kernel of BF16 or FP16 reaches the top, and its mutants do 
         INFO(text(results.back()));
         for (const CaseResult& r : results) {
             REQUIRE(r.passed());
-            REQUIRE(r.problem.shape.variant == gemm::of_type(dtype));
+            REQUIRE((r.problem.shape.variant == gemm::of_type(dtype)) == (r.problem.id != "types"));
         }
     }
     falls_at(short_types::taken_for_bf16, "one_tile");
@@ -83,8 +97,7 @@ TEST_CASE("ladder: a kernel of BF16 or FP16 reaches the top, and its mutants do 
 TEST_CASE("ladder: types of two bytes meet rows at every alignment that matters to them") {
     for (const Tile tile : {Tile{32, 32, 32}, Tile{128, 128, 32}, Tile{16, 16, 1}}) {
         for (std::uint64_t seed = 0; seed < 100; ++seed) {
-            const std::vector<LadderCase> cases =
-                gemm::ladder_cases(tile, seed, gemm::of_type(gemm::DType::bf16));
+            const std::vector<LadderCase> cases = cases_of(tile, seed, gemm::DType::bf16);
             std::set<std::int64_t> pitches;  // modulo 8: 16 bytes
             for (const LadderCase& c : cases) {
                 const gemm::Shape& s = c.shape;
@@ -97,7 +110,7 @@ TEST_CASE("ladder: types of two bytes meet rows at every alignment that matters 
                 pitches.insert({s.lda % 8, s.ldb % 8, s.ldc % 8});
             }
             REQUIRE(pitches == std::set<std::int64_t>{0, 1, 3, 4, 5});
-            REQUIRE(cases.size() == gemm::ladder_cases(tile, seed).size() + 1);
+            REQUIRE(cases.size() == cases_of(tile, seed).size() + 1);
         }
     }
 }
@@ -109,31 +122,38 @@ TEST_CASE("ladder: every lesson reaches the top in a second or two") {
         const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
         INFO(lesson->name << "\n" << text(results.back()) << "\n" << seconds << " s");
         for (const CaseResult& r : results) REQUIRE(r.passed());
-        REQUIRE(results.size() == gemm::ladder_cases(lesson->tile, test::seed(), lesson->variant()).size());
+        REQUIRE(results.size() == gemm::ladder_cases(*lesson, test::seed()).size());
         REQUIRE(seconds < 10);
     }
 }
 
 TEST_CASE("ladder: each case has its difficulty and none of those to come") {
-    for (const Tile tile : {Tile{32, 32, 32}, Tile{32, 32, 1}, Tile{128, 64, 8}, Tile{1, 1, 1}, Tile{1, 2, 3},
-                            Tile{2, 1, 2}, Tile{1024, 1024, 1024}, Tile{5, 7, 9}}) {
-        for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    for (const Tile tile : kTiles) {
+        for (std::uint64_t seed = 0; seed < 100; ++seed) {
             INFO(tile.BM << "×" << tile.BN << "×" << tile.BK << ", seed " << seed);
-            const std::vector<LadderCase> cases = gemm::ladder_cases(tile, seed);
+            const std::vector<LadderCase> cases = cases_of(tile, seed);
             std::vector<std::string> ids;
             for (const LadderCase& c : cases) {
                 const gemm::Shape& s = c.shape;
                 INFO(c.id << " at " << s.text());
                 if (ids.empty() || ids.back() != c.id) ids.push_back(c.id);
                 REQUIRE_FALSE(c.what.empty());
+                REQUIRE(c.twice == (c.id == "again"));
+                REQUIRE(c.blocks.empty() == (c.id != "many_blocks"));
+                REQUIRE((s.stored == gemm::Stored::whole) == (c.id != "far" && c.id != "many_blocks"));
+                if (c.id == "products" || c.id == "far" || c.id == "many_blocks" || c.id == "long_k")
+                    continue;
                 // Tracing it takes milliseconds, whatever the tile.
                 REQUIRE(s.M <= 512);
                 REQUIRE(s.N <= 512);
-                REQUIRE(s.K <= 511);
-                REQUIRE((s.K > 256) == (c.what == "K beyond 256"));
-                const bool scalars = c.id == "alpha" || c.id == "alpha_zero";
-                REQUIRE((s.alpha != 1.0f) == scalars);
-                REQUIRE((s.beta != 0.0f) == (scalars || c.id == "beta" || c.id == "k_zero"));
+                REQUIRE(s.K <= 545);
+                REQUIRE(s.offsets == std::array<std::int64_t, 3>{});
+                REQUIRE((s.K > 512) == (c.what == "K beyond 512"));
+                const bool with_alpha = c.id == "alpha" || c.id == "alpha_alone" || c.id == "alpha_zero";
+                const bool with_beta = c.id == "beta" || c.id == "alpha" || c.id == "alpha_zero" ||
+                                       c.id == "k_zero" || c.id == "again";
+                REQUIRE((s.alpha != 1.0f) == with_alpha);
+                REQUIRE((s.beta != 0.0f) == with_beta);
                 REQUIRE(c.nan_inputs == (c.id == "alpha_zero"));
                 REQUIRE((s.alpha == 0.0f) == (c.id == "alpha_zero"));
                 REQUIRE(s.alpha != s.beta);
@@ -157,7 +177,7 @@ TEST_CASE("ladder: each case has its difficulty and none of those to come") {
                 if (c.id == "edges" && tile.BN > 2) REQUIRE((s.N + 1) % tile.BN != 0);
                 if (c.id == "k_tail" && tile.BK > 2) REQUIRE((s.K + 1) % tile.BK != 0);
                 if (aligned && tile.BM == 32) REQUIRE((s.M % tile.BM == 0 && s.N % tile.BN == 0));
-                if (!aligned && !fours && c.id != "small" && c.id != "empty") {
+                if (!aligned && !fours && c.id != "small" && c.id != "empty" && c.id != "again") {
                     REQUIRE((s.M % 2 != 0 && s.N % 2 != 0));
                     if (tile.BM > 1) REQUIRE(s.M % tile.BM != 0);
                     if (tile.BN > 1) REQUIRE(s.N % tile.BN != 0);
@@ -168,20 +188,70 @@ TEST_CASE("ladder: each case has its difficulty and none of those to come") {
                     if (tile.BK > 1) REQUIRE(s.K % tile.BK != 0);
                 }
             }
-            REQUIRE(ids == std::vector<std::string>{"one_tile", "tiles", "pitches", "edges", "k_tail",
-                                                    "fours", "odd", "beta", "alpha", "alpha_zero", "k_zero",
-                                                    "small", "empty"});
-            const std::vector<LadderCase> again = gemm::ladder_cases(tile, seed);
+            std::vector<std::string> expected{"one_tile",   "tiles",  "pitches",    "edges",       "k_tail",
+                                              "fours",      "odd",    "beta",       "alpha_alone", "alpha",
+                                              "alpha_zero", "k_zero", "small",      "empty",       "again",
+                                              "products",   "far",    "many_blocks"};
+            if (tile.BK == 1) expected.emplace_back("long_k");
+            REQUIRE(ids == expected);
+            const std::vector<LadderCase> same = cases_of(tile, seed);
             for (std::size_t i = 0; i < cases.size(); ++i) {
-                REQUIRE(cases[i].shape.text() == again[i].shape.text());
+                REQUIRE(cases[i].shape.text() == same[i].shape.text());
             }
         }
     }
     std::set<std::string> shapes;  // of the same case under different seeds
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
-        shapes.insert(gemm::ladder_cases({32, 32, 32}, seed)[7].shape.text());
+        shapes.insert(cases_of({32, 32, 32}, seed)[7].shape.text());
     }
     REQUIRE(shapes.size() > 20);
+}
+
+TEST_CASE("ladder: every two of alpha, beta, K and alignment meet, and with every store all scalars") {
+    for (const gemm::DType type : {gemm::DType::fp32, gemm::DType::bf16}) {
+        const std::int64_t vector = type == gemm::DType::fp32 ? 4 : 8;
+        for (const Tile tile : kTiles) {
+            for (std::uint64_t seed = 0; seed < 50; ++seed) {
+                std::set<std::array<int, 3>> scalars;         // alpha, beta, 16 bytes at once
+                std::set<std::array<int, 2>> by_k, by_place;  // a scalar, and that
+                for (const LadderCase& c : cases_of(tile, seed, type)) {
+                    if (c.id != "products") continue;
+                    const gemm::Shape& s = c.shape;
+                    INFO(c.what << " at " << s.text());
+                    const auto level = [](float x) {
+                        return x == 0.0f ? 0 : x == 1.0f ? 1 : x == -1.0f ? 2 : 3;
+                    };
+                    const auto aligned = [&](std::int64_t n) { return n % vector == 0; };
+                    const bool off = s.offsets != std::array<std::int64_t, 3>{};
+                    const bool pitches = aligned(s.lda) && aligned(s.ldb) && aligned(s.ldc);
+                    const bool fast = aligned(s.N) && aligned(s.K) && pitches && !off;
+                    const int place = off ? (s.offsets == std::array<std::int64_t, 3>{1, 1, 1} ? 3 : 2)
+                                          : (aligned(s.N) ? 1 : 0) + (s.ldc > s.N ? 4 : 0) + (fast ? 8 : 0);
+                    const int alpha = level(s.alpha), beta = level(s.beta);
+                    REQUIRE(c.nan_inputs == (alpha == 0));
+                    if (alpha == 3) REQUIRE(gemm::rounded_to(gemm::DType::fp16, s.alpha) != s.alpha);
+                    if (beta == 3) REQUIRE(gemm::rounded_to(gemm::DType::bf16, s.beta) != s.beta);
+                    scalars.insert({alpha, beta, fast});
+                    const int k = (s.K == 0 ? 0 : 1) + (fast ? 2 : 0);
+                    by_k.insert({alpha, k});
+                    by_k.insert({4 + beta, k});
+                    by_place.insert({alpha, place});
+                    by_place.insert({4 + beta, place});
+                    by_place.insert({8 + (s.K == 0), place});
+                    REQUIRE(s.M * s.N * std::max<std::int64_t>(s.K, 1) < 1 << 20);
+                }
+                REQUIRE(scalars.size() == 32);
+                REQUIRE(by_k.size() == 32);
+                std::map<int, int> places;
+                for (const auto& [scalar, place] : by_place) ++places[place];
+                for (const auto& [place, count] : places) {
+                    INFO(place);
+                    REQUIRE(count == 10);
+                }
+                REQUIRE(places.size() == 6);
+            }
+        }
+    }
 }
 
 TEST_CASE("ladder: each mutant falls where its mistake first matters") {
@@ -220,7 +290,8 @@ TEST_CASE("ladder: the JSON of a case") {
     std::vector<std::string> keys;
     for (const auto& [key, value] : json.items()) keys.push_back(key);
     REQUIRE(keys == std::vector<std::string>{"id", "what", "m", "n", "k", "lda", "ldb", "ldc", "alpha",
-                                             "beta", "seed", "passed", "error", "verdict", "findings"});
+                                             "beta", "variant", "offsets", "seed", "passed", "error",
+                                             "verdict", "findings"});
     REQUIRE(json.at("passed") == false);
     REQUIRE(json.at("seed") == test::seed());
     REQUIRE(json.at("verdict").at("passed") == false);

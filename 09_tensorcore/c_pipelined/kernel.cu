@@ -320,6 +320,11 @@ const gemm::Offer variants[] = {
      .kernel = reinterpret_cast<const void*>(&hgemm_pipelined<__half, Depth<64>, true>),
      .architectures = {.from = 80}}};
 
+const gemm::Reach reaching[] = {
+    {.path = "the second group of block tiles", .M = 2301, .N = 8, .K = 8},
+    {.path = "32 steps along K, 16 bytes at once", .M = 40, .N = 72, .K = 136, .sm = 86, .every_type = true},
+    {.path = "32 steps along K, two by two", .M = 41, .N = 71, .K = 135, .sm = 86, .every_type = true}};
+
 extern const gemm::Lesson lesson{.name = "09c_pipelined",
                                  .part = 2,
                                  .ladder = "tensorcore",
@@ -328,6 +333,7 @@ extern const gemm::Lesson lesson{.name = "09c_pipelined",
                                  .block = dim3(THREADS),
                                  .dynamic_shared_bytes = Depth<64>::SHARED,
                                  .variants = variants,
+                                 .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
                                  .owner = owner};

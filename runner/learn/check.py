@@ -35,6 +35,7 @@ TIMED = 2048  # M = N = K of the run that a GPU times
 SLOWER = 0.95  # of the exercise before: below this it is slower, not noise
 FAR = 0.8  # of the lesson's own kernel: below this there is something to look at
 _WIDTH = 110  # columns of the report, at most
+_UNINITIALISED = ("[-Wuninitialized]", "[-Wmaybe-uninitialized]")  # the compiler's names of these warnings
 _PRINTED = 20  # lines of what a kernel prints that are shown
 
 
@@ -112,12 +113,27 @@ def _code_of(name: str, text: str) -> Callable[[str, int], str]:
     return code_of
 
 
+def tile_of(trace: Trace, declared: Tile, theirs: Tile) -> Tile:
+    """The tile that goals are held against: what is declared buys nothing where the launch was not one of such tiles.
+
+    BM and BN are right where the grid has a block for each tile, a short BK where threads meet as often as there are tiles along
+    K. Else the lesson's own count.
+    """
+    (BM, BN, BK), (their_BM, their_BN, their_BK) = declared, theirs
+    if trace["blocks"] != -(-trace["m"] // BM) * -(-trace["n"] // BN):
+        BM, BN = their_BM, their_BN
+    if their_BK > BK and trace["barriers_per_thread"] < -(-trace["k"] // BK):
+        BK = their_BK
+    return BM, BN, BK
+
+
 def held_against_goals(task: Task, trace: Trace, tile: Tile, theirs: Tile, name: str = "", text: str = "") -> list[dict]:
     """Every goal of the lesson with the figure that was counted, in order.
 
-    tile: BM, BN, BK that the kernel declares, from which its bounds follow; theirs: those of the lesson's own; name, text: of
-    the learner's file.
+    tile: BM, BN, BK that the kernel declares, from which its bounds follow where the trace bears them out; theirs: those of the
+    lesson's own; name, text: of the learner's file.
     """
+    declared, tile = tile, tile_of(trace, tile, theirs)
     counts = Counts(trace, tile)
     held = []
     for goal in task.goals:
@@ -129,7 +145,12 @@ def held_against_goals(task: Task, trace: Trace, tile: Tile, theirs: Tile, name:
         reached = bool(counts.lines()) and (value >= bound if goal.least else value <= bound)
         said = (goal.reached if reached else goal.missed).format(value=_figure(value), bound=_figure(bound), unit=goal.unit)
         note = ""
-        if tile != theirs and (usual := goal.bound(Counts(trace, theirs))) != bound:
+        if tile != declared:
+            note = (
+                f"The file says tiles of {'×'.join(map(str, declared))}, and the launch was none of such: it is held against "
+                f"{'×'.join(map(str, tile))}."
+            )
+        elif tile != theirs and (usual := goal.bound(Counts(trace, theirs))) != bound:
             note = (
                 f"Your tiles of {'×'.join(map(str, tile))} need {_figure(bound)} {goal.unit}; the lesson's of "
                 f"{'×'.join(map(str, theirs))} need {_figure(usual)}."
@@ -240,11 +261,26 @@ def _declared(checked: Checked) -> tuple[int, int, int]:
     return checked["tile"]["BM"], checked["tile"]["BN"], checked["tile"]["BK"]
 
 
+def _explained(report: Report, found: Diagnosis) -> Diagnosis:
+    """Led by the compiler's warning, where values are wrong and it knows of a variable that has none."""
+    verdict = report.cases[-1]["verdict"]
+    of_values = verdict and verdict["failure"] in ("elements", "precision") and not report.cases[-1]["findings"]
+    warning = next((line for line in report.warnings if line.endswith(_UNINITIALISED)), None) if of_values else None
+    if not warning:
+        return found
+    report.warnings = [line for line in report.warnings if line != warning]
+    return Diagnosis(
+        "A variable is used that was never given a value.",
+        "The compiler says which. Registers hold anything at first: float acc = 0.0f, or float acc[TM] = {}.",
+        (warning, *found.evidence),
+    )
+
+
 def hold(report: Report, checked: Checked) -> None:
     """What gemm_check's object (of the CPU device) says: the report's stage is where it ended, its `found` what is wrong."""
     report.stage, report.cases = "run", checked["cases"]
     if not checked["passed"]:
-        report.found = diagnose(report.cases[-1], _code_of(report.name, report.text), _declared(checked))
+        report.found = _explained(report, diagnose(report.cases[-1], _code_of(report.name, report.text), _declared(checked)))
         return
     assert checked["trace"]  # the CPU device traces
     report.stage = "goals"
@@ -299,8 +335,18 @@ def shape_text(case: Case) -> str:
     parts = [f"M×N×K = {case['m']}×{case['n']}×{case['k']}"]
     pitches = (("lda", case["lda"], case["k"]), ("ldb", case["ldb"], case["n"]), ("ldc", case["ldc"], case["n"]))
     parts += [f"{key} = {pitch}" for key, pitch, tight in pitches if pitch != tight]
-    parts += [f"{key} = {x:.4g}" for key, x, usual in (("alpha", case["alpha"], 1), ("beta", case["beta"], 0)) if x != usual]
+    parts += [f"{key} = {x:.5g}" for key, x, usual in (("alpha", case["alpha"], 1), ("beta", case["beta"], 0)) if x != usual]
+    off = [name for name, offset in zip("ABC", case["offsets"], strict=True) if offset]
+    parts += [f"{', '.join(off)} one element behind a multiple of 16 bytes"] if off else []
     return ", ".join(parts)
+
+
+def _right(cases: Sequence[Case]) -> str:
+    """What passed, as nouns; of what combines several difficulties only how many there were."""
+    alone = [case["what"] for case in cases if case["id"] != "products"]
+    if products := len(cases) - len(alone):
+        alone.append(f"{products} combination{'s' if products > 1 else ''} of scalars, pitches, places and K")
+    return "; ".join(alone)
 
 
 def _wrapped(text: str, first: str = "  ", others: str = "  ") -> str:
@@ -328,10 +374,10 @@ def told(report: Report, seconds: float, after: str = "") -> str:
     task, lines = report.task, [f"{report.task.title}: {report.name}"]
     if report.stage != "compile" or report.cases:
         lines.append("  ✓ It compiles.")
-    right = [case["what"] for case in report.cases if case["passed"]]
+    right = [case for case in report.cases if case["passed"]]
     if right:
         whole = f"in all {len(right)} cases of sizes, pitches and scalars{f', also on {report.gpu}' if report.gpu else ''}"
-        which = whole if len(right) == len(report.cases) else f"with {'; '.join(right)}"
+        which = whole if len(right) == len(report.cases) else f"with {_right(right)}"
         lines.append(_wrapped(f"✓ Right, without races, overruns or uninitialised reads, {which}.", "  ", "    "))
     for goal in report.goals:
         lines.append(_wrapped(f"{'✓' if goal['reached'] else '✗'} {goal_text(goal)}", "  ", "    "))

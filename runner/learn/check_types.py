@@ -20,6 +20,8 @@ class Case(TypedDict):
     ldc: int
     alpha: float
     beta: float
+    variant: str  # "bf16": the types
+    offsets: list[int]  # elements by which A, B and C begin behind an aligned address
     seed: int
     passed: bool
     error: Fault | None

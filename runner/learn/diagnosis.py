@@ -43,6 +43,10 @@ _IMPRECISE = (
     "The result is less precise than FP32.",
     "Something was rounded to a shorter type or to a whole number, or summed in one.",
 )
+_IMPRECISE_SHORT = (
+    "The result is less precise than a sum in FP32 that is rounded once.",
+    "Are the sums kept in the short type, or alpha and beta? Is the result cut off instead of rounded?",
+)
 
 # What the wrong values have in common -> mistake, advice. None: that alone does not say.
 _PATTERNS: dict[str, tuple[str, str] | None] = {
@@ -95,6 +99,7 @@ _PATTERNS: dict[str, tuple[str, str] | None] = {
     "inputs_in_whole_numbers": _IMPRECISE,
     "products_in_whole_numbers": _IMPRECISE,
     "sum_in_whole_numbers": _IMPRECISE,
+    "few_digits": _IMPRECISE,
     "short_inputs_or_sum": _IMPRECISE,
     "short_sum": _IMPRECISE,
     "zero": None,
@@ -146,6 +151,7 @@ _CASES = {
         "16-byte accesses need their guards at the edges, too, and a pitch and a pointer that keep every row aligned.",
     ),
     "beta": ("C = A·B is right, beta·C is not added rightly.", "alpha·acc + beta·C, with the old value of the same element."),
+    "alpha_alone": ("alpha is not applied rightly where beta is 0.", "C = alpha·A·B there, and not A·B."),
     "alpha": ("alpha is not applied rightly.", "C = alpha·A·B + beta·C: alpha multiplies the sum, not C."),
     "alpha_zero": _ALPHA_ZERO,
     "k_zero": (
@@ -154,13 +160,40 @@ _CASES = {
     ),
     "small": ("The smallest sizes are wrong.", "Does anything assume at least a whole tile, a row or a vector?"),
     "empty": ("An empty C is not handled.", "With M = 0 or N = 0 nothing may be launched: a grid of 0 blocks is an error."),
+    "again": (
+        "A second launch gives what the first one gave, or what is left of it.",
+        "Each launch computes from what A, B and C hold then. What is kept from the launch before, in a static variable or in "
+        "memory of the device?",
+    ),
+    "products": (
+        "Each difficulty alone is handled, and not these together.",
+        "Which branch is taken with just these scalars, this K and these addresses? Follow alpha, beta and the old C through it.",
+    ),
+    "types": (
+        "One of the types is handled, and not the other.",
+        "The kernel is a template of the elements' type T: is anything written for one type alone?",
+    ),
+    "paths": (
+        "A path that launch() takes for such sizes only is wrong.",
+        "Which kernel does launch() choose here, and how do blockIdx.x and the number of tiles give the tile's place in it?",
+    ),
+    "far": (
+        "Offsets beyond 2^31 elements are wrong.",
+        "row * lda does not fit into 32 bits here: row, or the pitch, must be a std::int64_t before they are multiplied.",
+    ),
+    "many_blocks": (
+        "More than 65535 blocks are not handled.",
+        "Only gridDim.x counts that far: y and z end at 65535. And 16 bits hold no more, wherever blockIdx.x or a row goes.",
+    ),
+    "long_k": ("It is right up to some thousand steps along K, and not beyond 65536.", "Does a counter have 16 bits?"),
 }
 
 # What findings mean, in the order in which they explain each other: a race explains what was read too early.
 _FINDINGS = {
     "misaligned_access": (
         "An access is not aligned to its width.",
-        "A GPU faults here. An access of 16 bytes needs an address that is a multiple of 16: what if a pitch or a column is odd?",
+        "A GPU faults here. An access of 16 bytes needs an address that is a multiple of 16: what if a pitch or a column is odd, "
+        "or the matrix itself begins elsewhere?",
     ),
     "host_pointer": ("The kernel uses memory of the host.", "A GPU cannot read it: pass values, or device pointers."),
     "shared_out_of_bounds": (
@@ -210,7 +243,8 @@ _PLACE = (
     "No guard is missing here: a place is wrong. How do blockIdx.x and the number of tiles give the tile's row and column, and "
     "threadIdx the element in it? Or is a tile loaded that lies behind the last one along K?",
 )
-_LONG_K = 256  # a case of k_tail's has more, and no other case
+_INDICES = ("far", "many_blocks", "long_k")  # cases that are wrong where an index has too few bits
+_LONG_K = 512  # one of k_tail's cases has more
 _FAR = (
     "An address is far outside of its matrix: no guard is missing, the address is wrong.",
     "Row r of A begins at r * lda, of B at r * ldb, of C at r * ldc. Compute the index by hand, for the thread named here.",
@@ -291,10 +325,10 @@ def _of_finding(finding: Finding, code_of: CodeOf, case: Case, tile: Tile | None
             "One tile along K is right. All threads must have read a tile before anyone overwrites it in the next round of the "
             "loop: __syncthreads() at the end of a round."
         )
-    elif kind == "forbidden_read" and case["alpha"] == 0:
+    elif kind == "forbidden_read" and finding["array"] != "C":
         mistake, advice = _ALPHA_ZERO
-    elif kind in _OUTSIDE and case["id"] == "k_zero":
-        mistake, advice = _CASES["k_zero"]
+    elif kind in _OUTSIDE and case["id"] in ("k_zero", *_INDICES):
+        mistake, advice = _CASES[case["id"]]
     elif kind in _OUTSIDE and beyond > 1 and tile and beyond >= max(tile):
         mistake, advice = _FAR
     elif kind in _OUTSIDE and beyond == 1:
@@ -313,11 +347,13 @@ def _of_finding(finding: Finding, code_of: CodeOf, case: Case, tile: Tile | None
 
 def _of_fault(fault: Fault, case: Case) -> Diagnosis:
     mistake, advice = _FAULTS[fault["id"]]
-    if fault["id"] == "endless_loop":
+    if case["id"] in _INDICES and fault["id"] in ("launch_refused", "null_pointer", "wild_pointer", "beyond_allocations"):
+        mistake, advice = _CASES[case["id"]]
+    elif fault["id"] == "endless_loop":
         if case["id"] == "k_zero":
             mistake, advice = _CASES["k_zero"]
         elif case["k"] > 255:
-            advice += " Can it reach the end? 8 bits count to 255."
+            advice += " Can it reach the end? 8 bits count to 255, and 16 to 65535."
     return Diagnosis(mistake, advice, (fault["text"],))
 
 
@@ -388,10 +424,12 @@ def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis
         return Diagnosis("The check found it wrong and does not say why.", "", tuple(f["text"] for f in case["findings"]))
     said = wrong + _patterns(verdict) or (verdict["text"].splitlines()[0],)
     told = _of_place(case, verdict, patterns) or next(filter(None, (_PATTERNS[p["id"]] for p in verdict["patterns"])), None)
+    if told == _IMPRECISE and case["variant"] != "fp32":
+        told = _IMPRECISE_SHORT
     if not told:
         told = _CASES.get(case["id"], (f"Wrong as soon as there is {case['what']}.", ""))
-        if case["k"] > _LONG_K:
-            told = "It is right with a small K, and not beyond 256.", "Does a counter or an index have 8 bits?"
+        if case["id"] == "k_tail" and case["k"] > _LONG_K:
+            told = "It is right with a small K, and not beyond 512.", "Does a counter or an index have 8 bits?"
         if patterns & _NAN and case["id"] in ("one_tile", "tiles"):
             told = "NaN gets into the result.", _BETA_ZERO[1]
     return Diagnosis(*told, said)

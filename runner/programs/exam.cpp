@@ -17,6 +17,7 @@
 #include "common/error.hpp"
 #include "common/gemm.hpp"
 #include "common/options.hpp"
+#include "runner/programs/conditions.hpp"
 #include "runner/programs/exam.hpp"
 
 /// Ends with a null pointer. [0] is the learner's lesson.
@@ -49,23 +50,44 @@ void write(int fd, const void* data, std::size_t bytes) {
 class OnDevice {
   public:
     OnDevice(std::istream& paper, const Matrix& matrix) : matrix_(matrix) {
-        std::vector<std::byte> host(matrix.bytes);
-        read(paper, host.data(), host.size());
-        CUDA_CHECK(cudaMalloc(&base_, host.size()));
-        CUDA_CHECK(cudaMemcpy(base_, host.data(), host.size(), cudaMemcpyHostToDevice));
+        const std::size_t skipped = (matrix.rows - 1) * matrix.gap, bytes = matrix.bytes + skipped;
+        CUDA_CHECK(skipped > 0 ? cpu_device::reserve(&base_, bytes) : cudaMalloc(&base_, bytes));
+        fill(paper);
     }
     OnDevice(const OnDevice&) = delete;
     OnDevice& operator=(const OnDevice&) = delete;
     ~OnDevice() { cudaFree(base_); }
 
-    void* data() const { return static_cast<std::byte*>(base_) + matrix_.start; }
+    void fill(std::istream& paper) {
+        std::vector<std::byte> host(matrix_.bytes);
+        read(paper, host.data(), host.size());
+        pieces([&](std::size_t packed, std::size_t device, std::size_t n) {
+            CUDA_CHECK(cudaMemcpy(at(device), host.data() + packed, n, cudaMemcpyHostToDevice));
+        });
+    }
+    void* data() const { return at(matrix_.start); }
     std::vector<std::byte> download() const {
         std::vector<std::byte> host(matrix_.bytes);
-        CUDA_CHECK(cudaMemcpy(host.data(), base_, host.size(), cudaMemcpyDeviceToHost));
+        pieces([&](std::size_t packed, std::size_t device, std::size_t n) {
+            CUDA_CHECK(cudaMemcpy(host.data() + packed, at(device), n, cudaMemcpyDeviceToHost));
+        });
         return host;
     }
 
   private:
+    std::byte* at(std::size_t offset) const { return static_cast<std::byte*>(base_) + offset; }
+    /// Calls copy(packed, device, bytes) for what lies in one piece: bytes of the paper and of the
+    /// allocation.
+    template <class Copy>
+    void pieces(const Copy& copy) const {
+        for (std::size_t r = 0, packed = 0; r < matrix_.rows; ++r) {
+            const bool last = r + 1 == matrix_.rows;
+            const std::size_t end = last ? matrix_.bytes : matrix_.start + (r + 1) * matrix_.row;
+            copy(packed, packed + r * matrix_.gap, end - packed);
+            packed = end;
+        }
+    }
+
     Matrix matrix_;
     void* base_ = nullptr;
 };
@@ -77,14 +99,18 @@ gemm::Variant variant_of(const Question& q) {
 
 /// C's bytes afterwards.
 std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, std::istream& paper) {
-    const OnDevice a(paper, q.A), b(paper, q.B), c(paper, q.C);
+    OnDevice a(paper, q.A), b(paper, q.B), c(paper, q.C);
+    const gemm::Conditions conditions(q.sm, {q.blocks, q.blocks + q.block_count});
     const gemm::Problem problem{q.M,      q.N,   q.K,    q.alpha,  a.data(), q.lda,
                                 b.data(), q.ldb, q.beta, c.data(), q.ldc,    variant_of(q)};
     const gemm::Plan plan = lesson.prepare == nullptr ? nullptr : lesson.prepare(problem);
-    lesson.launch(problem, plan.get(), nullptr);
-    CUDA_CHECK(cudaGetLastError());
-    CUDA_CHECK(cudaDeviceSynchronize());
-    return c.download();
+    for (int left = q.twice ? 2 : 1;;) {
+        lesson.launch(problem, plan.get(), nullptr);
+        CUDA_CHECK(cudaGetLastError());
+        CUDA_CHECK(cudaDeviceSynchronize());
+        if (--left == 0) return c.download();
+        for (OnDevice* matrix : {&a, &b, &c}) matrix->fill(paper);
+    }
 }
 
 int run(int argc, char** argv) {

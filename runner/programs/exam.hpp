@@ -3,20 +3,27 @@
 // all that counts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace gemm::exam {
 
 // Paper: the number of problems (std::uint64_t), then each: a Question, and the bytes of A, B and C as they
-// lie in memory, guard bands included. Little-endian, as everything that CUDA runs on.
+// lie in memory, guard bands included; where it is asked twice, other bytes of the three behind them.
+// Little-endian, as everything that CUDA runs on.
 //
 // Answers, in the same order: an Answer, then the bytes of C afterwards, guard bands included; or, where
 // there is no result, `error` bytes that say why, and nothing behind them.
 
+constexpr std::size_t kMostBlocks = 4;
+
 /// One of A, B and C.
 struct Matrix {
     std::uint64_t bytes;  // of the whole allocation, guard bands included
-    std::uint64_t start;  // offset of the first element in it; a multiple of 256, as cudaMalloc's pointers
+    std::uint64_t start;  // offset of the first element in it
+    // Behind each of the rows but the last, `gap` bytes of the allocation are left out of the paper and of
+    // the answer; rows are of `row` bytes.
+    std::uint64_t rows, row, gap;
 };
 
 struct Question {
@@ -24,7 +31,12 @@ struct Question {
     float alpha, beta;
     // gemm::Variant: the types of A, B and C, and the layout.
     std::uint8_t types[3], layout;
-    std::uint32_t unused;  // 0
+    // To be computed with the first bytes, then with the others at the same pointers, which the answer is of.
+    std::uint8_t twice;
+    std::uint8_t unused[3];  // 0
+    std::int32_t sm;         // the compute capability whose limits hold, 10·major + minor; 0: the usual one
+    std::uint32_t block_count;  // how many of `blocks` run and no others; 0: all do
+    std::uint64_t blocks[kMostBlocks];
     Matrix A, B, C;
 };
 

@@ -2,6 +2,7 @@
 // report of gemm_check must hold. The learner's code runs
 // in another process (gemm_exam), which sees the problems and nothing else; this one sees what is left of C.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -44,36 +45,49 @@ void append(std::string& paper, const void* data, std::size_t bytes) {
     paper.append(static_cast<const char*>(data), bytes);
 }
 
+void append_images(std::string& paper, const Workload::Images& images) {
+    for (const gemm::Image* image : {&images.A, &images.B, &images.C}) {
+        append(paper, image->bytes.data(), image->bytes.size());
+    }
+}
+
 std::string paper_of(const std::vector<LadderCase>& cases, std::uint64_t seed) {
     std::string paper;
     const std::uint64_t count = cases.size();
     append(paper, &count, sizeof count);
     for (const LadderCase& c : cases) {
-        const Workload w = gemm::workload_of(c, seed);
+        Workload w = gemm::workload_of(c, seed);
         const gemm::Problem p = w.problem();
         const Workload::Images images = w.images();
         const auto matrix = [](const gemm::Image& image) {
-            return gemm::exam::Matrix{image.bytes.size(), image.start};
+            return gemm::exam::Matrix{image.bytes.size(), image.start, image.rows, image.row, image.gap};
         };
-        const Question q{p.M,
-                         p.N,
-                         p.K,
-                         p.lda,
-                         p.ldb,
-                         p.ldc,
-                         p.alpha,
-                         p.beta,
-                         {static_cast<std::uint8_t>(p.variant.A), static_cast<std::uint8_t>(p.variant.B),
-                          static_cast<std::uint8_t>(p.variant.C)},
-                         static_cast<std::uint8_t>(p.variant.layout),
-                         0,
-                         matrix(images.A),
-                         matrix(images.B),
-                         matrix(images.C)};
+        Question q{p.M,
+                   p.N,
+                   p.K,
+                   p.lda,
+                   p.ldb,
+                   p.ldc,
+                   p.alpha,
+                   p.beta,
+                   {static_cast<std::uint8_t>(p.variant.A), static_cast<std::uint8_t>(p.variant.B),
+                    static_cast<std::uint8_t>(p.variant.C)},
+                   static_cast<std::uint8_t>(p.variant.layout),
+                   c.twice,
+                   {},
+                   c.sm,
+                   static_cast<std::uint32_t>(c.blocks.size()),
+                   {},
+                   matrix(images.A),
+                   matrix(images.B),
+                   matrix(images.C)};
+        if (c.blocks.size() > gemm::exam::kMostBlocks) throw Error("Too many blocks are named in a case.");
+        std::copy(c.blocks.begin(), c.blocks.end(), q.blocks);
         append(paper, &q, sizeof q);
-        for (const gemm::Image* image : {&images.A, &images.B, &images.C}) {
-            append(paper, image->bytes.data(), image->bytes.size());
-        }
+        append_images(paper, images);
+        if (!c.twice) continue;
+        w.refill(seed);
+        append_images(paper, w.images());
     }
     return paper;
 }
@@ -123,14 +137,15 @@ std::vector<CaseResult> marked(const std::vector<LadderCase>& cases, std::uint64
         result.problem = c;
         result.seed = seed;
         Workload w = gemm::workload_of(c, seed);
+        if (c.twice) w.refill(seed);
         const std::optional<std::vector<std::byte>> image =
             answers.next(results.size() - 1, w.images().C.bytes.size(), result);
         if (image) {
             w.set_c_image(*image);
-            gemm::Verdict& verdict = result.verdict.emplace(gemm::Verifier(w).check(w.download_c(), nullptr));
-            gemm::fail_outside(verdict, w.breach(), kName, w);
+            gemm::Verdict& verdict =
+                result.verdict.emplace(gemm::marked(c, w, w.download_c(), w.breach(), kName, nullptr));
             // Without the seed, by which the problem could be had beforehand.
-            verdict.failure = gemm::failure_text(verdict, kName, w.shape(), std::nullopt);
+            verdict.failure = gemm::failure_text(verdict, kName, c.shape, std::nullopt);
         }
         if (!result.passed()) break;
     }
@@ -146,7 +161,9 @@ Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text) {
         return static_cast<int>(gemm::whole_number("--tile", sizes[i], 1, 1024));
     };
     Json cases = Json::array();
-    for (const LadderCase& c : gemm::ladder_cases({size(0), size(1), size(2)}, seed, lesson.variant())) {
+    Lesson tiled = lesson;
+    tiled.tile = {size(0), size(1), size(2)};
+    for (const LadderCase& c : gemm::ladder_cases(tiled, seed)) {
         CaseResult asked;
         asked.problem = c;
         asked.seed = seed;
@@ -183,7 +200,7 @@ int run(int argc, char** argv) {
         print(listed(lesson, seed, tile));
         return gemm::kRight;
     }
-    const std::vector<LadderCase> cases = gemm::ladder_cases(lesson.tile, seed, lesson.variant());
+    const std::vector<LadderCase> cases = gemm::ladder_cases(lesson, seed);
     if (!paper.empty()) {
         gemm::write_file(paper, paper_of(cases, seed));
         return gemm::kRight;

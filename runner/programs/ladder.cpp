@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <exception>
 #include <limits>
+#include <numeric>
 #include <optional>
-#include <random>
+#include <utility>
 
-#include "common/dtype.hpp"
 #include "common/error.hpp"
+#include "common/reference.hpp"
+#include "common/variant.hpp"
+#include "common/words.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
+#include "runner/programs/conditions.hpp"
 #include "runner/programs/traced.hpp"
 #endif
 
@@ -18,41 +23,6 @@ namespace gemm {
 namespace {
 
 constexpr std::int64_t kMostTile = 1024;
-// However large the tiles are: tracing must stay a matter of milliseconds.
-constexpr std::int64_t kMostSide = 512, kMostSteps = 256;
-// A case whose K is beyond that, so that a counter of 8 bits runs over, has one small tile of C.
-constexpr std::int64_t kLongSide = 32, kMostLongSteps = 511;
-
-/// Sizes and scalars. The same for a seed on every machine, which std's distributions are not.
-class Draw {
-  public:
-    explicit Draw(std::uint64_t seed) : engine_(seed) {}
-
-    std::int64_t from(std::int64_t least, std::int64_t most) {
-        return least + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(most - least + 1));
-    }
-    /// An odd number, no multiple of `unit` where that is above 1. There must be one. `far`: nor one less
-    /// than a multiple, where a guard that is missing reaches as far as one that is off by one.
-    std::int64_t odd(std::int64_t least, std::int64_t most, std::int64_t unit, bool far = false) {
-        for (;;) {
-            const std::int64_t n = from(least, most);
-            const bool near = far && unit > 2 && n % unit == unit - 1;
-            if (n % 2 != 0 && (unit == 1 || n % unit != 0) && !near) return n;
-        }
-    }
-    /// ±1/8 … ±15/8 but not ±1: exact in binary, short in decimal, and nothing that a kernel may take for a
-    /// default.
-    float scalar() {
-        for (;;) {
-            const std::int64_t eighths = from(1, 15);
-            const std::int64_t sign = from(0, 1) == 0 ? 1 : -1;
-            if (eighths != 8) return static_cast<float>(sign * eighths) / 8.0f;
-        }
-    }
-
-  private:
-    std::mt19937_64 engine_;
-};
 
 #ifdef GEMM_CPU_DEVICE
 
@@ -154,13 +124,19 @@ Plan prepared(const Lesson& lesson, const Problem& p) {
     }
 }
 
-/// One traced launch and all that is to be said about it.
+/// One traced launch, or two of which the second counts, and all that is to be said about it.
 TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     const Restore restore;
+    const LadderCase& problem = result.problem;
+    const Conditions conditions(problem.sm, problem.blocks);
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
     const Plan plan = prepared(lesson, p);
     TracedLaunch traced = launch_traced(lesson, p, plan.get(), kMostKept);
+    if (problem.twice && traced.error.empty()) {
+        w.refill(result.seed);
+        traced = launch_traced(lesson, p, plan.get(), kMostKept);
+    }
     const std::vector<float> c = w.download_c();  // before anything is launched again
     const std::string breach = w.breach();
     result.fault = traced.fault;
@@ -170,13 +146,11 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     if (result.ended_by(FaultId::endless_loop)) return traced;
     tell_races_apart(lesson, p, plan.get(), result.findings);
     if (!result.error.empty()) return traced;
-    const Verifier verifier(w);
-    result.verdict = verifier.check(c, &lesson, [&](std::int64_t row, std::int64_t col) {
-        return find_owner(lesson, p, plan.get(), traced.report, row, col);
-    });
-    if (!result.verdict->passed) return traced;
-    fail_outside(*result.verdict, breach, lesson.name, w);
-    if (!result.verdict->passed) return traced;
+    result.verdict =
+        marked(problem, w, c, breach, lesson.name, &lesson, [&](std::int64_t row, std::int64_t col) {
+            return find_owner(lesson, p, plan.get(), traced.report, row, col);
+        });
+    if (!result.verdict->passed || !problem.blocks.empty()) return traced;
     if (Json finding = no_kernel_finding(traced.report, p); !finding.is_null()) {
         result.findings.push_back(std::move(finding));
     }
@@ -186,6 +160,9 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
 #else
 
 void run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
+    result.verdict = verify(lesson, w, Verifier(w));
+    if (!result.problem.twice || !result.verdict->passed) return;
+    w.refill(result.seed);
     result.verdict = verify(lesson, w, Verifier(w));
 }
 
@@ -215,125 +192,6 @@ void guarded(const Lesson& lesson, CaseResult& result, const Body& body) {
 
 }  // namespace
 
-std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, const Variant& variant) {
-    const std::int64_t BM = tile.BM, BN = tile.BN, BK = tile.BK;
-    Draw draw(seed);
-    std::vector<LadderCase> cases;
-    const auto add = [&](const char* id, const char* what, std::int64_t m, std::int64_t n,
-                         std::int64_t k) -> LadderCase& {
-        Shape shape;
-        shape.M = m;
-        shape.N = n;
-        shape.K = k;
-        shape.variant = variant;
-        return cases.emplace_back(LadderCase{id, what, shape, false});
-    };
-    // Where there are no tiles along K, 32 steps take their place.
-    const std::int64_t steps = BK > 1 ? BK : 32;
-    const auto side = [](std::int64_t n) { return std::min(n, kMostSide); };
-    const std::int64_t K = std::min(3 * steps, kMostSteps);
-    // Below and above one tile; three tiles at most.
-    const auto odd_side = [&](std::int64_t t, bool far = false) {
-        return draw.odd(std::min(t / 2 + 1, kMostSide / 2), std::max<std::int64_t>(side(3 * t), 7), t, far);
-    };
-    const auto odd_steps = [&](bool far = false) {
-        return draw.odd(std::min(steps + 1, kMostSteps / 2), std::max<std::int64_t>(K, 7), BK, far);
-    };
-
-    // Elements of 16 bytes, the most that a thread loads at once.
-    const std::int64_t vector = 16 / static_cast<std::int64_t>(size_of(variant.A));
-
-    // Square, so that swapped indices stay inside the matrices and are recognised by what comes out.
-    const std::int64_t square = std::min(std::max({BM, BN, BK}), kMostSteps);
-    add("one_tile", "a square matrix of one block tile", square, square, square);
-    add("tiles", "several block tiles in each direction", side(2 * BM), side(3 * BN), K);
-    // Three different widths of padding: a pitch that is taken for another one shows. With padding between
-    // the rows, what leaves a row does not land in the next one unseen.
-    const auto pad = [&](LadderCase& c, std::int64_t unit) {
-        Shape& shape = c.shape;
-        const std::int64_t least = unit * draw.from(1, 4);
-        shape.lda = shape.K + least;
-        shape.ldb = shape.N + least + unit * draw.from(1, 4);
-        shape.ldc = shape.ldb + unit * draw.from(1, 4);
-    };
-    pad(add("pitches", "rows that are padded: lda, ldb and ldc above K, N and N", side(2 * BM), side(3 * BN),
-            K),
-        vector);
-    const std::int64_t rows = odd_side(BM, true);
-    pad(add("edges", "M and N that are no multiple of the block tile", rows, odd_side(BN, true),
-            std::min(2 * steps, kMostSteps)),
-        1);
-    pad(add("k_tail", "K that is no multiple of BK", side(2 * BM), side(3 * BN), odd_steps(true)), 1);
-    if (BK > 2) {
-        pad(add("k_tail", "K that is smaller than BK", side(2 * BM), side(3 * BN),
-                draw.odd(1, std::min(BK - 1, kMostSteps), BK, true)),
-            1);
-    }
-    pad(add("k_tail", "K beyond 256", std::min(BM, kLongSide), std::min(BN, kLongSide),
-            draw.odd(kMostSteps + 3, kMostLongSteps, BK, true)),
-        1);
-    // Where a kernel takes four floats or eight shorter numbers at once it must still look at the edges, and
-    // at every row's alignment.
-    const auto fours = [&](std::int64_t t, std::int64_t most) {
-        for (;;) {
-            const std::int64_t n = vector * draw.from(1, std::max<std::int64_t>(most / vector, 3));
-            if (vector % t == 0 || n % t != 0) return n;
-        }
-    };
-    const std::int64_t fours_m = fours(BM, side(3 * BM)), fours_n = fours(BN, side(3 * BN)),
-                       fours_k = fours(BK, K);
-    add("fours",
-        vector == 4 ? "M, N and K that are multiples of 4 and of no tile"
-                    : "M, N and K that are multiples of 8 and of no tile",
-        fours_m, fours_n, fours_k);
-    Shape& unaligned =
-        add("fours", "rows that begin at no multiple of 16 bytes", fours_m, fours_n, fours_k).shape;
-    unaligned.lda = fours_k + 1;
-    unaligned.ldb = fours_n + (vector == 4 ? 2 : 5);
-    unaligned.ldc = fours_n + 3;
-    if (vector == 8) {  // a thread may still take four of them at once there
-        Shape& half =
-            add("fours", "rows that begin at multiples of 8 bytes and not of 16", fours_m, fours_n, fours_k)
-                .shape;
-        half.lda = fours_k + 4;
-        half.ldb = fours_n + 4;
-        half.ldc = fours_n + 12;
-    }
-    const auto odd = [&](const char* id, const char* what) -> LadderCase& {
-        const std::int64_t m = odd_side(BM), n = odd_side(BN);
-        return add(id, what, m, n, odd_steps());
-    };
-    odd("odd", "M, N and K that are no multiples of the tile, without padding");
-    odd("beta", "beta that is not 0").shape.beta = draw.scalar();
-    const auto scalars = [&](Shape& shape) {
-        shape.beta = draw.scalar();
-        do {
-            shape.alpha = draw.scalar();
-        } while (shape.alpha == shape.beta);
-    };
-    scalars(odd("alpha", "alpha that is not 1, with beta").shape);
-    {
-        LadderCase& last = odd("alpha_zero", "alpha = 0, with which A and B must not be read");
-        last.shape.alpha = 0.0f;
-        last.shape.beta = draw.scalar();
-        last.nan_inputs = true;
-    }
-    {
-        Shape& shape = odd("k_zero", "K = 0, with which beta·C is left").shape;
-        shape.K = 0;
-        shape.beta = draw.scalar();
-    }
-    add("small", "a matrix of one element", 1, 1, 1);
-    add("small", "a C of one row", 1, odd_side(BN), odd_steps());
-    const std::int64_t column = odd_side(BM);
-    add("small", "a C of one column", column, 1, odd_steps());
-    add("empty", "M = 0, where there is nothing to do", 0, odd_side(BN), odd_steps());
-    const std::int64_t tall = odd_side(BM);
-    add("empty", "N = 0, where there is nothing to do", tall, 0, odd_steps());
-    for (LadderCase& c : cases) c.shape = c.shape.resolved();
-    return cases;
-}
-
 void require_sound(const Lesson& lesson) {
     if (lesson.name == nullptr || lesson.launch == nullptr) {
         throw Error("The lesson at the end of the file needs a name and a launch function.");
@@ -359,7 +217,46 @@ Workload workload_of(const LadderCase& problem, std::uint64_t seed) {
             }
         };
     }
-    return Workload(problem.shape, seed, edit);
+    return Workload(problem.shape, problem.twice ? first_seed(seed) : seed, edit);
+}
+
+std::uint64_t first_seed(std::uint64_t seed) {
+    return ~seed;
+}
+
+Verdict marked(const LadderCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
+               const std::string& name, const Lesson* lesson, const OwnerOf& owner) {
+    const bool windows =
+        problem.shape.stored == Stored::in_rows || problem.shape.stored == Stored::in_columns;
+    std::string outside = breach;
+    if (!problem.blocks.empty()) {
+        const Shape& s = w.shape();
+        const auto all = [](std::int64_t count) {
+            std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+            std::iota(indices.begin(), indices.end(), 0);
+            return indices;
+        };
+        const Reference right = reference(w, all(s.M), all(s.N));
+        for (std::int64_t i = 0; i < s.M * s.N; ++i) {
+            float& value = c[static_cast<std::size_t>(i / s.N * s.ldc + i % s.N)];
+            const bool written = std::bit_cast<std::uint32_t>(value) != kPoisonBits;
+            if (written && windows && i < problem.shape.window && outside.empty()) {
+                outside = "Block " + std::to_string(problem.blocks[0]) + " writes " +
+                          (problem.shape.stored == Stored::in_rows ? "row " : "column ") + std::to_string(i) +
+                          ", which is for block 0.";
+            }
+            if (!written) value = static_cast<float>(right.value[static_cast<std::size_t>(i)]);
+        }
+    }
+    Verdict verdict = Verifier(w).check(c, windows ? nullptr : lesson, owner);
+    if (windows && verdict.first) {  // its place in the whole problem
+        std::int64_t& at =
+            problem.shape.stored == Stored::in_rows ? verdict.first->row : verdict.first->column;
+        at = at / problem.shape.window * problem.shape.apart + at % problem.shape.window;
+    }
+    fail_outside(verdict, outside, name, w);
+    verdict.failure = failure_text(verdict, name, problem.shape, w.seed());
+    return verdict;
 }
 
 CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed) {
@@ -368,7 +265,7 @@ CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64
     result.seed = seed;
     guarded(lesson, result, [&] {
         Workload w = workload_of(problem, seed);
-        run_on(lesson, w, result);
+        run_on(with_variant(lesson, problem.shape.variant), w, result);
     });
     return result;
 }
@@ -390,7 +287,7 @@ CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64
 #endif
 
 std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress) {
-    const std::vector<LadderCase> cases = ladder_cases(lesson.tile, seed, lesson.variant());
+    const std::vector<LadderCase> cases = ladder_cases(lesson, seed);
     std::vector<CaseResult> results;
     for (const LadderCase& next : cases) {
         if (progress) progress(results, cases.size(), next);
@@ -412,6 +309,8 @@ Json case_json(const CaseResult& result) {
             {"ldc", s.ldc},
             {"alpha", s.alpha},
             {"beta", s.beta},
+            {"variant", text(s.variant)},
+            {"offsets", s.offsets},
             {"seed", result.seed},
             {"passed", result.passed()},
             {"error", fault_json(result.fault, result.error)},

@@ -21,14 +21,26 @@ struct LadderCase {
     std::string what;         // the difficulty, as a noun: "K that is no multiple of BK"
     Shape shape;              // resolved
     bool nan_inputs = false;  // A and B hold NaN: whoever reads them is found out
+    bool twice = false;       // launched with other numbers before, at the same pointers
+    int sm = 0;               // under the limits of this compute capability (CPU device); 0: the usual ones
+    std::vector<std::uint64_t> blocks = {};  // that run, and no others (CPU device); none: all. beta is 0
 };
 
-/// The cases for a kernel with these tiles and this variant, from the easiest on; their sizes are drawn from
-/// the seed. At most some three tiles in each direction.
-std::vector<LadderCase> ladder_cases(const Tile& tile, std::uint64_t seed, const Variant& variant = {});
+/// The cases for a kernel with the lesson's tiles, types and paths, from the easiest on: each difficulty
+/// alone, then what may go wrong where several meet. Their sizes are drawn from the seed; at most some three
+/// tiles in each direction. (cases.cpp)
+std::vector<LadderCase> ladder_cases(const Lesson& lesson, std::uint64_t seed);
 
-/// Its matrices on the device, C as it is before a kernel runs.
+/// Its matrices on the device, C as it is before a kernel runs; for the first launch, where there are two.
 Workload workload_of(const LadderCase& problem, std::uint64_t seed);
+/// Of the numbers of the first of two launches; the second has those of `seed`.
+std::uint64_t first_seed(std::uint64_t seed);
+
+/// c and breach, which the workload said after the launch, held against what should have come out. Where only
+/// some blocks ran, what was not written is not looked at: which block computes what is the kernel's affair.
+/// But block 65536 must not do the work of block 0. name, lesson, owner: as in Verifier::check().
+Verdict marked(const LadderCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
+               const std::string& name, const Lesson* lesson, const OwnerOf& owner = {});
 
 /// What came of one case.
 struct CaseResult {
@@ -65,9 +77,9 @@ using Progress =
 /// whole ladder has passed.
 std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {});
 
-/// id, what, m, n, k, lda, ldb, ldc, alpha, beta, seed, passed, error, verdict (null after an error),
-/// findings (as findings_json() writes them; of a race in_one_tile, too: whether it is there with one tile
-/// along K).
+/// id, what, m, n, k, lda, ldb, ldc, alpha, beta, variant, offsets, seed, passed, error, verdict (null after
+/// an error), findings (as findings_json() writes them; of a race in_one_tile, too: whether it is there with
+/// one tile along K).
 Json case_json(const CaseResult& result);
 
 }  // namespace gemm

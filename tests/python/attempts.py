@@ -55,6 +55,55 @@ _ON_THE_HOST = """
 def _element(store: str = _STORE) -> tuple[Attempt, ...]:
     """Of the lessons in which a thread computes one element: what can go wrong around the store."""
     return (
+        Attempt(
+            "alpha lost where beta is 0",
+            {store: "*c = beta == 0.0f ? acc : alpha * acc + beta * *c;"},
+            ("alpha is forgotten.",),
+        ),
+        Attempt(
+            "the old C read at pitch N",
+            {store: "*c = beta == 0.0f ? alpha * acc : alpha * acc + beta * C[row * N + col];"},
+            ("✗ Wrong with", "beta = "),
+        ),
+        Attempt(
+            "C scaled where alpha is 0, whatever beta",
+            {store: "*c = alpha == 0.0f ? beta * *c : beta == 0.0f ? alpha * acc : alpha * acc + beta * *c;"},
+            ("C is read although beta is 0.", "✗ Wrong with alpha = 0 with beta = 0"),
+        ),
+        Attempt(
+            "nothing written where K is 0 and beta, too",
+            {store: f"if (K == 0 && beta == 0.0f) return; {store}"},
+            ("Elements of C are never written.", "K = 0"),
+        ),
+        Attempt(
+            "a wrong short cut for beta = 1",
+            {store: "*c = beta == 0.0f ? alpha * acc : beta == 1.0f ? alpha * acc : alpha * acc + beta * *c;"},
+            ("beta·C is forgotten.", "beta = 1"),
+        ),
+        Attempt(
+            "a wrong short cut for alpha = -1",
+            {store: "*c = beta == 0.0f ? alpha * acc : (alpha == -1.0f ? acc : alpha * acc) + beta * *c;"},
+            ("✗ Wrong with alpha = -1",),
+        ),
+        Attempt(
+            "a row's offset in 32 bits", {"C[row * ldc + col]": "C[int(row) * int(ldc) + int(col)]"}, ("Offsets beyond 2^31",)
+        ),
+        Attempt(
+            "a block's number in 16 bits",
+            {"row = blockIdx.x / tiles_n": "row = static_cast<unsigned short>(blockIdx.x) / tiles_n"},
+            ("More than 65535 blocks", "✗ Wrong with block 65536"),
+        ),
+        Attempt(
+            "only the first launch computes",
+            {
+                "    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error\n": (
+                    "    if (p.M == 0 || p.N == 0) return;\n    static const void* known = nullptr;\n"
+                    "    static std::int64_t size = 0;\n"
+                    "    if (known == p.C && size == p.M) return;\n    known = p.C, size = p.M;\n"
+                )
+            },
+            ("Elements of C are never written.|A second launch",),
+        ),
         Attempt("beta forgotten", {store: "*c = alpha * acc;"}, ("beta·C is forgotten.",)),
         Attempt("beta taken for 1", {store: "*c = beta == 0.0f ? alpha * acc : alpha * acc + *c;"}, ("without its factor beta",)),
         Attempt("alpha forgotten", {store: "*c = beta == 0.0f ? acc : acc + beta * *c;"}, ("alpha is forgotten.",)),
@@ -120,6 +169,30 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("Whole tiles of C are never written.", "blockIdx.y is always 0"),
         ),
         Attempt("threadIdx.x twice", {"BN + threadIdx.y": "BN + threadIdx.x"}, ("Only the diagonal of a tile is written",)),
+        Attempt(
+            "a counter of 16 bits",
+            {_SUM: "for (unsigned short k = 0; k < K; ++k) acc += a[k] * b[k * ldb];"},
+            ("A loop does not end.", "16 to 65535", "K beyond 65536"),
+        ),
+        Attempt(
+            "sums in BF16",
+            {
+                "// A: M×K": "__device__ float r(float x) { unsigned u; __builtin_memcpy(&u, &x, 4); u = (u + 0x8000u) & "
+                "0xffff0000u; __builtin_memcpy(&x, &u, 4); return x; }\n// A: M×K",
+                "acc += *a * *b": "acc = r(acc + *a * *b)",
+            },
+            ("less precise than FP32",),
+        ),
+        Attempt(
+            "C cut off",
+            {
+                "// A: M×K": "__device__ float r(float x) { unsigned u; __builtin_memcpy(&u, &x, 4); u &= 0xffff0000u; "
+                "__builtin_memcpy(&x, &u, 4); return x; }\n// A: M×K",
+                _STORE: "*c = r(beta == 0.0f ? alpha * acc : alpha * acc + beta * *c);",
+            },
+            ("less precise than FP32",),
+        ),
+        Attempt("acc without a value", {"float acc = 0.0f;": "float acc;"}, ("used that was never given a value", "nitialized]")),
         Attempt(
             "a counter of 8 bits",
             {_SUM: "for (unsigned char k = 0; k < K; ++k) acc += a[k] * b[k * ldb];"},
@@ -212,7 +285,8 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             "A and B read from global memory",
             {
                 _ADD: "for (int k = 0; k < BK && k0 + k < K; ++k) if (row < M && col < N) "
-                "acc += A[row * lda + k0 + k] * B[(k0 + k) * ldb + col];"
+                "acc += "
+                "A[row * lda + k0 + k] * B[(k0 + k) * ldb + col];"
             },
             ("It is right, and a goal is not reached.", "✗ The blocks load each element", "at most 524 288"),
         ),
@@ -401,6 +475,26 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
     ),
     "06_vectorized": (
         Attempt(
+            "beta dropped where four floats are stored at once",
+            {
+                "alpha * acc[i][j] + beta * old.x": "alpha * acc[i][j]",
+                "alpha * acc[i][j + 1] + beta * old.y": "alpha * acc[i][j + 1]",
+                "alpha * acc[i][j + 2] + beta * old.z": "alpha * acc[i][j + 2]",
+                "alpha * acc[i][j + 3] + beta * old.w": "alpha * acc[i][j + 3]",
+            },
+            ("beta·C is forgotten.",),
+        ),
+        Attempt(
+            "alpha dropped for one of four floats",
+            {"alpha * acc[i][j + 2] + beta * old.z": "acc[i][j + 2] + beta * old.z"},
+            ("alpha is forgotten.",),
+        ),
+        Attempt(
+            "only the pitches looked at, not where the matrices begin",
+            {"(address(p.A) | address(p.B) | address(p.C)) % 16 == 0 &&": "address(p.A) != 0 &&"},
+            ("An access is not aligned to its width.", "A one element behind a multiple of 16 bytes"),
+        ),
+        Attempt(
             "16 bytes at once, aligned or not",
             {"if (ALIGNED) return left": "if (true) return left"},
             ("An access is not aligned to its width.", "line "),
@@ -527,6 +621,16 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
     ),
     "08_cp_async": (
         Attempt(
+            "the second group of block tiles forgotten",
+            {"row0 = (group * GROUP + in_group % group_m) * BM": "row0 = in_group % group_m * BM"},
+            ("✗ Wrong with Small's second group|✗ Wrong with Large",),
+        ),
+        Attempt(
+            "beta dropped in Large",
+            {"if (row >= M) return;": "if (row >= M) return;\n        if (T::BM == 128) beta = 0.0f;"},
+            ("✗ Wrong with Large",),
+        ),
+        Attempt(
             "copies never waited for",
             {_LATER_WAIT: "", _FIRST_WAIT: "    __syncthreads();"},
             ("A cp.async copy is used before anyone has waited for it.", "Wait for its group"),
@@ -604,6 +708,16 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
     ),
     "09a_wmma": (
         Attempt(
+            "both types taken for BF16",
+            {"p.variant.C == gemm::DType::bf16 ? launch": "p.M >= 0 ? launch"},
+            ("One of the types is handled|fp16", "✗ Wrong with fp16"),
+        ),
+        Attempt(
+            "alpha rounded to the elements' type",
+            {"alpha * out[warp]": "gemm::to_float(gemm::from_float<T>(alpha)) * out[warp]"},
+            ("less precise than a sum in FP32|less precise", "✗ Wrong with alpha = "),
+        ),
+        Attempt(
             "a fragment of B taken for column-major",
             {"F, F, F, T, wmma::row_major> b_frag[": "F, F, F, T, wmma::col_major> b_frag["},
             ("✗ Wrong with a square matrix of one block tile",),
@@ -662,6 +776,16 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
     ),
     "09b_mma_sync": (
+        Attempt(
+            "beta dropped where two are stored at once",
+            {"first += beta * gemm::to_float(two[0]);": "", "second += beta * gemm::to_float(two[1]);": ""},
+            ("beta·C is forgotten.",),
+        ),
+        Attempt(
+            "C's own place not looked at",
+            {"address(p.C) % 4 == 0 && p.ldc % 2 == 0": "p.ldc % 2 == 0"},
+            ("An access is not aligned to its width.", "C one element behind"),
+        ),
         Attempt(
             "B's fragments not transposed",
             {"gemm::ptx::ldmatrix_trans(pair,": "gemm::ptx::ldmatrix(pair,"},
@@ -775,6 +899,16 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
     ),
     "09c_pipelined": (
         Attempt(
+            "beta dropped where eight are stored at once",
+            {"if (beta != 0.0f && row < M": "if (!ALIGNED && beta != 0.0f && row < M"},
+            ("beta·C is forgotten.",),
+        ),
+        Attempt(
+            "the second group of block tiles forgotten",
+            {"row0 = std::int64_t{group * GROUP + in_group % group_m} * BM": "row0 = std::int64_t{in_group % group_m} * BM"},
+            ("✗ Wrong with the second group of block tiles",),
+        ),
+        Attempt(
             "a wait that leaves one group too many under way",
             {_STEP_WAIT: _STEP_WAIT.replace("- 2", "- 1")},
             ("A cp.async copy is used before anyone has waited for it.", "line "),
@@ -844,3 +978,45 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
     ),
 }
+
+
+_LAUNCH_02 = """    sgemm_coalesced<<<gemm::grid_of_tiles(p, tile), block, 0, stream>>>(
+        p.M, p.N, p.K, p.alpha, static_cast<const float*>(p.A), p.lda, static_cast<const float*>(p.B), p.ldb,
+        p.beta, static_cast<float*>(p.C), p.ldc);
+"""
+_TWO_LAUNCHES = """    for (const int part : {0, 1}) {
+        gemm::Problem half = p;
+        const std::int64_t first = part * (p.M / 2);
+        half.M = part == 0 ? p.M / 2 : p.M - p.M / 2;
+        if (half.M == 0) continue;
+        sgemm_coalesced<<<gemm::grid_of_tiles(half, tile), block, 0, stream>>>(
+            half.M, p.N, p.K, p.alpha, static_cast<const float*>(p.A) + first * p.lda, p.lda,
+            static_cast<const float*>(p.B), p.ldb, p.beta, static_cast<float*>(p.C) + first * p.ldc, p.ldc);
+    }
+"""
+_COUNTED = "    static std::int64_t launches = 0;\n    ++launches;\n" + _LAUNCH_02
+_REVERSED = {
+    "blockIdx.x / tiles_n": "(gridDim.x - 1 - blockIdx.x) / tiles_n",
+    "blockIdx.x % tiles_n": "(gridDim.x - 1 - blockIdx.x) % tiles_n",
+}
+
+# Right, but not as the lesson does it: what is computed must not be refused. Lesson, what, changes to its solution.
+UNUSUAL: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("01_naive", "other tiles", {"BM = 32;": "BM = 16;", "BN = 32;": "BN = 8;"}),
+    ("02_coalesced", "two launches", {_LAUNCH_02: _TWO_LAUNCHES}),
+    ("02_coalesced", "a static variable of the host's", {_LAUNCH_02: _COUNTED}),
+    ("02_coalesced", "tiles counted from the last one", _REVERSED),
+    (
+        "03_smem",
+        "no shared memory",
+        {
+            _ADD: "for (int k = 0; k < BK && k0 + k < K; ++k) if (row < M && col < N) "
+            "acc += A[row * lda + k0 + k] * B[(k0 + k) * ldb + col];"
+        },
+    ),
+    ("03_smem", "fused multiply-adds", {"acc += As[y][k] * Bs[k][x];": "acc = fmaf(As[y][k], Bs[k][x], acc);"}),
+    ("03_smem", "beta handled first", {_STORE: "*c = (beta != 0.0f ? beta * *c : 0.0f) + alpha * acc;"}),
+    ("06_vectorized", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
+    ("08_cp_async", "Small for every size", {">= 100;": ">= 1000000000;"}),
+    ("09b_mma_sync", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
+)

@@ -167,9 +167,10 @@ def test_an_output_without_end_is_not_collected(tmp_path: Path) -> None:
 # Goals
 
 
-def counted(lines: list[dict]) -> dict:
-    """A trace at 128×128×128."""
-    return {"m": 128, "n": 128, "k": 128, "lines": lines, "totals": {}}
+def counted(lines: list[dict], tile: tuple[int, int, int] = OWN) -> dict:
+    """A trace at 128×128×128 of a kernel that has such tiles."""
+    blocks, rounds = 128 // tile[0] * 128 // tile[1], 128 // tile[2]
+    return {"m": 128, "n": 128, "k": 128, "blocks": blocks, "barriers_per_thread": 2 * rounds, "lines": lines, "totals": {}}
 
 
 def access(array: str, op: str, space: str, a_request: float, requests: int = 1000, width: int = 4) -> dict:
@@ -196,14 +197,22 @@ def test_the_bytes_are_held_against_the_tiles_that_the_kernel_declares(tile: tup
         access("B", "load", "global", 4, b // 4),
         access("As", "load", "shared", 1),
     ]
-    held = check.held_against_goals(TASK, counted(lines), tile, OWN)
+    held = check.held_against_goals(TASK, counted(lines, tile), tile, OWN)
     assert [goal["reached"] for goal in held] == [True] * 3
     assert held[1]["value"] == held[1]["bound"] == 32 * (a + b)
     same = tile[:2] == (32, 32)
     note = f"Your tiles of {BM}×{BN}×{BK} need {check.grouped(32 * (a + b))} bytes; the lesson's of 32×32×32 need 524 288."
     assert held[1]["note"] == ("" if same else note)
     lines[0]["sectors"] += 4
-    assert not check.held_against_goals(TASK, counted(lines), tile, OWN)[1]["reached"]
+    assert not check.held_against_goals(TASK, counted(lines, tile), tile, OWN)[1]["reached"]
+
+
+@pytest.mark.parametrize("declared", [(8, 8, 32), (32, 32, 1), (4, 4, 4)])
+def test_a_tile_that_is_declared_and_not_used_buys_nothing(declared: tuple[int, int, int]) -> None:
+    lines = [access("A", "load", "global", 8, 8192), access("As", "load", "shared", 1)]
+    held = check.held_against_goals(TASK, counted(lines), declared, OWN)[1]
+    assert (held["bound"], held["reached"]) == (524288, False)
+    assert "the launch was none of such: it is held against 32×32×32" in held["note"]
 
 
 def test_goals_in_words() -> None:
@@ -270,8 +279,10 @@ def test_warnings_are_told_of_what_passes() -> None:
 
 
 def test_shapes() -> None:
-    case = {"m": 64, "n": 96, "k": 67, "lda": 71, "ldb": 96, "ldc": 96, "alpha": 1, "beta": -0.5}
+    case = {"m": 64, "n": 96, "k": 67, "lda": 71, "ldb": 96, "ldc": 96, "alpha": 1, "beta": -0.5, "offsets": [0, 0, 0]}
     assert check.shape_text(case) == "M×N×K = 64×96×67, lda = 71, beta = -0.5"
+    off = check.shape_text({**case, "alpha": 1.0044, "beta": 0, "offsets": [1, 0, 1]})
+    assert off == "M×N×K = 64×96×67, lda = 71, alpha = 1.0044, A, C one element behind a multiple of 16 bytes"
 
 
 def test_a_byte_order_mark_and_line_ends() -> None:
@@ -355,14 +366,15 @@ def test_every_id_has_its_words_and_there_is_no_other() -> None:
     assert patterns[patterns.index("everywhere") :] == sorted(diagnosis._PLACES, key=patterns.index)
     assert set(patterns) > diagnosis._NAN | diagnosis._TRANSPOSED
     assert ids_of_cpp("FAILURES") == ["elements", "precision", "padding", "outside"]  # no table has them
-    ladder = (ROOT / "runner" / "programs" / "ladder.cpp").read_text(encoding="utf-8")
+    ladder = (ROOT / "runner" / "programs" / "cases.cpp").read_text(encoding="utf-8")
     assert set(re.findall(r'\b(?:add|odd)\("(\w+)"', ladder)) == set(diagnosis._CASES)
 
 
 def failed(id: str = "tiles", findings: tuple[Mapping, ...] = (), error: str = "", patterns: str = "",
            first: tuple[int, int] = (0, 0), wrong: int = 0, got: float | str = 1.5, **sizes: float) -> dict:  # fmt: skip
     """A case as gemm_check writes it. error, patterns: ids; wrong: how many elements are."""
-    case = {"id": id, "what": "x", "m": 64, "n": 96, "k": 96, "alpha": 1, "beta": 0, "findings": list(findings), **sizes}
+    case = {"id": id, "what": "x", "m": 64, "n": 96, "k": 96, "alpha": 1, "beta": 0, "variant": "fp32",
+            "findings": list(findings), **sizes}  # fmt: skip
     element = {"row": first[0], "column": first[1], "block": None, "warp": None, "thread": None, "got": got, "expected": 3.0,
                "bound": 1.0}  # fmt: skip
     verdict = {"failure": "elements", "wrong": wrong, "first": element, "text": "It is wrong.",
@@ -399,7 +411,13 @@ OUT, WRITES = "out_of_bounds", {"access": "write", "other": {"access": "write"}}
         (failed("edges", first=(32, 0), patterns="never_written last_row_of_tiles", m=33, n=41, wrong=41),
          "The last row of tiles is never written."),
         (failed(first=(0, 32), patterns="never_written", wrong=9), "Whole tiles"),
-        (failed("k_tail", wrong=1, k=300), "not beyond 256"),
+        (failed("k_tail", wrong=1, k=515), "not beyond 512"),
+        (failed("products", wrong=1, k=515), "and not these together"),
+        (failed("again", wrong=1), "A second launch"),
+        (failed("far", error="wild_pointer"), "Offsets beyond 2^31"),
+        (failed("far", (found(OUT),)), "Offsets beyond 2^31"),
+        (failed("many_blocks", error="launch_refused"), "More than 65535 blocks"),
+        (failed(patterns="few_digits everywhere", wrong=1, variant="bf16"), "less precise than a sum in FP32 that is rounded"),
         (failed("k_tail", wrong=1, k=255), "The end of K is not handled."),
         (failed("k_zero", (found(OUT),), k=0), "K = 0 is not handled."),
         (failed("k_zero", error="endless_loop", k=0), "K = 0 is not handled."),
@@ -410,8 +428,8 @@ OUT, WRITES = "out_of_bounds", {"access": "write", "other": {"access": "write"}}
         (failed("one_tile", (found(OUT, beyond=4),)), "every size is a multiple of the block tile"),
         (failed("one_tile", (found(OUT, beyond=4),), patterns="a_transposed", wrong=1), "A is read with row and column swapped."),
         (failed("pitches", (found(OUT, beyond=4),)), "A row pitch"),
-        (failed("alpha_zero", (found("forbidden_read"),), alpha=0, beta=1), "A or B is read although alpha is 0."),
-        (failed("one_tile", (found("forbidden_read"),)), "C is read although beta is 0."),
+        (failed("alpha_zero", (found("forbidden_read", array="B"),), alpha=0, beta=1), "A or B is read although alpha is 0."),
+        (failed("products", (found("forbidden_read", array="C"),), alpha=0), "C is read although beta is 0."),
         (failed("one_tile", (found("no_kernel"),)), "no kernel has computed it"),
         (failed("one_tile", (found("write_to_input"),)), "writes to A or B"),
         (failed("one_tile", (found("no_dynamic_shared_memory"),)), "too little dynamic shared memory"),
@@ -436,7 +454,7 @@ def test_evidence() -> None:
     assert told[1:3] == ("line 1: code", "first wrong: row 0, column 1")
     assert told[3] == "got NaN, expected 3 ± 1"
     case = failed(error="endless_loop", k=300)
-    assert diagnose(case, lambda file, line: "").advice.endswith("8 bits count to 255.")
+    assert diagnose(case, lambda file, line: "").advice.endswith("8 bits count to 255, and 16 to 65535.")
     case = failed(patterns="beta_c_missing one_row every_nth_column", wrong=3, got="nothing")
     case["verdict"]["first"].update(block=[1, 0, 0], warp=2, thread=[3, 4, 5], expected=1 / 3)
     assert diagnose(case, lambda file, line: "").evidence == (

@@ -274,7 +274,7 @@ def test_a_result_that_no_kernel_computed(tmp_path: Path) -> None:
 
 def test_a_counter_of_8_bits(tmp_path: Path) -> None:
     found = failed_case(changed(("A[row * lda + k0 + x]", "A[row * lda + (k0 & 255) + x]")), tmp_path)
-    assert (found["id"], found["what"]) == ("k_tail", "K beyond 256")
+    assert (found["id"], found["what"]) == ("k_tail", "K beyond 512")
 
 
 def test_progress_goes_where_it_is_told(right: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from attempts import ATTEMPTS, Attempt
+from attempts import ATTEMPTS, UNUSUAL, Attempt
 from conftest import drawn, seed, toolchain
 
 from runner.core.results import ROOT, lessons
@@ -134,6 +134,20 @@ def test_a_wrong_attempt_is_told_its_mistake(lesson: str, attempt: Attempt) -> N
         if all(any(word in told for word in words.split("|")) for words in attempt.says):
             return
     raise AssertionError(told)
+
+
+@pytest.mark.parametrize(
+    ("lesson", "what", "changes"), drawn(UNUSUAL, 2), ids=lambda value: value.replace(" ", "_") if isinstance(value, str) else ""
+)
+def test_what_is_right_and_unusual_is_not_refused(lesson: str, what: str, changes: dict[str, str]) -> None:
+    task = Task(lesson, "exercise")
+    text = task.solution()
+    for usual, other in changes.items():
+        assert text.count(usual) == 1, usual
+        text = text.replace(usual, other)
+    report, told = checked(task, text)
+    assert report.stage in ("", "goals"), told
+    assert report.cases and all(case["passed"] for case in report.cases)
 
 
 def test_every_lesson_has_wrong_attempts_of_its_solution() -> None:

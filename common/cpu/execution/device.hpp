@@ -2,6 +2,8 @@
 // Kernels see common/cpu/include/cuda_runtime.h instead.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,6 +51,9 @@ void set_hang_seconds(double seconds);
 /// Why the launch that cudaPeekAtLastError() still speaks of was refused, with the numbers, as a clause ("a
 /// grid of 0 blocks"); empty where nothing is left of a refused launch.
 std::string refusal();
+
+/// cudaMalloc without a question whether there is so much memory: for what is hardly touched.
+cudaError_t reserve(void** pointer, std::size_t bytes);
 
 /// What cudaMalloc has given out and cudaFree not taken back, by address.
 struct Allocation {

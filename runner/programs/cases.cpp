@@ -1,0 +1,424 @@
+// Which problems the ladder is made of.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <random>
+
+#include "common/dtype.hpp"
+#include "common/error.hpp"
+#include "common/variant.hpp"
+#include "runner/programs/ladder.hpp"
+
+namespace gemm {
+namespace {
+
+// However large the tiles are: tracing must stay a matter of milliseconds.
+constexpr std::int64_t kMostSide = 512, kMostSteps = 256;
+// Tiles along K where a block tile is that much work.
+constexpr std::int64_t kLargeTile = std::int64_t{1} << 19;
+// A case whose K is beyond that, so that a counter of 8 or 9 bits runs over, has one small tile of C.
+constexpr std::int64_t kLong = 512, kLongRows = 32, kLongColumns = 128;
+// Products have a C of so many rows and columns, at most: what they are about is in its first tile.
+constexpr std::int64_t kProductRows = 40, kProductColumns = 72;
+constexpr std::int64_t kManyBlocks = 65536;  // more than 16 bits count
+constexpr std::int64_t kFewTiles = 16;       // of C, that a path is run with in whole
+#ifdef GEMM_CPU_DEVICE
+constexpr bool kOnCpu = true;
+#else
+constexpr bool kOnCpu = false;
+#endif
+
+/// Sizes and scalars. The same for a seed on every machine, which std's distributions are not.
+class Draw {
+  public:
+    explicit Draw(std::uint64_t seed) : engine_(seed) {}
+
+    std::int64_t from(std::int64_t least, std::int64_t most) {
+        return least + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(most - least + 1));
+    }
+    /// An odd number, no multiple of `unit` where that is above 1. There must be one. `far`: nor one less
+    /// than a multiple, where a guard that is missing reaches as far as one that is off by one.
+    std::int64_t odd(std::int64_t least, std::int64_t most, std::int64_t unit, bool far = false) {
+        for (;;) {
+            const std::int64_t n = from(least, most);
+            const bool near = far && unit > 2 && n % unit == unit - 1;
+            if (n % 2 != 0 && (unit == 1 || n % unit != 0) && !near) return n;
+        }
+    }
+    /// ±1/8 … ±15/8 but not ±1: exact in binary, short in decimal, and nothing that a kernel may take for a
+    /// default.
+    float scalar() {
+        for (;;) {
+            const std::int64_t eighths = from(1, 15);
+            if (eighths != 8) return sign() * static_cast<float>(eighths) / 8.0f;
+        }
+    }
+    /// One that neither BF16 nor FP16 has, nor anything near: halfway between two that BF16 has, and of two
+    /// that FP16 has.
+    float long_scalar() {
+        constexpr float kHalfway[] = {0.2511f, 0.5022f, 1.0044f};
+        return sign() * kHalfway[from(0, 2)];
+    }
+
+  private:
+    float sign() { return from(0, 1) == 0 ? 1.0f : -1.0f; }
+    std::mt19937_64 engine_;
+};
+
+std::string number(float value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", static_cast<double>(value));
+    return text;
+}
+
+class Ladder {
+  public:
+    Ladder(const Lesson& lesson, std::uint64_t seed)
+        : lesson_(lesson), BM(lesson.tile.BM), BN(lesson.tile.BN), BK(lesson.tile.BK), draw_(seed) {
+        variant_ = lesson.variant();
+        // Elements of 16 bytes, the most that a thread loads at once.
+        vector_ = 16 / static_cast<std::int64_t>(size_of(variant_.A));
+        // Where there are no tiles along K, 32 steps take their place.
+        steps_ = BK > 1 ? BK : 32;
+        const std::int64_t rounds = BM * BN * steps_ >= kLargeTile ? 2 : 3;
+        most_steps_ = std::min(rounds * steps_, kMostSteps);
+    }
+
+    std::vector<LadderCase> cases() {
+        sizes();
+        scalars();
+        little();
+        again();
+        products();
+        types();
+        few_tiles_ = false;
+        paths();
+        if (kOnCpu) indices();
+        for (LadderCase& c : cases_) c.shape = c.shape.resolved();
+        return std::move(cases_);
+    }
+
+  private:
+    LadderCase& add(const char* id, std::string what, std::int64_t m, std::int64_t n, std::int64_t k) {
+        Shape shape;
+        shape.M = m;
+        shape.N = n;
+        shape.K = k;
+        shape.variant = variant_;
+        return cases_.emplace_back(LadderCase{id, std::move(what), shape});
+    }
+
+    // ---- sizes ----
+
+    static std::int64_t side(std::int64_t n) { return std::min(n, kMostSide); }
+    /// One block tile, or several where they are small.
+    static std::int64_t tiles(std::int64_t t) { return side(t < 16 ? 2 * t : t); }
+    std::int64_t most_of(std::int64_t t) const { return side(t <= 64 ? 3 * t : few_tiles_ ? t : 2 * t); }
+    /// Below and above one tile.
+    std::int64_t odd_side(std::int64_t t, bool far = false) {
+        return draw_.odd(std::min(t / 2 + 1, kMostSide / 2), std::max<std::int64_t>(most_of(t), 7), t, far);
+    }
+    std::int64_t odd_steps(bool far = false) {
+        return draw_.odd(std::min(steps_ + 1, kMostSteps / 2), std::max<std::int64_t>(most_steps_, 7), BK,
+                         far);
+    }
+    /// A multiple of 16 bytes and of no tile, unless tiles are smaller than that.
+    std::int64_t fours(std::int64_t t, std::int64_t most) {
+        for (;;) {
+            const std::int64_t n = vector_ * draw_.from(1, std::max<std::int64_t>(most / vector_, 3));
+            if (vector_ % t == 0 || n % t != 0) return n;
+        }
+    }
+    /// Three different widths of padding: a pitch that is taken for another one shows. With padding between
+    /// the rows, what leaves a row does not land in the next one unseen.
+    LadderCase& pad(LadderCase& c, std::int64_t unit) {
+        Shape& shape = c.shape;
+        const std::int64_t least = unit * draw_.from(1, 4);
+        shape.lda = shape.K + least;
+        shape.ldb = shape.N + least + unit * draw_.from(1, 4);
+        shape.ldc = shape.ldb + unit * draw_.from(1, 4);
+        return c;
+    }
+
+    void sizes() {
+        // Square, so that swapped indices stay inside the matrices and are recognised by what comes out.
+        const std::int64_t square = std::min(std::max({BM, BN, BK}), kMostSteps);
+        add("one_tile", "a square matrix of one block tile", square, square, square);
+        add("tiles", "several block tiles in each direction", side(2 * BM), side(3 * BN), most_steps_);
+        pad(add("pitches", "rows that are padded: lda, ldb and ldc above K, N and N", tiles(BM), side(2 * BN),
+                std::min(2 * steps_, kMostSteps)),
+            vector_);
+        const std::int64_t rows = odd_side(BM, true);
+        pad(add("edges", "M and N that are no multiple of the block tile", rows, odd_side(BN, true),
+                std::min(steps_, kMostSteps)),
+            1);
+        pad(add("k_tail", "K that is no multiple of BK", tiles(BM), tiles(BN), odd_steps(true)), 1);
+        if (BK > 2) {
+            pad(add("k_tail", "K that is smaller than BK", tiles(BM), tiles(BN),
+                    draw_.odd(1, std::min(BK - 1, kMostSteps), BK, true)),
+                1);
+        }
+        pad(add("k_tail", "K beyond 512", std::min(BM, kLongRows), std::min(BN, kLongColumns),
+                draw_.odd(kLong + 3, kLong + 33, BK, true)),
+            1);
+        // Where a kernel takes four floats or eight shorter numbers at once it must still look at the edges,
+        // and at every row's alignment.
+        const std::int64_t m = fours(BM, side(3 * BM / 2)), n = fours(BN, side(3 * BN / 2)),
+                           k = fours(BK, most_steps_);
+        add("fours",
+            vector_ == 4 ? "M, N and K that are multiples of 4 and of no tile"
+                         : "M, N and K that are multiples of 8 and of no tile",
+            m, n, k);
+        Shape& unaligned = add("fours", "rows that begin at no multiple of 16 bytes", m, n, k).shape;
+        unaligned.lda = k + 1;
+        unaligned.ldb = n + (vector_ == 4 ? 2 : 5);
+        unaligned.ldc = n + 3;
+        if (vector_ == 8) {  // a thread may still take four of them at once there
+            Shape& half =
+                add("fours", "rows that begin at multiples of 8 bytes and not of 16", m, n, k).shape;
+            half.lda = k + 4;
+            half.ldb = n + 4;
+            half.ldc = n + 12;
+        }
+        odd("odd", "M, N and K that are no multiples of the tile, without padding");
+    }
+
+    LadderCase& odd(const char* id, const char* what) {
+        const std::int64_t m = odd_side(BM), n = odd_side(BN);
+        return add(id, what, m, n, odd_steps());
+    }
+
+    // ---- one scalar after the other ----
+
+    void scalars() {
+        few_tiles_ = true;  // several are right by now
+        odd("beta", "beta that is not 0").shape.beta = draw_.scalar();
+        odd("alpha_alone", "alpha that is not 1, without beta").shape.alpha = draw_.scalar();
+        Shape& both = odd("alpha", "alpha that is not 1, with beta").shape;
+        both.beta = draw_.scalar();
+        do {
+            both.alpha = draw_.scalar();
+        } while (both.alpha == both.beta);
+        LadderCase& without = odd("alpha_zero", "alpha = 0, with which A and B must not be read");
+        without.shape.alpha = 0.0f;
+        without.shape.beta = draw_.scalar();
+        without.nan_inputs = true;
+        Shape& nothing = odd("k_zero", "K = 0, with which beta·C is left").shape;
+        nothing.K = 0;
+        nothing.beta = draw_.scalar();
+    }
+
+    void little() {
+        add("small", "a matrix of one element", 1, 1, 1);
+        add("small", "a C of one row", 1, odd_side(BN), odd_steps());
+        const std::int64_t column = odd_side(BM);
+        add("small", "a C of one column", column, 1, odd_steps());
+        add("empty", "M = 0, where there is nothing to do", 0, odd_side(BN), odd_steps());
+        const std::int64_t tall = odd_side(BM);
+        add("empty", "N = 0, where there is nothing to do", tall, 0, odd_steps());
+    }
+
+    void again() {
+        LadderCase& c = add("again", "a second launch with the same pointers and sizes, and other numbers",
+                            small(kProductRows), small(kProductColumns), vector_ + 1);
+        c.twice = true;
+        c.shape.beta = draw_.scalar();
+    }
+
+    // ---- products of difficulties ----
+
+    /// Odd, and not far below `most`.
+    std::int64_t small(std::int64_t most) { return draw_.odd(most / 2, most - 1, 2); }
+
+    /// Where rows begin, for a product. The first four are what a path of 16 bytes at once may take, the
+    /// others are not.
+    enum Place { tight, whole_tile, padded, padded_tile, odd_sizes, odd_pitches, one_off, all_off };
+
+    /// Makes the case's sizes and pitches what the place says. deep: beyond one tile along K; else within
+    /// one. matrix: which is off, of one_off.
+    void put(LadderCase& c, Place place, bool deep, std::size_t matrix) {
+        Shape& s = c.shape;
+        const bool odd = place == odd_sizes;
+        s.M = small(kProductRows);
+        s.N = place == whole_tile || place == padded_tile ? std::min(BN, kProductColumns)
+              : odd                                       ? small(kProductColumns)
+                                                          : fours(BN, kProductColumns);
+        if (!odd) s.N = (s.N + vector_ - 1) / vector_ * vector_;
+        const std::int64_t least = deep ? steps_ : 0;
+        const std::int64_t more = std::min<std::int64_t>(steps_, 16);
+        s.K = odd ? least + draw_.odd(1, std::max<std::int64_t>(more - 1, 7), 2)
+                  : least / vector_ * vector_ +
+                        vector_ * draw_.from(1, std::max<std::int64_t>(more / vector_, 1));
+        if (place == padded || place == padded_tile || place == all_off) pad(c, vector_);
+        if (place == odd_pitches) {
+            s.lda = s.K + 1;
+            s.ldb = s.N + 3;
+            s.ldc = s.N + 5;
+        }
+        if (place == one_off) s.offsets[matrix] = 1;
+        if (place == all_off) s.offsets = {1, 1, 1};
+    }
+
+    static std::string place_text(Place place, std::size_t matrix) {
+        switch (place) {
+            case tight:
+            case whole_tile:
+                return "rows that begin at multiples of 16 bytes";
+            case padded:
+            case padded_tile:
+                return "padded rows that begin at multiples of 16 bytes";
+            case odd_sizes:
+                return "odd sizes";
+            case odd_pitches:
+                return "odd pitches";
+            case one_off:
+                return std::string(1, "ABC"[matrix]) +
+                       " that begins an element behind a multiple of 16 bytes";
+            case all_off:
+                break;
+        }
+        return "matrices that begin an element behind a multiple of 16 bytes";
+    }
+
+    // Every pair of alpha and beta meets rows that allow 16 bytes at once, and rows that do not. Alpha, beta,
+    // the place and K are the columns of an orthogonal array (Rao, 1947: two Latin squares over the field of
+    // four elements), so that every two of them meet in every way: no pair of mistakes' conditions is left
+    // out, and of three those that share a store.
+    void products() {
+        constexpr std::array<unsigned, 4> kTimes{0, 2, 3, 1};  // by the field's third element
+        const float other_alpha = draw_.long_scalar(), other_beta = draw_.long_scalar();
+        const std::array<float, 4> alphas{1.0f, -1.0f, other_alpha, 0.0f};
+        const std::array<float, 4> betas{0.0f, 1.0f, -1.0f, other_beta};
+        for (const bool fast : {false, true}) {
+            for (unsigned a = 0; a < 4; ++a) {
+                for (unsigned b = 0; b < 4; ++b) {
+                    const auto place = static_cast<Place>((a ^ b) + (fast ? 0 : 4));
+                    const unsigned depth = a ^ kTimes[b];
+                    const std::size_t matrix = std::min(a, 2u);
+                    LadderCase& c = add("products", "", 0, 0, 0);
+                    put(c, place, depth == 3 && BM * BN * steps_ < kLargeTile, matrix);
+                    if (depth == 1) {
+                        c.shape.K = 0;
+                        if (fast && c.shape.lda == 0) c.shape.lda = vector_;
+                    }
+                    c.shape.alpha = alphas[a];
+                    c.shape.beta = betas[b];
+                    c.nan_inputs = a == 3;
+                    c.what = "alpha = " + number(alphas[a]) + " with beta = " + number(betas[b]) +
+                             (depth == 1 ? ", K = 0" : "") + " and " + place_text(place, matrix);
+                }
+            }
+        }
+    }
+
+    /// The other types that the lesson takes, where the device is new enough for them.
+    std::vector<Variant> other_types() const {
+        int device = 0;
+        cudaDeviceProp properties{};
+        CUDA_CHECK(cudaGetDevice(&device));
+        CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+        std::vector<Variant> found;
+        for (const Offer& offer : lesson_.variants) {
+            if (offer.variant == lesson_.variant()) continue;
+            if (!runs_on(offer.architectures, 10 * properties.major + properties.minor)) continue;
+            found.push_back(offer.variant);
+        }
+        return found;
+    }
+
+    void types() {
+        for (const Variant& variant : other_types()) {
+            variant_ = variant;
+            const std::string name = text(variant);
+            for (const Place place : {tight, odd_sizes, padded_tile}) {
+                LadderCase& c = add("types", name + " and " + place_text(place, 0), 0, 0, 0);
+                put(c, place, false, 0);
+                // As many tiles along K as a ring of stages may have, and one more.
+                if (place != padded_tile) c.shape.K += std::min(4 * steps_, kMostSteps);
+                c.shape.alpha = draw_.long_scalar();
+                if (place != padded_tile) c.shape.beta = draw_.long_scalar();
+            }
+        }
+        variant_ = lesson_.variant();
+    }
+
+    // ---- what launch() and large indices lead to ----
+
+    void paths() {
+        for (const Reach& reach : lesson_.reaching) {
+            if (!kOnCpu && reach.sm != 0) continue;  // a GPU is of one kind
+            std::vector<Variant> variants{lesson_.variant()};
+            if (reach.every_type) {
+                for (const Variant& other : other_types()) variants.push_back(other);
+            }
+            for (const Variant& variant : variants) {
+                variant_ = variant;
+                path(reach, variants.size() > 1 ? ", " + text(variant) : "");
+            }
+        }
+        variant_ = lesson_.variant();
+    }
+
+    void path(const Reach& reach, const std::string& type) {
+        LadderCase c = add("paths", reach.path + type, reach.M, reach.N, reach.K);
+        c.sm = reach.sm;
+        c.shape.alpha = draw_.scalar();
+        const std::int64_t count = ceil_div(reach.M, BM) * ceil_div(reach.N, BN);
+        if (kOnCpu && count > kFewTiles) {
+            // The product in some blocks; beta·C in all of them, where each must know its place.
+            cases_.back() = c;
+            cases_.back().blocks = {0, static_cast<std::uint64_t>(count) - 1};
+            cases_.push_back(c);
+            cases_.back().what += ", alpha = 0";
+            cases_.back().shape.alpha = 0.0f;
+        } else {
+            cases_.back() = c;
+        }
+        cases_.back().shape.beta = draw_.scalar();
+    }
+
+    void indices() {
+        constexpr std::int64_t kFar = std::int64_t{1} << 31;
+        for (const bool aligned : {false, true}) {
+            const std::int64_t unit = aligned ? vector_ : 1;
+            Shape& s = add("far",
+                           aligned ? "rows more than 2^31 elements apart, at multiples of 16 bytes"
+                                   : "rows more than 2^31 elements apart",
+                           3, aligned ? vector_ : 5, aligned ? vector_ : 3)
+                           .shape;
+            s.stored = Stored::rows;
+            s.lda = kFar + unit * (2 * draw_.from(1, 8) + 1);
+            s.ldb = s.lda + 2 * unit;
+            s.ldc = s.ldb + 2 * unit;
+            s.alpha = draw_.scalar();
+            s.beta = draw_.scalar();
+        }
+        for (const bool rows : {true, false}) {
+            const std::int64_t tile = rows ? BM : BN, size = 2 * kManyBlocks * tile + tile;
+            LadderCase& c = add("many_blocks",
+                                rows ? "block 65536 of a C of one column" : "block 65536 of a C of one row",
+                                rows ? size : 1, rows ? 1 : size, 1);
+            c.shape.stored = rows ? Stored::in_rows : Stored::in_columns;
+            c.shape.window = tile;
+            c.shape.apart = kManyBlocks * tile;
+            c.blocks = {kManyBlocks};
+        }
+        if (BK == 1) add("long_k", "K beyond 65536", 1, 1, kManyBlocks + 5);
+    }
+
+    const Lesson& lesson_;
+    const std::int64_t BM, BN, BK;
+    Draw draw_;
+    Variant variant_;
+    std::int64_t vector_ = 0, steps_ = 0, most_steps_ = 0;
+    bool few_tiles_ = false;
+    std::vector<LadderCase> cases_;
+};
+
+}  // namespace
+
+std::vector<LadderCase> ladder_cases(const Lesson& lesson, std::uint64_t seed) {
+    return Ladder(lesson, seed).cases();
+}
+
+}  // namespace gemm

@@ -1,0 +1,37 @@
+// What a problem of the ladder is run under, beside its sizes: on the CPU device alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/cpu/execution/device.hpp"
+
+namespace gemm {
+
+/// While it lives, the limits of a compute capability hold (0: as they are), and only these blocks of a grid
+/// run (none: all of them).
+class Conditions {
+  public:
+    Conditions(int sm, std::vector<std::uint64_t> blocks) : before_(cpu_device::limits().sm) {
+        if (sm != 0) like(sm);
+        if (blocks.empty()) return;
+        cpu_device::set_block_filter([blocks = std::move(blocks)](std::uint64_t block) {
+            return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
+        });
+    }
+    ~Conditions() {
+        cpu_device::set_block_filter({});
+        if (cpu_device::limits().sm != before_) like(before_);
+    }
+    Conditions(const Conditions&) = delete;
+    Conditions& operator=(const Conditions&) = delete;
+
+  private:
+    static void like(int sm) { cpu_device::set_like("sm_" + std::to_string(sm)); }
+    int before_;
+};
+
+}  // namespace gemm
