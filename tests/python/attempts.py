@@ -192,7 +192,6 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             },
             ("less precise than FP32",),
         ),
-        Attempt("acc without a value", {"float acc = 0.0f;": "float acc;"}, ("used that was never given a value", "nitialized]")),
         Attempt(
             "a counter of 8 bits",
             {_SUM: "for (unsigned char k = 0; k < K; ++k) acc += a[k] * b[k * ldb];"},

@@ -467,6 +467,17 @@ def test_evidence() -> None:
     assert diagnose(case, lambda file, line: "").evidence == ("A write outside C.",)
 
 
+def test_a_variable_without_a_value_is_what_the_compiler_says_first() -> None:
+    warning = "x.cu:3:9: warning: 'acc' may be used uninitialized [-Wmaybe-uninitialized]"
+    report = check.Report(TASK, "x.cu", "", warnings=["x.cu:1:1: warning: other [-Wother]", warning], cases=[failed(wrong=1)])
+    led = check._explained(report, diagnose(report.cases[-1], lambda file, line: ""))
+    assert (led.mistake, led.evidence[0]) == ("A variable is used that was never given a value.", warning)
+    assert report.warnings == ["x.cu:1:1: warning: other [-Wother]"]
+    report.cases = [failed(error="endless_loop")]
+    report.warnings = [warning]
+    assert "A loop does not end." in check._explained(report, diagnose(report.cases[-1], lambda file, line: "")).mistake
+
+
 # The whole command
 
 

@@ -145,6 +145,11 @@ bool is_device_memory(const void* address) {
     return device_memory().contains(address) || among_variables(address, 1);
 }
 
+cudaError_t reserve(void** pointer, std::size_t bytes) {
+    *pointer = device_memory().allocate(bytes);
+    return remember(*pointer ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
 std::vector<Allocation> allocations() {
     return device_memory().allocations();
 }
