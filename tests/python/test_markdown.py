@@ -126,17 +126,21 @@ def chart_problems(root: Path, scratch: Path) -> list[str]:
 def picture_problems(root: Path, described: Mapping[str, Descriptor], scratch: Path) -> list[str]:
     problems = []
     for lesson in pictures.lessons_with_pictures(root):
-        committed = root / "plots" / "pictures" / f"{lesson}.svg"
-        fresh = pictures.draw(root, described[lesson], scratch / lesson)[1]
-        if not committed.exists() or not committed.with_suffix(".png").exists() or svg_texts(committed) != svg_texts(fresh):
-            kernel = f"{folder_of(lesson, root)}/kernel.cu"
-            problems.append(f"{committed.relative_to(root)} is not what the descriptor in {kernel} gives; run python -m plots")
+        for fresh in pictures.draw(root, described[lesson], scratch / lesson)[1::2]:
+            committed = root / "plots" / "pictures" / fresh.name
+            known = committed.exists() and committed.with_suffix(".png").exists()
+            if not known or svg_texts(committed) != svg_texts(fresh):
+                kernel = f"{folder_of(lesson, root)}/kernel.cu"
+                problems.append(
+                    f"{committed.relative_to(root)} is not what the descriptor in {kernel} gives; run python -m plots"
+                )
     return problems
 
 
 def quote_problems(root: Path) -> list[str]:
-    """Every ```cuda block of a lesson's README is a contiguous piece of its kernel.cu, however far it is indented; marks of the
-    exercise's gaps don't count. Steps without a README of their own share that of the folder around theirs."""
+    """Every ```cuda block of a lesson's README is a contiguous piece of its kernel.cu, or of a program beside it, however far it
+    is indented; marks of the exercise's gaps don't count. Steps without a README of their own share that of the folder around
+    theirs."""
     problems = []
     sources: dict[Path, list[str]] = {}  # the folders whose kernels a README may quote
     for folder in (folder_of(lesson, root) for lesson in lessons(root)):
@@ -149,11 +153,9 @@ def quote_problems(root: Path) -> list[str]:
         sources.setdefault(home / "README.md", []).append(folder)
     for readme, folders in sources.items():
         name, quotes = readme.relative_to(root), 0
-        kernels = [
-            [line.rstrip() for line in without_marks((root / folder / "kernel.cu").read_text(encoding="utf-8")).splitlines()]
-            for folder in folders
-        ]
-        of = " or ".join(f"{folder}/kernel.cu" for folder in folders)
+        files = [file for folder in folders for file in sorted((root / folder).glob("*.cu"))]
+        kernels = [[line.rstrip() for line in without_marks(file.read_text(encoding="utf-8")).splitlines()] for file in files]
+        of = " or ".join(str(file.relative_to(root)) for file in files)
         text = readme.read_text(encoding="utf-8")
         for match in re.finditer(r"^[ \t]*(```+)[ \t]*([^\n]*)\n(.*?)^[ \t]*\1[ \t]*$", text, re.MULTILINE | re.DOTALL):
             where = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
@@ -460,4 +462,5 @@ def test_a_stale_picture_is_found(tmp_path: Path) -> None:
     lesson = described[name]
     changed = {name: replace(lesson, constants={**lesson.constants, "BK": 16})}
     problems = picture_problems(tmp_path, changed, tmp_path / "scratch")
-    assert problems == [f"plots/pictures/{name}.svg is not what the descriptor in {name}/kernel.cu gives; run python -m plots"]
+    wrong = f"is not what the descriptor in {name}/kernel.cu gives; run python -m plots"
+    assert problems == [f"plots/pictures/{stem}.svg {wrong}" for stem in (name, f"{name}_threads")]
