@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import struct
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -40,6 +41,13 @@ def test_what_predict_asks_is_not_in_the_picture(lesson: str, tmp_path: Path) ->
     texts = " ".join(drawn(lesson, tmp_path))
     assert "C: 32×32 elements" in texts
     assert not re.search(r"\d+ sectors|\d+ B\b|\b33\b|\b5\b", texts)
+
+
+@pytest.mark.parametrize("lesson", ["01_naive", "02_coalesced", "03_smem"])
+def test_a_screen_shows_most_of_a_picture(lesson: str, tmp_path: Path) -> None:
+    for file in pictures.draw(ROOT, descriptors()[lesson], tmp_path / lesson)[::2]:
+        width, height = struct.unpack(">II", file.read_bytes()[16:24])
+        assert width == 1200 and height <= 1600, file.name
 
 
 def test_smem_shows_tiles_and_who_loads_them(tmp_path: Path) -> None:
