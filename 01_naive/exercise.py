@@ -106,7 +106,7 @@ def bytes_of_all_sectors(q: Quiz) -> Question:
     sectors_of_c = 32 if beta == 0 else 64
     return Question(
         f"M = {M}, N = {N}, K = {K}, alpha = 1, beta = {beta:g}, and the pitches are as small as they can be (lda = K, ldb = "
-        "ldc = N). How many bytes do all requests to global memory move, loads and stores, in whole sectors?",
+        "ldc = N). How many bytes are requested of global memory in all, by loads and stores, in whole sectors?",
         counts.global_bytes,
         "bytes",
         f"There are {M}·{N}/{WARP} = {warps} warps. At each of {K} steps a warp requests 32 sectors of A and 1 of B: 33·{K} = "

@@ -150,14 +150,14 @@ def request(lesson: str, line: Mapping) -> Figure:
         conflict = f"{most}-way bank conflict" if most > 1 else "no bank conflict"
         if line["width"] > WORD:  # served in parts, so words of one bank may not meet
             conflict = f"at most {_count(most, 'word')} of a bank"
-        moved = f"{used} B used, {conflict}"
+        summary = f"{used} B used, {conflict}"
         unit = "wavefronts"
     else:
-        moved = f"{_count(len(sectors), 'sector')}: {len(sectors) * SECTOR} B moved, {used} B of them used"
+        summary = f"{_count(len(sectors), 'sector')}: {len(sectors) * SECTOR} B requested, {used} B used"
         unit = "sectors"
     foot = y_end + below
     box(axes, 0.2, foot, WIDTH - 0.4, 1.0, PALE)
-    axes.text(WIDTH / 2, foot + 0.4, moved, ha="center", fontsize=_TEXT, fontweight="bold")
+    axes.text(WIDTH / 2, foot + 0.4, summary, ha="center", fontsize=_TEXT, fontweight="bold")
     guess = "about " if line["diverged"] else ""
     mean, ideal = _per(line, unit), _per(line, f"ideal_{unit}")
     average = f"Mean of the line's requests: {guess}{mean} {unit.removesuffix('s') if mean == '1' else unit}, ideal {ideal}"

@@ -5,6 +5,7 @@ Coordinates are inches from the top left corner.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -45,3 +46,11 @@ def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], widt
 
 def counted(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def legend(axes: Axes, x: float, y: float, shades: Sequence[tuple[str, str]], line: float = 0.42) -> None:
+    """What each shade means: a swatch and words, one below the other, from the top left corner (x, y)."""
+    for place, (fill, words) in enumerate(shades):
+        top = y + place * line
+        box(axes, x, top, 0.32, 0.26, fill, GREY, 1.0)
+        axes.text(x + 0.45, top + 0.13, words, va="center", fontsize=TEXT)

@@ -1,12 +1,15 @@
 """The explanatory pictures of the lessons: each is drawn by the picture.py beside its kernel.cu, which is found by its place.
 
-A picture.py has `picture(lesson: Descriptor) -> Figure`. Where the matrices stand in it, they meet: A on the left of C, B above
-it, so that a row of A and a column of B cross at their element of C. Coordinates are inches from the top left corner.
+A picture.py has `picture(lesson: Descriptor) -> Figure`, and for a second question, in a picture of its own,
+`picture_threads(lesson)` with any word for `threads`: it becomes 03_smem_threads.png beside 03_smem.png. Where the matrices
+stand in a picture, they meet: A on the left of C, B above it, so that a row of A and a column of B cross at their element of
+C. Coordinates are inches from the top left corner.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -34,18 +37,21 @@ def module_of(file: Path) -> ModuleType:
     return module
 
 
-def _drawing(file: Path) -> Callable[[Descriptor], Figure]:
-    """The picture() of a picture.py."""
-    try:
-        return module_of(file).picture
-    except AttributeError as error:
-        raise UserError(f"{file} has no picture(lesson), which draws the lesson's picture; define it.") from error
+def _drawings(file: Path) -> dict[str, Callable[[Descriptor], Figure]]:
+    """The functions of a picture.py that draw, by what their file's name has behind the lesson's: "" and "_threads"."""
+    functions = vars(module_of(file))
+    if "picture" not in functions:
+        raise UserError(f"{file} has no picture(lesson), which draws the lesson's picture; define it.")
+    return {name.removeprefix("picture"): drawn for name, drawn in functions.items() if re.fullmatch(r"picture(_[a-z]+)?", name)}
 
 
 def draw(root: Path, lesson: Descriptor, out_stem: Path) -> list[Path]:
-    """Draws the picture of `lesson`, by the picture.py in its folder below `root`, to out_stem.png and .svg."""
+    """Draws the pictures of `lesson`, by the picture.py in its folder below `root`, to out_stem.png and .svg, and
+    out_stem_threads.png and so on where there are more. Returns the files, a picture's PNG before its SVG."""
+    drawings = _drawings(root / lesson.folder / FILE)
     with style():
-        return save(_drawing(root / lesson.folder / FILE)(lesson), out_stem)
+        files = [save(drawn(lesson), out_stem.with_name(out_stem.name + more)) for more, drawn in drawings.items()]
+    return [file for pair in files for file in pair]
 
 
 def draw_all(root: Path, described: Mapping[str, Descriptor], folder: Path) -> list[Path]:

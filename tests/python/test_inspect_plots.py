@@ -38,20 +38,20 @@ def drawn(entry: dict, folder: Path) -> set[str]:
 
 def test_a_column_is_32_sectors(tmp_path: Path) -> None:
     texts = drawn(line(30, "A", "load", 8, 32, 4, offsets=[512 * lane for lane in range(32)]), tmp_path)
-    assert {"32 sectors: 1024 B moved, 128 B of them used", "Mean of the line's requests: 32 sectors, ideal 4"} <= texts
+    assert {"32 sectors: 1024 B requested, 128 B used", "Mean of the line's requests: 32 sectors, ideal 4"} <= texts
     assert {"lane 0", "lane 31", "15 872", *map(str, range(1, 33))} <= texts
 
 
 def test_neighbours_are_4_sectors_and_a_broadcast_1(tmp_path: Path) -> None:
-    assert "4 sectors: 128 B moved, 128 B of them used" in drawn(line(30, "B", "load", 8, 4, 4), tmp_path)
+    assert "4 sectors: 128 B requested, 128 B used" in drawn(line(30, "B", "load", 8, 4, 4), tmp_path)
     texts = drawn(line(30, "A", "load", 8, 1, 1, offsets=[0] * 32), tmp_path)
-    assert {"1 sector: 32 B moved, 4 B of them used", "Mean of the line's requests: 1 sector, ideal 1", "lanes 0–31"} <= texts
+    assert {"1 sector: 32 B requested, 4 B used", "Mean of the line's requests: 1 sector, ideal 1", "lanes 0–31"} <= texts
 
 
 def test_float4_and_fewer_lanes(tmp_path: Path) -> None:
-    assert "16 sectors: 512 B moved, 512 B of them used" in drawn(line(30, "A", "load", 8, 16, 16, width=16), tmp_path)
+    assert "16 sectors: 512 B requested, 512 B used" in drawn(line(30, "A", "load", 8, 16, 16, width=16), tmp_path)
     texts = drawn(line(34, "C", "store", 8, 1, 1, offsets=[1000, 1004, 1008]), tmp_path)
-    assert {"global memory, 3 of 32 lanes take part", "1 sector: 32 B moved, 12 B of them used"} <= texts
+    assert {"global memory, 3 of 32 lanes take part", "1 sector: 32 B requested, 12 B used"} <= texts
 
 
 @pytest.mark.parametrize(

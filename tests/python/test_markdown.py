@@ -28,6 +28,12 @@ PUBLISHED = {
     "66.9 TFLOP/s": "FP32 peak of an H200, NVIDIA's data sheet",
 }
 FIGURE = re.compile(r"(\d+(?:\.\d+)?)\s*(TFLOP/s|%\s+of\s+cuBLAS)")
+# Lessons whose text is an article by now; the others follow.
+REWRITTEN = ("01_naive", "02_coalesced", "03_smem")
+SECTIONS = ["In short", "Where we are", "Idea", "Picture", "The code", "Predict", "Measure", "Why not faster", "Exercises",
+            "Read more"]  # fmt: skip
+LONGEST = 110  # words of a paragraph or an item of a list; what is longer reads as a wall
+GLOSSARY = "GLOSSARY.md"
 LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|<(?:img|a)\b[^>]*?\b(?:src|href)=\"([^\"]+)\"|^\[[^\]]+\]:\s*(\S+)")
 
 
@@ -126,17 +132,21 @@ def chart_problems(root: Path, scratch: Path) -> list[str]:
 def picture_problems(root: Path, described: Mapping[str, Descriptor], scratch: Path) -> list[str]:
     problems = []
     for lesson in pictures.lessons_with_pictures(root):
-        committed = root / "plots" / "pictures" / f"{lesson}.svg"
-        fresh = pictures.draw(root, described[lesson], scratch / lesson)[1]
-        if not committed.exists() or not committed.with_suffix(".png").exists() or svg_texts(committed) != svg_texts(fresh):
-            kernel = f"{folder_of(lesson, root)}/kernel.cu"
-            problems.append(f"{committed.relative_to(root)} is not what the descriptor in {kernel} gives; run python -m plots")
+        for fresh in pictures.draw(root, described[lesson], scratch / lesson)[1::2]:
+            committed = root / "plots" / "pictures" / fresh.name
+            known = committed.exists() and committed.with_suffix(".png").exists()
+            if not known or svg_texts(committed) != svg_texts(fresh):
+                kernel = f"{folder_of(lesson, root)}/kernel.cu"
+                problems.append(
+                    f"{committed.relative_to(root)} is not what the descriptor in {kernel} gives; run python -m plots"
+                )
     return problems
 
 
 def quote_problems(root: Path) -> list[str]:
-    """Every ```cuda block of a lesson's README is a contiguous piece of its kernel.cu, however far it is indented; marks of the
-    exercise's gaps don't count. Steps without a README of their own share that of the folder around theirs."""
+    """Every ```cuda block of a lesson's README is a contiguous piece of its kernel.cu, or of a program beside it, however far it
+    is indented; marks of the exercise's gaps don't count. Steps without a README of their own share that of the folder around
+    theirs."""
     problems = []
     sources: dict[Path, list[str]] = {}  # the folders whose kernels a README may quote
     for folder in (folder_of(lesson, root) for lesson in lessons(root)):
@@ -149,11 +159,9 @@ def quote_problems(root: Path) -> list[str]:
         sources.setdefault(home / "README.md", []).append(folder)
     for readme, folders in sources.items():
         name, quotes = readme.relative_to(root), 0
-        kernels = [
-            [line.rstrip() for line in without_marks((root / folder / "kernel.cu").read_text(encoding="utf-8")).splitlines()]
-            for folder in folders
-        ]
-        of = " or ".join(f"{folder}/kernel.cu" for folder in folders)
+        files = [file for folder in folders for file in sorted((root / folder).glob("*.cu"))]
+        kernels = [[line.rstrip() for line in without_marks(file.read_text(encoding="utf-8")).splitlines()] for file in files]
+        of = " or ".join(str(file.relative_to(root)) for file in files)
         text = readme.read_text(encoding="utf-8")
         for match in re.finditer(r"^[ \t]*(```+)[ \t]*([^\n]*)\n(.*?)^[ \t]*\1[ \t]*$", text, re.MULTILINE | re.DOTALL):
             where = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
@@ -230,6 +238,57 @@ def figure_problems(root: Path) -> list[str]:
     return problems
 
 
+def paragraphs(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Number of the first line, and the lines, of each paragraph and of each item of a list: no code, tables or headings."""
+    found: list[str] = []
+    first = 0
+    for number, line in [*lines_outside_code(path), (0, "")]:
+        item = re.match(r"\s*(?:[-*+]|\d+\.)\s", line)
+        beside = not line.strip() or re.match(r"#|\s*[|<]", line) or (not found and re.match(r" {4}|\t", line))
+        if found and (item or beside or number != first + len(found)):
+            yield first, found
+            found = []
+        if not beside:
+            first = first if found else number
+            found.append(line)
+
+
+def wall_problems(path: Path) -> list[str]:
+    """Paragraphs that are too long, and bold run-ins inside of one: GitHub joins them to the line before."""
+    problems = []
+    for number, lines in paragraphs(path):
+        where, words = f"{path.parent.name}/{path.name}:{number}", sum(len(line.split()) for line in lines)
+        if words > LONGEST:
+            problems.append(f"{where}: a paragraph of {words} words; make it several of at most {LONGEST}")
+        merged = [line for line in lines[1:] if re.match(r"\s*\*\*[^*]+[.:?]\*\*", line)]
+        problems += [f"{where}: {line.strip()[:30]} … begins inside a paragraph; put a blank line in front" for line in merged]
+    return problems
+
+
+def section_problems(path: Path) -> list[str]:
+    found = [line.removeprefix("## ").strip() for _, line in lines_outside_code(path) if line.startswith("## ")]
+    wanted = [section for section in SECTIONS if section in found or section != "Picture"]
+    return [] if found == wanted else [f"{path.parent.name}/{path.name}: sections are {found}, not {wanted}"]
+
+
+def glossary_problems(root: Path) -> list[str]:
+    """Terms stand in alphabetical order, each with one sentence, and are bold on the page that their link leads to."""
+    rows = re.findall(r"^\| (.+?) \| (.+?) \|$", (root / GLOSSARY).read_text(encoding="utf-8"), re.MULTILINE)[1:]
+    rows = [(term, text) for term, text in rows if not term.startswith(":")]
+    terms, problems = [term for term, _ in rows], []
+    if terms != sorted(terms, key=str.casefold):
+        problems.append(f"{GLOSSARY}: the terms are not in alphabetical order")
+    for term, text in rows:
+        link = re.fullmatch(r"[^.]+(?:\.\d[^.]*)* \(\[\w+\]\(([^#)]+)#[^)]+\)\)\.", text)
+        if not link:
+            problems.append(f"{GLOSSARY}: {term}: not one sentence with a link to a place at its end")
+            continue
+        bold = " ".join(re.findall(r"\*\*([^*]+)\*\*", (root / link[1]).read_text(encoding="utf-8"))).casefold()
+        missing = [word for word in term.casefold().split(", ") if word not in " ".join(bold.split())]
+        problems += [f"{GLOSSARY}: {word} is nowhere bold in {link[1]}" for word in missing]
+    return problems
+
+
 # This checkout.
 
 
@@ -274,6 +333,16 @@ def test_links_and_images_exist() -> None:
 
 def test_figures_in_prose_are_recorded_or_published() -> None:
     none(figure_problems(ROOT))
+
+
+@pytest.mark.parametrize("lesson", REWRITTEN)
+def test_rewritten_lessons_are_articles(lesson: str) -> None:
+    readme = ROOT / folder_of(lesson, ROOT) / "README.md"
+    none(wall_problems(readme) + section_problems(readme))
+
+
+def test_the_glossary_leads_to_its_terms() -> None:
+    none(glossary_problems(ROOT) + wall_problems(ROOT / GLOSSARY))
 
 
 # Invented checkouts: each check finds what it is for, and nothing in a good one.
@@ -437,6 +506,38 @@ def test_an_unrecorded_figure_is_found(figure: str, root: Path) -> None:
     assert len(figure_problems(root)) == 1
 
 
+def test_walls_and_merged_run_ins_are_found(tmp_path: Path) -> None:
+    page, long = tmp_path / "README.md", " ".join(["word"] * LONGEST)
+    fine = f"# A\n\n{long}\n\n**Why.** {long[:-10]}\n\n- {long[:-5]}\n- {long[:-5]}\n\n| {long} {long} |\n\n    {long} {long}\n"
+    page.write_text(fine, encoding="utf-8")
+    assert wall_problems(page) == []
+    page.write_text(f"{long}\nword\n", encoding="utf-8")
+    assert ["paragraph of 111 words" in problem for problem in wall_problems(page)] == [True]
+    page.write_text("One sentence.\n**Why.** Another.\n- An item.\n  **How?** More.\n", encoding="utf-8")
+    assert [problem.split(": ")[1][:8] for problem in wall_problems(page)] == ["**Why.**", "**How?**"]
+
+
+def test_sections_out_of_order_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    for sections, count in ((SECTIONS, 0), ([s for s in SECTIONS if s != "Picture"], 0), (SECTIONS[1:], 1), (SECTIONS[::-1], 1)):
+        page.write_text("".join(f"## {section}\n\n" for section in sections), encoding="utf-8")
+        assert len(section_problems(page)) == count, sections
+
+
+def test_wrong_entries_of_the_glossary_are_found(tmp_path: Path) -> None:
+    (tmp_path / "01.md").write_text("# A\n\nA **warp** of **lanes**.\n", encoding="utf-8")
+    head = "| term | what it means |\n| :-- | :-- |\n"
+    for rows, said in (
+        ("| lane | A place ([01](01.md#a)). |\n| warp | 32 threads ([01](01.md#a)). |\n", []),
+        ("| warp | 32 threads ([01](01.md#a)). |\n| lane | A place ([01](01.md#a)). |\n", ["alphabetical"]),
+        ("| lane | A place. Of a thread ([01](01.md#a)). |\n| warp | 32 threads |\n", ["one sentence", "one sentence"]),
+        ("| block | Threads ([01](01.md#a)). |\n", ["nowhere bold"]),
+    ):
+        (tmp_path / GLOSSARY).write_text(head + rows, encoding="utf-8")
+        problems = glossary_problems(tmp_path)
+        assert len(problems) == len(said) and all(word in problem for word, problem in zip(said, problems, strict=True))
+
+
 def test_a_changed_chart_is_found(root: Path, tmp_path: Path) -> None:
     recorded = load(root / RESULTS)
     for draw, name in ((progression.draw, "progression"), (sweep.draw, "sweep")):
@@ -460,4 +561,5 @@ def test_a_stale_picture_is_found(tmp_path: Path) -> None:
     lesson = described[name]
     changed = {name: replace(lesson, constants={**lesson.constants, "BK": 16})}
     problems = picture_problems(tmp_path, changed, tmp_path / "scratch")
-    assert problems == [f"plots/pictures/{name}.svg is not what the descriptor in {name}/kernel.cu gives; run python -m plots"]
+    wrong = f"is not what the descriptor in {name}/kernel.cu gives; run python -m plots"
+    assert problems == [f"plots/pictures/{stem}.svg {wrong}" for stem in (name, f"{name}_threads")]

@@ -1,4 +1,4 @@
-// 08_stream, run as a user runs it.
+// The programs beside the lessons, run as a user runs them.
 #include <string>
 
 #include "tests/process.hpp"
@@ -7,6 +7,14 @@
 using test::require_contains;
 using test::Result;
 using test::run_program;
+
+TEST_CASE("first: lesson 01's whole program multiplies and checks") {
+    const Result r = run_program("01_first");
+    INFO(r.out << r.err);
+    CHECK(r.status == 0);
+    CHECK(r.out == "right: all 7000 elements of C are the host's\n");
+    CHECK(r.err.empty());
+}
 
 TEST_CASE("stream: verifies what it reads, and times on a GPU alone") {
     const bool times = test::device().kind == "cuda";
