@@ -131,7 +131,7 @@ def test_blocks_on_an_sm() -> None:
 def test_shared_memory_of_an_sm_is_the_cpu_devices() -> None:
     """A block may opt in to all of an SM's shared memory but the 1 KiB that the system takes."""
     source = (ROOT / "common" / "cpu" / "execution" / "host_api.cpp").read_text(encoding="utf-8")
-    most = {sm: int(kib) for sm, kib in re.findall(r"\{(\d+), (\d+) \* KiB\}", source)}
+    most = {sm: int(kib) for sm, kib in re.findall(r"\.sm = (\d+),\s+\.shared_per_block_optin = (\d+) \* KiB", source)}
     for sm in quiz.SMS:
         assert sm.shared == 1024 * (most[sm.capability.replace(".", "")] + 1)
 
