@@ -327,6 +327,7 @@ TEST_CASE("cpu device: how many SMs there are") {
         CHECK(attribute == properties.multiProcessorCount);
         return attribute;
     };
+    test::device();
     CHECK(told() == cpu_device::kFewMultiprocessors);  // what tests run with, whatever the host has
     cpu_device::set_multiprocessors(0);
     for (const auto& [sm, count] :

@@ -20,7 +20,6 @@
 #include "common/variant.hpp"
 #include "tests/support.hpp"
 #ifdef GEMM_CPU_DEVICE
-#include <sys/mman.h>
 
 #include "common/cpu/execution/device.hpp"
 #endif
@@ -388,30 +387,22 @@ namespace {
 
 /// Memory of which only the rows are ever touched: reserved, not filled.
 struct Sparse {
-    explicit Sparse(std::size_t size) : bytes(size) {
+    explicit Sparse(std::size_t bytes) {
 #ifdef GEMM_CPU_DEVICE
-        void* const p =
-            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        data = p == MAP_FAILED ? nullptr : p;
+        const cudaError_t status = cpu_device::reserve(&data, bytes);
 #else
-        if (cudaMalloc(&data, bytes) != cudaSuccess) {
-            (void)cudaGetLastError();
-            data = nullptr;
-        }
+        const cudaError_t status = cudaMalloc(&data, bytes);
 #endif
+        if (status == cudaSuccess) return;
+        (void)cudaGetLastError();
+        data = nullptr;
     }
     ~Sparse() {
-        if (data == nullptr) return;
-#ifdef GEMM_CPU_DEVICE
-        munmap(data, bytes);
-#else
-        cudaFree(data);
-#endif
+        if (data != nullptr) cudaFree(data);
     }
     Sparse(const Sparse&) = delete;
     Sparse& operator=(const Sparse&) = delete;
 
-    std::size_t bytes;
     void* data = nullptr;
 };
 

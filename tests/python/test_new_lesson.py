@@ -71,31 +71,30 @@ def test_a_new_lesson_is_in_every_list(tmp_path: Path) -> None:
     assert NEW in texts
 
 
-def test_a_new_lesson_is_configured_and_its_tests_are_discovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = add_lesson(tmp_path / "gemm")
-    monkeypatch.setenv("GEMM_NO_INSTALL", "1")
-    tools = doctor.provide(doctor.Device("cpu", None, (), "kernels are checked on the CPU"))
-    command = [tools.cmake, "--preset", "cpu", "-G", tools.generator, f"-DCMAKE_CXX_COMPILER={tools.cxx}"]
-    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=PATIENCE)
-    build = root / "build" / "cpu"
-    command = [tools.cmake, "--build", build, "--target", "help"]
-    targets = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
-    assert {NEW, f"{NEW}_json"} <= set(re.findall(r"[\w-]+", targets))
-    for generated in ("gemm_lessons", "gemm_traced_lessons"):
-        assert f"&lesson_{NEW[:2]}::lesson" in (build / "generated" / f"{generated}.cpp").read_text()
-
-    made = [build / "build.ninja", build / "tests" / "CMakeFiles" / "gemm_tests.dir" / "build.make"]
-    found = re.search(r"-DLESSONS=([\w;\\]+)", next(file for file in made if file.exists()).read_text())
-    assert found
-    program, cases = tmp_path / "cases", tmp_path / "cases.cmake"
-    program.write_text('#!/bin/sh\n[ "$1" = "[lesson]~[long]" ] && echo "right on edge shapes"\nexit 0\n')
-    program.chmod(0o755)
-    options = [f"-DPROGRAM={program}", "-DCATCH=3", f"-DLESSONS={found[1].replace(chr(92), '')}", f"-DOUTPUT={cases}"]
-    subprocess.run([tools.cmake, *options, "-P", root / "tests" / "discover.cmake"], check=True, timeout=PATIENCE)
-    assert f"add_test([==[{NEW}/right on edge shapes]==]" in cases.read_text()
-
-
 if whole_families():  # it builds what all lessons share, and two of them: a minute
+
+    def test_a_new_lesson_is_configured_and_its_tests_are_discovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        root = add_lesson(tmp_path / "gemm")
+        monkeypatch.setenv("GEMM_NO_INSTALL", "1")
+        tools = doctor.provide(doctor.Device("cpu", None, (), "kernels are checked on the CPU"))
+        command = [tools.cmake, "--preset", "cpu", "-G", tools.generator, f"-DCMAKE_CXX_COMPILER={tools.cxx}"]
+        subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=PATIENCE)
+        build = root / "build" / "cpu"
+        command = [tools.cmake, "--build", build, "--target", "help"]
+        targets = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+        assert {NEW, f"{NEW}_json"} <= set(re.findall(r"[\w-]+", targets))
+        for generated in ("gemm_lessons", "gemm_traced_lessons"):
+            assert f"&lesson_{NEW[:2]}::lesson" in (build / "generated" / f"{generated}.cpp").read_text()
+
+        made = [build / "build.ninja", build / "tests" / "CMakeFiles" / "gemm_tests.dir" / "build.make"]
+        found = re.search(r"-DLESSONS=([\w;\\]+)", next(file for file in made if file.exists()).read_text())
+        assert found
+        program, cases = tmp_path / "cases", tmp_path / "cases.cmake"
+        program.write_text('#!/bin/sh\n[ "$1" = "[lesson]~[long]" ] && echo "right on edge shapes"\nexit 0\n')
+        program.chmod(0o755)
+        options = [f"-DPROGRAM={program}", "-DCATCH=3", f"-DLESSONS={found[1].replace(chr(92), '')}", f"-DOUTPUT={cases}"]
+        subprocess.run([tools.cmake, *options, "-P", root / "tests" / "discover.cmake"], check=True, timeout=PATIENCE)
+        assert f"add_test([==[{NEW}/right on edge shapes]==]" in cases.read_text()
 
     @pytest.mark.long
     def test_a_new_lesson_is_built_charted_drawn_and_checked(tmp_path: Path) -> None:
