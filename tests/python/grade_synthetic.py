@@ -402,7 +402,7 @@ def learners(world: World) -> list[Learner]:
         made.append(Learner(raw_name, make, (t01, t03), words, shown or raw_name.decode().removesuffix(".zip")))
 
     # Right, in all the ways in which it can be handed in.
-    add("ada", folder(t01=SOLUTIONS["01"], t03=SOLUTIONS["03"]), passed, passed, "in all 18 cases", "Judged from outside")
+    add("ada", folder(t01=SOLUTIONS["01"], t03=SOLUTIONS["03"]), passed, passed, "Right, without races", "Judged from outside")
     add("ada.zip", raw(flat_zip), passed, missing, shown="ada.zip")
     add("archive.zip", raw(repository), missing, passed)
     add("flat", _flat, missing, passed)

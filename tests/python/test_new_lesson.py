@@ -54,7 +54,7 @@ def test_a_new_lesson_is_in_every_list(tmp_path: Path) -> None:
 
     described = replace(descriptors()[LIKE], name=NEW, folder=NEW)
     assert pictures.lessons_with_pictures(root)[-1] == NEW
-    assert f"{NEW}: what one warp reads" in svg_texts(pictures.draw(root, described, tmp_path / "picture")[1])
+    assert f"{NEW}: what one warp needs" in svg_texts(pictures.draw(root, described, tmp_path / "picture")[1])
 
     results = load(root / "plots" / "results" / "h200.json")
     results["lessons"][NEW] = results["lessons"][LIKE]
@@ -117,7 +117,7 @@ if whole_families():  # it builds what all lessons share, and two of them: a min
         done = run("plots")
         assert done.returncode == 0, done.stderr
         assert f"plots/pictures/{NEW}.png" in done.stdout
-        assert f"{NEW}: what one warp reads" in svg_texts(root / "plots" / "pictures" / f"{NEW}.svg")
+        assert f"{NEW}: what one warp needs" in svg_texts(root / "plots" / "pictures" / f"{NEW}.svg")
 
         task = exercise.Task(NEW, "exercise", root)
         task.file.parent.mkdir(parents=True)
