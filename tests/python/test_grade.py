@@ -945,19 +945,28 @@ def test_wrong_folders_are_refused_in_a_sentence(handed_in: Path, tmp_path: Path
     assert sorted(path.name for path in handed_in.iterdir()) == ["ada"]
 
 
-def test_without_bubblewrap_it_refuses_and_says_what_to_do(handed_in: Path, tmp_path: Path) -> None:
-    empty = tmp_path / "bin"
-    empty.mkdir()
+def refused_with(program: str, handed_in: Path, tmp_path: Path, words: list[str]) -> None:
+    """`program`: a shell's, in bubblewrap's place; none where it is empty."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
     for name in ("prlimit", "setpriv"):
-        (empty / name).symlink_to(Path("/usr/bin") / name)
-    env = {**ENV, "PATH": str(empty)}
-    words = ["bubblewrap is missing", "apt-get install -y bubblewrap", "--unsandboxed"]
-    refuses(handed_in, "--out", tmp_path / "g.csv", words=words, env=env)
-    (empty / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
-    (empty / "bwrap").chmod(0o755)
-    words = ["cannot make one here (bwrap: No permissions to create new namespace)", "--unsandboxed"]
-    refuses(handed_in, "--out", tmp_path / "g.csv", words=words, env=env)
+        (folder / name).symlink_to(Path("/usr/bin") / name)
+    if program:
+        (folder / "bwrap").write_text(f"#!/bin/sh\n{program}\n")
+        (folder / "bwrap").chmod(0o755)
+    refuses(handed_in, "--out", tmp_path / "g.csv", words=words, env={**ENV, "PATH": str(folder)})
     assert not (tmp_path / "g.csv").exists()
+
+
+def test_without_bubblewrap_it_refuses_and_says_what_to_do(handed_in: Path, tmp_path: Path) -> None:
+    words = ["bubblewrap is missing", "apt-get install -y bubblewrap", "--unsandboxed"]
+    refused_with("", handed_in, tmp_path, words)
+
+
+@pytest.mark.skipif(not doctor._seccomp(), reason="libseccomp for Python is missing, which is asked for first")
+def test_where_bubblewrap_may_make_no_sandbox_it_says_so(handed_in: Path, tmp_path: Path) -> None:
+    words = ["cannot make one here (bwrap: No permissions to create new namespace)", "--unsandboxed"]
+    refused_with("echo 'bwrap: No permissions to create new namespace' >&2\nexit 1", handed_in, tmp_path, words)
 
 
 def test_unsandboxed_works_and_says_what_it_means(handed_in: Path, tmp_path: Path) -> None:

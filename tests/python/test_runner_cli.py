@@ -270,6 +270,7 @@ def test_doctor_when_all_is_there(checkout: Checkout) -> None:
 
 
 def test_doctor_notes_only_what_is_missing(checkout: Checkout) -> None:
+    (checkout.root / "pyseccomp.py").touch()  # which not every machine has
     for cuda in (False, True):
         if cuda:
             checkout.gpu()
@@ -289,6 +290,7 @@ def test_doctor_names_a_command_for_what_is_missing(checkout: Checkout) -> None:
 def test_doctor_for_cuda_without_a_driver_is_a_table_not_an_error(checkout: Checkout) -> None:
     checkout.gpu()
     checkout.tool("nvidia-smi", 'echo "NVIDIA-SMI has failed"; exit 9\n')
+    (checkout.root / "pyseccomp.py").touch()  # which not every machine has
     done = checkout.run("doctor", "--json")
     report = json.loads(done.stdout)
     assert (done.returncode, report["device"], report["ready"]) == (2, "cuda", False)
