@@ -209,11 +209,6 @@ _FINDINGS = {
         "Wait for its group, then a barrier, then read.",
     ),
     "race": ("A barrier is missing.", "All threads must have written before anyone reads: __syncthreads() between the two."),
-    "block_race": (
-        "Two blocks write the same element of C, and not the same value.",
-        "No barrier holds for two blocks, which run in any order or at the same time. Which of them should write it? If "
-        "each has a part of the sum: atomicAdd() to a C that an earlier launch, or cudaMemsetAsync(), has set to 0 or to beta·C.",
-    ),
     "out_of_bounds": (
         "The kernel leaves its matrices.",
         "Compute the address of this access by hand, for the thread named here.",
@@ -234,6 +229,12 @@ _FINDINGS = {
     "no_kernel": (
         "C is right, and no kernel has computed it.",
         "launch() is to start the kernel, whose threads write C; it must not compute on the host.",
+    ),
+    # Last: where a guard is missing, what leaves a row lands in another block's elements, too.
+    "block_race": (
+        "Two blocks write the same element of C, and not the same value.",
+        "No barrier holds for two blocks, which run in any order or at the same time. Which of them should write it? If "
+        "each has a part of the sum: atomicAdd() to a C that an earlier launch, or cudaMemsetAsync(), has set to 0 or to beta·C.",
     ),
 }
 _OUTSIDE = ("out_of_bounds", "write_to_padding")
@@ -408,7 +409,8 @@ def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis
     patterns = {pattern["id"] for pattern in verdict["patterns"]} if verdict else set()
     # Addresses that are computed wrongly leave their matrices as well: here the result says more than the access.
     telling = patterns & _TRANSPOSED
-    if findings and findings[0]["id"] == "block_race":  # so do places: then there are others that nobody writes
+    if findings and findings[0]["id"] == "block_race":
+        # So do places: then there are others that nobody writes.
         telling |= patterns & {"never_written"}
     found = _of_finding(findings[0], code_of, case, tile) if findings else None
     outside = any(finding["id"] in _OUTSIDE for finding in findings)

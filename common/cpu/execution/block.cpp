@@ -21,6 +21,7 @@ std::string text(const Site& site) {
     return std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
 }
 std::string seconds(double s) {
+    stop_observing();
     return std::to_string(static_cast<long>(s)) + (s == 1 ? " second" : " seconds");
 }
 dim3 unflatten(std::uint64_t i, dim3 extent) {
@@ -273,6 +274,7 @@ std::string Block::abandon() {
 }
 
 std::string Block::who(int thread) const {
+    stop_observing();
     return "thread " + text(unflatten(static_cast<std::uint64_t>(thread), grid_->block));
 }
 

@@ -45,6 +45,7 @@ void Escape::leave(Block& block, int number, const siginfo_t& info) {
 
 BlockFailure Escape::why(const Block& block) const {
     using gemm::FaultId;
+    stop_observing();
     if (signal == kStopSignal && stopped != nullptr) return {FaultId::foreign_write, stopped};
     if (signal == kStopSignal) {
         return {FaultId::endless_loop, "neither returned nor reached a barrier for " +
