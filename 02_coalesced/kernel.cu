@@ -2,7 +2,7 @@
 //
 // Changed since 01: the lines that compute `row` and `col`, and with them the owner of an element.
 // A warp now reads one element of A for all its threads and 32 neighbouring elements of B, where lesson 01
-// read 32 elements of A from 32 different rows: 5 sectors of 32 bytes per step along K instead of 33.
+// read 32 elements of A from 32 different rows, each in a cache line of its own.
 
 #include "common/gemm.hpp"
 
