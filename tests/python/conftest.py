@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,9 @@ import pytest
 
 from runner.core import build, compiling, doctor
 from runner.core.descriptors import Descriptor, all_described
+from runner.core.results import UserError
+from runner.grading import sandbox
+from runner.grading.sandbox import Sandbox
 from runner.learn import exercise
 
 # Under nohup SIGHUP is ignored, and so it would be in every program that a test starts. A handler goes no further than here:
@@ -314,15 +317,33 @@ def _with_build(root: Path, tools: Path) -> None:
             (build / path.name).write_text(text.replace(str(REPOSITORY), str(root)), encoding="utf-8")
 
 
-@pytest.fixture(scope="session")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    root = tmp_path_factory.mktemp("course") / "gemm"
+def copy_of_checkout(root: Path) -> None:
+    """This checkout's files, but for those that git ignores."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout.split("\0")
     for name in listed:
         if (REPOSITORY / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(REPOSITORY / name, root / name)
+
+
+@pytest.fixture(scope="session")
+def box() -> Iterator[Sandbox]:
+    """A sandbox; where none can be made the test is skipped, but not in CI."""
+    try:
+        found = sandbox.find(False, [REPOSITORY])
+    except UserError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    with closing(found):
+        yield found
+
+
+@pytest.fixture(scope="session")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    root = tmp_path_factory.mktemp("course") / "gemm"
+    copy_of_checkout(root)
     tools = root.parent / "tools"
     _with_build(root, tools)
     env = {**os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -16,7 +16,6 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,19 +43,6 @@ FIRST_USER = 1_900_000_000  # of the users that submissions run as, under root
 BOTH = list(TASKS.values())
 # Who is in every sample of the class, since what is written about them is looked at.
 ALWAYS = ("ada", "forges", "guesses", "=cmd|'calc'!A0", "<b onload=x>&\"'")
-
-
-@pytest.fixture(scope="session")
-def box() -> Iterator[Sandbox]:
-    """A sandbox; where none can be made the test is skipped, but not in CI."""
-    try:
-        found = sandbox.find(False, [ROOT])
-    except UserError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
-    with closing(found):
-        yield found
 
 
 def grade(*arguments: str | Path, env: Mapping[str, str] = ENV, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:

@@ -337,8 +337,20 @@ def test_figures_in_prose_are_recorded_or_published() -> None:
 
 @pytest.mark.parametrize("lesson", REWRITTEN)
 def test_rewritten_lessons_are_articles(lesson: str) -> None:
-    readme = ROOT / folder_of(lesson, ROOT) / "README.md"
-    none(wall_problems(readme) + section_problems(readme))
+    none(section_problems(ROOT / folder_of(lesson, ROOT) / "README.md"))
+
+
+def test_no_page_has_a_wall_of_text_or_bold_words_that_merge() -> None:
+    pages = [*tables.markdown_files(ROOT, lessons(ROOT)), *ROOT.glob("classroom/**/*.md")]
+    none([problem for page in pages for problem in wall_problems(page)])
+
+
+def test_commands_in_texts_compile_as_the_build_does() -> None:
+    standard = re.search(r"CMAKE_CXX_STANDARD (\d+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
+    assert standard
+    for page in tables.markdown_files(ROOT, lessons(ROOT)):
+        named = re.findall(r"-std=c\+\+(\d+)", page.read_text(encoding="utf-8"))
+        assert set(named) <= {standard[1]}, page
 
 
 def test_the_glossary_leads_to_its_terms() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE, REPOSITORY, descriptors, whole_families
+from conftest import PATIENCE, REPOSITORY, copy_of_checkout, descriptors, whole_families
 from plots_synthetic import svg_texts
 
 from plots import data, pictures, progression, tables
@@ -25,12 +24,7 @@ NEW, LIKE = "98_again", "02_coalesced"
 
 def add_lesson(root: Path, only: str = "") -> Path:
     """A copy of this checkout with a lesson more, which is LIKE under another name. `only`: the one other lesson that it has."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout.split("\0")
-    for name in listed:
-        if (REPOSITORY / name).is_file():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(REPOSITORY / name, root / name)
+    copy_of_checkout(root)
     (root / NEW).mkdir()
     for file in (REPOSITORY / LIKE).iterdir():
         if file.is_file():

@@ -11,8 +11,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -169,18 +167,6 @@ page.write(b"\xb8\x14\0\0\0\xcd\x80\xc3")
 ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
 """
 X32_CALL = "import ctypes; ctypes.CDLL(None).syscall(ctypes.c_long(0x40000000 | 39))"
-
-
-@pytest.fixture(scope="module")
-def box(numbers: dict[str, dict[str, int]]) -> Iterator[Sandbox]:
-    try:
-        found = sandbox.find(False, [])
-    except UserError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
-    with closing(found):
-        yield found
 
 
 def inside(box: Sandbox, code: str, *arguments: str) -> tuple[sandbox.Ended, str]:

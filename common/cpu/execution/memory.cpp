@@ -161,26 +161,39 @@ cudaError_t symbol_address(void** address, const void* variable, std::size_t byt
     return cudaSuccess;
 }
 
-cudaError_t copy_to_symbol(const void* variable, std::size_t size, const void* from, std::size_t bytes,
-                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+namespace {
+
+/// Where `bytes` of the variable, from `offset` on, are.
+cudaError_t part_of_symbol(std::byte** part, const void* variable, std::size_t size, std::size_t bytes,
+                           std::size_t offset) {
     void* address = nullptr;
     if (const cudaError_t status = symbol_address(&address, variable, size); status != cudaSuccess)
         return status;
     if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);
+    *part = static_cast<std::byte*>(address) + offset;
+    return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t copy_to_symbol(const void* variable, std::size_t size, const void* from, std::size_t bytes,
+                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+    std::byte* part = nullptr;
+    const cudaError_t status = part_of_symbol(&part, variable, size, bytes, offset);
+    if (status != cudaSuccess) return status;
     if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
         return remember(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync(static_cast<std::byte*>(address) + offset, from, bytes, kind, stream);
+    return cudaMemcpyAsync(part, from, bytes, kind, stream);
 }
 
 cudaError_t copy_from_symbol(void* to, const void* variable, std::size_t size, std::size_t bytes,
                              std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
-    void* address = nullptr;
-    if (const cudaError_t status = symbol_address(&address, variable, size); status != cudaSuccess)
-        return status;
-    if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);
+    std::byte* part = nullptr;
+    const cudaError_t status = part_of_symbol(&part, variable, size, bytes, offset);
+    if (status != cudaSuccess) return status;
     if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
         return remember(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync(to, static_cast<const std::byte*>(address) + offset, bytes, kind, stream);
+    return cudaMemcpyAsync(to, part, bytes, kind, stream);
 }
 
 }  // namespace cpu_device
