@@ -122,10 +122,16 @@ class Ladder {
         return draw_.odd(std::min(steps_ + 1, kMostSteps / 2), std::max<std::int64_t>(most_steps_, 7), BK,
                          far);
     }
-    /// A multiple of 16 bytes and of no tile, unless tiles are smaller than that.
-    std::int64_t fours(std::int64_t t, std::int64_t most) {
+    /// Beyond one tile, however large it is: in the last one a row's end is not what it is in the first.
+    std::int64_t second_tile(std::int64_t t) {
+        return draw_.odd(std::min(t + 1, kMostSide / 2),
+                         std::max<std::int64_t>(side(t <= 64 ? 3 * t : 2 * t), 7), t, true);
+    }
+    /// A multiple of 16 bytes and of no tile, unless tiles are smaller than that; above `least`.
+    std::int64_t fours(std::int64_t t, std::int64_t most, std::int64_t least = 0) {
+        const std::int64_t first = least / vector_ + 1;
         for (;;) {
-            const std::int64_t n = vector_ * draw_.from(1, std::max<std::int64_t>(most / vector_, 3));
+            const std::int64_t n = vector_ * draw_.from(first, std::max(most / vector_, first + 2));
             if (vector_ % t == 0 || n % t != 0) return n;
         }
     }
@@ -148,8 +154,8 @@ class Ladder {
         pad(add("pitches", "rows that are padded: lda, ldb and ldc above K, N and N", tiles(BM), side(2 * BN),
                 std::min(2 * steps_, kMostSteps)),
             vector_);
-        const std::int64_t rows = odd_side(BM, true);
-        pad(add("edges", "M and N that are no multiple of the block tile", rows, odd_side(BN, true),
+        const std::int64_t rows = second_tile(BM);
+        pad(add("edges", "M and N that are no multiple of the block tile", rows, second_tile(BN),
                 std::min(steps_, kMostSteps)),
             1);
         pad(add("k_tail", "K that is no multiple of BK", tiles(BM), tiles(BN), odd_steps(true)), 1);
@@ -163,12 +169,13 @@ class Ladder {
             1);
         // Where a kernel takes four floats or eight shorter numbers at once it must still look at the edges,
         // and at every row's alignment.
-        const std::int64_t m = fours(BM, side(3 * BM / 2)), n = fours(BN, side(3 * BN / 2)),
-                           k = fours(BK, most_steps_);
+        const std::int64_t k = fours(BK, most_steps_),
+                           tall = fours(BM, side(3 * BM / 2), std::min(BM, kMostSide / 2));
         add("fours",
             vector_ == 4 ? "M, N and K that are multiples of 4 and of no tile"
                          : "M, N and K that are multiples of 8 and of no tile",
-            m, n, k);
+            tall, fours(BN, side(3 * BN / 2), std::min(BN, kMostSide / 2)), k);
+        const std::int64_t m = fours(BM, tiles(BM)), n = fours(BN, tiles(BN));
         Shape& unaligned = add("fours", "rows that begin at no multiple of 16 bytes", m, n, k).shape;
         unaligned.lda = k + 1;
         unaligned.ldb = n + (vector_ == 4 ? 2 : 5);
