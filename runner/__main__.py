@@ -1,6 +1,6 @@
 """The command line.
 
-`./gemm chart | test | run | inspect | profile | autotune | doctor`, and for learners and teachers
+`./gemm chart | test | run | inspect | sass | profile | autotune | doctor`, and for learners and teachers
 `./gemm start | check | watch | hint | reset | progress | quiz | grade`.
 """
 
@@ -19,6 +19,7 @@ try:
     from runner.core import doctor, lesson
     from runner.grading import cgroup, grade
     from runner.inspect import counters, inspection
+    from runner.inspect import sass as machine_code
     from runner.learn import check, course, quiz, watch
     from runner.measure import autotune, ceilings, chart, profile
 except ImportError as missing:
@@ -131,6 +132,22 @@ def inspect_command(
         {"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
     )
     return inspection.inspect(chosen[0], request, line, array, as_json, files[0].absolute() if files else None, plot)
+
+
+@app.command("sass")
+def sass_command(
+    name: str = LESSON,
+    mine: bool = typer.Option(False, "--mine", help="What you wrote in exercises/ instead of the lesson's kernel."),
+    file: Optional[str] = typer.Option(None, help="Another file instead of the lesson's kernel."),
+    arch: Optional[str] = typer.Option(None, help="Such as 90: compute capability 9.0. By default the GPU's own, or 90."),
+    kernel: Optional[str] = typer.Option(None, metavar="TEXT", help="A part of the kernel's name, where there are several."),
+    code: bool = typer.Option(False, "--print", help="Print the loop's instructions, too."),
+    as_json: bool = JSON,
+) -> int:
+    """Count the machine instructions of a kernel's main loop."""
+    if mine and file is not None:
+        raise UserError("--mine and --file each name the source; give one of the two.")
+    return machine_code.sass(name, course.find(name, False).file if mine else None, file, arch, kernel, code, as_json)
 
 
 @app.command("profile")
