@@ -160,7 +160,7 @@ def _show_kernels(kernels: Sequence[Kernel], chosen: Kernel) -> None:
     """A row a kernel: what it takes of a multiprocessor, and its main loop. What begins all names stands above."""
     common = {one.name.partition("<")[0] for one in kernels}
     head = f"{common.pop()}<…>" if len(kernels) > 1 and len(common) == 1 else ""
-    multiplies = "/".join(sorted({one.loop.multiply for one in kernels if one.loop}))
+    multiplies = "/".join(sorted({one.loop.multiply for one in kernels if one.loop})) or "FFMA"
     table = _table([head or "kernel"], ["regs", "spills", "shared", "loop", multiplies])
     for one in kernels:
         usage, loop = one.usage, one.loop
