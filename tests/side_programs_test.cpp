@@ -16,6 +16,21 @@ TEST_CASE("first: lesson 01's whole program multiplies and checks") {
     CHECK(r.err.empty());
 }
 
+TEST_CASE("one_mma: a warp multiplies one tile, checks it, and says who holds which element") {
+    const Result r = run_program("09b_one_mma");
+    INFO(r.out << r.err);
+    CHECK(r.status == 0);
+    for (const char* line :
+         {"\n  0   -5   32   51   52   35    0  -53  -52     0:0   0:1   1:0   1:1   2:0   2:1   3:0   3:1\n",
+          "\n  1  -78  -22   16   36   38   22  -12   -1     4:0   4:1   5:0   5:1   6:0   6:1   7:0   7:1\n",
+          "\n  8    6   42   60   60   42    6  -48 -120     0:2   0:3   1:2   1:3   2:2   2:3   3:2   3:3\n",
+          "\n 15   22   38   36   16  -22  -78    1   -1    28:2  28:3  29:2  29:3  30:2  30:3  31:2  31:3\n",
+          "\nright: all 128 elements of C are the host's\n"}) {
+        require_contains(r.out, line);
+    }
+    CHECK(r.err.empty());
+}
+
 TEST_CASE("stream: verifies what it reads, and times on a GPU alone") {
     const bool times = test::device().kind == "cuda";
     for (const char* options : {"", " --blocks 2 --elements 1", " --blocks 3 --elements 7"}) {
