@@ -1,4 +1,4 @@
-"""Lesson 09b's picture: who holds which element of mma.sync's fragments, who gives ldmatrix which address, the swizzle."""
+"""Lesson 09b's pictures: who holds which element of mma.sync's fragments, what ldmatrix is given and gives, the swizzle."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Callable
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, WARP, box, canvas, counted
+from plots.drawing import SMALL, TEXT, TITLE, WARP, arrow, box, canvas, counted, legend
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
 BANKS, WORD = 32, 4  # of shared memory; bytes
 UNIT = 16  # bytes: what a lane's address of ldmatrix stands for
 A_SWIZZLE, B_SWIZZLE = (2, 3, 3), (3, 3, 4)  # kernel.cu's a_at and b_at
-_CELL = 12.5  # points
+_CELL = 14  # points, of what stands in a box
+_SHOWN = 5  # the lane to follow: any will do
 
 
 # Row and column that a lane holds. PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", where groupID is
@@ -51,30 +52,117 @@ def wavefronts(places: list[int]) -> int:
 
 
 def _map(
-    axes: Axes, x: float, y: float, cell: float, element: Callable[[int, int], tuple[int, int]], count: int, shown: int
+    axes: Axes, x: float, y: float, cell: tuple[float, float], element: Callable[[int, int], tuple[int, int]], count: int
 ) -> None:
-    """A box for each two elements i, i + 1 that a lane holds side by side or on top of each other, the lane in it."""
+    """A box for each two elements i, i + 1 that a lane holds side by side or on top of each other, the lane in it. `cell` is
+    the width and the height of an element."""
     for lane in range(WARP):
         for i in range(0, count, 2):
             (row, col), (low, right) = element(lane, i), element(lane, i + 1)
-            fill, colour = (DARK, "white") if lane == shown else (LIGHT if (i // 2) % 2 == (i // 4) % 2 else "white", INK)
-            wide, tall = (right - col + 1) * cell, (low - row + 1) * cell
-            box(axes, x + col * cell, y + row * cell, wide, tall, fill, GREY)
-            axes.text(x + col * cell + wide / 2, y + row * cell + tall / 2, str(lane), ha="center", va="center",
-                      fontsize=_CELL, color=colour)  # fmt: skip
+            fill, colour = (DARK, "white") if lane == _SHOWN else (LIGHT if (i // 2) % 2 == (i // 4) % 2 else "white", INK)
+            left, top = x + col * cell[0], y + row * cell[1]
+            wide, tall = (right - col + 1) * cell[0], (low - row + 1) * cell[1]
+            box(axes, left, top, wide, tall, fill, GREY)
+            axes.text(left + wide / 2, top + tall / 2, str(lane), ha="center", va="center", fontsize=_CELL, color=colour)
 
 
-def _matrices(axes: Axes, x: float, y: float, side: float, registers: tuple[str, ...]) -> None:
-    """A 16×16 tile: its four 8×8 matrices, which lanes give their rows' addresses, which register they become."""
+def picture(lesson: Descriptor) -> Figure:
+    """Which lane holds which elements of the fragments of mma.sync, in which register?"""
+    rows, cols, steps = (lesson.constants[key] for key in ("MMA_M", "MMA_N", "MMA_K"))
+    wide, low = 0.272, 0.2  # of an element; B's boxes are two elements high
+    x_a, y_b = 0.2, 1.3
+    x_c, y_c = x_a + steps * wide + 0.35, y_b + steps * low + 0.65
+    figure, axes = canvas(y_c + rows * wide + 0.55)
+    text = axes.text
+    text(0.2, 0.45, f"{lesson.name}: who holds which element", fontsize=TITLE, fontweight="bold")
+    _map(axes, x_a, y_c, (wide, wide), a_element, 8)
+    _map(axes, x_c, y_b, (wide, low), b_element, 4)
+    _map(axes, x_c, y_c, (wide, wide), c_element, 4)
+    for x, y, width, height in (
+        (x_a, y_c, steps * wide, rows * wide),
+        (x_c, y_b, cols * wide, steps * low),
+        (x_c, y_c, cols * wide, rows * wide),
+    ):
+        box(axes, x, y, width, height, "none", INK, 1.8)
+    for i in range(4):
+        top = y_c + rows * wide + 0.28 if i % 2 else y_c - 0.12
+        text(x_a + (i // 2 * 8 + 4) * wide, top, f"a[{i}]", ha="center", fontsize=TEXT)
+    right = x_c + cols * wide + 0.1
+    for i in range(2):
+        text(right, y_b + (8 * i + 4) * low, f"b[{i}]", va="center", fontsize=TEXT)
+        text(right, y_c + (8 * i + 4) * wide, f"c[{2 * i}],\nc[{2 * i + 1}]", va="center", fontsize=TEXT)
+    text(x_c + cols * wide / 2, y_b - 0.12, f"B: {steps}×{cols}", ha="center", fontsize=TEXT)
+    text(x_a, y_c - 0.48, f"A: {rows}×{steps}", fontsize=TEXT)
+    text(x_c + cols * wide / 2, y_c + rows * wide + 0.28, f"C: {rows}×{cols}", ha="center", fontsize=TEXT)
+    said = (
+        "A number is a lane. Its box is\nwhat it holds there: in A and B\none register with two elements,\nneighbours along K; in C two\n"
+        "floats. Beside: the register."
+    )
+    text(x_a, y_b - 0.25, said, fontsize=TEXT, va="top", linespacing=1.3)
+    legend(axes, x_a, y_b + 1.7, [(DARK, f"lane {_SHOWN}"), (LIGHT, "8×8 elements, and"), ("white", "the next 8×8")])
+    return figure
+
+
+def picture_ldmatrix(lesson: Descriptor) -> Figure:
+    """Which lane names which row of an 8×8 matrix, and which lanes get its elements?"""
+    wide, tall, y, side = 0.345, 0.4, 2.05, 8
+    figure, axes = canvas(y + side * tall + 1.75)
+    text = axes.text
+    text(0.2, 0.45, f"{lesson.name}: one matrix of ldmatrix", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.9, "A row is 16 bytes of shared memory, 8 elements", fontsize=TEXT)
+
+    def trans_element(lane: int, i: int) -> tuple[int, int]:
+        return a_element(lane, i)[::-1]
+
+    for x, title, along, down, element in (
+        (0.95, "ldmatrix, of As", "K →", "rows of A ↓", a_element),
+        (WIDTH - 0.2 - side * wide, "ldmatrix.trans, of Bs", "N →", "K ↓", trans_element),
+    ):
+        text(x + side * wide / 2, y - 0.55, title, ha="center", fontsize=TEXT, fontweight="bold")
+        text(x, y - 0.12, down, fontsize=SMALL)
+        text(x + side * wide, y - 0.12, along, ha="right", fontsize=SMALL)
+        for row in range(side):
+            middle = y + (row + 0.5) * tall
+            text(x - 0.4, middle, f"{row}", ha="right", va="center", fontsize=_CELL)
+            arrow(axes, (x - 0.35, middle), (x - 0.03, middle))
+        for lane in range(WARP):
+            (row, col), (low, right) = element(lane, 0), element(lane, 1)
+            fill, colour = (DARK, "white") if lane == _SHOWN else ("white", INK)
+            left, top, across, high = x + col * wide, y + row * tall, (right - col + 1) * wide, (low - row + 1) * tall
+            box(axes, left, top, across, high, fill, GREY)
+            text(left + across / 2, top + high / 2, str(lane), ha="center", va="center", fontsize=_CELL, color=colour)
+        box(axes, x, y, side * wide, side * tall, "none", INK, 1.8)
+    below = y + side * tall + 0.4
+    text(0.2, below, "→  lane that gives the address of this row", fontsize=TEXT)
+    text(0.2, below + 0.42, "In a box: the lane that gets these two elements, in one register", fontsize=TEXT)
+    legend(axes, 0.2, below + 0.65, [(DARK, f"what lane {_SHOWN} gets")])
+    return figure
+
+
+def picture_matrices(lesson: Descriptor) -> Figure:
+    """Which lanes name the rows of the four matrices of a 16×16 tile, and which registers do they become?"""
+    side, y = 3.2, 2.1
     half = side / 2
-    for i, register in enumerate(registers):
-        left, top = x + i // 2 * half, y + i % 2 * half
-        box(axes, left, top, half, half, LIGHT if i in (0, 3) else "white", GREY)
-        for row in range(1, 8):
-            axes.plot([left, left + 0.12], [top + row * half / 8] * 2, color=GREY, linewidth=0.8)
-        axes.text(left + half / 2, top + half * 0.36, f"lanes\n{8 * i} … {8 * i + 7}", ha="center", va="center", fontsize=SMALL)
-        axes.text(left + half / 2, top + half * 0.78, register, ha="center", va="center", fontsize=SMALL, fontweight="bold")
-    box(axes, x, y, side, side, "none", INK, 1.6)
+    figure, axes = canvas(y + side + 0.5)
+    text = axes.text
+    text(0.2, 0.45, f"{lesson.name}: four matrices at once", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.9, "In a matrix: the lanes that give its rows' addresses,", fontsize=TEXT)
+    text(0.2, 1.24, "and the register that it becomes", fontsize=TEXT)
+    for x, title, along, down, registers in (
+        (0.6, "ldmatrix, of As", "K →", "rows of A", [f"a_frag[i][{i}]" for i in range(4)]),
+        (WIDTH - 0.15 - side, "ldmatrix.trans, of Bs", "N →", "K",
+         ["b_frag[j][0]", "b_frag[j][1]", "b_frag[j+1][0]", "b_frag[j+1][1]"]),
+    ):  # fmt: skip
+        text(x + half, y - 0.18, title, ha="center", fontsize=TEXT, fontweight="bold")
+        for i, register in enumerate(registers):
+            left, top = x + i // 2 * half, y + i % 2 * half
+            box(axes, left, top, half, half, LIGHT if i in (0, 3) else "white", GREY)
+            text(left + half / 2, top + half * 0.3, f"lanes\n{8 * i} … {8 * i + 7}", ha="center", va="center", fontsize=TEXT)
+            text(left + half / 2, top + half * 0.78, register, ha="center", va="center", fontsize=SMALL)
+        box(axes, x, y, side, side, "none", INK, 1.8)
+        text(x + half, y + side + 0.3, along, ha="center", fontsize=SMALL)
+        text(x - 0.15, y + half, down, rotation=90, ha="center", va="center", fontsize=SMALL)
+    return figure
 
 
 def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, swizzled: tuple[int, int, int] | None) -> int:
@@ -82,7 +170,7 @@ def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, s
     matrix reads. Returns its wavefronts."""
     across = BANKS * WORD // UNIT
     units = min(pitch, across)
-    tall, read = cell * 0.76, []
+    tall, read = cell * 0.84, []
     for row in range(8):
         for unit in range(units):
             offset = (row * pitch + unit) * (UNIT // 2)  # elements of two bytes
@@ -92,84 +180,33 @@ def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, s
             if dark:
                 read.append(place)
             left, top = x + group * cell, y + line * tall
-            box(axes, left, top, cell, tall, DARK if dark else PALE if row % 2 else "white", GREY)
+            box(axes, left, top, cell, tall, DARK if dark else LIGHT if row % 2 else "white", GREY)
             label = str(unit) if pitch >= across else f"{row}:{unit}"
             axes.text(left + cell / 2, top + tall / 2, label, ha="center", va="center", fontsize=_CELL,
                       color="white" if dark else INK)  # fmt: skip
     lines = 8 * units // across
-    box(axes, x, y, across * cell, lines * tall, "none", INK, 1.6)
+    box(axes, x, y, across * cell, lines * tall, "none", INK, 1.8)
     return wavefronts(read)
 
 
-def picture(lesson: Descriptor) -> Figure:
-    """Who holds what in the fragments of mma.sync, who gives ldmatrix which address, and in which banks the tiles' rows lie."""
-    rows, cols, steps = (lesson.constants[key] for key in ("MMA_M", "MMA_N", "MMA_K"))
-    figure, axes = canvas(22.1)
+def picture_swizzle(lesson: Descriptor) -> Figure:
+    """In which banks do the eight rows lie that one matrix of ldmatrix reads, before and after the swizzle?"""
+    cell, y = 0.45, 1.85
+    figure, axes = canvas(9.1)
     text = axes.text
-    text(0.2, 0.45, f"{lesson.name}: who holds what", fontsize=TITLE, fontweight="bold")
-
-    # 1. The fragments.
-    text(0.2, 0.95, f"1. Fragments of mma.sync.m{rows}n{cols}k{steps}", fontsize=TEXT + 1, fontweight="bold")
-    cell, shown = 0.262, 5
-    x_a, y_b = 0.25, 1.4
-    x_c, y_c = x_a + steps * cell + 0.45, y_b + steps * cell + 0.6
-    _map(axes, x_a, y_c, cell, a_element, 8, shown)
-    _map(axes, x_c, y_b, cell, b_element, 4, shown)
-    _map(axes, x_c, y_c, cell, c_element, 4, shown)
-    for x, y, height, width in ((x_a, y_c, rows, steps), (x_c, y_b, steps, cols), (x_c, y_c, rows, cols)):
-        box(axes, x, y, width * cell, height * cell, "none", INK, 1.8)
-    for i in range(4):
-        left, top = x_a + (i // 2 * 8 + 4) * cell, y_c + (rows * cell + 0.28 if i % 2 else -0.12)
-        text(left, top, f"a_frag[{i}]", ha="center", fontsize=SMALL)
-    for i in range(2):
-        text(x_c + cols * cell + 0.1, y_b + (8 * i + 4) * cell, f"b_\nfrag\n[{i}]", va="center", fontsize=SMALL)
-        text(x_c + cols * cell + 0.1, y_c + (8 * i + 4) * cell, f"acc\n[{2 * i}],\n[{2 * i + 1}]", va="center", fontsize=SMALL)
-    text(x_c + cols * cell / 2, y_b - 0.1, f"B: {steps}×{cols}", ha="center", fontsize=TEXT)
-    text(x_a, y_c - 0.5, f"A: {rows}×{steps}", fontsize=TEXT)
-    text(x_c + cols * cell / 2, y_c + rows * cell + 0.28, f"C: {rows}×{cols}", ha="center", fontsize=TEXT)
-    said = (
-        f"The numbers are lanes,\ndark: lane {shown}.\n\nA box is what a lane has\nin one register of A or B:\ntwo neighbours "
-        "along K.\nIn C: two floats.\n\nA shade is one 8×8 matrix."
-    )
-    text(x_a, y_b + 0.25, said, fontsize=TEXT, va="top", linespacing=1.3)
-
-    # 2. Addresses.
-    top = y_c + rows * cell + 0.95
-    text(0.2, top, "2. Four matrices: which lane names which row", fontsize=TEXT + 1, fontweight="bold")
-    side, y = 2.35, top + 0.65
-    x_right = WIDTH / 2 + 0.4
-    for x, title, below, registers in (
-        (0.6, "As: ldmatrix", "K →", ("[i][0]", "[i][1]", "[i][2]", "[i][3]")),
-        (x_right, "Bs: ldmatrix.trans", "N →", ("[j][0]", "[j][1]", "[j+1][0]", "[j+1][1]")),
-    ):
-        text(x + side / 2, y - 0.15, title, ha="center", fontsize=TEXT)
-        _matrices(axes, x, y, side, registers)
-        text(x + side / 2, y + side + 0.28, below, ha="center", fontsize=SMALL)
-    text(0.45, y + side / 2, "rows of A", rotation=90, ha="center", va="center", fontsize=SMALL)
-    text(x_right - 0.17, y + side / 2, "K", ha="center", va="center", fontsize=SMALL)
-    said = (
-        "A lane gives the address of one row of 16 bytes. Bold: where in a_frag\nand b_frag the matrix goes. The lanes that get "
-        "it: see 1."
-    )
-    text(0.2, y + side + 0.95, said, fontsize=SMALL)
-
-    # 3. Banks.
-    top = y + side + 1.55
-    text(0.2, top, "3. Where eight rows lie: 128 bytes across", fontsize=TEXT + 1, fontweight="bold")
-    small, y = 0.43, top + 0.6
-    x_right = WIDTH - 0.2 - 8 * small
+    text(0.2, 0.45, f"{lesson.name}: eight rows in the banks", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.9, "A line is 128 bytes, all 32 banks; a box is 16 bytes, four of them", fontsize=TEXT)
     for title, pitch, used, chosen in (
         ("Bs", lesson.constants["BN"] * 2 // UNIT, 2, B_SWIZZLE),
         ("As", lesson.constants["BK"] * 2 // UNIT, 1, A_SWIZZLE),
     ):
-        for x, swizzled in ((0.35, None), (x_right, chosen)):
-            found = _banks(axes, x, y, small, pitch, used, swizzled)
+        for x, swizzled in ((0.2, None), (WIDTH - 0.2 - 8 * cell, chosen)):
+            found = _banks(axes, x, y, cell, pitch, used, swizzled)
             how = f"<{', '.join(map(str, swizzled))}>" if swizzled else "plain"
-            text(x + 4 * small, y - 0.14, f"{title}, {how}: {counted(found, 'wavefront')}", ha="center", fontsize=SMALL)
-        y += min(pitch, 8) * small * 0.76 + 0.7
-    said = (
-        "A box is 16 bytes, 8 elements, in 4 banks. In it, of Bs: which of its\nrow's first eight; of As: row:which. Dark: what "
-        "one matrix reads."
-    )
-    text(0.2, y - 0.05, said, fontsize=SMALL)
+            text(x + 4 * cell, y - 0.14, f"{title}, {how}: {counted(found, 'wavefront')}", ha="center", fontsize=TEXT - 1)
+        y += min(pitch, 8) * cell * 0.84 + 0.35
+        label = "In a box of Bs: which 16 bytes of its row it is, counted from 0" if title == "Bs" else "Of As: row:which of its four"
+        text(0.2, y, label, fontsize=SMALL)
+        y += 0.75
+    legend(axes, 0.2, y - 0.45, [(DARK, "what one matrix reads, 16 bytes of each row"), (LIGHT, "every second row")])
     return figure

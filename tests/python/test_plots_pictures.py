@@ -43,7 +43,7 @@ def test_what_predict_asks_is_not_in_the_picture(lesson: str, tmp_path: Path) ->
     assert not re.search(r"\d+ sectors|\d+ B\b|\b33\b|\b5\b", texts)
 
 
-@pytest.mark.parametrize("lesson", ["01_naive", "02_coalesced", "03_smem"])
+@pytest.mark.parametrize("lesson", ["01_naive", "02_coalesced", "03_smem", "09a_wmma", "09b_mma_sync"])
 def test_a_screen_shows_most_of_a_picture(lesson: str, tmp_path: Path) -> None:
     for file in pictures.draw(ROOT, descriptors()[lesson], tmp_path / lesson)[::2]:
         width, height = struct.unpack(">II", file.read_bytes()[16:24])
@@ -57,11 +57,16 @@ def test_smem_shows_tiles_and_who_loads_them(tmp_path: Path) -> None:
     assert {"As[32][32]", "Bs[32][32]", "__syncthreads()", "this thread"} <= threads.keys()
 
 
-def test_wmma_counts_its_fragments(tmp_path: Path) -> None:
-    texts = drawn("09a_wmma", tmp_path)
-    assert {"1. 4 warp tiles of 64×64 in a block's 128×128", "2. 16 steps along K: 8 loads, 16 products"} <= texts.keys()
-    assert {"warp 1", "warp 3", "256 floats, 8 in each lane.", "this 4 times"} <= texts.keys()
+def test_wmma_shows_fragments_and_not_what_predict_asks(tmp_path: Path) -> None:
+    texts = drawn("09a_wmma", tmp_path, F=32)
+    assert {"Small squares: fragments of 32×32 elements", "one mma_sync: acc[1][1] += a_frag[1]·b_frag[1]"} <= texts.keys()
+    assert {"warp 1", "warp 3"} <= texts.keys()
     assert not {"warp 0", "warp 4"} & texts.keys()  # 0 is the one whose fragments are drawn
+    assert not re.search(r"\d+ (loads|products)", " ".join(texts))
+    assert {"A: 16×16", "B: 16×8", "C: 16×8", "32 times c += a·b", "2048"} <= svg_texts(tmp_path / "a_instruction.svg").keys()
+    way = svg_texts(tmp_path / "a_way.svg")
+    assert {"load_matrix_sync", "mma_sync", "store_matrix_sync"} <= way.keys()
+    assert way["32 bits"] == 2 and way["16 bits"] == 4
 
 
 def test_pipelined_shows_what_a_warp_does_in_a_tile(tmp_path: Path) -> None:
@@ -145,6 +150,7 @@ def test_the_swizzles_are_the_kernels_and_remove_the_conflicts(tmp_path: Path) -
     a, b = (", ".join(map(str, s)) for s in (mma_sync.A_SWIZZLE, mma_sync.B_SWIZZLE))
     assert f"Swizzle<{a}>::apply(row * BK + k)" in source
     assert f"Swizzle<{b}>::apply(k * BN + col)" in source
-    texts = drawn("09b_mma_sync", tmp_path)
+    assert drawn("09b_mma_sync", tmp_path)["5"] == 8  # a lane: four registers of A, two of B, two pairs of sums
+    texts = svg_texts(tmp_path / "a_swizzle.svg")
     said = {"As, plain: 4 wavefronts", f"As, <{a}>: 1 wavefront", "Bs, plain: 8 wavefronts", f"Bs, <{b}>: 1 wavefront"}
     assert said <= texts.keys()
