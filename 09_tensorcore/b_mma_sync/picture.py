@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots.drawing import SMALL, TEXT, TITLE, WARP, arrow, box, canvas, counted, legend
-from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH
+from plots.style import DARK, GREY, INK, LIGHT, WIDTH
 from runner.core.descriptors import Descriptor
 
 BANKS, WORD = 32, 4  # of shared memory; bytes
@@ -95,8 +95,8 @@ def picture(lesson: Descriptor) -> Figure:
     text(x_a, y_c - 0.48, f"A: {rows}×{steps}", fontsize=TEXT)
     text(x_c + cols * wide / 2, y_c + rows * wide + 0.28, f"C: {rows}×{cols}", ha="center", fontsize=TEXT)
     said = (
-        "A number is a lane. Its box is\nwhat it holds there: in A and B\none register with two elements,\nneighbours along K; in C two\n"
-        "floats. Beside: the register."
+        "A number is a lane. Its box is\nwhat it holds there: in A and B\none register with two elements,\n"
+        "neighbours along K; in C two\nfloats. Beside: the register."
     )
     text(x_a, y_b - 0.25, said, fontsize=TEXT, va="top", linespacing=1.3)
     legend(axes, x_a, y_b + 1.7, [(DARK, f"lane {_SHOWN}"), (LIGHT, "8×8 elements, and"), ("white", "the next 8×8")])
@@ -196,17 +196,17 @@ def picture_swizzle(lesson: Descriptor) -> Figure:
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: eight rows in the banks", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.9, "A line is 128 bytes, all 32 banks; a box is 16 bytes, four of them", fontsize=TEXT)
-    for title, pitch, used, chosen in (
-        ("Bs", lesson.constants["BN"] * 2 // UNIT, 2, B_SWIZZLE),
-        ("As", lesson.constants["BK"] * 2 // UNIT, 1, A_SWIZZLE),
+    of_b, of_a = "In a box of Bs: which 16 bytes of its row it is, counted from 0", "Of As: row:which of its four"
+    for title, pitch, used, chosen, said in (
+        ("Bs", lesson.constants["BN"] * 2 // UNIT, 2, B_SWIZZLE, of_b),
+        ("As", lesson.constants["BK"] * 2 // UNIT, 1, A_SWIZZLE, of_a),
     ):
         for x, swizzled in ((0.2, None), (WIDTH - 0.2 - 8 * cell, chosen)):
             found = _banks(axes, x, y, cell, pitch, used, swizzled)
             how = f"<{', '.join(map(str, swizzled))}>" if swizzled else "plain"
             text(x + 4 * cell, y - 0.14, f"{title}, {how}: {counted(found, 'wavefront')}", ha="center", fontsize=TEXT - 1)
         y += min(pitch, 8) * cell * 0.84 + 0.35
-        label = "In a box of Bs: which 16 bytes of its row it is, counted from 0" if title == "Bs" else "Of As: row:which of its four"
-        text(0.2, y, label, fontsize=SMALL)
+        text(0.2, y, said, fontsize=SMALL)
         y += 0.75
     legend(axes, 0.2, y - 0.45, [(DARK, "what one matrix reads, 16 bytes of each row"), (LIGHT, "every second row")])
     return figure
