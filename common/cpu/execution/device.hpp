@@ -43,9 +43,9 @@ void set_progress(std::function<void(std::uint64_t done, std::uint64_t total)> p
 /// them.
 void set_block_filter(std::function<bool(std::uint64_t block)> filter);
 
-/// After this many seconds in which one kernel thread neither returned nor met another, or twice as many in
-/// which no thread of a block returned, the launch is given up with an error instead of hanging. 60 unless
-/// told.
+/// After this many seconds of computing in which one kernel thread neither returned nor met another, or twice
+/// as many in which no thread of a block returned, the launch is given up with an error instead of hanging.
+/// 60 unless told.
 void set_hang_seconds(double seconds);
 
 /// Why the launch that cudaPeekAtLastError() still speaks of was refused, with the numbers, as a clause ("a

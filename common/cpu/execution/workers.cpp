@@ -4,7 +4,9 @@
 #include "common/cpu/execution/workers.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "common/error.hpp"
@@ -63,6 +65,14 @@ bool Worker::idle() const {
 bool Worker::wait(Clock::time_point until) {
     std::unique_lock lock(mutex_);
     return finished_.wait_until(lock, until, [&] { return job_ == nullptr; });
+}
+
+double Worker::computed() {
+    clockid_t clock{};
+    timespec time{};
+    if (pthread_getcpuclockid(thread_.native_handle(), &clock) != 0 || clock_gettime(clock, &time) != 0)
+        throw std::runtime_error("This system does not tell a thread's computing time.");
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 void Worker::interrupt() {
@@ -160,28 +170,29 @@ void Worker::clean_up() {
 
 namespace {
 
-/// What the launching thread saw of a worker.
+/// What the launching thread saw of a worker. Times are the worker's own, in seconds: on a busy machine a
+/// thread that does not get a turn does not hang.
 struct Watched {
     std::uint64_t beat = UINT64_MAX, returned = UINT64_MAX;
-    Clock::time_point beat_since = Clock::now(), returned_since = beat_since;
+    double beat_since = 0, returned_since = 0;
 
     void look(Worker& worker, double hang_seconds) {
         if (worker.idle()) return;
-        const auto now = Clock::now();
+        const double now = worker.computed();
         if (const std::uint64_t new_beat = worker.pulse.heartbeat.load(std::memory_order_relaxed);
             new_beat != beat) {
             beat = new_beat;
             beat_since = now;
-        } else if (now - beat_since > Seconds(hang_seconds)) {
+        } else if (now - beat_since > hang_seconds) {
             worker.interrupt();
             // A loop without a basic block that the tracer sees needs a second time.
-            beat_since += std::chrono::seconds(1);
+            beat_since += 1;
         }
         if (const std::uint64_t new_returned = worker.pulse.returned.load(std::memory_order_relaxed);
             new_returned != returned) {
             returned = new_returned;
             returned_since = now;
-        } else if (now - returned_since > Seconds(kBarrierPatience * hang_seconds)) {
+        } else if (now - returned_since > kBarrierPatience * hang_seconds) {
             worker.pulse.give_up = true;
         }
     }

@@ -50,6 +50,8 @@ class Worker {
     bool idle() const;
     /// Blocks until the job is done or the time is over; true when done.
     bool wait(Clock::time_point until);
+    /// Seconds that its OS thread has computed.
+    double computed();
     /// Makes the CUDA thread that runs now fail as hanging. A traced one is asked first: it stops between two
     /// basic blocks, where it holds no lock (the tracer's, printf's).
     void interrupt();
