@@ -273,7 +273,7 @@ TEST_CASE("2200000 columns", "[lesson][long]") {
 TEST_CASE("the ladder's problems", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
         const std::vector<gemm::LadderCase> cases = gemm::ladder_cases(lesson, test::seed());
-        for (const gemm::LadderCase& c : test::drawn(cases, 30, lesson.name)) {
+        for (const gemm::LadderCase& c : test::drawn(cases, 20, lesson.name)) {
             const Verdict verdict = gemm::judge_case(lesson, c, test::seed());
             INFO(lesson.name << ", " << c.what << ", at " << c.shape.text() << ", seed " << test::seed()
                              << "\n"
