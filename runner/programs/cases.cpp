@@ -421,6 +421,8 @@ class Ladder {
             c.shape.apart = kManyBlocks * tile;
             c.blocks = {kManyBlocks};
         }
+        // With tiles along K a block multiplies a whole tile of C at every step, though it has one element:
+        // that takes 1 to 7 s, which no check has.
         if (BK == 1) add("long_k", "K beyond 65536", 1, 1, kManyBlocks + 5);
     }
 
