@@ -49,6 +49,13 @@ else()
   # memcpy() would become instructions that have no hook (fortified, as some distributions have it, it would again).
   set(GEMM_TRACED_OPTIONS -O1 -g1 -fno-tree-sra -fno-thread-jumps -fsanitize=thread -fsanitize-coverage=trace-pc
     --param=tsan-instrument-func-entry-exit=0 -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -U_FORTIFY_SOURCE -Wno-tsan)
+  # What a variable without a value holds is chance: a sum that never began at 0 may come out right. Here it holds what no result
+  # survives, and the compiler warns of it none the less. (g++ 12 and newer.)
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-ftrivial-auto-var-init=pattern GEMM_FILLS_VARIABLES)
+  if(GEMM_FILLS_VARIABLES)
+    list(APPEND GEMM_TRACED_OPTIONS -ftrivial-auto-var-init=pattern)
+  endif()
 endif()
 
 function(gemm_kernels target)

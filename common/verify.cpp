@@ -532,7 +532,7 @@ void fail_outside(Verdict& verdict, const std::string& breach, const std::string
     verdict.failure = failure_text(verdict, name, w.shape(), w.seed());
 }
 
-Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
+void run_once(const Lesson& lesson, Workload& w) {
     if (lesson.variant() != w.shape().variant) {
         throw Error(std::string(lesson.name) + " was given matrices of " + text(w.shape().variant) +
                     " and is to take " + text(lesson.variant()) + ".");
@@ -552,6 +552,10 @@ Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
         throw Fault(FaultId::launch_failed, std::string(lesson.name) + " failed while running at " +
                                                 w.shape().text() + ": " + cudaGetErrorString(status) + ".");
     }
+}
+
+Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
+    run_once(lesson, w);
     Verdict v = verifier.check(w.download_c(), &lesson);
     fail_outside(v, w.breach(), lesson.name, w);
     return v;

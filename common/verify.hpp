@@ -84,8 +84,11 @@ class Verifier {
 /// said after the launch; name: whose result it is.
 void fail_outside(Verdict& verdict, const std::string& breach, const std::string& name, const Workload& w);
 
-/// Poisons C, runs the lesson once and checks C, its padding and all guard bands. The lesson's variant is
-/// the workload's (with_variant()). Throws Error when it is not, or when the launch fails.
+/// Poisons C and runs the lesson once, to its end. The lesson's variant is the workload's (with_variant()).
+/// Throws Error when it is not, or when the launch fails.
+void run_once(const Lesson& lesson, Workload& w);
+
+/// Runs the lesson once and checks C, its padding and all guard bands. Throws Error as run_once() does.
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier);
 
 }  // namespace gemm

@@ -406,6 +406,18 @@ TEST_CASE("limits: what cudaFuncGetAttributes says of shared memory") {
     CHECK(kernels::attributes_of_static_16k().maxThreadsPerBlock == 1024);
 }
 
+TEST_CASE("device: what calls with wrong arguments answer") {
+    test::device();
+    const std::vector<kernels::WrongCall> calls = kernels::wrong_calls();
+    REQUIRE(calls.size() > 50);
+    for (const kernels::WrongCall& call : calls) {
+        INFO(call.text << ": " << cudaGetErrorName(call.answer) << ", and afterwards "
+                       << cudaGetErrorName(call.last));
+        CHECK(call.answer == call.documented);
+        CHECK(call.last == call.documented);
+    }
+}
+
 TEST_CASE("device: it is named and described") {
     const gemm::Device& d = test::device();
     CHECK_FALSE(d.name.empty());

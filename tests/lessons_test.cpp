@@ -18,6 +18,7 @@
 #include "common/error.hpp"
 #include "common/lessons.hpp"
 #include "common/variant.hpp"
+#include "runner/programs/ladder.hpp"
 #include "tests/support.hpp"
 #ifdef GEMM_CPU_DEVICE
 
@@ -265,6 +266,21 @@ TEST_CASE("2200000 rows", "[lesson][long]") {
 TEST_CASE("2200000 columns", "[lesson][long]") {
     const bool padded = test::seed() % 2 != 0;
     for_each_lesson([&](const Lesson& lesson) { require_long(lesson, 1, long_side(lesson), padded); }, 1);
+}
+
+// Each lesson's own tiles and paths, scalars crossed with places, and large indices on the CPU device: what a
+// learner's kernel is held against.
+TEST_CASE("the ladder's problems", "[lesson]") {
+    for_each_lesson([](const Lesson& lesson) {
+        const std::vector<gemm::LadderCase> cases = gemm::ladder_cases(lesson, test::seed());
+        for (const gemm::LadderCase& c : test::drawn(cases, 20, lesson.name)) {
+            const Verdict verdict = gemm::judge_case(lesson, c, test::seed());
+            INFO(lesson.name << ", " << c.what << ", at " << c.shape.text() << ", seed " << test::seed()
+                             << "\n"
+                             << verdict.failure);
+            REQUIRE(verdict.passed);
+        }
+    });
 }
 
 TEST_CASE("alpha = 0 does not read A and B", "[lesson]") {

@@ -160,6 +160,7 @@ TEST_CASE("trace: variables of the device") {
     CHECK(read.requests == 4);
     CHECK(read.sectors == 16);
     CHECK(out.host()[0] >= 1.0f);
+    CHECK(line_of(t.report, marked(kMemory, "static-of-helper"), "calls", true).threads == 2);
     // And what lies behind one of them.
     const Traced past = run_traced({}, [&] { traced::variables(1 << 20, out.data()); });
     INFO(past.error << all_findings(past.report));

@@ -76,15 +76,20 @@ def variable_macro(code: str, start: int, end: int) -> str:
     stop = re.search(r"[;={}()\[#]", behind)
     if not stop or stop[0] in "(})#" or "#" in before.rsplit("\n", 1)[-1]:
         return ""  # a function, or a line of the preprocessor's
+    no_function = re.match(r"[^(;{]*[;{]", behind)
     behind = behind[: stop.start()]
     before = "\n".join(line for line in before.split("\n") if not line.lstrip().startswith("#"))
     words = re.findall(r"\w+", f"{before} {behind}")
     names = [word for word in words if not OF_DEVICE.fullmatch(word)]
-    if len(names) < 2 or OF_DEVICE.search(before) or {"template", "operator", "constexpr", "__shared__"} & set(words):
+    if len(names) < 2 or OF_DEVICE.search(before) or {"operator", "constexpr", "__shared__"} & set(words):
         return ""
     # A constant lies among the program's own: kernels may read it, and nobody writes it. (Not what points to one.)
     if re.search(r"\bconst\b", behind.rsplit("*", 1)[-1] if "*" in behind else " ".join(words)):
         return ""
+    if "template" in words:
+        if not no_function:  # what stopped may stand in <N == 4>
+            return ""
+        raise SyntaxError(f"{names[-1]} is a template of __device__ variables; the CPU device needs a variable for each type")
     return " CPU_DEVICE_INLINE_VARIABLE" if "inline" in words else " CPU_DEVICE_VARIABLE"
 
 
@@ -119,7 +124,13 @@ def translate(text: str) -> str:
         pointer = f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());"
         edits.append((match.start(), match.end(), pointer))
 
-    edits += [(m.end(), m.end(), macro) for m in OF_DEVICE.finditer(code) if (macro := variable_macro(code, *m.span()))]
+    for qualifier in OF_DEVICE.finditer(code):
+        try:
+            macro = variable_macro(code, *qualifier.span())
+        except SyntaxError as error:
+            error.lineno = line_of(text, qualifier.start())
+            raise
+        edits.append((qualifier.end(), qualifier.end(), macro))
 
     out, done = [], 0
     for start, end, replacement in sorted(edits):

@@ -345,11 +345,26 @@ class Ladder {
                 c.shape.alpha = draw_.long_scalar();
                 if (place != padded_tile) c.shape.beta = draw_.long_scalar();
             }
+            for (const Place place : {tight, odd_sizes}) {
+                LadderCase& c = add("types", name + ", alpha = 0 and " + place_text(place, 0), 0, 0, 0);
+                put(c, place, false, 0);
+                without_product(c);
+            }
         }
         variant_ = lesson_.variant();
     }
 
     // ---- what launch() and large indices lead to ----
+
+    std::int64_t tiles_of(std::int64_t m, std::int64_t n) const { return ceil_div(m, BM) * ceil_div(n, BN); }
+    /// With alpha = 0, which costs little, so that C may have more tiles than there are multiprocessors to
+    /// begin with: a block that goes on to another tile must know its place there.
+    void without_product(LadderCase& c) {
+        if (tiles_of(c.shape.M, c.shape.N) <= kFewTiles) c.shape.M += 2 * BM;
+        c.shape.alpha = 0.0f;
+        c.shape.beta = draw_.scalar();
+        c.nan_inputs = true;
+    }
 
     void paths() {
         for (const Reach& reach : lesson_.reaching) {
@@ -370,18 +385,14 @@ class Ladder {
         LadderCase c = add("paths", reach.path + type, reach.M, reach.N, reach.K);
         c.sm = reach.sm;
         c.shape.alpha = draw_.scalar();
-        const std::int64_t count = ceil_div(reach.M, BM) * ceil_div(reach.N, BN);
-        if (kOnCpu && count > kFewTiles) {
-            // The product in some blocks; beta·C in all of them, where each must know its place.
-            cases_.back() = c;
-            cases_.back().blocks = {0, static_cast<std::uint64_t>(count) - 1};
-            cases_.push_back(c);
-            cases_.back().what += ", alpha = 0";
-            cases_.back().shape.alpha = 0.0f;
-        } else {
-            cases_.back() = c;
-        }
-        cases_.back().shape.beta = draw_.scalar();
+        const std::int64_t count = tiles_of(reach.M, reach.N);
+        const bool some = kOnCpu && count > kFewTiles;  // the product in some blocks, beta·C in all of them
+        cases_.back() = c;
+        if (some) cases_.back().blocks = {0, static_cast<std::uint64_t>(count) - 1};
+        if (!some) cases_.back().shape.beta = draw_.scalar();
+        cases_.push_back(c);
+        cases_.back().what += ", alpha = 0";
+        without_product(cases_.back());
     }
 
     void indices() {
@@ -410,6 +421,8 @@ class Ladder {
             c.shape.apart = kManyBlocks * tile;
             c.blocks = {kManyBlocks};
         }
+        // With tiles along K a block multiplies a whole tile of C at every step, though it has one element:
+        // that takes 1 to 7 s, which no check has.
         if (BK == 1) add("long_k", "K beyond 65536", 1, 1, kManyBlocks + 5);
     }
 

@@ -24,6 +24,19 @@ namespace {
 
 constexpr std::int64_t kMostTile = 1024;
 
+/// One launch, or two of which the second counts, without a trace.
+Verdict judged(const Lesson& lesson, Workload& w, const LadderCase& problem, std::uint64_t seed) {
+#ifdef GEMM_CPU_DEVICE
+    const Conditions conditions(problem.sm, problem.blocks);
+#endif
+    run_once(lesson, w);
+    if (problem.twice) {
+        w.refill(seed);
+        run_once(lesson, w);
+    }
+    return marked(problem, w, w.download_c(), w.breach(), lesson.name, &lesson);
+}
+
 #ifdef GEMM_CPU_DEVICE
 
 namespace trace = cpu_device::trace;
@@ -160,10 +173,7 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
 #else
 
 void run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
-    result.verdict = verify(lesson, w, Verifier(w));
-    if (!result.problem.twice || !result.verdict->passed) return;
-    w.refill(result.seed);
-    result.verdict = verify(lesson, w, Verifier(w));
+    result.verdict = judged(lesson, w, result.problem, result.seed);
 }
 
 #endif
@@ -268,6 +278,11 @@ CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64
         run_on(with_variant(lesson, problem.shape.variant), w, result);
     });
     return result;
+}
+
+Verdict judge_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed) {
+    Workload w = workload_of(problem, seed);
+    return judged(with_variant(lesson, problem.shape.variant), w, problem, seed);
 }
 
 #ifdef GEMM_CPU_DEVICE

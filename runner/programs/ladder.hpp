@@ -64,8 +64,12 @@ void require_sound(const Lesson& lesson);
 /// six if it has a barrier; one in launch() does not end. Does not throw what the lesson's code throws.
 CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed);
 
+/// The verdict alone, on either device without a trace, so that the kernel need not be compiled for one.
+/// Throws Error where there is none, and what the lesson's code throws.
+Verdict judge_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed);
+
 #ifdef GEMM_CPU_DEVICE
-/// The same, with the trace as traced_json() writes it; null after an error before the launch.
+/// As run_case(), with the trace as traced_json() writes it; null after an error before the launch.
 CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed, int sm, Json& trace);
 #endif
 

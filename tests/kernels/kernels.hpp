@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace kernels {
 
@@ -176,6 +177,16 @@ void short_warp(float* out);
 /// 49 KiB of static shared memory, which nvcc does not compile.
 void too_much_static_shared();
 
+// ---- wrong_calls.cu ----
+
+/// A call with wrong arguments, or one that leads to it: what it answered, what cudaGetLastError() said then,
+/// and what CUDA's manual says.
+struct WrongCall {
+    const char* text;
+    cudaError_t answer, last, documented;
+};
+std::vector<WrongCall> wrong_calls();
+
 // ---- translated.cu: spellings that the translator must get right ----
 
 /// Runs every one of them on device memory; each adds its own power of two to *sum. All of them:
@@ -185,9 +196,6 @@ void spellings(int* sum);
 /// Two floats go to the middle of a variable of four, of which a kernel makes the last 10 where every other
 /// variable is right; four: what it then holds. Once a process.
 void symbols(const float* two, float* four);
-/// cudaMemcpyToSymbol() of too many bytes, from an offset behind the end, in the wrong direction, and to what
-/// is no variable of the device.
-void wrong_symbols(cudaError_t* four);
 constexpr int kAllSpellings = (1 << 11) - 1;
 
 }  // namespace kernels

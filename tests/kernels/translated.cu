@@ -83,15 +83,6 @@ void symbols(const float* two, float* result) {
     cudaGetSymbolSize(&bytes, four);
     cudaMemcpy(result, address, bytes, cudaMemcpyDeviceToHost);
 }
-void wrong_symbols(cudaError_t* errors) {
-    static float host[4];
-    float values[8] = {};
-    errors[0] = cudaMemcpyToSymbol(four, values, 5 * sizeof(float));
-    errors[1] = cudaMemcpyToSymbol(four, values, sizeof(float), 4 * sizeof(float));
-    errors[2] = cudaMemcpyToSymbol(four, values, sizeof(float), 0, cudaMemcpyDeviceToHost);
-    errors[3] = cudaMemcpyToSymbol(host, values, sizeof(float));
-}
-
 void spellings(int* sum) {
     const dim3 grid(2), block(32);
     cudaStream_t stream = nullptr;

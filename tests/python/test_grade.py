@@ -16,12 +16,12 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import grade_synthetic as synthetic
 import pytest
-from conftest import PATIENCE, drawn, stop, toolchain
+from conftest import PATIENCE, drawn, seed, stop, toolchain, whole_families
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 
 from runner.core import compiling, doctor
@@ -91,10 +91,14 @@ class Classroom:
             lines.append([name, *map(str, points), str(sum(points)), "2", share, "; ".join(remarks)])
         return lines
 
+    def rows(self) -> list[list[str]]:
+        """Of the CSV."""
+        return list(csv.reader(io.StringIO(self.out.read_bytes().decode(), newline="")))
+
     def holds(self) -> bytes:
         """Checks what lies there after everything was graded. Returns the table."""
         raw = self.out.read_bytes()
-        assert list(csv.reader(io.StringIO(raw.decode(), newline=""))) == self.table()
+        assert self.rows() == self.table()
         for line in (b"'=cmd|'calc'!A0,0,0,0,2,0.0,03: not handed in", b'"<b onload=x>&""\'",0,0,0,2,0.0,03: not handed in'):
             assert b"\r\n" + line + b"\r\n" in raw
         held = json.loads((self.out.with_suffix("") / "grades.json").read_text(encoding="utf-8"))
@@ -255,6 +259,17 @@ def test_a_class_of_fifty_is_graded_as_expected_also_when_interrupted(room: Clas
     ended(room, room.start())
     assert room.holds() == whole
     assert room.world.journal.read_bytes() == after
+
+    # Graded anew, where nothing is known, with other problems: the same rows. Of some, since one does not depend on another.
+    some = random.Random(seed()).sample([one for one in room.everyone if one.shown != "ada"], 10 if whole_families() else 1)
+    everyone = [one for one in room.everyone if one in some or one.shown == "ada"]
+    second = replace(room, folder=room.folder.with_name("again"), everyone=everyone, out=room.out.with_name("again.csv"))
+    synthetic.hand_in(second.folder, everyone)
+    ended(second, second.start())
+    first = room.rows()
+    assert second.rows() == second.table() == [row for row in first if row in second.table()]
+    head = second.out.with_suffix("").joinpath("journal.jsonl").read_text().splitlines()[0]
+    assert json.loads(head)["secret"] != json.loads(after.splitlines()[0])["secret"]
 
 
 # One file at a time
@@ -629,8 +644,8 @@ def test_right_answers_pass(exam: Exam) -> None:
 
 def test_a_paper_is_the_same_for_a_seed_and_another_for_another(exam: Exam) -> None:
     again, other = exam.folder / "again", exam.folder / "other"
-    for path, seed in ((again, "7"), (other, "8")):
-        subprocess.run([exam.judge, "--lesson", "01_naive", "--seed", seed, "--paper", path], check=True)
+    for path, number in ((again, "7"), (other, "8")):
+        subprocess.run([exam.judge, "--lesson", "01_naive", "--seed", number, "--paper", path], check=True)
     assert again.read_bytes() == exam.paper != other.read_bytes()
 
 
@@ -962,6 +977,19 @@ def test_unsandboxed_works_and_says_what_it_means(handed_in: Path, tmp_path: Pat
     (one,) = json.loads(done.stdout)["learners"]
     assert one["results"][TASKS["01"].key]["state"] == "untouched"
     assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,0,0,1,0.0,all: not begun"
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_where_no_group_counts_it_says_what_is_not_limited(
+    counted: bool, kit: Kit, handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Sandbox, "counted", counted)
+    monkeypatch.setattr(command, "Kit", lambda *_: kit)
+    monkeypatch.setattr(command, "_prove", lambda *_: None)
+    assert command.grade(str(handed_in), str(tmp_path / "g.csv"), "01", None, None, False, False, False) == 0
+    said = capsys.readouterr().err
+    assert ("This system hands over no control group" in said) is not counted
+    assert ("but not the kernel's for their sake" in said) is not counted
 
 
 def test_another_course_needs_again(box: Sandbox, handed_in: Path, tmp_path: Path) -> None:

@@ -115,6 +115,10 @@ def test_inline_variables_of_the_device(tmp_path: Path) -> None:
         "struct S {\n    __device__ S() = default;\n    __device__ S& operator=(const S&) = default;\n"
         "    __device__ operator int() const { return 1; }\n    __device__ bool operator==(const S&) const;\n};\n",
         "template <class T> __device__ T f(T x);\n",
+        "template <class T> __device__ constexpr T one = 1;\n",
+        "template <int N> __device__ std::enable_if_t<N == 4, int> g(int x) { return x; }\n",
+        "template <class T> __device__ bool operator==(const T&, const T&) { return true; }\n",
+        "template <class T> struct S { __device__ S() = default; };\n",
         "auto l = [] __device__ (int x) { return x; };\n",
         "#define DEVICE __device__ inline\nDEVICE int f(int);\nint x;\n",
         "__device__ __launch_bounds__(256, 2) void f();\n",
@@ -149,9 +153,14 @@ def test_what_only_looks_like_it_stays(tmp_path: Path, text: str) -> None:
         ("void f() {\n    add<<<1, 2(x);\n}\n", 2, "<<< without >>>"),
         ("\n\n\nint x = <<<1, 2>>>(x);\n", 4, "no kernel name in front of <<<"),
         ("/* 1\n 2 */ void f() {\n    add<<<1, 2>>>;\n}\n", 3, ">>> is not followed by the kernel's arguments"),
+        (
+            "template <class T>\n__device__ T table[4];\n",
+            2,
+            "table is a template of __device__ variables; the CPU device needs a variable for each type",
+        ),
     ],
 )
-def test_what_is_no_launch_is_an_error_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
+def test_what_cannot_be_said_is_an_error_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
     source, target = tmp_path / "in.cu", tmp_path / "out.cpp"
     source.write_text(text, encoding="utf-8")
     done = run(source, target)

@@ -65,7 +65,8 @@ std::vector<Allocation> allocations();
 /// device's variables.
 bool is_device_memory(const void* address);
 
-/// A __device__, __constant__ or __managed__ variable of the program, or a static one of a kernel.
+/// A __device__, __constant__ or __managed__ variable of the program, or a static one of a kernel or of a
+/// function that it may call.
 struct Variable {
     std::string name;
     const std::byte* start;

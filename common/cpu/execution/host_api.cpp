@@ -255,6 +255,7 @@ cudaError_t cudaPeekAtLastError() {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
+    if (count == nullptr) return remember(cudaErrorInvalidValue);
     *count = 1;
     return cudaSuccess;
 }
@@ -262,10 +263,12 @@ cudaError_t cudaSetDevice(int device) {
     return remember(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
 cudaError_t cudaGetDevice(int* device) {
+    if (device == nullptr) return remember(cudaErrorInvalidValue);
     *device = 0;
     return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
+    if (p == nullptr) return remember(cudaErrorInvalidValue);
     if (device != 0) return remember(cudaErrorInvalidDevice);
     *p = {};
     std::snprintf(p->name, sizeof p->name, "CPU device (limits of sm_%d)", limits().sm);
@@ -333,6 +336,7 @@ cudaError_t cudaDeviceSynchronize() {
     return cudaSuccess;
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* function) {
+    if (a == nullptr) return remember(cudaErrorInvalidValue);
     *a = {};
     a->sharedSizeBytes = static_shared_bytes(function);
     a->maxThreadsPerBlock = kMostBlockThreads;
@@ -344,7 +348,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* function) {
     return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;  // a hint
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return remember(cudaErrorInvalidValue);
     const std::size_t most = limits().shared_per_block_optin - static_shared_bytes(function);
     if (value < 0 || static_cast<std::size_t>(value) > most) return remember(cudaErrorInvalidValue);
     State& s = state();

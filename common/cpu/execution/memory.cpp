@@ -201,6 +201,7 @@ cudaError_t copy_from_symbol(void* to, const void* variable, std::size_t size, s
 using namespace cpu_device;  // what follows is CUDA's global namespace
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+    if (pointer == nullptr) return remember(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
     if (bytes > gemm::available_host_memory()) return remember(cudaErrorMemoryAllocation);
@@ -258,7 +259,7 @@ cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int byte, std::s
                               std::size_t height, cudaStream_t stream) {
     if (!is_stream(stream)) return remember(cudaErrorInvalidResourceHandle);
     if (width == 0 || height == 0) return cudaSuccess;
-    if (width > pitch) return remember(cudaErrorInvalidPitchValue);
+    if (width > pitch) return remember(cudaErrorInvalidValue);
     if (const cudaError_t status = refusal_of(pointer, extent(pitch, width, height), true);
         status != cudaSuccess)
         return remember(status);

@@ -144,6 +144,16 @@ std::string last_name(const std::string& symbol) {
     return colons == full.npos ? full : full.substr(colons + 2);
 }
 
+/// Whether the symbol is a static variable of a function of the kernels', which a kernel may call: not one of
+/// this program's own functions or the standard library's. (Which functions are __device__ no symbol says.)
+bool is_static_of_helper(const std::string& symbol) {
+    constexpr std::string_view kOthers[] = {"N4gemm", "N10cpu_device", "NSt", "NKSt", "St", "N9__gnu_cxx"};
+    const std::string_view name = symbol;
+    if (!name.starts_with("_ZZ")) return false;
+    return std::none_of(std::begin(kOthers), std::end(kOthers),
+                        [&](std::string_view other) { return name.substr(3).starts_with(other); });
+}
+
 std::vector<Variable> find_variables(const void* kernel) {
     const std::vector<std::string> own = prefixes(kernel);
     const std::size_t bias = load_bias();
@@ -152,7 +162,8 @@ std::vector<Variable> find_variables(const void* kernel) {
         const auto* const start = reinterpret_cast<const std::byte*>(v.value + bias);
         const auto prefix =
             std::find_if(own.begin(), own.end(), [&](const std::string& p) { return v.name.starts_with(p); });
-        if (v.size == 0 || (prefix == own.end() && !is_device_memory(start))) continue;
+        if (v.size == 0) continue;
+        if (prefix == own.end() && !is_device_memory(start) && !is_static_of_helper(v.name)) continue;
         found.push_back(
             {prefix == own.end() ? last_name(v.name) : local_name(v.name, *prefix), start, v.size});
     }

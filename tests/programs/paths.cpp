@@ -1,0 +1,44 @@
+// Goes up the ladder with one lesson and no trace: for a kernel that is compiled so that it counts what of it
+// runs (tests/python/test_paths.py). Says at which problem it is wrong.
+//
+// A library with main(): the test compiles the kernel and the list below, and links them with it.
+#include <cstdio>
+
+#include "common/cpu/execution/device.hpp"
+#include "common/error.hpp"
+#include "common/options.hpp"
+#include "common/report.hpp"
+#include "runner/programs/ladder.hpp"
+
+/// Ends with a null pointer. [0] is the lesson.
+extern const gemm::Lesson* const gemm_checked[];
+
+namespace {
+
+int run(int argc, char** argv) {
+    std::string seed_text = "1";
+    bool without_reach = false;
+    if (const std::optional<int> status = gemm::parse_options(
+            "gemm_paths", "Goes up the ladder.",
+            {{"--seed", &seed_text, "of its problems"},
+             {"--without-reach", &without_reach, "as if the descriptor named no problems for paths"}},
+            argc, argv)) {
+        return *status;
+    }
+    cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
+    const std::uint64_t seed = gemm::seed_number("--seed", seed_text);
+    gemm::Lesson lesson = *gemm_checked[0];
+    if (without_reach) lesson.reaching = {};
+    for (const gemm::LadderCase& c : gemm::ladder_cases(lesson, seed)) {
+        const gemm::Verdict verdict = gemm::judge_case(lesson, c, seed);
+        if (verdict.passed) continue;
+        throw gemm::Error(c.what + ": " + verdict.failure);
+    }
+    return gemm::kRight;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return gemm::run_program("gemm_paths", [&] { return run(argc, argv); });
+}

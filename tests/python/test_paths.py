@@ -1,0 +1,82 @@
+"""The ladder comes to every path of a lesson: each basic block of launch() and of its kernels, in each of their instantiations,
+runs at least once. Where tiles and types alone do not lead there, a Reach in the lesson's descriptor does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY, descriptors, drawn, seed, toolchain
+
+from runner.core import compiling
+
+LESSONS = re.findall(r"^gemm_lesson\((\w+)", (REPOSITORY / "CMakeLists.txt").read_text(encoding="utf-8"), re.MULTILINE)
+# Counters behind every branch. -O1: without it, what an exception would leave behind counts as blocks of their own.
+COUNTED = ("-O1", "--coverage")
+
+
+def gcov(compiler: str) -> str:
+    """The one that reads what this g++ writes."""
+    version = subprocess.run([compiler, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+    version = version.split(".")[0].strip()
+    for name in (f"gcov-{version}", "gcov"):
+        if found := shutil.which(name):
+            said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+            if re.search(rf" {version}\.\d", said):
+                return found
+    if os.environ.get("CI"):
+        pytest.fail(f"there is no gcov of g++ {version}, which belongs to it")
+    pytest.skip(f"there is no gcov of g++ {version}")
+
+
+class Counted:
+    """A lesson that counts what of it runs."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self._lesson, self._folder = descriptors()[name], folder
+        tools = toolchain("paths")
+        self._gcov = gcov(tools["kernel"][0])
+        text = (REPOSITORY / self._lesson.folder / "kernel.cu").read_text(encoding="utf-8")
+        self.reaching = ".reaching = " in text
+        source = compiling.Source(text, "kernel.cu", f"lesson_{self._lesson.number}", name, name)
+        tools = {**tools, "kernel": [*tools["kernel"], *COUNTED], "link_before": [*tools["link_before"], "--coverage"]}
+        self._program, _ = compiling.compile_program(tools, [source], folder)
+
+    def missed(self, *options: str) -> list[str]:
+        """The functions of kernel.cu of which the ladder leaves something out; their lines that never run."""
+        for counts in self._folder.glob("*.gcda"):
+            counts.unlink()
+        command = [self._program, "--seed", str(seed()), *options]
+        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        command = [self._gcov, "--stdout", "--json-format", f"lesson_{self._lesson.number}.o"]
+        told = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, check=True).stdout
+        (kernel,) = (file for file in json.loads(told)["files"] if file["file"] == "kernel.cu")
+        # owner() is for the words of an error, and there is none.
+        ours = [f for f in kernel["functions"] if not re.search(r"::owner\w*[<(]", f["demangled_name"])]
+        assert sum(f["execution_count"] > 0 for f in ours) >= 2  # launch() and a kernel
+        return [self._told(f, kernel["lines"]) for f in ours if f["blocks_executed"] < f["blocks"]]
+
+    @staticmethod
+    def _told(function: dict, lines: list[dict]) -> str:
+        left_out = [
+            str(line["line_number"])
+            for line in lines
+            if line.get("function_name") == function["name"] and (line["count"] == 0 or line["unexecuted_block"])
+        ]
+        of = f"{function['blocks_executed']} of {function['blocks']} blocks run"
+        return f"{function['demangled_name']}: {of}" + (f"; lines {', '.join(left_out)} do not" if left_out else "")
+
+
+@pytest.mark.parametrize("name", drawn(LESSONS, 1))
+def test_the_ladder_runs_every_block_of_a_lesson(name: str, tmp_path: Path) -> None:
+    lesson = Counted(name, tmp_path)
+    assert lesson.missed() == []
+    # And this sees where one is missing: what a Reach leads to is left out without it.
+    if lesson.reaching:
+        assert lesson.missed("--without-reach")
