@@ -207,7 +207,8 @@ def test_publish_draws_what_is_recorded(tmp_path: Path, monkeypatch: pytest.Monk
     root = checkout(tmp_path, results=gpu_results())
     (root / "README.md").write_text(page("<!-- table:progression -->", "<!-- /table -->"), encoding="utf-8")
     written = [str(path.relative_to(root)) for path in publish(root, {})]
-    assert written == ["plots/progression.png", "plots/progression.svg", "plots/sweep.png", "plots/sweep.svg", "README.md"]
+    charts = [f"plots/{name}.{kind}" for name in ("progression", "sweep", "ladders") for kind in ("png", "svg")]
+    assert written == [*charts, "README.md"]
 
 
 # What ./gemm autotune recorded
@@ -263,5 +264,5 @@ def test_publish_renders_recorded_variants(tmp_path: Path, monkeypatch: pytest.M
 
 def test_publish_draws_both_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = checkout(tmp_path, results=mixed_results(), steps=STEPS)
-    charts = ("progression", "sweep", "tensorcore", "tensorcore_sweep")
+    charts = ("progression", "sweep", "tensorcore", "tensorcore_sweep", "ladders")
     assert [path.name for path in publish(root, {})] == [f"{name}.{kind}" for name in charts for kind in ("png", "svg")]
