@@ -10,15 +10,15 @@ from runner.core.descriptors import Descriptor
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """A block's warp tiles, a thread's elements, which lanes read the same 16 bytes, the banks of a store to As."""
-    rows, cols, depth, pad = (lesson.constants[key] for key in ("BM", "BN", "BK", "PAD"))
+    """A block's warp tiles, a thread's elements, and which lanes read the same 16 bytes."""
+    rows, cols = lesson.constants["BM"], lesson.constants["BN"]
     WM, WN, TM, TN = (lesson.constants[key] for key in ("WM", "WN", "TM", "TN"))
     lanes_m, lanes_n, warps_n, width = WM // TM, WN // TN, cols // WN, 4  # width: floats of an access
 
     def place(lane: int) -> tuple[int, int]:  # lane_m, lane_n of the kernel
         return lane % 2 + lane // 4 % (lanes_m // 2) * 2, lane // 2 % 2 + lane // (2 * lanes_m) * 2
 
-    figure, axes = canvas(14.0)
+    figure, axes = canvas(9.4)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: a warp's results as a tile", fontsize=TITLE, fontweight="bold")
 
@@ -64,11 +64,19 @@ def picture(lesson: Descriptor) -> Figure:
     )
     text(x + lanes_n * wide + 0.3, y, said, fontsize=TEXT, va="top", linespacing=1.3)
 
-    # 3. Banks of a store to As.
-    top = y + lanes_m * tall + 0.6
-    text(0.2, top, "3. A warp stores v.x to As: lanes a bank", fontsize=TEXT + 1, fontweight="bold")
+    return figure
+
+
+def picture_banks(lesson: Descriptor) -> Figure:
+    """The banks of a warp's store to As, without padding and with it."""
+    rows, depth, pad = (lesson.constants[key] for key in ("BM", "BK", "PAD"))
+    width = 4  # floats of a load, which go to as many rows of As
+    figure, axes = canvas(5.0)
+    text = axes.text
+    text(0.2, 0.45, f"{lesson.name}: a warp stores v.x to As", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.85, "In a box: a lane. Below: the bank that it stores to", fontsize=TEXT)
     left, step = 0.4, (WIDTH - 0.8) / WARP
-    y = top + 0.75
+    y = 1.6
     for padding in (0, pad):
         banks: dict[int, list[int]] = {}
         for thread in range(WARP):
@@ -89,5 +97,4 @@ def picture(lesson: Descriptor) -> Figure:
         for bank in (*range(0, WARP, 8), WARP - 1):
             text(left + (bank + 0.5) * step, y + 0.25, str(bank), ha="center", fontsize=SMALL)
         y += 1.0
-    text(left, y - 0.42, "Below: the bank. In it: the lanes that store to it.", fontsize=SMALL)
     return figure

@@ -12,15 +12,15 @@ from runner.core.descriptors import Descriptor
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """Which tile each stage of the ring holds from tile to tile, what is under way, and the order within a tile."""
-    stages, depth = lesson.constants["STAGES"], lesson.constants["BK"]
+    """Which tile each stage of the ring holds from tile to tile, and what is under way."""
+    stages = lesson.constants["STAGES"]
     tiles_, wide, tall = 8, 1.15, 0.42  # tiles along K that are drawn; inches of a cell
-    figure, axes = canvas(9.7 + tiles_ * tall)
+    figure, axes = canvas(6.6 + tiles_ * tall)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: a ring of {stages} stages", fontsize=TITLE, fontweight="bold")
 
     # 1. One moment.
-    now = stages + 1
+    now = stages  # the second panel has a row with the same tiles
     text(0.2, 0.95, f"1. While tile {now} is used", fontsize=TEXT + 1, fontweight="bold")
     side, y, gap = 1.5, 2.75, (WIDTH - 0.6 - stages * 1.5) / (stages - 1)
     text(WIDTH / 2, 1.45, "global memory: A and B", fontsize=TEXT, ha="center")
@@ -63,10 +63,17 @@ def picture(lesson: Descriptor) -> Figure:
     for tile, said in ((0, f"starts {stages - 1}"), (1, f"starts {stages}"), (ends, "empty"), (ends + 1, "groups")):
         text(x, y0 + (tile + 0.5) * tall, said, va="center", fontsize=SMALL)
 
-    # 3. Within a tile.
-    top = y0 + tiles_ * tall + 0.6
-    text(0.2, top, f"3. Tile n: {depth} steps, one wait, one barrier", fontsize=TEXT + 1, fontweight="bold")
-    cell, y = (WIDTH - 0.6) / depth, top + 0.3
+    return figure
+
+
+def picture_order(lesson: Descriptor) -> Figure:
+    """The order of copy, wait, barrier and reads within a tile."""
+    stages, depth = lesson.constants["STAGES"], lesson.constants["BK"]
+    figure, axes = canvas(4.0)
+    text = axes.text
+    text(0.2, 0.45, f"{lesson.name}: the order within a tile", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.9, "Dark: the step whose products are added. Pale: what is read", fontsize=TEXT)
+    cell, y = (WIDTH - 0.6) / depth, 1.5
     for step in range(depth):
         x = 0.3 + step * cell
         box(axes, x, y, cell, 0.55, DARK, "white", 1.6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from plots import data, pictures, progression, roofline, sweep, tables
+from plots import data, ladders, pictures, progression, roofline, sweep, tables
 from runner.core.descriptors import Descriptor
 from runner.core.process import say
 from runner.core.results import ROOT, lessons, load
@@ -44,5 +44,6 @@ def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
             if data.timed(results, ladder.variant):
                 written += progression.draw(results, root / "plots" / ladder.progression, ladder.lessons, ladder.variant)
                 written += sweep.draw(results, root / "plots" / ladder.sweep, ladder.lessons, ladder.variant)
+        written += ladders.draw(results, root / "plots" / ladders.NAME, order)
         written += update(root)
     return list(dict.fromkeys(written))

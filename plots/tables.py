@@ -7,6 +7,7 @@
 Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
 `sweep` (every FP32 lesson's ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the
 same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that is nearest). Lessons are rows.
+What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
 `./gemm autotune --record` measured of it with other constants between <!-- tuned:06_vectorized --> and <!-- /tuned -->.
@@ -91,17 +92,17 @@ def _step(results: Results, order: Sequence[str], lesson: str) -> list[str]:
                 [
                     f"**{name}**" if name == lesson else name,
                     _milliseconds(run["ms_median"]),
-                    f"{_milliseconds(run['ms_p10'])} … {_milliseconds(run['ms_p90'])}",
                     data.rate(run["tflops"]),
                     data.ratio(run["ratio"]),
+                    f"{_milliseconds(run['ms_p10'])} … {_milliseconds(run['ms_p90'])}",
                     _or_none(run.get("sm_clock_mhz")),
                     _or_none(run.get("power_w")),
                 ]
             )
     cublas = data.baseline_ms(runs.values())
-    rows.append(["cuBLAS", _milliseconds(cublas), NONE, data.rate(data.tflops(data.SIZE, cublas)), data.ratio(1), NONE, NONE])
+    rows.append(["cuBLAS", _milliseconds(cublas), data.rate(data.tflops(data.SIZE, cublas)), data.ratio(1), NONE, NONE, NONE])
     return [
-        *_table(["step", "ms", "p10 … p90 (ms)", "TFLOP/s", "ratio to cuBLAS", "SM clock (MHz)", "power (W)"], rows),
+        *_table(["step", "ms", "TFLOP/s", "ratio to cuBLAS", "p10 … p90 (ms)", "SM clock (MHz)", "power (W)"], rows),
         "",
         _caption(
             results, [runs[lesson]], f"{SHAPE}. Times: median of {runs[lesson].get('rounds', 'all')} rounds.", variant=variant
@@ -198,6 +199,17 @@ def _grouped(value: int) -> str:
     return f"{value:,}".replace(",", " ")
 
 
+def _unbroken(code: str) -> str:
+    """The code with spaces that break no line until 24 characters are on it: a phone would give each word a line of its own."""
+    words = code.split(" ")
+    text, length = words[0], len(words[0])
+    for word in words[1:]:
+        text += " " if length >= 24 else "\u00a0"
+        length = len(word) if length >= 24 else length + 1 + len(word)
+        text += word
+    return text
+
+
 def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
     """The Markdown of a lesson's counts, without markers, ending in a newline. Throws UserError for a lesson without any."""
     found = counts["lessons"].get(lesson)
@@ -211,13 +223,13 @@ def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
         code = line["code"].partition("//")[0].strip().replace("|", r"\|")
         place = (line["file"], line["line"])
         where = str(line["line"]) if line["file"] == f"{home}/kernel.cu" else f"{line['file']}:{line['line']}"
-        here = [where, f"`{code}`" if code else NONE] if place != last else ["", ""]
+        where, code = (where, f"`{_unbroken(code)}`" if code else NONE) if place != last else ("", "")
         guess = "≈ " if line["diverged"] else ""
         each = f"{guess}{each} {unit.removesuffix('s') if each == '1' else unit}"
         access = f"{line['array']}, {line['op']}" + (f" of {line['width']} B" if line["width"] != 4 else "")
-        rows.append([*here, access, guess + _grouped(line["requests"]), each, ideal])
+        rows.append([where, access, guess + _grouped(line["requests"]), each, ideal, code])
         last = place
-    header = ["| line | code | access | requests | per request | ideal |", "| --: | :-- | :-- | --: | --: | --: |"]
+    header = ["| line | access | requests | per request | ideal | code |", "| --: | :-- | --: | --: | --: | :-- |"]
     total = found["totals"]
     shape = f"{counts['m']}×{counts['n']}×{counts['k']}"
     shared = f" Shared memory: {_figure(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
@@ -307,7 +319,7 @@ def _tuned_row(row: Mapping, label: str, own: Mapping) -> list[str]:
         shared = (block["static_shared_bytes"] + block["dynamic_shared_bytes"]) / 1024
         taken = [_or_none(block["registers"]), _or_none(block["blocks_per_sm"]), f"{shared:.1f}"]
     speed = [data.rate(run["tflops"]), data.ratio(run["ratio"])] if run else [NONE, NONE]
-    return [label, ", ".join(differ) or NONE, *taken, *speed]
+    return [label, *speed, ", ".join(differ) or NONE, *taken]
 
 
 def render_tuned(lesson: str, results: Mapping) -> str:
@@ -327,8 +339,9 @@ def render_tuned(lesson: str, results: Mapping) -> str:
     note = f" The lesson's own constants are the fastest of {tried} that were tried." if first is own else ""
     if first and first is not own:
         shown.append(_tuned_row(first, f"fastest of {tried} that were tried", own))
-    figures = ["registers", "blocks per SM", "shared memory (KiB)", "TFLOP/s", "ratio to cuBLAS"]
-    header, rule = ["variant", "constants that differ", *figures], [":--", ":--", *["--:"] * len(figures)]
+    block = ["registers", "blocks per SM", "shared memory (KiB)"]
+    header = ["variant", "TFLOP/s", "ratio to cuBLAS", "constants that differ", *block]
+    rule = [":--", "--:", "--:", ":--", *["--:"] * len(block)]
     runs = [run for row in rows for run in row["runs"]]
     number = lesson.partition("_")[0]
     lines = ["| " + " | ".join(line) + " |" for line in (header, rule, *shown)]

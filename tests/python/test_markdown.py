@@ -16,7 +16,7 @@ import pytest
 from conftest import descriptors
 from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, svg_texts, tuned_results
 
-from plots import data, pictures, progression, sweep, tables
+from plots import data, ladders, pictures, progression, sweep, tables
 from plots.data import TUNED
 from plots.publish import RESULTS
 from runner.core.descriptors import Descriptor
@@ -116,15 +116,16 @@ def tuned_problems(root: Path) -> list[str]:
 def chart_problems(root: Path, scratch: Path) -> list[str]:
     """Labels, not bytes: another matplotlib places the same labels with other paths."""
     recorded, problems = load(root / RESULTS), []
-    ladders = data.ladders(recorded, lessons(root))
-    drawn = [(x, name, draw) for x in ladders for name, draw in ((x.progression, progression.draw), (x.sweep, sweep.draw))]
-    known = {name for _, name, _ in drawn} | {"roofline"}
+    found = data.ladders(recorded, lessons(root))
+    drawn = [(x, name, draw) for x in found for name, draw in ((x.progression, progression.draw), (x.sweep, sweep.draw))]
+    known = {name for _, name, _ in drawn} | {"roofline", ladders.NAME}
     for committed in sorted((root / "plots").glob("*.svg")):
         if committed.stem not in known:
             problems.append(f"plots/{committed.name} shows what {RESULTS} does not have; remove it")
-    for ladder, name, draw in drawn:
+    charts = {name: draw(recorded, scratch / name, ladder.lessons, ladder.variant)[1] for ladder, name, draw in drawn}
+    charts[ladders.NAME] = ladders.draw(recorded, scratch / ladders.NAME, lessons(root))[1]
+    for name, fresh in charts.items():
         committed = root / "plots" / f"{name}.svg"
-        fresh = draw(recorded, scratch / name, ladder.lessons, ladder.variant)[1]
         if not committed.exists() or svg_texts(committed) != svg_texts(fresh):
             problems.append(f"plots/{name}.svg is not what {RESULTS} gives; run python -m plots")
     return problems
@@ -555,13 +556,15 @@ def test_a_changed_chart_is_found(root: Path, tmp_path: Path) -> None:
     recorded = load(root / RESULTS)
     for draw, name in ((progression.draw, "progression"), (sweep.draw, "sweep")):
         draw(recorded, root / "plots" / name, lessons(root))
+    ladders.draw(recorded, root / "plots" / ladders.NAME, lessons(root))
     assert chart_problems(root, tmp_path) == []
     (root / "plots" / "tensorcore.svg").touch()
     assert chart_problems(root, tmp_path) == [f"plots/tensorcore.svg shows what {RESULTS} does not have; remove it"]
     (root / "plots" / "tensorcore.svg").unlink()
     change(root / "plots" / "progression.svg", "6.20 ·", "6.30 ·")
+    change(root / "plots" / "ladders.svg", "12.1 %", "12.2 %")
     (root / "plots" / "sweep.svg").unlink()
-    assert len(chart_problems(root, tmp_path)) == 2
+    assert len(chart_problems(root, tmp_path)) == 3
 
 
 def test_a_stale_picture_is_found(tmp_path: Path) -> None:

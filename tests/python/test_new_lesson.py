@@ -54,12 +54,12 @@ def test_a_new_lesson_is_in_every_list(tmp_path: Path) -> None:
     results["lessons"][NEW] = results["lessons"][LIKE]
     results["runs"] += [{**run, "lesson": NEW} for run in results["runs"] if run["lesson"] == LIKE]
     changed = tables.update_markdown(root, results)
-    assert {root / "README.md", root / NEW / "README.md"} <= set(changed)
+    assert {root / "plots" / "README.md", root / NEW / "README.md"} <= set(changed)
     assert f"| **{NEW}** |" in (root / NEW / "README.md").read_text(encoding="utf-8")
     fp32 = data.ladders(results, lessons(root))[0]
     for table in (fp32.progression, fp32.sweep):
         text = tables.render(table, results, lessons(root))
-        assert text in (root / "README.md").read_text(encoding="utf-8")
+        assert text in (root / "plots" / "README.md").read_text(encoding="utf-8")
         assert text.count(f"\n| {NEW} |") == text.count(f"\n| {LIKE} |") > 0
     texts = svg_texts(progression.draw(results, tmp_path / "chart", fp32.lessons, fp32.variant)[1])
     assert NEW in texts

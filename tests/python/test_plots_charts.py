@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from plots_synthetic import CUBLAS, RATES, STEPS, TWELVE, cpu_results, gpu_results, mixed_results, svg_texts
 
-from plots import progression, sweep, verification
+from plots import ladders, progression, sweep, verification
 from runner.core.results import UserError
 
-CHARTS = [(progression.draw, gpu_results), (sweep.draw, gpu_results), (verification.draw, cpu_results)]
+CHARTS = [(progression.draw, gpu_results), (sweep.draw, gpu_results), (ladders.draw, gpu_results),
+          (verification.draw, cpu_results)]  # fmt: skip
 
 
 @pytest.mark.parametrize("lessons", [1, 3, 12])
@@ -66,6 +67,19 @@ def test_tensorcore_values(tmp_path: Path) -> None:
     assert texts["cuBLAS BF16: 758 TFLOP/s"] == 1
 
 
+def test_both_types_are_held_against_their_own_cublas_in_one_chart(tmp_path: Path) -> None:
+    order, results = [*TWELVE, *STEPS], mixed_results()
+    results["runs"] = [run for run in results["runs"] if (run["lesson"], run["m"]) != (TWELVE[0], 4096)]
+    texts = svg_texts(ladders.draw(results, tmp_path / "chart", order)[1])
+    assert {*TWELVE[1:3], *STEPS} == texts.keys() & {*order}, "lessons without a run at 4096³ are left out"
+    assert texts["12.1 % · 6.20 TFLOP/s"] == texts["53.0 % · 402 TFLOP/s"] == 1
+    assert texts["cuBLAS: 51.2 TFLOP/s"] == texts["cuBLAS: 758 TFLOP/s"] == texts["FP32"] == texts["BF16"] == 1
+    assert "% of cuBLAS, measured in the same run" in texts
+    assert "NVIDIA X999 <Test> · 2031-02-03 · commit 0123456 · 4096×4096×4096, alpha = 1, beta = 0" in texts
+    alone = svg_texts(ladders.draw(results, tmp_path / "chart", [*STEPS])[1])
+    assert "FP32" not in alone
+
+
 def test_progression_follows_the_input(tmp_path: Path) -> None:
     results = gpu_results()
     for entry in results["runs"]:
@@ -101,7 +115,7 @@ def test_no_time_with_other_scalars_is_shown(tmp_path: Path) -> None:
         progression.draw(results, tmp_path / "chart", TWELVE)
 
 
-@pytest.mark.parametrize("draw", [progression.draw, sweep.draw])
+@pytest.mark.parametrize("draw", [progression.draw, sweep.draw, ladders.draw])
 def test_untimed_results_are_one_sentence_and_no_file(draw, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^These results hold no timed run.*\.$"):
         draw(cpu_results(), tmp_path / "chart", TWELVE)

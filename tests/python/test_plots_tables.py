@@ -36,11 +36,11 @@ def test_step() -> None:
         if entry["lesson"] == TWELVE[1]:
             entry["power_w"] = None
     assert tables.render("step:02_coalesced", results, TWELVE) == (
-        "| step | ms | p10 … p90 (ms) | TFLOP/s | ratio to cuBLAS | SM clock (MHz) | power (W) |\n"
+        "| step | ms | TFLOP/s | ratio to cuBLAS | p10 … p90 (ms) | SM clock (MHz) | power (W) |\n"
         "| :-- | --: | --: | --: | --: | --: | --: |\n"
-        "| 01_naive | 274.9 | 272.1 … 280.4 | 0.500 | 0.0098 | 1980 | 531 |\n"
-        "| **02_coalesced** | 22.17 | 21.95 … 22.61 | 6.20 | 0.121 | 1980 | – |\n"
-        "| cuBLAS | 2.684 | – | 51.2 | 1.000 | – | – |\n"
+        "| 01_naive | 274.9 | 0.500 | 0.0098 | 272.1 … 280.4 | 1980 | 531 |\n"
+        "| **02_coalesced** | 22.17 | 6.20 | 0.121 | 21.95 … 22.61 | 1980 | – |\n"
+        "| cuBLAS | 2.684 | 51.2 | 1.000 | – | – | – |\n"
         "\n"
         f"4096×4096×4096. Times: median of 21 rounds. {MEASURED}. Reproduce with `./gemm chart`.\n"
     )
@@ -103,7 +103,7 @@ def test_each_type_has_its_tables() -> None:
     first, second = (tables.render(f"step:{name}", mixed, order) for name in list(STEPS)[:2])
     assert first.count("\n| ") == 3  # the lesson before it has another type, and another cuBLAS
     assert "| 09a_wmma |" in second
-    assert "| cuBLAS | 0.181 | – | 758 |" in second
+    assert "| cuBLAS | 0.181 | 758 |" in second
     assert bf16 in second
 
 
@@ -207,24 +207,25 @@ def test_publish_draws_what_is_recorded(tmp_path: Path, monkeypatch: pytest.Monk
     root = checkout(tmp_path, results=gpu_results())
     (root / "README.md").write_text(page("<!-- table:progression -->", "<!-- /table -->"), encoding="utf-8")
     written = [str(path.relative_to(root)) for path in publish(root, {})]
-    assert written == ["plots/progression.png", "plots/progression.svg", "plots/sweep.png", "plots/sweep.svg", "README.md"]
+    charts = [f"plots/{name}.{kind}" for name in ("progression", "sweep", "ladders") for kind in ("png", "svg")]
+    assert written == [*charts, "README.md"]
 
 
 # What ./gemm autotune recorded
 
 
 HEAD = (
-    "| variant | constants that differ | registers | blocks per SM | shared memory (KiB) | TFLOP/s | ratio to cuBLAS |\n"
-    "| :-- | :-- | --: | --: | --: | --: | --: |\n"
-    "| the idea alone | code changed | 100 | 2 | 8.5 | 35.0 | 0.700 |\n"
-    "| nothing | BM = 16 | – | – | – | – | – |\n"
+    "| variant | TFLOP/s | ratio to cuBLAS | constants that differ | registers | blocks per SM | shared memory (KiB) |\n"
+    "| :-- | --: | --: | :-- | --: | --: | --: |\n"
+    "| the idea alone | 35.0 | 0.700 | code changed | 100 | 2 | 8.5 |\n"
+    "| nothing | – | – | BM = 16 | – | – | – |\n"
 )
 
 
 def test_tuned() -> None:
     assert tables.render_tuned("03_smem", tuned_results()) == (
-        f"{HEAD}| **03_smem** | – | 100 | 2 | 8.5 | 40.0 | 0.800 |\n"
-        "| fastest of 2 that were tried | BM = 64 | 100 | 2 | 8.5 | 42.5 | 0.850 |\n"
+        f"{HEAD}| **03_smem** | 40.0 | 0.800 | – | 100 | 2 | 8.5 |\n"
+        "| fastest of 2 that were tried | 42.5 | 0.850 | BM = 64 | 100 | 2 | 8.5 |\n"
         f"\n4096×4096×4096. {MEASURED}. Reproduce with `./gemm autotune 03`.\n"
     )
 
@@ -236,7 +237,7 @@ def test_tuned_where_the_lesson_is_the_fastest_and_compared() -> None:
     )
     assert "fastest" not in tables.render_tuned("03_smem", tuned_results(None))
     results["lessons"]["03_smem"]["compared"] = {"small": 1, "four stages": 0}
-    small, own = "| small | BM = 64 | 100 | 2 | 8.5 | 42.5 | 0.850 |", "| **four stages** | – | 100 | 2 | 8.5 | 40.0 | 0.800 |"
+    small, own = "| small | 42.5 | 0.850 | BM = 64 | 100 | 2 | 8.5 |", "| **four stages** | 40.0 | 0.800 | – | 100 | 2 | 8.5 |"
     assert f"{small}\n{own}\n\n" in tables.render_tuned("03_smem", results)
 
 
@@ -263,5 +264,5 @@ def test_publish_renders_recorded_variants(tmp_path: Path, monkeypatch: pytest.M
 
 def test_publish_draws_both_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = checkout(tmp_path, results=mixed_results(), steps=STEPS)
-    charts = ("progression", "sweep", "tensorcore", "tensorcore_sweep")
+    charts = ("progression", "sweep", "tensorcore", "tensorcore_sweep", "ladders")
     assert [path.name for path in publish(root, {})] == [f"{name}.{kind}" for name in charts for kind in ("png", "svg")]
