@@ -61,6 +61,7 @@ void Block::begin(std::uint64_t index) {
     const dim3 at = unflatten(index, grid_->grid);
     index_ = {at.x, at.y, at.z};
     states_.assign(static_cast<std::size_t>(count_), State::not_started);
+    gathered_.assign(static_cast<std::size_t>((count_ + kWarp - 1) / kWarp), 0);
     copies_.begin_block(static_cast<std::size_t>(count_));
     done_ = at_barrier_ = 0;
     error_.reset();

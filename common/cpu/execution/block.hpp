@@ -160,6 +160,7 @@ class Block {
     [[noreturn]] void hanging() const;
     bool release_lanes(int first, int last);
     unsigned exited_lanes(int first) const;
+    unsigned gathered(int first, int self) const;
     void meet(int first, unsigned lanes);
     bool same_collective(int a, int b) const;
 
@@ -190,6 +191,9 @@ class Block {
     int cursor_ = 0, sweep_end_ = 0;  // the sweep over a warp, which fibers advance too
     std::vector<State> states_;
     std::vector<Thread> threads_;
+    /// Of each warp: lanes that wait at the same collective, and all that do. (Those of another one may wait,
+    /// too, and are looked for when somebody comes to it.)
+    std::vector<unsigned> gathered_;
     Copies copies_;
     std::optional<BlockFailure> error_;  // set by a fiber, raised by the scheduler
 

@@ -44,17 +44,28 @@ std::uint64_t Block::collective(unsigned mask, Collective compute, std::uint64_t
     t.whole_warp = whole_warp;
 
     // The last to arrive does the work for all.
-    unsigned here = 1u << (self - first);
-    for (int lane = 0; lane < lanes; ++lane) {
-        const int other = first + lane;
-        if (state(other) == State::at_collective && same_collective(other, self)) here |= 1u << lane;
-    }
-    if (here != (whole_warp ? mask : mask & ~exited_lanes(first))) {
+    const unsigned here = gathered(first, self) | 1u << (self - first);
+    if (here != (whole_warp || done_ == 0 ? mask : mask & ~exited_lanes(first))) {
+        unsigned& together = gathered_[static_cast<std::size_t>(first / kWarp)];
+        if (together == 0 || (here & together) != 0) together = here;
         wait_as(State::at_collective);
         return t.out;
     }
     meet(first, here);
     return t.out;
+}
+
+/// Bits of the warp's lanes that wait where `self` has come to. A warp comes to most of its collectives as a
+/// whole: then one comparison tells.
+unsigned Block::gathered(int first, int self) const {
+    const unsigned together = gathered_[static_cast<std::size_t>(first / kWarp)];
+    if (together != 0 && same_collective(first + std::countr_zero(together), self)) return together;
+    unsigned here = 0;
+    for (int lane = 0; lane < kWarp && first + lane < count_; ++lane) {
+        const int other = first + lane;
+        if (state(other) == State::at_collective && same_collective(other, self)) here |= 1u << lane;
+    }
+    return here;
 }
 
 /// Bits of the warp's lanes that have returned. Nobody waits for them: only the non-exited threads that a
@@ -69,6 +80,7 @@ unsigned Block::exited_lanes(int first) const {
 
 /// The lanes, all at one collective, have met: computes what it gives each of them.
 void Block::meet(int first, unsigned lanes) {
+    gathered_[static_cast<std::size_t>(first / kWarp)] &= ~lanes;
     std::array<std::uint64_t, kWarp> inputs{}, outputs{};
     std::array<int, kWarp> arguments{};
     const Thread* any = nullptr;
