@@ -6,6 +6,30 @@
 #include "common/parallel.hpp"
 
 namespace gemm {
+namespace {
+
+/// Adds the products of STEPS steps along K to n sums, each in the order of the steps. b: the first step's
+/// row. (Several at once, since the sums of all columns fit no registers.)
+template <int STEPS>
+void add_products(const float* a, std::int64_t a_step, const float* b, std::int64_t ldb, std::int64_t n,
+                  double* __restrict sum, double* __restrict magnitude, float* __restrict plain) {
+    for (std::int64_t j = 0; j < n; ++j) {
+        double exact = sum[j], size = magnitude[j];
+        float simple = plain[j];
+        for (int k = 0; k < STEPS; ++k) {
+            const float x = a[k * a_step], y = b[k * ldb + j];
+            const double product = static_cast<double>(x) * static_cast<double>(y);
+            exact += product;
+            size += std::fabs(product);
+            simple += x * y;
+        }
+        sum[j] = exact;
+        magnitude[j] = size;
+        plain[j] = simple;
+    }
+}
+
+}  // namespace
 
 Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols) {
     const Shape& s = w.shape();
@@ -50,16 +74,13 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                          std::fill_n(sum.begin(), n, 0.0);
                          std::fill_n(magnitude.begin(), n, 0.0);
                          std::fill_n(plain.begin(), n, 0.0f);
-                         for (std::int64_t k = 0; k < K; ++k) {
-                             const float* b = B + k * ldb + j0;
-                             const float ak = a[k * a_step];
-                             for (std::int64_t j = 0; j < n; ++j) {
-                                 const double product = static_cast<double>(ak) * static_cast<double>(b[j]);
-                                 sum[static_cast<std::size_t>(j)] += product;
-                                 magnitude[static_cast<std::size_t>(j)] += std::fabs(product);
-                                 plain[static_cast<std::size_t>(j)] += ak * b[j];
-                             }
-                         }
+                         const auto add = [&](auto products, std::int64_t k) {
+                             products(a + k * a_step, a_step, B + k * ldb + j0, ldb, n, sum.data(),
+                                      magnitude.data(), plain.data());
+                         };
+                         std::int64_t k = 0;
+                         for (; k + 4 <= K; k += 4) add(add_products<4>, k);
+                         for (; k < K; ++k) add(add_products<1>, k);
                          for (std::int64_t j = 0; j < n; ++j) {
                              const auto at = static_cast<std::size_t>(j);
                              double value = K == 0 ? 0.0 : static_cast<double>(s.alpha) * sum[at];
