@@ -73,30 +73,70 @@ std::vector<int> post_dominators(const Edges& next) {
     return join;
 }
 
+/// Numbers the sites that it is asked for, from 0 on.
+class Numbers {
+  public:
+    std::size_t operator()(std::uint32_t site) {
+        std::size_t at = place(site);
+        if (table_[at].number >= 0) return index(table_[at].number);
+        if (2 * ++count_ > table_.size()) {
+            std::vector<Entry> before(2 * table_.size());
+            before.swap(table_);
+            for (const Entry& e : before) {
+                if (e.number >= 0) table_[place(e.site)] = e;
+            }
+            at = place(site);
+        }
+        table_[at] = {site, static_cast<int>(count_) - 1};
+        return count_ - 1;
+    }
+
+  private:
+    struct Entry {
+        std::uint32_t site = 0;
+        int number = -1;
+    };
+    /// Where it is, or would be.
+    std::size_t place(std::uint32_t site) const {
+        const std::size_t mask = table_.size() - 1;
+        std::size_t at = (site * 0x9e3779b97f4a7c15u >> 32) & mask;
+        while (table_[at].number >= 0 && table_[at].site != site) at = (at + 1) & mask;
+        return at;
+    }
+    std::vector<Entry> table_{64};  // a power of two
+    std::size_t count_ = 0;
+};
+
 /// Says whether lanes executed an access's site different numbers of times.
 class Times {
   public:
     explicit Times(const Lanes& lanes) {
         for (std::size_t lane = 0; lane < kWarp; ++lane) {
-            for (const Access& a : lanes[lane]) ++of_site_[a.site][lane];
+            for (const Access& a : lanes[lane]) {
+                if (a.flags & kStep) continue;
+                const std::size_t number = numbers_(a.site);
+                if (number == of_site_.size()) of_site_.emplace_back();
+                ++of_site_[number][lane];
+            }
         }
     }
-    bool differ(const Access& access) const {
-        const auto& of_lane = of_site_.at(access.site);
+    bool differ(const Access& access) {
+        const auto& of_lane = of_site_[numbers_(access.site)];
         const std::uint32_t most = *std::max_element(of_lane.begin(), of_lane.end());
         return std::any_of(of_lane.begin(), of_lane.end(),
                            [&](std::uint32_t t) { return t != 0 && t != most; });
     }
 
   private:
-    std::unordered_map<std::uint32_t, std::array<std::uint32_t, kWarp>> of_site_;
+    Numbers numbers_;
+    std::vector<std::array<std::uint32_t, kWarp>> of_site_;
 };
 
 }  // namespace
 
 std::vector<Request> Divergence::requests(const Lanes& lanes) {
-    std::unordered_map<std::uint32_t, int> numbers;  // of the basic blocks
-    Walk w{lanes, {}, {}, {}};
+    Numbers numbers;  // of the basic blocks, which come behind kEntry and kExit
+    Walk w{lanes, ways_, {}, {}};
     Edges next(2);
     const auto edge = [&](int from, int to) {
         auto& to_all = next[index(from)];
@@ -105,25 +145,26 @@ std::vector<Request> Divergence::requests(const Lanes& lanes) {
     std::uint32_t all = 0;
     for (std::size_t lane = 0; lane < kWarp; ++lane) {
         const auto& list = lanes[lane];
+        auto& way = ways_[lane];
+        way.clear();
         if (list.empty()) continue;
         all |= 1u << lane;
-        auto& way = w.ways[lane];
         way.push_back({kEntry, 0, 0});  // what comes before the first block that begins here
         for (std::size_t i = 0; i < list.size(); ++i) {
             if ((list[i].flags & kStep) == 0) {
                 way.back().last = i + 1;
                 continue;
             }
-            const auto [number, fresh] = numbers.try_emplace(list[i].site, static_cast<int>(next.size()));
-            if (fresh) next.emplace_back();
-            edge(way.back().block, number->second);
-            way.push_back({number->second, i + 1, i + 1});
+            const std::size_t block = kExit + 1 + numbers(list[i].site);
+            if (block == next.size()) next.emplace_back();
+            edge(way.back().block, static_cast<int>(block));
+            way.push_back({static_cast<int>(block), i + 1, i + 1});
         }
         edge(way.back().block, kExit);
     }
     w.joins = post_dominators(next);
     std::vector<Request> requests = walk(w, all, kExit);
-    const Times times(lanes);
+    Times times(lanes);
     for (Request& r : requests) r.diverged = times.differ(r.access);
     return requests;
 }
@@ -165,13 +206,17 @@ std::vector<Request> Divergence::walk(Walk& w, std::uint32_t mask, int stop) {
         const int block = w.block_of(index(std::countr_zero(mask)));
         if (block == stop) break;
         w.stay(mask, requests);
+        for (std::size_t lane = 0; lane < kWarp; ++lane) w.at[lane] += mask >> lane & 1u;
+        const int next = w.block_of(index(std::countr_zero(mask)));
+        bool together = true;
+        for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            together &= (mask >> lane & 1u) == 0 || w.block_of(lane) == next;
+        }
+        if (together) continue;
         std::map<int, std::uint32_t> parts;  // where they go next
         for (std::size_t lane = 0; lane < kWarp; ++lane) {
-            if ((mask >> lane & 1u) == 0) continue;
-            ++w.at[lane];
-            parts[w.block_of(lane)] |= 1u << lane;
+            if (mask >> lane & 1u) parts[w.block_of(lane)] |= 1u << lane;
         }
-        if (parts.size() == 1) continue;
         const int join = w.joins[index(block)];
         std::vector<Request> arms;
         for (const auto& [to, lanes] : parts) join_arms(arms, walk(w, lanes, join));

@@ -41,7 +41,7 @@ class Divergence {
     /// Of all lanes; and where each of them is.
     struct Walk {
         const Lanes& lanes;
-        std::array<std::vector<Stay>, kWarp> ways;
+        const std::array<std::vector<Stay>, kWarp>& ways;
         std::vector<int> joins;  // of each basic block
         std::array<std::size_t, kWarp> at{};
 
@@ -54,6 +54,7 @@ class Divergence {
     bool same_line(const Access& a, const Access& b);
     const Place& place(std::uint32_t site);
 
+    std::array<std::vector<Stay>, kWarp> ways_;  // of the last warp; their memory is for the next
     std::unordered_map<std::uint32_t, const Place*> places_;
 };
 
