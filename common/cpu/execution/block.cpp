@@ -118,6 +118,7 @@ void Block::enter(int i) {
     registers_.running_thread = i;
     registers_.thread_idx = indices_[static_cast<std::size_t>(i)];
     Pulse::beat(pulse_.heartbeat);
+    if (Observer* o = observer()) o->thread_runs(i);
 }
 
 void Block::resume(int i) {

@@ -41,6 +41,8 @@ class Observer {
   public:
     virtual void launch_begins(const Grid& grid, std::uint64_t blocks) = 0;
     virtual void block_begins(const BlockView& block) = 0;
+    /// From here on that thread of the block runs.
+    virtual void thread_runs(int thread) = 0;
     /// Every thread in [first, last), a warp, waits or has returned.
     virtual void warp_paused(int first, int last) = 0;
     /// The threads of the warp from `first` on that `lanes` names have met (__syncwarp, shuffles, votes).

@@ -1,5 +1,6 @@
 #include "common/cpu/trace/block_trace.hpp"
 
+#include "common/cpu/trace/places.hpp"
 #include "common/cpu/trace/session.hpp"
 
 namespace cpu_device::trace {
@@ -35,79 +36,75 @@ void BlockTrace::end() {
     findings_.move_to(all.findings);
 }
 
-void BlockTrace::access(std::uint32_t site, Address address, int width, std::uint8_t flags) {
-    if (address - stacks_ < stacks_bytes_) return;
-    const auto lane = static_cast<unsigned>(*running_) % kWarp;
-    const Requests::Step* step = requests_.next(lane, Requests::key(site, width, flags), address);
-    if (step == nullptr) {
-        other_access(site, address, width, flags);
-    } else {
-        look(*step, address);
+void BlockTrace::access(const void* caller, Address address, int width, std::uint8_t flags) {
+    if (address - stacks_ < stacks_bytes_ || here().key == nullptr) return;
+    if (!here().leads_to(Requests::Key::access(caller, width, flags), address, width)) {
+        other_access(caller, address, width, flags);
+    } else if (!follows(here(), address, width, flags & kStore)) {
+        // It may not be alone with its words of shared memory.
+        Access access = here().step->access;
+        access.address = address;
+        races_.access(access, false, here().thread);
+        here().follow(address);
     }
 }
 
-void BlockTrace::step(std::uint32_t site) {
-    requests_.keep(*running_, Requests::key(site, 0, kStep), {site, 0, kStep, 0, 0}, 0);
+void BlockTrace::step(const void* caller) {
+    if (here().key == nullptr) return;
+    requests_.keep(Requests::Key::block(caller), {site_of(caller), 0, kStep, 0, 0}, {});
     if (interrupted_->load(std::memory_order_relaxed)) stop_if_interrupted();
 }
 
 /// The first lane's, and those with something to look at.
-void BlockTrace::other_access(std::uint32_t site, Address address, int width, std::uint8_t flags) {
+void BlockTrace::other_access(const void* caller, Address address, int width, std::uint8_t flags) {
     if (address >= address_of(view_.runtime) && address < address_of(view_.runtime_end)) return;
     const int thread = *running_;
     const bool atomic = flags & kAtomic;
-    Access access{site, static_cast<std::uint8_t>(width), static_cast<std::uint8_t>(flags & ~kAtomic), 0,
-                  address};
+    Access access{site_of(caller), static_cast<std::uint8_t>(width),
+                  static_cast<std::uint8_t>(flags & ~kAtomic), 0, address};
     if (!bounds_.locate(access, atomic, thread)) return;
-    std::uint32_t first_word = 0;
+    Races::Instruction instruction;
     if (access.flags & kShared) {
         races_.access(access, atomic, thread);
-        first_word = races_.first_word(access.array);
+        instruction = races_.instruction(access.array, access.site);
     } else if (const Array& a = bounds_.array(0, access.array);
                (flags & kStore) != 0 && a.matrix != nullptr) {
         owners_.store(a, address, width, thread);
         if (a.written != nullptr) overwrites_.store(a, access, atomic, thread);
     }
-    requests_.keep(thread, Requests::key(site, width, flags), access, first_word);
-}
-
-/// An access that follows, and may not be alone with its words of shared memory.
-void BlockTrace::look(const Requests::Step& step, Address address) {
-    Access access = step.access;
-    access.address = address;
-    if ((access.flags & kShared) != 0) races_.access(access, false, *running_);
-    requests_.follow(static_cast<unsigned>(*running_) % kWarp, step, address);
+    requests_.keep(Requests::Key::access(caller, width, flags), access, instruction);
 }
 
 /// The thread takes part in an instruction of its warp and accesses nothing, so that the lanes stay in step.
-void BlockTrace::nothing(std::uint32_t site) {
-    requests_.keep(*running_, Requests::key(site, 0, kNothing), {site, 0, kNothing, 0, 0}, 0);
+void BlockTrace::nothing(const void* caller) {
+    requests_.keep(Requests::Key::nothing(caller), {site_of(caller), 0, kNothing, 0, 0}, {});
 }
 
-void BlockTrace::warp_reads(std::uint32_t site, Address address, int bytes) {
-    if (bytes == 0) return nothing(site);
-    record(site, address, bytes, kMatrixRow);
+void BlockTrace::warp_reads(const void* caller, Address address, int bytes) {
+    if (bytes == 0) return nothing(caller);
+    access(caller, address, bytes, kMatrixRow);
 }
 
-void BlockTrace::copy_begins(std::uint32_t site, Address shared, Address global, int bytes, int valid) {
+void BlockTrace::copy_begins(const void* caller, Address shared, Address global, int bytes, int valid) {
     if (valid > 0) {
-        record(site, global, valid, kCopy);
+        access(caller, global, valid, kCopy);
     } else {  // the lanes that copy and those that fill with zeros stay in step
-        nothing(site);
+        nothing(caller);
     }
-    record(site, shared, bytes, kCopy | kStore);
+    access(caller, shared, bytes, kCopy | kStore);
     if (const int s = index_of(bounds_.shared(), shared); s >= 0) {
-        races_.copy_begins(static_cast<std::size_t>(s), shared, bytes, site);
+        races_.copy_begins(static_cast<std::size_t>(s), shared, bytes, site_of(caller));
     }
 }
 
-void BlockTrace::copy_ends(std::uint32_t site, Address shared, int bytes) {
+void BlockTrace::copy_ends(const void* caller, Address shared, int bytes) {
     const int s = index_of(bounds_.shared(), shared);
     if (s < 0) return;
     races_.copy_ends(static_cast<std::size_t>(s), shared, bytes);
     // Now it is written, for this thread at once, for the others after a barrier.
-    races_.access({site, static_cast<std::uint8_t>(bytes), kStore, static_cast<std::uint16_t>(s), shared},
-                  false, *running_);
+    races_.access(
+        {site_of(caller), static_cast<std::uint8_t>(bytes), kStore, static_cast<std::uint16_t>(s), shared},
+        false, *running_);
 }
 
 }  // namespace cpu_device::trace

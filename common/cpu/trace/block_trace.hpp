@@ -21,46 +21,41 @@ class BlockTrace {
     void begin(const BlockView& view);
     /// Also of a block that failed.
     void end();
+    /// From here on that thread runs.
+    void run(int thread) { requests_.run(thread); }
 
-    /// The running thread's access is as the lane before made it, and nothing may have gone wrong: it has
-    /// been recorded. So are most. Else access() is to be called. flags: of those a hook knows.
-    bool follows(std::uint32_t site, Address address, int width, std::uint8_t flags) {
-        const auto thread = static_cast<unsigned>(*running_), lane = thread % kWarp;
-        const Requests::Step* step = requests_.next(lane, Requests::key(site, width, flags), address);
-        if (step == nullptr ||
-            ((step->access.flags & kShared) != 0 &&
-             !races_.quiet(step->shared_word, site, address - step->start, width, flags & kStore, thread))) {
+    // What the running thread does; `caller` is the hook's return address. Where it is in its warp's way is
+    // here(), which the hooks have for themselves while the kernel runs.
+
+    Requests::Here& here() { return requests_.here(); }
+    /// An access to which here() leads: true where nothing has gone wrong and it has been recorded. So it is
+    /// with most. Else access() is to be called.
+    bool follows(Requests::Here& here, Address address, int width, bool store) {
+        const Requests::Step& step = *here.step;
+        if (step.instruction.what != 0 && !races_.quiet(step.instruction, address - step.start, width, store,
+                                                        static_cast<unsigned>(here.thread))) {
             return false;
         }
-        requests_.follow(lane, *step, address);
+        here.follow(address);
         return true;
     }
-    void access(std::uint32_t site, Address address, int width, std::uint8_t flags);
-    /// One of the two.
-    void record(std::uint32_t site, Address address, int width, std::uint8_t flags) {
-        if (!follows(site, address, width, flags)) access(site, address, width, flags);
-    }
-    /// The same for the running thread entering a basic block of the kernel, which tells threads apart that
-    /// go different ways.
-    bool steps(std::uint32_t site) {
-        return requests_.follow_block(static_cast<unsigned>(*running_) % kWarp,
-                                      Requests::key(site, 0, kStep));
-    }
-    /// (A thread that does not end comes here in the end: nobody has gone before it for ever.)
-    void step(std::uint32_t site);
+    /// Any. flags: of those a hook knows.
+    void access(const void* caller, Address address, int width, std::uint8_t flags);
+    /// It enters a basic block of the kernel, which tells threads apart that go different ways, and which
+    /// nobody has gone before it. (A thread that does not end comes here in the end.)
+    void step(const void* caller);
 
-    void warp_reads(std::uint32_t site, Address address, int bytes);
-    void copy_begins(std::uint32_t site, Address shared, Address global, int bytes, int valid);
-    void copy_ends(std::uint32_t site, Address shared, int bytes);
+    void warp_reads(const void* caller, Address address, int bytes);
+    void copy_begins(const void* caller, Address shared, Address global, int bytes, int valid);
+    void copy_ends(const void* caller, Address shared, int bytes);
     /// The warp waits or has returned.
     void warp_paused() { requests_.flush(*running_); }
     void warp_met(int first, unsigned lanes) { races_.warp_met(first, lanes); }
     void barrier_met() { races_.barrier_met(); }
 
   private:
-    void other_access(std::uint32_t site, Address address, int width, std::uint8_t flags);
-    void look(const Requests::Step& step, Address address);
-    void nothing(std::uint32_t site);
+    void other_access(const void* caller, Address address, int width, std::uint8_t flags);
+    void nothing(const void* caller);
 
     BlockView view_{};
     bool in_block_ = false;

@@ -17,21 +17,40 @@ namespace {
 
 struct alignas(64) Local {
     std::array<char, 65536> below;
-    BlockTrace* trace;  // while a block runs, but for the time that tracing itself takes
-    BlockTrace* own;    // the worker's, once it has had one; it keeps it
-    bool running;       // a block
+    Requests::Here here;  // of the running thread, while its accesses are recorded; else nowhere
+    BlockTrace* trace;    // while a block runs, but for the time that tracing itself takes
+    BlockTrace* own;      // the worker's, once it has had one; it keeps it
+    bool running;         // a block
     std::array<char, 65536> above;
 };
-thread_local Local local;  // padded like the scheduler's: an overflowing array must not reach the pointer
+// Padded like the scheduler's: an overflowing array must not reach the pointers.
+constinit thread_local Local local{};
+
+/// The hooks leave everything alone from here on. Whoever was recording; null for nobody.
+BlockTrace* stop_recording() {
+    BlockTrace* const was = local.trace;
+    if (was == nullptr) return nullptr;
+    was->here() = local.here;
+    local.here = {};
+    local.trace = nullptr;
+    return was;
+}
+void record_with(BlockTrace* trace) {
+    if (trace == nullptr) return;
+    local.here = trace->here();
+    local.trace = trace;
+}
 
 /// Nothing is recorded while it lives. The linker may take an inline function that a traced kernel and this
 /// program share (std::string's) from the kernel's object, with hooks in it.
 class Quiet {
   public:
-    Quiet() : was_(local.trace) { local.trace = nullptr; }
-    ~Quiet() { local.trace = was_; }
+    Quiet() : was_(stop_recording()) {}
+    ~Quiet() { record_with(was_); }
     Quiet(const Quiet&) = delete;
     Quiet& operator=(const Quiet&) = delete;
+    /// Whoever was recording.
+    BlockTrace* operator->() const { return was_; }
 
   private:
     BlockTrace* was_;
@@ -46,8 +65,12 @@ class Tracer final : public Observer {
         // On the heap: what an overflowing shared array finds behind it are pads.
         if (local.own == nullptr) local.own = new BlockTrace;
         local.own->begin(view);
-        local.trace = local.own;
+        record_with(local.own);
         local.running = true;
+    }
+    void thread_runs(int thread) override {
+        const Quiet quiet;
+        local.own->run(thread);
     }
     void warp_paused(int, int) override {
         const Quiet quiet;
@@ -63,27 +86,27 @@ class Tracer final : public Observer {
     }
     void warp_reads(const void* caller, const void* address, int bytes) override {
         const Quiet quiet;
-        local.own->warp_reads(site_of(caller), address_of(address), bytes);
+        local.own->warp_reads(caller, address_of(address), bytes);
     }
     void atomic(const void* caller, const void* address, int bytes) override {
         const Quiet quiet;
-        local.own->record(site_of(caller), address_of(address), bytes, kStore | kAtomic);
+        local.own->access(caller, address_of(address), bytes, kStore | kAtomic);
     }
     void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) override {
         const Quiet quiet;
-        local.own->copy_begins(site_of(caller), address_of(shared), address_of(global), bytes, valid);
+        local.own->copy_begins(caller, address_of(shared), address_of(global), bytes, valid);
     }
     void copy_ends(const void* caller, void* shared, int bytes) override {
         const Quiet quiet;
-        local.own->copy_ends(site_of(caller), address_of(shared), bytes);
+        local.own->copy_ends(caller, address_of(shared), bytes);
     }
     void fenced() override { session->fenced = true; }
     void host_writes(const void* start, std::size_t bytes) override {
         session->host_writes(address_of(start), bytes);
     }
-    void fails() override { local.trace = nullptr; }
+    void fails() override { stop_recording(); }
     void block_ends() override {
-        local.trace = nullptr;
+        stop_recording();
         if (!local.running) return;
         local.running = false;
         local.own->end();
@@ -92,16 +115,21 @@ class Tracer final : public Observer {
 
 /// Out of line, and looks again for what its caller knows: so that record() keeps nothing across a call.
 [[gnu::noinline]] void look(void* return_address, const void* address, int width, std::uint8_t flags) {
-    BlockTrace* const trace = local.trace;
-    local.trace = nullptr;
-    trace->access(site_of(return_address), address_of(address), width, flags);
-    local.trace = trace;
+    const Quiet recording;
+    recording->access(return_address, address_of(address), width, flags);
+}
+[[gnu::noinline]] void look_at_block(void* return_address) {
+    const Quiet recording;
+    recording->step(return_address);
 }
 
 inline void record(void* return_address, const void* address, int width, std::uint8_t flags) {
-    BlockTrace* const trace = local.trace;
-    if (trace == nullptr || trace->follows(site_of(return_address), address_of(address), width, flags))
+    if (local.here.key == nullptr) return;
+    const Address at = address_of(address);
+    if (local.here.leads_to(Requests::Key::access(return_address, width, flags), at, width) &&
+        local.trace->follows(local.here, at, width, flags & kStore)) {
         return;
+    }
     look(return_address, address, width, flags);
 }
 
@@ -186,9 +214,8 @@ void __tsan_vptr_read(void**) {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __sanitizer_cov_trace_pc() {
-    BlockTrace* const trace = local.trace;
-    const std::uint32_t site = site_of(__builtin_return_address(0));
-    if (trace != nullptr && !trace->steps(site)) trace->step(site);
+    void* const caller = __builtin_return_address(0);
+    if (local.here.key != nullptr && !local.here.enters(Requests::Key::block(caller))) look_at_block(caller);
 }
 void __tsan_init() {
     hooked = true;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/cpu/trace/access.hpp"
@@ -20,38 +21,43 @@ class Races {
 
     /// An access that starts in shared array `access.array`.
     void access(const Access& access, bool atomic, int thread);
-    /// The same where the access is aligned and lies wholly in the array, whose first word is `first`, and
-    /// nothing needs a closer look; false where it does, and then nothing has been done.
-    bool quiet(std::uint32_t first, std::uint32_t site, Address offset, int width, bool store,
-               unsigned thread) {
-        const std::size_t begin = first + offset / 4;
+
+    /// What the accesses of one instruction to a shared array have in common, for quiet().
+    struct Instruction {
+        std::uint32_t first_word = 0;  // the array's
+        std::uint64_t what = 0;        // of its touchers; 0: of no shared array
+    };
+    Instruction instruction(std::size_t array, std::uint32_t site) {
+        return {first_[array], Toucher::site_bits(number_of(site))};
+    }
+    /// The same as access() where it is aligned and lies wholly in the array, and nothing needs a closer
+    /// look; false where it does, and then nothing has been done.
+    bool quiet(const Instruction& instruction, Address offset, int width, bool store, unsigned thread) {
+        const std::size_t begin = instruction.first_word + offset / 4;
         const std::size_t end = width <= 4 ? begin + 1 : begin + static_cast<std::size_t>(width) / 4;
         for (std::size_t i = begin; i < end; ++i) {
             if (store ? !quiet_write(i, thread) : !quiet_read(i)) return false;
         }
         const unsigned bytes = width < 4 ? ((1u << width) - 1) << offset % 4 : kWhole;
-        const Toucher mine = toucher(site, thread, bytes, false);
+        const Toucher mine{now_ | instruction.what | Toucher::bytes_bits(bytes) | thread};
         for (std::size_t i = begin; i < end; ++i) {
-            Word& word = words_[i];
             if (store) {
-                word.writer = mine;
-                state_[i] |= static_cast<std::uint8_t>(bytes);
+                write(i, mine, bytes);
             } else {
-                make_room(word, thread);
-                word.reader = mine;
+                make_room(words_[i], mine);
+                words_[i].reader = mine;
             }
         }
         return true;
     }
-    /// Of a shared array's index.
-    std::uint32_t first_word(std::size_t array) const { return first_[array]; }
 
     void copy_begins(std::size_t array, Address address, int bytes, std::uint32_t site);
     void copy_ends(std::size_t array, Address address, int bytes);
 
     void warp_met(int first, unsigned lanes);
     void barrier_met() {
-        ++epoch_;
+        epoch_ = next_moment();
+        since_begin_ = epoch_ - begin_;
         ++barriers_;
     }
     /// That the block has passed.
@@ -60,51 +66,71 @@ class Races {
   private:
     static constexpr unsigned kWhole = 0xf;  // the bytes of a word
 
-    /// Who touched a word last: two registers.
+    /// Who touched a word last, where and when: one register, which is larger the later it was.
     struct Toucher {
-        std::uint64_t what =
-            0;  // site; from bit 32 the epoch: barriers passed, by all blocks so far; 0: never
-        std::uint64_t who = 0;  // meetings of its warp; from bit 32 the thread, from 48 the bytes of the
-                                // word, from 56 whether atomic
-        std::uint32_t site() const { return static_cast<std::uint32_t>(what); }
-        std::uint32_t epoch() const { return static_cast<std::uint32_t>(what >> 32); }
-        std::uint32_t warp_epoch() const { return static_cast<std::uint32_t>(who); }
-        unsigned thread() const { return who >> 32 & 0xffff; }
-        unsigned bytes() const { return who >> 48 & 0xff; }
-        bool atomic() const { return who >> 56 != 0; }
+        // From the lowest bit on: thread of its block; bytes of the word; whether atomic; number of the site;
+        // moment. All 0: never.
+        static constexpr int kBytesAt = 10, kAtomicAt = 14, kSiteAt = 15, kMomentAt = 34;
+        static constexpr std::uint64_t kThread = (1u << kBytesAt) - 1;
+        static constexpr std::uint64_t kWarpOf = kThread & ~std::uint64_t{kWarp - 1};
+        static constexpr std::uint64_t kMostSites = std::uint64_t{1} << (kMomentAt - kSiteAt);
+        static constexpr std::uint64_t kMostMoments = std::uint64_t{1} << (64 - kMomentAt);
+        static std::uint64_t thread_bits(int thread) { return static_cast<std::uint64_t>(thread); }
+        static std::uint64_t atomic_bits(bool atomic) { return std::uint64_t{atomic} << kAtomicAt; }
+        static std::uint64_t bytes_bits(unsigned bytes) { return std::uint64_t{bytes} << kBytesAt; }
+        static std::uint64_t site_bits(std::uint64_t number) { return number << kSiteAt; }
+
+        std::uint64_t bits = 0;
+        unsigned thread() const { return static_cast<unsigned>(bits & kThread); }
+        unsigned bytes() const { return bits >> kBytesAt & kWhole; }
+        bool atomic() const { return (bits >> kAtomicAt & 1u) != 0; }
+        std::size_t site() const { return bits >> kSiteAt & (kMostSites - 1); }
     };
-    struct alignas(64) Word {
+    static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+    struct alignas(32) Word {
+        // When it was written last, as its writer's bits, if all of it has been written and no copy to it is
+        // in flight; else kNever.
+        std::uint64_t complete = kNever;
         // The last reader, the last of another lane of its warp, the last of another warp: whoever writes
         // without a barrier races with one of them if with anyone.
-        Toucher writer, reader, other_lane, other_warp;
+        Toucher reader, other_lane, other_warp;
     };
 
-    Toucher toucher(std::uint32_t site, unsigned thread, unsigned bytes, bool atomic) const {
-        return {std::uint64_t{site} | std::uint64_t{epoch_} << 32,
-                std::uint64_t{warp_epochs_[thread / kWarp]} | std::uint64_t{thread} << 32 |
-                    std::uint64_t{bytes} << 48 | std::uint64_t{atomic} << 56};
-    }
-    /// Nobody has written the word since the last barrier, and all of it before.
-    bool quiet_read(std::size_t i) const { return state_[i] == kWhole && words_[i].writer.epoch() != epoch_; }
+    /// A moment begins wherever threads meet, at a barrier or in a warp. They go on from block to block, so
+    /// that old touchers are old, and are kept where a toucher has them, the other bits 0.
+    std::uint64_t next_moment() { return now_ += std::uint64_t{1} << Toucher::kMomentAt; }
+    bool since_barrier(const Toucher& t) const { return t.bits >= epoch_; }
+
+    /// Nobody has written the word since the last barrier, and all of it before, in this block.
+    bool quiet_read(std::size_t i) const { return words_[i].complete - begin_ < since_begin_; }
     /// Nobody else has touched the word since the last barrier. (Where `reader` is older, so are the other
     /// two.)
     bool quiet_write(std::size_t i, unsigned thread) const {
-        const Word& word = words_[i];
-        return state_[i] <= kWhole && (word.writer.epoch() != epoch_ || word.writer.thread() == thread) &&
-               word.reader.epoch() != epoch_;
+        return state_[i] <= kWhole && (!since_barrier(writers_[i]) || writers_[i].thread() == thread) &&
+               !since_barrier(words_[i].reader);
+    }
+    void write(std::size_t i, const Toucher& mine, unsigned bytes) {
+        writers_[i] = mine;
+        change_state(i, static_cast<std::uint8_t>(state_[i] | bytes));
+    }
+    void change_state(std::size_t i, std::uint8_t state) {
+        state_[i] = state;
+        words_[i].complete = state == kWhole ? writers_[i].bits : kNever;
     }
     /// For another reader: the one before moves, unless it is this thread's own.
-    void make_room(Word& word, unsigned thread) {
-        const unsigned before = word.reader.thread();
-        if (word.reader.epoch() != epoch_ || before == thread) return;
-        (before / kWarp == thread / kWarp ? word.other_lane : word.other_warp) = word.reader;
+    void make_room(Word& word, const Toucher& mine) {
+        const std::uint64_t differ = word.reader.bits ^ mine.bits;
+        if (!since_barrier(word.reader) || (differ & Toucher::kThread) == 0) return;
+        ((differ & Toucher::kWarpOf) == 0 ? word.other_lane : word.other_warp) = word.reader;
     }
+    std::uint64_t number_of(std::uint32_t site);
+    std::uint32_t site_of(const Toucher& t) const { return sites_[t.site()]; }
     void word(std::size_t array, std::size_t i, const Toucher& mine, bool store);
     bool concurrent(const Toucher& before, const Toucher& now) const;
     void race(const Array& a, Address offset, const Toucher& before, const Toucher& now, bool wrote,
               bool writes);
     /// A thread's access to a shared array.
-    Finding by(int thread, bool store, const Array& a, Address offset) const;
+    Finding by(unsigned thread, bool store, const Array& a, Address offset) const;
     void unwritten(const Array& a, Address offset, const Toucher& now);
     void in_flight(const Array& a, Address offset, std::uint32_t copy, const Toucher& now, bool store);
 
@@ -112,14 +138,21 @@ class Races {
     const std::vector<Array>* shared_ = nullptr;
     std::vector<std::uint32_t> first_;  // word of each array
     std::vector<Word> words_;
+    std::vector<Toucher> writers_;     // of each word, the last
     std::vector<std::uint8_t> state_;  // of each word: bytes written in this block, and << 4 bytes that a
                                        // cp.async nobody has waited for will write
     std::vector<std::uint32_t> copy_;  // its place
-    std::uint32_t epoch_ = 0;          // goes on from block to block, so that old touchers are old
+    // This moment, that in which the block began, that of the last barrier, and how far this is behind that.
+    std::uint64_t now_ = 0, begin_ = 0, epoch_ = 0, since_begin_ = 0;
     std::uint64_t barriers_ = 0;
-    std::vector<std::uint32_t> warp_epochs_;
-    /// Of each warp, when two lanes last met, as its epoch then; empty until lanes of the block meet.
-    std::vector<std::array<std::array<std::uint32_t, kWarp>, kWarp>> meetings_;
+    std::vector<std::uint32_t> sites_{0};  // by number, from 1 on
+    std::unordered_map<std::uint32_t, std::uint64_t> numbers_;
+    std::uint32_t last_site_ = 0;  // whose number was asked for, and which it is
+    std::uint64_t last_number_ = 0;
+    /// Of each warp, when two lanes last met, as the moment that began then; empty until lanes of the block
+    /// meet.
+    std::vector<std::array<std::array<std::uint64_t, kWarp>, kWarp>> meetings_;
+    std::size_t warps_ = 0;
 };
 
 }  // namespace cpu_device::trace

@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "common/cpu/trace/places.hpp"
+
 namespace cpu_device::trace {
 namespace {
 
@@ -30,6 +32,10 @@ void Counts::add(const Counts& other) {
     if (other.example.comes_before(example)) example = other.example;
 }
 
+Requests::Requests(const Bounds& bounds) : bounds_(bounds), keys_(kFirst + 1), steps_(1) {
+    forget_lanes();
+}
+
 void Requests::begin_block(const BlockView& view, std::size_t most_steps) {
     block_ = view.index;
     ++blocks_;
@@ -38,14 +44,32 @@ void Requests::begin_block(const BlockView& view, std::size_t most_steps) {
     forget_lanes();
 }
 
-void Requests::keep(int thread, std::uint64_t key, const Access& access, std::uint32_t first_word) {
+/// The thread that ran is wherever it is in its warp's way.
+void Requests::leave() {
+    if (here_.key == nullptr) return;
+    at_[static_cast<std::size_t>(here_.thread % kWarp)] = {
+        static_cast<std::uint32_t>(here_.key - keys_.data()),
+        static_cast<std::uint32_t>(here_.step - steps_.data())};
+    here_ = {};
+}
+
+void Requests::run(int thread) {
+    leave();
+    const Place& place = at_[static_cast<std::size_t>(thread % kWarp)];
+    here_.key = &keys_[place.key];
+    here_.step = &steps_[place.step];
+    here_.thread = thread;
+}
+
+void Requests::keep(Key key, const Access& access, const Races::Instruction& instruction) {
+    const int thread = here_.thread;
     const auto lane = static_cast<std::size_t>(thread % kWarp);
     if ((parted_ >> lane & 1u) == 0) {
-        if (at_[lane] == end_) {
-            append(key, access, first_word);
-        } else if (const Access& other = steps_[at_[lane]].access;
-                   !same_instruction(other, access) || other.width != access.width) {
-            part(lane);
+        if (here_.key == &keys_[end_]) {
+            append(key, access, instruction);
+        } else if (!(*here_.key == key) ||
+                   (key.is_access() && !same_instruction(here_.step->access, access))) {
+            part();
         }
     }
     std::size_t kept = 0;
@@ -53,62 +77,73 @@ void Requests::keep(int thread, std::uint64_t key, const Access& access, std::ui
         own_[lane].push_back(access);
         kept = parted_at_[lane] - kFirst + own_[lane].size();
     } else {
-        const Step& step = steps_[at_[lane]++];
-        if (step.counted != nullptr) addresses_[step.slot].of_lane[lane] = access.address;
-        kept = at_[lane] - kFirst;
+        if (key.is_access()) {
+            here_.follow(access.address);
+        } else {
+            ++here_.key;
+        }
+        kept = static_cast<std::size_t>(here_.key - &keys_[kFirst]);
     }
-    if (kept >= most_steps_) flush(thread);
+    if (kept < most_steps_) return;
+    flush(thread);
+    run(thread);
 }
 
-void Requests::append(std::uint64_t key, const Access& access, std::uint32_t first_word) {
-    Step& step = steps_[end_];
-    // Most often the same as after the last meeting, which saves looking it up.
-    Counted* const last = step.block == blocks_ && step.counted != nullptr &&
-                                  same_instruction(step.access, access) && step.access.width == access.width
-                              ? step.counted
-                              : nullptr;
-    step = {};
-    step.key = key;
-    step.access = access;
-    if ((access.flags & kNoAddress) == 0) {
-        step.counted = last != nullptr ? last : &counted(access);
-        step.block = blocks_;
-        step.slot = slots_++;
-        step.shared_word = first_word;
-        if (addresses_.size() < slots_) addresses_.resize(std::size_t{2} * slots_);
+/// The running thread is the first to do it.
+void Requests::append(Key key, const Access& access, const Races::Instruction& instruction) {
+    keys_[end_++] = key;
+    if (key.is_access()) {
+        Step& step = steps_[accesses_++];
+        // Most often the same as after the last meeting, which saves looking it up.
+        if (step.block != blocks_ || !same_instruction(step.access, access) ||
+            step.access.width != access.width) {
+            step.counted = &counted(access);
+            step.block = blocks_;
+        }
+        step.instruction = instruction;
+        step.access = access;
         const Array& a = bounds_.array(access.flags, access.array);
         const Address size = a.end - a.start, width = access.width;
         // Stores to matrices may meet padding, and inputs; atomic operations are races' business.
-        const bool atomic = (key & Requests::key(0, 0, kAtomic) & ~kIsStep) != 0;
         const bool goes_anywhere =
             access.flags & kShared
-                ? !atomic && a.start % 16 == 0
+                ? !key.atomic() && a.start % 16 == 0
                 : (access.flags & kStore) == 0 && (a.matrix == nullptr || a.matrix->unreadable.empty());
-        if (goes_anywhere && std::has_single_bit(access.width) && size >= width) {
-            step.start = a.start;
-            step.span = size - width + 1;
-            step.alignment = static_cast<std::uint32_t>(width) - 1;
-        }
+        step.start = a.start;
+        step.span =
+            goes_anywhere && std::has_single_bit(access.width) && size >= width ? size - width + 1 : 0;
     }
-    if (++end_ == steps_.size()) steps_.resize(2 * steps_.size());
-    steps_[end_].key = 0;
+    if (end_ == keys_.size() || accesses_ == steps_.size()) {
+        const int thread = here_.thread;
+        leave();
+        if (end_ == keys_.size()) keys_.resize(2 * keys_.size());
+        if (accesses_ == steps_.size()) steps_.resize(2 * steps_.size());
+        run(thread);
+    }
+    keys_[end_] = {};
 }
 
-void Requests::part(std::size_t lane) {
+/// The running thread leaves the way.
+void Requests::part() {
+    const int thread = here_.thread;
+    const auto lane = static_cast<std::size_t>(thread % kWarp);
+    leave();
     parted_ |= 1u << lane;
-    parted_at_[lane] = at_[lane];
-    at_[lane] = kParted;
+    parted_at_[lane] = at_[lane].key;
+    at_[lane].key = kParted;
+    run(thread);
 }
 
 void Requests::flush(int running) {
     warp_ = running / kWarp;
+    leave();
     if (end_ == kFirst) return;
     std::uint32_t mask = 0;
     bool in_step = parted_ == 0;
     for (std::size_t lane = 0; lane < kWarp; ++lane) {
-        if (at_[lane] == kFirst) continue;
+        if (at_[lane].key == kFirst) continue;
         mask |= 1u << lane;
-        in_step = in_step && at_[lane] == end_;
+        in_step = in_step && at_[lane].key == end_;
     }
     if (in_step) {
         flush_in_step(mask);
@@ -121,10 +156,9 @@ void Requests::flush(int running) {
 void Requests::flush_in_step(std::uint32_t mask) {
     const int count = std::popcount(mask);
     std::array<Address, kWarp> some;
-    for (std::uint32_t i = kFirst; i < end_; ++i) {
+    for (std::uint32_t i = 0; i < accesses_; ++i) {
         const Step& step = steps_[i];
-        if (step.counted == nullptr) continue;
-        const Address* addresses = addresses_[step.slot].of_lane.data();
+        const Address* addresses = step.of_lane.data();
         if (count < kWarp) {
             std::size_t n = 0;
             for (std::size_t lane = 0; lane < kWarp; ++lane) {
@@ -138,14 +172,19 @@ void Requests::flush_in_step(std::uint32_t mask) {
 
 /// Some lanes went other ways, or not as far, or moved less in the same instruction.
 void Requests::flush_parted() {
-    Lanes lanes;
+    Lanes& lanes = lanes_;
+    for (auto& lane : lanes) lane.clear();
     const std::vector<Access>* first = nullptr;  // of the longest
     for (std::size_t lane = 0; lane < kWarp; ++lane) {
-        const std::uint32_t end = parted_ >> lane & 1u ? parted_at_[lane] : at_[lane];
-        for (std::uint32_t i = kFirst; i < end; ++i) {
-            const Step& step = steps_[i];
-            Access& access = lanes[lane].emplace_back(step.access);
-            if (step.counted != nullptr) access.address = addresses_[step.slot].of_lane[lane];
+        const std::uint32_t end = parted_ >> lane & 1u ? parted_at_[lane] : at_[lane].key;
+        for (std::uint32_t i = kFirst, a = 0; i < end; ++i) {
+            if (!keys_[i].is_access()) {
+                const std::uint8_t flags = keys_[i] == Key::block(keys_[i].caller()) ? kStep : kNothing;
+                lanes[lane].push_back({site_of(keys_[i].caller()), 0, flags, 0, 0});
+                continue;
+            }
+            lanes[lane].push_back(steps_[a].access);
+            lanes[lane].back().address = steps_[a++].of_lane[lane];
         }
         lanes[lane].insert(lanes[lane].end(), own_[lane].begin(), own_[lane].end());
         if (first == nullptr || lanes[lane].size() > first->size()) first = &lanes[lane];
@@ -181,11 +220,12 @@ void Requests::flush_parted() {
 
 void Requests::forget_lanes() {
     for (auto& lane : own_) lane.clear();
-    at_.fill(kFirst);
+    at_.fill({});
+    here_ = {};
     parted_ = 0;
     end_ = kFirst;
-    slots_ = 0;
-    steps_[kFirst].key = 0;
+    accesses_ = 0;
+    keys_[kParted] = keys_[kFirst] = {};
 }
 
 void Requests::request(Counted& c, const Access& access, std::uint32_t mask, const Address* addresses,

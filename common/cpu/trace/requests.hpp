@@ -17,6 +17,7 @@
 #include "common/cpu/trace/banks.hpp"
 #include "common/cpu/trace/bounds.hpp"
 #include "common/cpu/trace/divergence.hpp"
+#include "common/cpu/trace/races.hpp"
 
 namespace cpu_device::trace {
 
@@ -69,68 +70,92 @@ struct Counted {
 /// Of the block that a worker runs.
 class Requests {
   public:
-    explicit Requests(const Bounds& bounds) : bounds_(bounds) { at_.fill(kFirst); }
+    explicit Requests(const Bounds& bounds);
     void begin_block(const BlockView& view, std::size_t most_steps);
 
-    /// What the program was about to do, as far as its hook knows.
-    static std::uint64_t key(std::uint32_t site, int width, std::uint8_t flags) {
-        return std::uint64_t{site} | static_cast<std::uint64_t>(width) << 32 | std::uint64_t{flags} << 40 |
-               kIsStep;
-    }
-    /// One step of the way that the lanes go together.
-    struct Step {
-        std::uint64_t key = 0;
-        // A lane's access follows without another look where it begins less than `span` behind `start` at a
-        // multiple of `alignment` + 1: within the array, and nothing can be wrong with where it goes.
-        Address start = 0, span = 0;
-        std::uint32_t alignment = 0;
-        std::uint32_t block = 0;        // of which `counted` is, counted by this worker
-        Access access{};                // of the lane that came first
-        std::uint32_t slot = 0;         // of its addresses
-        std::uint32_t shared_word = 0;  // of shared memory: the array's first word
-        Counted* counted = nullptr;     // null for what accesses nothing
+    /// What the program was about to do, as far as its hook knows: an access, which has a width, or to enter
+    /// a basic block. (A type of our own: what the kernels' own vectors are made of has hooks.)
+    struct Key {
+        std::uint64_t bits = 0;  // the hook's return address; from bit 48 the width, from 53 the hook's flags
+
+        static Key access(const void* caller, int width, std::uint8_t flags) {
+            return {address_of(caller) | static_cast<std::uint64_t>(width) << 48 |
+                    std::uint64_t{flags} << 53};
+        }
+        static Key block(const void* caller) { return {address_of(caller)}; }
+        /// Of a thread that takes part in an instruction and accesses nothing.
+        static Key nothing(const void* caller) { return access(caller, 0, kNothing); }
+
+        bool is_access() const { return (bits >> 48 & 31) != 0; }
+        bool atomic() const { return (bits >> 53 & kAtomic) != 0; }
+        const void* caller() const {
+            return reinterpret_cast<const void*>(bits & ((std::uint64_t{1} << 48) - 1));
+        }
+        bool operator==(const Key&) const = default;
     };
-    static_assert(sizeof(Step) == 64);
-    /// The step that lies before the lane, if it is that one; null where the access must be looked at.
-    const Step* next(unsigned lane, std::uint64_t key, Address address) const {
-        const Step& step = steps_[at_[lane]];
-        return step.key == key && address - step.start < step.span && (address & step.alignment) == 0
-                   ? &step
-                   : nullptr;
-    }
-    /// The lane takes that step.
-    void follow(unsigned lane, const Step& step, Address address) {
-        addresses_[step.slot].of_lane[lane] = address;
-        ++at_[lane];
-    }
-    /// The same where the step is a basic block's start: true where the lane took it.
-    bool follow_block(unsigned lane, std::uint64_t key) {
-        std::uint32_t& at = at_[lane];
-        if (steps_[at].key != key) return false;
-        ++at;
-        return true;
-    }
-    /// Any other of the running thread's. first_word: the shared array's.
-    void keep(int thread, std::uint64_t key, const Access& access, std::uint32_t first_word);
+    /// One access of the way that the lanes go together.
+    struct alignas(64) Step {
+        // A lane's access follows without another look where it begins less than `span` behind `start` at a
+        // multiple of its width: within the array, and nothing can be wrong with where it goes.
+        Address start = 0, span = 0;
+        Races::Instruction instruction{};  // of shared memory
+        Access access{};                   // of the lane that came first
+        Counted* counted = nullptr;
+        std::uint32_t block = 0;  // of which `counted` is, counted by this worker
+        std::array<Address, kWarp> of_lane{};
+    };
+    /// Where the running thread is in the way, for the hooks. Whoever asks has made sure that there is one.
+    /// (`thread` stands between the others so that g++ does not make one of the steps along both: that takes
+    /// longer than the two.)
+    struct Here {
+        const Key* key = nullptr;  // null: no thread runs whose accesses are recorded
+        int thread = 0;
+        Step* step = nullptr;
+
+        /// Whether that access lies before it, and nothing can be wrong with where it goes.
+        bool leads_to(Key k, Address address, int width) const {
+            return *key == k && address - step->start < step->span &&
+                   (address & (static_cast<Address>(width) - 1)) == 0;
+        }
+        /// Takes the access that lies before it.
+        void follow(Address address) {
+            step->of_lane[static_cast<unsigned>(thread) % kWarp] = address;
+            ++step;
+            ++key;
+        }
+        /// The same where a basic block's start lies before it: true where it took that.
+        bool enters(Key k) {
+            if (!(*key == k)) return false;
+            ++key;
+            return true;
+        }
+    };
+
+    /// To be put back when the hooks have changed it.
+    Here& here() { return here_; }
+    /// From here on another thread runs.
+    void run(int thread);
+    /// What the running thread does, where its hook could not take it along the way.
+    void keep(Key key, const Access& access, const Races::Instruction& instruction);
 
     /// Puts the lanes' accesses since the last time together to requests. running: the thread that ran last.
+    /// None runs any more.
     void flush(int running);
 
     /// Adds them to those of the other blocks, and forgets them.
     void move_to(CountsMap& all);
 
   private:
-    /// (A type of our own: what the kernels' own vectors are made of has hooks.)
-    struct Addresses {
-        std::array<Address, kWarp> of_lane;
-    };
-    static constexpr std::uint64_t kIsStep = std::uint64_t{1} << 63;
-    // Steps are numbered from 1; a lane that has parted stays at 0, which is no step, and behind the last one
-    // is none either.
+    // The way's keys are numbered from 1; a lane that has parted stays at 0, which is none, and behind the
+    // last one is none either. Accesses are numbered from 0.
     static constexpr std::uint32_t kParted = 0, kFirst = 1;
+    struct Place {
+        std::uint32_t key = kFirst, step = 0;
+    };
 
-    void append(std::uint64_t key, const Access& access, std::uint32_t first_word);
-    void part(std::size_t lane);
+    void leave();
+    void append(Key key, const Access& access, const Races::Instruction& instruction);
+    void part();
     void flush_in_step(std::uint32_t mask);
     void flush_parted();
     Counted& counted(const Access& access) {
@@ -147,14 +172,16 @@ class Requests {
     std::size_t most_steps_ = 0;
     int warp_ = 0;  // that is being flushed
 
-    std::vector<Step> steps_{kFirst + 1};
-    std::uint32_t end_ = kFirst;        // number of the step behind the last
-    std::uint32_t slots_ = 0;           // steps with addresses
-    std::vector<Addresses> addresses_;  // slot by slot
-    std::array<std::uint32_t, kWarp> at_{};
+    std::vector<Key> keys_;       // of the way: its accesses and basic blocks
+    std::uint32_t end_ = kFirst;  // number of the key behind the last
+    std::vector<Step> steps_;     // its accesses
+    std::uint32_t accesses_ = 0;
+    std::array<Place, kWarp> at_;  // of the lanes that do not run
+    Here here_;
     std::uint32_t parted_ = 0;  // lanes
     Lanes own_;                 // what they did since
     std::array<std::uint32_t, kWarp> parted_at_{};
+    Lanes lanes_;  // of a warp that parted, as it is flushed
     Divergence divergence_;
 
     std::unordered_map<SiteKey, Counted, HashSite> counts_;
