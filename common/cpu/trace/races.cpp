@@ -28,6 +28,9 @@ void Races::begin_block(int threads, const std::vector<Array>& shared) {
     barriers_ = 0;
     warp_epochs_.assign(static_cast<std::size_t>((threads + kWarp - 1) / kWarp), 1);
     meetings_.clear();
+    threads_ = static_cast<std::size_t>(threads);
+    first_epoch_ = epoch_;
+    clocks_.begin_block();
 }
 
 /// Sets what is in flight.
@@ -55,6 +58,7 @@ void Races::warp_met(int first, unsigned lanes) {
             if (lanes >> b & 1u) meetings_[warp][a][b] = warp_epochs_[warp];
         }
     }
+    if (clocks_.on()) clocks_.met(static_cast<unsigned>(first), lanes, warp_epochs_[warp]);
 }
 
 void Races::access(const Access& access, bool atomic, int thread) {
@@ -81,7 +85,13 @@ void Races::word(std::size_t array, std::size_t i, const Toucher& mine, bool sto
     std::uint8_t& state = state_[i];
     const unsigned bytes = mine.bytes();
     const Address offset = (i - first_[array]) * 4 + static_cast<Address>(std::countr_zero(bytes));
-    if ((state >> 4 & bytes) != 0) in_flight(a, offset, copy_[i], mine, store);
+    if ((state >> 4 & bytes) != 0) {
+        if (copy_[i] == kLook) {
+            bulk_touched(a, offset, i, mine, store);
+        } else {
+            in_flight(a, offset, copy_[i], mine, store);
+        }
+    }
     // Atomic operations keep each other out.
     if (concurrent(word.writer, mine) && !(mine.atomic() && word.writer.atomic())) {
         race(a, offset, word.writer, mine, true, store);
@@ -104,6 +114,7 @@ bool Races::concurrent(const Toucher& before, const Toucher& now) const {
     if (before.epoch() != now.epoch() || before.thread() == now.thread() ||
         (before.bytes() & now.bytes()) == 0)
         return false;
+    if (clocks_.on()) return !clocks_.knows(now.thread(), before.thread(), before.warp_epoch());
     const unsigned warp = now.thread() / kWarp;
     if (before.thread() / kWarp != warp || meetings_.empty()) return true;
     // Ordered if the two have met since.

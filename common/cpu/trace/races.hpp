@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/cpu/trace/access.hpp"
+#include "common/cpu/trace/clocks.hpp"
 #include "common/cpu/trace/findings.hpp"
 
 namespace cpu_device::trace {
@@ -53,7 +54,15 @@ class Races {
     void barrier_met() {
         ++epoch_;
         ++barriers_;
+        if (clocks_.on()) clocks_.all_met(warp_epochs_);
     }
+
+    // ---- races_bulk.cpp ----
+    void at_mbarrier(Observer::AtMbarrier what, const void* mbarrier, unsigned thread);
+    void proxy_fenced(unsigned thread);
+    void bulk_begins(const BulkCopy& copy, std::uint32_t site);
+    void bulk_copies_read(std::uint64_t group, unsigned thread);
+
     /// That the block has passed.
     std::uint64_t barriers() const { return barriers_; }
 
@@ -107,6 +116,40 @@ class Races {
     Finding by(int thread, bool store, const Array& a, Address offset) const;
     void unwritten(const Array& a, Address offset, const Toucher& now);
     void in_flight(const Array& a, Address offset, std::uint32_t copy, const Toucher& now, bool store);
+
+    // ---- races_bulk.cpp ----
+    /// A copy of the copy engine, and what has come to pass when it is over.
+    struct Bulk {
+        std::uint32_t site;
+        unsigned thread;  // that started it
+        Clocks::End end;
+    };
+    /// The last load that writes the word and the last store that reads it, counted from 1; 0: none.
+    struct BulkWord {
+        std::uint32_t load = 0, store = 0;
+    };
+    static constexpr std::uint32_t kLook = ~0u;  // in copy_: in bulk_words_
+    /// Part of a word that a copy moves.
+    struct Place {
+        const Array& array;
+        Address offset;
+        std::size_t word;
+        unsigned bytes;
+    };
+    void use_clocks();
+    std::uint32_t next_stamp(unsigned thread);
+    bool unfenced(const Toucher& writer, unsigned thread) const;
+    void bulk_load(const Place& place);
+    void bulk_store(const Place& place);
+    void bulk_touched(const Array& a, Address offset, std::size_t i, const Toucher& now, bool store);
+    template <class Make>
+    void bulk_finding(gemm::FindingId id, std::uint32_t other, const Place& place, bool writes, Make make);
+
+    Clocks clocks_;
+    std::size_t threads_ = 0;
+    std::uint32_t first_epoch_ = 0;  // of the block
+    std::vector<Bulk> bulk_copies_;
+    std::vector<BulkWord> bulk_words_;
 
     Findings& findings_;
     const std::vector<Array>* shared_ = nullptr;

@@ -49,6 +49,7 @@ struct Example {
 /// Of all requests of one instruction to one array.
 struct Counts {
     std::uint64_t requests = 0, threads = 0, units = 0, ideal = 0;  // units: sectors or wavefronts
+    std::uint64_t box_bytes = 0;                                    // of the copy engine, which has no width
     bool diverged = false;
     Example example;  // the first of the lowest block
 
@@ -112,6 +113,10 @@ class Requests {
     }
     /// Any other of the running thread's. first_word: the shared array's.
     void keep(int thread, std::uint64_t key, const Access& access, std::uint32_t first_word);
+
+    /// A box of the copy engine: `bytes` of the tensor that `access` begins at, in so many sectors. It is a
+    /// request of its own, of the thread that has asked for it.
+    void box(Access access, int thread, std::uint64_t bytes, std::uint64_t sectors);
 
     /// Puts the lanes' accesses since the last time together to requests. running: the thread that ran last.
     void flush(int running);
