@@ -13,9 +13,6 @@ enum CUresult {
     CUDA_ERROR_NOT_SUPPORTED = 801,
 };
 
-// Kernels take it by value, whose alignment g++ has passed in this way since 4.6, and says so.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 /// Opaque: encoded by cuTensorMapEncodeTiled(), followed by the instructions of common/ptx/tma.hpp.
 struct CUtensorMap {
     alignas(64) cuuint64_t opaque[16];
