@@ -109,10 +109,11 @@ void Block::autopsy() const {
                          " than it was told to expect: expect_tx says too few, or comes a phase "
                          "late.");
         } else if (b.phase > 0 && seen < b.phase && b.pending == b.arrivals) {
-            guess(2, "the parity is off by one: phase " + std::to_string(b.phase - 1) + " of " + name +
-                         " is complete, " + list(threads) + (threads.size() == 1 ? " has" : " have") +
-                         " not waited for it, and " + (threads.size() == 1 ? "waits" : "wait") +
-                         " for the one after it.");
+            guess(2,
+                  "phase " + std::to_string(b.phase - 1) + " of " + name + " is complete, and " +
+                      list(threads) + (threads.size() == 1 ? ", which waits" : ", which wait") +
+                      " for the one after it, " + (threads.size() == 1 ? "has" : "have") +
+                      " not seen it: that parity is off by one, or who arrives there has not waited first.");
         } else if (b.pending == b.arrivals) {
             untouched +=
                 (untouched.empty() ? "" : " and ") + name + " (parity " + std::to_string(parity) + ")";
