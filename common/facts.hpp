@@ -17,11 +17,21 @@ namespace gemm {
 //   launch_failed   a GPU gave the kernel up
 //   no_answer       gemm_exam handed over something else than an answer
 //   beyond_allocations  in the device's memory, and nothing that cudaMalloc gave
+//   mbarrier_hang   no thread can go on, and some wait at mbarriers: an autopsy of several lines
+//   mbarrier_misused    an instruction that a GPU leaves undefined, or faults at
+//   phase_too_early     it completed while bytes were to come that count for it
+//   copy_refused    an instruction of the copy engine that a GPU would not execute
+//   copy_left_behind    the block ended, and nobody had waited for a copy that it started
 //   other           what has no id of its own; its sentence says it
 #define GEMM_FAULTS(X)    \
     X(endless_loop)       \
     X(divergent_barrier)  \
     X(deadlock)           \
+    X(mbarrier_hang)      \
+    X(mbarrier_misused)   \
+    X(phase_too_early)    \
+    X(copy_refused)       \
+    X(copy_left_behind)   \
     X(null_pointer)       \
     X(wild_pointer)       \
     X(beyond_allocations) \
@@ -105,6 +115,11 @@ namespace gemm {
     X(no_dynamic_shared_memory) /* the kernel uses it, launch() asks for none */ \
     X(copy_in_flight)                                                            \
     X(race)                                                                      \
+    X(load_in_flight)  /* of the copy engine, as the next ones */                \
+    X(load_overwrites) /* what a thread has yet to leave */                      \
+    X(loads_overlap)                                                             \
+    X(store_in_flight) /* and a thread writes what it reads */                   \
+    X(no_proxy_fence)                                                            \
     X(block_race) /* two blocks write the same element, not the same value */    \
     X(out_of_bounds)                                                             \
     X(write_to_padding)                                                          \

@@ -90,7 +90,7 @@ Measured = tuple[float, Line | None]  # a figure and the line that it comes from
 
 
 def _sectors_of(counts: Counts, op: str) -> Measured:
-    counted = [line for line in counts.lines("global", op) if line["requests"]]
+    counted = [line for line in counts.lines("global", op) if line["requests"] and line["width"]]  # no box has a width
     each = [(line["sectors"] * 4 / max(line["width"], 4) / line["requests"], line) for line in counted]
     return max(each, key=lambda pair: pair[0], default=(0.0, None))
 
@@ -137,7 +137,7 @@ def shared_reads(counts: Counts) -> Measured:
 
 def narrow_requests(counts: Counts) -> Measured:
     """Requests to global memory of fewer than 16 bytes a thread, and the line with most of them."""
-    lines = [line for line in counts.lines(space="global") if line["width"] < 16]
+    lines = [line for line in counts.lines(space="global") if 0 < line["width"] < 16]
     return float(sum(line["requests"] for line in lines)), max(lines, key=lambda line: line["requests"], default=None)
 
 

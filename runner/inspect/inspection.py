@@ -223,7 +223,8 @@ def table(lines: Sequence[Line]) -> Table:
         figures = [rate(a_request(line, key)) for key in _A_REQUEST]
         figures = [figure if figure == "–" else guess + figure for figure in figures]
         place = (line["file"], line["line"])
-        shown.add_row(str(line["line"]) if place != last else "", line["array"], line["op"], f"{line['width']} B",
+        width = f"{line['width']} B" if line["width"] else "box"
+        shown.add_row(str(line["line"]) if place != last else "", line["array"], line["op"], width,
                       guess + grouped(line["requests"]), *figures, size(line["bytes"]))  # fmt: skip
         last = place
     return shown

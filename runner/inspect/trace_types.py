@@ -15,7 +15,7 @@ class Fault(TypedDict):
     """Why there is no result."""
 
     id: str
-    text: str  # one sentence
+    text: str  # one sentence; of an mbarrier_hang an autopsy of several lines
 
 
 class _Pattern(TypedDict):
@@ -115,7 +115,7 @@ class Line(TypedDict):
     array: str
     space: Literal["global", "shared"]
     op: Literal["load", "store"]
-    width: int
+    width: int  # bytes a thread; 0: boxes of the copy engine, each a request
     requests: int
     threads: int
     bytes: int

@@ -391,7 +391,8 @@ def told(report: Report, seconds: float, after: str = "") -> str:
         lines += ["", report.found.mistake]
         lines += [_wrapped(report.found.advice)] if report.found.advice else []
         quoted = report.stage == "compile"  # code, and a caret below it
-        lines += [f"  {x}" if quoted or x.startswith("line ") else _wrapped(x) for x in report.found.evidence]
+        for x in report.found.evidence:
+            lines += [f"  {x}"] if quoted or x.startswith("line ") else [_wrapped(part.strip()) for part in x.splitlines()]
     lines += [f"  The compiler warns: {line}" for line in report.warnings[:2]]
     if report.found and is_start(report):
         one = report.text.count("// TODO ") == 1

@@ -209,6 +209,28 @@ _FINDINGS = {
         "Wait for its group, then a barrier, then read.",
     ),
     "race": ("A barrier is missing.", "All threads must have written before anyone reads: __syncthreads() between the two."),
+    "load_in_flight": (
+        "Shared memory is used while TMA is still bringing it.",
+        "Every thread that uses what a load brings waits for the mbarrier first. With the parity of the right phase? A wait for "
+        "parity 1 at a fresh mbarrier returns at once.",
+    ),
+    "load_overwrites": (
+        "A load by TMA overwrites what a thread has yet to use.",
+        "A stage may be filled again when all who read it have arrived at its mbarrier, after their last read, and the thread "
+        "that starts the load has waited for that.",
+    ),
+    "loads_overlap": (
+        "Two loads by TMA bring the same place of shared memory.",
+        "Is the box as large as the stage? And has the load before it been waited for?",
+    ),
+    "store_in_flight": (
+        "Shared memory is overwritten while TMA is still storing it.",
+        "The thread that started the store waits with cp.async.bulk.wait_group.read, then a barrier, then the others may write.",
+    ),
+    "no_proxy_fence": (
+        "TMA need not see what a thread has written.",
+        "Each thread that has written executes fence.proxy.async, then a barrier, then one thread starts the copy.",
+    ),
     "out_of_bounds": (
         "The kernel leaves its matrices.",
         "Compute the address of this access by hand, for the thread named here.",
@@ -289,6 +311,20 @@ _FAULTS = {
         "branch around it.",
     ),
     "deadlock": _NO_END,
+    "mbarrier_hang": (
+        "No thread of the block can go on: a GPU would hang.",
+        "Look at the mbarrier that somebody waits for: who was to arrive there, or which bytes were to come?",
+    ),
+    "mbarrier_misused": ("An mbarrier is used in a way that a GPU leaves undefined.", "Which thread begins it, and when?"),
+    "phase_too_early": (
+        "An mbarrier's phase is complete before all bytes have come.",
+        "expect_tx must say how many bytes the copies of a phase bring: whole boxes, also where they reach past the matrix.",
+    ),
+    "copy_refused": ("A copy by TMA is one that a GPU does not do.", "Compute the addresses and sizes named here by hand."),
+    "copy_left_behind": (
+        "The block ends before a copy by TMA does.",
+        "Whoever started a store waits with cp.async.bulk.wait_group before it returns; a load's mbarrier must be waited for.",
+    ),
     "null_pointer": ("A null pointer is used.", _BY_HAND),
     "wild_pointer": ("An address is far outside of everything.", _BY_HAND),
     "beyond_allocations": ("An address is far outside of every matrix.", _BY_HAND),

@@ -9,8 +9,6 @@
 
 namespace cpu_device {
 
-using gemm::FaultId;
-
 namespace context = boost::context;
 
 std::string text(dim3 v) {
@@ -35,10 +33,11 @@ bool same_place(const Site& a, const Site& b) {
 }
 }  // namespace
 
-void Block::prepare(const Grid& grid, double hang_seconds) {
+void Block::prepare(const Grid& grid, double hang_seconds, std::uint64_t seed) {
     if (!stacks_) stacks_ = std::make_unique<StackPool>();
     grid_ = &grid;
     hang_seconds_ = hang_seconds;
+    seed_ = seed;
     registers_.block_dim = grid.block;
     registers_.grid_dim = grid.grid;
     count_ = static_cast<int>(grid.block.x * grid.block.y * grid.block.z);
@@ -60,6 +59,8 @@ void Block::prepare(const Grid& grid, double hang_seconds) {
 void Block::begin(std::uint64_t index) {
     const dim3 at = unflatten(index, grid_->grid);
     index_ = {at.x, at.y, at.z};
+    linear_index_ = index;
+    async_ = false;
     states_.assign(static_cast<std::size_t>(count_), State::not_started);
     gathered_.assign(static_cast<std::size_t>((count_ + kWarp - 1) / kWarp), 0);
     copies_.begin_block(static_cast<std::size_t>(count_));
@@ -87,17 +88,23 @@ Block::Progress Block::advance() {
     registers_.block = this;
     registers_.block_idx = index_;
     bool moved = false;
-    for (int first = 0; first < count_; first += kWarp) {
-        const int last = std::min(first + kWarp, count_);
+    // Where warps wait for each other at mbarriers, any of them may be the first to go on.
+    const int warps = (count_ + kWarp - 1) / kWarp;
+    const int turn = async_ ? static_cast<int>(dice_.below(static_cast<std::size_t>(warps))) : 0;
+    for (int i = 0; i < warps; ++i) {
+        const int first = (i + turn) % warps * kWarp, last = std::min(first + kWarp, count_);
         while (sweep_warp(first, last) || release_lanes(first, last)) moved = true;
         if (Observer* o = observer()) o->warp_paused(first, last);
     }
-    if (done_ == count_) return Progress::done;
+    if (done_ == count_) {
+        if (async_) check_nothing_left();
+        return Progress::done;
+    }
     if (at_barrier_ > 0 && at_barrier_ + done_ == count_) {
         release_barrier();
         return Progress::moved;
     }
-    return moved ? Progress::moved : Progress::stuck;
+    return moved || (async_ && unblock()) ? Progress::moved : Progress::stuck;
 }
 
 /// Runs every lane of a warp that can run; false when none could.
@@ -170,6 +177,8 @@ void Block::run_thread(int i) {
         grid_->call(grid_->context);
     } catch (const context::detail::forced_unwind&) {
         throw;  // the fiber is being destroyed
+    } catch (const BlockFailure& failure) {
+        error_ = failure;
     } catch (const Trapped& trapped) {
         error_ = {FaultId::trap, where(i) + text(trapped.site) + " ended the kernel."};
     } catch (const std::exception& e) {
@@ -236,6 +245,7 @@ void Block::hanging() const {
 }
 
 void Block::deadlock() const {
+    if (async_ && std::find(states_.begin(), states_.end(), State::at_mbarrier) != states_.end()) autopsy();
     // Somebody waits for lanes that will not come.
     for (int i = 0; i < count_; ++i) {
         if (state(i) != State::at_collective) continue;

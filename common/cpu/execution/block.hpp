@@ -40,7 +40,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/cpu/execution/bulk_copies.hpp"
 #include "common/cpu/execution/copies.hpp"
+#include "common/cpu/execution/mbarriers.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/cpu/execution/stacks.hpp"
 #include "common/facts.hpp"
@@ -97,6 +99,8 @@ std::string text(const Site& site);
 std::string seconds(double s);
 dim3 unflatten(std::uint64_t i, dim3 extent);
 
+using gemm::FaultId;
+
 class Block {
   public:
     Block(Registers& registers, Pulse& pulse) : registers_(registers), pulse_(pulse) {}
@@ -104,7 +108,7 @@ class Block {
     Block& operator=(const Block&) = delete;
 
     /// The blocks from here on are of this grid.
-    void prepare(const Grid& grid, double hang_seconds);
+    void prepare(const Grid& grid, double hang_seconds, std::uint64_t seed);
     void begin(std::uint64_t index);
     enum class Progress { done, moved, stuck };
     /// Runs every thread that can run, once or until it waits.
@@ -131,9 +135,34 @@ class Block {
     void read_matrix_row(const void* caller, const void* address, void* to, const Site& site);
     void* dynamic_shared() const { return dynamic_shared_; }
     Copies& copies() { return copies_; }
+    // Beside them: mbarriers and the copy engine (block_async.cpp).
+    void mbarrier_init(void* address, unsigned arrivals, const Site& site);
+    void mbarrier_inval(void* address, const Site& site);
+    void mbarrier_expect(void* address, unsigned bytes, const Site& site);
+    /// Also makes it expect bytes, where there are any.
+    void mbarrier_arrive(void* address, unsigned count, unsigned bytes, const Site& site);
+    bool mbarrier_is_complete(void* address, unsigned parity, const Site& site);
+    void fence_mbarrier_init();
+    void fence_proxy_async();
+    void tensor_copy(const void* caller, bool load, void* shared, const CUtensorMap& map, const int* at,
+                     int rank, void* mbarrier, const Site& site);
+    void bulk_copy(const void* caller, bool load, void* shared, void* global, unsigned bytes, void* mbarrier,
+                   const Site& site);
+    void bulk_commit();
+    void bulk_wait(int pending, bool read);
 
   private:
-    enum class State : std::uint8_t { not_started, ready, at_barrier, at_collective, at_active_mask, done };
+    enum class State : std::uint8_t {
+        not_started,
+        ready,
+        at_barrier,
+        at_collective,
+        at_active_mask,
+        at_mbarrier,
+        arrived,  // at an mbarrier: goes on with the other lanes of its warp
+        yielded,  // could go on, when nobody else can
+        done
+    };
     struct Fiber {
         boost::context::fiber self, back;
         int thread = 0;  // the CUDA thread it runs or holds
@@ -147,6 +176,10 @@ class Block {
         int argument = 0, width = 0;
         std::uint64_t in = 0, out = 0;
         bool whole_warp = false;  // the collective is an instruction that every lane must execute
+        const void* mbarrier = nullptr;
+        unsigned parity = 0;
+        bool woke = false;     // it has arrived, and others could go on
+        bool refused = false;  // its last question about an mbarrier was answered with false
     };
 
     bool sweep_warp(int first, int last);
@@ -164,6 +197,21 @@ class Block {
     void meet(int first, unsigned lanes);
     bool same_collective(int a, int b) const;
 
+    // ---- block_async.cpp ----
+    void use_async();
+    bool unblock();
+    bool release_arrived(int first, int last);
+    Mbarrier& mbarrier_at(void* address, const Site& site);
+    void settle(Mbarrier& barrier);
+    void check_shared(const void* address, std::size_t bytes, std::size_t multiple, const char* what,
+                      const Site& site);
+    void start_copy(BulkCopy copy, const Site& site);
+    void check_nothing_left();
+    [[noreturn]] void wrong(FaultId id, const Site& site, const std::string& what) const;
+    // ---- autopsy.cpp ----
+    std::string name_of(const void* shared) const;
+    [[noreturn]] void autopsy() const;
+
     Thread& thread(int i) { return threads_[static_cast<std::size_t>(i)]; }
     const Thread& thread(int i) const { return threads_[static_cast<std::size_t>(i)]; }
     State& state(int i) { return states_[static_cast<std::size_t>(i)]; }
@@ -178,6 +226,7 @@ class Block {
     // The launch.
     const Grid* grid_ = nullptr;
     double hang_seconds_ = 0;
+    std::uint64_t seed_ = 0;
     int count_ = 0;               // threads of the block
     std::vector<uint3> indices_;  // threadIdx of each
     std::vector<std::byte> dynamic_storage_;
@@ -187,6 +236,7 @@ class Block {
 
     // The block.
     uint3 index_{};
+    std::uint64_t linear_index_ = 0;
     int done_ = 0, at_barrier_ = 0;   // threads
     int cursor_ = 0, sweep_end_ = 0;  // the sweep over a warp, which fibers advance too
     std::vector<State> states_;
@@ -195,6 +245,12 @@ class Block {
     /// too, and are looked for when somebody comes to it.)
     std::vector<unsigned> gathered_;
     Copies copies_;
+    bool async_ = false;  // a thread has used what follows
+    Mbarriers mbarriers_;
+    BulkCopies bulk_;
+    Dice dice_;
+    int woken_ = 0;       // threads, by the phase that was the last to complete
+    int unanswered_ = 0;  // times that all who ask have been told "not yet", and nothing has happened since
     std::optional<BlockFailure> error_;  // set by a fiber, raised by the scheduler
 
     std::unique_ptr<StackPool> stacks_;  // one reservation that stays, but for a crash

@@ -104,6 +104,7 @@ void Block::meet(int first, unsigned lanes) {
 /// Of a warp in which nobody can run: lets those go whose partners have all come or returned since, and those
 /// that ask who is active, each with the lanes that ask at the same place. False where there are none.
 bool Block::release_lanes(int first, int last) {
+    if (async_ && release_arrived(first, last)) return true;
     const unsigned exited = exited_lanes(first);
     for (int i = first; i < last; ++i) {
         const Thread& t = thread(i);

@@ -48,6 +48,11 @@ void set_block_filter(std::function<bool(std::uint64_t block)> filter);
 /// 60 unless told.
 void set_hang_seconds(double seconds);
 
+/// Decides what a GPU leaves open, from launches on: the order in which bytes of the copy engine come, when
+/// stores read, and which warp goes on first where several can. 0 unless told; the same seed gives the same
+/// order.
+void set_schedule_seed(std::uint64_t seed);
+
 /// Why the launch that cudaPeekAtLastError() still speaks of was refused, with the numbers, as a clause ("a
 /// grid of 0 blocks"); empty where nothing is left of a refused launch.
 std::string refusal();

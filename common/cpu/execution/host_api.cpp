@@ -183,6 +183,10 @@ void set_hang_seconds(double seconds) {
     state().options.hang_seconds = seconds;
 }
 
+void set_schedule_seed(std::uint64_t seed) {
+    state().options.seed = seed;
+}
+
 std::string refusal() {
     return last_refusal;
 }

@@ -1,9 +1,10 @@
-// What kernels call: cuda_runtime.h's and tensor.hpp's functions, passed on to the block that runs on this OS
-// thread.
+// What kernels call: cuda_runtime.h's, tensor.hpp's and async.hpp's functions, passed on to the block that
+// runs on this OS thread.
 #include <array>
 #include <atomic>
 
 #include "common/cpu/execution/workers.hpp"
+#include "common/cpu/ptx/async.hpp"
 #include "common/cpu/ptx/tensor.hpp"
 
 namespace cpu_device {
@@ -92,6 +93,56 @@ int lane() {
 }
 void read_matrix_row(const void* caller, const void* address, void* to, const Site& site) {
     block().read_matrix_row(caller, address, to, site);
+}
+
+void mbarrier_init(void* barrier, unsigned arrivals, Site site) {
+    block().mbarrier_init(barrier, arrivals, site);
+}
+void mbarrier_inval(void* barrier, Site site) {
+    block().mbarrier_inval(barrier, site);
+}
+void mbarrier_expect_tx(void* barrier, unsigned bytes, Site site) {
+    block().mbarrier_expect(barrier, bytes, site);
+}
+void mbarrier_arrive(void* barrier, unsigned count, Site site) {
+    block().mbarrier_arrive(barrier, count, 0, site);
+}
+void mbarrier_arrive_expect_tx(void* barrier, unsigned bytes, Site site) {
+    block().mbarrier_arrive(barrier, 1, bytes, site);
+}
+bool mbarrier_is_complete(void* barrier, unsigned parity, Site site) {
+    return block().mbarrier_is_complete(barrier, parity, site);
+}
+void mbarrier_wait(void* barrier, unsigned parity, Site site) {
+    while (!block().mbarrier_is_complete(barrier, parity, site)) {
+    }
+}
+void fence_mbarrier_init() {
+    block().fence_mbarrier_init();
+}
+void fence_proxy_async() {
+    block().fence_proxy_async();
+}
+void tensor_load(void* shared, const CUtensorMap& map, const int* at, int rank, void* barrier, Site site) {
+    block().tensor_copy(__builtin_return_address(0), true, shared, map, at, rank, barrier, site);
+}
+void tensor_store(const CUtensorMap& map, const int* at, int rank, const void* shared, Site site) {
+    block().tensor_copy(__builtin_return_address(0), false, const_cast<void*>(shared), map, at, rank, nullptr,
+                        site);
+}
+void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, Site site) {
+    block().bulk_copy(__builtin_return_address(0), true, shared, const_cast<void*>(global), bytes, barrier,
+                      site);
+}
+void bulk_store(void* global, const void* shared, unsigned bytes, Site site) {
+    block().bulk_copy(__builtin_return_address(0), false, const_cast<void*>(shared), global, bytes, nullptr,
+                      site);
+}
+void bulk_commit() {
+    block().bulk_commit();
+}
+void bulk_wait(int pending_groups, bool read) {
+    block().bulk_wait(pending_groups, read);
 }
 
 }  // namespace cpu_device

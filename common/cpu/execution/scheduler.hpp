@@ -36,6 +36,8 @@ struct BlockView {
     const std::atomic<bool>* interrupted;  // the running thread was found to hang: stop_if_interrupted()
 };
 
+struct BulkCopy;
+
 /// Told what happens in a launch, in the worker thread in which it happens. Set by the tracer.
 class Observer {
   public:
@@ -57,6 +59,17 @@ class Observer {
     virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
     /// The running thread has waited for it.
     virtual void copy_ends(const void* caller, void* shared, int bytes) = 0;
+    /// At an mbarrier: the running thread has begun it, arrives, has seen a phase complete; or, whoever has
+    /// caused it, a phase is complete.
+    enum class AtMbarrier { begins, arrives, waited, completes };
+    virtual void at_mbarrier(AtMbarrier what, const void* mbarrier) = 0;
+    /// The running thread starts a copy of the copy engine, see bulk_copies.hpp. It ends, for
+    /// others, with the mbarrier's phase, a store when the thread has waited for its group.
+    virtual void bulk_copy_begins(const BulkCopy& copy) = 0;
+    /// The running thread has waited until its stores of all groups before that one have read shared memory.
+    virtual void bulk_copies_read(std::uint64_t group) = 0;
+    /// The running thread has ordered what is known to it for the copy engine.
+    virtual void proxy_fenced() = 0;
     /// The running thread orders what it does to memory for other blocks.
     virtual void fenced() = 0;
     /// The kernel has made a mistake that ends it: what is computed from here on, to say so, is not its own.
@@ -90,6 +103,7 @@ struct RunOptions {
     std::function<void(std::uint64_t, std::uint64_t)> progress;
     std::function<bool(std::uint64_t)> filter;
     double hang_seconds = 60;
+    std::uint64_t seed = 0;
 };
 
 /// Runs every block of a valid grid on worker threads; throws gemm::Error for the first block that went

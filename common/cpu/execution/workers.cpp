@@ -121,7 +121,7 @@ void Worker::main() {
 }
 
 void Worker::run_job(Job& job) {
-    block_.prepare(job.grid, job.options.hang_seconds);
+    block_.prepare(job.grid, job.options.hang_seconds, job.options.seed);
     // A crash comes back here from the signal handler; everything used after it lives in members.
     if (sigsetjmp(escape_.back, 1) == 0) {
         take_blocks(job);

@@ -18,7 +18,8 @@ constexpr std::uint8_t kStep = 8;                           // no access, but th
 constexpr std::uint8_t kNothing = 16;    // a thread that takes part in an instruction and accesses nothing
 constexpr std::uint8_t kMatrixRow = 32;  // by ldmatrix: 16 bytes that it hands out to all lanes
 constexpr std::uint8_t kAtomic =
-    64;  // only on the way in; with kStore, it reads, too, and is kept as a store
+    64;                              // only on the way in; with kStore, it reads, too, and is kept as a store
+constexpr std::uint8_t kBulk = 128;  // a box of the copy engine
 
 struct Access {
     std::uint32_t site;  // return address of the hook, from the start of the program's code

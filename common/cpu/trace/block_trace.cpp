@@ -1,5 +1,9 @@
 #include "common/cpu/trace/block_trace.hpp"
 
+#include <algorithm>
+#include <vector>
+
+#include "common/cpu/execution/bulk_copies.hpp"
 #include "common/cpu/trace/places.hpp"
 #include "common/cpu/trace/session.hpp"
 
@@ -105,6 +109,35 @@ void BlockTrace::copy_ends(const void* caller, Address shared, int bytes) {
     races_.access(
         {site_of(caller), static_cast<std::uint8_t>(bytes), kStore, static_cast<std::uint16_t>(s), shared},
         false, *running_);
+}
+
+void BlockTrace::bulk_copy_begins(const BulkCopy& copy) {
+    const std::uint32_t site = site_of(copy.caller);
+    races_.bulk_begins(copy, site);
+    const std::uint8_t flags = copy.load ? 0 : kStore;
+    Access first{};  // what lies in the tensor
+    std::uint64_t bytes = 0;
+    std::vector<Address> sectors;
+    for (const Chunk& c : copy.chunks) {
+        if (c.to == c.from) continue;
+        const auto width = static_cast<std::uint8_t>(c.to - c.from);
+        Access access{site, width, flags, 0, address_of(c.global)};
+        // (Parts of rows: the copy as a whole has been checked for alignment.)
+        if (!bounds_.locate(access, false, copy.thread, false)) continue;
+        if (const Array& a = bounds_.array(0, access.array); !copy.load && a.matrix != nullptr) {
+            owners_.store(a, access.address, width, copy.thread);
+            if (a.written != nullptr) overwrites_.store(a, access, false, copy.thread);
+        }
+        if (bytes == 0) first = access;
+        bytes += width;
+        for (Address s = access.address / 32; s <= (access.address + width - 1) / 32; ++s)
+            sectors.push_back(s);
+    }
+    if (bytes == 0) return;
+    std::sort(sectors.begin(), sectors.end());
+    sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
+    first.flags |= kBulk;
+    requests_.box(first, copy.thread, bytes, sectors.size());
 }
 
 }  // namespace cpu_device::trace

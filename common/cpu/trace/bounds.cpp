@@ -89,11 +89,11 @@ const Array& Bounds::array(std::uint8_t flags, std::uint16_t index) const {
     return (flags & kShared ? shared_ : session->globals)[index];
 }
 
-bool Bounds::locate(Access& access, bool atomic, int thread) {
+bool Bounds::locate(Access& access, bool atomic, int thread, bool whole) {
     const Address address = access.address;
     const bool store = access.flags & kStore;
     // (Part of a cp.async may be 12 bytes wide; the copy as a whole has been checked.)
-    if (std::has_single_bit(access.width) && address % access.width != 0) misaligned(access, thread);
+    if (whole && std::has_single_bit(access.width) && address % access.width != 0) misaligned(access, thread);
     if (const int s = index_of(shared_, address); s >= 0) {
         access.flags |= kShared;
         access.array = static_cast<std::uint16_t>(s);

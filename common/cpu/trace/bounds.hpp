@@ -24,7 +24,8 @@ class Bounds {
 
     /// Notes what is wrong with where the access goes, puts the array into it and kShared to its flags; false
     /// where it goes to nothing that is counted. A write that the program would not survive ends the kernel.
-    bool locate(Access& access, bool atomic, int thread);
+    /// whole: no part of a wider access, so that it has to be aligned.
+    bool locate(Access& access, bool atomic, int thread, bool whole = true);
 
   private:
     bool near_static(Address address) const;

@@ -100,6 +100,22 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->copy_ends(caller, address_of(shared), bytes);
     }
+    void at_mbarrier(AtMbarrier what, const void* mbarrier) override {
+        const Quiet quiet;
+        local.own->at_mbarrier(what, mbarrier);
+    }
+    void bulk_copy_begins(const BulkCopy& copy) override {
+        const Quiet quiet;
+        local.own->bulk_copy_begins(copy);
+    }
+    void bulk_copies_read(std::uint64_t group) override {
+        const Quiet quiet;
+        local.own->bulk_copies_read(group);
+    }
+    void proxy_fenced() override {
+        const Quiet quiet;
+        local.own->proxy_fenced();
+    }
     void fenced() override { session->fenced = true; }
     void host_writes(const void* start, std::size_t bytes) override {
         session->host_writes(address_of(start), bytes);

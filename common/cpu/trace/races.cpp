@@ -35,6 +35,8 @@ void Races::begin_block(int threads, const std::vector<Array>& shared) {
     barriers_ = 0;
     warps_ = static_cast<std::size_t>((threads + kWarp - 1) / kWarp);
     meetings_.clear();
+    threads_ = static_cast<std::size_t>(threads);
+    clocks_.begin_block();
 }
 
 std::uint64_t Races::number_of(std::uint32_t site) {
@@ -72,6 +74,7 @@ void Races::warp_met(int first, unsigned lanes) {
             if (lanes >> b & 1u) of_warp[a][b] = moment;
         }
     }
+    if (clocks_.on()) clocks_.met(static_cast<unsigned>(first), lanes, Toucher{moment}.moment());
 }
 
 void Races::access(const Access& access, bool atomic, int thread) {
@@ -100,7 +103,13 @@ void Races::word(std::size_t array, std::size_t i, const Toucher& mine, bool sto
     const unsigned state = state_[i];
     const unsigned bytes = mine.bytes();
     const Address offset = (i - first_[array]) * 4 + static_cast<Address>(std::countr_zero(bytes));
-    if ((state >> 4 & bytes) != 0) in_flight(a, offset, copy_[i], mine, store);
+    if ((state >> 4 & bytes) != 0) {
+        if (copy_[i] == kLook) {
+            bulk_touched(a, offset, i, mine, store);
+        } else {
+            in_flight(a, offset, copy_[i], mine, store);
+        }
+    }
     // Atomic operations keep each other out.
     if (concurrent(writer, mine) && !(mine.atomic() && writer.atomic())) {
         race(a, offset, writer, mine, true, store);
@@ -122,6 +131,7 @@ bool Races::concurrent(const Toucher& before, const Toucher& now) const {
     if (!since_barrier(before) || before.thread() == now.thread() || (before.bytes() & now.bytes()) == 0) {
         return false;
     }
+    if (clocks_.on()) return !clocks_.knows(now.thread(), before.thread(), before.moment());
     const unsigned warp = now.thread() / kWarp;
     if (before.thread() / kWarp != warp || meetings_.empty()) return true;
     // Ordered if the two have met since.

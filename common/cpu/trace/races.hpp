@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/cpu/trace/access.hpp"
+#include "common/cpu/trace/clocks.hpp"
 #include "common/cpu/trace/findings.hpp"
 
 namespace cpu_device::trace {
@@ -59,7 +60,15 @@ class Races {
         epoch_ = next_moment();
         since_begin_ = epoch_ - begin_;
         ++barriers_;
+        if (clocks_.on()) clocks_.all_met(Toucher{epoch_}.moment());
     }
+
+    // ---- races_bulk.cpp ----
+    void at_mbarrier(Observer::AtMbarrier what, const void* mbarrier, unsigned thread);
+    void proxy_fenced(unsigned thread);
+    void bulk_begins(const BulkCopy& copy, std::uint32_t site);
+    void bulk_copies_read(std::uint64_t group, unsigned thread);
+
     /// That the block has passed.
     std::uint64_t barriers() const { return barriers_; }
 
@@ -84,6 +93,7 @@ class Races {
         unsigned thread() const { return static_cast<unsigned>(bits & kThread); }
         unsigned bytes() const { return bits >> kBytesAt & kWhole; }
         bool atomic() const { return (bits >> kAtomicAt & 1u) != 0; }
+        std::uint32_t moment() const { return static_cast<std::uint32_t>(bits >> kMomentAt); }
         std::size_t site() const { return bits >> kSiteAt & (kMostSites - 1); }
     };
     static constexpr std::uint64_t kNever = ~std::uint64_t{0};
@@ -133,6 +143,42 @@ class Races {
     Finding by(unsigned thread, bool store, const Array& a, Address offset) const;
     void unwritten(const Array& a, Address offset, const Toucher& now);
     void in_flight(const Array& a, Address offset, std::uint32_t copy, const Toucher& now, bool store);
+
+    // ---- races_bulk.cpp ----
+    /// A copy of the copy engine, and what has come to pass when it is over.
+    struct Bulk {
+        std::uint32_t site;
+        unsigned thread;  // that started it
+        Clocks::End end;
+    };
+    /// The last load that writes the word and the last store that reads it, counted from 1; 0: none.
+    struct BulkWord {
+        std::uint32_t load = 0, store = 0;
+    };
+    static constexpr std::uint32_t kLook = ~0u;  // in copy_: in bulk_words_
+    /// Part of a word that a copy moves.
+    struct Place {
+        const Array& array;
+        Address offset;
+        std::size_t word;
+        unsigned bytes;
+    };
+    void use_clocks();
+    std::uint32_t next_stamp() { return Toucher{next_moment()}.moment(); }
+    bool unfenced(const Toucher& writer, unsigned thread) const;
+    Toucher toucher(std::uint32_t site, unsigned thread, unsigned bytes) {
+        return {now_ | Toucher::site_bits(number_of(site)) | Toucher::bytes_bits(bytes) | thread};
+    }
+    void bulk_load(const Place& place);
+    void bulk_store(const Place& place);
+    void bulk_touched(const Array& a, Address offset, std::size_t i, const Toucher& now, bool store);
+    template <class Make>
+    void bulk_finding(gemm::FindingId id, std::uint32_t other, const Place& place, bool writes, Make make);
+
+    Clocks clocks_;
+    std::size_t threads_ = 0;
+    std::vector<Bulk> bulk_copies_;
+    std::vector<BulkWord> bulk_words_;
 
     Findings& findings_;
     const std::vector<Array>* shared_ = nullptr;

@@ -40,7 +40,7 @@ std::vector<Line> lines_of(const Session& s) {
         line.width = key.width;
         line.requests += c.requests;
         line.threads += c.threads;
-        line.bytes += c.threads * key.width;
+        line.bytes += c.threads * key.width + c.box_bytes;
         (shared ? line.wavefronts : line.sectors) += c.units;
         (shared ? line.ideal_wavefronts : line.ideal_sectors) += c.ideal;
         line.diverged |= c.diverged;

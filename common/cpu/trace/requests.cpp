@@ -27,6 +27,7 @@ void Counts::add(const Counts& other) {
     requests += other.requests;
     threads += other.threads;
     units += other.units;
+    box_bytes += other.box_bytes;
     ideal += other.ideal;
     diverged |= other.diverged;
     if (other.example.comes_before(example)) example = other.example;
@@ -216,6 +217,20 @@ void Requests::flush_parted() {
         }
         request(counted(access), access, mask, addresses.data(), count, false);
     }
+}
+
+void Requests::box(Access access, int thread, std::uint64_t bytes, std::uint64_t sectors) {
+    access.width = 0;
+    Counts& c = counted(access).counts;
+    if (c.requests == 0) {
+        c.example = {block_, examples_++, thread / kWarp, 1u << thread % kWarp, {}};
+        c.example.offsets[0] = access.address - bounds_.array(access.flags, access.array).start;
+    }
+    ++c.requests;
+    ++c.threads;
+    c.box_bytes += bytes;
+    c.units += sectors;
+    c.ideal += (bytes + 31) / 32;
 }
 
 void Requests::forget_lanes() {

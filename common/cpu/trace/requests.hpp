@@ -50,6 +50,7 @@ struct Example {
 /// Of all requests of one instruction to one array.
 struct Counts {
     std::uint64_t requests = 0, threads = 0, units = 0, ideal = 0;  // units: sectors or wavefronts
+    std::uint64_t box_bytes = 0;                                    // of the copy engine, which has no width
     bool diverged = false;
     Example example;  // the first of the lowest block
 
@@ -137,6 +138,10 @@ class Requests {
     void run(int thread);
     /// What the running thread does, where its hook could not take it along the way.
     void keep(Key key, const Access& access, const Races::Instruction& instruction);
+
+    /// A box of the copy engine: `bytes` of the tensor that `access` begins at, in so many sectors. It is a
+    /// request of its own, of the thread that has asked for it.
+    void box(Access access, int thread, std::uint64_t bytes, std::uint64_t sectors);
 
     /// Puts the lanes' accesses since the last time together to requests. running: the thread that ran last.
     /// None runs any more.

@@ -35,10 +35,10 @@ struct Line {
     std::string array;    // "A", "As"; "shared memory" for dynamic arrays
     bool shared = false;  // else global memory
     bool store = false;
-    int width = 0;               // bytes per thread
+    int width = 0;               // bytes per thread; 0: boxes of the copy engine, each a request
     std::uint64_t requests = 0;  // warp-wide instructions with at least one thread
     std::uint64_t threads = 0;   // accesses of single threads
-    std::uint64_t bytes = 0;     // what the threads asked for: threads × width
+    std::uint64_t bytes = 0;  // what the threads asked for: threads × width; of boxes what lies in the tensor
     /// Global memory: 32-byte sectors moved; ideal: the fewest that hold the bytes asked for.
     std::uint64_t sectors = 0, ideal_sectors = 0;
     /// Shared memory: passes over the banks; ideal: the fewest that move the bytes asked for, 128 at a time.

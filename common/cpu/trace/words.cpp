@@ -43,6 +43,11 @@ std::string outside(const Finding& f) {
            std::to_string(f.columns);
 }
 
+/// " that thread (0,0,0) started at kernel.cu:7".
+std::string started(const Finding& f) {
+    return " that " + who(f.other.value()) + " started at " + place(*f.other);
+}
+
 std::string without_block(const Finding& f) {
     const std::string at = " at " + place(f.access);
     switch (f.id) {
@@ -65,6 +70,25 @@ std::string without_block(const Finding& f) {
             return who(f.other.value()) + (f.other->write ? " wrote " : " read ") + element(f) + " at " +
                    place(*f.other) + " and " + who_does(f.access) + "it" + at +
                    ", with no barrier in between";
+        case FindingId::load_in_flight:
+            return "the load to " + element(f) + started(f) + " may still be under way when " +
+                   who_does(f.access) + "it" + at + ": it has not waited for the mbarrier's phase";
+        case FindingId::load_overwrites:
+            return who(f.other.value()) + (f.other->write ? " wrote " : " read ") + element(f) + " at " +
+                   place(*f.other) + " and the load that " + who(f.access) + " starts" + at +
+                   " overwrites it, with nothing in between that orders the two";
+        case FindingId::loads_overlap:
+            return "the load to " + element(f) + started(f) + " may still be under way when " +
+                   who(f.access) + " starts another one to the same place" + at;
+        case FindingId::store_in_flight:
+            return "the store from " + element(f) + started(f) + " may still be reading it when " +
+                   who_does(f.access) + "it" + at +
+                   ": nobody has waited for it (cp.async.bulk.wait_group.read)";
+        case FindingId::no_proxy_fence:
+            return who(f.other.value()) + " wrote " + element(f) + " at " + place(*f.other) + " and the " +
+                   (f.access.write ? "load" : "store") + " that " + who(f.access) + " starts" + at +
+                   (f.access.write ? " overwrites it" : " reads it") +
+                   ", with no fence.proxy.async in between: the copy engine need not see what was written";
         case FindingId::out_of_bounds:
             return who_does(f.access) + outside(f) + "," + at;
         case FindingId::write_to_padding:

@@ -1,0 +1,292 @@
+// What of a block goes on beside its threads: mbarriers, and the copy engine.
+//
+// Unfriendly on purpose, too: bytes come when no thread can go on without them, and a thread that completes a
+// phase lets those go on first that have waited for it, so that a stage released early is filled again before
+// its readers are done.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/cpu/execution/block.hpp"
+#include "common/cpu/execution/device.hpp"
+
+namespace cpu_device {
+namespace {
+
+constexpr int kMostUnanswered = 4;
+
+using AtMbarrier = Observer::AtMbarrier;
+
+void observe(AtMbarrier what, const void* mbarrier) {
+    if (Observer* o = observer()) o->at_mbarrier(what, mbarrier);
+}
+
+bool multiple(const void* address, std::size_t of) {
+    return reinterpret_cast<std::uintptr_t>(address) % of == 0;
+}
+
+}  // namespace
+
+void Block::use_async() {
+    unanswered_ = 0;
+    if (async_) return;
+    async_ = true;
+    mbarriers_.begin_block();
+    bulk_.begin_block(*grid_, static_cast<std::byte*>(dynamic_shared_), static_cast<std::size_t>(count_));
+    dice_ = Dice(seed_ * 0x9e3779b97f4a7c15u + linear_index_);
+    for (Thread& t : threads_) t.refused = false;
+}
+
+void Block::wrong(FaultId id, const Site& site, const std::string& what) const {
+    throw BlockFailure{id, where(running_->thread) + text(site) + " " + what + "."};
+}
+
+void Block::check_shared(const void* address, std::size_t bytes, std::size_t of, const char* what,
+                         const Site& site) {
+    const bool barrier = of == sizeof(std::uint64_t);
+    const FaultId id = barrier ? FaultId::mbarrier_misused : FaultId::copy_refused;
+    if (!bulk_.in_shared(address, 1))
+        wrong(id, site, std::string("gets ") + what + " that is not in shared memory");
+    if (!multiple(address, of))
+        wrong(id, site,
+              std::string("gets ") + what + " at " + name_of(address) + ", and it must be at a multiple of " +
+                  std::to_string(of) + " bytes");
+    if (!bulk_.in_shared(address, bytes))
+        wrong(id, site,
+              std::string("gets ") + what + " at " + name_of(address) + ", and its " + std::to_string(bytes) +
+                  " bytes reach past the end of the array");
+}
+
+// ---- mbarriers ----
+
+Mbarrier& Block::mbarrier_at(void* address, const Site& site) {
+    use_async();
+    check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
+    Mbarrier* found = nullptr;
+    if (const std::string why = mbarriers_.find(address, found); !why.empty())
+        wrong(FaultId::mbarrier_misused, site, why + ", at " + name_of(address));
+    return *found;
+}
+
+void Block::mbarrier_init(void* address, unsigned arrivals, const Site& site) {
+    use_async();
+    check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
+    const std::string why = mbarriers_.init(address, arrivals, static_cast<std::size_t>(count_));
+    if (!why.empty()) wrong(FaultId::mbarrier_misused, site, why);
+    observe(AtMbarrier::begins, address);
+}
+
+void Block::mbarrier_inval(void* address, const Site& site) {
+    (void)mbarrier_at(address, site);
+    (void)mbarriers_.inval(address);
+}
+
+void Block::mbarrier_expect(void* address, unsigned bytes, const Site& site) {
+    Mbarrier& barrier = mbarrier_at(address, site);
+    if (const std::string why = Mbarriers::expect(barrier, bytes); !why.empty())
+        wrong(FaultId::mbarrier_misused, site, why);
+    settle(barrier);
+}
+
+void Block::mbarrier_arrive(void* address, unsigned count, unsigned bytes, const Site& site) {
+    Mbarrier& barrier = mbarrier_at(address, site);
+    std::string why = bytes > 0 ? Mbarriers::expect(barrier, bytes) : std::string();
+    if (why.empty()) why = Mbarriers::arrive(barrier, count);
+    if (!why.empty()) wrong(FaultId::mbarrier_misused, site, why + ", at " + name_of(address));
+    observe(AtMbarrier::arrives, address);
+    woken_ = 0;
+    settle(barrier);
+    Thread& t = current();
+    t.site = site;
+    t.woke = woken_ > 0;
+    wait_as(State::arrived);
+}
+
+/// Of a warp in which nobody can run: lets those go on that have arrived at mbarriers, at once unless they
+/// have woken others, who go first. False where there are none, or they are not the first.
+bool Block::release_arrived(int first, int last) {
+    bool any = false, woke = false;
+    for (int i = first; i < last; ++i) {
+        if (state(i) != State::arrived) continue;
+        any = true;
+        woke = woke || thread(i).woke;
+    }
+    for (int i = first; i < last && any; ++i) {
+        if (state(i) == State::arrived) state(i) = woke ? State::yielded : State::ready;
+    }
+    return any && !woke;
+}
+
+/// Where nothing is missing from the phase any more, it is complete, and whoever waits for it can go on.
+void Block::settle(Mbarrier& barrier) {
+    unanswered_ = 0;
+    const std::uint64_t expected = barrier.expected;
+    if (!Mbarriers::settle(barrier)) return;
+    observe(AtMbarrier::completes, barrier.address);
+    const BulkCopy* copy = nullptr;
+    if (const std::uint64_t bytes = bulk_.to_come(barrier.address, copy); copy != nullptr) {
+        throw BlockFailure{
+            FaultId::phase_too_early,
+            where(copy->thread) + "phase " + std::to_string(barrier.phase - 1) + " of the mbarrier " +
+                name_of(barrier.address) + " is complete while " + std::to_string(bytes) +
+                " bytes are still to come to it, of the copy that started at " + copy->site.file + ":" +
+                std::to_string(copy->site.line) + ": it was told to expect " + std::to_string(expected) +
+                " bytes in this phase."};
+    }
+    for (int i = 0; i < count_; ++i) {
+        Thread& t = thread(i);
+        if (state(i) != State::at_mbarrier || t.mbarrier != barrier.address || !barrier.complete(t.parity))
+            continue;
+        t.out = 1;
+        state(i) = State::ready;
+        ++woken_;
+    }
+}
+
+bool Block::mbarrier_is_complete(void* address, unsigned parity, const Site& site) {
+    const int unanswered = unanswered_;
+    Mbarrier& barrier = mbarrier_at(address, site);
+    unanswered_ = unanswered;  // to ask is no progress
+    if (parity > 1)
+        wrong(FaultId::mbarrier_misused, site,
+              "waits for parity " + std::to_string(parity) + ", and 0 and 1 there are");
+    Thread& t = current();
+    while (!barrier.complete(parity)) {
+        if (!t.refused) return !(t.refused = true);
+        t.site = site;
+        t.mbarrier = address;
+        t.parity = parity;
+        wait_as(State::at_mbarrier);
+        if (t.out == 0) return false;
+    }
+    t.refused = false;
+    barrier.seen[static_cast<std::size_t>(running_->thread)] = barrier.phase;
+    observe(AtMbarrier::waited, address);
+    return true;
+}
+
+/// When no thread can go on: lets those that have made way, or brings bytes that somebody waits for. False
+/// where neither helps.
+bool Block::unblock() {
+    bool moved = false;
+    for (int i = 0; i < count_; ++i) {
+        if (state(i) != State::yielded) continue;
+        state(i) = State::ready;
+        moved = true;
+    }
+    if (moved) return true;
+    woken_ = 0;
+    while (woken_ == 0 && bulk_.loads_under_way()) {
+        const BulkCopies::Piece piece = bulk_.bring(dice_);
+        Mbarrier* barrier = nullptr;
+        std::string why = mbarriers_.find(piece.mbarrier, barrier);
+        if (why.empty()) why = Mbarriers::bring(*barrier, piece.bytes);
+        if (!why.empty()) {
+            throw BlockFailure{FaultId::mbarrier_misused, where(piece.copy->thread) + text(piece.copy->site) +
+                                                              " " + why + ", at " + name_of(piece.mbarrier) +
+                                                              "."};
+        }
+        settle(*barrier);
+    }
+    if (woken_ > 0) return true;
+    // A try_wait may end without an answer, too.
+    if (++unanswered_ > kMostUnanswered) return false;
+    for (int i = 0; i < count_; ++i) {
+        if (state(i) != State::at_mbarrier) continue;
+        thread(i).out = 0;
+        state(i) = State::ready;
+        moved = true;
+    }
+    return moved;
+}
+
+// ---- the copy engine ----
+
+void Block::fence_mbarrier_init() {
+    use_async();
+}
+
+void Block::fence_proxy_async() {
+    use_async();
+    bulk_.fence();
+    if (Observer* o = observer()) o->proxy_fenced();
+}
+
+void Block::start_copy(BulkCopy copy, const Site& site) {
+    for (const Chunk& c : copy.chunks) {
+        if (!bulk_.in_shared(c.shared, kChunk))
+            wrong(FaultId::copy_refused, site,
+                  "moves " + std::to_string(copy.bytes()) + " bytes, and " +
+                      name_of(copy.chunks.front().shared) + " has not so many behind it");
+        if (c.to > c.from && !is_device_memory(c.global))
+            wrong(FaultId::copy_refused, site, "goes to global memory through a pointer that is the host's");
+    }
+    if (Observer* o = observer()) o->bulk_copy_begins(copy);
+    if (copy.load) {
+        bulk_.start_load(std::move(copy), dice_);
+    } else {
+        bulk_.start_store(std::move(copy), dice_);
+    }
+}
+
+void Block::tensor_copy(const void* caller, bool load, void* shared, const CUtensorMap& map, const int* at,
+                        int rank, void* mbarrier, const Site& site) {
+    if (load) (void)mbarrier_at(mbarrier, site);
+    use_async();
+    BulkCopy copy{
+        .caller = caller, .site = site, .thread = running_->thread, .load = load, .mbarrier = mbarrier};
+    if (!multiple(&map, 64) || !copy.map.read(map))
+        wrong(FaultId::copy_refused, site, "gets a tensor map that cuTensorMapEncodeTiled() has not encoded");
+    if (copy.map.rank != rank)
+        wrong(FaultId::copy_refused, site,
+              "gets " + std::to_string(rank) + " coordinates, and its tensor map has " +
+                  std::to_string(copy.map.rank) + " dimensions");
+    check_shared(shared, copy.map.box_bytes(), 128, "a box", site);
+    copy.chunks = copy.map.chunks(at, static_cast<std::byte*>(shared));
+    start_copy(std::move(copy), site);
+}
+
+void Block::bulk_copy(const void* caller, bool load, void* shared, void* global, unsigned bytes,
+                      void* mbarrier, const Site& site) {
+    if (load) (void)mbarrier_at(mbarrier, site);
+    use_async();
+    BulkCopy copy{
+        .caller = caller, .site = site, .thread = running_->thread, .load = load, .mbarrier = mbarrier};
+    if (bytes % 16 != 0)
+        wrong(FaultId::copy_refused, site,
+              "is to move " + std::to_string(bytes) + " bytes, no multiple of 16");
+    if (!multiple(global, 16))
+        wrong(FaultId::copy_refused, site, "gets a global address that is no multiple of 16");
+    if (bytes == 0) return;
+    check_shared(shared, bytes, 16, "its bytes", site);
+    for (unsigned i = 0; i < bytes; i += kChunk)
+        copy.chunks.push_back(
+            {static_cast<std::byte*>(shared) + i, static_cast<std::byte*>(global) + i, 0, kChunk});
+    start_copy(std::move(copy), site);
+}
+
+void Block::bulk_commit() {
+    use_async();
+    bulk_.commit(running_->thread);
+}
+
+void Block::bulk_wait(int pending, bool read) {
+    use_async();
+    const std::uint64_t before = bulk_.wait(running_->thread, pending, read, dice_);
+    if (Observer* o = observer()) o->bulk_copies_read(before);
+}
+
+/// All threads have returned.
+void Block::check_nothing_left() {
+    const BulkCopy* copy = bulk_.left_behind();
+    if (copy == nullptr) return;
+    throw BlockFailure{
+        FaultId::copy_left_behind,
+        where(copy->thread) + "the block has ended, and nobody has waited for the " +
+            (copy->load ? "load" : "store") + " that it started at " + copy->site.file + ":" +
+            std::to_string(copy->site.line) +
+            (copy->load ? ": its bytes would come to shared memory that is another block's by then."
+                        : ": shared memory that it reads would be another block's by then.")};
+}
+
+}  // namespace cpu_device

@@ -1,0 +1,175 @@
+// Races with the copy engine (TMA), and what orders accesses beside barriers of the whole block: mbarriers.
+#include <algorithm>
+#include <bit>
+
+#include "common/cpu/execution/bulk_copies.hpp"
+#include "common/cpu/trace/places.hpp"
+#include "common/cpu/trace/races.hpp"
+
+namespace cpu_device::trace {
+
+using gemm::FindingId;
+using AtMbarrier = Observer::AtMbarrier;
+
+void Races::use_clocks() {
+    if (clocks_.on()) return;
+    clocks_.turn_on(threads_);
+    bulk_words_.assign(state_.size(), {});
+    bulk_copies_.clear();
+    for (std::size_t w = 0; w < meetings_.size(); ++w) {
+        const auto first = static_cast<unsigned>(w * kWarp);
+        for (unsigned a = 0; a < kWarp && first + a < threads_; ++a) {
+            for (unsigned b = 0; b < kWarp && first + b < threads_; ++b)
+                clocks_.learn(first + a, first + b, Toucher{meetings_[w][a][b]}.moment());
+        }
+    }
+}
+
+void Races::at_mbarrier(AtMbarrier what, const void* mbarrier, unsigned thread) {
+    use_clocks();
+    switch (what) {
+        case AtMbarrier::begins:
+            break;
+        case AtMbarrier::arrives:
+            clocks_.release(thread, next_stamp(), mbarrier);
+            break;
+        case AtMbarrier::waited:
+            clocks_.acquire(thread, mbarrier);
+            break;
+        case AtMbarrier::completes:
+            clocks_.complete(mbarrier);
+            break;
+    }
+}
+
+void Races::proxy_fenced(unsigned thread) {
+    use_clocks();
+    clocks_.fence(thread, next_stamp());
+}
+
+void Races::bulk_copies_read(std::uint64_t group, unsigned thread) {
+    use_clocks();
+    clocks_.stores_read(thread, group);
+}
+
+void Races::bulk_begins(const BulkCopy& copy, std::uint32_t site) {
+    use_clocks();
+    const auto thread = static_cast<unsigned>(copy.thread);
+    bulk_copies_.push_back(
+        {site, thread,
+         copy.load ? clocks_.end_of_load(copy.mbarrier) : clocks_.end_of_store(thread, copy.group)});
+    for (const Chunk& c : copy.chunks) {
+        const Address start = address_of(c.shared);
+        const int s = index_of(*shared_, start);
+        if (s < 0) continue;
+        const Array& a = (*shared_)[static_cast<std::size_t>(s)];
+        const Address from = copy.load ? 0 : c.from, to = copy.load ? Address{kChunk} : c.to;
+        for (Address at = from / 4 * 4; at < to; at += 4) {
+            const Address first = std::max(at, from), end = std::min(at + 4, to);
+            const unsigned bytes = ((1u << (end - first)) - 1) << (first - at);
+            const std::size_t i = first_[static_cast<std::size_t>(s)] + (start + at - a.start) / 4;
+            const Place place{a, start + first - a.start, i, bytes};
+            if (copy.load) {
+                bulk_load(place);
+            } else {
+                bulk_store(place);
+            }
+            change_state(i, static_cast<std::uint8_t>(state_[i] | kWhole << 4));
+            copy_[i] = kLook;
+        }
+    }
+    // Whoever waits for the bytes knows what was known when the copy began.
+    if (copy.load) clocks_.release(thread, next_stamp(), copy.mbarrier);
+}
+
+/// A finding about the last copy that has begun, and whoever came before.
+template <class Make>
+void Races::bulk_finding(FindingId id, std::uint32_t other, const Place& place, bool writes, Make make) {
+    const Bulk& now = bulk_copies_.back();
+    findings_.note(id, now.site, other, 0, [&] {
+        Finding finding = by(now.thread, writes, place.array, place.offset);
+        finding.other = make();
+        return finding;
+    });
+}
+
+/// Whether the thread's write was in this block, and no fence has ordered it for the engine.
+bool Races::unfenced(const Toucher& writer, unsigned thread) const {
+    return writer.bits >= begin_ && !clocks_.proxied(thread, writer.thread(), writer.moment());
+}
+
+void Races::bulk_load(const Place& place) {
+    const Bulk& now = bulk_copies_.back();
+    Word& word = words_[place.word];
+    Toucher& writer = writers_[place.word];
+    BulkWord& bulk = bulk_words_[place.word];
+    const Toucher mine = toucher(now.site, now.thread, place.bytes);
+    bool ordered = true;
+    for (const Toucher* before : {&writer, &word.reader, &word.other_lane, &word.other_warp}) {
+        if (!concurrent(*before, mine)) continue;
+        ordered = false;
+        bulk_finding(FindingId::load_overwrites, site_of(*before), place, true,
+                     [&] { return findings_.side(static_cast<int>(before->thread()), before == &writer); });
+    }
+    if (ordered && unfenced(writer, now.thread)) {
+        bulk_finding(FindingId::no_proxy_fence, site_of(writer), place, true,
+                     [&] { return findings_.side(static_cast<int>(writer.thread()), true); });
+    }
+    for (const bool load : {true, false}) {
+        const std::uint32_t index = load ? bulk.load : bulk.store;
+        if (index == 0 || clocks_.knows(now.thread, bulk_copies_[index - 1].end)) continue;
+        const Bulk& before = bulk_copies_[index - 1];
+        bulk_finding(load ? FindingId::loads_overlap : FindingId::store_in_flight, before.site, place, true,
+                     [&] { return findings_.side(static_cast<int>(before.thread), load); });
+    }
+    // From here on it is the copy that has written it.
+    word = {};
+    write(place.word, {}, place.bytes);
+    bulk = {static_cast<std::uint32_t>(bulk_copies_.size()), 0};
+}
+
+void Races::bulk_store(const Place& place) {
+    const Bulk& now = bulk_copies_.back();
+    const Toucher writer = writers_[place.word];
+    BulkWord& bulk = bulk_words_[place.word];
+    const Toucher mine = toucher(now.site, now.thread, place.bytes);
+    if (concurrent(writer, mine)) {
+        race(place.array, place.offset, writer, mine, true, false);
+    } else if (unfenced(writer, now.thread)) {
+        bulk_finding(FindingId::no_proxy_fence, site_of(writer), place, false,
+                     [&] { return findings_.side(static_cast<int>(writer.thread()), true); });
+    }
+    if ((state_[place.word] & place.bytes) != place.bytes) unwritten(place.array, place.offset, mine);
+    if (bulk.load != 0 && !clocks_.knows(now.thread, bulk_copies_[bulk.load - 1].end)) {
+        const Bulk& before = bulk_copies_[bulk.load - 1];
+        bulk_finding(FindingId::load_in_flight, before.site, place, false,
+                     [&] { return findings_.side(static_cast<int>(before.thread), true); });
+    }
+    bulk.store = static_cast<std::uint32_t>(bulk_copies_.size());
+}
+
+/// A thread's access to a word that the engine has to do with.
+void Races::bulk_touched(const Array& a, Address offset, std::size_t i, const Toucher& now, bool store) {
+    BulkWord& bulk = bulk_words_[i];
+    const auto known = [&](std::uint32_t index) {
+        return index == 0 || clocks_.knows(now.thread(), bulk_copies_[index - 1].end);
+    };
+    const auto note = [&](FindingId id, const Bulk& copy) {
+        findings_.note(id, site_of(now), copy.site, 0, [&] {
+            Finding finding = by(now.thread(), store, a, offset);
+            finding.other = findings_.side(static_cast<int>(copy.thread), id == FindingId::load_in_flight);
+            return finding;
+        });
+    };
+    if (!known(bulk.load)) note(FindingId::load_in_flight, bulk_copies_[bulk.load - 1]);
+    if (store && !known(bulk.store)) note(FindingId::store_in_flight, bulk_copies_[bulk.store - 1]);
+    const auto over = [&](std::uint32_t index) {
+        return index == 0 || clocks_.all_know(bulk_copies_[index - 1].end);
+    };
+    if (over(bulk.load) && over(bulk.store)) {
+        bulk = {};
+        change_state(i, state_[i] & kWhole);
+    }
+}
+
+}  // namespace cpu_device::trace

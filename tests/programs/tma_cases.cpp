@@ -1,0 +1,78 @@
+// Runs random boxes through the copy engine and prints a line for each mode: how many cases, how many bytes
+// they showed, their hash, and how many cases differ from what the definition says. A GPU and the CPU device
+// print the same.
+//
+//     tma_cases [cases a mode, 100 unless told] [seed, 1 unless told]
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "common/device.hpp"
+#include "tests/tma_cases.hpp"
+
+namespace {
+
+using test::TmaMode;
+using test::TmaRun;
+
+/// FNV-1a.
+void hash(std::uint64_t& h, const std::vector<std::uint8_t>& bytes) {
+    for (const std::uint8_t byte : bytes) h = (h ^ byte) * 0x100000001b3;
+}
+
+int run(std::uint64_t cases, std::uint64_t seed) {
+    int wrong = 0;
+    for (const TmaMode& mode : test::tma_modes()) {
+        std::uint64_t h = 0xcbf29ce484222325, bytes = 0, differ = 0;
+        for (std::uint64_t i = 0; i < cases; ++i) {
+            const TmaRun drawn = test::draw_tma(mode, seed, i);
+            const std::vector<std::uint8_t> got = test::tma_on_device(mode, drawn);
+            const std::vector<std::uint8_t> expected = test::tma_by_definition(mode, drawn);
+            hash(h, got);
+            bytes += got.size();
+            if (got == expected) continue;
+            std::size_t first = 0, count = 0;
+            for (std::size_t b = got.size(); b-- > 0;) {
+                if (got[b] == expected[b]) continue;
+                first = b;
+                ++count;
+            }
+            if (++differ <= 3) {
+                std::printf("  case %llu differs in %zu bytes, first at %zu: got %02x, expected %02x; %s\n",
+                            static_cast<unsigned long long>(i), count, first, got[first], expected[first],
+                            drawn.text().c_str());
+            }
+        }
+        wrong += differ > 0;
+        std::printf("%s: %llu cases, %llu bytes, hash %016llx, %llu differ\n", mode.name,
+                    static_cast<unsigned long long>(cases), static_cast<unsigned long long>(bytes),
+                    static_cast<unsigned long long>(h), static_cast<unsigned long long>(differ));
+    }
+    for (const test::TmaRefusal& r : test::tma_refusals()) {
+        CUtensorMap map;
+        const CUresult status = gemm::encode(r.fields, &map);
+        const bool as_expected = (status == CUDA_ERROR_INVALID_VALUE) == r.refused;
+        wrong += !as_expected;
+        std::printf("tensor map with %s: %d%s\n", r.name, static_cast<int>(status),
+                    as_expected ? "" : ", and the other answer was expected");
+    }
+    return wrong > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const gemm::Device device = gemm::select_device(0, "");
+        if (device.sm < 90) {
+            std::fprintf(stderr, "The copy engine needs compute capability 9.0, and this is %s.\n",
+                         device.name.c_str());
+            return 2;
+        }
+        return run(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100,
+                   argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,263 @@
+// mbarriers, tensor maps and the copy engine, on a GPU and on the CPU device alike.
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#ifdef GEMM_CPU_DEVICE
+#include "common/cpu/execution/device.hpp"
+#endif
+#include "tests/device_array.hpp"
+#include "tests/kernels/tma_gemm.hpp"
+#include "tests/support.hpp"
+#include "tests/tma_cases.hpp"
+
+namespace {
+
+using kernels::TmaFault;
+using kernels::TmaMistake;
+using test::DeviceArray;
+
+/// What the CPU device does while it lives, where a GPU may do one thing or another.
+struct Schedule {
+    explicit Schedule([[maybe_unused]] std::uint64_t seed) {
+#ifdef GEMM_CPU_DEVICE
+        cpu_device::set_schedule_seed(seed);
+#endif
+    }
+    Schedule(const Schedule&) = delete;
+    Schedule& operator=(const Schedule&) = delete;
+    ~Schedule() {
+#ifdef GEMM_CPU_DEVICE
+        cpu_device::set_schedule_seed(0);
+#endif
+    }
+};
+
+bool there_is_none() {
+    if (test::device().sm >= 90) return false;
+    test::skip("the copy engine needs compute capability 9.0");
+    return true;
+}
+
+std::vector<float> random_floats(std::size_t count, std::mt19937_64& numbers) {
+    std::normal_distribution<float> normal;
+    std::vector<float> values(count);
+    for (float& value : values) value = normal(numbers);
+    return values;
+}
+
+struct Gemm {
+    int M, N, K;
+    std::int64_t lda, ldb, ldc;
+    float alpha = 1.5f, beta = -0.5f;
+};
+
+/// How many elements of C are wrong or, of its padding, touched.
+int wrong_elements(const Gemm& g, TmaMistake mistake, std::uint64_t seed) {
+    std::mt19937_64 numbers(seed);
+    const auto room = [](int rows, std::int64_t pitch) { return static_cast<std::size_t>(rows * pitch + 4); };
+    const std::vector<float> a = random_floats(room(g.M, g.lda), numbers),
+                             b = random_floats(room(g.K, g.ldb), numbers);
+    std::vector<float> c = random_floats(room(g.M, g.ldc), numbers);
+    if (g.beta == 0.0f) c.assign(c.size(), NAN);
+    const DeviceArray<float> A(a), B(b), C(c);
+    kernels::tma_gemm(mistake, g.M, g.N, g.K, A.data(), g.lda, B.data(), g.ldb, C.data(), g.ldc, g.alpha,
+                      g.beta);
+    const std::vector<float> got = C.host();
+    int wrong = 0;
+    for (int m = 0; m < g.M; ++m) {
+        for (std::int64_t n = 0; n < g.ldc; ++n) {
+            const auto at = static_cast<std::size_t>(m * g.ldc + n);
+            const double before = c[at];
+            if (n >= g.N) {
+                wrong += !(got[at] == before || (std::isnan(got[at]) && std::isnan(before)));
+                continue;
+            }
+            double sum = 0, absolute = 0;
+            for (int k = 0; k < g.K; ++k) {
+                const double product = static_cast<double>(a[static_cast<std::size_t>(m * g.lda + k)]) *
+                                       b[static_cast<std::size_t>(k * g.ldb + n)];
+                sum += product;
+                absolute += std::abs(product);
+            }
+            const double expected = g.alpha * sum + (g.beta == 0.0f ? 0.0 : g.beta * before);
+            const double bound = 1e-6 * (g.K + 4) * (std::abs(g.alpha) * absolute + std::abs(before) + 1);
+            wrong += !(std::abs(got[at] - expected) <=
+                       (g.beta == 0.0f ? 1e-6 * (g.K + 4) * (absolute * 2 + 1) : bound));
+        }
+    }
+    return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("tma: random boxes move as a tensor map says") {
+    if (there_is_none()) return;
+    const std::uint64_t cases = test::all() ? 100 : 8;
+    for (const test::TmaMode& mode : test::tma_modes()) {
+        for (std::uint64_t i = 0; i < cases; ++i) {
+            const test::TmaRun run = test::draw_tma(mode, test::seed(), i);
+            INFO(mode.name << ", case " << i << ": " << run.text());
+            CHECK(test::tma_on_device(mode, run) == test::tma_by_definition(mode, run));
+        }
+    }
+}
+
+TEST_CASE("tma: the driver refuses what a tensor map cannot say") {
+    if (there_is_none()) return;
+    for (const test::TmaRefusal& r : test::tma_refusals()) {
+        INFO(r.name);
+        CUtensorMap map;
+        CHECK(gemm::encode(r.fields, &map) == (r.refused ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS));
+    }
+    gemm::TensorMapFields fields = test::tma_refusals().front().fields;
+    fields.strides[0] = 264;
+    const std::string error = test::error_of([&] { (void)gemm::tensor_map(fields); });
+    test::require_contains(error, "cuTensorMapEncodeTiled() refuses the tensor map (CUresult 1)");
+#ifdef GEMM_CPU_DEVICE
+    test::require_contains(error, "globalStrides[0] is 264 bytes, and it must be a multiple of 16");
+    fields.interleave = CU_TENSOR_MAP_INTERLEAVE_16B;
+    test::require_contains(test::error_of([&] { (void)gemm::tensor_map(fields); }),
+                           "not modelled on the CPU device");
+#endif
+}
+
+TEST_CASE("tma: bytes side by side need no tensor map") {
+    if (there_is_none()) return;
+    for (const unsigned bytes : {16u, 48u, 4096u, kernels::kTmaShared / 2}) {
+        std::vector<std::uint8_t> in(bytes);
+        for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint8_t>(i * 13 + i / 255);
+        const DeviceArray<std::uint8_t> from(in), to(bytes);
+        kernels::bulk(bytes, from.data(), to.data());
+        CHECK(to.host() == in);
+    }
+}
+
+TEST_CASE("mbarrier: phases, arrivals and bytes") {
+    if (there_is_none()) return;
+    for (const int threads : {1, 33, 128}) {
+        constexpr int kRounds = 7;
+        const DeviceArray<int> out(static_cast<std::size_t>(threads) * kRounds);
+        kernels::mbarrier_rounds(threads, kRounds, out.data());
+        const std::vector<int> seen = out.host();
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+            INFO(threads << " threads, " << i);
+            REQUIRE(seen[i] == static_cast<int>(i) / threads * threads + 1);
+        }
+    }
+    const DeviceArray<std::uint8_t> sixteen(16);
+    const DeviceArray<int> out(5);
+    kernels::mbarrier_answers(sixteen.data(), out.data());
+    CHECK(out.host() == std::vector<int>{2, 2, 1, 1, 2});
+}
+
+TEST_CASE("tma: a GEMM of any size and pitch") {
+    if (there_is_none()) return;
+    const std::vector<Gemm> all = {
+        {32, 32, 32, 32, 32, 32},
+        {64, 96, 128, 128, 96, 96},
+        {1, 1, 1, 4, 4, 4},
+        {33, 65, 31, 32, 68, 72},
+        {100, 7, 200, 200, 8, 12},
+        {7, 100, 3, 8, 104, 100},
+        {65, 64, 64, 65, 64, 64},
+        {64, 65, 64, 64, 65, 65},
+        {31, 33, 100, 100, 36, 33},
+        {40, 40, 0, 4, 40, 40},
+        {64, 64, 70, 72, 64, 64, 1.0f, 0.0f},
+        {33, 34, 35, 36, 36, 36, 0.0f, 2.0f},
+        {50, 60, 0, 4, 60, 60, 1.0f, 0.0f},
+    };
+    for (const Gemm& g : test::drawn(all, 7)) {
+        for (std::uint64_t seed = 0; seed < (test::all() ? 8u : 2u); ++seed) {
+            const Schedule schedule(seed);
+            INFO(g.M << "×" << g.N << "×" << g.K << ", pitches " << g.lda << ", " << g.ldb << ", " << g.ldc
+                     << ", seed " << seed);
+            CHECK(wrong_elements(g, TmaMistake::none, test::seed()) == 0);
+        }
+    }
+}
+
+#ifdef GEMM_CPU_DEVICE
+TEST_CASE("tma: what a GPU would hang at is said") {
+    struct Expected {
+        TmaMistake mistake;
+        std::vector<std::string> words;
+    };
+    const std::vector<Expected> all = {
+        {TmaMistake::wrong_producer_parity,
+         {"no thread can go on", "mbarrier empty[0]: phase 0 (parity 0) is open; 128 of 128 arrivals missing",
+          "thread 128 waits for parity 0 at ",
+          "mbarrier full[0]: phase 0 (parity 0) is open; 1 of 1 arrivals missing",
+          "threads 0–127 wait for parity 0 at ",
+          "Likely: nobody has arrived in the phase that is waited for, at full[0] (parity 0) and empty[0] "
+          "(parity 0): "}},
+        {TmaMistake::too_many_bytes,
+         {"mbarrier full[0]: phase 0 (parity 0) is open; 0 of 1 arrivals missing, 16 of 8208 bytes missing.",
+          "Likely: full[0] was told to expect 16 bytes more than the copies of this phase bring"}},
+        {TmaMistake::never_released,
+         {"mbarrier empty[0]: phase 0 (parity 0) is open; 1 of 128 arrivals missing. thread 128 waits for "
+          "parity 0 at ",
+          "Likely: empty[0] counts 128 arrivals a phase, and 127 came: does mbarrier_init() say how many "
+          "arrive?",
+          "threads 129–159 have returned."}},
+        {TmaMistake::too_few_bytes,
+         {" of the mbarrier full[0] is complete while 4096 bytes are still to come to it",
+          "it was told to expect 4096 bytes in this phase"}},
+        {TmaMistake::box_too_wide,
+         {"gets a box at As + 4096 bytes, and its 4224 bytes reach past the end of the array"}},
+        {TmaMistake::no_wait_at_the_end,
+         {"the block has ended, and nobody has waited for the store that it started at "}},
+    };
+    for (const Expected& e : all) {
+        const std::string error = test::error_of([&] {
+            (void)wrong_elements({64, 64, 160, 160, 64, 64}, e.mistake, 1);
+        });
+        for (const std::string& words : e.words) test::require_contains(error, words);
+    }
+}
+
+TEST_CASE("tma: mistakes that a schedule can hide show on the CPU device") {
+    for (const TmaMistake mistake : {TmaMistake::released_early, TmaMistake::no_proxy_fence,
+                                     TmaMistake::no_wait_before_reuse, TmaMistake::wrong_parity}) {
+        for (std::uint64_t seed = 0; seed < 4; ++seed) {
+            const Schedule schedule(seed);
+            INFO("mistake " << static_cast<int>(mistake) << ", seed " << seed);
+            bool shows = false;
+            try {
+                shows = wrong_elements({96, 96, 160, 160, 96, 96}, mistake, 1) > 0;
+            } catch (const gemm::Error&) {
+                shows = true;
+            }
+            CHECK(shows);
+        }
+    }
+}
+
+TEST_CASE("tma: what a GPU leaves undefined is an error") {
+    const std::vector<std::pair<TmaFault, std::string>> all = {
+        {TmaFault::not_begun, "meets an mbarrier that no mbarrier.init has begun, at barriers + 8 bytes."},
+        {TmaFault::overwritten, "something has been written over since its mbarrier.init, at barriers[1]."},
+        {TmaFault::no_arrivals, "is to count 0 arrivals a phase"},
+        {TmaFault::too_many_arrivals, "arrives 2 times, and the phase now open has room for 1 more"},
+        {TmaFault::misaligned_box,
+         "gets a box at tile + 16 bytes, and it must be at a multiple of 128 bytes."},
+        {TmaFault::misaligned_barrier,
+         "gets an mbarrier at tile + 4 bytes, and it must be at a multiple of 8 bytes."},
+        {TmaFault::past_the_end,
+         "gets a box at tile + 128 bytes, and its 4096 bytes reach past the end of the array."},
+        {TmaFault::not_encoded, "gets a tensor map that cuTensorMapEncodeTiled() has not encoded."},
+        {TmaFault::wrong_rank, "gets 3 coordinates, and its tensor map has 2 dimensions."},
+        {TmaFault::host_memory, "goes to global memory through a pointer that is the host's."},
+        {TmaFault::load_left_behind, "nobody has waited for the load that it started at "},
+    };
+    const DeviceArray<float> in(1024), out(1);
+    for (const auto& [fault, words] : all) {
+        test::require_contains(
+            test::error_of([&, f = fault] { kernels::tma_fault(f, in.data(), out.data()); }), words);
+    }
+    kernels::tma_fault(TmaFault::try_once, in.data(), out.data());
+    CHECK(std::isnan(out.host()[0]));  // it has not been asked again
+}
+#endif

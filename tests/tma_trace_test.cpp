@@ -1,0 +1,103 @@
+// The tracer and kernels with mbarriers and the copy engine: what is counted, and what is found.
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/device_array.hpp"
+#include "tests/kernels/tma_gemm.hpp"
+#include "tests/support.hpp"
+#include "tests/tracing.hpp"
+
+namespace {
+
+namespace trace = cpu_device::trace;
+using kernels::TmaMistake;
+using test::DeviceArray;
+using test::Traced;
+
+constexpr const char* kFile = "/tests/kernels/tma_gemm.cu";
+
+int marked(const std::string& mark) {
+    return test::marked(kFile, mark);
+}
+
+/// 96×96×80 with a pitch of 100, in 9 tiles of 3 steps by two blocks.
+Traced traced(TmaMistake mistake) {
+    constexpr int M = 96, N = 96, K = 80, pitch = 100;
+    std::mt19937_64 numbers(1);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(std::size_t{M} * pitch);
+    for (float& value : values) value = normal(numbers);
+    const DeviceArray<float> A(values), B(values), C(values);
+    const auto matrix = [](const char* name, const float* start, int rows, int columns, bool writable) {
+        return trace::Matrix{.name = name,
+                             .start = start,
+                             .rows = rows,
+                             .cols = columns,
+                             .pitch = pitch,
+                             .writable = writable};
+    };
+    return test::run_traced({matrix("A", A.data(), M, K, false), matrix("B", B.data(), K, N, false),
+                             matrix("C", C.data(), M, N, true)},
+                            [&] {
+                                kernels::tma_gemm(mistake, M, N, K, A.data(), pitch, B.data(), pitch,
+                                                  C.data(), pitch, 1.5f, 0.5f);
+                            });
+}
+
+}  // namespace
+
+TEST_CASE("trace: a right kernel by TMA has no findings, and its boxes are counted") {
+    const Traced t = traced(TmaMistake::none);
+    INFO(test::all_findings(t.report));
+    CHECK(t.error.empty());
+    CHECK(t.report.findings.empty());
+    const trace::Line& a = test::line_of(t.report, marked("load-a"), "A", false);
+    CHECK(a.width == 0);
+    CHECK(a.requests == 27);                        // 9 tiles of 3 steps
+    CHECK(a.bytes == 9 * 32 * 80 * sizeof(float));  // without what lies outside
+    // A row of 400 bytes begins in the middle of a sector every second time: 96 rows three times, of 32, 32
+    // and 16 floats.
+    CHECK(a.ideal_sectors == 9 * 32 * 10);
+    CHECK(a.sectors == a.ideal_sectors + 3 * 48 * 3);
+    const trace::Line& c = test::line_of(t.report, marked("store-c"), "C", true);
+    CHECK(c.requests == 9);
+    CHECK(c.bytes == 96 * 96 * sizeof(float));
+    CHECK(test::line_of(t.report, marked("read-b"), "Bs", false).requests == 27 * 4 * 32);
+    REQUIRE(t.report.owners.size() == 5 * 32 * 32);
+}
+
+TEST_CASE("trace: mistakes with mbarriers and the copy engine") {
+    struct Expected {
+        TmaMistake mistake;
+        const char* id;
+        const char* at;     // the later one of the two lines
+        const char* other;  // the earlier
+        const char* words;
+    };
+    const std::vector<Expected> all = {
+        {TmaMistake::released_early, "load_in_flight", "read-b", "load-b",
+         "it has not waited for the mbarrier's phase"},
+        {TmaMistake::released_early, "load_overwrites", "load-b", "read-b",
+         "with nothing in between that orders the two"},
+        {TmaMistake::no_proxy_fence, "no_proxy_fence", "store-c", "write-c",
+         "with no fence.proxy.async in between"},
+        {TmaMistake::no_wait_before_reuse, "store_in_flight", "write-c", "store-c",
+         "may still be reading it when thread ("},
+    };
+    for (const Expected& e : all) {
+        const Traced t = traced(e.mistake);
+        INFO("mistake " << static_cast<int>(e.mistake) << ": " << t.error << "\n"
+                        << test::all_findings(t.report));
+        const trace::Finding& finding = test::finding_at(t.report, e.id, marked(e.at));
+        REQUIRE(finding.other.has_value());
+        CHECK(finding.other->line == marked(e.other));
+        CHECK(finding.access.thread.has_value());
+        CHECK(finding.other->thread.has_value());
+        test::require_contains(finding.text, e.words);
+    }
+    // Who does not wait meets what nobody has brought yet, or what is on its way.
+    const Traced t = traced(TmaMistake::wrong_parity);
+    (void)test::finding_at(t.report, "uninitialised_read", marked("read-b"));
+    test::require_contains(t.error, "no thread can go on");
+}
