@@ -15,7 +15,7 @@ from typing import Any, Optional
 try:
     import typer
 
-    from runner import suite
+    from runner import mutation, suite
     from runner.core import doctor, lesson
     from runner.grading import cgroup, grade
     from runner.inspect import counters, inspection
@@ -55,11 +55,18 @@ def chart_command(
 @app.command("test")
 def test_command(
     everything: bool = typer.Option(False, "--all", help="Whole families of tests, of which otherwise a sample is drawn."),
+    mutants: Optional[str] = typer.Option(
+        None, metavar="N", help="How many of N small edits of the lessons' kernels the check finds wrong, instead of the tests."
+    ),
     seed: Optional[str] = typer.Option(None, help="Seed of the sample and of what is random; a fresh one by default."),
     as_json: bool = JSON,
 ) -> int:
     """Run the tests."""
-    return suite.test(everything, seed, as_json)
+    if mutants is None:
+        return suite.test(everything, seed, as_json)
+    if everything:
+        raise UserError("--mutants runs no tests; leave --all out.")
+    return mutation.score(mutants, seed, as_json)
 
 
 @app.command("run")

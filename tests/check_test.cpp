@@ -214,6 +214,7 @@ TEST_CASE("ladder: every two of alpha, beta, K and alignment meet, and with ever
             for (std::uint64_t seed = 0; seed < 50; ++seed) {
                 std::set<std::array<int, 3>> scalars;         // alpha, beta, 16 bytes at once
                 std::set<std::array<int, 2>> by_k, by_place;  // a scalar, and that
+                std::set<std::size_t> alone;  // N, K and pitches that alone forbid 16 bytes at once
                 for (const LadderCase& c : cases_of(tile, seed, type)) {
                     if (c.id != "products") continue;
                     const gemm::Shape& s = c.shape;
@@ -225,8 +226,18 @@ TEST_CASE("ladder: every two of alpha, beta, K and alignment meet, and with ever
                     const bool off = s.offsets != std::array<std::int64_t, 3>{};
                     const bool pitches = aligned(s.lda) && aligned(s.ldb) && aligned(s.ldc);
                     const bool fast = aligned(s.N) && aligned(s.K) && pitches && !off;
-                    const int place = off ? (s.offsets == std::array<std::int64_t, 3>{1, 1, 1} ? 3 : 2)
-                                          : (aligned(s.N) ? 1 : 0) + (s.ldc > s.N ? 4 : 0) + (fast ? 8 : 0);
+                    const bool sizes = aligned(s.N) && aligned(s.K);
+                    const int place = off      ? (s.offsets == std::array<std::int64_t, 3>{1, 1, 1} ? 3 : 2)
+                                      : fast   ? (s.ldc > s.N ? 4 : 5)
+                                      : !sizes ? 0
+                                               : 1;
+                    const std::array<std::int64_t, 5> lengths{s.N, s.K, s.lda, s.ldb, s.ldc};
+                    std::vector<std::size_t> odd;
+                    for (std::size_t i = 0; i < lengths.size(); ++i) {
+                        if (!aligned(lengths[i])) odd.push_back(i);
+                    }
+                    const bool looked_at = s.alpha != 0.0f && (s.K > 0 || odd == std::vector<std::size_t>{4});
+                    if (odd.size() == 1 && looked_at) alone.insert(odd[0]);
                     const int alpha = level(s.alpha), beta = level(s.beta);
                     REQUIRE(c.nan_inputs == (alpha == 0));
                     if (alpha == 3) REQUIRE(gemm::rounded_to(gemm::DType::fp16, s.alpha) != s.alpha);
@@ -240,6 +251,7 @@ TEST_CASE("ladder: every two of alpha, beta, K and alignment meet, and with ever
                     by_place.insert({8 + (s.K == 0), place});
                     REQUIRE(s.M * s.N * std::max<std::int64_t>(s.K, 1) < 1 << 20);
                 }
+                REQUIRE(alone.size() == 5);
                 REQUIRE(scalars.size() == 32);
                 REQUIRE(by_k.size() == 32);
                 std::map<int, int> places;

@@ -462,6 +462,8 @@ def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis
         return Diagnosis("The check found it wrong and does not say why.", "", tuple(f["text"] for f in case["findings"]))
     said = wrong + _patterns(verdict) or (verdict["text"].splitlines()[0],)
     told = _of_place(case, verdict, patterns) or next(filter(None, (_PATTERNS[p["id"]] for p in verdict["patterns"])), None)
+    if case["id"] in _INDICES:
+        told = None  # it was right where no index is large: what is left of it does not tell more
     if told == _IMPRECISE and case["variant"] != "fp32":
         told = _IMPRECISE_SHORT
     if not told:

@@ -20,8 +20,10 @@ constexpr std::int64_t kLargeTile = std::int64_t{1} << 19;
 constexpr std::int64_t kLong = 512, kLongRows = 32, kLongColumns = 128;
 // Products have a C of so many rows and columns, at most: what they are about is in its first tile.
 constexpr std::int64_t kProductRows = 40, kProductColumns = 72;
-constexpr std::int64_t kManyBlocks = 65536;  // more than 16 bits count
-constexpr std::int64_t kFewTiles = 16;       // of C, that a path is run with in whole
+constexpr std::int64_t kMany = 65536;            // more than 16 bits count
+constexpr std::int64_t kManyBlocks = 8 * kMany;  // also by groups of eight
+constexpr std::int64_t kFewRows = 4096;          // of a C that may be padded by a tile
+constexpr std::int64_t kFewTiles = 16;           // of C, that a path is run with in whole
 #ifdef GEMM_CPU_DEVICE
 constexpr bool kOnCpu = true;
 #else
@@ -151,7 +153,8 @@ class Ladder {
         const std::int64_t square = std::min(std::max({BM, BN, BK}), kMostSteps);
         add("one_tile", "a square matrix of one block tile", square, square, square);
         add("tiles", "several block tiles in each direction", side(2 * BM), side(3 * BN), most_steps_);
-        pad(add("pitches", "rows that are padded: lda, ldb and ldc above K, N and N", tiles(BM), side(2 * BN),
+        // Below the first row of tiles there is another: tiles that are counted by a pitch go astray there.
+        pad(add("pitches", "rows that are padded: lda, ldb and ldc above K, N and N", side(2 * BM), tiles(BN),
                 std::min(2 * steps_, kMostSteps)),
             vector_);
         const std::int64_t rows = second_tile(BM);
@@ -240,33 +243,42 @@ class Ladder {
     /// Where rows begin, for a product. The first four are what a path of 16 bytes at once may take, the
     /// others are not.
     enum Place { tight, whole_tile, padded, padded_tile, odd_sizes, odd_pitches, one_off, all_off };
+    static constexpr std::size_t kOddN = 0, kOddK = 1, kAll = 3;
 
     /// Makes the case's sizes and pitches what the place says. deep: beyond one tile along K; else within
-    /// one. matrix: which is off, of one_off.
-    void put(LadderCase& c, Place place, bool deep, std::size_t matrix) {
+    /// one. which: matrix is off, of one_off; of odd_sizes and odd_pitches which one is odd, where the others
+    /// would do for 16 bytes at once (all of them from kAll on).
+    void put(LadderCase& c, Place place, bool deep, std::size_t which) {
         Shape& s = c.shape;
-        const bool odd = place == odd_sizes;
+        const bool odd_n = place == odd_sizes && which != kOddK, odd_k = place == odd_sizes && which != kOddN;
         s.M = small(kProductRows);
+        if (which < kAll) s.M = whole(s.M);  // on which no alignment depends
         s.N = place == whole_tile || place == padded_tile ? std::min(BN, kProductColumns)
-              : odd                                       ? small(kProductColumns)
+              : odd_n                                     ? small(kProductColumns)
                                                           : fours(BN, kProductColumns);
-        if (!odd) s.N = (s.N + vector_ - 1) / vector_ * vector_;
+        if (!odd_n) s.N = whole(s.N);
         const std::int64_t least = deep ? steps_ : 0;
         const std::int64_t more = std::min<std::int64_t>(steps_, 16);
-        s.K = odd ? least + draw_.odd(1, std::max<std::int64_t>(more - 1, 7), 2)
-                  : least / vector_ * vector_ +
-                        vector_ * draw_.from(1, std::max<std::int64_t>(more / vector_, 1));
+        s.K = odd_k ? draw_.odd(least + 1, least + std::max<std::int64_t>(more - 1, 7), 2)
+                    : least / vector_ * vector_ +
+                          vector_ * draw_.from(1, std::max<std::int64_t>(more / vector_, 1));
         if (place == padded || place == padded_tile || place == all_off) pad(c, vector_);
-        if (place == odd_pitches) {
-            s.lda = s.K + 1;
-            s.ldb = s.N + 3;
-            s.ldc = s.N + 5;
+        if (place == odd_sizes && which < kAll) {
+            s.lda = whole(s.K);
+            s.ldb = s.ldc = whole(s.N);
         }
-        if (place == one_off) s.offsets[matrix] = 1;
+        if (place == odd_pitches) {
+            s.lda = s.K + (which == 0 || which >= kAll ? 1 : vector_);
+            s.ldb = s.N + (which == 1 || which >= kAll ? 3 : 2 * vector_);
+            s.ldc = s.N + (which == 2 || which >= kAll ? 5 : 3 * vector_);
+        }
+        if (place == one_off) s.offsets[which] = 1;
         if (place == all_off) s.offsets = {1, 1, 1};
     }
+    /// The next multiple of 16 bytes.
+    std::int64_t whole(std::int64_t n) const { return (n + vector_ - 1) / vector_ * vector_; }
 
-    static std::string place_text(Place place, std::size_t matrix) {
+    static std::string place_text(Place place, std::size_t which) {
         switch (place) {
             case tight:
             case whole_tile:
@@ -275,12 +287,11 @@ class Ladder {
             case padded_tile:
                 return "padded rows that begin at multiples of 16 bytes";
             case odd_sizes:
-                return "odd sizes";
+                return which >= kAll ? "odd sizes" : which == kOddK ? "an odd K" : "an odd N";
             case odd_pitches:
-                return "odd pitches";
+                return which >= kAll ? "odd pitches" : "an odd ld" + std::string(1, "abc"[which]);
             case one_off:
-                return std::string(1, "ABC"[matrix]) +
-                       " that begins an element behind a multiple of 16 bytes";
+                return std::string(1, "ABC"[which]) + " that begins an element behind a multiple of 16 bytes";
             case all_off:
                 break;
         }
@@ -293,6 +304,10 @@ class Ladder {
     // out, and of three those that share a store.
     void products() {
         constexpr std::array<unsigned, 4> kTimes{0, 2, 3, 1};  // by the field's third element
+        // What is odd, by place and alpha: each once where alpha is not 0 and K not either, or C is written
+        // alone.
+        constexpr std::array<std::array<std::size_t, 4>, 3> kWhich{
+            {{kOddN, kOddK, kAll, kAll}, {0, 2, 1, kAll}, {0, 1, 2, 2}}};
         const float other_alpha = draw_.long_scalar(), other_beta = draw_.long_scalar();
         const std::array<float, 4> alphas{1.0f, -1.0f, other_alpha, 0.0f};
         const std::array<float, 4> betas{0.0f, 1.0f, -1.0f, other_beta};
@@ -301,9 +316,10 @@ class Ladder {
                 for (unsigned b = 0; b < 4; ++b) {
                     const auto place = static_cast<Place>((a ^ b) + (fast ? 0 : 4));
                     const unsigned depth = a ^ kTimes[b];
-                    const std::size_t matrix = std::min(a, 2u);
+                    const std::size_t which =
+                        place >= odd_sizes && place <= one_off ? kWhich[place - odd_sizes][a] : kAll;
                     LadderCase& c = add("products", "", 0, 0, 0);
-                    put(c, place, depth == 3 && BM * BN * steps_ < kLargeTile, matrix);
+                    put(c, place, depth == 3 && BM * BN * steps_ < kLargeTile, which);
                     if (depth == 1) {
                         c.shape.K = 0;
                         if (fast && c.shape.lda == 0) c.shape.lda = vector_;
@@ -312,7 +328,7 @@ class Ladder {
                     c.shape.beta = betas[b];
                     c.nan_inputs = a == 3;
                     c.what = "alpha = " + number(alphas[a]) + " with beta = " + number(betas[b]) +
-                             (depth == 1 ? ", K = 0" : "") + " and " + place_text(place, matrix);
+                             (depth == 1 ? ", K = 0" : "") + " and " + place_text(place, which);
                 }
             }
         }
@@ -338,8 +354,8 @@ class Ladder {
             variant_ = variant;
             const std::string name = text(variant);
             for (const Place place : {tight, odd_sizes, padded_tile}) {
-                LadderCase& c = add("types", name + " and " + place_text(place, 0), 0, 0, 0);
-                put(c, place, false, 0);
+                LadderCase& c = add("types", name + " and " + place_text(place, kAll), 0, 0, 0);
+                put(c, place, false, kAll);
                 // As many tiles along K as a ring of stages may have, and one more.
                 if (place != padded_tile) c.shape.K += std::min(4 * steps_, kMostSteps);
                 c.shape.alpha = draw_.long_scalar();
@@ -385,6 +401,9 @@ class Ladder {
         LadderCase c = add("paths", reach.path + type, reach.M, reach.N, reach.K);
         c.sm = reach.sm;
         c.shape.alpha = draw_.scalar();
+        // Padding of a tile and more, by which tiles that are counted by a pitch come out wrong.
+        c.shape.ldb = reach.N + whole(BN);
+        if (reach.M <= kFewRows) c.shape.ldc = reach.N + 2 * whole(BN);
         const std::int64_t count = tiles_of(reach.M, reach.N);
         const bool some = kOnCpu && count > kFewTiles;  // the product in some blocks, beta·C in all of them
         cases_.back() = c;
@@ -411,10 +430,25 @@ class Ladder {
             s.alpha = draw_.scalar();
             s.beta = draw_.scalar();
         }
+        // The same within a tile, and from one to the next: rows that are close enough for 32 bits alone.
+        for (const bool aligned : {false, true}) {
+            const std::int64_t unit = aligned ? vector_ : 1, deep = std::min(steps_, kMostSteps);
+            const auto pitch = [&](std::int64_t rows) { return (3 * kFar / rows + unit) / unit * unit; };
+            Shape& s = add("far",
+                           aligned ? "tiles more than 2^31 elements apart, at multiples of 16 bytes"
+                                   : "tiles more than 2^31 elements apart",
+                           side(BM + 3), aligned ? vector_ : 5, 2 * deep + (aligned ? vector_ : 3))
+                           .shape;
+            s.stored = Stored::rows;
+            s.lda = pitch(s.M) + 2 * unit;
+            s.ldb = pitch(deep);
+            s.ldc = s.lda + 2 * unit;
+            s.alpha = draw_.scalar();
+        }
         for (const bool rows : {true, false}) {
             const std::int64_t tile = rows ? BM : BN, size = 2 * kManyBlocks * tile + tile;
             LadderCase& c = add("many_blocks",
-                                rows ? "block 65536 of a C of one column" : "block 65536 of a C of one row",
+                                rows ? "block 524288 of a C of one column" : "block 524288 of a C of one row",
                                 rows ? size : 1, rows ? 1 : size, 1);
             c.shape.stored = rows ? Stored::in_rows : Stored::in_columns;
             c.shape.window = tile;
@@ -423,7 +457,7 @@ class Ladder {
         }
         // With tiles along K a block multiplies a whole tile of C at every step, though it has one element:
         // that takes 1 to 7 s, which no check has.
-        if (BK == 1) add("long_k", "K beyond 65536", 1, 1, kManyBlocks + 5);
+        if (BK == 1) add("long_k", "K beyond 65536", 1, 1, kMany + 5);
     }
 
     const Lesson& lesson_;

@@ -12,18 +12,22 @@
 namespace gemm {
 
 /// While it lives, the limits of a compute capability hold (0: as they are), and only these blocks of a grid
-/// run (none: all of them).
+/// run (none: all of them): of a device with so many multiprocessors that blocks which stay do not do the
+/// work of others.
 class Conditions {
   public:
     Conditions(int sm, std::vector<std::uint64_t> blocks) : before_(cpu_device::limits().sm) {
         if (sm != 0) like(sm);
         if (blocks.empty()) return;
+        multiprocessors_ = cpu_device::multiprocessors();
+        cpu_device::set_multiprocessors(kManyMultiprocessors);
         cpu_device::set_block_filter([blocks = std::move(blocks)](std::uint64_t block) {
             return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
         });
     }
     ~Conditions() {
         cpu_device::set_block_filter({});
+        if (multiprocessors_ != 0) cpu_device::set_multiprocessors(multiprocessors_);
         if (cpu_device::limits().sm != before_) like(before_);
     }
     Conditions(const Conditions&) = delete;
@@ -31,7 +35,8 @@ class Conditions {
 
   private:
     static void like(int sm) { cpu_device::set_like("sm_" + std::to_string(sm)); }
-    int before_;
+    static constexpr int kManyMultiprocessors = 1 << 21;
+    int before_, multiprocessors_ = 0;  // 0: as they are
 };
 
 }  // namespace gemm

@@ -38,9 +38,11 @@ std::uint64_t first_seed(std::uint64_t seed);
 
 /// c and breach, which the workload said after the launch, held against what should have come out. Where only
 /// some blocks ran, what was not written is not looked at: which block computes what is the kernel's affair.
-/// But block 65536 must not do the work of block 0. name, lesson, owner: as in Verifier::check().
+/// But block 524288 must not do the work of block 0, nor, where there is a block for each tile, none at all
+/// (`a_tile_each`). name, lesson, owner: as in Verifier::check().
 Verdict marked(const LadderCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
-               const std::string& name, const Lesson* lesson, const OwnerOf& owner = {});
+               const std::string& name, const Lesson* lesson, const OwnerOf& owner = {},
+               bool a_tile_each = false);
 
 /// What came of one case.
 struct CaseResult {

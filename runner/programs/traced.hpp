@@ -29,7 +29,7 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& problem, const v
                            std::size_t most_steps = std::numeric_limits<std::size_t>::max());
 
 /// The finding no_kernel where kernels stored fewer elements of C than it has: then something else
-/// computed it. For a launch after which C is right. Else null.
+/// computed it. For a launch after which C is right, and had something to compute. Else null.
 Json no_kernel_finding(const cpu_device::trace::Report& report, const Problem& problem);
 
 /// The first `most` findings: id, text, access ("read", "write"), array, row, column (of a matrix, else

@@ -91,7 +91,17 @@ def _element(store: str = _STORE) -> tuple[Attempt, ...]:
         Attempt(
             "a block's number in 16 bits",
             {"row = blockIdx.x / tiles_n": "row = static_cast<unsigned short>(blockIdx.x) / tiles_n"},
-            ("More than 65535 blocks", "✗ Wrong with block 65536"),
+            ("More than 65535 blocks", "✗ Wrong with block 524288"),
+        ),
+        Attempt(
+            "the number of tiles in 16 bits",
+            {"const std::int64_t tiles_n = (N + BN": "const short tiles_n = (N + BN"},
+            ("More than 65535 blocks", "✗ Wrong with block 524288"),
+        ),
+        Attempt(
+            "tiles counted along a row of C with its padding",
+            {"tiles_n = (N + BN - 1)": "tiles_n = (ldc + BN - 1)"},
+            ("✗ Wrong with rows that are padded",),
         ),
         Attempt(
             "only the first launch computes",
@@ -316,6 +326,11 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt("A and B read although alpha is 0", {"alpha == 0.0f ? 0 : K": "K"}, ("A or B is read although alpha is 0.",)),
     ),
     "04_1d_blocktile": (
+        Attempt(
+            "from one tile to the next in 32 bits",
+            {"b += BK * ldb": "b += static_cast<int>(BK * ldb)"},
+            ("Offsets beyond 2^31", "✗ Wrong with tiles more than 2^31 elements apart"),
+        ),
         Attempt("no barrier after loading", {_FULL: ""}, ("A barrier is missing.", "line ")),
         Attempt("no barrier after use", {_READ: ""}, ("A barrier is missing.", "line ")),
         Attempt(
@@ -473,6 +488,16 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt("TN = 4", {"TN = 8;": "TN = 4;"}, ("It is right, and a goal is not reached.", "0.781 bytes a FLOP")),
     ),
     "06_vectorized": (
+        Attempt(
+            "16 bytes at once whatever N",
+            {"(p.K | p.N | p.lda": "(p.K | p.lda"},
+            ("✗ Wrong with alpha = 1 with beta = 0 and an odd N",),
+        ),
+        Attempt(
+            "16 bytes at once whatever B's pitch",
+            {"p.lda | p.ldb | p.ldc) % 4": "p.lda | p.ldc) % 4"},
+            ("✗ Wrong with", "and an odd ldb", "not aligned"),
+        ),
         Attempt(
             "beta dropped where four floats are stored at once",
             {
@@ -706,6 +731,11 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
     ),
     "09a_wmma": (
+        Attempt(
+            "16 bytes at once whatever A's pitch",
+            {"p.N | p.lda | p.ldb) % 8": "p.N | p.ldb) % 8"},
+            ("✗ Wrong with", "and an odd lda", "not aligned"),
+        ),
         Attempt(
             "both types taken for BF16",
             {"p.variant.C == gemm::DType::bf16 ? launch": "p.M >= 0 ? launch"},

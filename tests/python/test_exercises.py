@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from attempts import ATTEMPTS, UNUSUAL, Attempt
 from conftest import drawn, seed, toolchain
+from unusual import KERNELS, Unusual
 
 from runner.core.results import ROOT, lessons
 from runner.learn import check, exercise
@@ -146,6 +147,13 @@ def test_what_is_right_and_unusual_is_not_refused(lesson: str, what: str, change
         assert text.count(usual) == 1, usual
         text = text.replace(usual, other)
     report, told = checked(task, text)
+    assert report.stage in ("", "goals"), told
+    assert report.cases and all(case["passed"] for case in report.cases)
+
+
+@pytest.mark.parametrize("kernel", drawn(KERNELS, 3), ids=lambda kernel: kernel.what.replace(" ", "_"))
+def test_another_kernel_that_is_right_is_not_refused(kernel: Unusual) -> None:
+    report, told = checked(Task("01_naive", "exercise"), kernel.text())
     assert report.stage in ("", "goals"), told
     assert report.cases and all(case["passed"] for case in report.cases)
 

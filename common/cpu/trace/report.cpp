@@ -105,6 +105,8 @@ Report end() {
     r.traced_blocks = s.traced_blocks;
     r.threads_per_block = s.threads_per_block;
     r.block = s.block;
+    r.launches = s.launches;
+    r.set_by_host = s.set_by_host;
     if (s.traced_blocks > 0)
         r.barriers_per_thread = static_cast<double>(s.barriers) / static_cast<double>(s.traced_blocks);
     r.lines = lines_of(s);

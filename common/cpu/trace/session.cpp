@@ -52,6 +52,7 @@ void Session::host_writes(Address start, Address bytes) {
         const Address first = address_of(matrices[i].start), last = first + bytes_of(matrices[i]);
         const Address begin = std::max(start, first), end = std::min(start + bytes, last);
         if (begin >= end) continue;
+        set_by_host = true;
         written[i]->put(begin - first, end - begin, Written::mark(launches, 0, false),
                         [](Written::Mark) { return false; });
     }

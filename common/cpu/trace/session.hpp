@@ -24,6 +24,7 @@ struct Session {
     std::size_t most_steps = 0;
     std::vector<std::unique_ptr<Written>> written;  // of each matrix that may be, else null
     std::uint64_t launches = 0;                     // that have begun
+    bool set_by_host = false;                       // one of the matrices that may be
 
     // Of the launch.
     std::atomic<bool> fenced{false};  // its blocks order what they do to memory for each other

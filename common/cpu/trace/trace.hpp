@@ -102,6 +102,8 @@ struct Report {
     std::uint64_t owners_block = 0;
     std::vector<Owned> owners;      // of the lowest block that was traced
     std::vector<Finding> findings;  // in the order of their first occurrence, block by block
+    std::uint64_t launches = 0;     // of all that was traced
+    bool set_by_host = false;       // a matrix was, by cudaMemset or a copy
 };
 
 /// Traces the launches from here on. Throws gemm::Error when the program was built without hooks.
