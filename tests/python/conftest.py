@@ -344,6 +344,8 @@ def box() -> Iterator[Sandbox]:
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     root = tmp_path_factory.mktemp("course") / "gemm"
     copy_of_checkout(root)
+    compile_runner()
+    shutil.copytree(REPOSITORY / "runner", root / "runner", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.pyc.*"))
     tools = root.parent / "tools"
     _with_build(root, tools)
     env = {**os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
