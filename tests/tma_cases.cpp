@@ -214,6 +214,8 @@ TmaRun draw_tma(const TmaMode& mode, std::uint64_t seed, std::uint64_t index) {
                                  : where < 9 ? numbers.from(1 - box, last - 1)
                                              : numbers.from(-box - 3, last + 3));
         }
+        // Within a row at a multiple of 16 bytes: any other one is an illegal instruction.
+        c.at[phase][0] -= c.at[phase][0] % static_cast<int>(16 / size);
     }
     return run;
 }

@@ -243,6 +243,8 @@ TEST_CASE("tma: what a GPU leaves undefined is an error") {
         {TmaFault::too_many_arrivals, "arrives 2 times, and the phase now open has room for 1 more"},
         {TmaFault::misaligned_box,
          "gets a box at tile + 16 bytes, and it must be at a multiple of 128 bytes."},
+        {TmaFault::misaligned_row,
+         "gets a box that begins at byte -12 of a row, and it must be a multiple of 16."},
         {TmaFault::misaligned_barrier,
          "gets an mbarrier at tile + 4 bytes, and it must be at a multiple of 8 bytes."},
         {TmaFault::past_the_end,

@@ -41,9 +41,9 @@ __device__ __forceinline__ void prefetch_tensor_map([[maybe_unused]] const CUten
 }
 
 /// Starts to load the box whose first element has the coordinates `at`, innermost first, to `shared`, a
-/// multiple of 128. Elements outside of the tensor become zero (or NaN, if the map says so), also where
-/// coordinates are negative. All bytes of the box count at the mbarrier, which is in the same block's shared
-/// memory.
+/// multiple of 128. In its row that element begins at a multiple of 16 bytes. Elements outside of the tensor
+/// become zero (or NaN, if the map says so), also where coordinates are negative. All bytes of the box count
+/// at the mbarrier, which is in the same block's shared memory.
 template <int RANK>
 __device__ __forceinline__ void tma_load([[maybe_unused]] void* shared,
                                          [[maybe_unused]] const CUtensorMap& map,

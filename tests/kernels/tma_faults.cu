@@ -32,6 +32,9 @@ __global__ void tma_fault_kernel(TmaFault fault, const __grid_constant__ CUtenso
         case TmaFault::misaligned_box:
             gemm::ptx::tma_load(tile + 4, map, {0, 0}, barrier);
             break;
+        case TmaFault::misaligned_row:
+            gemm::ptx::tma_load(tile, map, {-3, 0}, barrier);
+            break;
         case TmaFault::misaligned_barrier:
             gemm::ptx::mbarrier_arrive(*reinterpret_cast<Mbarrier*>(tile + 1));
             break;

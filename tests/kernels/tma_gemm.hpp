@@ -31,6 +31,7 @@ enum class TmaFault {
     no_arrivals,        // one for 0 arrivals
     too_many_arrivals,  // in a phase
     misaligned_box,
+    misaligned_row,  // a box that begins within 16 bytes of a row
     misaligned_barrier,
     past_the_end,  // a box that is larger than its array
     not_encoded,   // 128 bytes that are no tensor map

@@ -241,6 +241,11 @@ void Block::tensor_copy(const void* caller, bool load, void* shared, const CUten
         wrong(FaultId::copy_refused, site,
               "gets " + std::to_string(rank) + " coordinates, and its tensor map has " +
                   std::to_string(copy.map.rank) + " dimensions");
+    // Not in the manual; an H200 answered a box at byte -163 of a row with an illegal instruction.
+    if (const auto bytes = static_cast<std::int64_t>(copy.map.strides[0]); at[0] * bytes % kChunk != 0)
+        wrong(FaultId::copy_refused, site,
+              "gets a box that begins at byte " + std::to_string(at[0] * bytes) +
+                  " of a row, and it must be a multiple of 16");
     check_shared(shared, copy.map.box_bytes(), 128, "a box", site);
     copy.chunks = copy.map.chunks(at, static_cast<std::byte*>(shared));
     start_copy(std::move(copy), site);
