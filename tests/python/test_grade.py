@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -984,6 +985,7 @@ def test_where_no_group_counts_it_says_what_is_not_limited(
     counted: bool, kit: Kit, handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Sandbox, "counted", counted)
+    monkeypatch.setattr(kit.sandbox, "_stop", threading.Event())  # at the end the command stops the sandbox that others use
     monkeypatch.setattr(command, "Kit", lambda *_: kit)
     monkeypatch.setattr(command, "_prove", lambda *_: None)
     assert command.grade(str(handed_in), str(tmp_path / "g.csv"), "01", None, None, False, False, False) == 0
