@@ -2,10 +2,13 @@
 // they showed, their hash, and how many cases differ from what the definition says. A GPU and the CPU device
 // print the same.
 //
-//     tma_cases [cases a mode, 100 unless told] [seed, 1 unless told]
+//     tma_cases [cases a mode, 100 unless told] [seed, 1 unless told] [a mode's number from 0, all unless
+//     told]
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
+#include <string>
 
 #include "common/device.hpp"
 #include "tests/tma_cases.hpp"
@@ -20,13 +23,25 @@ void hash(std::uint64_t& h, const std::vector<std::uint8_t>& bytes) {
     for (const std::uint8_t byte : bytes) h = (h ^ byte) * 0x100000001b3;
 }
 
-int run(std::uint64_t cases, std::uint64_t seed) {
-    int wrong = 0;
+/// What the device gives; an error, which ends a GPU's context and with it all that follows, says which case
+/// it was.
+std::vector<std::uint8_t> on_device(const TmaMode& mode, const TmaRun& drawn, std::uint64_t index) {
+    try {
+        return test::tma_on_device(mode, drawn);
+    } catch (const std::exception& error) {
+        throw std::runtime_error(std::string(mode.name) + ", case " + std::to_string(index) + " (" +
+                                 drawn.text() + "): " + error.what());
+    }
+}
+
+int run(std::uint64_t cases, std::uint64_t seed, int only) {
+    int wrong = 0, number = 0;
     for (const TmaMode& mode : test::tma_modes()) {
+        if (number++ != only && only >= 0) continue;
         std::uint64_t h = 0xcbf29ce484222325, bytes = 0, differ = 0;
         for (std::uint64_t i = 0; i < cases; ++i) {
             const TmaRun drawn = test::draw_tma(mode, seed, i);
-            const std::vector<std::uint8_t> got = test::tma_on_device(mode, drawn);
+            const std::vector<std::uint8_t> got = on_device(mode, drawn, i);
             const std::vector<std::uint8_t> expected = test::tma_by_definition(mode, drawn);
             hash(h, got);
             bytes += got.size();
@@ -70,7 +85,7 @@ int main(int argc, char** argv) {
             return 2;
         }
         return run(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100,
-                   argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
+                   argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1, argc > 3 ? std::atoi(argv[3]) : -1);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;
