@@ -121,6 +121,7 @@ namespace gemm {
     X(store_in_flight) /* and a thread writes what it reads */                   \
     X(no_proxy_fence)                                                            \
     X(block_race) /* two blocks write the same element, not the same value */    \
+    X(store_past_row)                                                            \
     X(out_of_bounds)                                                             \
     X(write_to_padding)                                                          \
     X(write_to_input)                                                            \

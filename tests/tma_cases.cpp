@@ -59,6 +59,18 @@ std::int64_t side(const gemm::TensorMapFields& f, int d) {
     return (f.box[d] + f.element_strides[d] - 1) / f.element_strides[d];
 }
 
+/// Bytes from a row of the box to the next in shared memory.
+std::int64_t row_pitch(const gemm::TensorMapFields& f) {
+    return f.swizzle == CU_TENSOR_MAP_SWIZZLE_NONE ? f.box[0] * size_of(f.type) : span_of(f.swizzle);
+}
+
+/// What the box takes there.
+std::int64_t shared_bytes(const gemm::TensorMapFields& f) {
+    std::int64_t bytes = row_pitch(f);
+    for (int d = 1; d < f.rank; ++d) bytes *= side(f, d);
+    return bytes;
+}
+
 /// Where a byte lies in shared memory that would be at this offset from a multiple of 1024 without swizzling.
 std::int64_t swizzled(CUtensorMapSwizzle mode, std::int64_t offset) {
     const std::int64_t rows =
@@ -68,11 +80,11 @@ std::int64_t swizzled(CUtensorMapSwizzle mode, std::int64_t offset) {
 }
 
 /// Calls body(where the element lies in shared memory, in the tensor's memory or −1 outside of it) for the
-/// whole box.
+/// whole box. Stores move whole 16 bytes, also where a row of the tensor ends within them.
 template <class Body>
-void each_element(const TmaRun& run, int phase, Body body) {
+void each_element(const TmaRun& run, bool store, int phase, Body body) {
     const gemm::TensorMapFields& f = run.fields;
-    const std::int64_t size = size_of(f.type);
+    const std::int64_t size = size_of(f.type), unit = store ? 16 / size : 1;
     std::int64_t count = 1;
     for (int d = 0; d < f.rank; ++d) count *= side(f, d);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -82,28 +94,27 @@ void each_element(const TmaRun& run, int phase, Body body) {
             const std::int64_t step = d == 0 ? 1 : f.element_strides[d];
             const std::int64_t at = run.box.at[phase][d] + rest % side(f, d) * step;
             rest /= side(f, d);
-            inside = inside && at >= 0 && at < static_cast<std::int64_t>(f.sizes[d]);
+            auto last = static_cast<std::int64_t>(f.sizes[d]);
+            if (d == 0) last = (last + unit - 1) / unit * unit;
+            inside = inside && at >= 0 && at < last;
             global += at * (d == 0 ? size : static_cast<std::int64_t>(f.strides[d - 1]));
         }
-        body(swizzled(f.swizzle, run.box.offset + i * size), inside ? global : -1);
+        const std::int64_t place = i / f.box[0] * row_pitch(f) + i % f.box[0] * size;
+        body(swizzled(f.swizzle, run.box.offset + place), inside ? global : -1);
     }
 }
 
-/// What a load makes of an element's bytes.
+/// What a load makes of an element's bytes. (Subnormal values stay, in types with FTZ, too.)
 void converted(CUtensorMapDataType type, std::uint8_t* element) {
-    const bool tf32 =
-        type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 || type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
-    const bool ftz =
-        type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ || type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
-    if (!tf32 && !ftz) return;
+    if (type != CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 && type != CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ) return;
     std::uint32_t bits;
     std::memcpy(&bits, element, 4);
-    const std::uint32_t sign = bits & 0x80000000u, exponent = bits >> 23 & 0xff;
-    if (ftz && exponent == 0) bits = sign;
-    if (tf32 && exponent != 0xff) {  // to nearest of 10 bits of fraction, ties to even
-        const std::uint32_t lost = bits & 0x1fff;
+    const std::uint32_t exponent = bits >> 23 & 0xff, lost = bits & 0x1fff;
+    if (exponent != 0xff) {  // to nearest of 10 bits of fraction, ties to even
         bits -= lost;
         if (lost > 0x1000 || (lost == 0x1000 && (bits & 0x2000) != 0)) bits += 0x2000;
+    } else if ((bits & 0x7fffff) != 0) {  // the one NaN that there is
+        bits = 0x7fffe000;
     }
     std::memcpy(element, &bits, 4);
 }
@@ -124,6 +135,22 @@ void draw_box(const TmaMode& mode, Numbers& numbers, gemm::TensorMapFields& f) {
         if (mode.element_strides) f.element_strides[d] = static_cast<cuuint32_t>(numbers.from(1, 3));
         room = std::max<std::int64_t>(1, room / side(f, d));
     }
+    // Rows that are shorter than a swizzle's span take the whole of it: so much there must be.
+    for (int d = f.rank - 1; shared_bytes(f) > 80 * 1024; d = d > 1 ? d - 1 : f.rank - 1)
+        f.box[d] = (f.box[d] + 1) / 2;
+}
+
+std::int64_t drawn_start(const TmaMode& mode, Numbers& numbers, int dimension, std::int64_t size,
+                         std::int64_t box) {
+    // Often in the tensor, at its first or last edge, or wholly outside.
+    const std::int64_t where = numbers.from(0, 9);
+    const std::int64_t at = where < 4   ? numbers.from(0, std::max<std::int64_t>(0, size - box))
+                            : where < 9 ? numbers.from(1 - box, size - 1)
+                                        : numbers.from(-box - 3, size + 3);
+    if (!mode.store) return at;
+    const bool before = mode.start == TmaStart::before_it_too && dimension > 0;
+    return std::clamp<std::int64_t>(at, before ? -box - 3 : 0,
+                                    mode.start == TmaStart::behind_it_too ? size + 3 : size - 1);
 }
 
 }  // namespace
@@ -152,6 +179,16 @@ const std::vector<TmaMode>& tma_modes() {
         {"load, FP32 without subnormals", false, none, false, false, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ}},
         {"load, TF32", false, s128, false, false, {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32}},
         {"load, TF32 without subnormals", false, s128, false, false, {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ}},
+        {"store, TF32",
+         true,
+         s128,
+         false,
+         false,
+         {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32},
+         TmaStart::in_the_tensor,
+         true},
+        {"store, boxes behind the tensor", true, none, false, false, plain, TmaStart::behind_it_too, true},
+        {"store, negative outer coordinates", true, none, false, false, plain, TmaStart::before_it_too, true},
     };
     return modes;
 }
@@ -202,17 +239,11 @@ TmaRun draw_tma(const TmaMode& mode, std::uint64_t seed, std::uint64_t index) {
     c.box_bytes = static_cast<unsigned>(size);
     for (int d = 0; d < f.rank; ++d) c.box_bytes *= static_cast<unsigned>(side(f, d));
     c.offset = static_cast<unsigned>(128 * numbers.from(0, 9));
-    c.bytes = (c.offset + c.box_bytes + 1023) / 1024 * 1024 + 128;
+    c.bytes = (c.offset + static_cast<unsigned>(shared_bytes(f)) + 1023) / 1024 * 1024 + 128;
     for (int phase = 0; phase < c.phases; ++phase) {
         for (int d = 0; d < f.rank; ++d) {
-            const auto box = static_cast<std::int64_t>(f.box[d]),
-                       last = static_cast<std::int64_t>(f.sizes[d]);
-            // Often in the tensor, at its first or last edge, or wholly outside.
-            const std::int64_t where = numbers.from(0, 9);
-            c.at[phase][d] =
-                static_cast<int>(where < 4   ? numbers.from(0, std::max<std::int64_t>(0, last - box))
-                                 : where < 9 ? numbers.from(1 - box, last - 1)
-                                             : numbers.from(-box - 3, last + 3));
+            c.at[phase][d] = static_cast<int>(
+                drawn_start(mode, numbers, d, static_cast<std::int64_t>(f.sizes[d]), f.box[d]));
         }
         // Within a row at a multiple of 16 bytes: any other one is an illegal instruction.
         c.at[phase][0] -= c.at[phase][0] % static_cast<int>(16 / size);
@@ -259,14 +290,15 @@ std::vector<std::uint8_t> tma_by_definition(const TmaMode& mode, const TmaRun& r
     std::vector<std::uint8_t> tensor = run.tensor, shared(run.box.bytes, kTmaUntouched), shown;
     std::uint8_t outside[8] = {};
     if (mode.nan_fill) {
-        std::fill(outside, outside + size, std::uint8_t{0xff});
-        outside[size - 1] = 0x7f;
+        for (std::size_t b = 0; b < size; ++b) outside[b] = b % 2 == 0 ? 0xf7 : 0x7f;
     }
     for (int phase = 0; phase < run.box.phases; ++phase) {
-        each_element(run, phase, [&](std::int64_t at, std::int64_t global) {
+        each_element(run, mode.store, phase, [&](std::int64_t at, std::int64_t global) {
             if (mode.store) {
                 for (std::size_t b = 0; b < size && global >= 0; ++b) {
                     const std::size_t i = static_cast<std::size_t>(at) + b;
+                    // (Behind the last row, what is shown may end first.)
+                    if (static_cast<std::size_t>(global) + b >= tensor.size()) break;
                     tensor[static_cast<std::size_t>(global) + b] =
                         static_cast<std::uint8_t>(i * 7 + i / 251 + static_cast<std::size_t>(phase));
                 }

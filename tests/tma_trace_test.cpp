@@ -22,8 +22,8 @@ int marked(const std::string& mark) {
 }
 
 /// 96×96×80 with a pitch of 100, in 9 tiles of 3 steps by two blocks.
-Traced traced(TmaMistake mistake) {
-    constexpr int M = 96, N = 96, K = 80, pitch = 100;
+Traced traced(TmaMistake mistake, int N = 96) {
+    constexpr int M = 96, K = 80, pitch = 100;
     std::mt19937_64 numbers(1);
     std::normal_distribution<float> normal;
     std::vector<float> values(std::size_t{M} * pitch);
@@ -96,6 +96,11 @@ TEST_CASE("trace: mistakes with mbarriers and the copy engine") {
         CHECK(finding.other->thread.has_value());
         test::require_contains(finding.text, e.words);
     }
+    // Rows of 94 floats end in the middle of 16 bytes.
+    const Traced ragged = traced(TmaMistake::ragged_rows, 94);
+    const trace::Finding& past = test::finding_at(ragged.report, "store_past_row", marked("store-c"));
+    CHECK(past.count == 96);
+    test::require_contains(past.text, "writes 8 bytes behind C[0][93], the end of a row of its tensor");
     // Who does not wait meets what nobody has brought yet, or what is on its way.
     const Traced t = traced(TmaMistake::wrong_parity);
     (void)test::finding_at(t.report, "uninitialised_read", marked("read-b"));

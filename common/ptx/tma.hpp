@@ -43,7 +43,8 @@ __device__ __forceinline__ void prefetch_tensor_map([[maybe_unused]] const CUten
 /// Starts to load the box whose first element has the coordinates `at`, innermost first, to `shared`, a
 /// multiple of 128. In its row that element begins at a multiple of 16 bytes. Elements outside of the tensor
 /// become zero (or NaN, if the map says so), also where coordinates are negative. All bytes of the box count
-/// at the mbarrier, which is in the same block's shared memory.
+/// at the mbarrier, which is in the same block's shared memory. Where the map swizzles, a row of the box that
+/// is shorter than the span takes a whole span all the same, and what is left of it stays as it was.
 template <int RANK>
 __device__ __forceinline__ void tma_load([[maybe_unused]] void* shared,
                                          [[maybe_unused]] const CUtensorMap& map,
@@ -81,7 +82,9 @@ __device__ __forceinline__ void tma_load([[maybe_unused]] void* shared,
 }
 
 /// Starts to store the box from `shared`, a multiple of 128, to the tensor; what would lie outside of it is
-/// left out. fence_proxy_async() and a barrier come before.
+/// left out, but in units of 16 bytes: where a row of the tensor ends within such a unit, the rest is written
+/// too, to whatever lies behind the row. The first coordinate is not negative. fence_proxy_async() and a
+/// barrier come before.
 template <int RANK>
 __device__ __forceinline__ void tma_store([[maybe_unused]] const CUtensorMap& map,
                                           [[maybe_unused]] const int (&at)[RANK],

@@ -231,6 +231,11 @@ _FINDINGS = {
         "TMA need not see what a thread has written.",
         "Each thread that has written executes fence.proxy.async, then a barrier, then one thread starts the copy.",
     ),
+    "store_past_row": (
+        "A store by TMA writes past the end of a row.",
+        "It writes whole 16 bytes, also where the last of them are padding or the next matrix: where N elements are no multiple "
+        "of 16 bytes, the threads store C themselves.",
+    ),
     "out_of_bounds": (
         "The kernel leaves its matrices.",
         "Compute the address of this access by hand, for the thread named here.",

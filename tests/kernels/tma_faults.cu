@@ -10,7 +10,8 @@ using gemm::ptx::Mbarrier;
 
 constexpr int kSide = 32;
 
-__global__ void tma_fault_kernel(TmaFault fault, const __grid_constant__ CUtensorMap map, const float* host,
+__global__ void tma_fault_kernel(TmaFault fault, const __grid_constant__ CUtensorMap map,
+                                 const __grid_constant__ CUtensorMap short_rows, const float* host,
                                  float* out) {
     __shared__ __align__(1024) float tile[kSide * kSide];
     __shared__ Mbarrier barriers[2];
@@ -37,6 +38,12 @@ __global__ void tma_fault_kernel(TmaFault fault, const __grid_constant__ CUtenso
             break;
         case TmaFault::misaligned_barrier:
             gemm::ptx::mbarrier_arrive(*reinterpret_cast<Mbarrier*>(tile + 1));
+            break;
+        case TmaFault::negative_store:
+            gemm::ptx::tma_store(map, {-4, 0}, tile);
+            break;
+        case TmaFault::short_rows:
+            gemm::ptx::tma_load(tile, short_rows, {0, 0}, barrier);
             break;
         case TmaFault::past_the_end:
             gemm::ptx::tma_load(tile + kSide, map, {0, 0}, barrier);
@@ -72,8 +79,12 @@ void tma_fault(TmaFault fault, const float* in, float* out) {
     f.address = in;
     f.sizes[0] = f.sizes[1] = f.box[0] = f.box[1] = kSide;
     f.strides[0] = kSide * sizeof(float);
+    gemm::TensorMapFields half = f;
+    half.box[0] = kSide / 2;
+    half.box[1] = 2 * kSide;
+    half.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
     alignas(16) static const float host[16] = {};
-    tma_fault_kernel<<<1, 1>>>(fault, gemm::tensor_map(f), host, out);
+    tma_fault_kernel<<<1, 1>>>(fault, gemm::tensor_map(f), gemm::tensor_map(half), host, out);
 }
 
 }  // namespace kernels

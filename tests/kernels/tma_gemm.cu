@@ -150,7 +150,9 @@ CUtensorMap map_of(const float* matrix, int rows, int columns, std::int64_t pitc
 void tma_gemm(TmaMistake mistake, int M, int N, int K, const float* A, std::int64_t lda, const float* B,
               std::int64_t ldb, float* C, std::int64_t ldc, float alpha, float beta) {
     if (M == 0 || N == 0) return;
-    Sizes s{M, N, K, alpha, beta, C, ldc, tma_reaches(C, ldc)};
+    // A store writes whole 16 bytes, and what lies behind a row of C is not ours.
+    const bool whole = N % 4 == 0 || mistake == TmaMistake::ragged_rows;
+    Sizes s{M, N, K, alpha, beta, C, ldc, whole && tma_reaches(C, ldc)};
     if (K == 0) s.alpha = 0.0f;
     if (s.alpha != 0.0f && (!tma_reaches(A, lda) || !tma_reaches(B, ldb))) {
         plain_kernel<<<dim3((N + 127) / 128, M), 128>>>(s, A, lda, B, ldb);

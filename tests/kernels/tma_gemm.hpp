@@ -18,6 +18,7 @@ enum class TmaMistake {
     no_wait_before_reuse,  // of the tile that a store reads
     no_wait_at_the_end,
     box_too_wide,  // A's, by a row
+    ragged_rows,   // of C are stored by TMA, too
 };
 
 /// C = alpha·A·B + beta·C, row-major with pitches in elements.
@@ -33,7 +34,9 @@ enum class TmaFault {
     misaligned_box,
     misaligned_row,  // a box that begins within 16 bytes of a row
     misaligned_barrier,
+    negative_store,
     past_the_end,  // a box that is larger than its array
+    short_rows,    // one that is not, but for what its swizzle mode leaves free
     not_encoded,   // 128 bytes that are no tensor map
     wrong_rank,
     host_memory,

@@ -204,7 +204,7 @@ class Block {
     Mbarrier& mbarrier_at(void* address, const Site& site);
     void settle(Mbarrier& barrier);
     void check_shared(const void* address, std::size_t bytes, std::size_t multiple, const char* what,
-                      const Site& site);
+                      const Site& site, const std::string& why_so_many = {});
     void start_copy(BulkCopy copy, const Site& site);
     void check_nothing_left();
     [[noreturn]] void wrong(FaultId id, const Site& site, const std::string& what) const;

@@ -42,7 +42,7 @@ void Block::wrong(FaultId id, const Site& site, const std::string& what) const {
 }
 
 void Block::check_shared(const void* address, std::size_t bytes, std::size_t of, const char* what,
-                         const Site& site) {
+                         const Site& site, const std::string& why_so_many) {
     const bool barrier = of == sizeof(std::uint64_t);
     const FaultId id = barrier ? FaultId::mbarrier_misused : FaultId::copy_refused;
     if (!bulk_.in_shared(address, 1))
@@ -54,7 +54,7 @@ void Block::check_shared(const void* address, std::size_t bytes, std::size_t of,
     if (!bulk_.in_shared(address, bytes))
         wrong(id, site,
               std::string("gets ") + what + " at " + name_of(address) + ", and its " + std::to_string(bytes) +
-                  " bytes reach past the end of the array");
+                  " bytes reach past the end of the array" + why_so_many);
 }
 
 // ---- mbarriers ----
@@ -246,8 +246,18 @@ void Block::tensor_copy(const void* caller, bool load, void* shared, const CUten
         wrong(FaultId::copy_refused, site,
               "gets a box that begins at byte " + std::to_string(at[0] * bytes) +
                   " of a row, and it must be a multiple of 16");
-    check_shared(shared, copy.map.box_bytes(), 128, "a box", site);
-    copy.chunks = copy.map.chunks(at, static_cast<std::byte*>(shared));
+    // Nor is this; an H200 has done so at each store of a rank-1 map that was tried.
+    if (!load && at[0] < 0)
+        wrong(FaultId::copy_refused, site,
+              "stores a box that begins at element " + std::to_string(at[0]) +
+                  " of a row, and a store must not begin before the tensor's first");
+    const std::uint32_t bytes_there = copy.map.shared_bytes();
+    check_shared(shared, bytes_there, 128, "a box", site,
+                 bytes_there > copy.map.box_bytes()
+                     ? ": each row takes the " + std::to_string(copy.map.row_pitch()) +
+                           " bytes that its swizzle mode spans"
+                     : "");
+    copy.chunks = copy.map.chunks(at, static_cast<std::byte*>(shared), load);
     start_copy(std::move(copy), site);
 }
 
@@ -266,7 +276,7 @@ void Block::bulk_copy(const void* caller, bool load, void* shared, void* global,
     check_shared(shared, bytes, 16, "its bytes", site);
     for (unsigned i = 0; i < bytes; i += kChunk)
         copy.chunks.push_back(
-            {static_cast<std::byte*>(shared) + i, static_cast<std::byte*>(global) + i, 0, kChunk});
+            {static_cast<std::byte*>(shared) + i, static_cast<std::byte*>(global) + i, 0, kChunk, 0});
     start_copy(std::move(copy), site);
 }
 

@@ -127,7 +127,16 @@ std::uint32_t TensorMap::box_bytes() const {
     return bytes;
 }
 
-std::vector<Chunk> TensorMap::chunks(const int* at, std::byte* shared) const {
+std::uint32_t TensorMap::row_pitch() const {
+    const auto bytes = static_cast<std::uint32_t>(box[0] * strides[0]);
+    return swizzle == CU_TENSOR_MAP_SWIZZLE_NONE ? bytes : span(swizzle);
+}
+
+std::uint32_t TensorMap::shared_bytes() const {
+    return box_bytes() / static_cast<std::uint32_t>(box[0] * strides[0]) * row_pitch();
+}
+
+std::vector<Chunk> TensorMap::chunks(const int* at, std::byte* shared, bool load) const {
     std::vector<Chunk> all;
     all.reserve(box_bytes() / kChunk);
     const auto size = static_cast<std::int64_t>(strides[0]);
@@ -146,13 +155,17 @@ std::vector<Chunk> TensorMap::chunks(const int* at, std::byte* shared) const {
             inside = inside && coordinate >= 0 && coordinate < static_cast<std::int64_t>(sizes[d]);
             offset += coordinate * static_cast<std::int64_t>(strides[d]);
         }
-        for (std::int64_t byte = 0; byte < row_bytes; byte += kChunk, next += kChunk) {
+        for (std::int64_t byte = 0; byte < row_bytes; byte += kChunk) {
             const std::int64_t from = std::clamp<std::int64_t>(first - byte, 0, kChunk);
-            const std::int64_t to = inside ? std::clamp<std::int64_t>(last - byte, from, kChunk) : from;
-            auto* const to_shared = reinterpret_cast<std::byte*>(swizzled(swizzle, next));
+            const std::int64_t end = inside ? std::clamp<std::int64_t>(last - byte, from, kChunk) : from;
+            const std::int64_t to = load || end == from ? end : kChunk;
+            auto* const to_shared =
+                reinterpret_cast<std::byte*>(swizzled(swizzle, next + static_cast<std::uintptr_t>(byte)));
             all.push_back({to_shared, to > from ? address + offset + byte + from : nullptr,
-                           static_cast<std::uint8_t>(from), static_cast<std::uint8_t>(to)});
+                           static_cast<std::uint8_t>(from), static_cast<std::uint8_t>(to),
+                           static_cast<std::uint8_t>(to - end)});
         }
+        next += row_pitch();
         int d = 1;
         while (d < rank && ++index[d] == box[d]) index[d++] = 0;
         if (d >= rank) return all;
@@ -160,18 +173,12 @@ std::vector<Chunk> TensorMap::chunks(const int* at, std::byte* shared) const {
 }
 
 void TensorMap::convert(std::byte* bytes, std::size_t count) const {
-    const bool tf32 =
-        type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 || type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
-    const bool ftz =
-        type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ || type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
-    if (!tf32 && !ftz) return;
+    if (type != CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 && type != CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ) return;
     for (std::size_t at = 0; at + 4 <= count; at += 4) {
         std::uint32_t bits;
         std::memcpy(&bits, bytes + at, 4);
-        const std::uint32_t exponent = bits >> 23 & 0xff;
-        if (ftz && exponent == 0) bits &= 0x80000000u;
-        if (tf32 && exponent != 0xff)
-            bits = (bits + 0xfff + (bits >> 13 & 1u)) & ~0x1fffu;  // to nearest even
+        const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+        bits = nan ? 0x7fffe000u : (bits + 0xfff + (bits >> 13 & 1u)) & ~0x1fffu;
         std::memcpy(bytes + at, &bits, 4);
     }
 }
@@ -179,8 +186,9 @@ void TensorMap::convert(std::byte* bytes, std::size_t count) const {
 void TensorMap::fill_of(std::byte (&chunk)[kChunk]) const {
     std::memset(chunk, 0, kChunk);
     if (fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) return;
-    std::memset(chunk, 0xff, kChunk);
-    for (std::size_t at = strides[0] - 1; at < kChunk; at += strides[0]) chunk[at] = std::byte{0x7f};
+    // 0x7ff7 in every 2 bytes, also of longer types: a NaN of each (FP64's was not looked at on a GPU).
+    for (std::size_t at = 0; at < kChunk; at += 2)
+        chunk[at] = std::byte{0xf7}, chunk[at + 1] = std::byte{0x7f};
 }
 
 }  // namespace cpu_device

@@ -10,11 +10,12 @@
 namespace cpu_device {
 
 /// Part of a copy: 16 bytes of shared memory at a multiple of 16, and what lies there of global memory. Bytes
-/// [from, to) are those from `global` on; the others lie outside of the tensor.
+/// [from, to) are those from `global` on; the others lie outside of the tensor. The last `beyond` of them do,
+/// too, where a row ends within the 16 bytes: a store writes them all the same.
 struct Chunk {
     std::byte* shared;
     std::byte* global;
-    std::uint8_t from, to;
+    std::uint8_t from, to, beyond;
 };
 
 constexpr int kChunk = 16;  // bytes: what swizzling keeps together
@@ -35,13 +36,20 @@ struct TensorMap {
     /// Of what an encoded one holds; false where the bytes are none.
     bool read(const CUtensorMap& map);
 
-    /// What a box takes in shared memory: all of it, also what lies outside of the tensor.
+    /// What a load of a box brings: all of it, also what lies outside of the tensor.
     std::uint32_t box_bytes() const;
+    /// Bytes from a row of the box to the next in shared memory: where the map swizzles, a whole span.
+    std::uint32_t row_pitch() const;
+    /// What a box takes in shared memory: more than its own bytes where its rows are shorter than their
+    /// pitch.
+    std::uint32_t shared_bytes() const;
     /// The box whose first element has these coordinates, as it lies in shared memory from `shared` on, in
-    /// the order of its addresses before swizzling.
-    std::vector<Chunk> chunks(const int* at, std::byte* shared) const;
+    /// the order of its addresses before swizzling. A store moves whole chunks, also where a row of the
+    /// tensor ends within one.
+    std::vector<Chunk> chunks(const int* at, std::byte* shared, bool load) const;
     /// What a load puts into shared memory: `bytes` as global memory has them become what the type makes of
-    /// them (TF32 is rounded, and types with FTZ lose subnormal values).
+    /// them. TF32 is rounded to nearest even, all NaN become one; types with FTZ keep subnormal values, as an
+    /// H200 does.
     void convert(std::byte* bytes, std::size_t count) const;
     /// What lies in shared memory for elements outside of the tensor: a chunk of it.
     void fill_of(std::byte (&chunk)[kChunk]) const;

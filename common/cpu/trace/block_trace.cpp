@@ -120,7 +120,8 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy) {
     std::vector<Address> sectors;
     for (const Chunk& c : copy.chunks) {
         if (c.to == c.from) continue;
-        const auto width = static_cast<std::uint8_t>(c.to - c.from);
+        const auto width = static_cast<std::uint8_t>(c.to - c.from - c.beyond);
+        if (c.beyond > 0) past_the_row(copy, address_of(c.global) + width, c.beyond);
         Access access{site, width, flags, 0, address_of(c.global)};
         // (Parts of rows: the copy as a whole has been checked for alignment.)
         if (!bounds_.locate(access, false, copy.thread, false)) continue;
@@ -138,6 +139,19 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy) {
     sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
     first.flags |= kBulk;
     requests_.box(first, copy.thread, bytes, sectors.size());
+}
+
+/// A store writes more than a row of the tensor has.
+void BlockTrace::past_the_row(const BulkCopy& copy, Address row_end, int bytes) {
+    const std::uint32_t site = site_of(copy.caller);
+    findings_.note(gemm::FindingId::store_past_row, site, site, 0, [&] {
+        Finding finding;
+        finding.access = findings_.side(copy.thread, true);
+        finding.width = bytes;
+        if (const int g = index_of(session->globals, row_end - 1); g >= 0)
+            name_place(finding, session->globals[static_cast<std::size_t>(g)], row_end - 1);
+        return finding;
+    });
 }
 
 }  // namespace cpu_device::trace

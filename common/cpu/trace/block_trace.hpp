@@ -64,6 +64,7 @@ class BlockTrace {
   private:
     void other_access(const void* caller, Address address, int width, std::uint8_t flags);
     void nothing(const void* caller);
+    void past_the_row(const BulkCopy& copy, Address row_end, int bytes);
 
     BlockView view_{};
     bool in_block_ = false;

@@ -89,6 +89,12 @@ std::string without_block(const Finding& f) {
                    (f.access.write ? "load" : "store") + " that " + who(f.access) + " starts" + at +
                    (f.access.write ? " overwrites it" : " reads it") +
                    ", with no fence.proxy.async in between: the copy engine need not see what was written";
+        case FindingId::store_past_row:
+            return "the store that " + who(f.access) + " starts" + at + " writes " + std::to_string(f.width) +
+                   (f.width == 1 ? " byte" : " bytes") + " behind " +
+                   (f.array.empty() ? "the end of" : element(f) + ", the end of") +
+                   " a row of its tensor: the copy engine writes whole 16 bytes, so that the bytes of a row "
+                   "must be a multiple of 16";
         case FindingId::out_of_bounds:
             return who_does(f.access) + outside(f) + "," + at;
         case FindingId::write_to_padding:
