@@ -63,7 +63,7 @@ def _job(tools: Mapping, mutant: Mutant, folder: Path, options: Sequence[str]) -
     folder.mkdir()
     source = _source(mutant.lesson, mutant.text)
     try:
-        compiling, made = compile_command(tools, source, folder)
+        compiling, made = compile_command(tools, source, folder, prepared=True)
     except NotCompiled:
         return None
     listed, program = folder / "list.cpp", folder / "check"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner.core import lock, process
-from runner.core.doctor import Device, Tools
+from runner.core.doctor import CONFIGURED, Device, Tools
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError, write_atomically
 
@@ -24,7 +24,7 @@ def _configure(device: Device, tools: Tools, folder: Path) -> None:
     # Configured already, in this place, for this GPU, with these tools? Then CMake sees to the rest by itself.
     environment = os.environ.get("CMAKE_PREFIX_PATH", "")
     signature = json.dumps([str(ROOT), [str(part) for part in command], device.gpus, environment])
-    marker = folder / "configured.json"
+    marker = folder / CONFIGURED
     made = (folder / "build.ninja").exists() or (folder / "Makefile").exists()
     if made and marker.exists() and marker.read_text(encoding="utf-8") == signature:
         return

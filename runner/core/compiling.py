@@ -29,6 +29,13 @@ extern const gemm::Lesson* const gemm_checked[];
 const gemm::Lesson* const gemm_checked[] = {{{addresses}, nullptr}};
 """
 
+# A kernel's first lines, as far as they change nothing for what stands below: comments without a backslash, and headers of the
+# system's and of the project's. Each piece by itself, so that no text takes long.
+_OF_HEAD = re.compile(
+    r'\s+|//[^\n\\]*\n|/\*(?:[^*]|\*(?!/))*\*/|#[ \t]*include[ \t]*(?:<[\w./]+>|"(?P<own>common/[\w./]+)")[ \t]*\n'
+)
+_PREPARED = "common/gemm.hpp"
+
 # What a compiler or a linker says where the machine is at fault, not the code; in small letters.
 _TROUBLE = (
     "no space left on device",
@@ -125,8 +132,22 @@ def first_error(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def compile_command(tools: Mapping, source: Source, folder: Path) -> tuple[list[str | Path], Path]:
-    """Writes the source into the folder; the command that compiles it there, and the object. Raises NotCompiled."""
+def begins_as_prepared(text: str) -> bool:
+    """Whether a kernel includes, before any code, what is made ready for compilers (cmake/link.cmake): no change to it, then."""
+    at = 0
+    while piece := _OF_HEAD.match(text, at):
+        if piece["own"] == _PREPARED:
+            return True
+        at = piece.end()
+    return False
+
+
+def compile_command(tools: Mapping, source: Source, folder: Path, prepared: bool = False) -> tuple[list[str | Path], Path]:
+    """Writes the source into the folder; the command that compiles it there, and the object. Raises NotCompiled.
+
+    prepared: with the headers that are ready, where there are any and it begins with them. The object is as good. Where that
+    compiler fails, only one without them says why in words that do not depend on it.
+    """
     stem = folder / source.namespace
     quoted = source.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     line = f'#line 1 "{quoted}"\n'
@@ -141,7 +162,21 @@ def compile_command(tools: Mapping, source: Source, folder: Path) -> tuple[list[
     file.write_text(line + text, encoding="utf-8")
     built_for = tools["architectures"].get(source.lesson, tools["architectures"][""])
     made = stem.with_suffix(".o")
-    return [*tools["kernel"], *built_for, "-o", made, "-c", file], made
+    kernel = (
+        with_prepared(tools["kernel"], tools["prepared"]) if prepared and is_prepared(tools, source.text) else tools["kernel"]
+    )
+    return [*kernel, *built_for, "-o", made, "-c", file], made
+
+
+def is_prepared(tools: Mapping, text: str) -> bool:
+    """Whether there are headers ready for this kernel."""
+    return "prepared" in tools and begins_as_prepared(text)
+
+
+def with_prepared(kernel: Sequence[str], header: str) -> list[str]:
+    """The command that compiles a kernel, with the headers that are ready."""
+    place = kernel.index("-include") + 1
+    return [*kernel[:place], header, *kernel[place + 1 :]]
 
 
 def list_of(sources: Sequence[Source]) -> str:
@@ -150,15 +185,24 @@ def list_of(sources: Sequence[Source]) -> str:
     return _LIST.format(namespaces=namespaces, addresses=", ".join(f"&{s.namespace}::lesson" for s in sources))
 
 
+def _compiled(tools: Mapping, source: Source, folder: Path) -> tuple[process.Finished, Path]:
+    """How compiling it ended, and the object."""
+    own = {"TMPDIR": str(folder)}  # compilers put their temporary files there, too
+    for prepared in (True, False) if is_prepared(tools, source.text) else (False,):
+        command, made = compile_command(tools, source, folder, prepared)
+        done = process.stream(command, f"Compiling {source.name}", process.unseen, own)
+        if not done.status:
+            break
+    return done, made
+
+
 def compile_program(tools: Mapping, sources: Sequence[Source], folder: Path) -> tuple[Path, list[str]]:
     """The program that checks sources[0], and the compiler's warnings about it. Raises NotCompiled."""
     warnings: list[str] = []
     objects = []
     for source in sources:
-        command, made = compile_command(tools, source, folder)
+        done, made = _compiled(tools, source, folder)
         objects.append(made)
-        own = {"TMPDIR": str(folder)}  # compilers put their temporary files there, too
-        done = process.stream(command, f"Compiling {source.name}", process.unseen, own)
         lines = [text.replace(str(ROOT) + "/", "") for text in done.lines]
         if done.status:
             blame_the_machine("The compiler", done.status, lines)

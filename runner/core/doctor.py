@@ -32,6 +32,7 @@ _PYTEST_PINS = ("pytest==8.4.2", "pytest-xdist==3.8.0")
 _SECCOMP_PIN = "pyseccomp==0.1.2"
 _GCC_LEAST = 11
 _LATER = ("git", "bubblewrap", "Python's seccomp")  # not needed to build: installed by what needs them, or by hand
+CONFIGURED = "configured.json"  # of a build folder: what CMake was told, and where
 _CUDA_LEAST = 12  # cuBLAS calls with 64-bit sizes
 _APT_WAIT, _APT_AGAIN = 600, 2  # seconds for which another program may hold apt's locks, and between looks
 _CUDA_PAGE = "https://developer.nvidia.com/cuda-downloads"
@@ -169,6 +170,10 @@ def choose_compiler(nvcc: Path | None) -> Compiler | None:
     return best
 
 
+def _new_enough(cmake: str) -> bool:
+    return tuple(map(int, cmake.split(".")[:2])) >= _CMAKE_LEAST
+
+
 def _cmake() -> tuple[Path | None, str]:
     """The first CMake that is new enough, or else the first at all, with its version."""
     best: tuple[Path | None, str] = (None, "")
@@ -177,8 +182,8 @@ def _cmake() -> tuple[Path | None, str]:
         if not path:
             continue
         _, output = process.quiet([path, "--version"])
-        if found := re.search(r"cmake version ((\d+)\.(\d+)\S*)", output):
-            if (int(found[2]), int(found[3])) >= _CMAKE_LEAST:
+        if found := re.search(r"cmake version (\d+\.\d+\S*)", output):
+            if _new_enough(found[1]):
                 return Path(path), found[1]
             best = best if best[0] else (Path(path), found[1])
     return best
@@ -244,7 +249,7 @@ def needs(device: Device) -> list[Need]:
             headers, compiles = first.result(), second.result()
             has_context = third.result() and context in headers
             has_cublas = fourth.result() and "cublas_v2.h" in headers
-    new_enough = cmake is not None and tuple(map(int, cmake_version.split(".")[:2])) >= _CMAKE_LEAST
+    new_enough = cmake is not None and _new_enough(cmake_version)
     gcc = Need(f"g++ ≥ {_GCC_LEAST} (C++20)", "", compiler.package if compiler else "g++")
     if compiler and (compiler.flaw or not compiles):
         gcc = replace(gcc, note=f"{compiler.path} {compiler.flaw or 'cannot build a C++20 program'}")
@@ -361,10 +366,44 @@ def _venv_install(pins: Sequence[str], what: str) -> str:
     return ""
 
 
+def _tools(device: Device) -> Tools | None:
+    """What a build would use now; None where something is missing or will not do."""
+    compiler, (cmake, version_of_it) = choose_compiler(device.nvcc), _cmake()
+    generator = "Ninja" if shutil.which("ninja") else "Unix Makefiles" if shutil.which("make") else ""
+    if not compiler or compiler.flaw or not cmake or not _new_enough(version_of_it) or not generator:
+        return None
+    return Tools(cmake, compiler.path, generator, ())
+
+
+def _configured_with(device: Device, tools: Tools) -> bool:
+    """Whether CMake was told to build here with these: then it has found what a build needs; nobody need look for it again."""
+    marker = ROOT / "build" / device.kind / CONFIGURED
+    try:
+        root, command, gpus, prefixes = json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    used = {str(tools.cmake), tools.generator, f"-DCMAKE_CXX_COMPILER={tools.cxx}"}
+    now = (str(ROOT), list(device.gpus), os.environ.get("CMAKE_PREFIX_PATH", ""))
+    return (root, gpus, prefixes) == now and used <= set(command)
+
+
 def provide(device: Device) -> Tools:
     """Installs what is missing, as far as it may, and returns the tools; a UserError says what to type otherwise."""
     if device.kind == "cpu" and "nvcc is not" in device.why:
         say(f"Using the CPU device: {device.why}.")
+    tools = _tools(device)
+    if not tools or not _configured_with(device, tools):
+        missing, tools = _provided(device), _tools(device)
+        assert tools
+        tools = replace(tools, missing=tuple(need.package for need in missing if need.package and not need.required))
+    named = shutil.which(os.environ.get("CXX") or "")
+    if named and Path(named) != tools.cxx:
+        say(f"Using {tools.cxx}: CXX names {named}, which {_judged(Path(named), device.nvcc).flaw}.")
+    return tools
+
+
+def _provided(device: Device) -> list[Need]:
+    """Installs what is missing, and returns what still is: nothing without which nothing can be built."""
     missing = [need for need in needs(device) if not need.found and need.name not in _LATER]
     why: list[str] = []
     if missing and os.environ.get("GEMM_NO_INSTALL") != "1":
@@ -385,14 +424,7 @@ def provide(device: Device) -> Tools:
             *dict.fromkeys(f"type: {command(need)}" for need in fatal if need.pip or need.by_hand),
         ]
         raise UserError(f"{names} {'is' if len(fatal) == 1 else 'are'} missing; {'; '.join(how)}.")
-    compiler, (cmake, _) = choose_compiler(device.nvcc), _cmake()
-    assert compiler
-    assert cmake
-    named = shutil.which(os.environ.get("CXX") or "")
-    if named and Path(named) != compiler.path:
-        say(f"Using {compiler.path}: CXX names {named}, which {_judged(Path(named), device.nvcc).flaw}.")
-    fetched = tuple(need.package for need in missing if need.package and not need.required)
-    return Tools(cmake, compiler.path, "Ninja" if shutil.which("ninja") else "Unix Makefiles", fetched)
+    return missing
 
 
 def provide_bubblewrap() -> str:

@@ -1,7 +1,6 @@
 // What a problem of the ladder is run under, beside its sizes: on the CPU device alone.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -21,9 +20,7 @@ class Conditions {
         if (blocks.empty()) return;
         multiprocessors_ = cpu_device::multiprocessors();
         cpu_device::set_multiprocessors(kManyMultiprocessors);
-        cpu_device::set_block_filter([blocks = std::move(blocks)](std::uint64_t block) {
-            return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
-        });
+        cpu_device::set_blocks(std::move(blocks));
     }
     ~Conditions() {
         cpu_device::set_block_filter({});

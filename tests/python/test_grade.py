@@ -298,6 +298,19 @@ def test_the_kit_holds_no_lesson_and_no_reference(kit: Kit) -> None:
     assert set(kit.binds.values()) == {Path("/course")}
 
 
+def test_headers_that_are_ready_change_no_verdict(kit: Kit) -> None:
+    wrong = SOLUTIONS["01"].replace("float acc = 0.0f;", "float acc = 0.0")
+    told = graded(kit, "01", wrong).text
+    while len(kit.commands(SOLUTIONS["01"], 0)) == 1:  # they are made ready when there is much to compile
+        pass
+    assert (kit.folder / "kernel.hpp.gch").exists()
+    assert len(kit.commands(f"#define M 1\n{SOLUTIONS['01']}", 0)) == 1
+    assert graded(kit, "01", SOLUTIONS["01"]).state == "passed"
+    assert graded(kit, "01", wrong).text.splitlines()[:-1] == told.splitlines()[:-1]  # the last one has times
+    # Their place is the one inside.
+    assert str(kit.folder).encode() not in (kit.folder / "kernel.hpp.gch").read_bytes()
+
+
 def test_a_right_file_passes_whatever_numbers_descriptors_have(kit: Kit) -> None:
     opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(120)]
     try:

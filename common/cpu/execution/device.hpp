@@ -42,6 +42,8 @@ void set_progress(std::function<void(std::uint64_t done, std::uint64_t total)> p
 /// Runs only the blocks whose index in the grid (x fastest) passes; the others do nothing. Empty: all of
 /// them.
 void set_block_filter(std::function<bool(std::uint64_t block)> filter);
+/// Runs only these.
+void set_blocks(std::vector<std::uint64_t> blocks);
 
 /// After this many seconds of computing in which one kernel thread neither returned nor met another, or twice
 /// as many in which no thread of a block returned, the launch is given up with an error instead of hanging.

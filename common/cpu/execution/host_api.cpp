@@ -179,6 +179,12 @@ void set_block_filter(std::function<bool(std::uint64_t)> filter) {
     state().options.filter = std::move(filter);
 }
 
+void set_blocks(std::vector<std::uint64_t> blocks) {
+    set_block_filter([blocks = std::move(blocks)](std::uint64_t block) {
+        return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
+    });
+}
+
 void set_hang_seconds(double seconds) {
     state().options.hang_seconds = seconds;
 }
