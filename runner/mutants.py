@@ -68,7 +68,7 @@ EQUIVALENT = (
         "beta is 0 and takes away what is said to be the old C.",
     ),
     Equivalent(
-        "06 07 08 09a 09b 09c",
+        "06 07 08 09a 09b 09c 09d",
         r"= aligned \? [^;]*;",
         r"= \w+<[^>]*false>;",
         "The kernel for rows that begin anywhere is as right, and slower.",
@@ -76,16 +76,19 @@ EQUIVALENT = (
     Equivalent("08", r"return gemm::ceil_div\([^;]*;", r".*", "Which of the two sizes of tiles is taken is a matter of speed."),
     Equivalent("08", r"is_large\(p\) \? [^;]*;", r"launch_tiles<\w+>\(p, stream\);", "The same."),
     Equivalent(
-        "08 09c", r"copying\.value \|\| \w+ <", r"\w+ <", "While tiles are copied there is more than one: the rest is true, too."
+        "08 09c 09d",
+        r"copying\.value \|\| \w+ <",
+        r"\w+ <",
+        "While tiles are copied there is more than one: the rest is true, too.",
     ),
     Equivalent(
-        "07 08 09c",
+        "07 08 09c 09d",
         r"const int i = [^;]*;",
         r"const int i = (?:[^?i]*\? e : \w+ - 1 - e|e|\w+ - 1 - e);",
         "In which order the elements take their turns is a matter of speed.",
     ),
     Equivalent(
-        "06 07 08 09a 09b 09c",
+        "06 07 08 09a 09b 09c 09d",
         r"if \(ALIGNED\)(?: return [^;]*;)?",
         r"if \(false\)(?: return [^;]*;)?|",
         "What is for rows that begin anywhere is as right, and slower.",

@@ -210,6 +210,14 @@ TEST_CASE("mutant of 08: what lies past K is copied") {
     REQUIRE(test::run(mutant, test::shape(64, 64, 64, true), test::seed()).passed);
 }
 
+TEST_CASE("mutant of 09d: each group of tiles is taken for the first") {
+    for (const Lesson& mutant : of_each_type(mutant_one_group_09d::lesson)) {
+        const Verdict v = caught(mutant, test::shape(2301, 8, 8, false), "09d_persistent");
+        require_contains(v.failure, "first wrong: row 2048, ");
+        REQUIRE(test::run(mutant, test::shape(2048, 8, 8, false), test::seed()).passed);  // one group
+    }
+}
+
 #ifdef GEMM_CPU_DEVICE  // a GPU may be lucky: the copies are there before they are read
 TEST_CASE("mutant of 08: the wait is one group too short") {
     REQUIRE(caught(mutant_wait_too_short_08::lesson, test::shape(70, 66, 100, false), "08_cp_async").wrong >

@@ -1,96 +1,87 @@
 """What the exercise and the bug hunt of lesson 09c leave out, ask and tell."""
 
-from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, narrow_requests, shared_load_wavefronts, tiles
+from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, shared_load_wavefronts, shared_reads, tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_BM, _BN, _K, _WARPS = 256, 128, 64, 8  # kernel.cu's block tile, and the warps of a block
+_BM, _BN, _K, _WARPS = 256, 128, 32, 8  # kernel.cu's block tile, and the warps of a block
 _WM, _WN = 64, 64
-_STAGES, _GROUP, _MMA_K = 3, 8, 16
+_STAGES, _MMA_K = 4, 16
 _HALF = 2  # bytes of an element
 
 
-def _read_wavefronts(counts: Counts) -> float:
-    """8 ldmatrix of 4 wavefronts in each step of a warp, and C once, 128 bytes a wavefront."""
-    M, N, K = counts.shape
-    steps = ceil_div(K, _K) * _K // _MMA_K
-    return tiles(counts, _BM, _BN) * _WARPS * steps * 8 * 4 + _HALF * M * N / 128
+def _ldmatrix(counts: Counts) -> float:
+    """8 in each step of a warp: 16 rows of A, or 16 columns of B, each."""
+    steps = ceil_div(counts.shape[2], _K) * _K // _MMA_K
+    return tiles(counts, _BM, _BN) * _WARPS * steps * (_WM + _WN) // 16
 
 
 EXERCISE = Exercise(
-    task="keep the tensor cores fed: copy tiles of A and of B ahead into swizzled stages, read fragments a step ahead, and "
-    "store C in whole rows. What concerns A is there.",
+    task="keep STAGES tiles of A and of B in shared memory, copied ahead by cp.async as in lesson 08, and read the fragments of "
+    "B a step ahead of the products. The copies themselves and the fragments of A are there.",
     gaps={
-        "tile_b": Gap(
-            "copy this thread's share of the tile of B: rows b_k + r, r = 0, B_ROWS, …, and in each the columns b_col and "
-            "b_col + 64, WIDTH neighbours each. copy_run wants to know whether the row is there, which column of the tile comes "
-            "first, and how many columns there are. What stands below puts zeros in one place.",
-            "copy_run(b_write + stage, b, false, 0, 0);",
-        ),
         "read_b": Gap(
-            "fill b_frag[which], 16 columns at a time, from the stage's rows step * MMA_K, … of Bs. b_read[j] is where this "
-            "lane's row begins for step 0 in stage 0. Zeros are no fragments.",
-            "for (auto& two : b_frag[which]) two[0][0] = two[0][1] = two[1][0] = two[1][1] = 0;",
+            "fill to.b, 16 columns at a time, from the stage's rows step * MMA_K, … of Bs. b[j] is where this lane's row begins "
+            "for step 0 in stage 0. Zeros are no fragments.",
+            "for (auto& two : to.b) two[0][0] = two[0][1] = two[1][0] = two[1][1] = 0;",
+        ),
+        "first": Gap(
+            "start copying the tiles after the first one, so that STAGES - 1 of them are on their way. Of which may some be "
+            "missing? How many groups may be under way when the first tile is used, and who else has copied parts of it?"
         ),
         "arrived": Gap(
             "the fragments of the next step come from the next tile. Make sure that it is there, for all threads, and go on to "
-            "its stage: LAST is the last one, D::STAGE the distance of two. What else does the barrier here allow?"
+            "its stage: LAST is the last one, STAGE the distance of two. What else does the barrier here allow?"
         ),
-        "rows": Gap(
-            "`out` now holds MMA_M rows of WN results, OUT_PITCH bytes apart, in the elements of C. Store them to rows y0 + i * "
-            "MMA_M, … and columns x0, … of C, eight neighbours a lane: 16 bytes where ALIGNED, single elements elsewhere. Who "
-            "has written what a lane stores?"
+        "ahead": Gap(
+            "copy the tiles for the stage `ahead`, if there are any (copying.value), and close their group. What would the wait "
+            "above count if some rounds had no group?"
         ),
     },
     hints=(
-        "copy of A, read of A and the kernel of lesson 08 show the way. How far apart do two rows of Bs lie in bytes? A "
-        "swizzle XORs three bits of the row into the place within the row: which steps in rows leave these bits as they are, "
-        "so that adding a constant is enough? Of the groups that a thread has committed, the newest may be under way at the "
-        "last step; which one must be complete?",
-        "In tile_b: 2·(r·BN + i) bytes behind b_write + stage, from b + r * ldb + i; the row is there if b_k + r is below "
-        "steps, the column is b_col + i, and the tile has N - col0. In read_b: TILES_N / 2 times ldmatrix_trans, a step is "
-        "MMA_K rows of BN elements of two bytes further down. In arrived: wait until at most STAGES - 2 groups are under way, "
-        "a barrier, and the next stage, which is 0 behind LAST. In rows: there are MMA_M·WN/8 eights, WN/8 of them in a row; "
-        "lane c takes c, c + 32, …: eight lanes store a row of 128 bytes. Guard row < M and col < N.",
+        "The ring is lesson 08's, and its picture shows it: tile number n lies in stage n % STAGES, and its copies are group "
+        "number n of each thread. Of the groups that a thread has committed, which one must be complete when a tile is used? For "
+        "the fragments: how many rows of Bs is a step further down, and how many bytes has a row?",
+        "In read_b: TILES_N / 2 times ldmatrix_trans; a step is MMA_K rows of BN elements of two bytes further down, and j has "
+        "its own address. In first: tiles 1 … STAGES - 2, tile s to offset s * STAGE, only if s < tiles, and a commit after each "
+        "in any case; then a wait for all but the newest STAGES - 2 groups, and a barrier. In arrived: the same wait, the same "
+        "barrier, and the next stage, which is 0 behind LAST. In ahead: the commit stands outside of the `if`.",
         "nearly the code, in the gaps' order:\n"
-        "  copy_run(b_write + stage + 2 * (r * BN + i), b + r * ldb + i, b_k + r < steps, b_col + i, N - col0);\n"
-        "  ldmatrix_trans(b_frag[which][j], b_read[j] + stage + 2 * step * MMA_K * BN);\n"
-        "  cp_async_wait<STAGES - 2>(); __syncthreads(); stage = stage == LAST ? 0 : stage + D::STAGE;\n"
-        "  for (int c = lane; c < MMA_M * WN / 8; c += 32): r = c / (WN / 8), at_col = c % (WN / 8) * 8;\n"
-        "  a uint4 from out + r * OUT_PITCH + 2 * at_col goes to &C[row * ldc + col] as a uint4 where ALIGNED,\n"
-        "  else element e of it to C[row * ldc + col + e] as long as col + e < N.",
+        "  ldmatrix_trans(to.b[j], b[j] + stage + 2 * step * MMA_K * BN);\n"
+        "  for (int s = 1; s < STAGES - 1; ++s) { if (s < tiles) copy(s * STAGE, BK); and a commit }\n"
+        "  cp_async_wait<STAGES - 2>(); and a barrier, here and in the last step;\n"
+        "  stage = stage == LAST ? 0 : stage + STAGE;\n"
+        "  if (copying.value) copy(ahead, BK); and a commit.",
     ),
     starter_fails="A cp.async copy is used before anyone has waited for it.",
     goals=(
         Goal(
-            "Each tile of C loads its elements of A and B once from global memory",
+            "Each block copies its elements of A and B once from global memory",
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _BM, _BN, _HALF),
             "bytes",
-            "Each tile is copied by one call of copy(…), and each eight of it by one copy_run: B_ROWS rows, two halves of BN.",
+            "Each tile is copied by one call of copy(…): the first STAGES - 1 before the loop, the others in it.",
         ),
         Goal(
-            "Every access to A, B and C is 16 bytes wide",
-            narrow_requests,
-            lambda counts: 0,
-            "requests of fewer bytes a thread",
-            "On this shape ALIGNED is true: copy_run copies 16 bytes at once, and C takes a uint4 of eight neighbours.",
+            "A warp's step of 16 along K reads its fragments in 8 ldmatrix",
+            shared_reads,
+            _ldmatrix,
+            "reads of shared memory",
+            "Four for the 64 rows of A, four for the 64 columns of B. Each step's fragments are read once, a step ahead.",
         ),
         Goal(
-            "Fragments and results are read from shared memory without bank conflicts",
+            "Fragments are read from shared memory without bank conflicts",
             shared_load_wavefronts,
-            _read_wavefronts,
+            lambda counts: 4 * _ldmatrix(counts),
             "wavefronts",
-            "8 ldmatrix of 4 wavefronts for a step, and each 16 bytes of results once. Lanes 8·i … 8·i + 7 of an ldmatrix name "
-            "eight rows, whose swizzled places lie in different banks.",
+            "Lanes 8·i … 8·i + 7 of an ldmatrix name eight rows, whose swizzled places lie in different banks.",
         ),
         Goal(
             "A thread meets one barrier a tile, and one before the first",
             barriers,
             lambda counts: ceil_div(counts.shape[2], _K) + 1,
             "barriers",
-            "The barrier after the wait does both: the next tile is there, and the stage that is filled next is no longer read. "
-            "A warp's results concern the warp alone: __syncwarp() is enough.",
+            "The barrier after the wait does both: the next tile is there, and the stage that is filled next is no longer read.",
         ),
     ),
 )
@@ -98,19 +89,19 @@ EXERCISE = Exercise(
 HUNT = Hunt(
     task="one line of this kernel is wrong, and yet the result is nearly always right on a GPU. Find the line, and mend it.",
     bug={
-        "            __syncwarp();  // every lane has stored the rows before": (
-            "            if (i == 0) __syncwarp();  // every lane has stored the rows before"
+        "    for (; tiles > STAGES - 1; --tiles) use_tiles(std::true_type());": (
+            "    for (; tiles > STAGES - 2; --tiles) use_tiles(std::true_type());"
         ),
     },
     hints=(
-        "Copies, waits and __syncthreads() are right, and so is every formula. Since Volta the lanes of a warp need not run in "
-        "step: where does a lane use what another lane of its warp has put into shared memory?",
-        "A warp sends its results through `out` 16 rows at a time. A round writes rows, and reads them in another order: which "
-        "two things must be over, for all lanes, before the next round may write?",
-        "There are two __syncwarp() in a round, one before the writes and one before the reads. Round i + 1 writes where round "
-        "i has read: is it certain in each round that every lane has read?",
+        "Waits, barriers and the swizzle are right, and every sum is. Something is done that no sum needs: count what is copied, "
+        "tile by tile, with 6 tiles and STAGES = 4.",
+        "Before the loop STAGES - 1 tiles are on their way, and each round copies the tile that lies STAGES - 1 ahead. Which "
+        "rounds have no such tile, and where would it lie?",
+        "With `tiles` still to be used, this one among them, the tile that lies STAGES - 1 ahead exists if tiles is above STAGES "
+        "- 1. Look at the two loops that call use_tiles.",
     ),
-    check_says="A barrier is missing.",
+    check_says="behind the last one along K",
 )
 
 
@@ -131,76 +122,67 @@ def wavefronts_a_multiplication(q: Quiz) -> Question:
     )
 
 
-def shared_bytes_of_a_block(q: Quiz) -> Question:
-    BM, BN, BK = q.choose((128, 192, 256)), q.choose((64, 128, 192, 256)), q.choose((32, 64))
-    stages = q.whole(2, 5)
-    warps = BM // _WM * (BN // _WN)
-    stage, out = _HALF * BK * (BM + BN), warps * 16 * (_HALF * _WN + 16)
-    answer = stages * stage + out
-    fit = [name for name, kib in (("8.0", 163), ("8.6", 99), ("9.0", 227)) if answer <= 1024 * kib]
+def flop_a_byte(q: Quiz) -> Question:
+    BM, BN = q.choose((64, 96, 128, 192, 256)), q.choose((64, 96, 128, 192, 256))
+    answer = BM * BN / (BM + BN)
     return Question(
-        f"BM = {BM}, BN = {BN}, BK = {BK}, STAGES = {stages}, elements of two bytes, warp tiles of 64×64. For the results each "
-        "warp has 16 rows of its own, OUT_PITCH = 144 bytes apart. How many bytes of shared memory does a block take?",
+        f"A block tile of {BM}×{BN}, elements of two bytes. How many FLOP does a block do for each byte of A and B that it "
+        "copies?",
         answer,
-        "bytes",
-        f"A stage: 2·{BK}·({BM} + {BN}) = {grouped(stage)}. {stages} of them and {warps} warps' 16·144 = 2304: "
-        f"{grouped(stages * stage)} + {grouped(out)} = {grouped(answer)}. A block may have 163 KiB on 8.0, 99 KiB on 8.6 and 227 "
-        f"KiB on 9.0: it fits on {' and '.join(fit) or 'none of these'}.",
-    )
-
-
-def where_a_chunk_lies(q: Quiz) -> Question:
-    row, k = q.whole(1, _BM - 1), 8 * q.whole(0, 7)
-    plain = _HALF * (row * _K + k)
-    answer = plain ^ (row % 8) << 4
-    return Question(
-        f"As has rows of BK = 64 elements of two bytes, and a_at is Swizzle<3, 4, 3>: bits 7 to 9 of the offset are XORed into "
-        f"its bits 4 to 6. At how many bytes from the beginning of As does element (row {row}, k = {k}) lie?",
-        answer,
-        "bytes",
-        f"Without the swizzle: 2·({row}·64 + {k}) = {grouped(plain)}. Bits 7 to 9 are row mod 8 = {row % 8}, bits 4 to 6 are "
-        f"number {k}/8 = {k // 8} of the eights of the row: {k // 8} ^ {row % 8} = {k // 8 ^ row % 8}. So it is {row}·128 + "
-        f"{k // 8 ^ row % 8}·16 = {grouped(answer)}.",
-    )
-
-
-def which_block(q: Quiz) -> Question:
-    tiles_m, tiles_n = q.whole(9, 30), q.whole(8, 30)
-    sms = q.choose((72, 82, 108, 114, 128, 132, 142))
-    row, col = q.whole(0, tiles_m - 1), q.whole(0, tiles_n - 1)
-    group = row // _GROUP
-    rows = min(tiles_m - group * _GROUP, _GROUP)
-    c_tile = group * _GROUP * tiles_n + col * rows + row % _GROUP
-    blocks = min(sms, tiles_m * tiles_n)
-    answer = c_tile % blocks
-    return Question(
-        f"C has {tiles_m} rows of tiles with {tiles_n} in each, GROUP = {_GROUP}, and the GPU has {sms} SMs with a block each. "
-        f"Which block computes the tile in row {row}, column {col} (of tiles, from 0)?",
-        answer,
-        "",
-        f"Row {row} lies in group {group}, which begins at number {group}·{_GROUP}·{tiles_n} = {group * _GROUP * tiles_n} and "
-        f"has {rows} row{'s' if rows > 1 else ''} of tiles: column {col} begins {col}·{rows} = {col * rows} later, and the row "
-        f"is number {row % _GROUP} there. That makes tile {c_tile}. Of {blocks} blocks, number b takes the tiles b, b + "
-        f"{blocks}, …: {c_tile} mod {blocks} = {answer}.",
-    )
-
-
-def share_of_busy_sms(q: Quiz) -> Question:
-    M, N = q.whole(1500, 9000), q.whole(1500, 9000)
-    sms = q.choose((72, 82, 108, 114, 128, 132, 142))
-    down, across = ceil_div(M, _BM), ceil_div(N, _BN)
-    tiles = down * across
-    rounds = ceil_div(tiles, sms)
-    answer = 100 * tiles / (rounds * sms)
-    return Question(
-        f"M = {M}, N = {N}, block tiles of 256×128, {sms} SMs with one block each that takes tile after tile. All tiles take the "
-        "same time. What share of the SMs' time until the last one ends is spent on tiles, in per cent?",
-        answer,
-        "%",
-        f"⌈{M}/256⌉·⌈{N}/128⌉ = {down}·{across} = {tiles} tiles; the busiest block has ⌈{tiles}/{sms}⌉ = {rounds}. "
-        f"{tiles}/({rounds}·{sms}) = {answer:.4g} %. What a persistent block saves is each tile's beginning, not this rest.",
+        "FLOP/B",
+        f"A step along K is {BM}·{BN} multiply-adds, 2·{BM}·{BN} FLOP, and takes {BM} elements of A and {BN} of B, "
+        f"2·({BM} + {BN}) bytes: {BM}·{BN}/({BM} + {BN}) = {answer:.4g}.",
         tolerance=0.005,
     )
 
 
-QUIZ = (wavefronts_a_multiplication, shared_bytes_of_a_block, where_a_chunk_lies, which_block, share_of_busy_sms)
+def stages_that_fit(q: Quiz) -> Question:
+    BM, BN = q.choose((64, 128, 256)), q.choose((64, 128, 256))
+    BK = q.choose((32, 64))
+    name, kib = q.choose((("8.0", 163), ("8.6", 99), ("9.0", 227)))
+    stage = _HALF * BK * (BM + BN)
+    answer = 1024 * kib // stage
+    return Question(
+        f"BM = {BM}, BN = {BN}, BK = {BK}, elements of two bytes. On compute capability {name} a block may have {kib} KiB of "
+        "shared memory. How many stages of As and Bs fit?",
+        answer,
+        "",
+        f"A stage: 2·{BK}·({BM} + {BN}) = {grouped(stage)} bytes. {kib} KiB are {grouped(1024 * kib)}, and "
+        f"{grouped(1024 * kib)}/{grouped(stage)} = {1024 * kib / stage:.4g}, rounded down.",
+    )
+
+
+def where_an_eight_lies(q: Quiz) -> Question:
+    row, k = q.whole(2, _BM - 1), 8 * q.whole(0, 3)
+    plain = _HALF * (row * _K + k)
+    moved = row // 2 % 4
+    answer = plain ^ moved << 4
+    return Question(
+        "As has rows of BK = 32 elements of two bytes, and a_at is Swizzle<2, 4, 3>: bits 7 and 8 of the offset are XORed into "
+        f"its bits 4 and 5. At how many bytes from the beginning of As does element (row {row}, k = {k}) lie?",
+        answer,
+        "bytes",
+        f"Without the swizzle: 2·({row}·32 + {k}) = {grouped(plain)}. A row is 64 bytes, so bits 7 and 8 are row/2 mod 4 = "
+        f"{moved}. Bits 4 and 5 are number {k}/8 = {k // 8} of the eights of the row: {k // 8} ^ {moved} = {k // 8 ^ moved}. So "
+        f"it is {row}·64 + {k // 8 ^ moved}·16 = {grouped(answer)}.",
+    )
+
+
+def clocks_a_copy_has(q: Quiz) -> Question:
+    stages, BK, clocks = q.whole(3, 6), q.choose((16, 32, 64)), q.choose((4, 6))
+    multiply = BK // _MMA_K * (_WM // 16) * (_WN // 8)
+    tile = 2 * multiply * clocks
+    answer = (stages - 1) * tile
+    return Question(
+        f"Two warps share a scheduler, each with a warp tile of 64×64, and an mma.sync keeps the tensor core busy for {clocks} "
+        f"clocks. BK = {BK}, STAGES = {stages}, and nothing else takes time. How many clocks pass from the copy of a tile to its "
+        "first use?",
+        answer,
+        "clocks",
+        f"A warp multiplies a tile by {BK}/16·4·8 = {multiply} mma.sync, two warps by {2 * multiply}: {2 * multiply}·{clocks} = "
+        f"{grouped(tile)} clocks. A tile is copied STAGES - 1 = {stages - 1} tiles ahead: {stages - 1}·{grouped(tile)} = "
+        f"{grouped(answer)}.",
+    )
+
+
+QUIZ = (flop_a_byte, wavefronts_a_multiplication, stages_that_fit, where_an_eight_lies, clocks_a_copy_has)

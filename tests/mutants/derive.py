@@ -18,8 +18,6 @@ sys.path.insert(0, str(ROOT))
 from runner.core.results import folder_of  # noqa: E402
 
 ALL = -1
-# No mistake: 09c for GPUs with little shared memory, which runs on all, and compiles in half the time.
-ONE_DEPTH = ("Depth<64>", "Depth<32>", ALL)
 # Name: lesson, and what is replaced in its kernel without comments: a piece, what stands there instead, and which of its
 # occurrences is meant, from 0.
 MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
@@ -60,14 +58,18 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     ),
     "swizzled_load_09b": ("09b_mma_sync", [("b_at(b_k + i, b_col)", "(b_k + i) * BN + b_col", 0)]),
     "unaligned_09b": ("09b_mma_sync", [(" && p.ldc % 2 == 0", "", 0)]),
-    "swizzled_store_09c": (
-        "09c_pipelined",
-        [ONE_DEPTH, ("D::a_at(y + at.row, k + at.col)", "2 * ((y + at.row) * BK + k + at.col)", 0)],
+    "swizzled_store_09c": ("09c_pipelined", [("a_at(y + at.row, k + at.col)", "2 * ((y + at.row) * BK + k + at.col)", 0)]),
+    "swizzled_load_09c": ("09c_pipelined", [("b_at(b.row, b.col)", "BS + 2 * (b.row * BN + b.col)", 0)]),
+    "k_steps_09c": ("09c_pipelined", [("a[step] + stage", "a[BK / MMA_K - 1 - step] + stage", 0)]),  # of A, and not of B
+    "wait_too_short_09c": ("09c_pipelined", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
+    "no_barrier_09c": ("09c_pipelined", [("__syncthreads();", "", 1)]),
+    "one_group_09d": (
+        "09d_persistent",
+        [
+            ("Depth<64>", "Depth<32>", ALL),  # no mistake: for GPUs with little shared memory, and compiled in half the time
+            ("group * GROUP + in_group % group_m", "in_group % group_m", 0),
+        ],
     ),
-    "swizzled_load_09c": ("09c_pipelined", [ONE_DEPTH, ("D::b_at(b_k, b_col)", "D::BS + 2 * (b_k * BN + b_col)", 0)]),
-    "k_steps_09c": ("09c_pipelined", [ONE_DEPTH, ("a_read[step]", "a_read[BK / MMA_K - 1 - step]", 0)]),  # of A, and not of B
-    "wait_too_short_09c": ("09c_pipelined", [ONE_DEPTH, ("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
-    "no_barrier_09c": ("09c_pipelined", [ONE_DEPTH, ("__syncthreads();", "", 1)]),
 }
 
 

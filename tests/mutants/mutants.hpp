@@ -37,4 +37,5 @@ namespace mutant_swizzled_load_09c    { extern const gemm::Lesson lesson; }
 namespace mutant_k_steps_09c          { extern const gemm::Lesson lesson; }
 namespace mutant_wait_too_short_09c   { extern const gemm::Lesson lesson; }
 namespace mutant_no_barrier_09c       { extern const gemm::Lesson lesson; }
+namespace mutant_one_group_09d        { extern const gemm::Lesson lesson; }
 // clang-format on

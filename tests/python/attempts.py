@@ -26,8 +26,6 @@ _READ = "__syncthreads();  // everyone has read the tiles before anyone overwrit
 _FIRST_WAIT = "    gemm::ptx::cp_async_wait<STAGES - 2>();\n    __syncthreads();"
 _LATER_WAIT = "                gemm::ptx::cp_async_wait<STAGES - 2>();"
 _LATER_BARRIER = "                __syncthreads();  // the next tiles are complete, and everyone has read these"
-_STEP_WAIT = "                    gemm::ptx::cp_async_wait<STAGES - 2>();"
-_STEP_BARRIER = "                    __syncthreads();  // the next tiles are complete, and everyone has read these"
 _LATER_COMMIT = "                gemm::ptx::cp_async_commit();"
 _COPY_B = "gemm::ptx::cp_async_or_zero<4 * WIDTH>(b_write + stage + 4 * i * BN, b + i * ldb,"
 _COPY_B_BY_FLOATS = (
@@ -927,6 +925,79 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
     ),
     "09c_pipelined": (
+        Attempt("beta forgotten", {" beta);\n            }": " 0.0f);\n            }"}, ("beta", "✗ Wrong with")),
+        Attempt(
+            "a wait that leaves one group too many under way",
+            {_LATER_WAIT: _LATER_WAIT.replace("- 2", "- 1")},
+            ("A cp.async copy is used before anyone has waited for it.", "line "),
+        ),
+        Attempt(
+            "no wait before the first tile",
+            {_FIRST_WAIT: "    __syncthreads();"},
+            ("A cp.async copy is used before anyone has waited for it.", "line "),
+        ),
+        Attempt("no barrier after the wait", {_LATER_BARRIER: ""}, ("Wait for its group, then a barrier, then read.",)),
+        Attempt(
+            "the barrier before the wait",
+            {f"{_LATER_WAIT}\n{_LATER_BARRIER}": f"{_LATER_BARRIER}\n{_LATER_WAIT}"},
+            ("Wait for its group, then a barrier, then read.",),
+        ),
+        Attempt(
+            "the stage never goes back to 0",
+            {"stage = stage == LAST ? 0 : stage + STAGE;": "stage += STAGE;"},
+            ("An index into a shared array is too large.", "ldmatrix"),
+        ),
+        Attempt(
+            "the first tiles copied although K has fewer",
+            {"        if (s < tiles) copy(s * STAGE, BK);": "        copy(s * STAGE, BK);"},
+            ("behind the last one along K",),
+        ),
+        Attempt(
+            "groups only for tiles that exist",
+            {_LATER_COMMIT: _LATER_COMMIT.replace("gemm", "if (copying.value) gemm")},
+            ("A cp.async copy is used before anyone has waited for it.",),
+        ),
+        Attempt(
+            "only the first 64 columns copied",
+            {"for (int i = 0; i < COLS; i += RUN) {": "for (int i = 0; i < RUN; i += RUN) {"},
+            ("Shared memory is read where nobody has written.", "ldmatrix_trans"),
+        ),
+        Attempt("the edge of M not guarded", {"row + r < rows,": "true,"}, ("past the edge of the matrix",)),
+        Attempt("the edge of N not guarded", {"steps, N - col0);": "steps, BN);"}, ("past the edge of the matrix",)),
+        Attempt(
+            "N taken for what is left of a row",
+            {"steps, N - col0);": "steps, N);"},
+            ("past the edge of the matrix|outside B", "line "),
+        ),
+        Attempt(
+            "B's fragments not transposed",
+            {"gemm::ptx::ldmatrix_trans(to.b[j],": ("gemm::ptx::ldmatrix(reinterpret_cast<std::uint32_t(&)[4]>(to.b[j]),")},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "a step in elements instead of bytes",
+            {"2 * step * MMA_K * BN": "step * MMA_K * BN"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "B copied to where it would lie without the swizzle",
+            {"shared + b_at(b.row, b.col) + 2 * i": "shared + BS + 2 * (b.row * BN + b.col + i)"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "no swizzle for B at all",
+            {"BS + gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col))": "BS + 2 * (k * BN + col)"},
+            ("It is right, and a goal is not reached.", "without bank conflicts"),
+        ),
+        Attempt(
+            "fragments read twice",
+            {
+                "multiply<T>(acc, f": "fragments.read(frag[step % 2], stage, step), multiply<T>(acc, f",
+            },
+            ("✗ Wrong with|reads of shared memory",),
+        ),
+    ),
+    "09d_persistent": (
         Attempt(
             "beta dropped where eight are stored at once",
             {"if (beta != 0.0f && row < M": "if (!ALIGNED && beta != 0.0f && row < M"},
@@ -938,71 +1009,45 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("✗ Wrong with the second group of block tiles",),
         ),
         Attempt(
-            "a wait that leaves one group too many under way",
-            {_STEP_WAIT: _STEP_WAIT.replace("- 2", "- 1")},
-            ("A cp.async copy is used before anyone has waited for it.", "line "),
-        ),
-        Attempt("no barrier after the wait", {_STEP_BARRIER: ""}, ("Wait for its group, then a barrier, then read.",)),
-        Attempt(
-            "the barrier before the wait",
-            {f"{_STEP_WAIT}\n{_STEP_BARRIER}": f"{_STEP_BARRIER}\n{_STEP_WAIT}"},
-            ("Wait for its group, then a barrier, then read.",),
+            "a block stops after its first tile",
+            {"const bool more = c_tile <": "const bool more = c_tile < 0 *"},
+            ("never written",),
         ),
         Attempt(
-            "the stage never goes back to 0",
-            {"stage = stage == LAST ? 0 : stage + D::STAGE;": "stage += D::STAGE;"},
-            ("An index into a shared array is too large.", "ldmatrix"),
+            "one tile too many",
+            {"const bool more = c_tile < tiles_m * tiles_n;": "const bool more = c_tile <= tiles_m * tiles_n;"},
+            ("✗ Wrong with",),
         ),
         Attempt(
-            "only the first 64 columns copied",
-            {"for (int i = 0; i < BN; i += 64) {": "for (int i = 0; i < 64; i += 64) {"},
-            ("Shared memory is read where nobody has written.", "ldmatrix_trans"),
-        ),
-        Attempt("the end of K not guarded", {"b_k + r < steps, b_col + i": "true, b_col + i"}, ("past the edge of the matrix",)),
-        Attempt("the edge of N not guarded", {"N - col0);": "BN);"}, ("past the edge of the matrix",)),
-        Attempt(
-            "N taken for what is left of a row",
-            {"N - col0);": "N);"},
-            ("past the edge of the matrix|outside B", "line 8|line 90"),
+            "the next tile's copies forgotten", {"locate(c_tile);\n            fill();": "locate(c_tile);"}, ("✗ Wrong with",)
         ),
         Attempt(
-            "B's fragments not transposed",
+            "results stored where the next tile is being copied to",
+            {"shared + D::OUT + warp": "shared + warp"},
+            ("✗ Wrong with", "shared memory"),
+        ),
+        Attempt(
+            "the place of the next tile taken for this one's",
             {
-                "gemm::ptx::ldmatrix_trans(b_frag[which][j],": (
-                    "gemm::ptx::ldmatrix(reinterpret_cast<std::uint32_t(&)[4]>(b_frag[which][j]),"
-                )
+                "        const std::int64_t y0 = row0 + y, x0 = col0 + x;\n": "",
+                "        store_tile<T": "        const std::int64_t y0 = row0 + y, x0 = col0 + x;\n        store_tile<T",
             },
-            ("The result is wrong even where one block tile fits exactly.",),
-        ),
-        Attempt(
-            "a step in elements instead of bytes",
-            {"2 * step * MMA_K * BN": "step * MMA_K * BN"},
-            ("The result is wrong even where one block tile fits exactly.",),
-        ),
-        Attempt(
-            "B copied to where it would lie without the swizzle",
-            {"b_write = shared + D::b_at(b_k, b_col);": "b_write = shared + D::BS + 2 * (b_k * BN + b_col);"},
-            ("The result is wrong even where one block tile fits exactly.",),
-        ),
-        Attempt(
-            "no swizzle for B at all",
-            {"BS + gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col))": "BS + 2 * (k * BN + col)"},
-            ("It is right, and a goal is not reached.", "without bank conflicts"),
+            ("✗ Wrong with",),
         ),
         Attempt("rows of results without their pitch", {"r * OUT_PITCH": "r * 2 * WN"}, ("Shared memory is read where nobody",)),
         Attempt(
             "16 bytes whatever the alignment",
-            {"                if (ALIGNED) {\n": "                if (col + 8 <= N) {\n"},
+            {"            if (ALIGNED) {\n": "            if (col + 8 <= N) {\n"},
             ("An access is not aligned to its width.|leaves its matrices|past the edge",),
         ),
         Attempt(
             "C stored by single elements",
-            {"                if (ALIGNED) {\n": "                if (ALIGNED && false) {\n"},
+            {"            if (ALIGNED) {\n": "            if (ALIGNED && false) {\n"},
             ("It is right, and a goal is not reached.", "Every access to A, B and C is 16 bytes wide"),
         ),
         Attempt(
             "the whole block waits for a warp's rows",
-            {"            // The rows are complete": "            __syncthreads();\n            // The rows are complete"},
+            {"        // The rows are complete": "        __syncthreads();\n        // The rows are complete"},
             ("It is right, and a goal is not reached.", "__syncwarp() is enough"),
         ),
     ),

@@ -1,0 +1,10 @@
+// Makes lesson 09d a program of its own: build/<device>/bin/09d_persistent --help
+#include "common/harness.hpp"
+
+namespace lesson_09d {
+extern const gemm::Lesson lesson;
+}
+
+int main(int argc, char** argv) {
+    return gemm::lesson_main(argc, argv, lesson_09d::lesson);
+}
