@@ -62,30 +62,30 @@ EQUIVALENT = (
         "A first round of no steps adds nothing.",
     ),
     Equivalent(
-        "06 07 08",
+        "06 07 08a 08b",
         r"beta == 0\.0f \? make_float4\([^()]*\)",
         r"beta == 0\.0f \? make_float4\([^()]*1\.0f[^()]*\)",
         "beta is 0 and takes away what is said to be the old C.",
     ),
     Equivalent(
-        "06 07 08 09a 09b 09c",
+        "06 07 08a 08b 09a 09b 09c",
         r"= aligned \? [^;]*;",
         r"= \w+<[^>]*false>;",
         "The kernel for rows that begin anywhere is as right, and slower.",
     ),
-    Equivalent("08", r"return gemm::ceil_div\([^;]*;", r".*", "Which of the two sizes of tiles is taken is a matter of speed."),
-    Equivalent("08", r"is_large\(p\) \? [^;]*;", r"launch_tiles<\w+>\(p, stream\);", "The same."),
+    Equivalent("08b", r"return gemm::ceil_div\([^;]*;", r".*", "Which of the two sizes of tiles is taken is a matter of speed."),
+    Equivalent("08b", r"is_large\(p\) \? [^;]*;", r"launch_tiles<\w+>\(p, stream\);", "The same."),
     Equivalent(
-        "08 09c", r"copying\.value \|\| \w+ <", r"\w+ <", "While tiles are copied there is more than one: the rest is true, too."
+        "08b 09c", r"copying\.value \|\| \w+ <", r"\w+ <", "While tiles are copied there is more than one: the rest is true, too."
     ),
     Equivalent(
-        "07 08 09c",
+        "07 08a 08b 09c",
         r"const int i = [^;]*;",
         r"const int i = (?:[^?i]*\? e : \w+ - 1 - e|e|\w+ - 1 - e);",
         "In which order the elements take their turns is a matter of speed.",
     ),
     Equivalent(
-        "06 07 08 09a 09b 09c",
+        "06 07 08a 08b 09a 09b 09c",
         r"if \(ALIGNED\)(?: return [^;]*;)?",
         r"if \(false\)(?: return [^;]*;)?|",
         "What is for rows that begin anywhere is as right, and slower.",
