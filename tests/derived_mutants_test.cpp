@@ -50,8 +50,8 @@ TEST_CASE("trace: pairs stored at an odd pitch in a mutant of 09b") {
     REQUIRE(finds(mutant_unaligned_09b::lesson, "09b_mma_sync", shape.resolved(), "misaligned_access"));
 }
 
-TEST_CASE("trace: the wait that is too short in a mutant of 08") {
-    REQUIRE(finds(mutant_wait_too_short_08::lesson, "08_cp_async", test::shape(70, 66, 100, false),
+TEST_CASE("trace: the wait that is too short in a mutant of 08a") {
+    REQUIRE(finds(mutant_wait_too_short_08a::lesson, "08a_ring", test::shape(70, 66, 100, false),
                   "copy_in_flight"));
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("trace: copies at the edges, some lanes of which fill with zeros, are 
     gemm::Workload w(test::shape(25, 27, 71, false), test::seed());
     const gemm::Problem p = w.problem();
     std::uint64_t of_a = 0, of_b = 0, shared = 0;
-    for (const auto& line : gemm::launch_traced(test::lesson("08_cp_async"), p, nullptr).report.lines) {
+    for (const auto& line : gemm::launch_traced(test::lesson("08b_read_ahead"), p, nullptr).report.lines) {
         if (line.store == line.shared && line.store) shared += line.bytes;
         if (line.shared || line.store) continue;
         (line.array == "A" ? of_a : of_b) += line.bytes;

@@ -203,10 +203,10 @@ TEST_CASE("mutant of 07: the stage never changes") {
     REQUIRE(test::run(mutant, test::shape(128, 256, 8, false), test::seed()).passed);  // one tile
 }
 
-TEST_CASE("mutant of 08: what lies past K is copied") {
-    const Lesson& mutant = mutant_no_zeros_08::lesson;
+TEST_CASE("mutant of 08b: what lies past K is copied") {
+    const Lesson& mutant = mutant_no_zeros_08b::lesson;
     if (!gemm::why_skipped(mutant, test::device()).empty()) return test::skip("cp.async needs sm_80");
-    REQUIRE(caught(mutant, test::shape(70, 66, 37, true), "08_cp_async").wrong > 0);
+    REQUIRE(caught(mutant, test::shape(70, 66, 37, true), "08b_read_ahead").wrong > 0);
     REQUIRE(test::run(mutant, test::shape(64, 64, 64, true), test::seed()).passed);
 }
 
@@ -219,9 +219,8 @@ TEST_CASE("mutant of 09d: each group of tiles is taken for the first") {
 }
 
 #ifdef GEMM_CPU_DEVICE  // a GPU may be lucky: the copies are there before they are read
-TEST_CASE("mutant of 08: the wait is one group too short") {
-    REQUIRE(caught(mutant_wait_too_short_08::lesson, test::shape(70, 66, 100, false), "08_cp_async").wrong >
-            0);
+TEST_CASE("mutant of 08a: the wait is one group too short") {
+    REQUIRE(caught(mutant_wait_too_short_08a::lesson, test::shape(70, 66, 100, false), "08a_ring").wrong > 0);
 }
 #endif
 

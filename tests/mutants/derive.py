@@ -40,8 +40,8 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "unaligned_06": ("06_vectorized", [("(p.K | p.N | p.lda | p.ldb | p.ldc) % 4 == 0", "(p.K | p.N) % 4 == 0", 0)]),
     "no_barrier_07": ("07_double_buffer", [("__syncthreads();", "", 1)]),
     "stage_kept_07": ("07_double_buffer", [("stage ^= 1;", "", 0)]),
-    "wait_too_short_08": ("08_cp_async", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
-    "no_zeros_08": ("08_cp_async", [("a_k < steps && ", "", 0), ("b_k + i < steps && ", "", 0)]),
+    "wait_too_short_08a": ("08a_ring", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
+    "no_zeros_08b": ("08b_read_ahead", [("a_k < steps && ", "", 0), ("b_k + i < steps && ", "", 0)]),
     "pitch_09a": ("09a_wmma", [("[k], BK + PAD);", "[k], BK);", 0)]),
     "wrong_tile_09a": (  # fragment (i, j) goes where (j, i) belongs
         "09a_wmma",

@@ -20,8 +20,8 @@ namespace mutant_transposed_05        { extern const gemm::Lesson lesson; }
 namespace mutant_unaligned_06         { extern const gemm::Lesson lesson; }
 namespace mutant_no_barrier_07        { extern const gemm::Lesson lesson; }
 namespace mutant_stage_kept_07        { extern const gemm::Lesson lesson; }
-namespace mutant_wait_too_short_08    { extern const gemm::Lesson lesson; }
-namespace mutant_no_zeros_08          { extern const gemm::Lesson lesson; }
+namespace mutant_wait_too_short_08a   { extern const gemm::Lesson lesson; }
+namespace mutant_no_zeros_08b         { extern const gemm::Lesson lesson; }
 namespace mutant_pitch_09a            { extern const gemm::Lesson lesson; }
 namespace mutant_wrong_tile_09a       { extern const gemm::Lesson lesson; }
 namespace mutant_row_off_09b          { extern const gemm::Lesson lesson; }

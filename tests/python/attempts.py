@@ -23,7 +23,8 @@ _LOAD_A = "As[y][x] = row < M && k0 + x < K ? A[row * lda + k0 + x] : 0.0f;"
 _LOAD_B = "Bs[y][x] = k0 + y < K && col < N ? B[(k0 + y) * ldb + col] : 0.0f;"
 _FULL = "__syncthreads();  // the tiles are complete before anyone reads them"
 _READ = "__syncthreads();  // everyone has read the tiles before anyone overwrites them"
-_FIRST_WAIT = "    gemm::ptx::cp_async_wait<STAGES - 2>();\n    __syncthreads();"
+_RING_WAIT = "        gemm::ptx::cp_async_wait<STAGES - 2>();\n"
+_RING_BARRIER = "        __syncthreads();\n"
 _LATER_WAIT = "                gemm::ptx::cp_async_wait<STAGES - 2>();"
 _LATER_BARRIER = "                __syncthreads();  // the next tiles are complete, and everyone has read these"
 _LATER_COMMIT = "                gemm::ptx::cp_async_commit();"
@@ -641,25 +642,15 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("It is right, and a goal is not reached.", "reads of shared memory"),
         ),
     ),
-    "08_cp_async": (
-        Attempt(
-            "the second group of block tiles forgotten",
-            {"row0 = (group * GROUP + in_group % group_m) * BM": "row0 = in_group % group_m * BM"},
-            ("✗ Wrong with Small's second group|✗ Wrong with Large",),
-        ),
-        Attempt(
-            "beta dropped in Large",
-            {"if (row >= M) return;": "if (row >= M) return;\n        if (T::BM == 128) beta = 0.0f;"},
-            ("✗ Wrong with Large",),
-        ),
+    "08a_ring": (
         Attempt(
             "copies never waited for",
-            {_LATER_WAIT: "", _FIRST_WAIT: "    __syncthreads();"},
+            {_RING_WAIT: ""},
             ("A cp.async copy is used before anyone has waited for it.", "Wait for its group"),
         ),
         Attempt(
             "a wait that leaves one group too many under way",
-            {_LATER_WAIT: _LATER_WAIT.replace("- 2", "- 1")},
+            {_RING_WAIT: _RING_WAIT.replace("- 2", "- 1")},
             ("A cp.async copy is used before anyone has waited for it.", "line "),
         ),
         Attempt(
@@ -674,17 +665,12 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "no barrier after the wait in the loop",
-            {_LATER_BARRIER: ""},
+            {_RING_BARRIER: ""},
             ("Wait for its group, then a barrier, then read.",),
         ),
         Attempt(
-            "no barrier before the loop",
-            {"    __syncthreads();  // the first tiles are complete before anyone reads them\n": ""},
-            ("A barrier is missing.",),
-        ),
-        Attempt(
             "the barrier before the wait",
-            {f"{_LATER_WAIT}\n{_LATER_BARRIER}": f"{_LATER_BARRIER}\n{_LATER_WAIT}"},
+            {_RING_WAIT: "", _RING_BARRIER: f"{_RING_BARRIER}{_RING_WAIT}"},
             ("Wait for its group, then a barrier, then read.",),
         ),
         Attempt(
@@ -694,17 +680,17 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "the stage never moves on",
-            {"                stage = stage == LAST ? 0 : stage + T::STAGE;\n": ""},
+            {"        stage = stage == LAST ? 0 : stage + STAGE;\n": ""},
             ("first wrong: ",),
         ),
         Attempt(
             "the ring one stage too long",
-            {"stage = stage == LAST ? 0 : stage + T::STAGE": "stage = stage > LAST ? 0 : stage + T::STAGE"},
+            {"stage = stage == LAST ? 0 : stage + STAGE": "stage = stage > LAST ? 0 : stage + STAGE"},
             ("hared memory",),
         ),
         Attempt(
             "the first tiles copied although K has fewer",
-            {"        if (s < tiles) copy(s * T::STAGE, BK);": "        copy(s * T::STAGE, BK);"},
+            {"        if (s < tiles) copy(s * STAGE, BK);": "        copy(s * STAGE, BK);"},
             ("behind the last one along K",),
         ),
         Attempt(
@@ -715,7 +701,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "the end of K not guarded",
             {"b_k + i < steps && col0 + b_col < N": "col0 + b_col < N"},
-            ("past the edge of the matrix|leaves its matrices", "line 8"),
+            ("past the edge of the matrix|leaves its matrices", "line 1"),
         ),
         Attempt(
             "16 bytes whatever the alignment",
@@ -726,6 +712,63 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             "B copied by single floats",
             {_COPY_B: _COPY_B_BY_FLOATS},
             ("It is right, and a goal is not reached.", "A copy of B moves 16 bytes"),
+        ),
+    ),
+    "08b_read_ahead": (
+        Attempt(
+            "the second group of block tiles forgotten",
+            {"return {(group * GROUP + in_group % group_m) * T::BM": "return {in_group % group_m * T::BM"},
+            ("✗ Wrong with Small's second group|✗ Wrong with Large",),
+        ),
+        Attempt(
+            "beta dropped in Large",
+            {"if (row >= M) return;": "if (row >= M) return;\n        if (T::BM == 128) beta = 0.0f;"},
+            ("✗ Wrong with Large",),
+        ),
+        Attempt(
+            "a wait that leaves one group too many under way",
+            {_LATER_WAIT: _LATER_WAIT.replace("- 2", "- 1")},
+            ("A cp.async copy is used before anyone has waited for it.", "line "),
+        ),
+        Attempt(
+            "no barrier after the wait in the loop",
+            {_LATER_BARRIER: ""},
+            ("Wait for its group, then a barrier, then read.",),
+        ),
+        Attempt(
+            "the barrier before the wait",
+            {f"{_LATER_WAIT}\n{_LATER_BARRIER}": f"{_LATER_BARRIER}\n{_LATER_WAIT}"},
+            ("Wait for its group, then a barrier, then read.",),
+        ),
+        Attempt(
+            "no barrier before the loop",
+            {"    __syncthreads();  // the first tiles are complete before anyone reads them\n": ""},
+            ("A barrier is missing.",),
+        ),
+        Attempt(
+            "the stage never moves on",
+            {"                stage = stage == LAST ? 0 : stage + STAGE;\n": ""},
+            ("first wrong: ",),
+        ),
+        Attempt(
+            "the ring one stage too long",
+            {"stage = stage == LAST ? 0 : stage + STAGE": "stage = stage > LAST ? 0 : stage + STAGE"},
+            ("hared memory",),
+        ),
+        Attempt(
+            "one set of values for two steps",
+            {"read<T>(a_frag[(k + 1) % 2], b_frag[(k + 1) % 2],": "read<T>(a_frag[k % 2], b_frag[k % 2],"},
+            ("first wrong: ",),
+        ),
+        Attempt(
+            "the last step reads past its tile",
+            {"(k + 1) % BK);": "k + 1);"},
+            ("first wrong: |hared memory",),
+        ),
+        Attempt(
+            "the next tile read a step before it is waited for",
+            {"if (k == BK - 1) {": "if (k == 0) {"},
+            ("first wrong: |line ",),
         ),
     ),
     "09a_wmma": (
@@ -1091,6 +1134,6 @@ UNUSUAL: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("03_smem", "fused multiply-adds", {"acc += As[y][k] * Bs[k][x];": "acc = fmaf(As[y][k], Bs[k][x], acc);"}),
     ("03_smem", "beta handled first", {_STORE: "*c = (beta != 0.0f ? beta * *c : 0.0f) + alpha * acc;"}),
     ("06_vectorized", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
-    ("08_cp_async", "Small for every size", {">= 100;": ">= 1000000000;"}),
+    ("08b_read_ahead", "Small for every size", {">= 100;": ">= 1000000000;"}),
     ("09b_mma_sync", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
 )

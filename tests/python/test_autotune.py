@@ -47,7 +47,7 @@ def of_lesson(name: str) -> tuple[Tuning, str]:
 
 
 def test_lessons_with_tile_sizes_can_be_tuned() -> None:
-    assert tuning.tunable()[:4] == ["05_2d_blocktile", "06_vectorized", "07_double_buffer", "08_cp_async"]
+    assert tuning.tunable()[:4] == ["05_2d_blocktile", "06_vectorized", "07_double_buffer", "08b_read_ahead"]
     with pytest.raises(UserError, match="01_naive has no constants to tune; those that have are 05_2d_blocktile, "):
         tuning.load("01_naive")
 

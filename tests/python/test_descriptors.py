@@ -19,7 +19,8 @@ from runner.inspect.inspection import Request
 TILES = {  # each lesson's text says which, and why
     "01_naive": (32, 32, 1), "02_coalesced": (32, 32, 1), "03_smem": (32, 32, 32), "04_1d_blocktile": (64, 64, 8),
     "05_2d_blocktile": (128, 128, 8), "06_vectorized": (128, 128, 16), "07_double_buffer": (128, 256, 8),
-    "08_cp_async": (128, 256, 8), "09a_wmma": (128, 128, 64), "09b_mma_sync": (128, 128, 32), "09c_pipelined": (256, 128, 32),
+    "08a_ring": (128, 256, 8), "08b_read_ahead": (128, 256, 8),
+    "09a_wmma": (128, 128, 64), "09b_mma_sync": (128, 128, 32), "09c_pipelined": (256, 128, 32),
     "09d_persistent": (256, 128, 64),
 }  # fmt: skip
 
@@ -30,14 +31,15 @@ def test_every_lesson_is_described_as_it_is() -> None:
     assert {name: one.tile for name, one in found.items()} == TILES
     assert {name: one.folder for name, one in found.items()} == {name: folder_of(name) for name in lessons()}
     assert [one.number for one in found.values()] == [name.partition("_")[0] for name in lessons()]
-    assert found["08_cp_async"].dynamic_shared_bytes == 4 * 4 * 8 * (128 + 4 + 256)  # four stages of A, padded, and of B
+    assert found["08a_ring"].dynamic_shared_bytes == 4 * 4 * 8 * (128 + 4 + 256)  # four stages of A, padded, and of B
     assert found["09d_persistent"].block == (256, 1, 1)
     assert found["01_naive"].constants == {"BM": 32, "BN": 32, "BK": 1}
-    assert found["08_cp_async"].constants == {  # of its two configurations that for large matrices
+    assert found["08b_read_ahead"].dynamic_shared_bytes == found["08a_ring"].dynamic_shared_bytes
+    assert found["08b_read_ahead"].constants == {  # of its two configurations that for large matrices
         "BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 4,
     }  # fmt: skip
     assert found["09a_wmma"].variants == (Variant("bf16", 80, None), Variant("fp16", 75, None))
-    assert [one.ladder for one in found.values()] == ["fp32"] * 8 + ["tensorcore"] * 4
+    assert [one.ladder for one in found.values()] == ["fp32"] * 9 + ["tensorcore"] * 4
     assert {name: described_by(ROOT / "build" / "cpu", name) for name in found} == found
 
 

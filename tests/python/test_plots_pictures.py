@@ -80,8 +80,8 @@ def test_pictures_follow_the_descriptor(tmp_path: Path) -> None:
     small = replace(descriptors()["02_coalesced"], block=(16, 16, 1), constants={"BM": 16, "BN": 16, "BK": 1})
     texts = svg_texts(pictures.draw(ROOT, small, tmp_path / "a")[1])
     assert {"warp 7", "C: 16×16 elements"} <= texts.keys()
-    texts = drawn("08_cp_async", tmp_path, STAGES=5)
-    assert "08_cp_async: a ring of 5 stages" in texts
+    texts = drawn("08a_ring", tmp_path, STAGES=5)
+    assert "08a_ring: a ring of 5 stages" in texts
 
 
 @pytest.mark.parametrize("lesson", ["01_naive", "02_coalesced"])

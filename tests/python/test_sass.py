@@ -167,7 +167,7 @@ def test_kinds_of_instructions(text: str, kind: str, size: int | None) -> None:
 
 
 def test_names_are_short() -> None:
-    name = "void lesson_08::sgemm<lesson_08::Tiles<64, 64>, true>(long, float (*)(int), std::vector<int>)"
+    name = "void lesson_08b::sgemm<lesson_08b::Tiles<64, 64>, true>(long, float (*)(int), std::vector<int>)"
     assert sass.short_name(name) == "sgemm<Tiles<64, 64>, true>"
     assert sass.short_name("lesson_01::sgemm_naive(long, float const*)") == "sgemm_naive"
     assert sass.short_name("void (anonymous namespace)::sgemm<64>(long)") == "sgemm<64>"

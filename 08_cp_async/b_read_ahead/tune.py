@@ -1,4 +1,4 @@
-"""The constants of lesson 08 that ./gemm autotune tries, and what stages and groups of blocks are worth."""
+"""The constants of lesson 08b that ./gemm autotune tries, and what stages and groups of blocks are worth."""
 
 from runner.measure.tuning import Compared, Tuning
 
@@ -14,11 +14,13 @@ def _fits(BM: int, BN: int, BK: int, WM: int, WN: int, TM: int, TN: int) -> bool
 # everyone has read the one before, and everyone waits for it.
 _ONE_STAGE = {
     """    for (int s = 1; s < STAGES - 1; ++s) {
-        if (s < tiles) copy(s * T::STAGE, BK);
+        if (s < tiles) copy(s * STAGE, BK);
         gemm::ptx::cp_async_commit();  // one group per tile, be it empty
     }
-    gemm::ptx::cp_async_wait<STAGES - 2>();
-""": "    gemm::ptx::cp_async_wait<0>();\n",
+""": "",
+    """    gemm::ptx::cp_async_wait<STAGES - 2>();
+    __syncthreads();  // the first tiles""": """    gemm::ptx::cp_async_wait<0>();
+    __syncthreads();  // the first tiles""",
     """                gemm::ptx::cp_async_wait<STAGES - 2>();
                 __syncthreads();  // the next tiles are complete, and everyone has read these
 """: """                __syncthreads();  // everyone has read the tiles
