@@ -10,7 +10,7 @@ same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that i
 What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
-`./gemm autotune --record` measured of it with other constants between <!-- tuned:06_vectorized --> and <!-- /tuned -->.
+`./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->.
 """
 
 from __future__ import annotations

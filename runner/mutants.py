@@ -48,7 +48,9 @@ class Equivalent:
 
 
 EQUIVALENT = (
-    Equivalent("01 02 03 04 05 06 07 09a 09b", r", 0, stream>>>", r", 1, stream>>>", "A byte of shared memory that nobody uses."),
+    Equivalent(
+        "01 02 03 04 05 06a 06b 07 09a 09b", r", 0, stream>>>", r", 1, stream>>>", "A byte of shared memory that nobody uses."
+    ),
     Equivalent(
         "03 04 05",
         r"[AB]s\[[^;=]*\] = [^;]*: 0\.0f;",
@@ -56,19 +58,19 @@ EQUIVALENT = (
         "What lies past the edges in one tile meets zeros of the other, or goes to elements that are not there.",
     ),
     Equivalent(
-        "06 09a",
+        "06a 06b 09a",
         r"steps = k_left % BK == 0 \?",
         r"steps = k_left % (?!BK)B[MN] == 0 \?",
         "A first round of no steps adds nothing.",
     ),
     Equivalent(
-        "06 07 08a 08b",
+        "06a 06b 07 08a 08b",
         r"beta == 0\.0f \? make_float4\([^()]*\)",
         r"beta == 0\.0f \? make_float4\([^()]*1\.0f[^()]*\)",
         "beta is 0 and takes away what is said to be the old C.",
     ),
     Equivalent(
-        "06 07 08a 08b 09a 09b 09c 09d",
+        "06a 06b 07 08a 08b 09a 09b 09c 09d",
         r"= aligned \? [^;]*;",
         r"= \w+<[^>]*false>;",
         "The kernel for rows that begin anywhere is as right, and slower.",
@@ -88,7 +90,7 @@ EQUIVALENT = (
         "In which order the elements take their turns is a matter of speed.",
     ),
     Equivalent(
-        "06 07 08a 08b 09a 09b 09c 09d",
+        "06a 06b 07 08a 08b 09a 09b 09c 09d",
         r"if \(ALIGNED\)(?: return [^;]*;)?",
         r"if \(false\)(?: return [^;]*;)?|",
         "What is for rows that begin anywhere is as right, and slower.",

@@ -38,10 +38,10 @@ TEST_CASE("trace: barriers that are missing in mutants of 05 and 07") {
         finds(mutant_no_barrier_07::lesson, "07_double_buffer", test::shape(128, 256, 24, false), "race"));
 }
 
-TEST_CASE("trace: 16-byte accesses at an odd pitch in a mutant of 06") {
+TEST_CASE("trace: 16-byte accesses at an odd pitch in a mutant of 06a") {
     Shape shape = test::shape(128, 128, 64, false);
     shape.lda = 65;
-    REQUIRE(finds(mutant_unaligned_06::lesson, "06_vectorized", shape.resolved(), "misaligned_access"));
+    REQUIRE(finds(mutant_unaligned_06a::lesson, "06a_float4", shape.resolved(), "misaligned_access"));
 }
 
 TEST_CASE("trace: pairs stored at an odd pitch in a mutant of 09b") {

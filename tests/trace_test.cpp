@@ -555,7 +555,7 @@ TEST_CASE("trace: tiles, float4, transposed stores and two buffers, by hand") {
             check_shared(at(mark, "As", true), steps, 32, padding == 0 ? 4 : 2, 1);
         }
         check_shared(at("store-b", "Bs", true), steps, 32, 4, 4, 16);
-        check_shared(at("read-a", "As", false), 16 * steps, 32, 2, 1, 16);  // two addresses in the warp
+        check_shared(at("read-a", "As", false), 16 * steps, 32, 2, 2, 16);  // two addresses in the warp
         check_shared(at("read-b", "Bs", false), 16 * steps, 32, 4, 2, 16);  // 16, each of them twice
 
         const Line& example = at("store-a1", "As", true);

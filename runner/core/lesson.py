@@ -17,7 +17,10 @@ _LARGEST_OF = {"--seed": 2**64 - 1, "--rounds": 1000, "--device": 2**31 - 1}  # 
 
 
 def find(name: str) -> str:
-    """`5`, `05`, `05_2d_blocktile` or `05_2d_blocktile/` -> `05_2d_blocktile`; `9a` or its folder -> `09a_wmma`."""
+    """`5`, `05`, `05_2d_blocktile` or `05_2d_blocktile/` -> `05_2d_blocktile`; `9a` or its folder -> `09a_wmma`.
+
+    Of a lesson with several steps, `9`, `09` or its folder means the last one; a line to stderr says so.
+    """
     known = lessons()
     wanted = name.rstrip("/")
     for lesson in known:
@@ -27,10 +30,10 @@ def find(name: str) -> str:
             return lesson
     steps = [lesson for lesson in known if wanted.lstrip("0") == re.split("[a-z_]", lesson)[0].lstrip("0")]
     steps = steps or [lesson for lesson in known if folder_of(lesson).startswith(wanted + "/")]
-    if len(steps) == 1:
-        return steps[0]
     if steps:
-        raise UserError(f"{name!r} names several lessons: {', '.join(steps)}; choose one.")
+        if len(steps) > 1:
+            process.say(f"{name} is {steps[-1]}, the last step; before it: {', '.join(steps[:-1])}.")
+        return steps[-1]
     raise UserError(f"There is no lesson {name!r}; there are {', '.join(known)}.")
 
 

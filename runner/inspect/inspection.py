@@ -266,6 +266,7 @@ def compare(before: Trace, now: Trace) -> str:
         ("global requests", requests),
         ("global bytes", [size(total["global_bytes"]) for total in totals]),
         ("shared bytes", [size(total["shared_bytes"]) for total in totals]),
+        ("wavefronts", [grouped(sum(line["wavefronts"] for line in found["lines"])) for found in (before, now)]),
         ("FLOP/B", [rate(total["flop_per_byte"]) for total in totals]),
         ("barriers a thread", [rate(found["barriers_per_thread"]) for found in (before, now)]),
     ):

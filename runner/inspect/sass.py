@@ -59,7 +59,7 @@ class Kernel:
 
 
 def short_name(demangled: str) -> str:
-    """`void lesson_06::sgemm_vectorized<true>(long, …)` -> `sgemm_vectorized<true>`."""
+    """`void lesson_06a::sgemm_float4<true>(long, …)` -> `sgemm_float4<true>`."""
     named = demangled.replace("(anonymous namespace)::", "")
     depth, end = 0, len(named)
     for place, character in enumerate(named):

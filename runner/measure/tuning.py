@@ -54,12 +54,12 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """In the kernel's descriptor: `06_vectorized.3`."""
+        """In the kernel's descriptor: `06b_warp_tile.3`."""
         return f"{self.lesson}.{self.number}"
 
     @property
     def namespace(self) -> str:
-        """Of its source: `tuned_06_3`."""
+        """Of its source: `tuned_06b_3`."""
         return f"tuned_{self.lesson.partition('_')[0]}_{self.number}"
 
 

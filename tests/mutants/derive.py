@@ -37,7 +37,7 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
             ("? a[i * lda] : 0.0f", "? a[i] : 0.0f", 0),
         ],
     ),
-    "unaligned_06": ("06_vectorized", [("(p.K | p.N | p.lda | p.ldb | p.ldc) % 4 == 0", "(p.K | p.N) % 4 == 0", 0)]),
+    "unaligned_06a": ("06a_float4", [("(p.K | p.N | p.lda | p.ldb | p.ldc) % 4 == 0", "(p.K | p.N) % 4 == 0", 0)]),
     "no_barrier_07": ("07_double_buffer", [("__syncthreads();", "", 1)]),
     "stage_kept_07": ("07_double_buffer", [("stage ^= 1;", "", 0)]),
     "wait_too_short_08a": ("08a_ring", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),

@@ -17,7 +17,7 @@ namespace mutant_no_pitch          { extern const gemm::Lesson lesson; }
 namespace mutant_no_barrier_05        { extern const gemm::Lesson lesson; }
 namespace mutant_stale_tail_05        { extern const gemm::Lesson lesson; }
 namespace mutant_transposed_05        { extern const gemm::Lesson lesson; }
-namespace mutant_unaligned_06         { extern const gemm::Lesson lesson; }
+namespace mutant_unaligned_06a        { extern const gemm::Lesson lesson; }
 namespace mutant_no_barrier_07        { extern const gemm::Lesson lesson; }
 namespace mutant_stage_kept_07        { extern const gemm::Lesson lesson; }
 namespace mutant_wait_too_short_08a   { extern const gemm::Lesson lesson; }

@@ -486,7 +486,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt("TN = 4", {"TN = 8;": "TN = 4;"}, ("It is right, and a goal is not reached.", "0.781 bytes a FLOP")),
     ),
-    "06_vectorized": (
+    "06a_float4": (
         Attempt(
             "16 bytes at once whatever N",
             {"(p.K | p.N | p.lda": "(p.K | p.lda"},
@@ -552,12 +552,52 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             {"for (int i = 0; i < BK; i += B_ROWS)": "for (int i = 0; i < B_ROWS; i += B_ROWS)"},
             ("Shared memory is read where nobody has written.",),
         ),
-        Attempt("the second group next to the first", {"y + i * LANES_M]);": "y + i]);"}, ("NOT YET", "Wrong with")),
+        Attempt("the second group next to the first", {"y + i * THREADS_M]);": "y + i]);"}, ("NOT YET", "Wrong with")),
         Attempt("x and y swapped", {"&As[k][y + ": "&As[k][x + "}, ("NOT YET", "Wrong with")),
         Attempt(
             "the product replaces the sum", {"acc[i][j] += a_frag": "acc[i][j] = a_frag"}, ("Each product replaces the sum.",)
         ),
         Attempt("no barrier after loading", {_FULL: ""}, ("A barrier is missing.", "line ")),
+        Attempt("no barrier after use", {_READ: ""}, ("A barrier is missing.", "line ")),
+        Attempt(
+            "As read float by float",
+            {
+                "*reinterpret_cast<float4*>(&a_frag[i]) =\n"
+                "                    *reinterpret_cast<float4*>(&As[k][y + i * THREADS_M]);": (
+                    "for (int e = 0; e < 4; ++e) a_frag[i + e] = As[k][y + i * THREADS_M + e];"
+                )
+            },
+            ("It is right, and a goal is not reached.", "reads shared memory in 12 wavefronts"),
+        ),
+        Attempt(
+            "no padding",
+            {"PAD = 4;": "PAD = 0;"},
+            ("It is right, and a goal is not reached.", "2 560 wavefronts, at most 1 536"),
+        ),
+        Attempt("padded by one", {"PAD = 4;": "PAD = 1;"}, ("An access is not aligned to its width.", "line ")),
+        Attempt("C read with beta = 0", {"beta == 0.0f ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : *re": "*re"}, ("beta == 0",)),
+    ),
+    "06b_warp_tile": (
+        Attempt(
+            "16 bytes at once whatever N",
+            {"(p.K | p.N | p.lda": "(p.K | p.lda"},
+            ("✗ Wrong with alpha = 1 with beta = 0 and an odd N",),
+        ),
+        Attempt(
+            "beta dropped where four floats are stored at once",
+            {
+                "alpha * acc[i][j] + beta * old.x": "alpha * acc[i][j]",
+                "alpha * acc[i][j + 1] + beta * old.y": "alpha * acc[i][j + 1]",
+                "alpha * acc[i][j + 2] + beta * old.z": "alpha * acc[i][j + 2]",
+                "alpha * acc[i][j + 3] + beta * old.w": "alpha * acc[i][j + 3]",
+            },
+            ("beta·C is forgotten.",),
+        ),
+        Attempt("the second group next to the first", {"y + i * LANES_M]);": "y + i]);"}, ("NOT YET", "Wrong with")),
+        Attempt("x and y swapped", {"&As[k][y + ": "&As[k][x + "}, ("NOT YET", "Wrong with")),
+        Attempt(
+            "the product replaces the sum", {"acc[i][j] += a_frag": "acc[i][j] = a_frag"}, ("Each product replaces the sum.",)
+        ),
         Attempt("no barrier after use", {_READ: ""}, ("A barrier is missing.", "line ")),
         Attempt(
             "lanes in rows of the warp tile",
@@ -582,12 +622,15 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("It is right, and a goal is not reached.", "reads shared memory in 8 wavefronts"),
         ),
         Attempt(
-            "no padding",
-            {"PAD = 4;": "PAD = 0;"},
-            ("It is right, and a goal is not reached.", "2 560 wavefronts, at most 1 536"),
+            "each warp at the place of warp 0",
+            {"warp / WARPS_N * WM + lane_m * 4, x = warp % WARPS_N * WN + lane_n * 4": "lane_m * 4, x = lane_n * 4"},
+            ("Elements of C are never written.",),
         ),
-        Attempt("padded by one", {"PAD = 4;": "PAD = 1;"}, ("An access is not aligned to its width.", "line ")),
-        Attempt("C read with beta = 0", {"beta == 0.0f ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : *re": "*re"}, ("beta == 0",)),
+        Attempt(
+            "lanes that lie side by side",
+            {"y = warp / WARPS_N * WM + lane_m * 4": "y = warp / WARPS_N * WM + lane_m * TM"},
+            ("An index into a shared array is too large.", "line "),
+        ),
     ),
     "07_double_buffer": (
         Attempt(
@@ -1133,7 +1176,7 @@ UNUSUAL: tuple[tuple[str, str, dict[str, str]], ...] = (
     ),
     ("03_smem", "fused multiply-adds", {"acc += As[y][k] * Bs[k][x];": "acc = fmaf(As[y][k], Bs[k][x], acc);"}),
     ("03_smem", "beta handled first", {_STORE: "*c = (beta != 0.0f ? beta * *c : 0.0f) + alpha * acc;"}),
-    ("06_vectorized", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
+    ("06a_float4", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
     ("08b_read_ahead", "Small for every size", {">= 100;": ">= 1000000000;"}),
     ("09b_mma_sync", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
 )

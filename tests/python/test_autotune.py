@@ -15,7 +15,7 @@ from conftest import CMAKE, Checkout, alive, drawn, stop, wait_for
 
 from runner.core import compiling
 from runner.core.compiling import Source
-from runner.core.results import ROOT, UserError, kernel_hash
+from runner.core.results import ROOT, UserError, folder_of, kernel_hash
 from runner.measure import autotune, tuning
 from runner.measure.tuning import Compared, Tuning, Variant
 
@@ -40,14 +40,14 @@ TUNE = Tuning(
 
 
 def of_lesson(name: str) -> tuple[Tuning, str]:
-    return tuning.load(name), (ROOT / name / "kernel.cu").read_text(encoding="utf-8")
+    return tuning.load(name), (ROOT / folder_of(name) / "kernel.cu").read_text(encoding="utf-8")
 
 
 # The sets, and the variants made from them
 
 
 def test_lessons_with_tile_sizes_can_be_tuned() -> None:
-    assert tuning.tunable()[:4] == ["05_2d_blocktile", "06_vectorized", "07_double_buffer", "08b_read_ahead"]
+    assert tuning.tunable()[:4] == ["05_2d_blocktile", "06b_warp_tile", "07_double_buffer", "08b_read_ahead"]
     with pytest.raises(UserError, match="01_naive has no constants to tune; those that have are 05_2d_blocktile, "):
         tuning.load("01_naive")
 
@@ -471,5 +471,5 @@ def test_a_machine_at_fault_is_no_variant_that_does_not_compile(gpu: Checkout) -
 
 
 def test_a_variant_names_itself() -> None:
-    variant = Variant("06_vectorized", 3, {}, {}, True, False)
-    assert (variant.name, variant.namespace) == ("06_vectorized.3", "tuned_06_3")
+    variant = Variant("06b_warp_tile", 3, {}, {}, True, False)
+    assert (variant.name, variant.namespace) == ("06b_warp_tile.3", "tuned_06b_3")

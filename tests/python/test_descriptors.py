@@ -18,7 +18,8 @@ from runner.inspect.inspection import Request
 
 TILES = {  # each lesson's text says which, and why
     "01_naive": (32, 32, 1), "02_coalesced": (32, 32, 1), "03_smem": (32, 32, 32), "04_1d_blocktile": (64, 64, 8),
-    "05_2d_blocktile": (128, 128, 8), "06_vectorized": (128, 128, 16), "07_double_buffer": (128, 256, 8),
+    "05_2d_blocktile": (128, 128, 8), "06a_float4": (128, 128, 16), "06b_warp_tile": (128, 128, 16),
+    "07_double_buffer": (128, 256, 8),
     "08a_ring": (128, 256, 8), "08b_read_ahead": (128, 256, 8),
     "09a_wmma": (128, 128, 64), "09b_mma_sync": (128, 128, 32), "09c_pipelined": (256, 128, 32),
     "09d_persistent": (256, 128, 64),
@@ -39,7 +40,7 @@ def test_every_lesson_is_described_as_it_is() -> None:
         "BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 4,
     }  # fmt: skip
     assert found["09a_wmma"].variants == (Variant("bf16", 80, None), Variant("fp16", 75, None))
-    assert [one.ladder for one in found.values()] == ["fp32"] * 9 + ["tensorcore"] * 4
+    assert [one.ladder for one in found.values()] == ["fp32"] * 10 + ["tensorcore"] * 4
     assert {name: described_by(ROOT / "build" / "cpu", name) for name in found} == found
 
 

@@ -81,7 +81,8 @@ def test_shared_memory_and_divergence() -> None:
     assert inspection._totals(found).endswith("7.11 FLOP/B. Shared memory: 17.3 MB, 4.12 B/FLOP. Barriers a thread: 8.")
     assert inspection.compare(naive("02_coalesced", coalesced=True), found) == (
         "Against 02_coalesced: A's loads 1 → 4 sectors a request; global requests 131 584 → 4 608; "
-        "global bytes 10.6 MB → 590 kB; shared bytes 0 B → 17.3 MB; FLOP/B 0.398 → 7.11; barriers a thread 0 → 8."
+        "global bytes 10.6 MB → 590 kB; shared bytes 0 B → 17.3 MB; wavefronts 0 → 135 168; FLOP/B 0.398 → 7.11; "
+        "barriers a thread 0 → 8."
     )
     assert inspection.compare(found, found) == "Against 03_smem: the same counts."
 

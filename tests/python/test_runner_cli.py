@@ -335,9 +335,12 @@ def test_names_of_a_step(checkout: Checkout, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["09", "9", "09_tensorcore", "09_tensorcore/"])
-def test_a_name_that_several_steps_have(checkout: Checkout, name: str) -> None:
+def test_a_name_that_several_steps_have_means_the_last_one(checkout: Checkout, name: str) -> None:
     with_steps(checkout)
-    checkout.fails("run", name, words=("names several lessons: 09a_wmma, 09b_mma_sync; choose one.",))
+    checkout.program("09b_mma_sync", "echo b\n")
+    done = checkout.run("run", name)
+    assert done.stdout == "b\n"
+    assert done.stderr.splitlines()[0] == f"{name} is 09b_mma_sync, the last step; before it: 09a_wmma."
 
 
 @pytest.mark.parametrize("name", ["09c", "0", "", "/", "90", "9ab"])

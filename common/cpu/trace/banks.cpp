@@ -87,6 +87,11 @@ int wavefronts(std::uint32_t lanes, const std::uint64_t* addresses, int width, b
     return total;
 }
 
+std::uint64_t least_wavefronts(std::uint32_t lanes, std::uint64_t bytes, int width) {
+    const std::uint64_t halves = ((lanes & 0xffffu) != 0) + (lanes >> 16 != 0);
+    return std::max((bytes + 127) / 128, width == 16 ? halves : 1);
+}
+
 void CopyPasses::reads(std::uint32_t mask, const Address* addresses) {
     for (int lane = 0, next = 0; lane < kWarp; ++lane) {
         if (mask >> lane & 1u) from_[static_cast<std::size_t>(lane)] = addresses[next++];

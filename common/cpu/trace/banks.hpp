@@ -13,6 +13,10 @@ namespace cpu_device::trace {
 /// Bytes that at least one thread asked for.
 std::uint64_t distinct_bytes(const Address* addresses, int count, int width);
 
+/// The fewest wavefronts that carry so many different bytes of shared memory to or from these lanes: 128
+/// bytes in each, and of 16 bytes a lane no more than half a warp's.
+std::uint64_t least_wavefronts(std::uint32_t lanes, std::uint64_t bytes, int width);
+
 /// Where the lanes of a cp.async copy from, and in how many passes that reaches shared memory.
 class CopyPasses {
   public:

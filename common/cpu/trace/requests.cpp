@@ -285,7 +285,7 @@ void Requests::price(Counted& c, const Access& access, std::uint32_t mask, const
         static_cast<std::uint64_t>(access.flags & kCopy ? copies_.wavefronts(mask, addresses, access.width)
                                                         : wavefronts(mask, addresses, access.width,
                                                                      access.flags & (kStore | kMatrixRow)));
-    c.ideal = (bytes + 127) / 128;
+    c.ideal = least_wavefronts(mask, bytes, access.width);
 }
 
 void Requests::move_to(CountsMap& all) {

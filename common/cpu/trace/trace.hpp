@@ -41,7 +41,8 @@ struct Line {
     std::uint64_t bytes = 0;  // what the threads asked for: threads × width; of boxes what lies in the tensor
     /// Global memory: 32-byte sectors moved; ideal: the fewest that hold the bytes asked for.
     std::uint64_t sectors = 0, ideal_sectors = 0;
-    /// Shared memory: passes over the banks; ideal: the fewest that move the bytes asked for, 128 at a time.
+    /// Shared memory: passes over the banks; ideal: the fewest that move the bytes asked for, 128 at a time,
+    /// and of requests of 16 bytes a lane half a warp's.
     std::uint64_t wavefronts = 0, ideal_wavefronts = 0;
     /// Threads of a warp executed the line different numbers of times. Which of them did so together was
     /// worked out from the basic blocks they went through, lowest address first, as a GPU lets those behind

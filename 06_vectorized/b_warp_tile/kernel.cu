@@ -1,13 +1,12 @@
-// 06 vectorized — four floats per access, from global memory, to shared memory and back, and a warp's results
-// arranged as a tile, so that its reads of shared memory meet in few places.
+// 06b warp tile — a warp's results lie as a tile of C, and its lanes lie in the tile so that neighbours read
+// the same values and shared memory serves them together.
 //
-// Changed since 05: As lies transposed, so that a thread's values of either tile are neighbours and one
-// 16-byte access brings four; a warp owns 64×32 of C instead of 16×128; the tiles along K are longer, and the
-// partial one comes first. A step along K takes 4 reads of shared memory instead of 16.
+// Changed since 06a: a warp owns 64×32 of C instead of two strips of 8×128, and of four neighbouring lanes
+// two read the same 16 bytes of As, and two the same of Bs. A step along K takes fewer wavefronts.
 
 #include "common/gemm.hpp"
 
-namespace lesson_06 {
+namespace lesson_06b {
 
 constexpr int BM = 128, BN = 128, BK = 16;  // block tile: rows and columns of C, steps along K
 constexpr int WM = 64, WN = 32;             // warp tile: rows and columns of C
@@ -23,9 +22,7 @@ static_assert(TM % 4 == 0 && TN % 4 == 0 && BM % A_ROWS == 0 && BK % B_ROWS == 0
 /// Four floats of a row from `p` on, of which only the first `left` are there: zeros for the others.
 template <bool ALIGNED>
 __device__ __forceinline__ float4 load4(const float* p, std::int64_t left) {
-    // gap: load4
     if (ALIGNED) return left > 0 ? *reinterpret_cast<const float4*>(p) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    // end gap
     return make_float4(left > 0 ? p[0] : 0.0f, left > 1 ? p[1] : 0.0f, left > 2 ? p[2] : 0.0f,
                        left > 3 ? p[3] : 0.0f);
 }
@@ -34,9 +31,9 @@ __device__ __forceinline__ float4 load4(const float* p, std::int64_t left) {
 // multiple of 16 bytes, and K and N are multiples of 4, so that four floats are there or none.
 template <bool ALIGNED>
 __global__ void __launch_bounds__(THREADS, 2)
-    sgemm_vectorized(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const float* A,
-                     std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
-                     std::int64_t ldc) {
+    sgemm_warp_tile(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const float* A,
+                    std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
+                    std::int64_t ldc) {
     __shared__ __align__(16) float As[BK][BM + PAD];  // tile of A, transposed
     __shared__ __align__(16) float Bs[BK][BN];        // tile of B
 
@@ -51,7 +48,9 @@ __global__ void __launch_bounds__(THREADS, 2)
     // end gap
     // The thread's elements of C: groups of four rows from y + i·LANES_M and of four columns from x +
     // j·LANES_N on, i and j multiples of 4.
+    // gap: place
     const int y = warp / WARPS_N * WM + lane_m * 4, x = warp % WARPS_N * WN + lane_n * 4;
+    // end gap
     // What the thread loads: four floats of row a_row + i of A and of row b_k + i of B.
     const int a_row = t / (BK / 4), a_k = t % (BK / 4) * 4, b_k = t / (BN / 4), b_col = t % (BN / 4) * 4;
     const float* a = A + (row0 + a_row) * lda + a_k;
@@ -61,7 +60,6 @@ __global__ void __launch_bounds__(THREADS, 2)
     // The partial tile comes first, so that the others need no guard along K.
     std::int64_t k_left = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     for (int steps = k_left % BK == 0 ? BK : k_left % BK; k_left > 0; k_left -= steps, steps = BK) {
-        // gap: tiles
 #pragma unroll
         for (int i = 0; i < BM; i += A_ROWS) {
             const float4 v = load4<ALIGNED>(a + i * lda, row0 + a_row + i < M ? steps - a_k : 0);
@@ -75,7 +73,6 @@ __global__ void __launch_bounds__(THREADS, 2)
             *reinterpret_cast<float4*>(&Bs[b_k + i][b_col]) =
                 load4<ALIGNED>(b + i * ldb, b_k + i < steps ? N - (col0 + b_col) : 0);
         }
-        // end gap
         a += steps;
         b += steps * ldb;
         __syncthreads();  // the tiles are complete before anyone reads them
@@ -131,7 +128,7 @@ void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
     const bool aligned = (address(p.A) | address(p.B) | address(p.C)) % 16 == 0 &&
                          (p.K | p.N | p.lda | p.ldb | p.ldc) % 4 == 0;
-    const auto kernel = aligned ? sgemm_vectorized<true> : sgemm_vectorized<false>;
+    const auto kernel = aligned ? sgemm_warp_tile<true> : sgemm_warp_tile<false>;
     kernel<<<gemm::grid_of_tiles(p, tile), THREADS, 0, stream>>>(
         p.M, p.N, p.K, p.alpha, static_cast<const float*>(p.A), p.lda, static_cast<const float*>(p.B), p.ldb,
         p.beta, static_cast<float*>(p.C), p.ldc);
@@ -149,10 +146,10 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 const gemm::Constant constants[] = {{"WM", WM}, {"WN", WN}, {"TM", TM}, {"TN", TN}, {"PAD", PAD}};
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
-                                 .kernel = reinterpret_cast<const void*>(&sgemm_vectorized<true>),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_warp_tile<true>),
                                  .architectures = {.from = 50}}};
 
-extern const gemm::Lesson lesson{.name = "06_vectorized",
+extern const gemm::Lesson lesson{.name = "06b_warp_tile",
                                  .part = 1,
                                  .ladder = "fp32",
                                  .tile = tile,
@@ -162,4 +159,4 @@ extern const gemm::Lesson lesson{.name = "06_vectorized",
                                  .launch = launch,
                                  .owner = owner};
 
-}  // namespace lesson_06
+}  // namespace lesson_06b

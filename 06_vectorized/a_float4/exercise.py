@@ -1,20 +1,17 @@
-"""What the exercise and the bug hunt of lesson 06 leave out, ask and tell."""
-
-from collections.abc import Sequence
+"""What the exercise and the bug hunt of lesson 06a leave out, ask and tell."""
 
 from runner.inspect.counts import Counts, narrow_requests, shared_load_wavefronts, shared_store_wavefronts
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import WARP, Question, Quiz, grouped, wavefronts
 
-_BM, _BN, _BK = 128, 128, 16  # kernel.cu's
-_WM, _WN = 64, 32
-_WARPS = _BM // _WM * (_BN // _WN)  # of a block
+_BM, _BN, _BK, _THREADS = 128, 128, 16, 256  # kernel.cu's
+_WARPS = _THREADS // WARP
 
 
 def _read_wavefronts(counts: Counts) -> float:
-    """A warp's step along K: 2 requests to As and 2 to Bs, of 2 wavefronts each."""
+    """A warp's step along K: 2 requests to As of 2 wavefronts each, 2 to Bs of 4."""
     M, N, K = counts.shape
-    return 8 * M * N * K / (_WM * _WN)
+    return 12 * _WARPS * M * N * K / (_BM * _BN)
 
 
 def _store_wavefronts(counts: Counts) -> float:
@@ -24,16 +21,11 @@ def _store_wavefronts(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="load, store and read four floats at a time, and give the lanes of a warp places at which they share what they read.",
+    task="load, store and read four floats at a time, with As transposed and padded.",
     gaps={
         "load4": Gap(
             "what stands below is right everywhere, and takes four accesses. Where ALIGNED, four floats are there or none: one "
             "access of 16 bytes, or none at all."
-        ),
-        "lanes": Gap(
-            "lane_m from 0 to LANES_M - 1 and lane_n from 0 to LANES_N - 1 say where a lane lies in its warp's tile. This order "
-            "is right. Which lanes read the same 16 bytes of As, and which the same of Bs? See the goal for reads.",
-            "const int lane_m = lane / LANES_N, lane_n = lane % LANES_N;",
         ),
         "tiles": Gap(
             "fill As and Bs. The thread loads four floats along K of each row a_row + i of A, i = 0, A_ROWS, …, and stores them "
@@ -42,7 +34,7 @@ EXERCISE = Exercise(
         ),
         "multiply": Gap(
             "add the products of this tile's BK steps to acc: in each step TM values of As and TN of Bs, read four at a time, "
-            "from where the comment at y and x says."
+            "from where the comment at x and y says."
         ),
     },
     hints=(
@@ -53,18 +45,15 @@ EXERCISE = Exercise(
         "In load4: where ALIGNED, compare `left` with 0, and read one float4 or make one of zeros. In tiles: load4<ALIGNED>(a + "
         "i * lda, left), where left is steps - a_k in a row that exists and 0 in any other; v.x, v.y, v.z, v.w go to "
         "As[a_k][a_row + i], As[a_k + 1][a_row + i], … For Bs, left is N - (col0 + b_col) in a step that exists. In multiply: "
-        "rows y + i * LANES_M, columns x + j * LANES_N, i and j multiples of 4. In lanes: 16-byte reads of half a warp fit in "
-        "one wavefront only if all lanes that differ in bit 0 alone, or all that differ in bit 1 alone, read the same address. "
-        "So one of lane_m and lane_n must not depend on bit 0, and the other not on bit 1.",
+        "rows y + i * THREADS_M, columns x + j * THREADS_N, i and j multiples of 4.",
         "nearly the code, in the gaps' order:\n"
         "  if (ALIGNED) return left > 0 ? *reinterpret_cast<const float4*>(p) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);\n"
-        "  lane_m = lane % 2 + lane / 4 % (LANES_M / 2) * 2, lane_n = lane / 2 % 2 + lane / (2 * LANES_M) * 2;\n"
         "  const float4 v = load4<ALIGNED>(a + i * lda, row0 + a_row + i < M ? steps - a_k : 0);\n"
         "  As[a_k][a_row + i] = v.x; … As[a_k + 3][a_row + i] = v.w;\n"
         "  *reinterpret_cast<float4*>(&Bs[b_k + i][b_col]) =\n"
         "      load4<ALIGNED>(b + i * ldb, b_k + i < steps ? N - (col0 + b_col) : 0);\n"
-        "  for each k: a_frag[i … i + 3] from As[k][y + i * LANES_M] as a float4, b_frag[j … j + 3] from\n"
-        "  Bs[k][x + j * LANES_N], then acc[i][j] += a_frag[i] * b_frag[j].",
+        "  for each k: a_frag[i … i + 3] from As[k][y + i * THREADS_M] as a float4, b_frag[j … j + 3] from\n"
+        "  Bs[k][x + j * THREADS_N], then acc[i][j] += a_frag[i] * b_frag[j].",
     ),
     starter_fails="these elements are 0",
     goals=(
@@ -76,12 +65,12 @@ EXERCISE = Exercise(
             "On this shape every row begins at a multiple of 16 bytes, so ALIGNED is true: load4<ALIGNED> reads one float4.",
         ),
         Goal(
-            "A warp's step along K reads shared memory in 8 wavefronts",
+            "A warp's step along K reads shared memory in 12 wavefronts",
             shared_load_wavefronts,
             _read_wavefronts,
             "wavefronts",
-            "Four reads of 16 bytes a thread and step, 2 wavefronts each. A read takes 4 where half a warp finds no pairs: all "
-            "lanes that differ in bit 0 alone, or all that differ in bit 1 alone, must read the same 16 bytes.",
+            "Four reads of 16 bytes a thread and step: 2 of As, of 2 wavefronts each, and 2 of Bs, of 4. One float at a time "
+            "takes more.",
         ),
         Goal(
             "A warp fills its part of the tiles in 24 wavefronts",
@@ -111,21 +100,6 @@ HUNT = Hunt(
 # The quiz
 
 
-def wide_wavefronts(addresses: Sequence[int]) -> int:
-    """Wavefronts of a warp's read of 16 bytes a lane from shared memory; addresses: in bytes, one a lane.
-
-    A quarter of the warp at a time; both quarters of a half at once where all lanes that differ in bit 0 alone, or all that
-    differ in bit 1 alone, read the same address. Found by counting on an H200; it is the tracer's (common/cpu/trace/banks.cpp).
-    """
-    total = 0
-    for half in (range(16), range(16, WARP)):
-        pairs = any(all(addresses[lane] == addresses[lane ^ bit] for lane in half) for bit in (1, 2))
-        for lanes in (half,) if pairs else (half[:8], half[8:]):
-            words = {addresses[lane] // 4 + word for lane in lanes for word in range(4)}
-            total += wavefronts(words)
-    return total
-
-
 def wavefronts_of_a_transposed_store(q: Quiz) -> Question:
     steps, pad = q.choose((8, 16, 32, 64)), q.whole(0, 12)
     across, pitch = steps // 4, _BM + pad
@@ -142,48 +116,6 @@ def wavefronts_of_a_transposed_store(q: Quiz) -> Question:
         f"{begins}, and each takes {rows} bank{'s' if rows > 1 else ''} from there on. "
         f"{'No bank is wanted twice' if answer == 1 else f'The fullest bank is wanted {answer} times'}: {answer} "
         f"wavefront{'s' if answer > 1 else ''}.",
-    )
-
-
-_PLACES = (  # bits of the lane that make the place: the lanes with the same of these read the same 16 bytes
-    ("lane", (0, 1, 2, 3, 4)),
-    ("lane / 2", (1, 2, 3, 4)),
-    ("lane / 4", (2, 3, 4)),
-    ("lane / 8", (3, 4)),
-    ("lane % 2", (0,)),
-    ("lane % 4", (0, 1)),
-    ("lane % 8", (0, 1, 2)),
-    ("lane % 16", (0, 1, 2, 3)),
-    ("lane % 2 + lane / 4 * 2", (0, 2, 3, 4)),
-    ("lane % 2 + lane / 8 * 2", (0, 3, 4)),
-    ("lane / 2 % 2 + lane / 8 * 2", (1, 3, 4)),
-    ("lane / 2 % 4", (1, 2)),
-    ("lane / 2 % 8", (1, 2, 3)),
-    ("lane / 4 % 4", (2, 3)),
-)
-
-
-def wavefronts_of_a_wide_read(q: Quiz) -> Question:
-    text, bits = q.choose(_PLACES)
-    places = [sum((lane >> bit & 1) << i for i, bit in enumerate(bits)) for lane in range(WARP)]
-    answer = wide_wavefronts([16 * place for place in places])
-    agree = [bit for bit in (0, 1) if bit not in bits]
-    distinct = len(set(places[:16]))
-    why = (
-        f"does not depend on bit {agree[0]} of the lane: the lanes that differ there alone read the same address, and half a "
-        f"warp is served at once. It reads {distinct} different address{'es' if distinct > 1 else ''}, at most "
-        f"{16 * distinct} bytes: one wavefront a half"
-        if agree
-        else "depends on bits 0 and 1 of the lane: no pairs, and each quarter of the warp takes a wavefront of its own"
-    )
-    return Question(
-        f"Each lane of a warp reads a float4 from shared memory, at 16 bytes times ({text}), in whole numbers, from an address "
-        "that is a multiple of 128. The rule: a quarter of the warp (8 lanes) is served at a time; both quarters of a half at "
-        "once where all lanes that differ in bit 0 alone, or all that differ in bit 1 alone, read the same address. How many "
-        "wavefronts does the read take?",
-        answer,
-        "wavefronts",
-        f"{text[0].upper()}{text[1:]} {why}. {answer} wavefronts.",
     )
 
 
@@ -210,6 +142,22 @@ def requests_of_a_shape(q: Quiz) -> Question:
         f"{width}. A whole tile takes 4 such loads in each of {_WARPS} warps, {whole} requests, and there are {tiles} along K. "
         f"The partial one of {rest} steps comes first. A: 2 loads in {_WARPS} warps, {of_a} requests. B: a warp loads a row, "
         f"and {rest} rows exist: {of_b} requests. {blocks}·({tiles}·{whole} + {of_a} + {of_b}) = {grouped(answer)}.",
+    )
+
+
+def zeros_of_the_first_round(q: Quiz) -> Question:
+    M, K = q.whole(1, 3 * _BM - 1), q.whole(1, 90)
+    block = q.whole(0, (M - 1) // _BM)
+    rows, steps = min(M - _BM * block, _BM), K % _BK or _BK
+    answer = _BM * _BK - rows * steps
+    return Question(
+        f"M = {M}, N = {_BN}, K = {K}, alpha = 1. How many zeros does block {block} store to As in its first round because A has "
+        "nothing there?",
+        answer,
+        "zeros",
+        f"The first round takes {K} mod {_BK} = {K % _BK} steps{'' if K % _BK else f', that is, all {_BK}'}. "
+        f"{rows} of the block's {_BM} rows exist. Of {_BM}·{_BK} elements {rows}·{steps} are A's, and the others are zeros: "
+        f"{_BM * _BK} - {rows * steps} = {grouped(answer)}.",
     )
 
 
@@ -246,8 +194,8 @@ def bank_of_a_swizzled_element(q: Quiz) -> Question:
 
 QUIZ = (
     wavefronts_of_a_transposed_store,
-    wavefronts_of_a_wide_read,
     requests_of_a_shape,
+    zeros_of_the_first_round,
     registers_by_launch_bounds,
     bank_of_a_swizzled_element,
 )

@@ -1,4 +1,4 @@
-"""The constants of lesson 06 that ./gemm autotune tries, and what its two ideas are worth with lesson 05's."""
+"""The constants of lesson 06b that ./gemm autotune tries, and what each idea of the two steps is worth."""
 
 from runner.measure.tuning import Compared, Tuning
 
@@ -20,7 +20,7 @@ def _blocks(BM: int, BN: int, WM: int, WN: int, TM: int, TN: int) -> int:
     return blocks if blocks > 1 else 0
 
 
-# A warp's threads lie row by row over its 2 by 16 thread tiles, as they do in lesson 05.
+# A warp's lanes lie row by row in its warp tile: with 16×128 as threads lie in lessons 05 and 06a.
 _LANES_IN_ROWS = {
     "lane % 2 + lane / 4 % (LANES_M / 2) * 2": "lane / LANES_N",
     "lane / 2 % 2 + lane / (2 * LANES_M) * 2": "lane % LANES_N",
@@ -42,8 +42,9 @@ TUNE = Tuning(
         if _fits(BM, BN, BK, WM, WN, TM, TN)
     ),
     compare={
-        "four floats per access alone": Compared({"WM": 16, "WN": 128, "BK": 8}, _LANES_IN_ROWS),
-        "and the warp tile": Compared({"BK": 8}),
-        "four floats per access and BK = 16, no warp tile": Compared({"WM": 16, "WN": 128}, _LANES_IN_ROWS),
+        "four floats per access alone: lesson 06a with BK = 8": Compared({"WM": 16, "WN": 128, "BK": 8}, _LANES_IN_ROWS),
+        "lanes in rows of strips of 16×128, nearly lesson 06a": Compared({"WM": 16, "WN": 128}, _LANES_IN_ROWS),
+        "the lanes in pairs alone, in strips of 16×128": Compared({"WM": 16, "WN": 128}),
+        "the warp tile alone, its lanes in rows": Compared({}, _LANES_IN_ROWS),
     },
 )

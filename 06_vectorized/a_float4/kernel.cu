@@ -1,0 +1,154 @@
+// 06a float4 — four floats per access: from global memory, to and from shared memory, and to C.
+//
+// Changed since 05: As lies transposed, so that a thread's values of either tile are neighbours and one
+// 16-byte access brings four. Padding keeps the transposed stores apart. The tiles along K are longer, and
+// the partial one comes first. A step along K takes 4 reads of shared memory instead of 16.
+
+#include "common/gemm.hpp"
+
+namespace lesson_06a {
+
+constexpr int BM = 128, BN = 128, BK = 16;  // block tile: rows and columns of C, steps along K
+constexpr int TM = 8, TN = 8;               // thread tile: rows and columns of C
+constexpr int THREADS_M = BM / TM, THREADS_N = BN / TN, THREADS = THREADS_M * THREADS_N;
+constexpr int WARP_ROWS = 32 / THREADS_N;  // rows of threads in a warp
+constexpr int PAD = 4;  // of As: a warp stores columns of it, which without padding lie in few banks
+constexpr int A_ROWS = 4 * THREADS / BK, B_ROWS = 4 * THREADS / BN;  // that all threads load at a time
+static_assert(BM % TM == 0 && BN % TN == 0 && 32 % THREADS_N == 0, "threads tile warps and blocks exactly");
+static_assert(TM % 4 == 0 && TN % 4 == 0 && BM % A_ROWS == 0 && BK % B_ROWS == 0, "four floats per access");
+
+/// Four floats of a row from `p` on, of which only the first `left` are there: zeros for the others.
+template <bool ALIGNED>
+__device__ __forceinline__ float4 load4(const float* p, std::int64_t left) {
+    // gap: load4
+    if (ALIGNED) return left > 0 ? *reinterpret_cast<const float4*>(p) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    // end gap
+    return make_float4(left > 0 ? p[0] : 0.0f, left > 1 ? p[1] : 0.0f, left > 2 ? p[2] : 0.0f,
+                       left > 3 ? p[3] : 0.0f);
+}
+
+// A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: every row begins at a
+// multiple of 16 bytes, and K and N are multiples of 4, so that four floats are there or none.
+template <bool ALIGNED>
+__global__ void __launch_bounds__(THREADS, 2)
+    sgemm_float4(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const float* A,
+                 std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc) {
+    __shared__ __align__(16) float As[BK][BM + PAD];  // tile of A, transposed
+    __shared__ __align__(16) float Bs[BK][BN];        // tile of B
+
+    const std::int64_t tiles_n = (N + BN - 1) / BN;
+    const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
+    const int t = threadIdx.x, warp = t / 32, lane = t % 32;
+    // As in lesson 05 a warp's lanes lie 2 by 16. The thread's elements of C: groups of four rows from y +
+    // i·THREADS_M and of four columns from x + j·THREADS_N on, i and j multiples of 4.
+    const int y = (warp * WARP_ROWS + lane / THREADS_N) * 4, x = lane % THREADS_N * 4;
+    // What the thread loads: four floats of row a_row + i of A and of row b_k + i of B.
+    const int a_row = t / (BK / 4), a_k = t % (BK / 4) * 4, b_k = t / (BN / 4), b_col = t % (BN / 4) * 4;
+    const float* a = A + (row0 + a_row) * lda + a_k;
+    const float* b = B + b_k * ldb + col0 + b_col;
+
+    float acc[TM][TN] = {};
+    // The partial tile comes first, so that the others need no guard along K.
+    std::int64_t k_left = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
+    for (int steps = k_left % BK == 0 ? BK : k_left % BK; k_left > 0; k_left -= steps, steps = BK) {
+        // gap: tiles
+#pragma unroll
+        for (int i = 0; i < BM; i += A_ROWS) {
+            const float4 v = load4<ALIGNED>(a + i * lda, row0 + a_row + i < M ? steps - a_k : 0);
+            As[a_k][a_row + i] = v.x;
+            As[a_k + 1][a_row + i] = v.y;
+            As[a_k + 2][a_row + i] = v.z;
+            As[a_k + 3][a_row + i] = v.w;
+        }
+#pragma unroll
+        for (int i = 0; i < BK; i += B_ROWS) {
+            *reinterpret_cast<float4*>(&Bs[b_k + i][b_col]) =
+                load4<ALIGNED>(b + i * ldb, b_k + i < steps ? N - (col0 + b_col) : 0);
+        }
+        // end gap
+        a += steps;
+        b += steps * ldb;
+        __syncthreads();  // the tiles are complete before anyone reads them
+
+        // gap: multiply
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {  // C_tile += A[:, k] · B[k, :]
+            float a_frag[TM], b_frag[TN];
+            for (int i = 0; i < TM; i += 4) {
+                *reinterpret_cast<float4*>(&a_frag[i]) =
+                    *reinterpret_cast<float4*>(&As[k][y + i * THREADS_M]);
+            }
+            for (int j = 0; j < TN; j += 4) {
+                *reinterpret_cast<float4*>(&b_frag[j]) =
+                    *reinterpret_cast<float4*>(&Bs[k][x + j * THREADS_N]);
+            }
+            for (int i = 0; i < TM; ++i) {
+                for (int j = 0; j < TN; ++j) acc[i][j] += a_frag[i] * b_frag[j];
+            }
+        }
+        // end gap
+        __syncthreads();  // everyone has read the tiles before anyone overwrites them
+    }
+
+#pragma unroll  // acc lies in registers, which take no index at run time
+    for (int i = 0; i < TM; ++i) {
+        const std::int64_t row = row0 + y + i / 4 * 4 * THREADS_M + i % 4;
+        if (row >= M) return;
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            const std::int64_t col = col0 + x + j * THREADS_N;
+            float* c = &C[row * ldc + col];
+            if (ALIGNED) {
+                if (col >= N) continue;
+                // BLAS: beta == 0 must not read C
+                const float4 old =
+                    beta == 0.0f ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : *reinterpret_cast<float4*>(c);
+                *reinterpret_cast<float4*>(c) =
+                    make_float4(alpha * acc[i][j] + beta * old.x, alpha * acc[i][j + 1] + beta * old.y,
+                                alpha * acc[i][j + 2] + beta * old.z, alpha * acc[i][j + 3] + beta * old.w);
+            } else {
+                for (int e = 0; e < 4; ++e) {
+                    if (col + e >= N) break;
+                    c[e] = beta == 0.0f ? alpha * acc[i][j + e] : alpha * acc[i][j + e] + beta * c[e];
+                }
+            }
+        }
+    }
+}
+
+const gemm::Tile tile{BM, BN, BK};
+
+void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+    const bool aligned = (address(p.A) | address(p.B) | address(p.C)) % 16 == 0 &&
+                         (p.K | p.N | p.lda | p.ldb | p.ldc) % 4 == 0;
+    const auto kernel = aligned ? sgemm_float4<true> : sgemm_float4<false>;
+    kernel<<<gemm::grid_of_tiles(p, tile), THREADS, 0, stream>>>(
+        p.M, p.N, p.K, p.alpha, static_cast<const float*>(p.A), p.lda, static_cast<const float*>(p.B), p.ldb,
+        p.beta, static_cast<float*>(p.C), p.ldc);
+}
+
+gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+    const std::int64_t tiles_n = gemm::ceil_div(p.N, BN);
+    const int y = static_cast<int>(row % BM) / 4 % THREADS_M, x = static_cast<int>(col % BN) / 4 % THREADS_N;
+    return {{static_cast<unsigned>(row / BM * tiles_n + col / BN), 0, 0},
+            {static_cast<unsigned>(y * THREADS_N + x), 0, 0}};
+}
+
+const gemm::Constant constants[] = {{"TM", TM}, {"TN", TN}, {"PAD", PAD}};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                 .kernel = reinterpret_cast<const void*>(&sgemm_float4<true>),
+                                 .architectures = {.from = 50}}};
+
+extern const gemm::Lesson lesson{.name = "06a_float4",
+                                 .part = 1,
+                                 .ladder = "fp32",
+                                 .tile = tile,
+                                 .constants = constants,
+                                 .block = dim3(THREADS),
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
+
+}  // namespace lesson_06a
