@@ -80,9 +80,9 @@ def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None, v
         )
         if small:
             top = head + main_height + axis + gap
-            write(top - 0.15, "Again, the bars that are too short above:", fontsize=16, color=GREY)
-            longest = max(run["tflops"] for run in small.values())
-            _bars(panel(top, small_height), small, 2.1 * longest, cublas)
+            end = 2.1 * max(run["tflops"] for run in small.values())
+            write(top - 0.15, f"Too short above, here {limit / end:.0f} times as long:", fontsize=16, color=GREY)
+            _bars(panel(top, small_height), small, end, cublas)
         write(0.42, f"{data.label(variant)} GEMM, a bar a lesson", fontsize=22, fontweight="bold")
         write(0.76, "TFLOP/s · % of cuBLAS, measured in the same run", fontsize=16, color=GREY)
         write(height - 0.5, " · ".join(data.provenance(results)), fontsize=14.5)

@@ -1,4 +1,4 @@
-"""The sweep chart: rates over square sizes, a line a lesson and cuBLAS."""
+"""The sweep chart: rates over square sizes, a small panel a lesson, each with the lesson before it and cuBLAS."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from plots import data
@@ -14,99 +15,74 @@ from plots.style import DARK, GREY, INK, LIGHT, MID, new_figure, save, style
 from runner.core.reports import Results
 from runner.core.results import UserError, lessons
 
-_SLOW = 0.25  # of the fastest rate: lessons that stay below it are drawn again in the second panel
-_LOOKS = [  # marker, line, colour: neighbours in the course differ in all three
-    (marker, line, colour)
-    for colour, line, markers in ((DARK, "-", "osD^"), (MID, (0, (5, 2)), "vPXp"), (GREY, (0, (1.5, 1.5)), "<>h*"))
-    for marker in markers
-]
-_LABEL = 0.31  # inches between two labels at the ends of lines
-_NAME = 1.09  # of the axis' width: where the marker before a name stands
+_SLOW = 0.25  # of the fastest rate: the panel of a lesson that stays below it has an axis of its own, without cuBLAS
+_ACROSS, _ROW = 2, 1.95  # panels side by side; inches from a panel's top to that of the next below
+_PANEL = 1.25  # inches: the height of an axis
+_FONT = 14.5  # points
+_RING = {"linestyle": "", "markerfacecolor": "none", "markeredgewidth": 1.6, "clip_on": False, "zorder": 4}  # odd sizes
+_LESSON: dict[str, Any] = {"color": DARK, "linewidth": 2.2, "marker": "o", "markersize": 5.5, "clip_on": False, "zorder": 3}
+_BEFORE: dict[str, Any] = {"color": MID, "linewidth": 1.8, "linestyle": (0, (4, 2)), "clip_on": False, "zorder": 2}
+_CUBLAS: dict[str, Any] = {"color": INK, "linewidth": 2.2, "clip_on": False, "zorder": 2}
+_ODD: dict[str, Any] = {"color": DARK, "marker": "o", "markersize": 10, **_RING}
+_ODD_CUBLAS: dict[str, Any] = {"color": INK, "marker": "D", "markersize": 8, **_RING}
 
 Curve = dict[int, float]  # size -> TFLOP/s
 
 
-def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions in the order of `wanted`, close to it, at least `gap` apart, within [low, high] where that holds them all."""
-    placed: list[tuple[list[int], float]] = []  # groups of touching labels, and the middle of each
-    for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
-        group, middle = [index], min(max(wanted[index], low), high)
-        while True:
-            half = gap * (len(group) - 1) / 2
-            middle = max(min(middle, high - half), low + half)
-            if not placed or placed[-1][1] + gap * (len(placed[-1][0]) - 1) / 2 + gap <= middle - half + 1e-12:
-                break
-            group = placed.pop()[0] + group
-            middle = sum(wanted[i] for i in group) / len(group)
-        placed.append((group, middle))
-    result = [0.0] * len(wanted)
-    for group, middle in placed:
-        for place, index in enumerate(group):
-            result[index] = middle + gap * (place - (len(group) - 1) / 2)
-    return result
+def _line(axes: Axes, curve: Curve, even: dict[str, Any], odd: dict[str, Any] | None) -> None:
+    """A line through the even sizes, and marks at the odd ones."""
+    for look, rest in ((even, 0), (odd, 1)):
+        sizes = [size for size in curve if size % 2 == rest]
+        if look and sizes:
+            axes.plot(sizes, [curve[size] for size in sizes], **look)
 
 
-def _panel(axes: Axes, curves: dict[str, Curve], looks: dict[str, tuple], sizes: list[int], inches: float) -> None:
-    """Lines through the even sizes, hollow markers at the odd ones, names at the right ends."""
-    top = 1.08 * max(max(curve.values()) for curve in curves.values())
-    for name, curve in curves.items():
-        marker, line, colour = looks[name]
-        even = [size for size in curve if size % 2 == 0]
-        odd = [size for size in curve if size % 2]
-        wide = 3.2 if marker == "" else 2.0
-        axes.plot(
-            even,
-            [curve[s] for s in even],
-            color=colour,
-            linestyle=line,
-            marker=marker,
-            linewidth=wide,
-            markersize=8,
-            clip_on=False,
-        )
-        axes.plot(
-            odd,
-            [curve[s] for s in odd],
-            color=colour,
-            linestyle="",
-            marker=marker or "o",
-            markersize=10,
-            markerfacecolor="white",
-            markeredgewidth=1.8,
-            zorder=3,
-            clip_on=False,
-        )
-    axes.set_xscale("log", base=2)
+def _panel(axes: Axes, name: str, curve: Curve, before: Curve | None, cublas: Curve, fastest: float) -> None:
+    """One lesson. Its axis ends at the fastest rate of the chart, or, if it is slow, above its own."""
+    slow = max(curve.values()) < _SLOW * fastest
+    if before:
+        _line(axes, before, _BEFORE, None)
+    _line(axes, curve, _LESSON, _ODD)
+    if not slow:
+        _line(axes, cublas, _CUBLAS, _ODD_CUBLAS)
+    top = 1.1 * max([*curve.values(), *(before or {}).values()]) if slow else 1.06 * fastest
+    sizes = sorted(cublas)
     ticks = [size for size in sizes if size & (size - 1) == 0] or sizes
-    axes.set_xticks(ticks, [str(size) for size in ticks], fontsize=15)
+    ticks = ticks[:: 2 if len(ticks) > 4 else 1]  # a panel has room for four
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(size) for size in ticks], fontsize=_FONT)
     axes.set_xticks([], minor=True)
     axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.06)
     axes.set_ylim(0, top)
-    axes.set_ylabel("TFLOP/s")
-    axes.set_xlabel("M = N = K, elements")
+    axes.locator_params(axis="y", nbins=4)
+    axes.tick_params(axis="y", labelsize=_FONT)
     axes.grid(axis="y", color=LIGHT, linewidth=0.8)
     axes.set_axisbelow(True)
+    axes.set_title(name, fontsize=16, fontweight="bold", loc="left", pad=8)
+    if slow:
+        axes.set_title("own axis", fontsize=15, color=GREY, loc="right", pad=8)
 
-    last = {name: max(curve) for name, curve in curves.items()}
-    places = spread([curves[n][last[n]] for n in curves], _LABEL / inches * top, 0, top)
-    for (name, size), place in zip(last.items(), places, strict=True):
-        marker, line, colour = looks[name]
-        x, y = _NAME, place / top
-        axes.annotate(
-            "",
-            (size, curves[name][size]),
-            (x, y),
-            textcoords="axes fraction",
-            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.9, "shrinkA": 6, "shrinkB": 6},
-        )
-        axes.plot([x], [y], marker=marker, color=colour, markersize=8, transform=axes.transAxes, clip_on=False)
-        weight = "normal" if marker else "bold"
-        axes.text(x + 0.025, y, name, va="center", fontsize=15, fontweight=weight, transform=axes.transAxes)
+
+def _legend(figure: Figure, height: float, top: float, odd: Sequence[int]) -> None:
+    """What each line and mark means, from `top` on, inches."""
+    entries = [
+        (0, 0, {**_LESSON, "clip_on": True}, "the lesson"),
+        (0, 1, {**_BEFORE, "clip_on": True}, "the one before it"),
+        (0, 2, {**_CUBLAS, "clip_on": True}, "cuBLAS"),
+    ]
+    if odd:
+        entries += [(1, 0, _ODD, "lesson, odd size"), (1, 1, _ODD_CUBLAS, "cuBLAS, odd size")]
+    for line, column, look, words in entries:
+        x, y = (0.02, 0.36, 0.74)[column], 1 - (top + 0.34 * line) / height
+        at = ([x, x + 0.025, x + 0.05], [y] * 3) if "linewidth" in look else ([x + 0.025], [y])
+        look = {**look, "markevery": [1]} if "linewidth" in look and "marker" in look else look
+        figure.add_artist(Line2D(*at, transform=figure.transFigure, **look))
+        figure.text(x + 0.065, y, words, fontsize=16, va="center_baseline")
 
 
 def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None, variant: str = "fp32") -> list[Path]:
-    """Draws TFLOP/s over every square size measured with that variant, to out_stem.png and .svg: the lessons in `order` (the
-    course's by default) and cuBLAS, and once more those that stay below a quarter of the fastest, on an axis that shows them.
+    """Draws TFLOP/s over every square size measured with that variant, to out_stem.png and .svg: a panel for each of the lessons
+    in `order` (the course's by default), with cuBLAS and the lesson before it.
 
     Throws UserError when no lesson has a run at two square sizes or more.
     """
@@ -119,46 +95,33 @@ def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None, v
     sizes = sorted({size for curve in curves.values() for size in curve})
     if len(sizes) < 2:
         raise UserError(f"These results hold no timed runs at two square sizes or more; {data.HOW_TO_MEASURE}.")
-    looks = {name: _LOOKS[index % len(_LOOKS)] for index, name in enumerate(curves)}
-    looks["cuBLAS"] = ("", "-", INK)
     cublas = {size: data.tflops(size, data.baseline_ms(by_size[size].values())) for size in sizes}
     fastest = max(max(curve.values()) for curve in (*curves.values(), cublas))
-    slow = {name: curve for name, curve in curves.items() if max(curve.values()) < _SLOW * fastest}
+    odd = [size for size in sizes if size % 2]
 
-    head, axis, gap, foot = 1.15, 0.8, 0.6, 0.9  # inches: titles, an x axis with its label, next title, caption
-    main_height, slow_height = max(3.2, _LABEL * (len(curves) + 2)), max(2.3, _LABEL * (len(slow) + 1))
-    height = head + main_height + axis + foot + (gap + slow_height + axis if slow else 0)
+    head, foot, rows = 1.7 if odd else 1.35, 1.05, -(-len(curves) // _ACROSS)  # inches: title and legend; caption
+    height = head + rows * _ROW + foot
+    left, gap, right = 0.1, 0.075, 0.985  # of the width
+    wide = (right - left - (_ACROSS - 1) * gap) / _ACROSS
     with style():
         figure = new_figure(height)
-        left = 0.115
-        wide = (0.985 - left - 0.0148 * max(len(name) for name in looks)) / (_NAME + 0.025)  # the names fill the rest
-
-        def panel(top: float, inches: float) -> Axes:
-            return figure.add_axes((left, 1 - (top + inches) / height, wide, inches / height))
+        before: Curve | None = None
+        for place, (name, curve) in enumerate(curves.items()):
+            row, column = divmod(place, _ACROSS)
+            bottom = head + row * _ROW + _PANEL
+            axes = figure.add_axes((left + column * (wide + gap), 1 - bottom / height, wide, _PANEL / height))
+            _panel(axes, name, curve, before, cublas, fastest)
+            before = curve
+            if column == 0:
+                axes.set_ylabel("TFLOP/s", fontsize=_FONT)
+            if place + _ACROSS >= len(curves):  # nothing stands below it
+                axes.set_xlabel("M = N = K, elements", fontsize=_FONT)
 
         def write(y: float, text: str, **font: Any) -> None:
             figure.text(0.02, 1 - y / height, text, **font)
 
-        _panel(panel(head, main_height), {**curves, "cuBLAS": cublas}, looks, sizes, main_height)
-        if slow:
-            top = head + main_height + axis + gap
-            write(top - 0.17, "Again, the slow ones on an axis of their own:", fontsize=16, color=GREY)
-            _panel(panel(top, slow_height), slow, looks, sizes, slow_height)
         write(0.42, f"{data.label(variant)} GEMM over square sizes", fontsize=22, fontweight="bold")
-        if any(size % 2 for size in sizes):
-            odd = ", ".join(str(size) for size in sizes if size % 2)
-            figure.add_artist(
-                Line2D(
-                    [0.032],
-                    [1 - 0.7 / height],
-                    marker="o",
-                    markersize=10,
-                    markerfacecolor="white",
-                    color=INK,
-                    markeredgewidth=1.8,
-                )
-            )
-            figure.text(0.055, 1 - 0.76 / height, f"hollow: an odd size ({odd})", fontsize=16, color=GREY)
-        write(height - 0.5, " · ".join(data.provenance(results)), fontsize=14.5)
-        write(height - 0.2, "alpha = 1, beta = 0; cuBLAS measured in the same run", fontsize=14.5)
+        _legend(figure, height, 0.78, odd)
+        write(height - 0.45, " · ".join(data.provenance(results)), fontsize=14.5)
+        write(height - 0.15, "alpha = 1, beta = 0; cuBLAS measured in the same run", fontsize=14.5)
         return save(figure, out_stem)
