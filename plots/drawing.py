@@ -44,10 +44,6 @@ def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], widt
     axes.annotate("", end, start, arrowprops=style_)
 
 
-def counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
 def legend(axes: Axes, x: float, y: float, shades: Sequence[tuple[str, str]], line: float = 0.42) -> None:
     """What each shade means: a swatch and words, one below the other, from the top left corner (x, y)."""
     for place, (fill, words) in enumerate(shades):

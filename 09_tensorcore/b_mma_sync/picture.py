@@ -7,13 +7,14 @@ from collections.abc import Callable
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, WARP, arrow, box, canvas, counted, legend
+from plots.drawing import SMALL, TEXT, TITLE, WARP, arrow, box, canvas, legend
 from plots.style import DARK, GREY, INK, LIGHT, WIDTH
 from runner.core.descriptors import Descriptor
 
 BANKS, WORD = 32, 4  # of shared memory; bytes
-UNIT = 16  # bytes: what a lane's address of ldmatrix stands for
+PIECE = 16  # bytes: what a lane's address of ldmatrix stands for
 A_SWIZZLE, B_SWIZZLE = (2, 3, 3), (3, 3, 4)  # kernel.cu's a_at and b_at
+USED = 2, 1  # of Bs and of As: the piece of each row that the matrix reads which is drawn; any will do
 _CELL = 14  # points, of what stands in a box
 _SHOWN = 5  # the lane to follow: any will do
 
@@ -45,9 +46,15 @@ def swizzle(bits: int, base: int, shift: int, offset: int) -> int:
     return offset ^ (offset >> shift & ((1 << bits) - 1) << base)
 
 
+def places(pitch: int, piece: int, swizzled: tuple[int, int, int] | None) -> list[int]:
+    """Where `piece` of each of eight rows lies, in pieces of 16 bytes from the tile's begin on; `pitch`: pieces of a row."""
+    offsets = [(row * pitch + piece) * (PIECE // 2) for row in range(8)]  # in elements of two bytes
+    return [(swizzle(*swizzled, offset) if swizzled else offset) // (PIECE // 2) for offset in offsets]
+
+
 def wavefronts(places: list[int]) -> int:
-    """Of a read of 16 bytes at each of the eight places, in units of 16 bytes: how many share their four banks at most."""
-    groups = [place % (BANKS * WORD // UNIT) for place in places]
+    """Of a read of 16 bytes at each of the eight places, in pieces of 16 bytes: how many share their four banks at most."""
+    groups = [place % (BANKS * WORD // PIECE) for place in places]
     return max(groups.count(group) for group in groups)
 
 
@@ -99,7 +106,7 @@ def picture(lesson: Descriptor) -> Figure:
         "neighbours along K; in C two\nfloats. Beside: the register."
     )
     text(x_a, y_b - 0.25, said, fontsize=TEXT, va="top", linespacing=1.3)
-    legend(axes, x_a, y_b + 1.7, [(DARK, f"lane {_SHOWN}"), (LIGHT, "8×8 elements, and"), ("white", "the next 8×8")])
+    legend(axes, x_a, y_b + 1.7, [(DARK, f"lane {_SHOWN}"), (LIGHT, "8×8 elements"), ("white", "the next 8×8 elements")])
     return figure
 
 
@@ -165,46 +172,41 @@ def picture_matrices(lesson: Descriptor) -> Figure:
     return figure
 
 
-def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, swizzled: tuple[int, int, int] | None) -> int:
-    """Eight rows of a tile in shared memory, 128 bytes a line, as far as its first eight units go; `used`: the unit that a
-    matrix reads. Returns its wavefronts."""
-    across = BANKS * WORD // UNIT
-    units = min(pitch, across)
-    tall, read = cell * 0.84, []
-    for row in range(8):
-        for unit in range(units):
-            offset = (row * pitch + unit) * (UNIT // 2)  # elements of two bytes
-            place = (swizzle(*swizzled, offset) if swizzled else offset) // (UNIT // 2)
+def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, swizzled: tuple[int, int, int] | None) -> None:
+    """Eight rows of a tile in shared memory, 128 bytes a line, as far as its first eight pieces go; `used`: the piece that a
+    matrix reads."""
+    across = BANKS * WORD // PIECE
+    pieces, tall = min(pitch, across), cell * 0.84
+    for piece in range(pieces):
+        for row, place in enumerate(places(pitch, piece, swizzled)):
             line, group = (row, place % across) if pitch >= across else divmod(place, across)
-            dark = unit == used
-            if dark:
-                read.append(place)
+            dark = piece == used
             left, top = x + group * cell, y + line * tall
             box(axes, left, top, cell, tall, DARK if dark else LIGHT if row % 2 else "white", GREY)
-            label = str(unit) if pitch >= across else f"{row}:{unit}"
+            label = str(piece) if pitch >= across else f"{row}:{piece}"
             axes.text(left + cell / 2, top + tall / 2, label, ha="center", va="center", fontsize=_CELL,
                       color="white" if dark else INK)  # fmt: skip
-    lines = 8 * units // across
+    lines = 8 * pieces // across
     box(axes, x, y, across * cell, lines * tall, "none", INK, 1.8)
-    return wavefronts(read)
 
 
 def picture_swizzle(lesson: Descriptor) -> Figure:
-    """In which banks do the eight rows lie that one matrix of ldmatrix reads, before and after the swizzle?"""
+    """In which banks do the eight rows lie that one matrix of ldmatrix reads, before and after the swizzle? How many wavefronts
+    that takes is for Predict to ask."""
     cell, y = 0.45, 1.85
     figure, axes = canvas(9.1)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: eight rows in the banks", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.9, "A line is 128 bytes, all 32 banks; a box is 16 bytes, four of them", fontsize=TEXT)
-    of_b, of_a = "In a box of Bs: which 16 bytes of its row it is, counted from 0", "Of As: row:which of its four"
+    of_b, of_a = "In a box of Bs: which piece of its row it is, counted from 0", "In a box of As: the row, and which piece of it"
     for title, pitch, used, chosen, said in (
-        ("Bs", lesson.constants["BN"] * 2 // UNIT, 2, B_SWIZZLE, of_b),
-        ("As", lesson.constants["BK"] * 2 // UNIT, 1, A_SWIZZLE, of_a),
+        ("Bs", lesson.constants["BN"] * 2 // PIECE, USED[0], B_SWIZZLE, of_b),
+        ("As", lesson.constants["BK"] * 2 // PIECE, USED[1], A_SWIZZLE, of_a),
     ):
         for x, swizzled in ((0.2, None), (WIDTH - 0.2 - 8 * cell, chosen)):
-            found = _banks(axes, x, y, cell, pitch, used, swizzled)
-            how = f"<{', '.join(map(str, swizzled))}>" if swizzled else "plain"
-            text(x + 4 * cell, y - 0.14, f"{title}, {how}: {counted(found, 'wavefront')}", ha="center", fontsize=TEXT - 1)
+            _banks(axes, x, y, cell, pitch, used, swizzled)
+            how = f"Swizzle<{', '.join(map(str, swizzled))}>" if swizzled else "plain"
+            text(x + 4 * cell, y - 0.14, f"{title}, {how}", ha="center", fontsize=TEXT - 1)
         y += min(pitch, 8) * cell * 0.84 + 0.35
         text(0.2, y, said, fontsize=SMALL)
         y += 0.75
