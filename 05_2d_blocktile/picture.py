@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, WARP, box, canvas, grid
+from plots.drawing import SMALL, TEXT, TITLE, WARP, box, canvas, grid, legend
 from plots.style import GREY, INK, LIGHT, MID, PALE
 from runner.core.descriptors import Descriptor
 
@@ -19,11 +19,11 @@ SAID: dict[str, Any] = {"fontsize": SMALL, "va": "top", "linespacing": 1.35}
 def picture(lesson: Descriptor) -> Figure:
     """Who works where, and from which memory: a block in the matrices, its warps and threads in the block tile, a thread in
     its registers."""
-    figure, axes = canvas(10.6)
+    figure, axes = canvas(10.66)
     axes.text(0.2, 0.42, f"{lesson.name}: block, warp and thread", fontsize=TITLE, fontweight="bold")
     _matrices(axes, 0.95, lesson)
     _block_tile(axes, 3.62, lesson)
-    _registers(axes, 8.5, lesson)
+    _registers(axes, 8.62, lesson)
     return figure
 
 
@@ -49,14 +49,10 @@ def _matrices(axes: Axes, top: float, lesson: Descriptor) -> None:
     box(axes, x_c + col * side, y_c + row * side, side, side, LIGHT, INK, 1.8)
     for x, y, name in ((x_a - 0.2, y_c + 0.2, "A"), (x_c - 0.2, y_b + 0.2, "B"), (x_c - 0.2, y_c + 0.2, "C")):
         text(x, y, name, ha="center", fontsize=TEXT)
-    said = (
-        f"light: its tile of C, {rows}×{cols}\n"
-        "pale: what it needs of A and B\n"
-        "blue: the two tiles that it keeps in\n"
-        f"shared memory now, {lesson.constants['BK']} steps of K\n"
-        "(not to scale)"
-    )
-    text(x_c + blocks * side + 0.3, y_b + 0.25, said, **SAID)
+    left, above = x_c + blocks * side + 0.3, y_b + 0.1
+    text(left, above + 1.35, f"(not to scale: these tiles of A and B\nare {lesson.constants['BK']} steps along K)", **SAID)
+    needed = [(PALE, "what it needs of A and B"), (MID, "of that, in shared memory now")]
+    legend(axes, left, above, [(LIGHT, f"its tile of C, {rows}×{cols}"), *needed], 0.46)
 
 
 def _block_tile(axes: Axes, top: float, lesson: Descriptor) -> None:
@@ -92,8 +88,8 @@ def _block_tile(axes: Axes, top: float, lesson: Descriptor) -> None:
     grid(axes, x_square, y_square, threads_m, threads_n, wide)
     box(axes, x_square, y_square, threads_n * wide, threads_m * wide, "none", INK, 1.8)
     text(x_square, y_square - 0.13, "a square, enlarged:\na box is a thread", fontsize=SMALL)
-    said = f"light: warp 0\nblack: thread {thread}, and\nwhat it reads at a step k"
-    text(x_square, y_square + threads_m * wide + 0.12, said, **SAID)
+    below = y_square + threads_m * wide + 0.12
+    legend(axes, x_square, below, [(LIGHT, "warp 0"), (INK, f"thread {thread}, and what\nit reads at a step k")], 0.5)
 
 
 def _registers(axes: Axes, top: float, lesson: Descriptor) -> None:
