@@ -87,7 +87,7 @@ def picture(lesson: Descriptor, *, x_is_row: bool) -> Figure:
     text(0.2, 0.45, f"{lesson.name}: what one warp needs", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.85, "At one step k, in a block's part of A, B and C", fontsize=TEXT)
     legend(axes, 0.2, 1.1, [(DARK, "warp 0")])
-    legend(axes, 2.1, 1.1, [(PALE, "every other warp of C")])
+    legend(axes, 2.1, 1.1, [(PALE, "every second warp of C")])
     text(0.2, 1.75, f"Between thick lines, a row is a sector: {PER_SECTOR} floats", fontsize=TEXT)
 
     text(x_c + cols * cell, y_b - 0.12, "B", fontsize=TEXT, fontweight="bold", ha="right")
