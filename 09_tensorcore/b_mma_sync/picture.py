@@ -12,9 +12,9 @@ from plots.style import DARK, GREY, INK, LIGHT, WIDTH
 from runner.core.descriptors import Descriptor
 
 BANKS, WORD = 32, 4  # of shared memory; bytes
-PIECE = 16  # bytes: what a lane's address of ldmatrix stands for
+UNIT = 16  # bytes: what a lane's address of ldmatrix stands for
 A_SWIZZLE, B_SWIZZLE = (2, 3, 3), (3, 3, 4)  # kernel.cu's a_at and b_at
-USED = 2, 1  # of Bs and of As: the piece of each row that the matrix reads which is drawn; any will do
+USED = 2, 1  # of Bs and of As: the unit of each row that the matrix reads which is drawn; any will do
 _CELL = 14  # points, of what stands in a box
 _SHOWN = 5  # the lane to follow: any will do
 
@@ -46,15 +46,15 @@ def swizzle(bits: int, base: int, shift: int, offset: int) -> int:
     return offset ^ (offset >> shift & ((1 << bits) - 1) << base)
 
 
-def places(pitch: int, piece: int, swizzled: tuple[int, int, int] | None) -> list[int]:
-    """Where `piece` of each of eight rows lies, in pieces of 16 bytes from the tile's begin on; `pitch`: pieces of a row."""
-    offsets = [(row * pitch + piece) * (PIECE // 2) for row in range(8)]  # in elements of two bytes
-    return [(swizzle(*swizzled, offset) if swizzled else offset) // (PIECE // 2) for offset in offsets]
+def places(pitch: int, unit: int, swizzled: tuple[int, int, int] | None) -> list[int]:
+    """Where `unit` of each of eight rows lies, in units of 16 bytes from the tile's begin on; `pitch`: units of a row."""
+    offsets = [(row * pitch + unit) * (UNIT // 2) for row in range(8)]  # in elements of two bytes
+    return [(swizzle(*swizzled, offset) if swizzled else offset) // (UNIT // 2) for offset in offsets]
 
 
 def wavefronts(places: list[int]) -> int:
-    """Of a read of 16 bytes at each of the eight places, in pieces of 16 bytes: how many share their four banks at most."""
-    groups = [place % (BANKS * WORD // PIECE) for place in places]
+    """Of a read of 16 bytes at each of the eight places, in units of 16 bytes: how many share their four banks at most."""
+    groups = [place % (BANKS * WORD // UNIT) for place in places]
     return max(groups.count(group) for group in groups)
 
 
@@ -173,20 +173,20 @@ def picture_matrices(lesson: Descriptor) -> Figure:
 
 
 def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, swizzled: tuple[int, int, int] | None) -> None:
-    """Eight rows of a tile in shared memory, 128 bytes a line, as far as its first eight pieces go; `used`: the piece that a
+    """Eight rows of a tile in shared memory, 128 bytes a line, as far as its first eight units go; `used`: the unit that a
     matrix reads."""
-    across = BANKS * WORD // PIECE
-    pieces, tall = min(pitch, across), cell * 0.84
-    for piece in range(pieces):
-        for row, place in enumerate(places(pitch, piece, swizzled)):
+    across = BANKS * WORD // UNIT
+    units, tall = min(pitch, across), cell * 0.84
+    for unit in range(units):
+        for row, place in enumerate(places(pitch, unit, swizzled)):
             line, group = (row, place % across) if pitch >= across else divmod(place, across)
-            dark = piece == used
+            dark = unit == used
             left, top = x + group * cell, y + line * tall
             box(axes, left, top, cell, tall, DARK if dark else LIGHT if row % 2 else "white", GREY)
-            label = str(piece) if pitch >= across else f"{row}:{piece}"
+            label = str(unit) if pitch >= across else f"{row}:{unit}"
             axes.text(left + cell / 2, top + tall / 2, label, ha="center", va="center", fontsize=_CELL,
                       color="white" if dark else INK)  # fmt: skip
-    lines = 8 * pieces // across
+    lines = 8 * units // across
     box(axes, x, y, across * cell, lines * tall, "none", INK, 1.8)
 
 
@@ -198,10 +198,10 @@ def picture_swizzle(lesson: Descriptor) -> Figure:
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: eight rows in the banks", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.9, "A line is 128 bytes, all 32 banks; a box is 16 bytes, four of them", fontsize=TEXT)
-    of_b, of_a = "In a box of Bs: which piece of its row it is, counted from 0", "In a box of As: the row, and which piece of it"
+    of_b, of_a = "In a box of Bs: which unit of its row it is, counted from 0", "In a box of As: the row, and which unit of it"
     for title, pitch, used, chosen, said in (
-        ("Bs", lesson.constants["BN"] * 2 // PIECE, USED[0], B_SWIZZLE, of_b),
-        ("As", lesson.constants["BK"] * 2 // PIECE, USED[1], A_SWIZZLE, of_a),
+        ("Bs", lesson.constants["BN"] * 2 // UNIT, USED[0], B_SWIZZLE, of_b),
+        ("As", lesson.constants["BK"] * 2 // UNIT, USED[1], A_SWIZZLE, of_a),
     ):
         for x, swizzled in ((0.2, None), (WIDTH - 0.2 - 8 * cell, chosen)):
             _banks(axes, x, y, cell, pitch, used, swizzled)

@@ -155,6 +155,6 @@ def test_the_swizzles_are_the_kernels_and_remove_the_conflicts(tmp_path: Path) -
     assert {"As, plain", f"As, Swizzle<{a}>", "Bs, plain", f"Bs, Swizzle<{b}>"} <= texts.keys()
     assert "wavefront" not in " ".join(texts)  # Predict asks for these:
     for pitch, swizzle, plain in ((4, mma_sync.A_SWIZZLE, 4), (16, mma_sync.B_SWIZZLE, 8)):
-        for piece in range(pitch):
-            found = [mma_sync.wavefronts(mma_sync.places(pitch, piece, how)) for how in (None, swizzle)]
+        for unit in range(pitch):
+            found = [mma_sync.wavefronts(mma_sync.places(pitch, unit, how)) for how in (None, swizzle)]
             assert found == [plain, 1]
