@@ -246,12 +246,15 @@ def _exchanges(text: str) -> Iterator[Edit]:
 
 
 def _narrowed(text: str) -> Iterator[Edit]:
-    """Fewer bits: an offset in 32, an index in 16. (Not the counters along K: to run over they need a K beyond 32767, which
-    takes too long here; nor M and N in 32 bits, of which 2^31 rows do not fit any GPU's memory by far.)"""
+    """Fewer bits: an offset in 32, an index in 16. (Not the number of tiles along K: to run over they need a K beyond 262144,
+    which takes too long here; nor M and N in 32 bits, of which 2^31 rows do not fit any GPU's memory by far.)"""
     for found in re.finditer(r"(?:\([^()\n]*\)|\b\w+) \* ld[abc]\b", text):
         yield Edit("type", found.start(), found.end(), f"static_cast<int>({found[0]})")
     for found in re.finditer(r"std::int64_t(?= (?:tiles_[mn]|row0|col0|row|col|group|in_group)\b)", text):
         yield Edit("type", found.start(), found.end(), "short")
+    for found in re.finditer(r"std::int64_t(?= k(?:0|_left|_end) = )", text):
+        yield Edit("type", found.start(), found.end(), "short")
+        yield Edit("type", found.start(), found.end(), "unsigned short")
     for found in re.finditer(r"unsigned(?= (?:group|in_group|c_tile|blocks)\b)", text):
         yield Edit("type", found.start(), found.end(), "unsigned short")
 

@@ -19,7 +19,7 @@ from runner.core import doctor, lesson, process
 from runner.core.compiling import NotCompiled, Source, compile_command, list_of, scratch, toolchain
 from runner.core.process import say
 from runner.core.results import UserError, folder_of, lessons
-from runner.learn.exercise import Task
+from runner.learn.exercise import Task, more_problems
 from runner.mutants import Mutant, drawn
 
 LEAST = 95  # per cent of the mutants that must be found
@@ -69,7 +69,7 @@ def _job(tools: Mapping, mutant: Mutant, folder: Path, options: Sequence[str]) -
     listed, program = folder / "list.cpp", folder / "check"
     listed.write_text(list_of([source]), encoding="utf-8")
     linking = [*tools["link_before"], listed, made, "-o", program, *tools["link_after"]]
-    running = ["timeout", _LONGEST, program, *options, "--output", folder / "check.json"]
+    running = ["timeout", _LONGEST, program, *options, *more_problems(mutant.text), "--output", folder / "check.json"]
     compile_it, link_it, run_it = (shlex.join(str(part) for part in parts) for parts in (compiling, linking, running))
     clear = shlex.join(["rm", "-f", str(program), str(made)])
     script = f"{compile_it} && {link_it} || {{ {clear}; exit {_NOT_COMPILED}; }}; {run_it}; status=$?; {clear}; exit $status"

@@ -33,7 +33,7 @@ from runner.learn import check
 from runner.learn.check import GOAL, Report
 from runner.learn.check_types import Case, Checked, Marked
 from runner.learn.diagnosis import ENDED, Diagnosis
-from runner.learn.exercise import Task
+from runner.learn.exercise import Task, more_problems
 
 LARGEST = 256 << 10  # bytes of a file: the longest kernel of the course has a tenth
 _COURSE, _IN = Path("/course"), Path("/in")  # inside the sandbox: what kernels are compiled with, and what is given to a run
@@ -45,6 +45,7 @@ _WRONG = 1  # a compiler's, for an error of the code
 _REFUSED = 2  # gemm_check's exit status where it could not begin
 _REPORT = 4 << 20  # bytes of gemm_check's JSON
 _LONGEST = 32 << 10  # characters of a text for a learner
+_LONG_RUN = 4  # times the seconds of a run for a kernel that is asked problems that take long
 _MANY = 4  # kernels: from this one on it pays to make ready what they all begin with
 _PREPARED = "kernel.hpp"  # in the kit: what is made ready
 _OF_HEADERS = 512 << 20  # bytes that it may have
@@ -279,6 +280,9 @@ class _Run:
         self._source = Source(report.text, report.name, report.task.namespace, report.task.title)
         self._late = False  # whether gemm_check did not end in time
         self._void = False  # whether gemm_check ended well and left what is no report of a check
+        self._more = more_problems(report.text)
+        seconds = grader._limits.seconds * (_LONG_RUN if self._more else 1)
+        self._running = replace(grader._limits, seconds=seconds)
         self._given = folder / "in"
         self._given.mkdir()
         self._own = folder / "tmp"  # TMP, where there is no sandbox
@@ -387,9 +391,9 @@ class _Run:
         begin, report = time.monotonic(), self._report
         seed = self._seed("check")
         made, output = self._made_in("check.json"), self._folder / "check.json"
-        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}"]
+        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", *self._more]
         command: list[str | Path] = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options, "--output", made]
-        ended = self._run(command, output, self._grader._limits, [program])
+        ended = self._run(command, output, self._running, [program])
         with output.open("rb") as told:
             raw = told.read(_REPORT)
         report.seed, report.ran, self._late = seed, time.monotonic() - begin, ended.late
@@ -424,6 +428,7 @@ class _Run:
             str(seed),
             "--tile",
             tile,
+            *self._more,
             "--output",
             listed,
         ]
@@ -440,7 +445,7 @@ class _Run:
             return None  # it would not end again
         seed = self._seed("exam")
         paper, answers, verdict = (self._folder / name for name in ("paper", "answers", "verdict.json"))
-        judge: list[str | Path] = [self._kit.judge, "--lesson", report.task.lesson, "--seed", str(seed)]
+        judge: list[str | Path] = [self._kit.judge, "--lesson", report.task.lesson, "--seed", str(seed), *self._more]
         status, said = process.quiet([*judge, "--paper", paper])
         if status:
             raise UserError(f"gemm_judge could not set an exam: {said.strip()}")
@@ -449,7 +454,7 @@ class _Run:
             asked: list[str | Path] = ["--paper", given, "--answers-fd", str(written.fileno())]
             files = [program, paper]
             ended = self._run(
-                [self._given_as(program), *asked], self._folder / "output", self._grader._limits, files, [written.fileno()]
+                [self._given_as(program), *asked], self._folder / "output", self._running, files, [written.fileno()]
             )
         status, said = process.quiet([*judge, "--answers", answers, "--output", verdict], seconds=300)
         if status not in (0, 1):

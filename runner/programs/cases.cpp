@@ -20,7 +20,8 @@ constexpr std::int64_t kLargeTile = std::int64_t{1} << 19;
 constexpr std::int64_t kLong = 512, kLongRows = 32, kLongColumns = 128;
 // Products have a C of so many rows and columns, at most: what they are about is in its first tile.
 constexpr std::int64_t kProductRows = 40, kProductColumns = 72;
-constexpr std::int64_t kMany = 65536;            // more than 16 bits count
+constexpr std::int64_t kMany = 65536;  // more than 16 bits count
+constexpr std::int64_t kMeant = 17;    // rows and columns of a C that has enough elements for a mean
 constexpr std::int64_t kManyBlocks = 8 * kMany;  // also by groups of eight
 constexpr std::int64_t kFewRows = 4096;          // of a C that may be padded by a tile
 constexpr std::int64_t kFewTiles = 16;           // of C, that a path is run with in whole
@@ -75,8 +76,13 @@ std::string number(float value) {
 
 class Ladder {
   public:
-    Ladder(const Lesson& lesson, std::uint64_t seed)
-        : lesson_(lesson), BM(lesson.tile.BM), BN(lesson.tile.BN), BK(lesson.tile.BK), draw_(seed) {
+    Ladder(const Lesson& lesson, std::uint64_t seed, bool long_k)
+        : lesson_(lesson),
+          BM(lesson.tile.BM),
+          BN(lesson.tile.BN),
+          BK(lesson.tile.BK),
+          long_k_(long_k),
+          draw_(seed) {
         variant_ = lesson.variant();
         // Elements of 16 bytes, the most that a thread loads at once.
         vector_ = 16 / static_cast<std::int64_t>(size_of(variant_.A));
@@ -455,13 +461,21 @@ class Ladder {
             c.shape.apart = kManyBlocks * tile;
             c.blocks = {kManyBlocks};
         }
-        // With tiles along K a block multiplies a whole tile of C at every step, though it has one element:
-        // that takes 1 to 7 s, which no check has.
         if (BK == 1) add("long_k", "K beyond 65536", 1, 1, kMany + 5);
+        // Of sums that are so long the bound lets much pass, and their mean nothing that 16 bits cut off.
+        // With tiles along K a block multiplies a whole tile of C at every step, however few elements C has:
+        // that takes seconds, which a check has where it is asked to alone.
+        if (long_k_) {
+            LadderCase& c = add("long_k", "K beyond 65536", kMeant, kMeant, kMany + 5);
+            c.shape.lda = whole(c.shape.K);
+            c.shape.ldb = c.shape.ldc = whole(kMeant);
+            c.long_run = true;
+        }
     }
 
     const Lesson& lesson_;
     const std::int64_t BM, BN, BK;
+    const bool long_k_;
     Draw draw_;
     Variant variant_;
     std::int64_t vector_ = 0, steps_ = 0, most_steps_ = 0;
@@ -471,8 +485,8 @@ class Ladder {
 
 }  // namespace
 
-std::vector<LadderCase> ladder_cases(const Lesson& lesson, std::uint64_t seed) {
-    return Ladder(lesson, seed).cases();
+std::vector<LadderCase> ladder_cases(const Lesson& lesson, std::uint64_t seed, bool long_k) {
+    return Ladder(lesson, seed, long_k).cases();
 }
 
 }  // namespace gemm

@@ -44,6 +44,8 @@ using gemm::Json;
 using gemm::Lesson;
 using gemm::Shape;
 
+constexpr int kLongRun = 10;  // times the patience that others have, for a case that takes seconds
+
 struct Settings {
     std::uint64_t seed = 0;
     std::string like, output;
@@ -51,6 +53,7 @@ struct Settings {
     int rounds = 0;
     int patience = 0;  // seconds
     int progress_fd = STDERR_FILENO;
+    bool long_k = false;
 };
 
 /// "128x128x128" → M×N×K.
@@ -87,6 +90,8 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
         options.push_back(
             {"--goal", &goal, "the shape whose accesses are counted, MxNxK [128x128x128]", "SIZE"});
     }
+    options.push_back(
+        {"--long-k", &s.long_k, "also a K beyond 65536 where that takes seconds, for offsets of 16 bits"});
     options.push_back({"--patience", &patience, "seconds that a case may take before it is given up [20]"});
     options.push_back({"--progress-fd", &progress_fd, "the open file descriptor that progress goes to [2]"});
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
@@ -189,8 +194,9 @@ class Watchdog {
             if (current == nullptr) return;
             if (ended) give_up(FaultId::ended_program, "The file's code ended the program (exit or abort).");
             const std::chrono::duration<double> since = std::chrono::steady_clock::now() - began_;
-            if (since.count() < settings_.patience) continue;
-            const std::string limit = " within " + std::to_string(settings_.patience) + " s";
+            const int patience = settings_.patience * (next_.long_run ? kLongRun : 1);
+            if (since.count() < patience) continue;
+            const std::string limit = " within " + std::to_string(patience) + " s";
             give_up(FaultId::endless_loop,
                     gemm::kDeviceTimes ? name_ + " did not end" + limit + ": probably an endless loop."
                                        : "launch() of " + name_ + " did not return" + limit +
@@ -319,7 +325,8 @@ int run(const Settings& given) {
             done = finished.size();
             total = of + (more ? 1 : 0);
             progress(next.what);
-        });
+        },
+        s.long_k);
     bool passed = results.back().passed();
     Json traced, times;
     if (passed && more) {

@@ -154,7 +154,7 @@ std::vector<CaseResult> marked(const std::vector<LadderCase>& cases, std::uint64
 
 /// The problems of gemm_check for a kernel with tiles "BM,BN,BK", without what comes of them: a report that
 /// the kernel's own process has made is held against them.
-Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text) {
+Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text, bool long_k) {
     const std::vector<std::string> sizes = gemm::comma_separated("--tile", text);
     if (sizes.size() != 3) throw Error("--tile takes BM,BN,BK, and not " + text + ".");
     const auto size = [&](int i) {
@@ -163,7 +163,7 @@ Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text) {
     Json cases = Json::array();
     Lesson tiled = lesson;
     tiled.tile = {size(0), size(1), size(2)};
-    for (const LadderCase& c : gemm::ladder_cases(tiled, seed)) {
+    for (const LadderCase& c : gemm::ladder_cases(tiled, seed, long_k)) {
         CaseResult asked;
         asked.problem = c;
         asked.seed = seed;
@@ -175,6 +175,7 @@ Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text) {
 
 int run(int argc, char** argv) {
     std::string name, seed_text, paper, answers, tile, output;
+    bool long_k = false;
     if (const std::optional<int> status = gemm::parse_options(
             "gemm_judge",
             "Sets an exam (--paper), or marks its answers (--answers) or lists a check's problems (--tile) "
@@ -184,6 +185,7 @@ int run(int argc, char** argv) {
              {"--paper", &paper, "where the paper goes", "FILE"},
              {"--answers", &answers, "what gemm_exam wrote", "FILE"},
              {"--tile", &tile, "BM,BN,BK of the kernel that gemm_check goes up the ladder with", "LIST"},
+             {"--long-k", &long_k, "also the problem that gemm_check has with it"},
              {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
             argc, argv)) {
         return *status;
@@ -197,10 +199,10 @@ int run(int argc, char** argv) {
         output.empty() ? gemm::print(gemm::to_text(json)) : gemm::write_file(output, gemm::to_text(json));
     };
     if (!tile.empty()) {
-        print(listed(lesson, seed, tile));
+        print(listed(lesson, seed, tile, long_k));
         return gemm::kRight;
     }
-    const std::vector<LadderCase> cases = gemm::ladder_cases(lesson, seed);
+    const std::vector<LadderCase> cases = gemm::ladder_cases(lesson, seed, long_k);
     if (!paper.empty()) {
         gemm::write_file(paper, paper_of(cases, seed));
         return gemm::kRight;

@@ -42,6 +42,8 @@ Verdict judged(const Lesson& lesson, Workload& w, const LadderCase& problem, std
 namespace trace = cpu_device::trace;
 
 constexpr double kHangSeconds = 3;
+// Of computing, that a step of one element may take untraced: more than twice what lesson 07 needs.
+constexpr double kStepSeconds = 60e-9;
 constexpr std::size_t kMostFindings = 5;
 constexpr std::uint64_t kMostBlocks = 64;  // that are searched for the writer of an element
 // Kept of a thread: 32 MiB. The largest case takes a thread some 2000 steps for each element of C.
@@ -135,6 +137,15 @@ Plan prepared(const Lesson& lesson, const Problem& p) {
     } catch (...) {
         throw Fault(FaultId::threw, what + ".");
     }
+}
+
+/// One launch of what would take too long with a trace.
+void run_untraced(const Lesson& lesson, Workload& w, CaseResult& result) {
+    const Restore restore;
+    const double tile = static_cast<double>(lesson.tile.BM) * lesson.tile.BN;
+    const double steps = tile * static_cast<double>(result.problem.shape.K);
+    cpu_device::set_hang_seconds(std::max(kHangSeconds, kStepSeconds * steps));
+    result.verdict = judged(lesson, w, result.problem, result.seed);
 }
 
 /// One traced launch, or two of which the second counts, and all that is to be said about it.
@@ -292,7 +303,11 @@ CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64
     result.seed = seed;
     guarded(lesson, result, [&] {
         Workload w = workload_of(problem, seed);
-        run_on(with_variant(lesson, problem.shape.variant), w, result);
+        const Lesson taken = with_variant(lesson, problem.shape.variant);
+#ifdef GEMM_CPU_DEVICE
+        if (problem.long_run) return run_untraced(taken, w, result);
+#endif
+        run_on(taken, w, result);
     });
     return result;
 }
@@ -318,8 +333,9 @@ CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64
 }
 #endif
 
-std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress) {
-    const std::vector<LadderCase> cases = ladder_cases(lesson, seed);
+std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress,
+                              bool long_k) {
+    const std::vector<LadderCase> cases = ladder_cases(lesson, seed, long_k);
     std::vector<CaseResult> results;
     for (const LadderCase& next : cases) {
         if (progress) progress(results, cases.size(), next);

@@ -24,12 +24,14 @@ struct LadderCase {
     bool twice = false;       // launched with other numbers before, at the same pointers
     int sm = 0;               // under the limits of this compute capability (CPU device); 0: the usual ones
     std::vector<std::uint64_t> blocks = {};  // that run, and no others (CPU device); none: all. beta is 0
+    bool long_run = false;  // takes seconds (CPU device): it has more of them, and is not traced
 };
 
 /// The cases for a kernel with the lesson's tiles, types and paths, from the easiest on: each difficulty
 /// alone, then what may go wrong where several meet. Their sizes are drawn from the seed; at most some three
-/// tiles in each direction. (cases.cpp)
-std::vector<LadderCase> ladder_cases(const Lesson& lesson, std::uint64_t seed);
+/// tiles in each direction. long_k: also a K beyond 65536 where that takes seconds, at which offsets along K
+/// that have 16 bits run over. (cases.cpp)
+std::vector<LadderCase> ladder_cases(const Lesson& lesson, std::uint64_t seed, bool long_k = false);
 
 /// Its matrices on the device, C as it is before a kernel runs; for the first launch, where there are two.
 Workload workload_of(const LadderCase& problem, std::uint64_t seed);
@@ -81,7 +83,8 @@ using Progress =
 
 /// Runs the cases of ladder_cases() up to the first that fails; the last one of the result has failed or the
 /// whole ladder has passed.
-std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {});
+std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {},
+                              bool long_k = false);
 
 /// id, what, m, n, k, lda, ldb, ldc, alpha, beta, variant, offsets, seed, passed, error, verdict (null after
 /// an error), findings (as findings_json() writes them; of a race in_one_tile, too: whether it is there with

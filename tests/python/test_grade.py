@@ -311,6 +311,14 @@ def test_headers_that_are_ready_change_no_verdict(kit: Kit) -> None:
     assert str(kit.folder).encode() not in (kit.folder / "kernel.hpp.gch").read_bytes()
 
 
+def test_who_names_16_bits_has_a_long_k_in_check_and_exam(kit: Kit) -> None:
+    right = SOLUTIONS["03"].replace("namespace exercise_03 {", "namespace exercise_03 {\nusing Bits = unsigned short;", 1)
+    assert graded(kit, "03", right).state == "passed"
+    outcome = graded(kit, "03", right.replace("const std::int64_t k_end", "const Bits k_end"))
+    assert (outcome.state, outcome.judged) == ("failed", False)
+    assert "Wrong with K beyond 65536" in outcome.text
+
+
 def test_a_right_file_passes_whatever_numbers_descriptors_have(kit: Kit) -> None:
     opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(120)]
     try:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
-from conftest import drawn, seed, toolchain
+from conftest import REPOSITORY, drawn, seed, toolchain
 
 from runner import mutants, mutation
 from runner.core.results import lessons
-from runner.learn.exercise import Task
+from runner.learn.exercise import Task, more_problems
 
 
 def kernel(lesson: str) -> str:
@@ -107,6 +109,77 @@ def test_of_mutants_that_are_drawn_one_at_least_is_found(lesson: str) -> None:
     found = mutation.judge(toolchain(), 3, seed(), [lesson])
     assert len(found) == 3
     assert any(judged.by for judged in found), mutation.told(found, 0.0)
+
+
+NARROW = [
+    ("01_naive", "end = a + K", "end = a + static_cast<unsigned short>(K)"),
+    ("03_smem", "for (std::int64_t k0", "for (std::uint16_t k0"),  # does not end
+    ("03_smem", "A[row * lda + k0 + x]", "A[row * lda + static_cast<short>(k0 + x)]"),
+    ("05_2d_blocktile", "const std::int64_t k_end", "const char16_t k_end"),
+    ("06a_float4", "std::int64_t k_left", "unsigned short k_left"),
+    ("09b_mma_sync", "const std::int64_t k_end", "const std::uint16_t k_end"),
+]
+
+
+@pytest.mark.parametrize(("lesson", "right", "wrong"), drawn(NARROW, 1))
+def test_16_bits_along_k_are_found(lesson: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = kernel(lesson)
+    start = text.index(right)
+    made = mutants.mutant(lesson, text, mutants.Edit("type", start, start + len(right), wrong))
+    monkeypatch.setattr(mutation, "drawn", lambda *_: iter([made]))
+    (judged,) = mutation.judge(toolchain(), 1, seed(), [lesson])
+    assert judged.by in ("elements", "endless_loop", "out_of_bounds", "crash"), judged
+    assert judged.case == "K beyond 65536"
+
+
+def test_16_bits_along_k_are_drawn() -> None:
+    for lesson, line in (
+        ("03_smem", "short k0 = 0;"),
+        ("06a_float4", "unsigned short k_left = "),
+        ("08a_ring", "short k_end = "),
+    ):
+        assert any(line in made.after for made in mutants.drawn(lesson, seed())), lesson
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        *[(f"for ({name} k = 0;;)", True) for name in ("short", "unsigned short", "std::uint16_t", "int16_t", "char16_t")],
+        ("static_cast<short>(k)", True),
+        ("using Short = sho\\\nrt int;", True),
+        ("struct { unsigned short a, b; };", True),
+        ("shorter a; __half b; std::int64_t c; half short_of;", False),
+        ("reinterpret_cast<const std::uint16_t*>(from)", False),
+        ("unsigned short int const * data", False),
+        ('// short\n/* short\nshort */ "short" "\\"short" \'"\' /* short', False),
+        ("/*" * 100_000 + '"' * 100_000, False),
+    ],
+)  # fmt: skip
+def test_who_is_asked_for_more_than_others(text: str, named: bool) -> None:
+    assert more_problems(text) == ["--long-k"] * named
+
+
+def test_no_lesson_is() -> None:
+    assert not [lesson for lesson in lessons() if more_problems(kernel(lesson))]
+
+
+def test_the_judge_asks_the_same_of_it(tmp_path: Path) -> None:
+    toolchain("exam")
+    listed = []
+    for more in ([], ["--long-k"]):
+        command = [
+            REPOSITORY / "build" / "cpu" / "bin" / "gemm_judge",
+            "--lesson",
+            "03_smem",
+            "--seed",
+            "1",
+            "--tile",
+            "32,32,32",
+        ]
+        subprocess.run([*command, *more, "--output", tmp_path / "listed.json"], check=True)
+        listed.append(json.loads((tmp_path / "listed.json").read_text())["cases"])
+    assert listed[1][:-1] == listed[0]
+    assert listed[1][-1]["k"] > 65536
 
 
 def test_the_score_is_what_was_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
