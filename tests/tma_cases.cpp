@@ -5,32 +5,13 @@
 #include <sstream>
 
 #include "tests/device_array.hpp"
+#include "tests/numbers.hpp"
 
 namespace test {
 namespace {
 
 using kernels::kTmaPhases;
 using kernels::kTmaUntouched;
-
-/// The same numbers everywhere (Vigna, splitmix64), which the standard library's distributions do not
-/// promise.
-class Numbers {
-  public:
-    Numbers(std::uint64_t seed, std::uint64_t index) : state_(seed * 0x2545f4914f6cdd1d + index) {}
-    std::uint64_t next() {
-        std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-        z = (z ^ z >> 27) * 0x94d049bb133111eb;
-        return z ^ z >> 31;
-    }
-    /// first … last.
-    std::int64_t from(std::int64_t first, std::int64_t last) {
-        return first + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(last - first + 1));
-    }
-
-  private:
-    std::uint64_t state_;
-};
 
 std::int64_t size_of(CUtensorMapDataType type) {
     switch (type) {
@@ -194,9 +175,7 @@ const std::vector<TmaMode>& tma_modes() {
 }
 
 TmaRun draw_tma(const TmaMode& mode, std::uint64_t seed, std::uint64_t index) {
-    std::uint64_t name = 0;
-    for (const char* c = mode.name; *c != '\0'; ++c) name = name * 131 + static_cast<unsigned char>(*c);
-    Numbers numbers(seed + name, index * 1000003);
+    Numbers numbers(mode.name, seed, index);
     TmaRun run;
     gemm::TensorMapFields& f = run.fields;
     f.swizzle = mode.swizzle;

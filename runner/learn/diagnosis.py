@@ -330,6 +330,15 @@ _FAULTS = {
         "The block ends before a copy by TMA does.",
         "Whoever started a store waits with cp.async.bulk.wait_group before it returns; a load's mbarrier must be waited for.",
     ),
+    "wgmma_misused": (
+        "wgmma is used in a way that a GPU leaves undefined.",
+        "All 128 threads of a warpgroup execute wgmma.fence, the multiplications, commit_group and, before they touch the sums, "
+        "wait_group.",
+    ),
+    "registers_missing": (
+        "The warpgroups ask for more registers than the block has.",
+        "Add up, over all warpgroups, 128 times what setmaxnreg leaves each: it must fit what the block was launched with.",
+    ),
     "null_pointer": ("A null pointer is used.", _BY_HAND),
     "wild_pointer": ("An address is far outside of everything.", _BY_HAND),
     "beyond_allocations": ("An address is far outside of every matrix.", _BY_HAND),

@@ -32,6 +32,8 @@ void Block::use_async() {
     if (async_) return;
     async_ = true;
     mbarriers_.begin_block();
+    warpgroups_.clear();
+    register_counts_.clear();
     bulk_.begin_block(*grid_, static_cast<std::byte*>(dynamic_shared_), static_cast<std::size_t>(count_));
     dice_ = Dice(seed_ * 0x9e3779b97f4a7c15u + linear_index_);
     for (Thread& t : threads_) t.refused = false;
@@ -293,6 +295,7 @@ void Block::bulk_wait(int pending, bool read) {
 
 /// All threads have returned.
 void Block::check_nothing_left() {
+    check_warpgroups();
     const BulkCopy* copy = bulk_.left_behind();
     if (copy == nullptr) return;
     throw BlockFailure{
