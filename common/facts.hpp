@@ -124,6 +124,8 @@ namespace gemm {
     X(loads_overlap)                                                             \
     X(store_in_flight) /* and a thread writes what it reads */                   \
     X(no_proxy_fence)                                                            \
+    X(wgmma_in_flight)                                                           \
+    X(wgmma_unfenced)                                                            \
     X(block_race) /* two blocks write the same element, not the same value */    \
     X(store_past_row)                                                            \
     X(out_of_bounds)                                                             \

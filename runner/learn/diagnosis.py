@@ -231,6 +231,14 @@ _FINDINGS = {
         "TMA need not see what a thread has written.",
         "Each thread that has written executes fence.proxy.async, then a barrier, then one thread starts the copy.",
     ),
+    "wgmma_in_flight": (
+        "Shared memory is overwritten while wgmma is still reading it.",
+        "wgmma.wait_group first; then whoever has waited releases the stage, at its mbarrier.",
+    ),
+    "wgmma_unfenced": (
+        "wgmma need not see what a thread has written to shared memory.",
+        "Each thread that has written executes fence.proxy.async, then a barrier, then the warpgroup multiplies.",
+    ),
     "store_past_row": (
         "A store by TMA writes past the end of a row.",
         "It writes whole 16 bytes, also where the last of them are padding or the next matrix: where N elements are no multiple "

@@ -154,7 +154,7 @@ class Block {
     // And wgmma (block_warpgroup.cpp).
     unsigned shared_address(const void* shared);
     void wgmma_fence(const Site& site);
-    void wgmma(const WgmmaCall& call, const Site& site);
+    void wgmma(const void* caller, const WgmmaCall& call, const Site& site);
     void wgmma_commit(const Site& site);
     void wgmma_wait(int pending, const Site& site);
     void set_registers(int count, bool more, const Site& site);

@@ -248,11 +248,13 @@ void Block::tensor_copy(const void* caller, bool load, void* shared, const CUten
         wrong(FaultId::copy_refused, site,
               "gets a box that begins at byte " + std::to_string(at[0] * bytes) +
                   " of a row, and it must be a multiple of 16");
-    // Nor is this; an H200 has done so at each store of a rank-1 map that was tried.
-    if (!load && at[0] < 0)
-        wrong(FaultId::copy_refused, site,
-              "stores a box that begins at element " + std::to_string(at[0]) +
-                  " of a row, and a store must not begin before the tensor's first");
+    // Nor is this, of any dimension; loads may begin there.
+    for (int d = 0; d < rank && !load; ++d) {
+        if (at[d] < 0)
+            wrong(FaultId::copy_refused, site,
+                  "stores a box that begins at coordinate " + std::to_string(at[d]) + " of dimension " +
+                      std::to_string(d) + ", and a store must not begin before the tensor's first element");
+    }
     const std::uint32_t bytes_there = copy.map.shared_bytes();
     check_shared(shared, bytes_there, 128, "a box", site,
                  bytes_there > copy.map.box_bytes()

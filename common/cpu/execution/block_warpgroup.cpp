@@ -56,9 +56,16 @@ void Block::wgmma_fence(const Site& site) {
     warpgroup(site).fence(running_->thread % kWarpgroup);
 }
 
-void Block::wgmma(const WgmmaCall& call, const Site& site) {
-    const std::string why = warpgroup(site).start(running_->thread % kWarpgroup, call, site);
+void Block::wgmma(const void* caller, const WgmmaCall& call, const Site& site) {
+    Warpgroup& group = warpgroup(site);
+    const int thread = running_->thread % kWarpgroup;
+    const std::string why = group.start(thread, call, site);
     if (!why.empty()) wrong(FaultId::wgmma_misused, site, why);
+    Observer* const o = observer();
+    if (o == nullptr || !group.leads(thread)) return;
+    std::vector<const void*> places;
+    for (const unsigned address : Warpgroup::addresses(call)) places.push_back(bulk_.of_number(address));
+    o->wgmma_begins(caller, places, running_->thread / kWarpgroup, group.batch(thread));
 }
 
 void Block::wgmma_commit(const Site& site) {
@@ -82,6 +89,7 @@ void Block::wgmma_wait(int pending, const Site& site) {
     }
     compute(group, batches);
     group.deliver(thread);
+    if (Observer* o = observer()) o->wgmma_waited(running_->thread / kWarpgroup, batches);
 }
 
 void Block::compute(Warpgroup& group, std::uint64_t batches) {

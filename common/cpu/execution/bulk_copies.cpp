@@ -61,15 +61,19 @@ unsigned BulkCopies::number_of(const void* shared) const {
     return 0;  // not after in_shared()
 }
 
+std::byte* BulkCopies::of_number(unsigned number) const {
+    for (const Image& a : arrays_) {
+        if (number >= a.number && number - a.number + kChunk <= a.bytes) return a.start + (number - a.number);
+    }
+    return nullptr;
+}
+
 bool BulkCopies::fetch(unsigned number, void* sixteen, Dice& dice) {
     use_images();
-    for (const Image& a : arrays_) {
-        if (number < a.number || number - a.number + kChunk > a.bytes) continue;
-        std::byte* const shared = a.start + (number - a.number);
-        std::memcpy(sixteen, dice.below(2) == 0 ? image(shared) : shared, kChunk);
-        return true;
-    }
-    return false;
+    std::byte* const shared = of_number(number);
+    if (shared == nullptr) return false;
+    std::memcpy(sixteen, dice.below(2) == 0 ? image(shared) : shared, kChunk);
+    return true;
 }
 
 void BulkCopies::fence() {

@@ -68,7 +68,9 @@ class BulkCopies {
     /// What a descriptor calls an address in shared memory: arrays lie one behind the other, each with the
     /// lowest 10 bits of its address, which is what swizzling and alignment look at.
     unsigned number_of(const void* shared) const;
-    /// 16 bytes of shared memory by that number, as the engine sees them; false where no array has them all.
+    /// Where 16 bytes of shared memory with that number are; null where no array has them all.
+    std::byte* of_number(unsigned number) const;
+    /// And what they are, as the engine sees them; false where there are none.
     bool fetch(unsigned number, void* sixteen, Dice& dice);
     /// The engine sees what threads have written so far.
     void fence();

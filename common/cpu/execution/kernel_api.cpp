@@ -152,7 +152,7 @@ void wgmma_fence(Site site) {
     block().wgmma_fence(site);
 }
 void wgmma(const WgmmaCall& call, Site site) {
-    block().wgmma(call, site);
+    block().wgmma(__builtin_return_address(0), call, site);
 }
 void wgmma_commit(Site site) {
     block().wgmma_commit(site);

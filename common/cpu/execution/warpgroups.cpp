@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "common/cpu/ptx/narrow_float.hpp"
@@ -24,25 +25,28 @@ double value(std::uint16_t bits, bool half) {
     return static_cast<double>(half ? value_of_half(bits) : value_of_bfloat16(bits));
 }
 
+/// Calls body(address, row, k) for every 8 elements that lie side by side, from that one on.
+template <class Body>
+void each_eight(std::uint64_t descriptor, Major major, unsigned rows, Body body) {
+    const gemm::ptx::WgmmaFields fields = gemm::ptx::decode(descriptor);
+    const unsigned step = major == Major::k ? 1 : 8;
+    for (unsigned row = 0; row < rows; row += step) {
+        for (unsigned k = 0; k < kSteps; k += 8 / step) body(wgmma_address(fields, major, row, k), row, k);
+    }
+}
+
 /// Rows of 16 along k, from shared memory.
 template <std::size_t ROWS>
 std::string read(std::array<std::array<double, kSteps>, ROWS>& matrix, unsigned rows,
                  std::uint64_t descriptor, Major major, bool half, const Warpgroup::Fetch& fetch) {
-    const gemm::ptx::WgmmaFields fields = gemm::ptx::decode(descriptor);
-    const bool along_k = major == Major::k;
-    const unsigned outer = along_k ? rows : kSteps, inner = along_k ? kSteps : rows;
-    for (unsigned o = 0; o < outer; ++o) {
-        for (unsigned i = 0; i < inner; i += 8) {
-            std::uint16_t eight[8];
-            const unsigned address = wgmma_address(fields, major, along_k ? o : i, along_k ? i : o);
-            if (std::string why = fetch(address, eight); !why.empty()) return why;
-            for (unsigned e = 0; e < 8; ++e) {
-                double& element = along_k ? matrix[o][i + e] : matrix[i + e][o];
-                element = value(eight[e], half);
-            }
-        }
-    }
-    return {};
+    std::string why;
+    each_eight(descriptor, major, rows, [&](unsigned address, unsigned row, unsigned k) {
+        std::uint16_t eight[8];
+        if (why.empty()) why = fetch(address, eight);
+        for (unsigned e = 0; e < 8 && why.empty(); ++e)
+            (major == Major::k ? matrix[row][k + e] : matrix[row + e][k]) = value(eight[e], half);
+    });
+    return why;
 }
 
 }  // namespace
@@ -65,17 +69,23 @@ void Warpgroup::fence(int thread) {
     me.fenced = me.ever_fenced = true;
 }
 
-std::string Warpgroup::differs(const Operation& one, const WgmmaCall& call, const Site& site) {
+/// A clause; empty where nothing does.
+std::string Warpgroup::differs(const Operation& one, const WgmmaCall& call, const Site& site,
+                               std::uint64_t batch) {
+    const std::string first = "the warpgroup's thread " + std::to_string(one.first);
     if (one.site.line != site.line || std::strcmp(one.site.file, site.file) != 0)
-        return "meets the one at " + std::string(one.site.file) + ":" + std::to_string(one.site.line);
-    if (one.call.a != call.a) return "has another descriptor of A";
-    if (one.call.b != call.b) return "has another descriptor of B";
-    if (one.call.add != call.add) return "has another scale-d";
+        return "meets the one of " + first + " at " + one.site.file + ":" + std::to_string(one.site.line);
     const auto kind = [](const WgmmaCall& c) {
         return std::tuple(c.count, c.registers != nullptr, c.major_a, c.major_b, c.minus_a, c.minus_b,
                           c.half);
     };
-    return kind(one.call) != kind(call) ? "is another instruction" : "";
+    const char* const what = one.call.a != call.a           ? "descriptor of A"
+                             : one.call.b != call.b         ? "descriptor of B"
+                             : one.call.add != call.add     ? "scale-d"
+                             : kind(one.call) != kind(call) ? "form"
+                             : one.batch != batch           ? "batch"
+                                                            : nullptr;
+    return what == nullptr ? "" : std::string("has another ") + what + " than " + first + " has";
 }
 
 std::string Warpgroup::start(int thread, const WgmmaCall& call, const Site& site) {
@@ -97,11 +107,8 @@ std::string Warpgroup::start(int thread, const WgmmaCall& call, const Site& site
     if (index == operations_.size())
         operations_.push_back({.call = call, .site = site, .batch = me.batches, .first = thread});
     Operation& operation = operations_[index];
-    std::string other = differs(operation, call, site);
-    if (other.empty() && operation.batch != me.batches) other = "belongs to another batch";
-    if (!other.empty())
-        return other + " than that of the warpgroup's thread " + std::to_string(operation.first) +
-               ": all 128 threads execute it together";
+    if (const std::string why = differs(operation, call, site, me.batches); !why.empty())
+        return why + ": all 128 threads execute it together";
     operation.sums[static_cast<std::size_t>(thread)] = call.sums;
     ++operation.threads;
     if (call.registers != nullptr) {
@@ -115,6 +122,19 @@ std::string Warpgroup::start(int thread, const WgmmaCall& call, const Site& site
     sums->operation = me.operations;
     std::memset(call.sums, 0xff, count * sizeof(float));
     return {};
+}
+
+bool Warpgroup::leads(int thread) const {
+    const Operation& last = operations_.back();
+    return last.first == thread && last.threads == 1;
+}
+
+std::vector<unsigned> Warpgroup::addresses(const WgmmaCall& call) {
+    std::vector<unsigned> all;
+    const auto add = [&](unsigned address, unsigned, unsigned) { all.push_back(address); };
+    if (call.registers == nullptr) each_eight(call.a, call.major_a, kRows, add);
+    each_eight(call.b, call.major_b, static_cast<unsigned>(call.count) * 2, add);
+    return all;
 }
 
 bool Warpgroup::commit(int thread) {

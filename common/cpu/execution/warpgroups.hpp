@@ -25,6 +25,11 @@ class Warpgroup {
     /// Each of these returns what is wrong, as a clause that goes on after the instruction's name. Threads
     /// count from the warpgroup's first.
     std::string start(int thread, const WgmmaCall& call, const Site& site);
+    /// Whether the thread is the first of its warpgroup to have come to where it has.
+    bool leads(int thread) const;
+    std::uint64_t batch(int thread) const { return threads_[static_cast<std::size_t>(thread)].batches; }
+    /// The addresses, as descriptors have them, of all 16 bytes that it reads.
+    static std::vector<unsigned> addresses(const WgmmaCall& call);
     void fence(int thread);
     /// Whether there is one more batch now that all threads have committed.
     bool commit(int thread);
@@ -66,7 +71,8 @@ class Warpgroup {
         bool fenced = false, ever_fenced = false;
         std::vector<Sums> sums{};
     };
-    static std::string differs(const Operation& one, const WgmmaCall& call, const Site& site);
+    static std::string differs(const Operation& one, const WgmmaCall& call, const Site& site,
+                               std::uint64_t batch);
     static Sums* find(Thread& thread, const float* at);
     std::string compute(const Operation& operation, const Fetch& fetch);
 
