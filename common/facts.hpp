@@ -22,6 +22,8 @@ namespace gemm {
 //   phase_too_early     it completed while bytes were to come that count for it
 //   copy_refused    an instruction of the copy engine that a GPU would not execute
 //   copy_left_behind    the block ended, and nobody had waited for a copy that it started
+//   wgmma_misused   an instruction of a warpgroup that a GPU leaves undefined
+//   registers_missing   warpgroups ask for more registers than the block has: a GPU would hang
 //   other           what has no id of its own; its sentence says it
 #define GEMM_FAULTS(X)    \
     X(endless_loop)       \
@@ -32,6 +34,8 @@ namespace gemm {
     X(phase_too_early)    \
     X(copy_refused)       \
     X(copy_left_behind)   \
+    X(wgmma_misused)      \
+    X(registers_missing)  \
     X(null_pointer)       \
     X(wild_pointer)       \
     X(beyond_allocations) \
@@ -120,6 +124,8 @@ namespace gemm {
     X(loads_overlap)                                                             \
     X(store_in_flight) /* and a thread writes what it reads */                   \
     X(no_proxy_fence)                                                            \
+    X(wgmma_in_flight)                                                           \
+    X(wgmma_unfenced)                                                            \
     X(block_race) /* two blocks write the same element, not the same value */    \
     X(store_past_row)                                                            \
     X(out_of_bounds)                                                             \

@@ -12,14 +12,6 @@
 
 namespace test {
 
-/// Where the boxes of a mode's stores begin. Those of loads begin anywhere, at multiples of 16 bytes of a
-/// row.
-enum class TmaStart {
-    in_the_tensor,
-    behind_it_too,
-    before_it_too,  // but for dimension 0, where a GPU faults
-};
-
 /// What is particular about a case.
 struct TmaMode {
     const char* name;
@@ -28,9 +20,7 @@ struct TmaMode {
     bool element_strides = false;
     bool nan_fill = false;
     std::vector<CUtensorMapDataType> types;
-    TmaStart start = TmaStart::in_the_tensor;
-    /// Nobody has seen yet what a GPU does: perhaps it faults, which ends its context.
-    bool guess = false;
+    bool behind = false;  // stores also begin behind the tensor (none may before it)
 };
 const std::vector<TmaMode>& tma_modes();
 

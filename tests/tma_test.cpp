@@ -4,11 +4,9 @@
 #include <string>
 #include <vector>
 
-#ifdef GEMM_CPU_DEVICE
-#include "common/cpu/execution/device.hpp"
-#endif
 #include "tests/device_array.hpp"
 #include "tests/kernels/tma_gemm.hpp"
+#include "tests/schedule.hpp"
 #include "tests/support.hpp"
 #include "tests/tma_cases.hpp"
 
@@ -17,28 +15,7 @@ namespace {
 using kernels::TmaFault;
 using kernels::TmaMistake;
 using test::DeviceArray;
-
-#ifdef GEMM_CPU_DEVICE
-constexpr bool kOnCpuDevice = true;
-#else
-constexpr bool kOnCpuDevice = false;
-#endif
-
-/// What the CPU device does while it lives, where a GPU may do one thing or another.
-struct Schedule {
-    explicit Schedule([[maybe_unused]] std::uint64_t seed) {
-#ifdef GEMM_CPU_DEVICE
-        cpu_device::set_schedule_seed(seed);
-#endif
-    }
-    Schedule(const Schedule&) = delete;
-    Schedule& operator=(const Schedule&) = delete;
-    ~Schedule() {
-#ifdef GEMM_CPU_DEVICE
-        cpu_device::set_schedule_seed(0);
-#endif
-    }
-};
+using test::Schedule;
 
 bool there_is_none() {
     if (test::device().sm >= 90) return false;
@@ -102,7 +79,6 @@ TEST_CASE("tma: random boxes move as a tensor map says") {
     if (there_is_none()) return;
     const std::uint64_t cases = test::all() ? 100 : 8;
     for (const test::TmaMode& mode : test::tma_modes()) {
-        if (mode.guess && !kOnCpuDevice) continue;  // the program tma_cases runs it, alone
         for (std::uint64_t i = 0; i < cases; ++i) {
             const test::TmaRun run = test::draw_tma(mode, test::seed(), i);
             INFO(mode.name << ", case " << i << ": " << run.text());
@@ -262,8 +238,8 @@ TEST_CASE("tma: what a GPU leaves undefined is an error") {
         {TmaFault::misaligned_barrier,
          "gets an mbarrier at tile + 4 bytes, and it must be at a multiple of 8 bytes."},
         {TmaFault::negative_store,
-         "stores a box that begins at element -4 of a row, and a store must not begin before the tensor's "
-         "first."},
+         "stores a box that begins at coordinate -4 of dimension 1, and a store must not begin before the "
+         "tensor's first element."},
         {TmaFault::short_rows,
          "gets a box at tile, and its 8192 bytes reach past the end of the array: each row takes the 128 "
          "bytes that its swizzle mode spans."},

@@ -83,7 +83,7 @@ __device__ __forceinline__ void tma_load([[maybe_unused]] void* shared,
 
 /// Starts to store the box from `shared`, a multiple of 128, to the tensor; what would lie outside of it is
 /// left out, but in units of 16 bytes: where a row of the tensor ends within such a unit, the rest is written
-/// too, to whatever lies behind the row. The first coordinate is not negative. fence_proxy_async() and a
+/// too, to whatever lies behind the row. No coordinate is negative. fence_proxy_async() and a
 /// barrier come before.
 template <int RANK>
 __device__ __forceinline__ void tma_store([[maybe_unused]] const CUtensorMap& map,

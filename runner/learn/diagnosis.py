@@ -231,6 +231,14 @@ _FINDINGS = {
         "TMA need not see what a thread has written.",
         "Each thread that has written executes fence.proxy.async, then a barrier, then one thread starts the copy.",
     ),
+    "wgmma_in_flight": (
+        "Shared memory is overwritten while wgmma is still reading it.",
+        "wgmma.wait_group first; then whoever has waited releases the stage, at its mbarrier.",
+    ),
+    "wgmma_unfenced": (
+        "wgmma need not see what a thread has written to shared memory.",
+        "Each thread that has written executes fence.proxy.async, then a barrier, then the warpgroup multiplies.",
+    ),
     "store_past_row": (
         "A store by TMA writes past the end of a row.",
         "It writes whole 16 bytes, also where the last of them are padding or the next matrix: where N elements are no multiple "
@@ -329,6 +337,15 @@ _FAULTS = {
     "copy_left_behind": (
         "The block ends before a copy by TMA does.",
         "Whoever started a store waits with cp.async.bulk.wait_group before it returns; a load's mbarrier must be waited for.",
+    ),
+    "wgmma_misused": (
+        "wgmma is used in a way that a GPU leaves undefined.",
+        "All 128 threads of a warpgroup execute wgmma.fence, the multiplications, commit_group and, before they touch the sums, "
+        "wait_group.",
+    ),
+    "registers_missing": (
+        "The warpgroups ask for more registers than the block has.",
+        "Add up, over all warpgroups, 128 times what setmaxnreg leaves each: it must fit what the block was launched with.",
     ),
     "null_pointer": ("A null pointer is used.", _BY_HAND),
     "wild_pointer": ("An address is far outside of everything.", _BY_HAND),

@@ -40,7 +40,7 @@ __global__ void tma_fault_kernel(TmaFault fault, const __grid_constant__ CUtenso
             gemm::ptx::mbarrier_arrive(*reinterpret_cast<Mbarrier*>(tile + 1));
             break;
         case TmaFault::negative_store:
-            gemm::ptx::tma_store(map, {-4, 0}, tile);
+            gemm::ptx::tma_store(map, {0, -4}, tile);
             break;
         case TmaFault::short_rows:
             gemm::ptx::tma_load(tile, short_rows, {0, 0}, barrier);

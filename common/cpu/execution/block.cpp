@@ -246,6 +246,8 @@ void Block::hanging() const {
 
 void Block::deadlock() const {
     if (async_ && std::find(states_.begin(), states_.end(), State::at_mbarrier) != states_.end()) autopsy();
+    const auto waits = std::find(states_.begin(), states_.end(), State::at_warpgroup);
+    if (async_ && waits != states_.end()) warpgroup_deadlock(static_cast<int>(waits - states_.begin()));
     // Somebody waits for lanes that will not come.
     for (int i = 0; i < count_; ++i) {
         if (state(i) != State::at_collective) continue;

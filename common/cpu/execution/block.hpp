@@ -45,6 +45,7 @@
 #include "common/cpu/execution/mbarriers.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/cpu/execution/stacks.hpp"
+#include "common/cpu/execution/warpgroups.hpp"
 #include "common/facts.hpp"
 
 namespace cpu_device {
@@ -150,6 +151,13 @@ class Block {
                    const Site& site);
     void bulk_commit();
     void bulk_wait(int pending, bool read);
+    // And wgmma (block_warpgroup.cpp).
+    unsigned shared_address(const void* shared);
+    void wgmma_fence(const Site& site);
+    void wgmma(const void* caller, const WgmmaCall& call, const Site& site);
+    void wgmma_commit(const Site& site);
+    void wgmma_wait(int pending, const Site& site);
+    void set_registers(int count, bool more, const Site& site);
 
   private:
     enum class State : std::uint8_t {
@@ -159,8 +167,9 @@ class Block {
         at_collective,
         at_active_mask,
         at_mbarrier,
-        arrived,  // at an mbarrier: goes on with the other lanes of its warp
-        yielded,  // could go on, when nobody else can
+        at_warpgroup,  // waits for a batch that others have yet to commit
+        arrived,       // at an mbarrier: goes on with the other lanes of its warp
+        yielded,       // could go on, when nobody else can
         done
     };
     struct Fiber {
@@ -207,6 +216,11 @@ class Block {
                       const Site& site, const std::string& why_so_many = {});
     void start_copy(BulkCopy copy, const Site& site);
     void check_nothing_left();
+    // ---- block_warpgroup.cpp ----
+    Warpgroup& warpgroup(const Site& site);
+    void compute(Warpgroup& group, std::uint64_t batches);
+    void check_warpgroups();
+    [[noreturn]] void warpgroup_deadlock(int thread) const;
     [[noreturn]] void wrong(FaultId id, const Site& site, const std::string& what) const;
     // ---- autopsy.cpp ----
     std::string name_of(const void* shared) const;
@@ -248,6 +262,9 @@ class Block {
     bool async_ = false;  // a thread has used what follows
     Mbarriers mbarriers_;
     BulkCopies bulk_;
+    std::vector<Warpgroup> warpgroups_;  // none where nothing has multiplied
+    std::vector<int> register_counts_;   // of each thread, where one has asked for more or fewer
+    Site more_registers_{};              // where one has asked for more
     Dice dice_;
     int woken_ = 0;       // threads, by the phase that was the last to complete
     int unanswered_ = 0;  // times that all who ask have been told "not yet", and nothing has happened since

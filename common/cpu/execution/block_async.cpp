@@ -32,6 +32,8 @@ void Block::use_async() {
     if (async_) return;
     async_ = true;
     mbarriers_.begin_block();
+    warpgroups_.clear();
+    register_counts_.clear();
     bulk_.begin_block(*grid_, static_cast<std::byte*>(dynamic_shared_), static_cast<std::size_t>(count_));
     dice_ = Dice(seed_ * 0x9e3779b97f4a7c15u + linear_index_);
     for (Thread& t : threads_) t.refused = false;
@@ -246,11 +248,13 @@ void Block::tensor_copy(const void* caller, bool load, void* shared, const CUten
         wrong(FaultId::copy_refused, site,
               "gets a box that begins at byte " + std::to_string(at[0] * bytes) +
                   " of a row, and it must be a multiple of 16");
-    // Nor is this; an H200 has done so at each store of a rank-1 map that was tried.
-    if (!load && at[0] < 0)
-        wrong(FaultId::copy_refused, site,
-              "stores a box that begins at element " + std::to_string(at[0]) +
-                  " of a row, and a store must not begin before the tensor's first");
+    // Nor is this, of any dimension; loads may begin there.
+    for (int d = 0; d < rank && !load; ++d) {
+        if (at[d] < 0)
+            wrong(FaultId::copy_refused, site,
+                  "stores a box that begins at coordinate " + std::to_string(at[d]) + " of dimension " +
+                      std::to_string(d) + ", and a store must not begin before the tensor's first element");
+    }
     const std::uint32_t bytes_there = copy.map.shared_bytes();
     check_shared(shared, bytes_there, 128, "a box", site,
                  bytes_there > copy.map.box_bytes()
@@ -293,6 +297,7 @@ void Block::bulk_wait(int pending, bool read) {
 
 /// All threads have returned.
 void Block::check_nothing_left() {
+    check_warpgroups();
     const BulkCopy* copy = bulk_.left_behind();
     if (copy == nullptr) return;
     throw BlockFailure{

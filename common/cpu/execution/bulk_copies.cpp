@@ -15,9 +15,14 @@ void BulkCopies::begin_block(const Grid& grid, std::byte* dynamic_shared, std::s
     groups_.assign(threads, 0);
     arrays_.clear();
     std::size_t offset = 0;
+    unsigned number = 0;
     const auto add = [&](std::byte* start, std::size_t bytes) {
-        arrays_.push_back({start, bytes, offset});
+        constexpr unsigned kPage = 1024;
+        number = (number + kPage - 1) / kPage * kPage +
+                 static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(start) % kPage);
+        arrays_.push_back({start, bytes, offset, number});
         offset += bytes;
+        number += static_cast<unsigned>(bytes);
     };
     for (const SharedArray& a : *grid.shared) add(shared_array_address(a), a.bytes);
     if (grid.dynamic_shared_bytes > 0) add(dynamic_shared, grid.dynamic_shared_bytes);
@@ -46,6 +51,29 @@ std::byte* BulkCopies::image(std::byte* shared) {
             return images_.data() + a.offset + (shared - a.start);
     }
     return nullptr;  // not after in_shared()
+}
+
+unsigned BulkCopies::number_of(const void* shared) const {
+    const auto* const at = static_cast<const std::byte*>(shared);
+    for (const Image& a : arrays_) {
+        if (at >= a.start && at < a.start + a.bytes) return a.number + static_cast<unsigned>(at - a.start);
+    }
+    return 0;  // not after in_shared()
+}
+
+std::byte* BulkCopies::of_number(unsigned number) const {
+    for (const Image& a : arrays_) {
+        if (number >= a.number && number - a.number + kChunk <= a.bytes) return a.start + (number - a.number);
+    }
+    return nullptr;
+}
+
+bool BulkCopies::fetch(unsigned number, void* sixteen, Dice& dice) {
+    use_images();
+    std::byte* const shared = of_number(number);
+    if (shared == nullptr) return false;
+    std::memcpy(sixteen, dice.below(2) == 0 ? image(shared) : shared, kChunk);
+    return true;
 }
 
 void BulkCopies::fence() {

@@ -65,6 +65,13 @@ class BulkCopies {
 
     /// Of shared memory: all of these bytes lie in one array of the block.
     bool in_shared(const void* address, std::size_t bytes) const;
+    /// What a descriptor calls an address in shared memory: arrays lie one behind the other, each with the
+    /// lowest 10 bits of its address, which is what swizzling and alignment look at.
+    unsigned number_of(const void* shared) const;
+    /// Where 16 bytes of shared memory with that number are; null where no array has them all.
+    std::byte* of_number(unsigned number) const;
+    /// And what they are, as the engine sees them; false where there are none.
+    bool fetch(unsigned number, void* sixteen, Dice& dice);
     /// The engine sees what threads have written so far.
     void fence();
 
@@ -95,6 +102,7 @@ class BulkCopies {
     struct Image {
         std::byte* start;
         std::size_t bytes, offset;
+        unsigned number;
     };
     std::byte* image(std::byte* shared);
     void use_images();

@@ -1,11 +1,12 @@
-// What kernels call: cuda_runtime.h's, tensor.hpp's and async.hpp's functions, passed on to the block that
-// runs on this OS thread.
+// What kernels call: cuda_runtime.h's, tensor.hpp's, async.hpp's and warpgroup.hpp's functions, passed on to
+// the block that runs on this OS thread.
 #include <array>
 #include <atomic>
 
 #include "common/cpu/execution/workers.hpp"
 #include "common/cpu/ptx/async.hpp"
 #include "common/cpu/ptx/tensor.hpp"
+#include "common/cpu/ptx/warpgroup.hpp"
 
 namespace cpu_device {
 namespace {
@@ -143,6 +144,24 @@ void bulk_commit() {
 }
 void bulk_wait(int pending_groups, bool read) {
     block().bulk_wait(pending_groups, read);
+}
+unsigned shared_address(const void* shared) {
+    return block().shared_address(shared);
+}
+void wgmma_fence(Site site) {
+    block().wgmma_fence(site);
+}
+void wgmma(const WgmmaCall& call, Site site) {
+    block().wgmma(__builtin_return_address(0), call, site);
+}
+void wgmma_commit(Site site) {
+    block().wgmma_commit(site);
+}
+void wgmma_wait(int pending_batches, Site site) {
+    block().wgmma_wait(pending_batches, site);
+}
+void set_registers(int count, bool more, Site site) {
+    block().set_registers(count, more, site);
 }
 
 }  // namespace cpu_device

@@ -141,6 +141,11 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy) {
     requests_.box(first, copy.thread, bytes, sectors.size());
 }
 
+void BlockTrace::wgmma_begins(const void* caller, const std::vector<const void*>& places, int warpgroup,
+                              std::uint64_t batch) {
+    races_.wgmma_begins(places, site_of(caller), warpgroup, batch, static_cast<unsigned>(*running_));
+}
+
 /// A store writes more than a row of the tensor has.
 void BlockTrace::past_the_row(const BulkCopy& copy, Address row_end, int bytes) {
     const std::uint32_t site = site_of(copy.caller);

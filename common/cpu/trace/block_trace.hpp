@@ -60,6 +60,11 @@ class BlockTrace {
     void bulk_copies_read(std::uint64_t group) {
         races_.bulk_copies_read(group, static_cast<unsigned>(*running_));
     }
+    void wgmma_begins(const void* caller, const std::vector<const void*>& places, int warpgroup,
+                      std::uint64_t batch);
+    void wgmma_waited(int warpgroup, std::uint64_t batch) {
+        races_.wgmma_waited(warpgroup, batch, static_cast<unsigned>(*running_));
+    }
 
   private:
     void other_access(const void* caller, Address address, int width, std::uint8_t flags);

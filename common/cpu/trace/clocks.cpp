@@ -8,7 +8,7 @@ namespace cpu_device::trace {
 void Clocks::turn_on(std::size_t threads) {
     on_ = true;
     threads_ = threads;
-    width_ = 3 * threads + kMostMbarriers;
+    width_ = 3 * threads + kMostMbarriers + (threads + 127) / 128;  // warpgroups
     rows_.assign(threads * width_, 0);
     base_.assign(width_, 0);
     barriers_.clear();

@@ -4,8 +4,9 @@
 //
 // Accesses have a stamp, which grows whenever something is released. A clock tells,
 // of every thread, the stamp below which its accesses are known; the same once more of those that a fence has
-// ordered for the copy engine; and of copies, how many groups of stores each thread has waited for and how
-// many phases each mbarrier has completed. Clocks are joined where threads meet and at mbarriers.
+// ordered for the copy engine; and of copies, how many groups of stores each thread has waited for, how
+// many phases each mbarrier has completed and how many batches each warpgroup has computed. Clocks are joined
+// where threads meet and at mbarriers.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +40,9 @@ class Clocks {
         return {2 * threads_ + thread, static_cast<Stamp>(group + 1)};
     }
     End end_of_load(const void* mbarrier);
+    End end_of_batch(int warpgroup, std::uint64_t batch) const {
+        return {of_warpgroup(warpgroup), static_cast<Stamp>(batch + 1)};
+    }
     bool knows(unsigned thread, End end) const { return at(thread, end.count) >= end.value; }
     bool all_know(End end) const { return base_[end.count] >= end.value; }
 
@@ -55,6 +59,9 @@ class Clocks {
     void fence(unsigned thread, Stamp stamp);
     void stores_read(unsigned thread, std::uint64_t groups) {
         raise(row(thread)[2 * threads_ + thread], static_cast<Stamp>(groups));
+    }
+    void batches_computed(unsigned thread, int warpgroup, std::uint64_t batches) {
+        raise(row(thread)[of_warpgroup(warpgroup)], static_cast<Stamp>(batches));
     }
 
   private:
@@ -79,6 +86,9 @@ class Clocks {
         for (std::size_t i = 0; i < width_; ++i) raise(to[i], from[i]);
     }
     Barrier& barrier(const void* mbarrier);
+    std::size_t of_warpgroup(int warpgroup) const {
+        return 3 * threads_ + kMostMbarriers + static_cast<std::size_t>(warpgroup);
+    }
 
     bool on_ = false;
     std::size_t threads_ = 0, width_ = 0;

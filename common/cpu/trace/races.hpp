@@ -68,6 +68,9 @@ class Races {
     void proxy_fenced(unsigned thread);
     void bulk_begins(const BulkCopy& copy, std::uint32_t site);
     void bulk_copies_read(std::uint64_t group, unsigned thread);
+    void wgmma_begins(const std::vector<const void*>& places, std::uint32_t site, int warpgroup,
+                      std::uint64_t batch, unsigned thread);
+    void wgmma_waited(int warpgroup, std::uint64_t batch, unsigned thread);
 
     /// That the block has passed.
     std::uint64_t barriers() const { return barriers_; }
@@ -145,11 +148,16 @@ class Races {
     void in_flight(const Array& a, Address offset, std::uint32_t copy, const Toucher& now, bool store);
 
     // ---- races_bulk.cpp ----
-    /// A copy of the copy engine, and what has come to pass when it is over.
+    /// A copy of the copy engine, or a wgmma, which reads as a store does, and what has come to pass when it
+    /// is over.
     struct Bulk {
         std::uint32_t site;
         unsigned thread;  // that started it
         Clocks::End end;
+        bool wgmma = false;
+        gemm::FindingId in_flight() const {
+            return wgmma ? gemm::FindingId::wgmma_in_flight : gemm::FindingId::store_in_flight;
+        }
     };
     /// The last load that writes the word and the last store that reads it, counted from 1; 0: none.
     struct BulkWord {
@@ -169,6 +177,7 @@ class Races {
     Toucher toucher(std::uint32_t site, unsigned thread, unsigned bytes) {
         return {now_ | Toucher::site_bits(number_of(site)) | Toucher::bytes_bits(bytes) | thread};
     }
+    void bulk_moves(const void* shared, unsigned from, unsigned to, bool load);
     void bulk_load(const Place& place);
     void bulk_store(const Place& place);
     void bulk_touched(const Array& a, Address offset, std::size_t i, const Toucher& now, bool store);

@@ -58,28 +58,43 @@ void Races::bulk_begins(const BulkCopy& copy, std::uint32_t site) {
     bulk_copies_.push_back(
         {site, thread,
          copy.load ? clocks_.end_of_load(copy.mbarrier) : clocks_.end_of_store(thread, copy.group)});
-    for (const Chunk& c : copy.chunks) {
-        const Address start = address_of(c.shared);
-        const int s = index_of(*shared_, start);
-        if (s < 0) continue;
-        const Array& a = (*shared_)[static_cast<std::size_t>(s)];
-        const Address from = copy.load ? 0 : c.from, to = copy.load ? Address{kChunk} : c.to;
-        for (Address at = from / 4 * 4; at < to; at += 4) {
-            const Address first = std::max(at, from), end = std::min(at + 4, to);
-            const unsigned bytes = ((1u << (end - first)) - 1) << (first - at);
-            const std::size_t i = first_[static_cast<std::size_t>(s)] + (start + at - a.start) / 4;
-            const Place place{a, start + first - a.start, i, bytes};
-            if (copy.load) {
-                bulk_load(place);
-            } else {
-                bulk_store(place);
-            }
-            change_state(i, static_cast<std::uint8_t>(state_[i] | kWhole << 4));
-            copy_[i] = kLook;
-        }
-    }
+    for (const Chunk& c : copy.chunks)
+        bulk_moves(c.shared, copy.load ? 0 : c.from, copy.load ? unsigned{kChunk} : c.to, copy.load);
     // Whoever waits for the bytes knows what was known when the copy began.
     if (copy.load) clocks_.release(thread, next_stamp(), copy.mbarrier);
+}
+
+void Races::wgmma_begins(const std::vector<const void*>& places, std::uint32_t site, int warpgroup,
+                         std::uint64_t batch, unsigned thread) {
+    use_clocks();
+    bulk_copies_.push_back({site, thread, clocks_.end_of_batch(warpgroup, batch), true});
+    for (const void* place : places) bulk_moves(place, 0, kChunk, false);
+}
+
+void Races::wgmma_waited(int warpgroup, std::uint64_t batch, unsigned thread) {
+    use_clocks();
+    clocks_.batches_computed(thread, warpgroup, batch);
+}
+
+/// The last copy that has begun reads or writes bytes [from, to) behind an address.
+void Races::bulk_moves(const void* shared, unsigned from, unsigned to, bool load) {
+    const Address start = address_of(shared);
+    const int s = index_of(*shared_, start);
+    if (s < 0) return;
+    const Array& a = (*shared_)[static_cast<std::size_t>(s)];
+    for (Address at = from / 4 * 4; at < to; at += 4) {
+        const Address first = std::max<Address>(at, from), end = std::min<Address>(at + 4, to);
+        const unsigned bytes = ((1u << (end - first)) - 1) << (first - at);
+        const std::size_t i = first_[static_cast<std::size_t>(s)] + (start + at - a.start) / 4;
+        const Place place{a, start + first - a.start, i, bytes};
+        if (load) {
+            bulk_load(place);
+        } else {
+            bulk_store(place);
+        }
+        change_state(i, static_cast<std::uint8_t>(state_[i] | kWhole << 4));
+        copy_[i] = kLook;
+    }
 }
 
 /// A finding about the last copy that has begun, and whoever came before.
@@ -119,7 +134,7 @@ void Races::bulk_load(const Place& place) {
         const std::uint32_t index = load ? bulk.load : bulk.store;
         if (index == 0 || clocks_.knows(now.thread, bulk_copies_[index - 1].end)) continue;
         const Bulk& before = bulk_copies_[index - 1];
-        bulk_finding(load ? FindingId::loads_overlap : FindingId::store_in_flight, before.site, place, true,
+        bulk_finding(load ? FindingId::loads_overlap : before.in_flight(), before.site, place, true,
                      [&] { return findings_.side(static_cast<int>(before.thread), load); });
     }
     // From here on it is the copy that has written it.
@@ -136,8 +151,8 @@ void Races::bulk_store(const Place& place) {
     if (concurrent(writer, mine)) {
         race(place.array, place.offset, writer, mine, true, false);
     } else if (unfenced(writer, now.thread)) {
-        bulk_finding(FindingId::no_proxy_fence, site_of(writer), place, false,
-                     [&] { return findings_.side(static_cast<int>(writer.thread()), true); });
+        bulk_finding(now.wgmma ? FindingId::wgmma_unfenced : FindingId::no_proxy_fence, site_of(writer),
+                     place, false, [&] { return findings_.side(static_cast<int>(writer.thread()), true); });
     }
     if ((state_[place.word] & place.bytes) != place.bytes) unwritten(place.array, place.offset, mine);
     if (bulk.load != 0 && !clocks_.knows(now.thread, bulk_copies_[bulk.load - 1].end)) {
@@ -162,7 +177,8 @@ void Races::bulk_touched(const Array& a, Address offset, std::size_t i, const To
         });
     };
     if (!known(bulk.load)) note(FindingId::load_in_flight, bulk_copies_[bulk.load - 1]);
-    if (store && !known(bulk.store)) note(FindingId::store_in_flight, bulk_copies_[bulk.store - 1]);
+    if (store && !known(bulk.store))
+        note(bulk_copies_[bulk.store - 1].in_flight(), bulk_copies_[bulk.store - 1]);
     const auto over = [&](std::uint32_t index) {
         return index == 0 || clocks_.all_know(bulk_copies_[index - 1].end);
     };

@@ -89,6 +89,15 @@ std::string without_block(const Finding& f) {
                    (f.access.write ? "load" : "store") + " that " + who(f.access) + " starts" + at +
                    (f.access.write ? " overwrites it" : " reads it") +
                    ", with no fence.proxy.async in between: the copy engine need not see what was written";
+        case FindingId::wgmma_in_flight:
+            return "the wgmma that reads " + element(f) + " and" + started(f) +
+                   " may still be reading it when " + who_does(f.access) + "it" + at +
+                   ": it has not waited for it (wgmma.wait_group)";
+        case FindingId::wgmma_unfenced:
+            return who(f.other.value()) + " wrote " + element(f) + " at " + place(*f.other) +
+                   " and the wgmma that " + who(f.access) + " starts" + at +
+                   " reads it, with no fence.proxy.async in between: the tensor cores need not see what was "
+                   "written";
         case FindingId::store_past_row:
             return "the store that " + who(f.access) + " starts" + at + " writes " + std::to_string(f.width) +
                    (f.width == 1 ? " byte" : " bytes") + " behind " +

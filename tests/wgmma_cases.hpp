@@ -1,0 +1,41 @@
+// Random multiplications for wgmma, and what their sums must be, worked out from the layouts in shared memory
+// as CUTLASS describes them (include/cute/atom/mma_traits_sm90_gmma.hpp): without what the CPU device does it
+// with. Inputs are small whole numbers, so that every sum is exact. A test runs a few, and the program
+// wgmma_cases runs them all and prints what it saw, on a GPU and on the CPU device alike.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/kernels/wgmma.hpp"
+
+namespace test {
+
+/// What a mode's cases have in common.
+struct WgmmaMode {
+    std::string name;
+    gemm::ptx::WgmmaSwizzle swizzle;  // of A and B
+    bool registers;                   // A comes from them
+    gemm::ptx::Major major_a, major_b;
+    /// Patterns of the swizzle begin at multiples of 128 bytes, not of their size, and the descriptor's base
+    /// offset says so. What a GPU does then nobody has seen yet.
+    bool base_offset = false;
+};
+const std::vector<WgmmaMode>& wgmma_modes();
+
+struct WgmmaRun {
+    kernels::WgmmaCase multiplication;
+    std::vector<std::uint32_t> shared;
+    std::vector<std::uint32_t> registers;  // as kernels::wgmma() takes them
+    std::vector<float> before;
+    std::string text() const;
+};
+/// Case `index` of the mode; the same on every machine.
+WgmmaRun draw_wgmma(const WgmmaMode& mode, std::uint64_t seed, std::uint64_t index);
+
+/// The sums, thread by thread.
+std::vector<float> wgmma_on_device(const WgmmaRun& run);
+std::vector<float> wgmma_by_definition(const WgmmaRun& run);
+
+}  // namespace test

@@ -1,0 +1,150 @@
+// wgmma, on a GPU and on the CPU device alike.
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/device_array.hpp"
+#include "tests/kernels/wgmma_gemm.hpp"
+#include "tests/schedule.hpp"
+#include "tests/support.hpp"
+#include "tests/wgmma_cases.hpp"
+
+namespace {
+
+using kernels::RegisterMistake;
+using kernels::WgmmaMistake;
+using test::DeviceArray;
+using test::Schedule;
+
+bool there_is_none() {
+    if (test::device().sm >= 90 && test::device().sm < 100) return false;
+    test::skip("wgmma is for compute capability 9.0 alone");
+    return true;
+}
+
+/// How many elements of C are wrong: inputs are small whole numbers, so that all are exact.
+int wrong_elements(WgmmaMistake mistake, int M, int N, int K) {
+    std::mt19937_64 random(1);
+    const auto matrix = [&](int rows, int columns) {
+        std::vector<float> values(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+        for (float& value : values) value = static_cast<float>(random() % 7) - 3;
+        return values;
+    };
+    const auto bits_of = [](const std::vector<float>& values) {
+        std::vector<std::uint16_t> bits;
+        for (const float value : values)
+            bits.push_back(static_cast<std::uint16_t>(__builtin_bit_cast(std::uint32_t, value) >> 16));
+        return bits;
+    };
+    const std::vector<float> a = matrix(M, K), b = matrix(K, N);
+    const DeviceArray<std::uint16_t> A(bits_of(a)), B(bits_of(b));
+    const DeviceArray<float> C(static_cast<std::size_t>(M) * static_cast<std::size_t>(N));
+    kernels::wgmma_gemm(mistake, M, N, K, A.data(), B.data(), C.data());
+    const std::vector<float> got = C.host();
+    int wrong = 0;
+    for (int m = 0; m < M; ++m) {
+        for (int n = 0; n < N; ++n) {
+            float sum = 0;
+            for (int k = 0; k < K; ++k)
+                sum += a[static_cast<std::size_t>(m * K + k)] * b[static_cast<std::size_t>(k * N + n)];
+            wrong += !(got[static_cast<std::size_t>(m * N + n)] == sum);
+        }
+    }
+    return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("wgmma: random layouts give the sums that their descriptors say") {
+    if (there_is_none()) return;
+    for (const test::WgmmaMode& mode : test::wgmma_modes()) {
+        for (std::uint64_t i = 0; i < (test::all() ? 100u : 2u); ++i) {
+            const test::WgmmaRun run = test::draw_wgmma(mode, test::seed(), i);
+            INFO(mode.name << ", case " << i << ": " << run.text());
+            CHECK((test::wgmma_on_device(run) == test::wgmma_by_definition(run)));
+        }
+    }
+}
+
+TEST_CASE("wgmma: a descriptor is what its fields say") {
+    using namespace gemm::ptx;
+    // By hand: 1024 / 16 = 0x40, 8192 / 16 = 0x200, 2048 / 16 = 0x80, base offset 5, 128 bytes.
+    constexpr WgmmaFields fields{1024, 8192, 2048, 5, WgmmaSwizzle::bytes128};
+    STATIC_REQUIRE(encode(fields) == 0x400a008002000040);
+    constexpr WgmmaFields again = decode(0x400a008002000040);
+    STATIC_REQUIRE(again.start == 1024);
+    STATIC_REQUIRE(again.leading == 8192);
+    STATIC_REQUIRE(again.stride == 2048);
+    STATIC_REQUIRE(again.base_offset == 5);
+    STATIC_REQUIRE(again.swizzle == WgmmaSwizzle::bytes128);
+}
+
+TEST_CASE("wgmma: a GEMM with tiles by TMA, and by threads") {
+    if (there_is_none()) return;
+    for (const WgmmaMistake way : {WgmmaMistake::none, WgmmaMistake::a_by_threads}) {
+        for (std::uint64_t seed = 0; seed < (test::all() ? 8u : 2u); ++seed) {
+            const Schedule schedule(seed);
+            CHECK(wrong_elements(way, 64, 128, 64) == 0);
+            CHECK(wrong_elements(way, 100, 200, 328) == 0);
+            CHECK(wrong_elements(way, 65, 8, 8) == 0);
+        }
+    }
+}
+
+#ifdef GEMM_CPU_DEVICE
+TEST_CASE("wgmma: what a GPU leaves undefined is an error") {
+    const std::vector<std::pair<WgmmaMistake, std::string>> all = {
+        {WgmmaMistake::no_fence, "wgmma.mma_async at "},
+        {WgmmaMistake::no_fence, " has no wgmma.fence before it: what the thread has written to registers"},
+        {WgmmaMistake::no_commit, "the block has ended, and nobody has waited for the wgmma.mma_async at "},
+        {WgmmaMistake::other_descriptor, "has another descriptor of B than the warpgroup's thread "},
+        {WgmmaMistake::other_descriptor, " has: all 128 threads execute it together."},
+        {WgmmaMistake::one_warp_less,
+         "for a batch that thread (96,0,0) of its warpgroup has not committed, which has returned."},
+        {WgmmaMistake::sums_touched,
+         "adds to sums that the thread has written since the batch before, with no wgmma.fence in between."},
+    };
+    for (const auto& [mistake, words] : all) {
+        test::require_contains(test::error_of([m = mistake] { (void)wrong_elements(m, 64, 128, 128); }),
+                               words);
+    }
+}
+
+TEST_CASE("wgmma: mistakes that a schedule can hide show on the CPU device") {
+    for (const WgmmaMistake mistake :
+         {WgmmaMistake::no_wait, WgmmaMistake::released_early, WgmmaMistake::no_swizzle,
+          WgmmaMistake::strides_exchanged, WgmmaMistake::past_the_atom, WgmmaMistake::no_proxy_fence}) {
+        for (std::uint64_t seed = 0; seed < 3; ++seed) {
+            const Schedule schedule(seed);
+            INFO("mistake " << static_cast<int>(mistake) << ", seed " << seed);
+            bool shows = false;
+            try {
+                shows = wrong_elements(mistake, 128, 128, 640) > 0;
+            } catch (const gemm::Error&) {
+                shows = true;
+            }
+            CHECK(shows);
+        }
+    }
+}
+
+TEST_CASE("setmaxnreg: registers that a GPU would wait for") {
+    const auto error = [](RegisterMistake mistake) {
+        return test::error_of([&] {
+            kernels::share_registers(mistake);
+            CUDA_CHECK(cudaGetLastError());
+            CUDA_CHECK(cudaDeviceSynchronize());
+        });
+    };
+    kernels::share_registers(RegisterMistake::none);
+    CUDA_CHECK(cudaGetLastError());
+    CUDA_CHECK(cudaDeviceSynchronize());
+    test::require_contains(error(RegisterMistake::too_many),
+                           "asks for more registers than there are: 128·40 + 128·240 + 128·240 = 66560, and "
+                           "the block was launched with 384·168 = 64512 at most.");
+    test::require_contains(error(RegisterMistake::not_fewer),
+                           "asks for 240 registers a thread, and it has 168: that is not fewer.");
+    test::require_contains(error(RegisterMistake::not_all),
+                           "setmaxnreg has left it 168 registers and the first thread of its warpgroup 24");
+}
+#endif

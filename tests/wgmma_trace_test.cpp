@@ -1,0 +1,65 @@
+// The tracer and kernels with wgmma: what is found.
+#include <string>
+#include <vector>
+
+#include "tests/device_array.hpp"
+#include "tests/kernels/wgmma_gemm.hpp"
+#include "tests/support.hpp"
+#include "tests/tracing.hpp"
+
+namespace {
+
+namespace trace = cpu_device::trace;
+using kernels::WgmmaMistake;
+using test::DeviceArray;
+using test::Traced;
+
+int marked(const std::string& mark) {
+    return test::marked("/tests/kernels/wgmma_gemm.cu", mark);
+}
+
+/// 64×128×320 by one block, in 5 steps.
+Traced traced(WgmmaMistake mistake) {
+    constexpr int M = 64, N = 128, K = 320;
+    const DeviceArray<std::uint16_t> A(std::size_t{M} * K), B(std::size_t{K} * N);
+    const DeviceArray<float> C(std::size_t{M} * N);
+    const auto matrix = [](const char* name, const void* start, int rows, int columns, int bytes) {
+        return trace::Matrix{.name = name,
+                             .start = start,
+                             .rows = rows,
+                             .cols = columns,
+                             .pitch = columns,
+                             .element_bytes = bytes,
+                             .writable = bytes == 4};
+    };
+    return test::run_traced(
+        {matrix("A", A.data(), M, K, 2), matrix("B", B.data(), K, N, 2), matrix("C", C.data(), M, N, 4)},
+        [&] { kernels::wgmma_gemm(mistake, M, N, K, A.data(), B.data(), C.data()); });
+}
+
+}  // namespace
+
+TEST_CASE("trace: a right kernel by wgmma has no findings") {
+    for (const WgmmaMistake way : {WgmmaMistake::none, WgmmaMistake::a_by_threads}) {
+        const Traced t = traced(way);
+        INFO(test::all_findings(t.report));
+        CHECK(t.error.empty());
+        CHECK(t.report.findings.empty());
+    }
+}
+
+TEST_CASE("trace: mistakes with wgmma") {
+    const Traced early = traced(WgmmaMistake::released_early);
+    INFO(early.error << test::all_findings(early.report));
+    const trace::Finding& over = test::finding_at(early.report, "wgmma_in_flight", marked("load-b"));
+    REQUIRE(over.other.has_value());
+    CHECK(over.other->line == marked("wgmma"));
+    test::require_contains(over.text, "it has not waited for it (wgmma.wait_group)");
+
+    const Traced unfenced = traced(WgmmaMistake::no_proxy_fence);
+    const trace::Finding& unseen = test::finding_at(unfenced.report, "wgmma_unfenced", marked("wgmma"));
+    REQUIRE(unseen.other.has_value());
+    CHECK(unseen.other->line == marked("write-a"));
+    test::require_contains(unseen.text,
+                           "with no fence.proxy.async in between: the tensor cores need not see");
+}
