@@ -79,9 +79,10 @@ TEST_CASE("wgmma: a descriptor is what its fields say") {
     STATIC_REQUIRE(again.swizzle == WgmmaSwizzle::bytes128);
 }
 
-TEST_CASE("wgmma: a GEMM with tiles by TMA, and by threads") {
+TEST_CASE("wgmma: a GEMM with tiles by TMA and by threads, its batches one by one and overlapped") {
     if (there_is_none()) return;
-    for (const WgmmaMistake way : {WgmmaMistake::none, WgmmaMistake::a_by_threads}) {
+    for (const WgmmaMistake way :
+         {WgmmaMistake::none, WgmmaMistake::a_by_threads, WgmmaMistake::overlapped}) {
         for (std::uint64_t seed = 0; seed < (test::all() ? 8u : 2u); ++seed) {
             const Schedule schedule(seed);
             CHECK(wrong_elements(way, 64, 128, 64) == 0);
@@ -112,8 +113,9 @@ TEST_CASE("wgmma: what a GPU leaves undefined is an error") {
 
 TEST_CASE("wgmma: mistakes that a schedule can hide show on the CPU device") {
     for (const WgmmaMistake mistake :
-         {WgmmaMistake::no_wait, WgmmaMistake::released_early, WgmmaMistake::no_swizzle,
-          WgmmaMistake::strides_exchanged, WgmmaMistake::past_the_atom, WgmmaMistake::no_proxy_fence}) {
+         {WgmmaMistake::no_wait, WgmmaMistake::wait_too_short, WgmmaMistake::released_early,
+          WgmmaMistake::no_swizzle, WgmmaMistake::strides_exchanged, WgmmaMistake::past_the_atom,
+          WgmmaMistake::no_proxy_fence}) {
         for (std::uint64_t seed = 0; seed < 3; ++seed) {
             const Schedule schedule(seed);
             INFO("mistake " << static_cast<int>(mistake) << ", seed " << seed);

@@ -40,7 +40,8 @@ Traced traced(WgmmaMistake mistake) {
 }  // namespace
 
 TEST_CASE("trace: a right kernel by wgmma has no findings") {
-    for (const WgmmaMistake way : {WgmmaMistake::none, WgmmaMistake::a_by_threads}) {
+    for (const WgmmaMistake way :
+         {WgmmaMistake::none, WgmmaMistake::a_by_threads, WgmmaMistake::overlapped}) {
         const Traced t = traced(way);
         INFO(test::all_findings(t.report));
         CHECK(t.error.empty());

@@ -39,6 +39,8 @@ __global__ void __launch_bounds__(kConsumers + 32)
     Mbarrier *const full = barriers, *const empty = full + kStages, &met = empty[kStages];
     constexpr bool kByThreads =
         MISTAKE == WgmmaMistake::a_by_threads || MISTAKE == WgmmaMistake::no_proxy_fence;
+    constexpr bool kOverlapped =
+        MISTAKE == WgmmaMistake::overlapped || MISTAKE == WgmmaMistake::wait_too_short;
     const int thread = threadIdx.x;
     if (thread == 0) {
         for (int stage = 0; stage < kStages; ++stage) {
@@ -106,15 +108,22 @@ __global__ void __launch_bounds__(kConsumers + 32)
         }
         if (MISTAKE == WgmmaMistake::released_early) mbarrier_arrive(empty[stage]);
         if (MISTAKE != WgmmaMistake::no_commit) gemm::ptx::wgmma_commit();
+        if constexpr (kOverlapped) {
+            gemm::ptx::wgmma_wait<1>(sums);
+            if (i > 0) mbarrier_arrive(empty[(i - 1) % kStages]);
+            continue;
+        }
         if (MISTAKE != WgmmaMistake::no_wait) gemm::ptx::wgmma_wait<0>(sums);
         if (MISTAKE != WgmmaMistake::released_early) mbarrier_arrive(empty[stage]);
     }
+    if (MISTAKE == WgmmaMistake::overlapped) gemm::ptx::wgmma_wait<0>(sums);
     for (int i = 0; i < BN / 2; ++i) {
         const auto place = gemm::ptx::wgmma_sum(thread, i);
         const int row = m0 + static_cast<int>(place.row), column = n0 + static_cast<int>(place.column);
         if (row < s.M && column < s.N) C[static_cast<std::size_t>(row) * s.N + column] = sums[i];
     }
-    if (MISTAKE == WgmmaMistake::no_wait) gemm::ptx::wgmma_wait<0>();
+    if (MISTAKE == WgmmaMistake::no_wait || MISTAKE == WgmmaMistake::wait_too_short)
+        gemm::ptx::wgmma_wait<0>();
 }
 
 CUtensorMap map_of(const std::uint16_t* matrix, int rows, int columns, int box_rows) {
@@ -149,6 +158,7 @@ void wgmma_gemm(WgmmaMistake mistake, int M, int N, int K, const std::uint16_t* 
         return launch<WgmmaMistake::name>(M, N, K, A, B, C);
         CASE(none)
         CASE(a_by_threads)
+        CASE(overlapped)
 #ifdef GEMM_CPU_DEVICE
         CASE(released_early)
         CASE(no_proxy_fence)
@@ -157,6 +167,7 @@ void wgmma_gemm(WgmmaMistake mistake, int M, int N, int K, const std::uint16_t* 
         CASE(no_fence)
         CASE(no_commit)
         CASE(no_wait)
+        CASE(wait_too_short)
         CASE(no_swizzle)
         CASE(strides_exchanged)
         CASE(past_the_atom)

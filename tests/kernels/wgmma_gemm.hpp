@@ -10,9 +10,11 @@ namespace kernels {
 enum class WgmmaMistake {
     none,
     a_by_threads,  // none: threads bring A, and not TMA
+    overlapped,    // none: a batch begins while the one before is under way
     no_fence,
     no_commit,
     no_wait,            // for the sums
+    wait_too_short,     // overlapped, and the last batch is not waited for
     released_early,     // a stage, before the wait
     no_swizzle,         // in the descriptor of A
     strides_exchanged,  // LBO and SBO, of B

@@ -88,7 +88,7 @@ void Block::wgmma_wait(int pending, const Site& site) {
         wait_as(State::at_warpgroup);
     }
     compute(group, batches);
-    group.deliver(thread);
+    group.deliver(thread, batches);
     if (Observer* o = observer()) o->wgmma_waited(running_->thread / kWarpgroup, batches);
 }
 

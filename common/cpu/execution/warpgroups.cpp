@@ -96,7 +96,7 @@ std::string Warpgroup::start(int thread, const WgmmaCall& call, const Site& site
         return "has no wgmma.fence before it: what the thread has written to registers need not be there yet";
     if (!me.fenced && call.registers != nullptr)
         return "reads A from registers, with no wgmma.fence since the batch before";
-    if (!me.fenced && sums != nullptr && sums->there &&
+    if (!me.fenced && sums != nullptr && sums->there && sums->values.size() == count &&
         std::memcmp(sums->values.data(), call.sums, count * sizeof(float)) != 0)
         return "adds to sums that the thread has written since the batch before, with no wgmma.fence in "
                "between";
@@ -116,10 +116,11 @@ std::string Warpgroup::start(int thread, const WgmmaCall& call, const Site& site
         std::copy_n(call.registers, 4, operation.registers[static_cast<std::size_t>(thread)].begin());
     }
     ++me.operations;
-    if (sums == nullptr) sums = &me.sums.emplace_back(Sums{call.sums, 0, true, {}});
+    if (sums == nullptr) sums = &me.sums.emplace_back(Sums{call.sums, 0, site, true, {}});
     if (sums->there) sums->values.assign(call.sums, call.sums + call.count);
     sums->there = false;
-    sums->operation = me.operations;
+    sums->batch = me.batches;
+    sums->site = site;
     std::memset(call.sums, 0xff, count * sizeof(float));
     return {};
 }
@@ -210,10 +211,10 @@ std::string Warpgroup::compute(const Operation& operation, const Fetch& fetch) {
     return {};
 }
 
-void Warpgroup::deliver(int thread) {
+void Warpgroup::deliver(int thread, std::uint64_t batches) {
     Thread& me = threads_[static_cast<std::size_t>(thread)];
     for (Sums& s : me.sums) {
-        if (s.there || s.operation > computed_) continue;
+        if (s.there || s.batch >= batches) continue;
         std::copy(s.values.begin(), s.values.end(), s.at);
         s.there = true;
         me.fenced = false;
@@ -221,7 +222,11 @@ void Warpgroup::deliver(int thread) {
 }
 
 const Site* Warpgroup::left_behind() const {
-    if (!operations_.empty()) return &operations_.front().site;
+    for (const Thread& t : threads_) {
+        for (const Sums& s : t.sums) {
+            if (!s.there) return &s.site;
+        }
+    }
     return nullptr;
 }
 

@@ -44,10 +44,10 @@ class Warpgroup {
     using Fetch = std::function<std::string(unsigned, std::uint16_t (&)[8])>;
     /// Computes what belongs to the first batches. `site`: of what has gone wrong.
     std::string compute(std::uint64_t batches, const Fetch& fetch, Site& site);
-    /// The thread's sums that are computed come to where it has them.
-    void deliver(int thread);
+    /// The thread's sums that belong to the first batches, which are computed, come to where it has them.
+    void deliver(int thread, std::uint64_t batches);
 
-    /// When all threads have returned: an instruction that nobody has waited for; null where there is none.
+    /// When all threads have returned: an instruction that one has not waited for; null where there is none.
     const Site* left_behind() const;
 
   private:
@@ -62,8 +62,9 @@ class Warpgroup {
     /// Sums of a thread that an instruction adds to, or did last.
     struct Sums {
         float* at;
-        std::uint64_t operation;  // the last one, counted from 1
-        bool there;               // the thread has them again
+        std::uint64_t batch;  // of the last one
+        Site site;
+        bool there;  // the thread has them again
         std::vector<float> values;
     };
     struct Thread {
