@@ -2,6 +2,8 @@
 
 `./gemm chart | test | run | inspect | sass | profile | autotune | doctor`, and for learners and teachers
 `./gemm start | check | watch | hint | reset | progress | quiz | grade`.
+
+A command imports its room itself: that of all of them takes longer than many a command.
 """
 
 from __future__ import annotations
@@ -12,20 +14,14 @@ import sys
 from pathlib import Path
 from typing import Any, Optional
 
+_MISSING = "gemm: Python cannot import {}; remove the folder .venv, if there is one, and run ./gemm again."
 try:
     import typer
 
-    from runner import mutation, suite
-    from runner.core import doctor, lesson
-    from runner.grading import cgroup, grade
-    from runner.inspect import counters, inspection
-    from runner.inspect import sass as machine_code
-    from runner.learn import check, course, quiz, watch
-    from runner.measure import autotune, ceilings, chart, profile
+    from runner.core.process import Interrupted, catch_signals, say
+    from runner.core.results import UserError
 except ImportError as missing:
-    sys.exit(f"gemm: Python cannot import {missing.name}; remove the folder .venv, if there is one, and run ./gemm again.")
-from runner.core.process import Interrupted, catch_signals, say
-from runner.core.results import UserError
+    sys.exit(_MISSING.format(missing.name))
 
 app = typer.Typer(
     add_completion=False,
@@ -49,6 +45,8 @@ def chart_command(
     as_json: bool = JSON,
 ) -> int:
     """Verify every lesson, time it against cuBLAS, draw the charts."""
+    from runner.measure import chart
+
     return chart.chart(record, sizes, as_json)
 
 
@@ -63,9 +61,13 @@ def test_command(
 ) -> int:
     """Run the tests."""
     if mutants is None:
+        from runner import suite
+
         return suite.test(everything, seed, as_json)
     if everything:
         raise UserError("--mutants runs no tests; leave --all out.")
+    from runner import mutation
+
     return mutation.score(mutants, seed, as_json)
 
 
@@ -90,6 +92,8 @@ def run_command(
     as_json: bool = JSON,
 ) -> int:
     """Run one lesson: its verdict, its time, what it takes of an SM."""
+    from runner.core import lesson
+
     sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "rounds": rounds, "device": device}
     return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json)
 
@@ -116,6 +120,8 @@ def inspect_command(
     against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
 ) -> int:
     """Count what each line of a kernel does to memory; find its races."""
+    from runner.inspect import counters, inspection
+
     options = {"--m": m, "--n": n, "--k": k, "--blocks": blocks, "--alpha": alpha, "--beta": beta,
                "--variant": variant, "--dtype": dtype,
                "--seed": seed, "--like": like, "--line": line, "--array": array, "--json": as_json or None,
@@ -152,6 +158,9 @@ def sass_command(
     as_json: bool = JSON,
 ) -> int:
     """Count the machine instructions of a kernel's main loop."""
+    from runner.inspect import sass as machine_code
+    from runner.learn import course
+
     if mine and file is not None:
         raise UserError("--mine and --file each name the source; give one of the two.")
     return machine_code.sass(name, course.find(name, False).file if mine else None, file, arch, kernel, code, as_json)
@@ -166,6 +175,8 @@ def profile_command(
     as_json: bool = JSON,
 ) -> int:
     """Read a GPU's counters (ncu) while each lesson runs."""
+    from runner.measure import profile
+
     return profile.profile(names or [], record, as_json)
 
 
@@ -179,6 +190,8 @@ def autotune_command(
     as_json: bool = JSON,
 ) -> int:
     """Time a lesson with other tile sizes (no LESSON: all)."""
+    from runner.measure import autotune
+
     return autotune.autotune(names or [], record, sizes, as_json)
 
 
@@ -191,6 +204,8 @@ def check_command(
     as_json: bool = JSON,
 ) -> int:
     """Check what you wrote in exercises/, or another file."""
+    from runner.learn import check
+
     return check.check(name, hunt, file, seed, as_json)
 
 
@@ -203,6 +218,8 @@ def quiz_command(
     as_json: bool = JSON,
 ) -> int:
     """Predict what a kernel does: five questions a lesson."""
+    from runner.learn import quiz
+
     return quiz.quiz(name, seed, learner, answers, as_json)
 
 
@@ -212,12 +229,16 @@ def watch_command(
     hunt: bool = HUNT,
 ) -> int:
     """Check an exercise at every save, on a terminal."""
+    from runner.learn import watch
+
     return watch.watch(name, hunt)
 
 
 @app.command("start")
 def start_command(name: str = LESSON, hunt: bool = HUNT) -> int:
     """Write an exercise's start to exercises/."""
+    from runner.learn import course
+
     return course.start(name, hunt)
 
 
@@ -228,18 +249,24 @@ def hint_command(
     level: Optional[str] = typer.Option(None, help="1, 2 or 3; by default the next one."),
 ) -> int:
     """Show the next hint for an exercise."""
+    from runner.learn import course
+
     return course.hint(name, hunt, level)
 
 
 @app.command("reset")
 def reset_command(name: str = LESSON, hunt: bool = HUNT) -> int:
     """Bring an exercise's start back; your version is kept beside it."""
+    from runner.learn import course
+
     return course.reset(name, hunt)
 
 
 @app.command("progress")
 def progress_command(as_json: bool = JSON) -> int:
     """Show which exercises have passed, and what comes next."""
+    from runner.learn import course
+
     return course.show_progress(as_json)
 
 
@@ -255,6 +282,8 @@ def grade_command(
     as_json: bool = JSON,
 ) -> int:
     """Grade a class: every exercise of every learner, in a sandbox."""
+    from runner.grading import cgroup, grade
+
     cgroup.enter_scope([sys.executable, "-m", "runner", *sys.argv[1:]])
     return grade.grade(submissions, out, tasks, jobs, seconds, unsandboxed, again, as_json)
 
@@ -268,6 +297,9 @@ def doctor_command(
     as_json: bool = JSON,
 ) -> int:
     """Show what is here, what is missing, and how to get it."""
+    from runner.core import doctor
+    from runner.measure import ceilings
+
     if record and not measure:
         raise UserError("--record keeps what was measured; write ./gemm doctor --measure --record.")
     return ceilings.measure(record, as_json) if measure else doctor.report(as_json)
@@ -315,6 +347,8 @@ def main(arguments: list[str]) -> int:
         status = app(args=arguments or ["--help"], prog_name="./gemm", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
+    except ModuleNotFoundError as missing:
+        sys.exit(_MISSING.format(missing.name))
     except Interrupted as stop:
         if sys.stderr.isatty():
             # Not through rich: what it was writing when the signal arrived may never end, and would keep this back.
