@@ -1,103 +1,126 @@
-"""The picture of step 09c: its timelines."""
+"""The pictures of step 09d: two tiles of C in time, the order of the tiles, and the way of the results."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, box, canvas
+from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, grid, legend
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
-_LEFT, _RIGHT, _LANE = 1.75, WIDTH - 0.15, 0.62  # inches: where time begins and ends, height of a lane
+_LEFT, _RIGHT, _LANE = 1.6, WIDTH - 0.15, 0.66  # inches: where time begins and ends, height of a lane
+
+
+def _lanes(axes: Axes, y: float, names: tuple[str, ...]) -> None:
+    axes.plot([_LEFT, _RIGHT], [y, y], color=GREY, linewidth=0.6)
+    for i, label in enumerate(names):
+        axes.plot([_LEFT, _RIGHT], [y + (i + 1) * _LANE] * 2, color=GREY, linewidth=0.6)
+        axes.text(_LEFT - 0.12, y + (i + 0.52) * _LANE, label, ha="right", va="center", fontsize=SMALL)
+
+
+def _piece(axes: Axes, x: float, end: float, y: float, row: int, fill: str, label: str) -> None:
+    box(axes, x, y + row * _LANE + 0.08, end - x, _LANE - 0.16, fill, GREY)
+    how: dict[str, Any] = {"color": "white", "fontweight": "bold"} if fill in (DARK, MID) else {}
+    axes.text((x + end) / 2, y + (row + 0.52) * _LANE, label, ha="center", va="center", fontsize=SMALL, **how)
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """Three timelines: the stages from tile to tile along K, a tile's steps, and two tiles of C of one block."""
-    stages, depth, mma_k, wm, wn = (lesson.constants[key] for key in ("STAGES", "BK", "MMA_K", "WM", "WN"))
-    steps, rows, cols = depth // mma_k, lesson.constants["BM"], lesson.constants["BN"]
-    mmas = wm // lesson.constants["MMA_M"] * (wn // lesson.constants["MMA_N"])
-    copies = 2 * depth * (rows + cols) // (16 * lesson.block[0])  # of 16 bytes, by a thread
-    figure, axes = canvas(13.2)
-    text, small, normal = axes.text, SMALL, TEXT
-
-    def heading(y: float, title: str, below: str) -> None:
-        text(0.2, y - 0.5, title, fontsize=normal + 1, fontweight="bold")
-        text(0.2, y - 0.17, below, fontsize=small)
-
-    def lanes(y: float, names: tuple[str, ...]) -> None:
-        axes.plot([_LEFT, _RIGHT], [y, y], color=GREY, linewidth=0.6)
-        for i, label in enumerate(names):
-            axes.plot([_LEFT, _RIGHT], [y + (i + 1) * _LANE] * 2, color=GREY, linewidth=0.6)
-            text(_LEFT - 0.12, y + (i + 0.52) * _LANE, label, ha="right", va="center", fontsize=small)
-
-    def piece(x: float, end: float, y: float, row: int, fill: str, label: str, most: float = WIDTH) -> None:
-        box(axes, x, y + row * _LANE + 0.07, end - x, _LANE - 0.14, fill, GREY)
-        how: dict[str, Any] = {"color": "white", "fontweight": "bold"} if fill in (DARK, MID) else {}
-        middle = (x + min(end, x + most)) / 2
-        text(middle, y + (row + 0.52) * _LANE, label, ha="center", va="center", fontsize=small, **how)
-
-    def barrier(x: float, y: float, count: int) -> None:
-        axes.plot([x, x], [y - 0.06, y + count * _LANE + 0.06], color=INK, linewidth=6, solid_capstyle="butt")
-
-    text(0.2, 0.45, f"{lesson.name}: three timelines", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.85, "Time from left to right, not to scale.", fontsize=normal)
-
-    # 1. From tile to tile along K.
-    y, shown = 1.95, 5
-    below = f"A copy has the time of {stages - 1} tiles. Thick: wait and barrier."
-    heading(y, f"1. {stages} stages, from tile to tile along K", below)
-    lanes(y, tuple(f"stage {stage}" for stage in range(stages)))
-    period = (_RIGHT - _LEFT) / shown
-    for stage in range(stages):
-        for tile in range(stage, shown + stages, stages):
-            used, begins = _LEFT + tile * period, _LEFT + max(tile - stages + 1, 0) * period
-            if begins < min(used, _RIGHT):
-                piece(begins + 0.04, min(used, _RIGHT) - 0.04, y, stage, LIGHT, f"copy {tile}", period - 0.08)
-            if tile < shown:
-                piece(used + 0.04, used + period - 0.04, y, stage, DARK, f"use {tile}")
-    for tile in range(1, shown):
-        barrier(_LEFT + tile * period, y, stages)
-
-    # 2. The steps of one tile.
-    y = 5.0
-    heading(y, f"2. Tile n: {steps} steps of {mma_k} along K, a warp", "ldmatrix reads the fragments of the step after.")
-    lanes(y, ("cp.async", "ldmatrix", "mma.sync"))
-    width = (_RIGHT - _LEFT) / steps
-    for step in range(steps):
-        x = _LEFT + step * width
-        piece(x + 0.08, x + width - 0.04, y, 2, DARK, f"{mmas}, step {step}")
-        piece(x + 0.08, x + 0.93 * width, y, 1, MID, f"step {step + 1}" if step + 1 < steps else "0, n + 1")
-    piece(_LEFT + 0.08, _LEFT + 1.25 * width, y, 0, LIGHT, f"{copies}, of tile n + {stages - 1}")
-    barrier(_LEFT + (steps - 1) * width + 0.02, y, 3)
-    text(_RIGHT, y + 3 * _LANE + 0.33, "wait, barrier: tile n + 1 is there", ha="right", fontsize=small)
-
-    # 3. From tile to tile of C.
-    y = 8.35
-    heading(y, "3. Two tiles of C on one SM", "A block for each tile: begin and end stand alone.")
+    """Two tiles of C on one SM: a block for each, and a block that stays."""
+    figure, axes = canvas(8.35)
+    text = axes.text
+    text(0.2, 0.45, f"{lesson.name}: two tiles of C in time", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.87, "One SM, time from left to right, not to scale.", fontsize=TEXT)
     names = ("cp.async", "mma.sync", "to C")
-    fill, sums, write, gap = 0.86, 1.2, 0.86, 0.04
+    fill, sums, write, gap = 0.86, 1.2, 0.9, 0.05
 
-    def c_tile(x: float, y: float, filled: float, label: str) -> float:
-        """From `filled` (its first tiles are being copied) on; returns where its sums end."""
-        piece(filled, filled + fill, y, 0, PALE, "fill")
-        piece(filled + fill + gap, x + sums - 0.35, y, 0, LIGHT, "copy")
-        piece(x, x + sums, y, 1, DARK, f"tile {label}")
-        piece(x + sums + gap, x + sums + gap + write, y, 2, MID, "write")
-        return x + sums
+    def c_tile(y: float, filled: float, begins: float, label: str) -> float:
+        """A tile whose first copies begin at `filled` and its products at `begins`; returns where these end."""
+        _piece(axes, filled, filled + fill, y, 0, PALE, "fill")
+        _piece(axes, filled + fill + gap, begins + sums - 0.3, y, 0, LIGHT, "copy")
+        _piece(axes, begins, begins + sums, y, 1, DARK, f"tile {label}")
+        _piece(axes, begins + sums + gap, begins + sums + gap + write, y, 2, MID, "write")
+        return begins + sums
 
-    lanes(y, names)
+    y = 1.95
+    text(0.2, y - 0.5, "Step 09c: a block for each tile", fontsize=TEXT + 1, fontweight="bold")
+    text(0.2, y - 0.17, "Begin and end stand alone.", fontsize=SMALL)
+    _lanes(axes, y, names)
     start = _LEFT + 0.05
-    end = c_tile(start + fill + gap, y, start, "0")
+    end = c_tile(y, start, start + fill + gap, "0")
     second = end + gap + write + gap
-    c_tile(second + fill + gap, y, second, "1")
-    y = 11.05
-    text(0.2, y - 0.17, "Persistent: the next fill runs while results are written.", fontsize=small)
-    lanes(y, names)
-    end = c_tile(start + fill + gap, y, start, "0")
+    c_tile(y, second, second + fill + gap, "1")
+
+    y = 5.0
+    text(0.2, y - 0.5, "This step: the block stays", fontsize=TEXT + 1, fontweight="bold")
+    text(0.2, y - 0.17, "The next tile's first copies run while results are written.", fontsize=SMALL)
+    _lanes(axes, y, names)
+    end = c_tile(y, start, start + fill + gap, "0")
     second = end + gap
-    end = c_tile(second + fill + gap, y, second, "1") + gap + write
-    axes.plot([end, end], [y - 0.02, y + 3 * _LANE], color=INK, linewidth=1.5, linestyle="--")
-    text(end + 0.12, y + 2.5 * _LANE, "done", va="center", fontsize=small)
+    end = c_tile(y, second, second + gap + write + gap, "1") + gap + write
+    axes.plot([end + 0.03] * 2, [y - 0.02, y + 3 * _LANE], color=INK, linewidth=1.5, linestyle="--")
+    text(end + 0.12, y + 2.5 * _LANE, "done", va="center", fontsize=SMALL)
+
+    y += 3 * _LANE + 0.3
+    legend(axes, 0.2, y, ((PALE, "first tiles of A and B"), (LIGHT, "the other tiles of A and B")))
+    legend(axes, 4.4, y, ((DARK, "products"), (MID, "results to C")))
+    return figure
+
+
+def picture_order(lesson: Descriptor) -> Figure:
+    """Which tiles of C are computed at the same time: row by row, and in groups."""
+    group = lesson.constants.get("GROUP", 8)
+    rows, cols, blocks, cell = 2 * group, 12, 3 * group, 0.28
+    figure, axes = canvas(7.95)
+    text = axes.text
+    text(0.2, 0.45, f"{lesson.name}: the order of tiles", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.87, f"C, {rows}×{cols} tiles, and {blocks} blocks that begin together.", fontsize=TEXT)
+
+    def tiles(left: float, title: str, at_once: list[tuple[int, int]]) -> None:
+        top = 1.75
+        text(left, top - 0.25, title, fontsize=TEXT, fontweight="bold")
+        for row in {row for row, _ in at_once}:
+            box(axes, left - 0.36, top + row * cell, 0.22, cell, LIGHT, GREY, 0.5)
+        for col in {col for _, col in at_once}:
+            box(axes, left + col * cell, top + rows * cell + 0.14, cell, 0.22, LIGHT, GREY, 0.5)
+        for row, col in at_once:
+            box(axes, left + col * cell, top + row * cell, cell, cell, DARK)
+        grid(axes, left, top, rows, cols, cell)
+
+    tiles(0.5, "row by row", [divmod(tile, cols) for tile in range(blocks)])
+    tiles(4.4, f"down groups of {group} rows", [(tile % group, tile // group) for tile in range(blocks)])
+    legend(
+        axes, 0.2, 6.9, ((DARK, "tiles that are computed at the same time"), (LIGHT, "rows of A and columns of B that they need"))
+    )
+    return figure
+
+
+def picture_results(lesson: Descriptor) -> Figure:
+    """Which elements one store of a warp writes: from fragments, and from rows in shared memory."""
+    figure, axes = canvas(5.95)
+    text, cell, high = axes.text, 0.094, 0.115
+    text(0.2, 0.45, f"{lesson.name}: what one store writes", fontsize=TITLE, fontweight="bold")
+    wn, mma_m = lesson.constants["WN"], lesson.constants["MMA_M"]
+    text(0.2, 0.87, f"{mma_m} rows of a warp tile, {wn} columns, {2 * wn} bytes each.", fontsize=TEXT)
+    width = wn * cell / 2  # a cell is two elements, 4 bytes
+
+    def rows(left: float, top: float, title: str, first: int, count: int, units: int) -> None:
+        text(left, top - 0.2, title, fontsize=TEXT, fontweight="bold")
+        for row in range(first, first + count):
+            box(axes, left, top + row * 2 * high, units * cell, 2 * high, DARK)
+        for row in range(mma_m + 1):
+            axes.plot([left, left + width], [top + row * 2 * high] * 2, color=GREY, linewidth=0.4)
+        for col in range(0, wn // 2 + 1, 4):
+            axes.plot([left + col * cell] * 2, [top, top + mma_m * 2 * high], color=GREY, linewidth=0.4)
+
+    top = 1.55
+    rows(0.3, top, "from fragments", 0, 8, 4)
+    rows(WIDTH - 0.3 - width, top, "from rows", 0, 4, wn // 2)
+    middle = top + mma_m * high
+    arrow(axes, (0.3 + width + 0.15, middle), (WIDTH - 0.45 - width, middle))
+    text(WIDTH / 2, middle - 0.2, "shared", ha="center", fontsize=SMALL)
+    text(WIDTH / 2, middle + 0.35, "memory", ha="center", fontsize=SMALL)
+    legend(axes, 0.3, top + mma_m * 2 * high + 0.25, ((DARK, "what the 32 lanes store at once; a box is 16 bytes"),))
     return figure

@@ -1103,7 +1103,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "one tile too many",
             {"const bool more = c_tile < tiles_m * tiles_n;": "const bool more = c_tile <= tiles_m * tiles_n;"},
-            ("✗ Wrong with",),
+            ("It is right, and a goal is not reached.", "Each tile of C loads its elements"),
         ),
         Attempt(
             "the next tile's copies forgotten", {"locate(c_tile);\n            fill();": "locate(c_tile);"}, ("✗ Wrong with",)

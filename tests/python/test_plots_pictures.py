@@ -43,7 +43,7 @@ def test_what_predict_asks_is_not_in_the_picture(lesson: str, tmp_path: Path) ->
     assert not re.search(r"\d+ sectors|\d+ B\b|\b33\b|\b5\b", texts)
 
 
-@pytest.mark.parametrize("lesson", [name for name in lessons() if name != "09c_pipelined"])
+@pytest.mark.parametrize("lesson", lessons())
 def test_a_screen_shows_most_of_a_picture(lesson: str, tmp_path: Path) -> None:
     for file in pictures.draw(ROOT, descriptors()[lesson], tmp_path / lesson)[::2]:
         width, height = struct.unpack(">II", file.read_bytes()[16:24])
@@ -69,11 +69,21 @@ def test_wmma_shows_fragments_and_not_what_predict_asks(tmp_path: Path) -> None:
     assert way["32 bits"] == 2 and way["16 bits"] == 4
 
 
-def test_pipelined_shows_what_a_warp_does_in_a_tile(tmp_path: Path) -> None:
+def test_pipelined_shows_stages_and_what_a_warp_does_in_a_tile(tmp_path: Path) -> None:
     texts = drawn("09c_pipelined", tmp_path)
-    assert {"12, of tile n + 2", "32, step 0", "0, n + 1", "2. Tile n: 4 steps of 16 along K, a warp"} <= texts.keys()
-    assert "32, step 4" not in texts
-    assert texts["fill"] == 4
+    assert {"09c_pipelined: 4 stages in time", "stage 3", "use 4", "copy 7"} <= texts.keys()
+    steps = svg_texts(tmp_path / "a_steps.svg")
+    assert {"n: 1", "n+1: 1", "n+2: 0", "n+3", "n+4"} <= steps.keys()
+    assert {"stage 4", "copy 8"} <= drawn("09c_pipelined", tmp_path, STAGES=5).keys()
+
+
+def test_persistent_shows_two_tiles_the_order_and_the_way_of_results(tmp_path: Path) -> None:
+    texts = drawn("09d_persistent", tmp_path)
+    assert texts["fill"] == texts["write"] == 4
+    assert {"row by row", "down groups of 8 rows"} <= svg_texts(tmp_path / "a_order.svg").keys()
+    results = " ".join(svg_texts(tmp_path / "a_results.svg"))
+    assert "16 rows of a warp tile, 64 columns, 128 bytes each." in results
+    assert not re.search(r"\d+ (sectors|stores)", results)  # Predict asks
 
 
 def test_pictures_follow_the_descriptor(tmp_path: Path) -> None:
