@@ -103,20 +103,20 @@ function(gemm_places_of_kernels definitions folders suffix)
   set(${folders} $<REMOVE_DUPLICATES:${found}> PARENT_SCOPE)
 endfunction()
 
-# gemm_prepared_headers(<target>): makes ready what traced kernels begin with; <target> brings it about. It takes its place at
-# once: another process may be compiling with the old one.
-function(gemm_prepared_headers target)
-  set(header ${PROJECT_BINARY_DIR}/prepared/kernel.hpp)
+# gemm_prepared_headers(<target> <place> <suffix>): makes ready what kernels of a kind (_kernel, _traced) begin with, in the build
+# folder's <place>; <target> brings it about. It takes its place at once: another process may be compiling with the old one.
+function(gemm_prepared_headers target place suffix)
+  set(header ${PROJECT_BINARY_DIR}/${place}/kernel.hpp)
   file(CONFIGURE OUTPUT ${header} CONTENT "#include \"common/gemm.hpp\"\n")
-  gemm_command_on_cpu(command TRUE)
-  gemm_places_of_kernels(definitions folders _traced)
+  string(COMPARE EQUAL "${suffix}" _traced traced)
+  gemm_command_on_cpu(command ${traced})
+  gemm_places_of_kernels(definitions folders ${suffix})
   add_custom_command(OUTPUT ${header}.gch
     COMMAND ${command} "-D$<JOIN:${definitions},;-D>" "-I$<JOIN:${folders},;-I>" -MD -MF ${header}.d -MT ${header}.gch
       -x c++-header -o ${header}.new -c ${header}
     COMMAND ${CMAKE_COMMAND} -E rename ${header}.new ${header}.gch
     DEPENDS ${header} DEPFILE ${header}.d COMMENT "Making ready the headers of kernels" VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${target} DEPENDS ${header}.gch)
-  set_property(GLOBAL PROPERTY GEMM_PREPARED ${header})
 endfunction()
 
 function(gemm_write_link_json main file)
@@ -151,10 +151,9 @@ function(gemm_write_link_json main file)
       ${CMAKE_CUDA20_STANDARD_COMPILE_OPTION} -x cu)
   else()
     gemm_command_on_cpu(kernel "${arg_TRACED}")
-    get_property(header GLOBAL PROPERTY GEMM_PREPARED)
     if(arg_TRACED)
       set(suffix _traced)
-      set(prepared "\n  \"prepared\": \"${header}\",")
+      set(prepared "\n  \"prepared\": \"${PROJECT_BINARY_DIR}/prepared/traced/kernel.hpp\",")
     endif()
   endif()
   gemm_json_strings(kernel ${kernel})
