@@ -7,7 +7,6 @@ from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import WARP, Question, Quiz, ceil_div, grouped
 
 _BM, _BN, _BK, _PAD = 128, 256, 8, 4  # kernel.cu's
-_WARPS, _A_READS, _B_READS = 8, 2, 4  # reads of 16 bytes a thread and a step
 
 
 def _requests_for_b(counts: Counts) -> tuple[float, Mapping | None]:
@@ -78,9 +77,8 @@ EXERCISE = Exercise(
         Goal(
             "Shared memory takes no more wavefronts than the lesson's kernel",
             bank_conflicts,
-            # A read of 16 bytes takes two for the 128 bytes that a warp uses; a copy of A takes four, one for each
-            # of the rows, whose 8 steps lie in one line of global memory.
-            lambda counts: tiles(counts, _BM, _BN) * counts.shape[2] * (_WARPS * (_A_READS + _B_READS) + 3 * _BM // 32),
+            # A copy of A takes four, one for each of the rows, whose 8 steps lie in one line of global memory; one could do it.
+            lambda counts: tiles(counts, _BM, _BN) * counts.shape[2] * 3 * _BM // 32,
             "wavefronts beyond the ideal",
             "Let b_write stay where it is: the threads of a warp copy to neighbouring places of a row of Bs.",
         ),

@@ -133,8 +133,8 @@ __global__ void __launch_bounds__(T::THREADS)
     // j·LANES_N on, i and j multiples of 4.
     const int y = warp / WARPS_N * WM + lane_m * 4, x = warp % WARPS_N * WN + lane_n * 4;
 
-    // What the thread copies: of A single floats, (a_row + i, a_k), a warp 4 rows of 8, for places in 32
-    // banks of As; of B (b_k + i, b_col), one float or four.
+    // What the thread copies: of A single floats, (a_row + i, a_k), a warp 8 steps of 4 rows, which an H200
+    // stores a row at a time; of B (b_k + i, b_col), one float or four.
     constexpr int WIDTH = ALIGNED ? 4 : 1, A_ROWS = THREADS / BK, B_ROWS = THREADS * WIDTH / BN;
     const int a_k = t % 8 + warp % (BK / 8) * 8, a_row = lane / 8 + warp / (BK / 8) * 4;
     const int b_k = t * WIDTH / BN, b_col = t * WIDTH % BN;

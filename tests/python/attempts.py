@@ -710,7 +710,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "no barrier after the wait in the loop",
             {_RING_BARRIER: ""},
-            ("Wait for its group, then a barrier, then read.",),
+            ("A barrier is missing.",),
         ),
         Attempt(
             "the barrier before the wait",
@@ -735,7 +735,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "the first tiles copied although K has fewer",
             {"        if (s < tiles) copy(s * STAGE, BK);": "        copy(s * STAGE, BK);"},
-            ("behind the last one along K",),
+            ("behind the last one along K|outside B of ",),
         ),
         Attempt(
             "the edge of N not guarded",
