@@ -29,8 +29,8 @@ PUBLISHED = {
 }
 FIGURE = re.compile(r"(\d+(?:\.\d+)?)\s*(TFLOP/s|%\s+of\s+cuBLAS)")
 # Lessons whose text is an article by now; the others follow.
-REWRITTEN = ("01_naive", "02_coalesced", "03_smem", "04_1d_blocktile", "05_2d_blocktile", "07_double_buffer", "08a_ring",
-             "08b_read_ahead", "09a_wmma", "09b_mma_sync")  # fmt: skip
+REWRITTEN = ("01_naive", "02_coalesced", "03_smem", "04_1d_blocktile", "05_2d_blocktile", "06a_float4", "06b_warp_tile",
+             "07_double_buffer", "08a_ring", "08b_read_ahead", "09a_wmma", "09b_mma_sync")  # fmt: skip
 SECTIONS = ["In short", "Where we are", "Idea", "Picture", "The code", "Predict", "Measure", "Why not faster", "Exercises",
             "Read more"]  # fmt: skip
 LONGEST = 110  # words of a paragraph or an item of a list; what is longer reads as a wall

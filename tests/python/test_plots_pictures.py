@@ -43,6 +43,14 @@ def test_what_predict_asks_is_not_in_the_picture(lesson: str, tmp_path: Path) ->
     assert not re.search(r"\d+ sectors|\d+ B\b|\b33\b|\b5\b", texts)
 
 
+@pytest.mark.parametrize("lesson", ["06a_float4", "06b_warp_tile"])
+def test_nor_are_wavefronts_of_what_a_warp_reads_and_stores(lesson: str, tmp_path: Path) -> None:
+    texts = " ".join(drawn(lesson, tmp_path))
+    assert {"06a_float4": "thread 20", "06b_warp_tile": "This lesson"}[lesson] in texts
+    shown = " ".join(" ".join(svg_texts(file)) for file in sorted(tmp_path.glob("*.svg")))
+    assert len(shown) > len(texts) and "wavefront" not in shown
+
+
 @pytest.mark.parametrize("lesson", lessons())
 def test_a_screen_shows_most_of_a_picture(lesson: str, tmp_path: Path) -> None:
     for file in pictures.draw(ROOT, descriptors()[lesson], tmp_path / lesson)[::2]:
