@@ -496,10 +496,31 @@ def provide_pytest() -> tuple[Path, bool]:
     raise UserError(f"Python's pytest is missing; {why}.")
 
 
+def places_of_cuda() -> list[Path]:
+    """Folders of CUDA's programs: the toolkit's, then those of packages from PyPI."""
+    home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
+    packages = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
+    packages += sorted(VENV.glob("lib/python3*/site-packages"))
+    return [home / "bin", *(place for folder in packages for place in sorted(folder.glob("nvidia/*/bin")))]
+
+
+def _extras() -> list[Need]:
+    """CUDA's programs that some command alone needs, which brings them itself where it can."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, places_of_cuda())])
+    dump, disassembler, ncu = (shutil.which(name, path=path) or "" for name in ("cuobjdump", "nvdisasm", "ncu"))
+    both = Need(
+        "cuobjdump, nvdisasm", f"{dump}, {disassembler}" if dump and disassembler else "", "", required=False,
+        note="only ./gemm sass needs them, which gets them from PyPI", by_hand="./gemm sass 01",
+    )  # fmt: skip
+    reads = "only ./gemm profile and inspect --against-ncu need it"
+    counts = Need("ncu", ncu, "", required=False, note=reads, by_hand=f"install the CUDA toolkit: {_CUDA_PAGE}")
+    return [replace(need, note="") if need.found else need for need in (both, counts)]
+
+
 def report(as_json: bool) -> int:
     """`./gemm doctor`: exit status 0 when the chosen device is ready."""
     device = choose(strict=False)
-    found = needs(device)
+    found = [*needs(device), *_extras()]
     fatal = [need for need in found if need.required and not need.found]
     if as_json:
         rows = [{**asdict(need), "command": "" if need.found else command(need)} for need in found]

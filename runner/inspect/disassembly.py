@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,11 +60,8 @@ class Tools:
 
 
 def _places() -> list[Path]:
-    """Folders of CUDA's programs: the toolkit's, then those of packages from PyPI."""
-    home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
-    packages = [Path(folder) for folder in sys.path if folder.endswith("-packages")]
-    packages += sorted(doctor.VENV.glob("lib/python3*/site-packages"))
-    return [home / "bin", *(place for folder in packages for place in sorted(folder.glob("nvidia/*/bin")))]
+    """Folders of CUDA's programs."""
+    return doctor.places_of_cuda()
 
 
 def _found(name: str) -> Path | None:

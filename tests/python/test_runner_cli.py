@@ -269,8 +269,26 @@ def test_doctor_when_all_is_there(checkout: Checkout) -> None:
     assert "MISSING" not in done.stdout
 
 
+def with_extras(checkout: Checkout) -> None:
+    """What not every machine has."""
+    (checkout.root / "pyseccomp.py").touch()
+    for name in ("cuobjdump", "nvdisasm", "ncu"):
+        checkout.tool(name, "exit 0\n")
+
+
+def test_doctor_knows_what_single_commands_need(checkout: Checkout) -> None:
+    needs = {need["name"]: need for need in json.loads(checkout.run("doctor", "--json").stdout)["needs"]}
+    for name, command in (("cuobjdump, nvdisasm", "./gemm sass"), ("ncu", "./gemm profile")):
+        assert not needs[name]["required"]
+        assert needs[name]["found"] or (command in needs[name]["note"] and needs[name]["command"])
+    with_extras(checkout)
+    needs = {need["name"]: need for need in json.loads(checkout.run("doctor", "--json").stdout)["needs"]}
+    assert needs["ncu"]["found"] == str(checkout.fakes / "bin" / "ncu")
+    assert needs["cuobjdump, nvdisasm"]["found"].endswith("/nvdisasm")
+
+
 def test_doctor_notes_only_what_is_missing(checkout: Checkout) -> None:
-    (checkout.root / "pyseccomp.py").touch()  # which not every machine has
+    with_extras(checkout)
     for cuda in (False, True):
         if cuda:
             checkout.gpu()
@@ -290,7 +308,7 @@ def test_doctor_names_a_command_for_what_is_missing(checkout: Checkout) -> None:
 def test_doctor_for_cuda_without_a_driver_is_a_table_not_an_error(checkout: Checkout) -> None:
     checkout.gpu()
     checkout.tool("nvidia-smi", 'echo "NVIDIA-SMI has failed"; exit 9\n')
-    (checkout.root / "pyseccomp.py").touch()  # which not every machine has
+    with_extras(checkout)
     done = checkout.run("doctor", "--json")
     report = json.loads(done.stdout)
     assert (done.returncode, report["device"], report["ready"]) == (2, "cuda", False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -290,7 +291,7 @@ def test_programs_of_pypi_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     monkeypatch.setattr(disassembly.doctor, "VENV", tmp_path / ".venv")
-    monkeypatch.setattr(disassembly.sys, "path", [])
+    monkeypatch.setattr(sys, "path", [])
     folder = tmp_path / ".venv" / "lib" / "python3.11" / "site-packages" / "nvidia" / "cu13" / "bin"
     folder.mkdir(parents=True)
     assert list(disassembly.missing()) == ["nvcc", "cuobjdump"]
