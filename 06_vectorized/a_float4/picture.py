@@ -37,25 +37,25 @@ def picture(lesson: Descriptor) -> Figure:
     text(x_as - 0.1, y_c + rows * cell / 2, "As[k]", ha="right", va="center", fontsize=TEXT, family="monospace", rotation=90)
     text(x_c + cols * cell / 2, y_c + rows * cell + 0.3, f"C: {rows}×{cols} elements", ha="center", fontsize=TEXT)
     right = x_c + cols * cell + 0.25
-    legend(axes, right, y_c, [(LIGHT, "warp 0"), (DARK, f"thread {thread}")])
+    legend(axes, right, y_c, [(LIGHT, "warp 0"), (DARK, f"thread {thread}"), (PALE, "read by others")])
     said = (
         f"A dark piece of\nAs[k] or Bs[k] is\n{FLOATS} floats: one\nread.\n\nA dark square is\n{FLOATS}×{FLOATS} elements\nof C."
     )
-    text(right, y_c + 1.15, said, fontsize=TEXT, va="top", linespacing=1.3)
+    text(right, y_c + 1.57, said, fontsize=TEXT, va="top", linespacing=1.3)
     return figure
 
 
 def picture_transposed(lesson: Descriptor) -> Figure:
     """Where the floats go that a thread, and a warp, loads of A."""
-    rows, depth, pad = (lesson.constants[key] for key in ("BM", "BK", "PAD"))
+    rows, depth = (lesson.constants[key] for key in ("BM", "BK"))
     across = depth // FLOATS  # threads beside each other
     shown, cell, thread = 12, 0.2, 5  # shown: rows of A's tile
-    figure, axes = canvas(6.4)
+    figure, axes = canvas(6.8)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: A's tile is transposed", fontsize=TITLE, fontweight="bold")
     left, right, top = 0.55, 0.55 + depth * cell + 1.05, 1.35
-    text(left, top - 0.4, f"A: {rows} rows,\n{depth} steps of K", fontsize=SMALL, va="center")
-    text(right, top - 0.4, f"As: {depth} rows of {rows} floats,\nand {pad} of padding", fontsize=SMALL, va="center")
+    text(left, top - 0.4, f"A: the first {shown} of {rows} rows,\n{depth} steps of K", fontsize=SMALL, va="center")
+    text(right, top - 0.4, f"As: {depth} rows, of each the\nfirst {shown} of {rows} floats", fontsize=SMALL, va="center")
     for at in range(WARP):
         row, k = at // across, at % across * FLOATS
         colour = DARK if at == thread else LIGHT
@@ -74,6 +74,7 @@ def picture_transposed(lesson: Descriptor) -> Figure:
         (DARK, f"thread {thread}: one load of {FLOATS} floats, and its {FLOATS} stores"),
         (MID, "the first float, v.x, of each other thread of warp 0"),
         (LIGHT, "their v.y, v.z and v.w"),
+        ("white", "what other warps load and store"),
     ]
     legend(axes, 0.55, top + depth * cell + 0.45, shades)
     return figure

@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     const float* b = B + b_k * ldb + col0 + b_col;
 
     float acc[TM][TN] = {};
-    // The partial tile comes first, so that the others need no guard along K.
+    // The partial tile comes first; all others have BK steps.
     std::int64_t k_left = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     for (int steps = k_left % BK == 0 ? BK : k_left % BK; k_left > 0; k_left -= steps, steps = BK) {
 #pragma unroll

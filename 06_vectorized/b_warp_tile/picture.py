@@ -81,7 +81,9 @@ def picture_lanes(lesson: Descriptor) -> Figure:
     box(axes, x, y, lanes_n * wide, lanes_m * tall, "none", INK, 1.6)
     _axis(axes, x, y, lanes_m, lanes_n, wide, tall)
     right = x + lanes_n * wide + 0.35
-    legend(axes, right, y, [(DARK, "lanes 0 to 3"), (LIGHT, f"lanes 4 to {WARP // 2 - 1}"), ("white", "the second half")])
+    half = WARP // 2
+    shades = [(DARK, "lanes 0 to 3"), (LIGHT, f"lanes 4 to {half - 1}"), ("white", f"lanes {half} to {WARP - 1}")]
+    legend(axes, right, y, shades)
     said = "Lanes in a row read\nthe same 16 bytes\nof As. Lanes in a\ncolumn read the same\n16 bytes of Bs."
     text(right, y + 1.5, said, fontsize=TEXT, va="top", linespacing=1.3)
     return figure
