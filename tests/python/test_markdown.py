@@ -28,6 +28,10 @@ PUBLISHED = {
     "66.9 TFLOP/s": "FP32 peak of an H200, NVIDIA's data sheet",
 }
 FIGURE = re.compile(r"(\d+(?:\.\d+)?)\s*(TFLOP/s|%\s+of\s+cuBLAS)")
+ONE_NUMBER = re.compile(r"\*\*The one number: (\d+\.\d+)\*\* of the speed of cuBLAS")
+QUOTIENT = re.compile(r"(\d+\.\d\d+|\d\d+\.\d) / (\d+\.\d\d+|\d\d+\.\d) =")  # of two times, or of a rate and the peak
+HMMA_CLOCKS = re.compile(r"(?:HMMA every|09[a-d]'s) (\d+\.\d) clocks")
+WAIT = re.compile(r"(?<![\d.])(?<!= )(\d+\.\d\d) clocks")  # for each instruction of a warp
 # Lessons whose text is an article by now; the others follow.
 REWRITTEN = ("01_naive", "02_coalesced", "03_smem", "04_1d_blocktile", "05_2d_blocktile", "06a_float4", "06b_warp_tile",
              "07_double_buffer", "08a_ring", "08b_read_ahead", "09a_wmma", "09b_mma_sync")  # fmt: skip
@@ -240,6 +244,44 @@ def figure_problems(root: Path) -> list[str]:
     return problems
 
 
+def stated(root: Path, path: Path) -> Iterator[tuple[re.Pattern[str], list[float]]]:
+    """What a lesson's page states in words of a fixed form, and the recorded values that it may be: of the lesson, of the one
+    before it where a page compares the two, of all for times and rates, which pages compare as they like."""
+    names = lessons(root)
+    here = [name for name in names if (root / folder_of(name, root)).is_relative_to(path.parent)]
+    near = names[max(names.index(here[-1]) - 1, 0) :][:2]
+    runs = [run for run in load(root / RESULTS)["runs"] if "ratio" in run and run["m"] == run["n"] == run["k"] == 4096]
+    counted = (data.profile(root) or {"lessons": {}})["lessons"]
+    stalls = [
+        [value for name, value in counted[lesson].items() if name.startswith("warps stalled") and "not selected" not in name]
+        for lesson in near
+        if lesson in counted
+    ]
+    hmma = 4096**3 / 2048  # instructions of a warp
+    issued = [row["instructions"] / (row["issue slots used"] / 100) for row in counted.values() if row["issue slots used"]]
+    yield ONE_NUMBER, [run["ratio"] for run in runs if run["lesson"] == here[-1]]
+    yield QUOTIENT, [run[key] for run in runs for key in ("ms_median", "tflops")] + [66.9]  # the peak is in PUBLISHED
+    yield HMMA_CLOCKS, [clocks / hmma for clocks in issued]
+    yield WAIT, [value for row in stalls for value in (*row, sum(row))]
+
+
+def stated_problems(root: Path) -> list[str]:
+    """A lesson's one number, the times that its text divides, and the clocks that warps wait in it, are what is recorded."""
+    problems = []
+    for path in (root / folder_of(name, root) / "README.md" for name in lessons(root)):
+        for pattern, recorded in stated(root, path):
+            predicting = False
+            for number, line in lines_outside_code(path):
+                predicting = "predict" in line.lower() if line.startswith("#") else predicting
+                if predicting and pattern is not HMMA_CLOCKS:
+                    continue
+                for value in (value for match in pattern.finditer(line) for value in match.groups()):
+                    digits = len(value.partition(".")[2])
+                    if not any(abs(known - float(value)) <= 0.5001 * 10**-digits for known in recorded):
+                        problems.append(f"{path.relative_to(root)}:{number}: {value} of {line.strip()!r} is not what is recorded")
+    return problems
+
+
 def paragraphs(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Number of the first line, and the lines, of each paragraph and of each item of a list: no code, tables or headings."""
     found: list[str] = []
@@ -335,6 +377,11 @@ def test_links_and_images_exist() -> None:
 
 def test_figures_in_prose_are_recorded_or_published() -> None:
     none(figure_problems(ROOT))
+
+
+@needs_results
+def test_what_texts_state_of_their_lesson_is_recorded() -> None:
+    none(stated_problems(ROOT))
 
 
 @pytest.mark.parametrize("lesson", REWRITTEN)
@@ -518,6 +565,25 @@ def test_a_dead_link_is_found(line: str, root: Path) -> None:
 def test_an_unrecorded_figure_is_found(figure: str, root: Path) -> None:
     change(root / "README.md", "## What", f"It reaches {figure}.\n\n## What")
     assert len(figure_problems(root)) == 1
+
+
+@pytest.mark.parametrize("pattern", [ONE_NUMBER, QUOTIENT, HMMA_CLOCKS, WAIT])
+def test_a_stale_statement_is_found(pattern: re.Pattern[str], tmp_path: Path) -> None:
+    for name in (RESULTS, "plots/results/h200-profile.json", "CMakeLists.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name in lessons(ROOT):
+        page = tmp_path / folder_of(name, ROOT) / "README.md"
+        page.parent.mkdir(parents=True)
+        shutil.copy(ROOT / folder_of(name, ROOT) / "README.md", page)
+    assert stated_problems(tmp_path) == []
+    page = tmp_path / folder_of("09b_mma_sync", ROOT) / "README.md"
+    text = page.read_text(encoding="utf-8")
+    match = pattern.search(text)
+    assert match
+    old = match[1]
+    page.write_text(text[: match.start(1)] + f"9{old}" + text[match.end(1) :], encoding="utf-8")
+    assert len(stated_problems(tmp_path)) == 1
 
 
 def test_walls_and_merged_run_ins_are_found(tmp_path: Path) -> None:
