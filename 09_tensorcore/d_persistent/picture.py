@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, grid, legend
+from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, legend
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
@@ -72,7 +72,8 @@ def picture(lesson: Descriptor) -> Figure:
 def picture_order(lesson: Descriptor) -> Figure:
     """Which tiles of C are computed at the same time: row by row, and in groups."""
     group = lesson.constants.get("GROUP", 8)
-    rows, cols, blocks, cell = 2 * group, 12, 3 * group, 0.28
+    rows, cols, blocks, high = 2 * group, 24, 6 * group, 0.28
+    wide = high * lesson.constants["BN"] / lesson.constants["BM"]  # a tile's shape
     figure, axes = canvas(7.95)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: the order of tiles", fontsize=TITLE, fontweight="bold")
@@ -82,12 +83,15 @@ def picture_order(lesson: Descriptor) -> Figure:
         top = 1.75
         text(left, top - 0.25, title, fontsize=TEXT, fontweight="bold")
         for row in {row for row, _ in at_once}:
-            box(axes, left - 0.36, top + row * cell, 0.22, cell, LIGHT, GREY, 0.5)
+            box(axes, left - 0.36, top + row * high, 0.22, high, LIGHT, GREY, 0.5)
         for col in {col for _, col in at_once}:
-            box(axes, left + col * cell, top + rows * cell + 0.14, cell, 0.22, LIGHT, GREY, 0.5)
+            box(axes, left + col * wide, top + rows * high + 0.14, wide, 0.22, LIGHT, GREY, 0.5)
         for row, col in at_once:
-            box(axes, left + col * cell, top + row * cell, cell, cell, DARK)
-        grid(axes, left, top, rows, cols, cell)
+            box(axes, left + col * wide, top + row * high, wide, high, DARK)
+        for row in range(rows + 1):
+            axes.plot([left, left + cols * wide], [top + row * high] * 2, color=GREY, linewidth=0.4)
+        for col in range(cols + 1):
+            axes.plot([left + col * wide] * 2, [top, top + rows * high], color=GREY, linewidth=0.4)
 
     tiles(0.5, "row by row", [divmod(tile, cols) for tile in range(blocks)])
     tiles(4.4, f"down groups of {group} rows", [(tile % group, tile // group) for tile in range(blocks)])
