@@ -12,7 +12,7 @@ from runner.core.descriptors import Descriptor
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """When the loads, stores and sums of two tiles happen, with one stage as in lesson 06 and with two."""
+    """When the loads, stores and sums of two tiles happen, with one stage as in step 06b and with two."""
     depth = lesson.constants["BK"]
     figure, axes = canvas(8.9)
     text = axes.text
@@ -37,7 +37,7 @@ def picture(lesson: Descriptor) -> Figure:
 
     # One stage: on the way, store, barrier, sums, barrier; one after the other.
     y = 2.0
-    text(0.2, y - 0.52, "Lesson 06: one stage", fontsize=TEXT + 1, fontweight="bold")
+    text(0.2, y - 0.52, "Step 06b: one stage", fontsize=TEXT + 1, fontweight="bold")
     text(0.2, y - 0.2, "While a tile is on its way, the block computes nothing.", fontsize=SMALL)
     rows(y, ("global →\nregisters", "As, Bs"))
     period = 3.19
