@@ -57,7 +57,7 @@ def picture(lesson: Descriptor) -> Figure:
     for tile in range(1, shown):
         _barrier(axes, _LEFT + tile * period, y, stages)
     y += stages * _LANE + 0.4
-    legend(axes, _LEFT, y, ((DARK, "in use: ldmatrix and mma.sync"), (LIGHT, "on its way, or there and not yet used")))
+    legend(axes, _LEFT, y, ((DARK, "in use: read by ldmatrix"), (LIGHT, "on its way, or there and not yet used")))
     _barrier_legend(axes, _LEFT, y + 0.84)
     return figure
 

@@ -32,9 +32,6 @@ ONE_NUMBER = re.compile(r"\*\*The one number: (\d+\.\d+)\*\* of the speed of cuB
 QUOTIENT = re.compile(r"(\d+\.\d\d+|\d\d+\.\d) / (\d+\.\d\d+|\d\d+\.\d) =")  # of two times, or of a rate and the peak
 HMMA_CLOCKS = re.compile(r"(?:HMMA every|09[a-d]'s) (\d+\.\d) clocks")
 WAIT = re.compile(r"(?<![\d.])(?<!= )(\d+\.\d\d) clocks")  # for each instruction of a warp
-# Lessons whose text is an article by now; the others follow.
-REWRITTEN = ("01_naive", "02_coalesced", "03_smem", "04_1d_blocktile", "05_2d_blocktile", "06a_float4", "06b_warp_tile",
-             "07_double_buffer", "08a_ring", "08b_read_ahead", "09a_wmma", "09b_mma_sync")  # fmt: skip
 SECTIONS = ["In short", "Where we are", "Idea", "Picture", "The code", "Predict", "Measure", "Why not faster", "Exercises",
             "Read more"]  # fmt: skip
 LONGEST = 110  # words of a paragraph or an item of a list; what is longer reads as a wall
@@ -384,8 +381,8 @@ def test_what_texts_state_of_their_lesson_is_recorded() -> None:
     none(stated_problems(ROOT))
 
 
-@pytest.mark.parametrize("lesson", REWRITTEN)
-def test_rewritten_lessons_are_articles(lesson: str) -> None:
+@pytest.mark.parametrize("lesson", lessons(ROOT))
+def test_lessons_are_articles(lesson: str) -> None:
     none(section_problems(ROOT / folder_of(lesson, ROOT) / "README.md"))
 
 
