@@ -1,7 +1,7 @@
 // 07 double buffer — while a tile is used, the next one is on its way: from global memory into registers, and
 // from there into the other of two stages of shared memory.
 //
-// Changed since 06: the loads of the next tile come before the sums of this one, its stores after them; As
+// Changed since 06b: the loads of the next tile come before the sums of this one, its stores after them; As
 // and Bs have two stages, and one barrier per tile is enough. With less to wait for, fewer warps do: a thread
 // computes 8×16 elements, so that a step along K takes 6 reads for 128 multiply-adds instead of 4 for 64.
 

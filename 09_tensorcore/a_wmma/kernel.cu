@@ -1,7 +1,7 @@
 // 09a WMMA — tensor cores: an instruction of a warp multiplies 16×16 matrices of 16-bit numbers and adds the
 // products in FP32. nvcuda::wmma is CUDA's own interface to them.
 //
-// Changed since 06, whose tiles and loads it keeps: A, B and C have 16 bits (bf16 or fp16); the sums of a
+// Changed since 06b, whose tiles and loads it keeps: A, B and C have 16 bits (bf16 or fp16); the sums of a
 // warp lie in fragments, whose elements CUDA spreads over the lanes as it likes; they go to C through shared
 // memory.
 

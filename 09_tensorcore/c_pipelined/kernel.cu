@@ -1,4 +1,4 @@
-// 09c pipelined — the tensor cores are kept fed: tiles are copied several ahead by cp.async, as in 08, and
+// 09c pipelined — the tensor cores are kept fed: tiles are copied several ahead by cp.async, as in 08b, and
 // fragments are read a step ahead of the products that need them.
 //
 // Changed since 09b: STAGES stages filled by cp.async instead of two filled through registers; two sets of
