@@ -185,4 +185,22 @@ def share_of_busy_sms(q: Quiz) -> Question:
     )
 
 
-QUIZ = (shared_bytes_of_a_block, where_a_chunk_lies, which_block, share_of_busy_sms)
+def bytes_of_tiles_at_a_time(q: Quiz) -> Question:
+    group, columns = q.choose((2, 4, 8, 16)), q.whole(6, 16)
+    at_a_time = group * columns
+    height, width = group * _BM, columns * _BN
+    answer = _HALF * _K * (height + width)
+    in_a_row = _HALF * _K * (_BM + at_a_time * _BN)
+    return Question(
+        f"{at_a_time} block tiles of 256×128 are computed at the same time: the first {at_a_time} of a C that has more rows and "
+        f"columns of tiles than that, counted with GROUP = {group}. How many bytes of A and B do they need together for BK = 64 "
+        "steps along K, if each byte comes once?",
+        answer,
+        "bytes",
+        f"They are {group} rows of tiles with {at_a_time}/{group} = {columns} in each: {group}·256 = {height} rows of A and "
+        f"{columns}·128 = {width} columns of B, 64 elements of two bytes in each: 2·64·({height} + {width}) = {grouped(answer)}. "
+        f"Counted along one row of tiles it would be 2·64·(256 + {at_a_time}·128) = {grouped(in_a_row)}.",
+    )
+
+
+QUIZ = (shared_bytes_of_a_block, where_a_chunk_lies, which_block, bytes_of_tiles_at_a_time, share_of_busy_sms)

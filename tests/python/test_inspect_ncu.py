@@ -201,11 +201,19 @@ def test_no_permission(gpu: Checkout) -> None:
 RECORDED = ROOT / "plots/results/h200-counters.json"
 
 
+# Lessons that became steps after the comparison was recorded: its lesson, and the steps that are still to be compared on a GPU.
+SPLIT_SINCE = {
+    "06_vectorized": ["06a_float4", "06b_warp_tile"],
+    "08_cp_async": ["08a_ring", "08b_read_ahead"],
+    "09c_pipelined": ["09c_pipelined", "09d_persistent"],
+}
+
+
 def test_the_recorded_comparison_is_whole_and_agrees() -> None:
     runs = json.loads(RECORDED.read_text(encoding="utf-8"))["runs"]
     recorded = list(dict.fromkeys(run["lesson"] for run in runs))
-    assert recorded == lessons()[: len(recorded)]  # the first lessons, at least
-    assert len(recorded) >= 11
+    assert set(SPLIT_SINCE) <= set(recorded), "it is recorded anew: empty SPLIT_SINCE"
+    assert [step for name in recorded for step in SPLIT_SINCE.get(name, [name])] == lessons()
     for name in recorded:
         assert len({(run["m"], run["n"], run["k"]) for run in runs if run["lesson"] == name}) >= 5, name
     rows = [row for run in runs for row in run["rows"]]
