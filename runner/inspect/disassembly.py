@@ -59,13 +59,8 @@ class Tools:
     nvdisasm: Path
 
 
-def _places() -> list[Path]:
-    """Folders of CUDA's programs."""
-    return doctor.places_of_cuda()
-
-
 def _found(name: str) -> Path | None:
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, _places())])
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, doctor.places_of_cuda())])
     found = shutil.which(name, path=path)
     return Path(found) if found else None
 

@@ -274,7 +274,7 @@ def test_what_cannot_be_shown_is_one_sentence(cuda: Checkout) -> None:
 
 
 def test_without_tools_a_sentence_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(disassembly, "_places", list)
+    monkeypatch.setattr(disassembly.doctor, "places_of_cuda", list)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("GEMM_NO_INSTALL", "1")
     with pytest.raises(UserError, match=r"^nvcc and cuobjdump .* are missing, .*pip install nvidia-cuda-nvcc==\S+ .*"
