@@ -350,9 +350,11 @@ def main(arguments: list[str]) -> int:
     except ModuleNotFoundError as missing:
         sys.exit(_MISSING.format(missing.name))
     except Interrupted as stop:
-        if sys.stderr.isatty():
-            # Not through rich: what it was writing when the signal arrived may never end, and would keep this back.
-            sys.stderr.write("\x1b[?25h")
+        # Not through rich, which stands in for sys.stderr while a bar is shown: what it was writing when the signal
+        # arrived may never end, and would keep this back.
+        if sys.__stderr__ and sys.__stderr__.isatty():
+            sys.__stderr__.write("\x1b[?25h")
+            sys.__stderr__.flush()
         say(f"Interrupted: {stop.note}." if stop.note else "Interrupted.")
         return 128 + stop.number
     except UserError as error:
