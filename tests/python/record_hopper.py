@@ -1,0 +1,57 @@
+"""Writes what an NVIDIA GPU of compute capability 9.0 gives for the random boxes of the copy engine and the random
+multiplications of a warpgroup, for test_hopper.py to hold every device against:
+
+    cmake --build --preset cuda --target tma_cases wgmma_cases
+    .venv/bin/python tests/python/record_hopper.py
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from runner.core import git  # noqa: E402
+from runner.core.results import write_atomically  # noqa: E402
+
+RECORDED = ROOT / "tests" / "recorded" / "h200-hopper.json"
+MODES = {"tma_cases": 16, "wgmma_cases": 30}  # of a program
+SEEDS = (1, 2)
+CASES = 100  # a mode and seed
+_SECONDS = 60
+
+
+def printed(build: Path, program: str, seed: int, mode: int) -> list[str]:
+    """The lines of a mode, in a process of its own: a GPU that refuses a case takes no further one from the process."""
+    command = [str(build / "bin" / program), str(CASES), str(seed), str(mode)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+    if done.returncode != 0:
+        raise RuntimeError(f"{program}, mode {mode}, seed {seed}: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return done.stdout.splitlines()
+
+
+def main() -> int:
+    """Runs every mode, of which all must be right."""
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    gpu = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    commit = git.commit_for(True, "run")
+    runs = [
+        {"program": program, "seed": seed, "mode": mode, "printed": printed(ROOT / "build" / "cuda", program, seed, mode)}
+        for program, modes in MODES.items()
+        for seed in SEEDS
+        for mode in range(modes)
+    ]
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    content = {"gpu": gpu, "commit": commit, "date": date, "runs": runs}
+    write_atomically(RECORDED, json.dumps(content, indent=1) + "\n")
+    print(f"{RECORDED.relative_to(ROOT)}: {len(runs)} modes.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
