@@ -7,10 +7,10 @@ multiplications of a warpgroup, for test_hopper.py to hold every device against:
 
 from __future__ import annotations
 
-import datetime
 import json
 import subprocess
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,8 +46,7 @@ def main() -> int:
         for seed in SEEDS
         for mode in range(modes)
     ]
-    date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    content = {"gpu": gpu, "commit": commit, "date": date, "runs": runs}
+    content = {"gpu": gpu, "commit": commit, "date": datetime.now(timezone.utc).isoformat(timespec="seconds"), "runs": runs}
     write_atomically(RECORDED, json.dumps(content, indent=1) + "\n")
     print(f"{RECORDED.relative_to(ROOT)}: {len(runs)} modes.")
     return 0
