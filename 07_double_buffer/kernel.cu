@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(THREADS)
 
     float acc[TM][TN] = {};
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
-    // The partial tile comes first, so that the others need no guard along K.
+    // The partial tile comes first; all others have BK steps.
     load(k_end == 0 ? 0 : static_cast<int>((k_end - 1) % BK) + 1);
     // gap: first
     store(0);

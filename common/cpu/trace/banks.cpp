@@ -43,16 +43,16 @@ int sectors(const std::uint64_t* addresses, int count, int width) {
 }
 
 // Shared memory has 32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory" of each compute
-// capability): a pass reads one word of each. The rule for wider accesses was found by counting on an H200:
-// an 8-byte request is served by half-warps, a 16-byte request by quarter-warps; in a half-warp, two quarters
-// (of a whole warp, two halves for 8 bytes) share their passes where all lanes that differ only in lane bit
-// 0, or all that differ only in lane bit 1, read the same address.
+// capability): a wavefront reads one word of each. The rule for wider accesses was found by counting on an
+// H200: an 8-byte request is served by half-warps, a 16-byte request by quarter-warps; in a half-warp, two
+// quarters (of a whole warp, two halves for 8 bytes) share their wavefronts where all lanes that differ only
+// in lane bit 0, or all that differ only in lane bit 1, read the same address.
 int wavefronts(std::uint32_t lanes, const std::uint64_t* addresses, int width, bool store) {
     std::array<Address, kWarp> by_lane{};
     for (int lane = 0, next = 0; lane < kWarp; ++lane) {
         if (lanes >> lane & 1u) by_lane[static_cast<std::size_t>(lane)] = addresses[next++];
     }
-    const auto passes = [&](int first, int last) {
+    const auto of_lanes = [&](int first, int last) {
         std::array<Address, 4 * kWarp> words;
         std::size_t n = 0;
         for (int lane = first; lane < last; ++lane) {
@@ -75,14 +75,14 @@ int wavefronts(std::uint32_t lanes, const std::uint64_t* addresses, int width, b
         }
         return true;
     };
-    if (width <= 4) return passes(0, kWarp);
+    if (width <= 4) return of_lanes(0, kWarp);
     const int group = width <= 8 ? 16 : 8;  // lanes served together
     int total = 0;
     for (int first = 0; first < kWarp; first += 2 * group) {
         const bool together =
             !store && (pairs_agree(first, first + 2 * group, 1) || pairs_agree(first, first + 2 * group, 2));
-        total += together ? passes(first, first + 2 * group)
-                          : passes(first, first + group) + passes(first + group, first + 2 * group);
+        total += together ? of_lanes(first, first + 2 * group)
+                          : of_lanes(first, first + group) + of_lanes(first + group, first + 2 * group);
     }
     return total;
 }
@@ -100,30 +100,30 @@ void CopyPasses::reads(std::uint32_t mask, const Address* addresses) {
 }
 
 // What a warp copies leaves L1 by its 32 banks, of global memory's words as of shared memory's: words that
-// share a bank leave in different passes, and each pass is stored by itself. Lanes that fill with zeros go
+// share a bank leave in different wavefronts, and each is stored by itself. Lanes that fill with zeros go
 // with the first. Found by counting on an H200, and equal there for copies of 4 bytes at all pitches and of
 // 16 bytes in rows.
 int CopyPasses::wavefronts(std::uint32_t mask, const Address* addresses, int width) {
-    std::array<std::vector<Address>, 32> banks;  // the words that leave it, in the order of their passes
-    std::vector<std::uint32_t> passes(1);        // lanes
+    std::array<std::vector<Address>, 32> banks;  // the words that leave it, in the order of their wavefronts
+    std::vector<std::uint32_t> leaving(1);       // lanes
     for (int lane = 0; lane < kWarp; ++lane) {
         if ((mask >> lane & 1u) == 0) continue;
-        std::size_t pass = 0;
+        std::size_t wavefront = 0;
         if (lanes_ >> lane & 1u) {
             const Address first = from_[static_cast<std::size_t>(lane)] / 4;
             for (Address word = first; word < first + static_cast<Address>(width) / 4; ++word) {
                 auto& bank = banks[word % banks.size()];
                 const auto at = std::find(bank.begin(), bank.end(), word);
-                pass = std::max(pass, static_cast<std::size_t>(at - bank.begin()));
+                wavefront = std::max(wavefront, static_cast<std::size_t>(at - bank.begin()));
                 if (at == bank.end()) bank.push_back(word);
             }
         }
-        passes.resize(std::max(passes.size(), pass + 1));
-        passes[pass] |= 1u << lane;
+        leaving.resize(std::max(leaving.size(), wavefront + 1));
+        leaving[wavefront] |= 1u << lane;
     }
     lanes_ = 0;
     int sum = 0;
-    for (const std::uint32_t lanes : passes) {
+    for (const std::uint32_t lanes : leaving) {
         std::array<Address, kWarp> part;
         std::size_t count = 0;
         for (int lane = 0, next = 0; lane < kWarp; ++lane) {

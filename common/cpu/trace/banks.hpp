@@ -1,6 +1,6 @@
-// What the memory system does with one request of a warp: sectors of global memory, passes over the banks of
-// shared memory. wavefronts() and sectors(), in trace.hpp, belong to it too. Knows addresses, and nothing of
-// kernels.
+// What the memory system does with one request of a warp: sectors of global memory, wavefronts over the banks
+// of shared memory. wavefronts() and sectors(), in trace.hpp, belong to it too. Knows addresses, and nothing
+// of kernels.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ std::uint64_t distinct_bytes(const Address* addresses, int count, int width);
 /// bytes in each, and of 16 bytes a lane no more than half a warp's.
 std::uint64_t least_wavefronts(std::uint32_t lanes, std::uint64_t bytes, int width);
 
-/// Where the lanes of a cp.async copy from, and in how many passes that reaches shared memory.
+/// Where the lanes of a cp.async copy from, and in how many wavefronts that reaches shared memory.
 class CopyPasses {
   public:
     /// The copy's reads of global memory, which come first; addresses: of the lanes in `mask`.
