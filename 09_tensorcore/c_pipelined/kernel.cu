@@ -61,7 +61,7 @@ struct Share {
     /// Of the tile the first `rows` rows and `cols` columns are there.
     __device__ __forceinline__ void copy(int stage, std::int64_t pitch, std::int64_t rows,
                                          std::int64_t cols) {
-#pragma unroll(ALIGNED ? ROWS : 4)
+#pragma unroll(ALIGNED ? ROWS : 8)
         for (int r = 0; r < ROWS; r += AT_ONCE) {
 #pragma unroll
             for (int i = 0; i < COLS; i += RUN) {
