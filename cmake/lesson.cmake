@@ -37,6 +37,8 @@ else()
   # Kernels reinterpret memory (float4) and carry nvcc's pragmas. A local array larger than a thread's stack must meet
   # the guard page below it, not jump over it into another thread's stack.
   set(GEMM_KERNEL_OPTIONS ${GEMM_WARNINGS} -Wpedantic -Wno-unknown-pragmas -fno-strict-aliasing -fstack-clash-protection)
+  # A tensor map is a kernel's parameter by value, which g++ 4.5 passed otherwise: a note without an end.
+  list(APPEND GEMM_KERNEL_OPTIONS -Wno-psabi)
   # x86-64 stops a program that divides an integer by zero. aarch64 goes on with 0; there the compiler asks before each
   # division, and stops the program with a signal of its own.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")

@@ -1,0 +1,68 @@
+// A matrix for the copy engine. TMA takes one whose address and whose pitch are multiples of 16 bytes; of any
+// other, a lesson's launch() makes a copy with such rows first, in scratch memory that its plan owns.
+// Included by kernel.cu, which nvcc and g++ compile.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "common/error.hpp"
+#include "common/gemm.hpp"
+
+namespace gemm {
+
+/// A matrix in global memory as a tensor map can name it.
+struct TmaMatrix {
+    const void* address = nullptr;
+    std::int64_t rows = 0, cols = 0, pitch = 0;  // elements
+    std::shared_ptr<void> copy;  // owns what lies at `address`, for launch() to fill; null where the matrix
+                                 // itself lies there
+};
+
+/// rows×cols elements of `size` bytes, neither of them 0. Allocates where there has to be a copy. Throws
+/// Error where a coordinate may not fit the 32 bits that TMA has for it, and CudaError where memory cannot be
+/// had.
+inline TmaMatrix tma_matrix(const void* matrix, std::int64_t rows, std::int64_t cols, std::int64_t pitch,
+                            int size) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() - 256;  // less a box
+    if (rows > kMost || cols > kMost) {
+        throw Error("The copy engine's coordinates are numbers of 32 bits: M, N and K may be " +
+                    std::to_string(kMost) + " at most, and one is " + std::to_string(std::max(rows, cols)) +
+                    "; take a lesson before 10.");
+    }
+    const std::int64_t unit = 16 / size, whole = ceil_div(cols, unit) * unit;
+    TmaMatrix m{matrix, rows, cols, rows == 1 ? whole : pitch, nullptr};  // one row has no next one
+    if (reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0 && m.pitch % unit == 0) return m;
+    void* memory = nullptr;
+    CUDA_CHECK(cudaMalloc(&memory, static_cast<std::size_t>(rows * whole * size)));
+    m.copy = std::shared_ptr<void>(memory, [](void* p) { cudaFree(p); });
+    m.address = memory;
+    m.pitch = whole;
+    return m;
+}
+
+/// Blocks of copy_rows(), and the threads of each.
+inline unsigned copy_blocks(std::int64_t rows) {
+    return static_cast<unsigned>(std::min<std::int64_t>(rows, 1 << 20));
+}
+constexpr int kCopyThreads = 256;
+
+/// Copies rows×cols elements to rows `to_pitch` apart: a block a row, then the row gridDim.x further down.
+template <class T>
+__global__ void __launch_bounds__(kCopyThreads)
+    copy_rows(std::int64_t rows, std::int64_t cols, const T* from, std::int64_t from_pitch, T* to,
+              std::int64_t to_pitch) {
+    for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+#pragma unroll 4
+        for (std::int64_t col = threadIdx.x; col < cols; col += kCopyThreads) {
+            to[row * to_pitch + col] = from[row * from_pitch + col];
+        }
+    }
+}
+
+}  // namespace gemm
