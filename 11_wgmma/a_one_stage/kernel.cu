@@ -51,8 +51,8 @@ __global__ void __launch_bounds__(THREADS)
     hgemm_wgmma(std::int64_t M, std::int64_t N, std::int64_t K, float alpha,
                 const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                 float beta, T* C, std::int64_t ldc) {
-    extern __shared__ __align__(
-        1024) char shared[];  // T As[BM][BK]; then Bs, by columns: T [BN / BOX][BK][BOX]
+    // T As[BM][BK]; then Bs, 64 columns after the other: T [BN / BOX][BK][BOX].
+    extern __shared__ __align__(1024) char shared[];
     __shared__ Mbarrier full;
     const int t = threadIdx.x;
 
@@ -112,9 +112,8 @@ __global__ void __launch_bounds__(THREADS)
             }
         }
         gemm::ptx::wgmma_commit();
-        gemm::ptx::wgmma_wait<0>(acc);
+        gemm::ptx::wgmma_wait<0>(acc);  // all four warps' products: they are one batch of the warpgroup
         // end gap
-        __syncthreads();  // every warp's products are done before the tiles are overwritten
     }
 
     const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
