@@ -116,6 +116,7 @@ __global__ void __launch_bounds__(THREADS)
         // end gap
     }
 
+    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.
     const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
 #pragma unroll
     for (int i = 0; i < BM / WGMMA_M; ++i) {

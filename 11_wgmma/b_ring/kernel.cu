@@ -115,6 +115,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     gemm::ptx::wgmma_wait<0>(acc);
 
+    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.
     const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
 #pragma unroll
     for (int e = 0; e < WGMMA_N / 2; e += 2) {
