@@ -7,12 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <string>
-
-#include "common/error.hpp"
-#include "common/gemm.hpp"
 
 namespace gemm {
 
@@ -27,24 +22,7 @@ struct TmaMatrix {
 /// rows×cols elements of `size` bytes, neither of them 0. Allocates where there has to be a copy. Throws
 /// Error where a coordinate may not fit the 32 bits that TMA has for it, and CudaError where memory cannot be
 /// had.
-inline TmaMatrix tma_matrix(const void* matrix, std::int64_t rows, std::int64_t cols, std::int64_t pitch,
-                            int size) {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() - 256;  // less a box
-    if (rows > kMost || cols > kMost) {
-        throw Error("The copy engine's coordinates are numbers of 32 bits: M, N and K may be " +
-                    std::to_string(kMost) + " at most, and one is " + std::to_string(std::max(rows, cols)) +
-                    "; take a lesson before 10.");
-    }
-    const std::int64_t unit = 16 / size, whole = ceil_div(cols, unit) * unit;
-    TmaMatrix m{matrix, rows, cols, rows == 1 ? whole : pitch, nullptr};  // one row has no next one
-    if (reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0 && m.pitch % unit == 0) return m;
-    void* memory = nullptr;
-    CUDA_CHECK(cudaMalloc(&memory, static_cast<std::size_t>(rows * whole * size)));
-    m.copy = std::shared_ptr<void>(memory, [](void* p) { cudaFree(p); });
-    m.address = memory;
-    m.pitch = whole;
-    return m;
-}
+TmaMatrix tma_matrix(const void* matrix, std::int64_t rows, std::int64_t cols, std::int64_t pitch, int size);
 
 /// Blocks of copy_rows(), and the threads of each.
 inline unsigned copy_blocks(std::int64_t rows) {
