@@ -1244,11 +1244,6 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("wgmma need not see what a thread has written to shared memory.", "fence.proxy.async"),
         ),
         Attempt(
-            "no barrier behind the mbarrier's beginning",
-            {"    __syncthreads();  // nobody waits at the mbarrier before it is one\n": ""},
-            ("An mbarrier is used in a way that a GPU leaves undefined.|A barrier is missing.",),
-        ),
-        Attempt(
             "B not copied where TMA refuses it",
             {"    copy_if_refused<T>(operands.b, p.B, p.ldb, stream);\n": ""},
             ("✗ Wrong with",),
@@ -1288,7 +1283,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "a stage released before its products are done",
-            {_RELEASE: "        __syncthreads();\n" + _ASK_AHEAD + "        gemm::ptx::wgmma_wait<1>();\n", _ASK_AHEAD: ""},
+            {_RELEASE + _ASK_AHEAD: "        __syncthreads();\n" + _ASK_AHEAD + "        gemm::ptx::wgmma_wait<1>();\n"},
             ("Shared memory is overwritten while wgmma is still reading it.",),
         ),
         Attempt(
