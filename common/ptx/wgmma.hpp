@@ -48,6 +48,11 @@ __device__ __forceinline__ void hold([[maybe_unused]] float (&sums)[COUNT]) {
     for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 #endif
 }
+template <int TILES, int COUNT>
+__device__ __forceinline__ void hold(float (&sums)[TILES][COUNT]) {
+#pragma unroll
+    for (int i = 0; i < TILES; ++i) hold(sums[i]);
+}
 }  // namespace detail
 
 /// Before the first wgmma() of a batch: what the thread has done to registers that it reads or adds to is
@@ -69,6 +74,11 @@ __device__ __forceinline__ void wgmma_fence(Here here = {}) {
 template <int COUNT>
 __device__ __forceinline__ void wgmma_fence(float (&sums)[COUNT], Here here = {}) {
     wgmma_fence_at(here, sums);
+}
+template <int TILES, int COUNT>
+__device__ __forceinline__ void wgmma_fence(float (&sums)[TILES][COUNT], Here here = {}) {
+    detail::hold(sums);
+    wgmma_fence_at(here);
 }
 
 /// Closes the batch. An empty one counts too.
@@ -103,6 +113,11 @@ __device__ __forceinline__ void wgmma_wait(Here here = {}) {
 template <int PENDING, int COUNT>
 __device__ __forceinline__ void wgmma_wait(float (&sums)[COUNT], Here here = {}) {
     wgmma_wait_at<PENDING>(here, sums);
+}
+template <int PENDING, int TILES, int COUNT>
+__device__ __forceinline__ void wgmma_wait(float (&sums)[TILES][COUNT], Here here = {}) {
+    wgmma_wait_at<PENDING>(here);
+    detail::hold(sums);
 }
 
 /// sums = ±A·±B, plus the sums before if `add`: m64nNk16, A 64×16 and B N×16 of T (__half or __nv_bfloat16),

@@ -35,6 +35,22 @@ _COPY_B_BY_FLOATS = (
 )
 _WMMA_PRODUCTS = "wmma::mma_sync(acc[i][j], a_frag[i], b_frag[j], acc[i][j]);"
 _WMMA_RELOADED = f"wmma::load_matrix_sync(b_frag[j], &Bs[k][x + j * F], BN + PAD);\n{_WMMA_PRODUCTS}"
+_WGMMA_WAIT = "        gemm::ptx::wgmma_wait<0>(acc);  // all four warps' products: they are one batch of the warpgroup\n"
+_WGMMA_LEADING = ".leading = BK * SPAN,  // the next 64 columns"
+_WGMMA_STRIDE = ".stride = 8 * SPAN,    // the next 8 steps along K"
+_WGMMA_SWIZZLE = _WGMMA_STRIDE + "\n                                  .swizzle = WgmmaSwizzle::bytes128"
+# A warp that does not wait for the tiles reads them before they are there, or before thread 0 asks for them.
+_TOO_EARLY = ("Shared memory is used while TMA is still bringing it.|overwritten while wgmma is still reading it.",)
+_ZEROS_BEHIND_K = """        parity ^= 1;
+        for (int i = t; i < BM * BK; i += THREADS) {
+            if (k0 + i % BK >= k_end) reinterpret_cast<T*>(shared)[i] = gemm::from_float<T>(0.0f);
+        }
+        __syncthreads();
+"""
+_RELEASE = """        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage,
+        __syncthreads();             // and so has the other warpgroup's
+"""
+_ASK_AHEAD = "        if (t == 0 && n + STAGES - 1 < tiles) load(n + STAGES - 1);\n"
 
 
 _ON_THE_HOST = """
@@ -1136,6 +1152,200 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             "the whole block waits for a warp's rows",
             {"        // The rows are complete": "        __syncthreads();\n        // The rows are complete"},
             ("It is right, and a goal is not reached.", "__syncwarp() is enough"),
+        ),
+    ),
+    "11a_one_stage": (
+        Attempt(
+            "no fence before the products",
+            {"        gemm::ptx::wgmma_fence(acc);\n": ""},
+            ("wgmma is used in a way that a GPU leaves undefined.", "has no wgmma.fence before it"),
+        ),
+        Attempt(
+            "the batch never closed",
+            {"        gemm::ptx::wgmma_commit();\n": ""},
+            ("Shared memory is overwritten while wgmma is still reading it.|leaves undefined", "line |nobody has waited"),
+        ),
+        Attempt(
+            "nobody waits for the batch",
+            {_WGMMA_WAIT: ""},
+            (
+                "Shared memory is overwritten while wgmma is still reading it.|leaves undefined",
+                "wgmma.wait_group|nobody has waited",
+            ),
+        ),
+        Attempt(
+            "always the same parity",
+            {"        parity ^= 1;\n": ""},
+            _TOO_EARLY,
+        ),
+        Attempt("parities that begin with 1", {"unsigned parity = 0;": "unsigned parity = 1;"}, _TOO_EARLY),
+        Attempt(
+            "the bytes of A alone expected",
+            {"_tx(full, SHARED);": "_tx(full, BS);"},
+            ("An mbarrier's phase is complete before all bytes have come.",),
+        ),
+        Attempt(
+            "more bytes expected than come",
+            {"_tx(full, SHARED);": "_tx(full, SHARED + 2 * BN);"},
+            ("No thread of the block can go on: a GPU would hang.", "mbarrier"),
+        ),
+        Attempt(
+            "a lane of every warp asks",
+            {
+                "        if (t == 0) {\n            gemm::ptx::mbarrier_arrive": (
+                    "        if (t % 32 == 0) {\n            gemm::ptx::mbarrier_arrive"
+                )
+            },
+            ("An mbarrier|bring the same place|bytes have come",),
+        ),
+        Attempt(
+            "both boxes of B to the same place",
+            {"shared + BS + j * BK * 2": "shared + BS"},
+            ("Two loads by TMA bring the same place of shared memory.",),
+        ),
+        Attempt(
+            "a box one row too high",
+            {"p.variant.A, BM);": "p.variant.A, BM + 1);"},
+            ("Two loads by TMA bring the same place of shared memory.|bytes have come",),
+        ),
+        Attempt(
+            "a box one column too wide",
+            {".box = {BOX,": ".box = {BOX + 1,"},
+            ("refuses the tensor map", "128"),
+        ),
+        Attempt(
+            "LBO and SBO exchanged",
+            {_WGMMA_LEADING: ".leading = 8 * SPAN,", _WGMMA_STRIDE: ".stride = BK * SPAN,"},
+            ("The result is wrong even where one block tile fits exactly.|where no array of the block has them",),
+        ),
+        Attempt(
+            "the swizzle in the tensor map and not in the descriptor",
+            {_WGMMA_SWIZZLE: _WGMMA_SWIZZLE.replace("bytes128", "none")},
+            ("The result is wrong even where one block tile fits exactly.|where no array of the block has them",),
+        ),
+        Attempt(
+            "a step along K eight rows further down in As",
+            {"row * SPAN + 2 * k,": "row * SPAN + k / WGMMA_K * 8 * SPAN,"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "a step along K of B in bytes of a row",
+            {"bs + k * SPAN,": "bs + 2 * k,"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "B taken as if its columns lay side by side",
+            {"Major::k, Major::row>": "Major::k, Major::k>"},
+            ("The result is wrong even where one block tile fits exactly.|where no array of the block has them",),
+        ),
+        Attempt(
+            "zeros behind K by the threads, and no fence.proxy.async",
+            {"        parity ^= 1;\n": _ZEROS_BEHIND_K},
+            ("wgmma need not see what a thread has written to shared memory.", "fence.proxy.async"),
+        ),
+        Attempt(
+            "B not copied where TMA refuses it",
+            {"    copy_if_refused<T>(operands.b, p.B, p.ldb, stream);\n": ""},
+            ("✗ Wrong with",),
+        ),
+        Attempt(
+            "the second group of block tiles forgotten",
+            {"(group * GROUP + in_group % group_m)": "(in_group % group_m)"},
+            ("✗ Wrong with the second group of block tiles",),
+        ),
+        Attempt(
+            "no guard around the store",
+            {"            if (row >= M) continue;\n": ""},
+            ("line ", "leaves its matrices|past the edge"),
+        ),
+        Attempt("beta forgotten", {"alpha * acc[i][e + 1], beta);": "alpha * acc[i][e + 1], 0.0f);"}, ("beta", "✗ Wrong with")),
+        Attempt(
+            "pairs stored whatever the address",
+            {"(reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0": "ldc % 2 == 0"},
+            ("An access is not aligned to its width.", "C one element behind|C that begins an element behind"),
+        ),
+        Attempt(
+            "a barrier in every round",
+            {"        parity ^= 1;\n": "        parity ^= 1;\n        __syncthreads();\n"},
+            ("It is right, and a goal is not reached.", "A thread meets one barrier"),
+        ),
+    ),
+    "11b_ring": (
+        Attempt(
+            "one fence for all rounds",
+            {"        gemm::ptx::wgmma_fence();\n": "", "    gemm::ptx::wgmma_fence(acc);\n": ""},
+            ("wgmma is used in a way that a GPU leaves undefined.", "has no wgmma.fence before it"),
+        ),
+        Attempt(
+            "the last batch not waited for",
+            {"    gemm::ptx::wgmma_wait<0>(acc);\n": ""},
+            ("wgmma is used in a way that a GPU leaves undefined.", "nobody has waited for the wgmma.mma_async"),
+        ),
+        Attempt(
+            "a stage released before its products are done",
+            {_RELEASE + _ASK_AHEAD: "        __syncthreads();\n" + _ASK_AHEAD + "        gemm::ptx::wgmma_wait<1>();\n"},
+            ("Shared memory is overwritten while wgmma is still reading it.",),
+        ),
+        Attempt(
+            "a wait that leaves two batches under way",
+            {"wgmma_wait<1>();": "wgmma_wait<2>();"},
+            ("Shared memory is overwritten while wgmma is still reading it.",),
+        ),
+        Attempt(
+            "no barrier: the other warpgroup is not waited for",
+            {"        __syncthreads();             // and so has the other warpgroup's\n": ""},
+            ("Shared memory is overwritten while wgmma is still reading it.",),
+        ),
+        Attempt(
+            "a stage filled a round too early",
+            {"n < STAGES - 1 && n < tiles": "n < STAGES && n < tiles", _ASK_AHEAD: _ASK_AHEAD.replace("STAGES - 1", "STAGES")},
+            ("Shared memory is overwritten while wgmma is still reading it.|Two loads by TMA",),
+        ),
+        Attempt(
+            "the parity of the tile, not of its stage's phase",
+            {"n / STAGES % 2": "n % 2"},
+            ("Shared memory is used while TMA is still bringing it.|No thread of the block can go on",),
+        ),
+        Attempt(
+            "always parity 0",
+            {"n / STAGES % 2": "0"},
+            ("Shared memory is used while TMA is still bringing it.",),
+        ),
+        Attempt(
+            "one mbarrier for all stages",
+            {"full[n % STAGES];": "full[0];", "full[n % STAGES], n / STAGES % 2": "full[0], n % 2"},
+            ("An mbarrier|bytes have come|still bringing it",),
+        ),
+        Attempt(
+            "the first tiles asked for although K has fewer",
+            {"n < STAGES - 1 && n < tiles": "n < STAGES - 1"},
+            ("The block ends before a copy by TMA does.", "behind|waited"),
+        ),
+        Attempt(
+            "tile n + STAGES asked for, and tile STAGES - 1 never",
+            {_ASK_AHEAD: _ASK_AHEAD.replace("STAGES - 1", "STAGES")},
+            ("No thread of the block can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "the bytes of A alone expected",
+            {"_tx(arrived, STAGE);": "_tx(arrived, BS);"},
+            ("An mbarrier's phase is complete before all bytes have come.",),
+        ),
+        Attempt(
+            "both warpgroups multiply the same rows",
+            {"y = t / WARPGROUP * WGMMA_M;": "y = 0;"},
+            ("✗ Wrong with",),
+        ),
+        Attempt(
+            "the second group of block tiles forgotten",
+            {"(group * GROUP + in_group % group_m)": "(in_group % group_m)"},
+            ("✗ Wrong with the second group of block tiles",),
+        ),
+        Attempt("beta forgotten", {"alpha * acc[e + 1], beta);": "alpha * acc[e + 1], 0.0f);"}, ("beta", "✗ Wrong with")),
+        Attempt(
+            "single elements stored",
+            {"if (pairs && left > 1) {": "if (pairs && left > 2000000000) {"},
+            ("It is right, and a goal is not reached.", "sectors"),
         ),
     ),
 }

@@ -1,0 +1,97 @@
+"""What the exercise and the bug hunt of lesson 11a leave out, ask and tell."""
+
+from runner.inspect.counts import barriers, bytes_loaded, bytes_of_tiles, sectors_a_store
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+
+_BM, _BN = 128, 128  # kernel.cu's block tile
+_HALF = 2  # bytes of an element
+
+EXERCISE = Exercise(
+    task="multiply with wgmma: say where the operands lie, have TMA bring the tiles, and let the warpgroup multiply them. Tensor "
+    "maps, the order of the blocks and the way to C are there.",
+    gaps={
+        "descriptors": Gap(
+            "a_at(row, k) is the descriptor of 64 rows of As from row `row` on, 16 steps along K from k on; b_at(k) that of 16 "
+            "rows of Bs from k on, all columns. As and Bs begin at the shared addresses as and bs, and SPAN bytes are what the "
+            "swizzle permutes. Which address is the first element's? How far is it to the next eight rows, and to the next 64 "
+            "columns? gemm::ptx::encode() takes the fields by name."
+        ),
+        "load": Gap(
+            "thread 0 asks for both tiles, and all threads wait until they are there. How many bytes must come before a phase of "
+            "`full` is complete? A box has BOX columns: how many boxes is a tile of B, and where does each go? Which parity has "
+            "the phase that a round waits for?"
+        ),
+        "multiply": Gap(
+            "acc += As · Bs: BK / WGMMA_K steps, and in each an instruction for every 64 rows. What comes before the first, and "
+            "what behind the last? Then the tiles may be overwritten, and in the end acc is used."
+        ),
+    },
+    hints=(
+        "In descriptors: with the swizzle a row of As is one span of 128 bytes, 64 steps along K; a row of Bs is cut into spans "
+        "of 64 columns, and all rows of the first 64 columns come first. A step further along K is 2 bytes in As and a span in "
+        "Bs. In load: only one thread arrives at `full`, and it says how many bytes are to come. In multiply: a batch begins "
+        "with a fence, ends with a commit, and is over when someone has waited for it.",
+        "In descriptors: A starts at as + row * SPAN + 2 * k, the next 8 rows are 8 * SPAN on; B starts at bs + k * SPAN, "
+        ".leading goes to the next 64 columns, which lie BK spans on, .stride to the next 8 rows. Both have "
+        "WgmmaSwizzle::bytes128. In load: mbarrier_arrive_expect_tx for SHARED bytes, one tma_load for A at {k0, row0}, BN / "
+        "BOX for B at {col0 + j, k0}; then mbarrier_wait with a parity that changes in every round. In multiply: "
+        "wgmma_fence(acc), the products, wgmma_commit(), wgmma_wait<0>(acc).",
+        "nearly the code, in the gaps' order:\n"
+        "  const auto a_at = [&](int row, int k) { return gemm::ptx::encode({.start = as + row * SPAN + 2 * k, .stride = 8 * "
+        "SPAN, .swizzle = WgmmaSwizzle::bytes128}); };\n"
+        "  b_at likewise: .start = bs + k * SPAN, .leading = BK * SPAN, .stride = 8 * SPAN;\n"
+        "  if (t == 0) { arrive_expect_tx(full, SHARED); tma_load(shared, map_a, {k0, row0}, full); and for j = 0, BOX, …: "
+        "tma_load(shared + BS + j * BK * 2, map_b, {col0 + j, k0}, full); }\n"
+        "  mbarrier_wait(full, parity); parity ^= 1;\n"
+        "  wgmma_fence(acc); for k = 0, WGMMA_K, … and i = 0, 1: wgmma<T, WGMMA_N, Major::k, Major::row>(acc[i], a_at(i * "
+        "WGMMA_M, k), b_at(k), true); wgmma_commit(); wgmma_wait<0>(acc);",
+    ),
+    starter_fails="The result is wrong even where one block tile fits exactly.",
+    goals=(
+        Goal(
+            "Each block loads its elements of A and B once from global memory",
+            bytes_loaded,
+            lambda counts: bytes_of_tiles(counts, _BM, _BN, _HALF),
+            "bytes",
+            "A tile of A is one box, a tile of B two of 64 columns each. Does each go to a place of its own?",
+        ),
+        Goal(
+            "A warp's store to C takes at most 8 sectors for each 4 bytes of a thread",
+            sectors_a_store,
+            lambda counts: 8,
+            "sectors",
+            "A thread holds two neighbours of a row: store2 writes them at once where C allows it.",
+        ),
+        Goal(
+            "A thread meets one barrier",
+            barriers,
+            lambda counts: 1,
+            "barriers",
+            "The one behind mbarrier_init. In the loop the mbarrier says that the tiles are there, and wgmma_wait that all four "
+            "warps have used them.",
+            reached="{value}",
+        ),
+    ),
+)
+
+HUNT = Hunt(
+    task="one line of this kernel is wrong, and yet the result is nearly always right on a GPU. Find the order of events in "
+    "which it is not, then the line, and mend it.",
+    bug={
+        "        gemm::ptx::wgmma_wait<0>(acc);  // all four warps' products: they are one batch of the warpgroup": (
+            "        gemm::ptx::wgmma_wait<1>();  // all four warps' products: they are one batch of the warpgroup"
+        ),
+        "    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.": (
+            "    gemm::ptx::wgmma_wait<0>(acc);  // the last batch's sums, too"
+        ),
+    },
+    hints=(
+        "Descriptors, bytes and parities are right. Write down, for two rounds of the loop, who reads the tiles in shared "
+        "memory, who overwrites them, and what each of the two waits for.",
+        "The tensor cores read a round's tiles until its batch is complete. Thread 0 asks for the next round's tiles, which come "
+        "to the same place. What is certain of the batch when it does?",
+        "wgmma_wait<1> lets one batch go on: the newest, this round's. Suppose that the tensor cores are late, or that the copy "
+        "engine is quick because the tiles lie in L2: the new tiles come while the old ones are still multiplied.",
+    ),
+    check_says="Shared memory is overwritten while wgmma is still reading it.",
+)

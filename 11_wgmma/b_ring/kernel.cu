@@ -1,0 +1,219 @@
+// 11b ring — the tensor cores are kept fed: a ring of stages that TMA fills ahead, and two warpgroups that
+// multiply 64×256×16 with one instruction.
+//
+// Changed since 11a: STAGES stages, an mbarrier each; a batch of products is waited for when the next one has
+// begun; a block tile of 128×256, half of its rows a warpgroup's.
+
+#include <algorithm>
+
+#include "common/element.hpp"
+#include "common/gemm.hpp"
+#include "common/ptx/tma.hpp"
+#include "common/ptx/wgmma.hpp"
+#include "common/tensor_map.hpp"
+#include "common/tma_matrix.hpp"
+
+namespace lesson_11b {
+
+using gemm::ptx::Major;
+using gemm::ptx::Mbarrier;
+using gemm::ptx::WgmmaSwizzle;
+
+constexpr int BM = 128, BN = 256, BK = 64;               // block tile: rows and columns of C, steps along K
+constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;  // what one instruction multiplies
+constexpr int STAGES = 4;                                // tiles of A and of B in shared memory
+constexpr int WARPGROUP = 128, THREADS = BM / WGMMA_M * WARPGROUP;
+constexpr int GROUP = 8;                                   // rows of block tiles that are counted together
+constexpr int SPAN = 128, BOX = SPAN / 2;                  // what the swizzle permutes: bytes, elements
+constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
+static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
+
+/// Two neighbours in a row of C, of which only the first `left` are there.
+template <class T>
+__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
+                                       float beta) {
+    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
+        if (left > 0) first += beta * gemm::to_float(c[0]);
+        if (left > 1) second += beta * gemm::to_float(c[1]);
+    }
+    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
+    if (pairs && left > 1) {  // one store for the two
+        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
+    } else {
+        if (left > 0) c[0] = both[0];
+        if (left > 1) c[1] = both[1];
+    }
+}
+
+// A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major.
+template <class T>
+__global__ void __launch_bounds__(THREADS, 1)
+    hgemm_wgmma_ring(std::int64_t M, std::int64_t N, std::int64_t K, float alpha,
+                     const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                     float beta, T* C, std::int64_t ldc) {
+    // Stages: T As[BM][BK]; then Bs, 64 columns after the other: T [BN / BOX][BK][BOX].
+    extern __shared__ __align__(1024) char shared[];
+    __shared__ Mbarrier full[STAGES];
+    const int t = threadIdx.x, y = t / WARPGROUP * WGMMA_M;  // the warpgroup's first row of the block tile
+
+    // Blocks are counted down a group of GROUP rows of tiles, then along it, as in lesson 08.
+    const std::int64_t tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
+    const std::int64_t group = blockIdx.x / (GROUP * tiles_n), in_group = blockIdx.x % (GROUP * tiles_n);
+    const std::int64_t group_m = tiles_m - group * GROUP < GROUP ? tiles_m - group * GROUP : GROUP;
+    const int row0 = static_cast<int>(group * GROUP + in_group % group_m) * BM;
+    const int col0 = static_cast<int>(in_group / group_m) * BN;
+
+    if (t == 0) {
+        for (Mbarrier& barrier : full) gemm::ptx::mbarrier_init(barrier, 1);
+        gemm::ptx::fence_mbarrier_init();
+    }
+    __syncthreads();  // nobody waits at an mbarrier before it is one
+
+    // Tile n of A and of B, by thread 0, for stage n % STAGES.
+    const auto load = [&](int n) {
+        // gap: load
+        char* const to = shared + n % STAGES * STAGE;
+        Mbarrier& arrived = full[n % STAGES];
+        gemm::ptx::mbarrier_arrive_expect_tx(arrived, STAGE);
+        gemm::ptx::tma_load(to, map_a, {n * BK, row0}, arrived);
+        for (int j = 0; j < BN; j += BOX) {
+            gemm::ptx::tma_load(to + BS + j * BK * 2, map_b, {col0 + j, n * BK}, arrived);
+        }
+        // end gap
+    };
+    const int tiles = alpha == 0.0f ? 0 : static_cast<int>((K + BK - 1) / BK);  // BLAS: as if K were 0
+    if (t == 0) {
+        for (int n = 0; n < STAGES - 1 && n < tiles; ++n) load(n);
+    }
+
+    const unsigned base = gemm::ptx::shared_address(shared);
+    float acc[WGMMA_N / 2] = {};
+    gemm::ptx::wgmma_fence(acc);
+#pragma unroll 1
+    for (int n = 0; n < tiles; ++n) {
+        // gap: arrived
+        gemm::ptx::mbarrier_wait(full[n % STAGES], n / STAGES % 2);  // the tiles are there
+        // end gap
+        const unsigned as = base + n % STAGES * STAGE, bs = as + BS;
+        gemm::ptx::wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < BK; k += WGMMA_K) {
+            const std::uint64_t a = gemm::ptx::encode(
+                {.start = as + y * SPAN + 2 * k, .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128});
+            const std::uint64_t b = gemm::ptx::encode({.start = bs + k * SPAN,
+                                                       .leading = BK * SPAN,
+                                                       .stride = 8 * SPAN,
+                                                       .swizzle = WgmmaSwizzle::bytes128});
+            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, true);
+        }
+        gemm::ptx::wgmma_commit();
+        // gap: ahead
+        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage,
+        __syncthreads();             // and so has the other warpgroup's
+        if (t == 0 && n + STAGES - 1 < tiles) load(n + STAGES - 1);
+        // end gap
+    }
+    gemm::ptx::wgmma_wait<0>(acc);
+
+    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.
+    const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
+#pragma unroll
+    for (int e = 0; e < WGMMA_N / 2; e += 2) {
+        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t % WARPGROUP, e);
+        const std::int64_t row = row0 + y + in.row, col = col0 + in.column;
+        if (row >= M) continue;
+        store2(&C[row * ldc + col], N - col, pairs, alpha * acc[e], alpha * acc[e + 1], beta);
+    }
+}
+
+const gemm::Tile tile{BM, BN, BK};
+
+/// What a problem needs before its launch: A and B as TMA takes them.
+struct Operands {
+    gemm::TmaMatrix a, b;
+    CUtensorMap map_a{}, map_b{};
+};
+
+/// The tensor map of a matrix, of which a copy brings `rows` rows of BOX elements.
+CUtensorMap map_of(const gemm::TmaMatrix& m, gemm::DType type, int rows) {
+    const bool bf16 = type == gemm::DType::bf16;
+    return gemm::tensor_map(
+        {.type = bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+         .address = m.address,
+         .sizes = {static_cast<cuuint64_t>(m.cols), static_cast<cuuint64_t>(m.rows)},
+         .strides = {static_cast<cuuint64_t>(2 * m.pitch)},
+         .box = {BOX, static_cast<cuuint32_t>(rows)},
+         .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
+         .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B});
+}
+
+gemm::Plan prepare(const gemm::Problem& p) {
+    const auto plan = std::make_shared<Operands>();
+    if (p.M == 0 || p.N == 0 || p.K == 0 || p.alpha == 0.0f) return plan;  // A and B are not read
+    plan->a = gemm::tma_matrix(p.A, p.M, p.K, p.lda, 2);
+    plan->b = gemm::tma_matrix(p.B, p.K, p.N, p.ldb, 2);
+    plan->map_a = map_of(plan->a, p.variant.A, BM);
+    plan->map_b = map_of(plan->b, p.variant.B, BK);
+    return plan;
+}
+
+/// TMA wants rows that begin at multiples of 16 bytes. Where a matrix has others, it is copied to such rows.
+template <class T>
+void copy_if_refused(const gemm::TmaMatrix& m, const void* matrix, std::int64_t pitch, cudaStream_t stream) {
+    if (m.copy == nullptr) return;
+    gemm::copy_rows<T><<<gemm::copy_blocks(m.rows), gemm::kCopyThreads, 0, stream>>>(
+        m.rows, m.cols, static_cast<const T*>(matrix), pitch, static_cast<T*>(m.copy.get()), m.pitch);
+}
+
+template <class T>
+void launch_type(const gemm::Problem& p, const Operands& operands, cudaStream_t stream) {
+    copy_if_refused<T>(operands.a, p.A, p.lda, stream);
+    copy_if_refused<T>(operands.b, p.B, p.ldb, stream);
+    constexpr int bytes = STAGES * STAGE;  // beyond 48 KiB CUDA wants to be told
+    cudaFuncSetAttribute(hgemm_wgmma_ring<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    hgemm_wgmma_ring<T><<<gemm::grid_of_tiles(p, tile), THREADS, bytes, stream>>>(
+        p.M, p.N, p.K, p.alpha, operands.map_a, operands.map_b, p.beta, static_cast<T*>(p.C), p.ldc);
+}
+
+void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    const Operands& operands = *static_cast<const Operands*>(plan);
+    p.variant.C == gemm::DType::bf16 ? launch_type<__nv_bfloat16>(p, operands, stream)
+                                     : launch_type<__half>(p, operands, stream);
+}
+
+gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+    const std::int64_t tiles_m = gemm::ceil_div(p.M, BM), tiles_n = gemm::ceil_div(p.N, BN);
+    const std::int64_t group = row / BM / GROUP,
+                       group_m = std::min<std::int64_t>(tiles_m - group * GROUP, GROUP);
+    const std::int64_t block = group * GROUP * tiles_n + col / BN * group_m + row / BM % GROUP;
+    const int y = static_cast<int>(row % BM), x = static_cast<int>(col % 8);
+    return {{static_cast<unsigned>(block), 0, 0},
+            {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
+}
+
+const gemm::Constant constants[] = {
+    {"WGMMA_M", WGMMA_M}, {"WGMMA_N", WGMMA_N}, {"WGMMA_K", WGMMA_K}, {"BOX", BOX}, {"STAGES", STAGES}};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
+                                 .kernel = reinterpret_cast<const void*>(&hgemm_wgmma_ring<__nv_bfloat16>),
+                                 .architectures = {.exactly = "90a"}},
+                                {.variant = gemm::of_type(gemm::DType::fp16),
+                                 .kernel = reinterpret_cast<const void*>(&hgemm_wgmma_ring<__half>),
+                                 .architectures = {.exactly = "90a"}}};
+
+const gemm::Reach reaching[] = {{.path = "the second group of block tiles", .M = 1153, .N = 8, .K = 8}};
+
+extern const gemm::Lesson lesson{.name = "11b_ring",
+                                 .part = 2,
+                                 .ladder = "tensorcore",
+                                 .tile = tile,
+                                 .constants = constants,
+                                 .block = dim3(THREADS),
+                                 .dynamic_shared_bytes = STAGES * STAGE,
+                                 .variants = variants,
+                                 .reaching = reaching,
+                                 .prepare = prepare,
+                                 .launch = launch,
+                                 .owner = owner};
+
+}  // namespace lesson_11b
