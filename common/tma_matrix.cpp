@@ -1,5 +1,8 @@
 #include "common/tma_matrix.hpp"
 
+#include <cuda_runtime.h>
+
+#include <algorithm>
 #include <limits>
 #include <string>
 

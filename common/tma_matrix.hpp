@@ -1,11 +1,8 @@
 // A matrix for the copy engine. TMA takes one whose address and whose pitch are multiples of 16 bytes; of any
 // other, a lesson's launch() makes a copy with such rows first, in scratch memory that its plan owns.
-// Included by kernel.cu, which nvcc and g++ compile.
+// Included by kernel.cu; the kernel that copies is in copy_rows.hpp.
 #pragma once
 
-#include <cuda_runtime.h>
-
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -23,24 +20,5 @@ struct TmaMatrix {
 /// Error where a coordinate may not fit the 32 bits that TMA has for it, and CudaError where memory cannot be
 /// had.
 TmaMatrix tma_matrix(const void* matrix, std::int64_t rows, std::int64_t cols, std::int64_t pitch, int size);
-
-/// Blocks of copy_rows(), and the threads of each.
-inline unsigned copy_blocks(std::int64_t rows) {
-    return static_cast<unsigned>(std::min<std::int64_t>(rows, 1 << 20));
-}
-constexpr int kCopyThreads = 256;
-
-/// Copies rows×cols elements to rows `to_pitch` apart: a block a row, then the row gridDim.x further down.
-template <class T>
-__global__ void __launch_bounds__(kCopyThreads)
-    copy_rows(std::int64_t rows, std::int64_t cols, const T* from, std::int64_t from_pitch, T* to,
-              std::int64_t to_pitch) {
-    for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-#pragma unroll 4
-        for (std::int64_t col = threadIdx.x; col < cols; col += kCopyThreads) {
-            to[row * to_pitch + col] = from[row * from_pitch + col];
-        }
-    }
-}
 
 }  // namespace gemm

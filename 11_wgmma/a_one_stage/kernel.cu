@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "common/copy_rows.hpp"
 #include "common/element.hpp"
 #include "common/gemm.hpp"
 #include "common/ptx/tma.hpp"
