@@ -252,11 +252,12 @@ def owners(found: Mapping) -> Figure:
 
 
 def draw(found: Mapping, lines: Sequence[Mapping], folder: Path) -> list[Path]:
-    """Draws a request of each of `lines` and the ownership of C's tile into folder/<lesson>_….png and .svg."""
+    """Draws a request of each of `lines` and the ownership of C's tile into folder/<lesson>_….png and .svg. Boxes of the copy
+    engine are no warp's request, and are not drawn."""
     written: list[Path] = []
     with style():
         for line in lines:
-            if line["sample"]["lanes"]:
+            if line["sample"]["lanes"] and line["width"]:
                 name = f"{found['lesson']}_line{line['line']}_{line['array'].replace(' ', '_')}_{line['op']}"
                 widths = {other["width"] for other in lines if (other["line"], other["array"], other["op"])
                           == (line["line"], line["array"], line["op"])}  # fmt: skip
@@ -274,6 +275,6 @@ def publish(found: Mapping, readme: Path, folder: Path) -> list[Path]:
     with style():
         for line in found["lines"]:
             stem = f"{found['lesson']}_{line['array'].replace(' ', '_')}_{line['op']}"
-            if f"/{stem}.png" in text and folder / f"{stem}.png" not in written:
+            if line["width"] and f"/{stem}.png" in text and folder / f"{stem}.png" not in written:
                 written += save(request(found["lesson"], line), folder / stem)
     return written

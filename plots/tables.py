@@ -210,6 +210,25 @@ def _unbroken(code: str) -> str:
     return text
 
 
+def _counted_access(line: Mapping) -> list[str]:
+    """Cells of a row: access, requests, per request, ideal."""
+    unit = "sectors" if line["space"] == "global" else "wavefronts"
+    each, ideal = (_figure(line[key] / line["requests"]) for key in (unit, f"ideal_{unit}"))
+    guess = "≈ " if line["diverged"] else ""
+    each = f"{guess}{each} {unit.removesuffix('s') if each == '1' else unit}"
+    width = "" if line["width"] == 4 else f" of {line['width']} B"
+    if not line["width"]:
+        mean = line["bytes"] / line["requests"]
+        width = f" by TMA, {'' if mean == int(mean) else 'about '}{_grouped(round(mean))} B"
+    return [f"{line['array']}, {line['op']}{width}", guess + _grouped(line["requests"]), each, ideal]
+
+
+def _counted_wgmma(line: Mapping) -> list[str]:
+    """The same of a multiplication by a warpgroup."""
+    read = _grouped(round(line["shared_bytes"] / line["count"]))
+    return [f"wgmma m{line['m']}n{line['n']}k{line['k']}", _grouped(line["count"]), f"{read} B of shared memory", NONE]
+
+
 def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
     """The Markdown of a lesson's counts, without markers, ending in a newline. Throws UserError for a lesson without any."""
     found = counts["lessons"].get(lesson)
@@ -217,22 +236,22 @@ def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
         known = ", ".join(counts["lessons"]) or "none"
         raise UserError(f"There are no counts of {lesson!r}; there are {known}; count with ./gemm inspect --record.")
     rows, last, home = [], None, folder_of(lesson, root)
-    for line in found["lines"]:
-        unit = "sectors" if line["space"] == "global" else "wavefronts"
-        each, ideal = (_figure(line[key] / line["requests"]) for key in (unit, f"ideal_{unit}"))
+    multiplied = found.get("wgmma", [])
+    for line in sorted((*found["lines"], *multiplied), key=lambda line: (line["file"], line["line"])):
         code = line["code"].partition("//")[0].strip().replace("|", r"\|")
         place = (line["file"], line["line"])
         where = str(line["line"]) if line["file"] == f"{home}/kernel.cu" else f"{line['file']}:{line['line']}"
         where, code = (where, f"`{_unbroken(code)}`" if code else NONE) if place != last else ("", "")
-        guess = "≈ " if line["diverged"] else ""
-        each = f"{guess}{each} {unit.removesuffix('s') if each == '1' else unit}"
-        access = f"{line['array']}, {line['op']}" + (f" of {line['width']} B" if line["width"] != 4 else "")
-        rows.append([where, access, guess + _grouped(line["requests"]), each, ideal, code])
+        rows.append([where, *(_counted_wgmma(line) if "n" in line else _counted_access(line)), code])
         last = place
     header = ["| line | access | requests | per request | ideal | code |", "| --: | :-- | --: | --: | --: | :-- |"]
     total = found["totals"]
     shape = f"{counts['m']}×{counts['n']}×{counts['k']}"
     shared = f" Shared memory: {_figure(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
+    if multiplied:
+        read = _grouped(sum(line["shared_bytes"] for line in multiplied))
+        shared += f" wgmma reads {read} bytes of it; in how many wavefronts is not known."
+    shared += " A box of TMA is one request." if any(not line["width"] for line in found["lines"]) else ""
     diverged = any(line["diverged"] for line in found["lines"])
     guessed = " ≈: threads diverge; they share requests as their ways join in g++'s code." if diverged else ""
     lines = [

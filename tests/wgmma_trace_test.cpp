@@ -49,6 +49,25 @@ TEST_CASE("trace: a right kernel by wgmma has no findings") {
     }
 }
 
+TEST_CASE("trace: wgmma is counted by line, with what it reads of shared memory") {
+    const Traced t = traced(WgmmaMistake::none);
+    REQUIRE(t.report.multiplications.size() == 1);
+    const trace::Multiplication& m = t.report.multiplications.front();
+    CHECK(m.line == marked("wgmma"));
+    CHECK(m.columns == 128);
+    CHECK_FALSE(m.a_in_registers);
+    CHECK((m.major_a == gemm::ptx::Major::k && m.major_b == gemm::ptx::Major::row));
+    CHECK(m.count == 320 / 16);
+    CHECK(m.shared_bytes == m.count * (64 + 128) * 16 * 2);
+    // The first one's: both begin at a tile of 1024 bytes.
+    const gemm::ptx::WgmmaFields a = gemm::ptx::decode(m.a), b = gemm::ptx::decode(m.b);
+    CHECK((a.swizzle == gemm::ptx::WgmmaSwizzle::bytes128 && a.stride == 1024 && a.start % 1024 == 0));
+    CHECK((b.start == a.start + 64 * 64 * 2 && b.leading == 64 * 64 * 2));
+    // Its reads are no thread's: no line of the kernel reads shared memory but the barriers'.
+    for (const trace::Line& line : t.report.lines)
+        CHECK((!line.shared || line.store || line.array == "barriers"));
+}
+
 TEST_CASE("trace: mistakes with wgmma") {
     const Traced early = traced(WgmmaMistake::released_early);
     INFO(early.error << test::all_findings(early.report));

@@ -41,7 +41,9 @@ class Quantity:
     key: Figure  # what is summed
 
     def traced(self, found: Trace) -> int:
-        return sum(line[self.key] for line in found["lines"] if (line["space"], line["op"]) == (self.space, self.op))
+        """Without boxes of the copy engine, which pass by what these metrics count (lsu: the threads' own accesses)."""
+        lines = (line for line in found["lines"] if (line["space"], line["op"]) == (self.space, self.op))
+        return sum(line[self.key] for line in lines if line["width"])
 
     def counted(self, values: Mapping[str, int]) -> int:
         return sum(values[metric] for metric in self.metrics)
@@ -138,8 +140,26 @@ def fused(found: Trace, op: str, executed: int) -> str:
     return f"nvcc fuses {op}s of {' or '.join(names)}" if names else ""
 
 
+def unseen(found: Trace) -> list[dict]:
+    """Rows of what ncu counts for no instruction: boxes of the copy engine (UTMALDG, UTMASTG) and wgmma (HGMMA)."""
+    copied, multiplied = "the copy engine moves them, no thread does", "the tensor cores read shared memory, no thread does"
+    rows = []
+    for op in ("load", "store"):
+        if boxes := [line for line in found["lines"] if line["op"] == op and not line["width"]]:
+            rows.append((f"TMA {op} boxes", sum(line["requests"] for line in boxes), copied))
+            rows.append((f"TMA {op} sectors", sum(line["sectors"] for line in boxes), copied))
+    if wgmma := found["wgmma"]:
+        rows.append(("wgmma instructions", sum(entry["count"] for entry in wgmma), multiplied))
+        rows.append(("wgmma bytes of shared memory", sum(entry["shared_bytes"] for entry in wgmma), multiplied))
+    also = "and ncu's metrics count threads"
+    return [
+        {"quantity": name, "traced": traced, "counted": None, "verdict": "unseen", "note": f"{why}, {also}"}
+        for name, traced, why in rows
+    ]
+
+
 def compare(found: Trace, counted: Mapping[str, int]) -> list[dict]:
-    """A row for each quantity: what both say, the verdict (equal, fused, differs) and a note."""
+    """A row for each quantity: what both say, the verdict (equal, fused, differs, unseen) and a note."""
     rows = []
     for quantity in QUANTITIES:
         traced, here = quantity.traced(found), quantity.counted(counted)
@@ -151,7 +171,7 @@ def compare(found: Trace, counted: Mapping[str, int]) -> list[dict]:
         if verdict == "differs" and guessed:
             note = "threads diverge here, and nvcc joins them elsewhere than g++"
         rows.append({"quantity": quantity.name, "traced": traced, "counted": here, "verdict": verdict, "note": note})
-    return rows
+    return rows + unseen(found)
 
 
 def find_ncu(command: str) -> Path:
@@ -236,7 +256,8 @@ def _print(results: Sequence[Mapping]) -> None:
         shape = f"{result['m']}×{result['n']}×{result['k']}"
         for index, row in enumerate(result["rows"]):
             start = [result["lesson"], shape] if index == 0 else ["", ""]
-            shown.add_row(*start, row["quantity"], grouped(row["traced"]), grouped(row["counted"]), row["verdict"])
+            here = "–" if row["counted"] is None else grouped(row["counted"])
+            shown.add_row(*start, row["quantity"], grouped(row["traced"]), here, row["verdict"])
             if row["note"]:
                 notes.setdefault(f"{result['lesson']}, {row['quantity']}: {row['note']}", []).append(shape)
         shown.add_section()
@@ -244,5 +265,6 @@ def _print(results: Sequence[Mapping]) -> None:
     for note, shapes in notes.items():
         print(f"{note} ({', '.join(shapes)}).")
     verdicts = [row["verdict"] for result in results for row in result["rows"]]
-    sums = [f"{verdicts.count(key)} {key}" for key in ("equal", "fused", "differs")]
+    kinds = ("equal", "fused", "differs", *(["unseen"] if "unseen" in verdicts else []))
+    sums = [f"{verdicts.count(key)} {key}" for key in kinds]
     print(f"{', '.join(sums)}, of {len(verdicts)}.", flush=True)

@@ -21,7 +21,7 @@ from runner.core.build import build
 from runner.core.descriptors import described, targets
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
-from runner.inspect.trace_types import Figure, Line, Trace
+from runner.inspect.trace_types import Figure, Line, Trace, Wgmma
 
 SCHEMA = 1
 SIZE, RECORDED, BENCHED = 128, 256, 256  # M = N = K: by default, of the published counts, of --bench
@@ -30,10 +30,13 @@ LONGEST, LARGEST_K = 60, 1_000_000  # seconds, steps along K: what is traced wit
 ACCESSES_A_SECOND, ELEMENTS_A_SECOND = 30e6, 30e6  # traced accesses, and elements of A, B and C made ready; --bench measures
 _CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")  # whatever GEMM_DEVICE says
 _SAMPLE = 4  # what --blocks is offered
-_KEYS = {"lesson", "kernel", "m", "n", "k", "lines", "findings", "totals"}
+_KEYS = {"lesson", "kernel", "m", "n", "k", "lines", "wgmma", "findings", "totals"}
 _RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "bytes", "sectors", "ideal_sectors",
                   "wavefronts", "ideal_wavefronts", "diverged")  # fmt: skip
+_RECORDED_WGMMA = ("file", "line", "m", "n", "k", "count", "flop", "shared_bytes")
 _A_REQUEST: tuple[Figure, ...] = ("sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
+_BOXES = "A box of the copy engine (TMA) is one request; its bytes are those that lie in the matrix."
+_UNKNOWN = "How many wavefronts wgmma's reads of shared memory take is not known: no counter of this device or of ncu says it."
 _APPROXIMATELY = (
     "≈ Threads of a warp ran this line different numbers of times: they share requests as their ways join in g++'s code."
 )
@@ -183,7 +186,9 @@ def choose(found: Trace, line: int | None, array: str | None) -> list[Line]:
     """The traced lines that the filters let through; a UserError, which names those that exist, where there are none."""
     everything = found["lines"]
     name = found["lesson"]
-    lines, arrays = sorted({entry["line"] for entry in everything}), sorted({entry["array"] for entry in everything})
+    multiplied = {entry["line"] for entry in found["wgmma"]}
+    lines = sorted({entry["line"] for entry in everything} | multiplied)
+    arrays = sorted({entry["array"] for entry in everything})
     asked: tuple[tuple[str, Sequence[object], object], ...] = (("line", lines, line), ("array", arrays, array))
     for what, known, wanted in asked:
         if wanted is not None and everything and wanted not in known:
@@ -191,7 +196,7 @@ def choose(found: Trace, line: int | None, array: str | None) -> list[Line]:
             verb = "accesses no memory on line" if what == "line" else "accesses no array"
             raise UserError(f"{name} {verb} {wanted if what == 'line' else repr(wanted)}; there are {what}s {there}.")
     chosen = [e for e in everything if line in (None, e["line"]) and array in (None, e["array"])]
-    if everything and not chosen:
+    if everything and not chosen and (array or line not in multiplied):
         there = ", ".join(sorted({entry["array"] for entry in everything if entry["line"] == line}))
         raise UserError(f"Line {line} of {name} does not access {array}; it accesses {there}.")
     return chosen
@@ -230,6 +235,23 @@ def table(lines: Sequence[Line]) -> Table:
     return shown
 
 
+def form(entry: Wgmma) -> str:
+    """`m64n128k16`, as the instruction's name has it."""
+    return f"m{entry['m']}n{entry['n']}k{entry['k']}"
+
+
+def wgmma_table(lines: Sequence[Wgmma]) -> Table:
+    """A row for each line and form."""
+    shown = Table()
+    for column in ("line", "wgmma", "A from", "count", "FLOP", "shared memory read", "wavefronts"):
+        shown.add_column(column, justify="left" if column in ("wgmma", "A from") else "right", no_wrap=True)
+    for line in lines:
+        source = "shared memory" if line["a"] else "registers"
+        figures = [grouped(line["count"]), grouped(int(line["flop"])), size(line["shared_bytes"]), "unknown"]
+        shown.add_row(str(line["line"]), form(line), source, *figures)
+    return shown
+
+
 def _totals(found: Trace) -> str:
     total = found["totals"]
     part = "" if found["traced_blocks"] == found["blocks"] else " (traced blocks)"
@@ -239,6 +261,8 @@ def _totals(found: Trace) -> str:
     )
     if total["shared_bytes"]:
         text += f"Shared memory: {size(total['shared_bytes'])}, {rate(total['shared_bytes_per_flop'])} B/FLOP. "
+    if found["wgmma"]:
+        text += f"wgmma reads {size(sum(entry['shared_bytes'] for entry in found['wgmma']))} of it beside. "
     return text + f"Barriers a thread: {rate(found['barriers_per_thread'])}."
 
 
@@ -267,6 +291,7 @@ def compare(before: Trace, now: Trace) -> str:
         ("global bytes", [size(total["global_bytes"]) for total in totals]),
         ("shared bytes", [size(total["shared_bytes"]) for total in totals]),
         ("wavefronts", [grouped(sum(line["wavefronts"] for line in found["lines"])) for found in (before, now)]),
+        ("wgmma", [grouped(sum(entry["count"] for entry in found["wgmma"])) for found in (before, now)]),
         ("FLOP/B", [rate(total["flop_per_byte"]) for total in totals]),
         ("barriers a thread", [rate(found["barriers_per_thread"]) for found in (before, now)]),
     ):
@@ -275,7 +300,7 @@ def compare(before: Trace, now: Trace) -> str:
     return f"Against {before['lesson']}: {'; '.join(parts) or 'the same counts'}."
 
 
-def _print(found: Trace, lines: Sequence[Line], before: Trace | None) -> None:
+def _print(found: Trace, lines: Sequence[Line], wgmma: Sequence[Wgmma], before: Trace | None) -> None:
     if not found["blocks"]:
         print(f"{found['lesson']} launches no kernel at {found['m']}×{found['n']}×{found['k']}.", flush=True)
         return
@@ -285,12 +310,19 @@ def _print(found: Trace, lines: Sequence[Line], before: Trace | None) -> None:
         f"{grouped(found['blocks'])} blocks of {found['threads_per_block']} threads, {part}"
     )
     sys.stdout.flush()
-    if lines:
-        tables.show(table(lines))
-        for file, number in sorted({(line["file"], line["line"]) for line in lines}):
+    if lines or wgmma:
+        if lines:
+            tables.show(table(lines))
+        if wgmma:
+            tables.show(wgmma_table(wgmma))
+        for file, number in sorted({(line["file"], line["line"]) for line in (*lines, *wgmma)}):
             print(f"{file}:{number}  {code_of(file, number)}".rstrip())
         if any(line["diverged"] for line in lines):
             print(_APPROXIMATELY)
+        if any(not line["width"] for line in lines):
+            print(_BOXES)
+        if wgmma:
+            print(_UNKNOWN)
     else:
         print("No access to memory was traced.")
     print(_totals(found))
@@ -352,7 +384,8 @@ def inspect(
             say(f"No comparison with {earlier}: {error}")
     for problem in _problems(found):
         print(problem)
-    _print(found, chosen, before)
+    multiplied = [entry for entry in found["wgmma"] if array is None and number in (None, entry["line"])]
+    _print(found, chosen, multiplied, before)
     if plot:
         from plots import access
 
@@ -373,12 +406,17 @@ def recorded(found: Trace) -> dict:
         {**{key: value for key, value in entry.items() if key in _RECORDED_LINE}, "code": code_of(entry["file"], entry["line"])}
         for entry in order
     ]
+    multiplied = [
+        {**{key: value for key, value in entry.items() if key in _RECORDED_WGMMA}, "code": code_of(entry["file"], entry["line"])}
+        for entry in sorted(found["wgmma"], key=lambda e: (e["file"], e["line"], e["n"]))
+    ]
     return {
         "kernel": found["kernel"],
         "blocks": found["blocks"],
         "threads_per_block": found["threads_per_block"],
         "barriers_per_thread": found["barriers_per_thread"],
         "lines": lines,
+        **({"wgmma": multiplied} if multiplied else {}),
         "totals": found["totals"],
     }
 

@@ -127,6 +127,24 @@ class Line(TypedDict):
     sample: Sample
 
 
+class Wgmma(TypedDict):
+    """A source line's multiplications by warpgroups, of one form."""
+
+    file: str
+    line: int
+    m: int  # of one of them
+    n: int
+    k: int
+    count: int  # instructions, each of a warpgroup
+    flop: float
+    shared_bytes: int  # that they read by their descriptors
+    wavefronts: None  # nobody knows how many passes over the banks that takes
+    a: str | None  # the first one's descriptors, 0x…; None where A comes from registers
+    major_a: Literal["k", "row"] | None
+    b: str
+    major_b: Literal["k", "row"]
+
+
 class Totals(TypedDict):
     """Over the blocks that were traced."""
 
@@ -169,6 +187,7 @@ class Trace(TypedDict):
     barriers_per_thread: float
     seconds: float
     lines: list[Line]
+    wgmma: list[Wgmma]
     findings: list[Finding]
     totals: Totals
     owners: Owners

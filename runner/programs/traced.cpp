@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
+#include <cstdio>
 #include <utility>
 
 #include "common/cpu/execution/device.hpp"
@@ -46,6 +48,29 @@ Json line_json(const trace::Line& l) {
               {"warp", l.example_warp},
               {"lanes", l.example_lanes},
               {"offsets", l.example_offsets}}}};
+}
+
+/// `wavefronts` is null: nobody knows them.
+Json wgmma_json(const trace::Multiplication& m) {
+    const auto bits = [](std::uint64_t descriptor) {
+        char text[32];
+        std::snprintf(text, sizeof text, "0x%016" PRIx64, descriptor);
+        return std::string(text);
+    };
+    const auto major = [](ptx::Major major) { return major == ptx::Major::k ? "k" : "row"; };
+    return {{"file", relative(m.file)},
+            {"line", m.line},
+            {"m", m.rows},
+            {"n", m.columns},
+            {"k", m.depth},
+            {"count", m.count},
+            {"flop", 2.0 * m.rows * m.columns * m.depth * static_cast<double>(m.count)},
+            {"shared_bytes", m.shared_bytes},
+            {"wavefronts", nullptr},
+            {"a", m.a_in_registers ? Json(nullptr) : Json(bits(m.a))},
+            {"major_a", m.a_in_registers ? Json(nullptr) : Json(major(m.major_a))},
+            {"b", bits(m.b)},
+            {"major_b", major(m.major_b)}};
 }
 
 const char* access_name(const trace::Finding::Side& side) {
@@ -193,6 +218,8 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
     const trace::Report& report = traced.report;
     Json lines = Json::array();
     for (const trace::Line& l : report.lines) lines.push_back(line_json(l));
+    Json wgmma = Json::array();
+    for (const trace::Multiplication& m : report.multiplications) wgmma.push_back(wgmma_json(m));
     return {{"schema", 1},
             {"lesson", lesson.name},
             {"variant", text(shape.variant)},
@@ -210,6 +237,7 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
             {"barriers_per_thread", report.barriers_per_thread},
             {"seconds", traced.seconds},
             {"lines", std::move(lines)},
+            {"wgmma", std::move(wgmma)},
             {"findings", findings_json(report)},
             {"totals", totals_json(report, shape)},
             {"owners", owners_json(report)},

@@ -34,7 +34,7 @@ def traced(lesson: str, lines: list[dict], barriers: float = 0) -> dict:
     return {
         "schema": 1, "lesson": lesson, "kernel": "sgemm", "m": 128, "n": 128, "k": 128, "alpha": 1.0, "beta": 0.0, "seed": 1,
         "like": "sm_90", "blocks": 16, "traced_blocks": 16, "threads_per_block": 1024, "barriers_per_thread": barriers,
-        "seconds": 0.1, "lines": lines, "findings": [], "totals": totals, "owners": owners,
+        "seconds": 0.1, "lines": lines, "wgmma": [], "findings": [], "totals": totals, "owners": owners,
         "verdict": {"passed": True, "failure": None, "text": ""}, "error": None,
     }  # fmt: skip
 
@@ -58,6 +58,19 @@ def smem() -> dict:
         line(38, "Bs", "load", 65536, 1, 1, shared=True, lesson="03_smem"),
         line(44, "C", "store", 512, 4, 4, lesson="03_smem"),
     ], 8)  # fmt: skip
+
+
+def hopper(lesson: str = "03_smem") -> dict:
+    """Boxes of the copy engine, and wgmma: of 4 tiles with 2 steps."""
+    boxes = line(20, "A", "load", 8, 256, 256, width=0, offsets=[0], lesson=lesson)
+    boxes.update(threads=8, bytes=8 * 8192)
+    wgmma = {
+        "file": f"{lesson}/kernel.cu", "line": 26, "m": 64, "n": 128, "k": 16, "count": 32, "flop": 32 * 2.0 * 64 * 128 * 16,
+        "shared_bytes": 32 * 6144, "wavefronts": None, "a": "0x4000004000010000", "major_a": "k", "b": "0x4000004002000200",
+        "major_b": "row",
+    }  # fmt: skip
+    stored = line(31, "C", "store", 512, 4, 4, lesson=lesson)
+    return {**traced(lesson, [boxes, stored], 1), "wgmma": [wgmma]}
 
 
 def finding(count: int = 1) -> dict:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY, Checkout, describe, drawn
-from inspect_synthetic import finding, naive, smem, traced, tracer
+from inspect_synthetic import finding, hopper, naive, smem, traced, tracer
 
 from plots import tables
 from runner.core.results import ROOT, UserError, folder_of, lessons
@@ -85,6 +86,28 @@ def test_shared_memory_and_divergence() -> None:
         "barriers a thread 0 → 8."
     )
     assert inspection.compare(found, found) == "Against 03_smem: the same counts."
+
+
+def test_boxes_of_the_copy_engine_and_wgmma(inspected: Checkout) -> None:
+    tracer(inspected, hopper("02_coalesced"))
+    done = inspected.run("inspect", "02")
+    assert done.returncode == 0, done.stderr
+    rows = [re.split(r"\s*[│|]\s*", row.strip(" │|")) for row in done.stdout.splitlines() if re.search("[│|]", row)]
+    assert ["20", "A", "load", "box", "8", "256", "256", "–", "–", "65.5 kB"] in rows
+    assert ["26", "m64n128k16", "shared memory", "32", "8 388 608", "197 kB", "unknown"] in rows
+    said = done.stdout.splitlines()
+    assert inspection._BOXES in said
+    assert inspection._UNKNOWN in said
+    assert any("wgmma reads 197 kB of it beside." in line for line in said)
+    assert "; wgmma 0 → 32; " in said[-1]
+    alone = inspected.run("inspect", "02", "--line", "26").stdout
+    assert "m64n128k16" in alone
+    assert "box" not in alone
+    assert "m64n128k16" not in inspected.run("inspect", "02", "--array", "A").stdout
+    inspected.fails("inspect", "02", "--line", "21", words=("there are lines 20, 26, 31.",))
+    pictures = inspected.run("inspect", "02", "--plot").stdout
+    assert "out/inspect/02_coalesced_line31_C_store" in pictures
+    assert "02_coalesced_line20" not in pictures
 
 
 def test_an_empty_problem_launches_nothing(inspected: Checkout) -> None:
@@ -270,6 +293,22 @@ def test_a_table_of_counts() -> None:
         "sectors, 7.11 FLOP/B. Shared memory: 4.12 B/FLOP. Barriers a thread: 8. ≈: threads diverge; they share "
         "requests as their ways join in g++'s code.",
     ]
+
+
+def test_a_table_of_boxes_and_wgmma() -> None:
+    counts = counted(hopper())
+    rows = tables.render_counts("03_smem", counts).splitlines()[2:]
+    assert [row.rpartition(" | ")[0] for row in rows[:3]] == [
+        "| 20 | A, load by TMA, 8 192 B | 8 | 256 sectors | 256",
+        "| 26 | wgmma m64n128k16 | 32 | 6 144 B of shared memory | –",
+        "| 31 | C, store | 512 | 4 sectors | 4",
+    ]
+    assert (
+        "wgmma reads 196 608 bytes of it; in how many wavefronts is not known. A box of TMA is one request. Barriers a thread: 1."
+    ) in rows[-1]
+    again = inspection.as_text(counts)
+    assert inspection.as_text(json.loads(again)) == again
+    assert "wgmma" not in counted(smem())["lessons"]["03_smem"]
 
 
 def test_counts_of_an_unknown_lesson(tmp_path: Path) -> None:

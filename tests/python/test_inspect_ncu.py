@@ -6,7 +6,7 @@ import json
 
 import pytest
 from conftest import Checkout
-from inspect_synthetic import naive, smem, tracer
+from inspect_synthetic import hopper, naive, smem, tracer
 
 from runner.core.results import ROOT, UserError, lessons
 from runner.inspect import counters
@@ -111,6 +111,19 @@ def test_what_differs_differs() -> None:
     verdict, note = verdicts(found, counted(found, global_load_sectors=1))["global load sectors"]
     assert verdict == "differs"
     assert "nvcc joins them elsewhere" in note
+
+
+def test_what_ncu_cannot_see_is_no_difference() -> None:
+    found = hopper()
+    rows = counters.compare(found, counted(found))
+    assert [(row["quantity"], row["traced"], row["counted"]) for row in rows if row["verdict"] == "unseen"] == [
+        ("TMA load boxes", 8, None),
+        ("TMA load sectors", 2048, None),
+        ("wgmma instructions", 32, None),
+        ("wgmma bytes of shared memory", 196608, None),
+    ]
+    assert all(row["note"].endswith("and ncu's metrics count threads") for row in rows if row["verdict"] == "unseen")
+    assert {row["quantity"]: row["traced"] for row in rows if row["verdict"] == "equal"}["global load sectors"] == 0
 
 
 def test_fused_loads_are_named() -> None:

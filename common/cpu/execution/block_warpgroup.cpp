@@ -65,7 +65,7 @@ void Block::wgmma(const void* caller, const WgmmaCall& call, const Site& site) {
     if (o == nullptr || !group.leads(thread)) return;
     std::vector<const void*> places;
     for (const unsigned address : Warpgroup::addresses(call)) places.push_back(bulk_.of_number(address));
-    o->wgmma_begins(caller, places, running_->thread / kWarpgroup, group.batch(thread));
+    o->wgmma_begins(caller, call, places, running_->thread / kWarpgroup, group.batch(thread));
 }
 
 void Block::wgmma_commit(const Site& site) {

@@ -37,6 +37,7 @@ struct BlockView {
 };
 
 struct BulkCopy;
+struct WgmmaCall;
 
 /// Told what happens in a launch, in the worker thread in which it happens. Set by the tracer.
 class Observer {
@@ -70,8 +71,8 @@ class Observer {
     virtual void bulk_copies_read(std::uint64_t group) = 0;
     /// The running thread is the first of a warpgroup to come to a wgmma, which reads 16 bytes from each of
     /// these places of shared memory (null: where no array is), and belongs to that batch.
-    virtual void wgmma_begins(const void* caller, const std::vector<const void*>& places, int warpgroup,
-                              std::uint64_t batch) = 0;
+    virtual void wgmma_begins(const void* caller, const WgmmaCall& call,
+                              const std::vector<const void*>& places, int warpgroup, std::uint64_t batch) = 0;
     /// The running thread has waited until all batches of its warpgroup before that one have been computed.
     virtual void wgmma_waited(int warpgroup, std::uint64_t batch) = 0;
     /// The running thread has ordered what is known to it for the copy engine.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/cpu/execution/bulk_copies.hpp"
+#include "common/cpu/ptx/warpgroup.hpp"
 #include "common/cpu/trace/places.hpp"
 #include "common/cpu/trace/session.hpp"
 
@@ -36,6 +37,7 @@ void BlockTrace::end() {
     ++all.traced_blocks;
     all.barriers += races_.barriers();
     requests_.move_to(all.counts);
+    move_to(all.multiplied, multiplied_);
     owners_.move_to(all);
     findings_.move_to(all.findings);
 }
@@ -141,8 +143,19 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy) {
     requests_.box(first, copy.thread, bytes, sectors.size());
 }
 
-void BlockTrace::wgmma_begins(const void* caller, const std::vector<const void*>& places, int warpgroup,
-                              std::uint64_t batch) {
+void BlockTrace::wgmma_begins(const void* caller, const WgmmaCall& call,
+                              const std::vector<const void*>& places, int warpgroup, std::uint64_t batch) {
+    const MultiplyKey key{site_of(caller), 2 * call.count, call.registers != nullptr, call.major_a,
+                          call.major_b};
+    Multiplied& m = multiplied_[key];
+    if (m.count == 0) {
+        m.block = view_.index;
+        m.order = multiplied_.size();
+        m.a = call.a;
+        m.b = call.b;
+    }
+    ++m.count;
+    m.shared_bytes += places.size() * kChunk;
     races_.wgmma_begins(places, site_of(caller), warpgroup, batch, static_cast<unsigned>(*running_));
 }
 

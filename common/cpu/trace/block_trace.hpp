@@ -9,6 +9,7 @@
 #include "common/cpu/trace/access.hpp"
 #include "common/cpu/trace/bounds.hpp"
 #include "common/cpu/trace/findings.hpp"
+#include "common/cpu/trace/multiplied.hpp"
 #include "common/cpu/trace/owners.hpp"
 #include "common/cpu/trace/races.hpp"
 #include "common/cpu/trace/requests.hpp"
@@ -60,8 +61,8 @@ class BlockTrace {
     void bulk_copies_read(std::uint64_t group) {
         races_.bulk_copies_read(group, static_cast<unsigned>(*running_));
     }
-    void wgmma_begins(const void* caller, const std::vector<const void*>& places, int warpgroup,
-                      std::uint64_t batch);
+    void wgmma_begins(const void* caller, const WgmmaCall& call, const std::vector<const void*>& places,
+                      int warpgroup, std::uint64_t batch);
     void wgmma_waited(int warpgroup, std::uint64_t batch) {
         races_.wgmma_waited(warpgroup, batch, static_cast<unsigned>(*running_));
     }
@@ -82,6 +83,7 @@ class BlockTrace {
     Bounds bounds_{findings_};
     Races races_{findings_};
     Requests requests_{bounds_};
+    MultipliedMap multiplied_;
     Owners owners_;
     Overwrites overwrites_{findings_};
 };

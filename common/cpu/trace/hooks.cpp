@@ -112,10 +112,10 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->bulk_copies_read(group);
     }
-    void wgmma_begins(const void* caller, const std::vector<const void*>& places, int warpgroup,
-                      std::uint64_t batch) override {
+    void wgmma_begins(const void* caller, const WgmmaCall& call, const std::vector<const void*>& places,
+                      int warpgroup, std::uint64_t batch) override {
         const Quiet quiet;
-        local.own->wgmma_begins(caller, places, warpgroup, batch);
+        local.own->wgmma_begins(caller, call, places, warpgroup, batch);
     }
     void wgmma_waited(int warpgroup, std::uint64_t batch) override {
         const Quiet quiet;

@@ -13,6 +13,8 @@
 namespace cpu_device::trace {
 namespace {
 
+using gemm::ptx::Major;
+
 void show_example(Line& line, const Example& example) {
     line.example_block = example.block;
     line.example_warp = example.warp;
@@ -49,6 +51,25 @@ std::vector<Line> lines_of(const Session& s) {
     std::vector<Line> all;
     for (auto& [place, with_example] : lines) {
         show_example(all.emplace_back(std::move(with_example.first)), *with_example.second);
+    }
+    return all;
+}
+
+/// A line may be several instructions here, too.
+std::vector<Multiplication> multiplications_of(const Session& s) {
+    std::map<std::tuple<std::string, int, int, bool, Major, Major>, Multiplied> lines;
+    for (const auto& [key, multiplied] : s.multiplied) {
+        const Place& p = place_of(key.site);
+        lines[{p.file, p.line, key.columns, key.a_in_registers, key.major_a, key.major_b}].add(multiplied);
+    }
+    std::vector<Multiplication> all;
+    for (const auto& [key, m] : lines) {
+        Multiplication& one = all.emplace_back();
+        std::tie(one.file, one.line, one.columns, one.a_in_registers, one.major_a, one.major_b) = key;
+        one.count = m.count;
+        one.shared_bytes = m.shared_bytes;
+        one.a = m.a;
+        one.b = m.b;
     }
     return all;
 }
@@ -110,6 +131,7 @@ Report end() {
     if (s.traced_blocks > 0)
         r.barriers_per_thread = static_cast<double>(s.barriers) / static_cast<double>(s.traced_blocks);
     r.lines = lines_of(s);
+    r.multiplications = multiplications_of(s);
     r.owners_block = s.owners.empty() ? 0 : s.owners_block;
     r.owners = std::move(s.owners);
     r.findings = findings_of(s);

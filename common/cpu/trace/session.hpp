@@ -13,6 +13,7 @@
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/cpu/trace/access.hpp"
 #include "common/cpu/trace/findings.hpp"
+#include "common/cpu/trace/multiplied.hpp"
 #include "common/cpu/trace/requests.hpp"
 #include "common/cpu/trace/trace.hpp"
 #include "common/cpu/trace/written.hpp"
@@ -37,6 +38,7 @@ struct Session {
     // What the workers add to.
     std::mutex mutex;
     CountsMap counts;
+    MultipliedMap multiplied;
     FindingMap findings;
     std::vector<Array> shared;
     std::uint64_t traced_blocks = 0, barriers = 0;

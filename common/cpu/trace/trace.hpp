@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/facts.hpp"
+#include "common/ptx/wgmma_descriptor.hpp"
 
 namespace cpu_device::trace {
 
@@ -54,6 +55,19 @@ struct Line {
     int example_warp = 0;
     std::vector<int> example_lanes;
     std::vector<std::uint64_t> example_offsets;
+};
+
+/// One source line's multiplications by warpgroups (wgmma), of one form. What they read of shared memory is
+/// known, how many passes over the banks the tensor cores take for that is not.
+struct Multiplication {
+    std::string file;
+    int line = 0;
+    int rows = 64, columns = 0, depth = 16;  // of one: m64nNk16
+    bool a_in_registers = false;
+    gemm::ptx::Major major_a{}, major_b{};
+    std::uint64_t count = 0;         // instructions, each of a warpgroup
+    std::uint64_t shared_bytes = 0;  // that their descriptors name
+    std::uint64_t a = 0, b = 0;      // descriptors of the first of the lowest block; no a in registers
 };
 
 /// Who stored an element of a matrix.
@@ -99,7 +113,8 @@ struct Report {
     std::uint64_t blocks = 0, traced_blocks = 0, threads_per_block = 0;
     std::array<unsigned, 3> block{};  // threads of a block: x, y, z
     double barriers_per_thread = 0;
-    std::vector<Line> lines;  // by file, line, array
+    std::vector<Line> lines;                      // by file, line, array
+    std::vector<Multiplication> multiplications;  // by file, line, columns
     std::uint64_t owners_block = 0;
     std::vector<Owned> owners;      // of the lowest block that was traced
     std::vector<Finding> findings;  // in the order of their first occurrence, block by block
