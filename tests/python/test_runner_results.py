@@ -16,8 +16,8 @@ from runner.core.results import (
     kernel_hash,
     kernel_sources,
     lessons,
-    only_architecture,
     load,
+    only_architecture,
     writable_folder,
     write_atomically,
 )
