@@ -1,10 +1,17 @@
 """What the exercise and the bug hunt of lesson 11a leave out, ask and tell."""
 
-from runner.inspect.counts import barriers, bytes_loaded, bytes_of_tiles, sectors_a_store
+from runner.inspect.counts import Counts, Measured, barriers, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 
 _BM, _BN = 128, 128  # kernel.cu's block tile
 _HALF = 2  # bytes of an element
+
+
+def _stores(counts: Counts) -> Measured:
+    """Requests of all warps that store to C, and the line with most of them."""
+    lines = counts.lines(space="global", op="store", array="C")
+    return float(sum(line["requests"] for line in lines)), max(lines, key=lambda line: line["requests"], default=None)
+
 
 EXERCISE = Exercise(
     task="multiply with wgmma: say where the operands lie, have TMA bring the tiles, and let the warpgroup multiply them. Tensor "
@@ -56,11 +63,11 @@ EXERCISE = Exercise(
             "A tile of A is one box, a tile of B two of 64 columns each. Does each go to a place of its own?",
         ),
         Goal(
-            "A warp's store to C takes at most 8 sectors for each 4 bytes of a thread",
-            sectors_a_store,
-            lambda counts: 8,
-            "sectors",
-            "A thread holds two neighbours of a row: store2 writes them at once where C allows it.",
+            "C is stored two elements of a thread at a time",
+            _stores,
+            lambda counts: counts.shape[0] * counts.shape[1] / 64,
+            "stores of a warp",
+            "A thread holds two neighbours of a row: store2 writes them at once where every row of C allows it.",
         ),
         Goal(
             "A thread meets one barrier",

@@ -33,24 +33,34 @@ class UserError(Exception):
         self.status = status
 
 
-def _folders(root: Path) -> dict[str, str]:
-    """The folder of each lesson, in course order, from the `gemm_lesson(NAME [FOLDER] …)` lines of CMakeLists.txt."""
+def _listed(root: Path) -> dict[str, tuple[str, str | None]]:
+    """Each lesson's folder, and the architecture that it is for alone, in course order: from the `gemm_lesson(NAME [FOLDER]
+    [ARCHITECTURES SM])` lines of CMakeLists.txt."""
     try:
         text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"{root} has no readable CMakeLists.txt, which lists the lessons; clone the repository again.") from error
-    found = re.findall(r"^[ \t]*gemm_lesson\(\s*([0-9]\w*)(?:[ \t]+(?!ARCHITECTURES\b)([\w./-]+))?", text, re.MULTILINE)
-    return {name: folder or name for name, folder in found}
+    lines = re.findall(
+        r"^[ \t]*gemm_lesson\(\s*([0-9]\w*)(?:[ \t]+(?!ARCHITECTURES\b)([\w./-]+))?(?:[ \t]+ARCHITECTURES[ \t]+(\w+))?",
+        text,
+        re.MULTILINE,
+    )
+    return {name: (folder or name, architecture or None) for name, folder, architecture in lines}
 
 
 def lessons(root: Path = ROOT) -> list[str]:
     """The lessons in course order."""
-    return list(_folders(root))
+    return list(_listed(root))
 
 
 def folder_of(lesson: str, root: Path = ROOT) -> str:
     """Where a lesson's files are, below `root`: `03_smem`, or `09_tensorcore/a_wmma` for the step 09a_wmma."""
-    return _folders(root).get(lesson, lesson)
+    return _listed(root).get(lesson, (lesson, None))[0]
+
+
+def only_architecture(lesson: str, root: Path = ROOT) -> str | None:
+    """`90a`, of a lesson that runs on that architecture alone; None of all others."""
+    return _listed(root).get(lesson, (lesson, None))[1]
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)

@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 
 from runner.core import lesson, tables
-from runner.core.results import ROOT, UserError, folder_of
+from runner.core.results import ROOT, UserError, folder_of, only_architecture
 from runner.inspect import disassembly, machine_code
 from runner.inspect.disassembly import Usage
 from runner.inspect.machine_code import SHARED_READS, Function, Loop
@@ -241,7 +241,7 @@ def sass(name: str, mine: Path | None, file: str | None, arch: str | None, kerne
     if not path.is_file():
         start = f"; ./gemm start {chosen.partition('_')[0]} writes it" if mine else "; name a file with the kernel"
         raise UserError(f"{shown} is not there{start}.")
-    wanted = disassembly.architecture(arch)
+    wanted = disassembly.architecture(arch or only_architecture(chosen))
     made = disassembly.disassemble(path, shown, wanted)
     kernels = read(made)
     if not kernels:

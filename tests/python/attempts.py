@@ -1345,7 +1345,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "single elements stored",
             {"if (pairs && left > 1) {": "if (pairs && left > 2000000000) {"},
-            ("It is right, and a goal is not reached.", "sectors"),
+            ("It is right, and a goal is not reached.", "two elements of a thread at a time"),
         ),
     ),
 }

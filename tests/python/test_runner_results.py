@@ -17,6 +17,7 @@ from runner.core.results import (
     kernel_sources,
     lessons,
     load,
+    only_architecture,
     writable_folder,
     write_atomically,
 )
@@ -48,6 +49,7 @@ def test_what_follows_a_lessons_folder_is_none(tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(lines)
     assert lessons(tmp_path) == ["01_naive", "11_wgmma", "13b_x"]
     assert [folder_of(name, tmp_path) for name in lessons(tmp_path)] == ["01_naive", "11_wgmma", "13_y/b"]
+    assert [only_architecture(name, tmp_path) for name in lessons(tmp_path)] == [None, "90a", "90a"]
 
 
 def test_lessons_without_cmakelists(tmp_path: Path) -> None:
