@@ -5,7 +5,9 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "common/error.hpp"
 
@@ -162,10 +164,14 @@ inline const char* name_of(FindingId id) {
 #undef GEMM_ID_
 #undef GEMM_NAME_
 
+struct Autopsy;
+
 /// A kernel, or what launches it, came to no result. what() is the sentence that tells it.
 struct Fault : Error {
-    Fault(FaultId fault, const std::string& text) : Error(text), id(fault) {}
+    Fault(FaultId fault, const std::string& text, std::shared_ptr<const Autopsy> hang = {})
+        : Error(text), id(fault), autopsy(std::move(hang)) {}
     FaultId id;
+    std::shared_ptr<const Autopsy> autopsy;  // of an mbarrier_hang (autopsy.hpp)
 };
 
 /// Of what a launch has thrown.

@@ -1,9 +1,12 @@
 // mbarriers, tensor maps and the copy engine, on a GPU and on the CPU device alike.
 #include <cmath>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "common/autopsy.hpp"
+#include "common/facts.hpp"
 #include "tests/device_array.hpp"
 #include "tests/kernels/tma_gemm.hpp"
 #include "tests/schedule.hpp"
@@ -180,11 +183,23 @@ TEST_CASE("tma: what a GPU would hang at is said") {
          {"mbarrier full[0]: phase 0 (parity 0) is open; 0 of 1 arrivals missing, 16 of 8208 bytes missing.",
           "Likely: full[0] was told to expect 16 bytes more than the copies of this phase bring"}},
         {TmaMistake::never_released,
-         {"mbarrier empty[0]: phase 0 (parity 0) is open; 1 of 128 arrivals missing. thread 128 waits for "
-          "parity 0 at ",
+         {"mbarrier empty[0]: phase 0 (parity 0) is open; 1 of 128 arrivals missing (arrived: threads 0–76, "
+          "78–127). thread 128 waits for parity 0 at ",
+          "thread 128 did last: cp.async.bulk.tensor at ",
+          "threads 0–76, 78–127 did last: mbarrier.arrive at ",
           "Likely: empty[0] counts 128 arrivals a phase, and 127 came: does mbarrier_init() say how many "
           "arrive?",
           "threads 129–159 have returned."}},
+        {TmaMistake::returned_early,
+         {"mbarrier full[0]: phase 2 (parity 0) is open; 1 of 1 arrivals missing. threads 0–127 wait for "
+          "parity 0 at ",
+          "thread 128 has returned; last: cp.async.bulk.tensor at ",
+          "Likely: thread 128, which arrived at full[0] in the phase before, has returned, and phase 2 waits "
+          "for it: it leaves its loop too early"}},
+        {TmaMistake::wrong_parity,
+         {"Likely: threads 0–127 went past full[0] in phase 0, when nothing was complete there, and arrived "
+          "at "
+          "empty[0] before its waiter had come: that wait at full[0] is for the wrong parity."}},
         {TmaMistake::too_few_bytes,
          {" of the mbarrier full[0] is complete while 4096 bytes are still to come to it",
           "it was told to expect 4096 bytes in this phase"}},
@@ -199,6 +214,32 @@ TEST_CASE("tma: what a GPU would hang at is said") {
         });
         for (const std::string& words : e.words) test::require_contains(error, words);
     }
+}
+
+TEST_CASE("tma: a hang's autopsy has fields") {
+    std::shared_ptr<const gemm::Autopsy> autopsy;
+    try {
+        (void)wrong_elements({64, 64, 160, 160, 64, 64}, TmaMistake::never_released, 1);
+    } catch (const gemm::Fault& fault) {
+        CHECK(fault.id == gemm::FaultId::mbarrier_hang);
+        autopsy = fault.autopsy;
+    }
+    REQUIRE(autopsy);
+    std::vector<std::string> names;
+    for (const gemm::Autopsy::Barrier& b : autopsy->barriers) names.push_back(b.name);
+    CHECK(names == std::vector<std::string>{"full[0]", "empty[0]", "full[1]", "empty[1]", "met"});
+    const gemm::Autopsy::Barrier& empty = autopsy->barriers[1];
+    CHECK((empty.phase == 0 && empty.arrivals == 128 && empty.missing == 1));
+    CHECK((empty.arrived.size() == 127 && empty.arrived[77] == 78 && empty.absent.empty()));
+    REQUIRE(empty.waiting.size() == 1);
+    CHECK((empty.waiting[0].threads == std::vector<int>{128} && empty.waiting[0].parity == 0));
+    CHECK(autopsy->barriers[0].waiting[0].threads.size() == 128);
+    REQUIRE(autopsy->likely);
+    CHECK(autopsy->likely->id == gemm::MistakeId::arrivals_missing);
+    CHECK(autopsy->likely->barriers == std::vector<std::string>{"empty[0]"});
+    std::size_t threads = 0;
+    for (const gemm::Autopsy::Group& g : autopsy->groups) threads += g.threads.size();
+    CHECK(threads == 160);
 }
 
 TEST_CASE("tma: mistakes that a schedule can hide show on the CPU device") {

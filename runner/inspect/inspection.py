@@ -387,10 +387,13 @@ def inspect(
     multiplied = [entry for entry in found["wgmma"] if array is None and number in (None, entry["line"])]
     _print(found, chosen, multiplied, before)
     if plot:
-        from plots import access
+        from plots import access, autopsy
 
         say(f"Drawing {len(chosen) + 1} pictures …")
-        files = access.draw(found, chosen, ROOT / "out" / "inspect")
+        folder = ROOT / "out" / "inspect"
+        files = access.draw(found, chosen, folder)
+        if found["error"] and "autopsy" in found["error"]:
+            files += autopsy.draw(found_name, found["error"]["autopsy"], folder)
         stems = list(dict.fromkeys(str(path.relative_to(ROOT).with_suffix("")) for path in files))
         print(f"Written, as .png and .svg: {', '.join(stems)}." if stems else "Nothing to draw.")
     return status

@@ -11,11 +11,80 @@ Access = Literal["read", "write"]
 Figure = Literal["requests", "threads", "bytes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts"]  # of a line
 
 
-class Fault(TypedDict):
-    """Why there is no result."""
+class Place(TypedDict):
+    """An instruction of the kernel."""
+
+    what: str  # mbarrier.arrive
+    file: str
+    line: int
+
+
+class Waiting(TypedDict):
+    """Threads, linear in the block, that wait at an mbarrier."""
+
+    threads: list[int]
+    parity: int
+    at: Place
+
+
+class Barrier(TypedDict):
+    """The phase of an mbarrier that is open."""
+
+    name: str  # full[1]
+    phase: int  # from 0; its parity is phase % 2
+    arrivals: int  # that it counts a phase
+    arrivals_missing: int
+    arrived: list[int]  # threads, in this phase
+    absent: list[int]  # threads, in the phase before and not in this one
+    passed: list[int]  # threads that have gone past it in phase 0, when nothing was complete
+    bytes_expected: int
+    bytes_missing: int  # below 0: so many more have come than it was told to expect
+    bytes_under_way: int  # that copies still bring
+    waiting: list[Waiting]
+
+
+class Group(TypedDict):
+    """Threads that are at the same place and have come the same way."""
+
+    threads: list[int]
+    returned: bool
+    at: Place | None  # where they wait
+    at_mbarrier: bool
+    last: Place | None  # the last instruction of mbarriers, copies and wgmma that they have been through
+
+
+class Likely(TypedDict):
+    """The likeliest mistake; common/autopsy.hpp lists the ids."""
 
     id: str
+    text: str
+    barriers: list[str]
+    threads: list[int]
+    phase: int
+    bytes: int
+    arrivals: int
+    came: int
+
+
+class Autopsy(TypedDict):
+    """Of a block in which no thread can go on, and some wait at mbarriers."""
+
+    kernel: str
+    block: list[int]
+    barriers: list[Barrier]
+    groups: list[Group]
+    likely: Likely | None
+
+
+class _Fault(TypedDict):
+    id: str
     text: str  # one sentence; of an mbarrier_hang an autopsy of several lines
+
+
+class Fault(_Fault, total=False):
+    """Why there is no result."""
+
+    autopsy: Autopsy  # of an mbarrier_hang that was traced
 
 
 class _Pattern(TypedDict):
@@ -107,6 +176,88 @@ class Sample(TypedDict):
     offsets: list[int]
 
 
+class TensorMap(TypedDict):
+    """What cuTensorMapEncodeTiled() was told, by its arguments' names; dimensions innermost first."""
+
+    tensorDataType: str
+    tensorRank: int
+    globalDim: list[int]
+    globalStrides: list[int]  # bytes, of dimension 1 on
+    boxDim: list[int]
+    elementStrides: list[int]
+    swizzle: Literal["none", "32B", "64B", "128B"]
+    oobFill: Literal["zero", "nan"]
+
+
+class Field(TypedDict):
+    name: str  # as the PTX ISA calls it
+    bits: str  # 13–0
+    encoded: int
+    value: int
+    unit: str
+
+
+class Element(TypedDict):
+    row: int
+    k: int
+
+
+class _Chunk(TypedDict):
+    row: int
+    address: int  # in shared memory
+
+
+class Chunk(_Chunk, total=False):
+    """16 bytes of shared memory, and the first element that is read or written there."""
+
+    k: int  # of a matrix
+    column: int  # of a box
+    holds: Element | None  # where a tile is meant: what of it lies there
+    wrong: bool
+
+
+class Tile(TypedDict):
+    rows: int
+    columns: int
+    row: int  # the descriptor is meant to begin here
+    k: int
+    swizzle: str
+    at: int
+
+
+class Note(TypedDict):
+    id: str
+    text: str
+
+
+class Descriptor(TypedDict):
+    """A matrix descriptor of wgmma, as gemm_descriptor reads it."""
+
+    schema: int
+    kind: Literal["wgmma"]
+    number: str
+    fields: list[Field]
+    rows: int
+    depth: int
+    major: Literal["k", "row"]
+    chunks: list[Chunk]
+    tile: Tile | None
+    wrong: int
+    notes: list[Note]
+
+
+class Box(TypedDict):
+    """What one copy by a tensor map moves, as gemm_descriptor reads it."""
+
+    schema: int
+    kind: Literal["tensor_map"]
+    fields: TensorMap
+    box_bytes: int
+    shared_bytes: int
+    row_bytes: int  # from a row to the next
+    chunks: list[Chunk]
+
+
 class Line(TypedDict):
     """A source line's accesses to one array, of one width."""
 
@@ -124,6 +275,7 @@ class Line(TypedDict):
     wavefronts: int
     ideal_wavefronts: int
     diverged: bool
+    tensor_map: TensorMap | None  # of boxes of the copy engine that have one, the sample's
     sample: Sample
 
 

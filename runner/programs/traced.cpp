@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/cpu/execution/autopsy.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/dtype.hpp"
 #include "common/error.hpp"
 #include "common/variant.hpp"
+#include "runner/programs/descriptor_json.hpp"
 
 namespace gemm {
 namespace {
@@ -43,6 +45,7 @@ Json line_json(const trace::Line& l) {
             {"wavefronts", l.wavefronts},
             {"ideal_wavefronts", l.ideal_wavefronts},
             {"diverged", l.diverged},
+            {"tensor_map", l.map ? tensor_map_json(*l.map) : Json(nullptr)},
             {"sample",
              {{"block", l.example_block},
               {"warp", l.example_warp},
@@ -134,9 +137,65 @@ Json owners_json(const trace::Report& report) {
         {"array", "C"}, {"block", report.owners_block}, {"rows", rows}, {"cols", cols}, {"threads", threads}};
 }
 
+Json place_json(const Autopsy::Place& p) {
+    return {{"what", p.what}, {"file", relative(p.file)}, {"line", p.line}};
+}
+Json place_json(const std::optional<Autopsy::Place>& p) {
+    return p ? place_json(*p) : Json(nullptr);
+}
+
+Json barrier_json(const Autopsy::Barrier& b) {
+    Json waiting = Json::array();
+    for (const Autopsy::Waiting& w : b.waiting)
+        waiting.push_back({{"threads", w.threads}, {"parity", w.parity}, {"at", place_json(w.at)}});
+    return {{"name", b.name},
+            {"phase", b.phase},
+            {"arrivals", b.arrivals},
+            {"arrivals_missing", b.missing},
+            {"arrived", b.arrived},
+            {"absent", b.absent},
+            {"passed", b.passed},
+            {"bytes_expected", b.expected},
+            {"bytes_missing", b.bytes_missing},
+            {"bytes_under_way", b.under_way},
+            {"waiting", std::move(waiting)}};
+}
+
+Json autopsy_json(const Autopsy& a) {
+    Json barriers = Json::array(), groups = Json::array(), likely = nullptr;
+    for (const Autopsy::Barrier& b : a.barriers) barriers.push_back(barrier_json(b));
+    for (const Autopsy::Group& g : a.groups) {
+        groups.push_back({{"threads", g.threads},
+                          {"returned", !g.at},
+                          {"at", place_json(g.at)},
+                          {"at_mbarrier", g.at_mbarrier},
+                          {"last", place_json(g.last)}});
+    }
+    if (a.likely) {
+        const Autopsy::Likely& l = *a.likely;
+        likely = {{"id", name_of(l.id)},    {"text", cpu_device::text_of(l)},
+                  {"barriers", l.barriers}, {"threads", l.threads},
+                  {"phase", l.phase},       {"bytes", l.bytes},
+                  {"arrivals", l.arrivals}, {"came", l.came}};
+    }
+    return {{"kernel", a.kernel},
+            {"block", a.block},
+            {"barriers", std::move(barriers)},
+            {"groups", std::move(groups)},
+            {"likely", std::move(likely)}};
+}
+
+/// Why there is no result, with the autopsy of a hang.
+Json error_json(const TracedLaunch& traced) {
+    Json error = fault_json(traced.fault, traced.error);
+    if (traced.autopsy) error["autopsy"] = autopsy_json(*traced.autopsy);
+    return error;
+}
+
 struct Ended {
     FaultId fault = FaultId::other;
     std::string error = {};
+    std::shared_ptr<const Autopsy> autopsy = {};
 };
 
 /// The launch's error as one sentence.
@@ -153,7 +212,8 @@ Ended launch(const Lesson& lesson, const Problem& p, const void* plan) {
         }
     } catch (const Error& e) {  // a deadlock, a crash …: what was traced until then is still worth showing
         (void)cudaGetLastError();
-        return {fault_of(e), without_root(e.what())};
+        const auto* const fault = dynamic_cast<const Fault*>(&e);
+        return {fault_of(e), without_root(e.what()), fault != nullptr ? fault->autopsy : nullptr};
     } catch (const std::exception& e) {
         return {FaultId::threw, threw + ": " + e.what() + "."};
     } catch (...) {
@@ -179,6 +239,7 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
     const Ended ended = launch(lesson, p, plan);
     traced.fault = ended.fault;
     traced.error = ended.error;
+    traced.autopsy = ended.autopsy;
     traced.report = trace::end();
     traced.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return traced;
@@ -242,7 +303,7 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
             {"totals", totals_json(report, shape)},
             {"owners", owners_json(report)},
             {"verdict", nullptr},
-            {"error", fault_json(traced.fault, traced.error)}};
+            {"error", error_json(traced)}};
 }
 
 }  // namespace gemm

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "common/cpu/trace/trace.hpp"
@@ -17,9 +18,10 @@ namespace gemm {
 /// What a traced launch did. A deadlock, a crash or a refused launch leaves what was traced until then.
 struct TracedLaunch {
     cpu_device::trace::Report report;
-    FaultId fault = FaultId::other;  // which, if there is an error
-    std::string error;               // one sentence; empty if there was none
-    double seconds = 0;              // tracing included
+    FaultId fault = FaultId::other;          // which, if there is an error
+    std::string error;                       // one sentence; empty if there was none
+    std::shared_ptr<const Autopsy> autopsy;  // of an mbarrier_hang
+    double seconds = 0;                      // tracing included
 };
 
 /// Launches the lesson on the problem, traced; `plan` is what its prepare() returned. most_steps: as in
@@ -39,7 +41,7 @@ Json findings_json(const cpu_device::trace::Report& report,
                    std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// What ./gemm inspect prints: the problem, the launch, every line's accesses, findings, totals, owners,
-/// verdict (null) and error. sm: whose launch limits held.
+/// verdict (null), and error, which holds an autopsy where nobody could go on. sm: whose launch limits held.
 Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, int sm,
                  const TracedLaunch& launch);
 

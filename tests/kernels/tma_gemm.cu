@@ -52,6 +52,7 @@ __global__ void tma_gemm_kernel(TmaMistake mistake, Sizes s, const __grid_consta
             const int m0 = tile / columns * BM, n0 = tile % columns * BN;
             for (int k0 = 0; k0 < steps * BK; k0 += BK, ++step) {
                 const unsigned stage = step % kStages, round = step / kStages;
+                if (mistake == TmaMistake::returned_early && k0 == (steps - 1) * BK) return;
                 const unsigned wrong = mistake == TmaMistake::wrong_producer_parity;
                 mbarrier_wait(empty[stage], (round & 1) ^ 1 ^ wrong);
                 gemm::ptx::mbarrier_arrive_expect_tx(full[stage],

@@ -14,6 +14,7 @@ enum class TmaMistake {
     too_many_bytes,
     released_early,  // a stage, before it is read
     never_released,  // by one of the threads
+    returned_early,  // the producer, a step before the end
     no_proxy_fence,
     no_wait_before_reuse,  // of the tile that a store reads
     no_wait_at_the_end,

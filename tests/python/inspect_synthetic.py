@@ -16,7 +16,7 @@ def line(number: int, array: str, op: str, requests: int, each: int, ideal: int,
         "file": f"{lesson}/kernel.cu", "line": number, "array": array, "space": "shared" if shared else "global", "op": op,
         "width": width, "requests": requests, "threads": 32 * requests, "bytes": 32 * requests * width,
         "sectors": 0 if shared else here, "ideal_sectors": 0 if shared else ideals,
-        "wavefronts": here if shared else 0, "ideal_wavefronts": ideals if shared else 0, "diverged": False,
+        "wavefronts": here if shared else 0, "ideal_wavefronts": ideals if shared else 0, "diverged": False, "tensor_map": None,
         "sample": {"block": 0, "warp": 0, "lanes": list(range(len(offsets))), "offsets": offsets},
     }  # fmt: skip
 
@@ -71,6 +71,38 @@ def hopper(lesson: str = "03_smem") -> dict:
     }  # fmt: skip
     stored = line(31, "C", "store", 512, 4, 4, lesson=lesson)
     return {**traced(lesson, [boxes, stored], 1), "wgmma": [wgmma]}
+
+
+def hang(lesson: str = "01_naive") -> dict:
+    """Consumers and a producer that wait for each other; a thread that has returned."""
+
+    def at(what: str, number: int) -> dict:
+        return {"what": what, "file": f"{lesson}/kernel.cu", "line": number}
+
+    def barrier(name: str, threads: list[int], number: int, **changes: object) -> dict:
+        waiting = [{"threads": threads, "parity": 0, "at": at("mbarrier.try_wait", number)}] if threads else []
+        return {
+            "name": name, "phase": 2, "arrivals": 128, "arrivals_missing": 128, "arrived": [], "absent": [], "passed": [],
+            "bytes_expected": 0, "bytes_missing": 0, "bytes_under_way": 0, "waiting": waiting, **changes,
+        }  # fmt: skip
+
+    consumers = list(range(128))
+    return {
+        "kernel": "sgemm", "block": [1, 0, 0],
+        "barriers": [
+            barrier("full[0]", consumers, 60, arrivals=1, arrivals_missing=0, bytes_expected=8208, bytes_missing=16),
+            barrier("empty[0]", [128], 40, arrivals_missing=1, arrived=consumers[1:]),
+            barrier("met", [], 0, phase=0),
+        ],
+        "groups": [
+            {"threads": consumers, "returned": False, "at": at("mbarrier.try_wait", 60), "at_mbarrier": True,
+             "last": at("mbarrier.arrive", 70)},
+            {"threads": [128], "returned": False, "at": at("mbarrier.try_wait", 40), "at_mbarrier": True, "last": None},
+            {"threads": [129, 130], "returned": True, "at": None, "at_mbarrier": False, "last": None},
+        ],
+        "likely": {"id": "bytes_missing", "text": "full[0] was told to expect 16 bytes more than come.", "barriers": ["full[0]"],
+                   "threads": [], "phase": 2, "bytes": 16, "arrivals": 1, "came": 1},
+    }  # fmt: skip
 
 
 def finding(count: int = 1) -> dict:

@@ -1,11 +1,14 @@
 // No thread of a block can go on, and it uses mbarriers: what each of them waits for, who waits for it and
 // where, and what the others do.
+#include "common/cpu/execution/autopsy.hpp"
+
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "common/cpu/execution/block.hpp"
@@ -14,26 +17,71 @@
 namespace cpu_device {
 namespace {
 
-std::string count_of(std::uint64_t n, const char* what) {
-    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+using gemm::Autopsy;
+using gemm::MistakeId;
+
+std::optional<Autopsy::Place> place_of(const Site& site) {
+    if (site.what == nullptr) return std::nullopt;
+    return Autopsy::Place{site.what, site.file, site.line};
 }
 
-/// "thread 0", "threads 32–63, 96": linear in the block.
-std::string list(const std::vector<int>& threads) {
-    std::string all = threads.size() == 1 ? "thread " : "threads ";
-    for (std::size_t i = 0; i < threads.size();) {
-        std::size_t last = i;
-        while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
-        if (i > 0) all += ", ";
-        all += std::to_string(threads[i]);
-        if (last > i) all += "–" + std::to_string(threads[last]);
-        i = last + 1;
+/// What is most likely wrong at an mbarrier that somebody waits for; none where it may be right. `seen`: the
+/// phase that was open when who waits had last seen one complete; returned(thread): whether it has.
+template <class Returned>
+std::optional<Autopsy::Likely> likely_at(const Autopsy::Barrier& b, std::uint64_t seen, Returned returned) {
+    Autopsy::Likely likely{.barriers = {b.name}, .phase = b.phase};
+    if (b.missing == 0 && b.bytes_missing > 0 && b.under_way == 0) {
+        likely.id = MistakeId::bytes_missing;
+        likely.bytes = static_cast<std::uint64_t>(b.bytes_missing);
+    } else if (b.bytes_missing < 0) {
+        likely.id = MistakeId::bytes_unexpected;
+        likely.bytes = static_cast<std::uint64_t>(-b.bytes_missing);
+    } else if (b.phase > 0 && seen < b.phase && b.missing == b.arrivals) {
+        likely.id = MistakeId::parity_off;
+        likely.threads = b.waiting.front().threads;
+    } else if (!b.absent.empty() && std::all_of(b.absent.begin(), b.absent.end(), returned)) {
+        likely.id = MistakeId::arriver_returned;
+        likely.threads = b.absent;
+    } else if (b.missing > 0 && b.missing < b.arrivals) {
+        likely.id = MistakeId::arrivals_missing;
+        likely.arrivals = b.arrivals;
+        likely.came = b.arrivals - b.missing;
+        likely.threads = b.absent;
+    } else if (b.missing == b.arrivals) {
+        likely.id = MistakeId::nobody_arrived;
+        likely.parities = {static_cast<unsigned>(b.phase & 1)};
+    } else {
+        return std::nullopt;
     }
-    return all;
+    return likely;
 }
 
-std::string s_of(const std::vector<int>& threads) {
-    return threads.size() == 1 ? "s" : "";
+/// The likelier one: ids are in that order, and what nobody has arrived at is told together.
+void take(std::optional<Autopsy::Likely>& best, const Autopsy::Likely& next) {
+    if (!best || next.id < best->id) {
+        best = next;
+    } else if (next.id == MistakeId::nobody_arrived && best->id == next.id) {
+        best->barriers.push_back(next.barriers.front());
+        best->parities.push_back(next.parities.front());
+    }
+}
+
+/// Where a phase was complete before its waiter had come: those who arrived too early may have gone past
+/// another mbarrier when nothing was complete there, and then that wait is what is wrong.
+void look_behind(Autopsy::Likely& likely, const std::vector<Autopsy::Barrier>& barriers) {
+    if (likely.id != MistakeId::parity_off) return;
+    const auto named = [&](const Autopsy::Barrier& b) { return b.name == likely.barriers.front(); };
+    const auto missed = std::find_if(barriers.begin(), barriers.end(), named);
+    for (const Autopsy::Barrier& b : barriers) {
+        Autopsy::Threads early;
+        std::set_intersection(b.passed.begin(), b.passed.end(), missed->absent.begin(), missed->absent.end(),
+                              std::back_inserter(early));
+        if (early.empty() || named(b)) continue;
+        likely.id = MistakeId::passed_empty;
+        likely.threads = early;
+        likely.barriers = {b.name, missed->name};
+        return;
+    }
 }
 
 }  // namespace
@@ -42,107 +90,92 @@ std::string s_of(const std::vector<int>& threads) {
 /// mbarrier of an array of them, "tile + 512 bytes", "shared memory + 1024 bytes" for dynamic arrays.
 std::string Block::name_of(const void* shared) const {
     const auto* const at = static_cast<const std::byte*>(shared);
-    const auto part = [&](const std::string& name, const std::byte* start, std::size_t bytes) {
+    const auto bytes = [](std::size_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); };
+    const auto part = [&](const std::string& name, const std::byte* start, std::size_t size) {
         const auto offset = static_cast<std::size_t>(at - start);
-        bool barriers = offset % sizeof(std::uint64_t) == 0 && bytes % sizeof(std::uint64_t) == 0;
+        bool barriers = offset % sizeof(std::uint64_t) == 0 && size % sizeof(std::uint64_t) == 0;
         barriers = barriers && std::any_of(mbarriers_.all().begin(), mbarriers_.all().end(),
                                            [&](const Mbarrier& b) { return b.address == shared; });
-        if (offset == 0 && (!barriers || bytes == sizeof(std::uint64_t))) return name;
-        if (barriers && bytes <= 64 * sizeof(std::uint64_t))
+        if (offset == 0 && (!barriers || size == sizeof(std::uint64_t))) return name;
+        if (barriers && size <= 64 * sizeof(std::uint64_t))
             return name + "[" + std::to_string(offset / sizeof(std::uint64_t)) + "]";
-        return name + " + " + count_of(offset, "byte");
+        return name + " + " + bytes(offset);
     };
     for (const SharedArray& a : *grid_->shared) {
         const std::byte* const start = shared_array_address(a);
         if (at >= start && at < start + a.bytes) return part(a.name, start, a.bytes);
     }
     const auto* const dynamic = static_cast<const std::byte*>(dynamic_shared_);
-    return "shared memory + " + count_of(static_cast<std::size_t>(at - dynamic), "byte");
+    return "shared memory + " + bytes(static_cast<std::size_t>(at - dynamic));
+}
+
+/// The threads of the block in groups that did the same.
+std::vector<Autopsy::Group> Block::groups() const {
+    const auto key = [](const Site& s) {
+        return std::tuple(std::string(s.what == nullptr ? "" : s.what),
+                          std::string(s.what == nullptr ? "" : s.file), s.line);
+    };
+    using Key = decltype(key(Site{}));
+    std::map<std::tuple<bool, Key, Key>, Autopsy::Group> groups;
+    for (int i = 0; i < count_; ++i) {
+        const Thread& t = thread(i);
+        const bool returned = state(i) == State::done, at_mbarrier = state(i) == State::at_mbarrier;
+        Autopsy::Group& g = groups[{at_mbarrier, returned ? Key{} : key(t.site), key(t.did)}];
+        g.threads.push_back(i);
+        g.at_mbarrier = at_mbarrier;
+        if (!returned) g.at = place_of(t.site);
+        g.last = place_of(t.did);
+    }
+    std::vector<Autopsy::Group> all;
+    for (auto& [at, group] : groups) all.push_back(std::move(group));
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.threads < b.threads; });
+    return all;
+}
+
+/// What an mbarrier waits for.
+Autopsy::Barrier Block::state_of(const Mbarrier& b) const {
+    const BulkCopy* copy = nullptr;
+    Autopsy::Barrier barrier{.name = name_of(b.address),
+                             .phase = b.phase,
+                             .arrivals = b.arrivals,
+                             .missing = b.pending,
+                             .expected = b.expected,
+                             .bytes_missing = b.bytes,
+                             .under_way = bulk_.to_come(b.address, copy)};
+    std::map<std::tuple<std::string, int, unsigned>, Autopsy::Waiting> waiting;
+    for (int i = 0; i < count_; ++i) {
+        const std::uint64_t arrived = b.arrived[static_cast<std::size_t>(i)];  // counted from 1
+        if (arrived == b.phase + 1) barrier.arrived.push_back(i);
+        if (arrived == b.phase && b.phase > 0) barrier.absent.push_back(i);
+        if (b.passed[static_cast<std::size_t>(i)]) barrier.passed.push_back(i);
+        const Thread& t = thread(i);
+        if (state(i) != State::at_mbarrier || t.mbarrier != b.address) continue;
+        Autopsy::Waiting& w = waiting[{t.site.file, t.site.line, t.parity}];
+        w.threads.push_back(i);
+        w.parity = t.parity;
+        w.at = {t.site.what, t.site.file, t.site.line};
+    }
+    for (auto& [at, w] : waiting) barrier.waiting.push_back(std::move(w));
+    return barrier;
 }
 
 void Block::autopsy() const {
     stop_observing();
-    std::string told;
-    // The likeliest mistake comes first: bytes, an arrival that is missing, a parity. Else nobody has
-    // arrived.
-    std::array<std::string, 3> guesses;
-    std::string untouched;
-    const auto guess = [&](std::size_t kind, const std::string& sentence) {
-        if (guesses[kind].empty()) guesses[kind] = "\n  Likely: " + sentence;
-    };
+    auto autopsy = std::make_shared<Autopsy>();
+    autopsy->kernel = grid_->kernel;
+    autopsy->block = {index_.x, index_.y, index_.z};
     for (const Mbarrier& b : mbarriers_.all()) {
         if (b.address == nullptr) continue;
-        const std::string name = name_of(b.address);
-        const unsigned parity = b.phase & 1;
-        const BulkCopy* copy = nullptr;
-        const std::uint64_t under_way = bulk_.to_come(b.address, copy);
-        told += "\n  mbarrier " + name + ": phase " + std::to_string(b.phase) + " (parity " +
-                std::to_string(parity) + ") is open; " + std::to_string(b.pending) + " of " +
-                std::to_string(b.arrivals) + " arrivals missing";
-        if (b.expected > 0 || b.bytes != 0) {
-            told += b.bytes >= 0
-                        ? ", " + std::to_string(b.bytes) + " of " + count_of(b.expected, "byte") + " missing"
-                        : ", " + count_of(static_cast<std::uint64_t>(-b.bytes), "byte") +
-                              " more have come than it was told to expect";
-        }
-        told += ".";
-        std::map<std::tuple<std::string, int, unsigned>, std::vector<int>> waiting;
-        for (int i = 0; i < count_; ++i) {
-            const Thread& t = thread(i);
-            if (state(i) == State::at_mbarrier && t.mbarrier == b.address)
-                waiting[{t.site.file, t.site.line, t.parity}].push_back(i);
-        }
-        for (const auto& [place, threads] : waiting) {
-            const auto& [file, line, wanted] = place;
-            told += " " + list(threads) + " wait" + s_of(threads) + " for parity " + std::to_string(wanted) +
-                    " at " + file + ":" + std::to_string(line) + ".";
-        }
-        if (waiting.empty()) continue;
-        const auto& [place, threads] = *waiting.begin();
-        const std::uint64_t seen = b.seen[static_cast<std::size_t>(threads.front())];
-        if (b.pending == 0 && b.bytes > 0 && under_way == 0) {
-            guess(0, name + " was told to expect " + count_of(static_cast<std::uint64_t>(b.bytes), "byte") +
-                         " more than the copies of this phase bring: expect_tx says too many, or a copy has "
-                         "not started.");
-        } else if (b.bytes < 0) {
-            guess(0, "copies bring more to " + name +
-                         " than it was told to expect: expect_tx says too few, or comes a phase "
-                         "late.");
-        } else if (b.phase > 0 && seen < b.phase && b.pending == b.arrivals) {
-            guess(2,
-                  "phase " + std::to_string(b.phase - 1) + " of " + name + " is complete, and " +
-                      list(threads) + (threads.size() == 1 ? ", which waits" : ", which wait") +
-                      " for the one after it, " + (threads.size() == 1 ? "has" : "have") +
-                      " not seen it: that parity is off by one, or who arrives there has not waited first.");
-        } else if (b.pending == b.arrivals) {
-            untouched +=
-                (untouched.empty() ? "" : " and ") + name + " (parity " + std::to_string(parity) + ")";
-        } else if (b.pending > 0) {
-            guess(1, name + " counts " + std::to_string(b.arrivals) + " arrivals a phase, and " +
-                         std::to_string(b.arrivals - b.pending) +
-                         " came: does mbarrier_init() say how many arrive?");
-        }
+        const Autopsy::Barrier& barrier = autopsy->barriers.emplace_back(state_of(b));
+        if (barrier.waiting.empty()) continue;
+        const auto waiting = static_cast<std::size_t>(barrier.waiting.front().threads.front());
+        const auto likely =
+            likely_at(barrier, b.seen[waiting], [this](int i) { return state(i) == State::done; });
+        if (likely) take(autopsy->likely, *likely);
     }
-    std::string likely = guesses[0].empty() ? guesses[1].empty() ? guesses[2] : guesses[1] : guesses[0];
-    if (likely.empty() && !untouched.empty()) {
-        likely = "\n  Likely: nobody has arrived in the phase that is waited for, at " + untouched +
-                 ": a stage that nobody fills or releases, or a wait for the wrong parity (one that shall "
-                 "not wait the first "
-                 "time is for parity 1).";
-    }
-    std::map<std::string, std::vector<int>> others;
-    for (int i = 0; i < count_; ++i) {
-        if (state(i) == State::at_mbarrier) continue;
-        others[state(i) == State::done ? std::string() : text(thread(i).site)].push_back(i);
-    }
-    for (const auto& [place, threads] : others) {
-        told += "\n  " + list(threads) +
-                (place.empty() ? (threads.size() == 1 ? " has returned." : " have returned.")
-                               : " wait" + s_of(threads) + " at " + place + ".");
-    }
-    throw BlockFailure{FaultId::mbarrier_hang, std::string("kernel ") + grid_->kernel + ", block " +
-                                                   text({index_.x, index_.y, index_.z}) +
-                                                   ": no thread can go on." + told + likely};
+    if (autopsy->likely) look_behind(*autopsy->likely, autopsy->barriers);
+    autopsy->groups = groups();
+    throw BlockFailure{FaultId::mbarrier_hang, text_of(*autopsy), autopsy};
 }
 
 }  // namespace cpu_device

@@ -40,6 +40,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/autopsy.hpp"
 #include "common/cpu/execution/bulk_copies.hpp"
 #include "common/cpu/execution/copies.hpp"
 #include "common/cpu/execution/mbarriers.hpp"
@@ -88,6 +89,7 @@ struct Pulse {
 struct BlockFailure {
     gemm::FaultId id;
     std::string message;
+    std::shared_ptr<const gemm::Autopsy> autopsy = {};  // of an mbarrier_hang
 };
 
 /// Thrown by __trap(), caught where its thread began.
@@ -179,7 +181,8 @@ class Block {
     /// A thread that waits, or has.
     struct Thread {
         Fiber* fiber = nullptr;
-        Site site{};
+        Site site{};  // where it waits, or did last
+        Site did{};   // the last instruction that it has been through, of those that go on beside threads
         unsigned mask = 0;
         Collective compute = nullptr;
         int argument = 0, width = 0;
@@ -224,6 +227,8 @@ class Block {
     [[noreturn]] void wrong(FaultId id, const Site& site, const std::string& what) const;
     // ---- autopsy.cpp ----
     std::string name_of(const void* shared) const;
+    std::vector<gemm::Autopsy::Group> groups() const;
+    gemm::Autopsy::Barrier state_of(const Mbarrier& barrier) const;
     [[noreturn]] void autopsy() const;
 
     Thread& thread(int i) { return threads_[static_cast<std::size_t>(i)]; }

@@ -36,7 +36,7 @@ void Block::use_async() {
     register_counts_.clear();
     bulk_.begin_block(*grid_, static_cast<std::byte*>(dynamic_shared_), static_cast<std::size_t>(count_));
     dice_ = Dice(seed_ * 0x9e3779b97f4a7c15u + linear_index_);
-    for (Thread& t : threads_) t.refused = false;
+    for (Thread& t : threads_) t.refused = false, t.did = {};
 }
 
 void Block::wrong(FaultId id, const Site& site, const std::string& what) const {
@@ -87,6 +87,7 @@ void Block::mbarrier_expect(void* address, unsigned bytes, const Site& site) {
     Mbarrier& barrier = mbarrier_at(address, site);
     if (const std::string why = Mbarriers::expect(barrier, bytes); !why.empty())
         wrong(FaultId::mbarrier_misused, site, why);
+    current().did = site;
     settle(barrier);
 }
 
@@ -94,8 +95,17 @@ void Block::mbarrier_arrive(void* address, unsigned count, unsigned bytes, const
     Mbarrier& barrier = mbarrier_at(address, site);
     std::string why = bytes > 0 ? Mbarriers::expect(barrier, bytes) : std::string();
     if (why.empty()) why = Mbarriers::arrive(barrier, count);
-    if (!why.empty()) wrong(FaultId::mbarrier_misused, site, why + ", at " + name_of(address));
+    if (!why.empty()) {
+        const std::string open = barrier.pending == 0 && barrier.bytes > 0
+                                     ? ": its phase " + std::to_string(barrier.phase) +
+                                           " still waits for bytes, so somebody has gone on without waiting "
+                                           "for it, or waits for the wrong parity"
+                                     : "";
+        wrong(FaultId::mbarrier_misused, site, why + ", at " + name_of(address) + open);
+    }
     observe(AtMbarrier::arrives, address);
+    barrier.arrived[static_cast<std::size_t>(running_->thread)] = barrier.phase + 1;
+    current().did = site;
     woken_ = 0;
     settle(barrier);
     Thread& t = current();
@@ -163,6 +173,8 @@ bool Block::mbarrier_is_complete(void* address, unsigned parity, const Site& sit
     }
     t.refused = false;
     barrier.seen[static_cast<std::size_t>(running_->thread)] = barrier.phase;
+    if (barrier.phase == 0) barrier.passed[static_cast<std::size_t>(running_->thread)] = true;
+    t.did = site;
     observe(AtMbarrier::waited, address);
     return true;
 }
@@ -223,6 +235,7 @@ void Block::start_copy(BulkCopy copy, const Site& site) {
         if (c.to > c.from && !is_device_memory(c.global))
             wrong(FaultId::copy_refused, site, "goes to global memory through a pointer that is the host's");
     }
+    current().did = site;
     if (Observer* o = observer()) o->bulk_copy_begins(copy);
     if (copy.load) {
         bulk_.start_load(std::move(copy), dice_);

@@ -61,6 +61,7 @@ void Block::wgmma(const void* caller, const WgmmaCall& call, const Site& site) {
     const int thread = running_->thread % kWarpgroup;
     const std::string why = group.start(thread, call, site);
     if (!why.empty()) wrong(FaultId::wgmma_misused, site, why);
+    current().did = site;
     Observer* const o = observer();
     if (o == nullptr || !group.leads(thread)) return;
     std::vector<const void*> places;
@@ -89,6 +90,7 @@ void Block::wgmma_wait(int pending, const Site& site) {
     }
     compute(group, batches);
     group.deliver(thread, batches);
+    current().did = site;
     if (Observer* o = observer()) o->wgmma_waited(running_->thread / kWarpgroup, batches);
 }
 

@@ -32,6 +32,8 @@ std::string Mbarriers::init(void* address, unsigned arrivals, std::size_t thread
     barrier.address = address;
     barrier.arrivals = barrier.pending = arrivals;
     barrier.seen.resize(threads);
+    barrier.arrived.resize(threads);
+    barrier.passed.resize(threads);
     const std::uint64_t now = kMark | (again ? index : all_.size() - 1);
     std::memcpy(address, &now, sizeof now);
     return {};

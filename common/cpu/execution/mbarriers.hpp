@@ -19,6 +19,8 @@ struct Mbarrier {
     std::uint64_t phase = 0;     // that is open
     std::vector<std::uint64_t>
         seen;  // of each thread, the phase that was open when it last had not to wait (any more)
+    std::vector<bool> passed;            // of each thread, whether it has gone past it in phase 0
+    std::vector<std::uint64_t> arrived;  // of each thread, in which phase it last did, counted from 1
 
     /// What a wait for a parity asks.
     bool complete(unsigned parity) const { return (phase & 1) != parity; }

@@ -261,7 +261,8 @@ void run_grid(const Grid& grid, const RunOptions& options) {
     job.blocks = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
     if (Observer* o = observer()) o->launch_begins(grid, job.blocks);
     workers.run(job);
-    if (job.failed_block != UINT64_MAX) throw gemm::Fault(job.failure.id, job.failure.message);
+    if (job.failed_block != UINT64_MAX)
+        throw gemm::Fault(job.failure.id, job.failure.message, job.failure.autopsy);
 }
 
 }  // namespace cpu_device

@@ -140,7 +140,7 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy) {
     std::sort(sectors.begin(), sectors.end());
     sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
     first.flags |= kBulk;
-    requests_.box(first, copy.thread, bytes, sectors.size());
+    requests_.box(first, copy.thread, bytes, sectors.size(), copy.map);
 }
 
 void BlockTrace::wgmma_begins(const void* caller, const WgmmaCall& call,

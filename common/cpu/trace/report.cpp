@@ -18,6 +18,7 @@ using gemm::ptx::Major;
 void show_example(Line& line, const Example& example) {
     line.example_block = example.block;
     line.example_warp = example.warp;
+    line.map = example.map;
     for (int lane = 0; lane < kWarp; ++lane) {
         if ((example.lanes >> lane & 1u) == 0) continue;
         line.example_offsets.push_back(example.offsets[line.example_lanes.size()]);

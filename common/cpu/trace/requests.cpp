@@ -219,11 +219,13 @@ void Requests::flush_parted() {
     }
 }
 
-void Requests::box(Access access, int thread, std::uint64_t bytes, std::uint64_t sectors) {
+void Requests::box(Access access, int thread, std::uint64_t bytes, std::uint64_t sectors,
+                   const TensorMap& map) {
     access.width = 0;
     Counts& c = counted(access).counts;
     if (c.requests == 0) {
-        c.example = {block_, examples_++, thread / kWarp, 1u << thread % kWarp, {}};
+        c.example = {block_, examples_++, thread / kWarp, 1u << thread % kWarp, {}, {}};
+        if (map.rank > 0) c.example.map = std::make_shared<TensorMap>(map);
         c.example.offsets[0] = access.address - bounds_.array(access.flags, access.array).start;
     }
     ++c.requests;
@@ -246,7 +248,7 @@ void Requests::forget_lanes() {
 void Requests::request(Counted& c, const Access& access, std::uint32_t mask, const Address* addresses,
                        int count, bool diverged) {
     if (c.counts.requests == 0) {
-        c.counts.example = {block_, examples_++, warp_, mask, {}};
+        c.counts.example = {block_, examples_++, warp_, mask, {}, {}};
         const Address start = bounds_.array(access.flags, access.array).start;
         for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
             c.counts.example.offsets[i] = addresses[i] - start;

@@ -9,10 +9,12 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "common/cpu/ptx/tensor_map.hpp"
 #include "common/cpu/trace/access.hpp"
 #include "common/cpu/trace/banks.hpp"
 #include "common/cpu/trace/bounds.hpp"
@@ -41,6 +43,7 @@ struct Example {
     int warp = 0;
     std::uint32_t lanes = 0;
     std::array<Address, kWarp> offsets{};  // from the start of the array, of the lanes that take part
+    std::shared_ptr<const TensorMap> map;  // of a box of the copy engine, where it has one
 
     bool comes_before(const Example& other) const {
         return std::pair(block, order) < std::pair(other.block, other.order);
@@ -140,8 +143,8 @@ class Requests {
     void keep(Key key, const Access& access, const Races::Instruction& instruction);
 
     /// A box of the copy engine: `bytes` of the tensor that `access` begins at, in so many sectors. It is a
-    /// request of its own, of the thread that has asked for it.
-    void box(Access access, int thread, std::uint64_t bytes, std::uint64_t sectors);
+    /// request of its own, of the thread that has asked for it. map: of rank 0 where there is none.
+    void box(Access access, int thread, std::uint64_t bytes, std::uint64_t sectors, const TensorMap& map);
 
     /// Puts the lanes' accesses since the last time together to requests. running: the thread that ran last.
     /// None runs any more.

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/cpu/ptx/tensor_map.hpp"
 #include "common/facts.hpp"
 #include "common/ptx/wgmma_descriptor.hpp"
 
@@ -55,6 +57,7 @@ struct Line {
     int example_warp = 0;
     std::vector<int> example_lanes;
     std::vector<std::uint64_t> example_offsets;
+    std::shared_ptr<const TensorMap> map;  // of a box, where it has one: the example's
 };
 
 /// One source line's multiplications by warpgroups (wgmma), of one form. What they read of shared memory is

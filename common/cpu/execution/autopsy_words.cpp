@@ -1,0 +1,128 @@
+// What an autopsy says, in words for people. Programs read its fields instead.
+#include <cstdint>
+#include <string>
+
+#include "common/cpu/execution/autopsy.hpp"
+
+namespace cpu_device {
+namespace {
+
+using gemm::Autopsy;
+using gemm::MistakeId;
+
+std::string count_of(std::uint64_t n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+/// "thread 0", "threads 32–63, 96": linear in the block.
+std::string list(const Autopsy::Threads& threads) {
+    std::string all = threads.size() == 1 ? "thread " : "threads ";
+    for (std::size_t i = 0; i < threads.size();) {
+        std::size_t last = i;
+        while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
+        if (i > 0) all += ", ";
+        all += std::to_string(threads[i]);
+        if (last > i) all += "–" + std::to_string(threads[last]);
+        i = last + 1;
+    }
+    return all;
+}
+
+/// One or several of them: "waits", "wait".
+std::string verb(const Autopsy::Threads& threads, const char* one, const char* several) {
+    return threads.size() == 1 ? one : several;
+}
+
+std::string place(const Autopsy::Place& p) {
+    return p.file + ":" + std::to_string(p.line);
+}
+std::string text(const Autopsy::Place& p) {
+    return p.what + " at " + place(p);
+}
+
+std::string text(const Autopsy::Barrier& b) {
+    std::string told = "\n  mbarrier " + b.name + ": phase " + std::to_string(b.phase) + " (parity " +
+                       std::to_string(b.phase & 1) + ") is open; " + std::to_string(b.missing) + " of " +
+                       std::to_string(b.arrivals) + " arrivals missing";
+    if (b.missing > 0 && !b.arrived.empty()) told += " (arrived: " + list(b.arrived) + ")";
+    if (b.bytes_missing < 0) {
+        told += ", " + count_of(static_cast<std::uint64_t>(-b.bytes_missing), "byte") +
+                " more have come than it was told to expect";
+    } else if (b.expected > 0) {
+        told += ", " + std::to_string(b.bytes_missing) + " of " + count_of(b.expected, "byte") + " missing";
+    }
+    told += ".";
+    for (const Autopsy::Waiting& w : b.waiting) {
+        told += " " + list(w.threads) + verb(w.threads, " waits", " wait") + " for parity " +
+                std::to_string(w.parity) + " at " + place(w.at) + ".";
+    }
+    return told;
+}
+
+}  // namespace
+
+std::string text_of(const Autopsy::Likely& l) {
+    const std::string& name = l.barriers.front();
+    switch (l.id) {
+        case MistakeId::bytes_missing:
+            return name + " was told to expect " + count_of(l.bytes, "byte") +
+                   " more than the copies of this phase bring: expect_tx says too many, or a copy has not "
+                   "started.";
+        case MistakeId::bytes_unexpected:
+            return "copies bring more to " + name +
+                   " than it was told to expect: expect_tx says too few, or comes a phase late.";
+        case MistakeId::passed_empty:
+            return list(l.threads) + " went past " + name +
+                   " in phase 0, when nothing was complete there, and arrived at " + l.barriers.back() +
+                   " before its waiter had come: that wait at " + name + " is for the wrong parity.";
+        case MistakeId::parity_off:
+            return "phase " + std::to_string(l.phase - 1) + " of " + name + " is complete, and " +
+                   list(l.threads) + verb(l.threads, ", which waits", ", which wait") +
+                   " for the one after it, " + verb(l.threads, "has", "have") +
+                   " not seen it: that parity is off by one, or who arrives there has not waited first.";
+        case MistakeId::arriver_returned:
+            return list(l.threads) + ", which arrived at " + name + " in the phase before, " +
+                   verb(l.threads, "has", "have") + " returned, and phase " + std::to_string(l.phase) +
+                   " waits for " + verb(l.threads, "it: it leaves its", "them: they leave their") +
+                   " loop too early, or who waits goes round once too often.";
+        case MistakeId::arrivals_missing: {
+            const std::string counts = name + " counts " + std::to_string(l.arrivals) +
+                                       " arrivals a phase, and " + std::to_string(l.came) + " came";
+            if (l.threads.empty()) return counts + ": does mbarrier_init() say how many arrive?";
+            return counts + ": " + list(l.threads) + ", which arrived in the phase before, " +
+                   verb(l.threads, "has", "have") + " not in this one.";
+        }
+        case MistakeId::nobody_arrived: {
+            std::string where;
+            for (std::size_t i = 0; i < l.barriers.size(); ++i) {
+                where += (i == 0 ? "" : " and ") + l.barriers[i] + " (parity " +
+                         std::to_string(l.parities[i]) + ")";
+            }
+            return "nobody has arrived in the phase that is waited for, at " + where +
+                   ": a stage that nobody fills or releases, or a wait for the wrong parity (one that shall "
+                   "not wait the first time is for parity 1).";
+        }
+    }
+    return {};
+}
+
+std::string text_of(const Autopsy& autopsy) {
+    const auto& b = autopsy.block;
+    std::string told = "kernel " + autopsy.kernel + ", block (" + std::to_string(b[0]) + "," +
+                       std::to_string(b[1]) + "," + std::to_string(b[2]) + "): no thread can go on.";
+    for (const Autopsy::Barrier& barrier : autopsy.barriers) told += text(barrier);
+    for (const Autopsy::Group& g : autopsy.groups) {
+        if (g.at_mbarrier && !g.last) continue;
+        told += "\n  " + list(g.threads);
+        if (!g.at_mbarrier) {
+            told += g.at ? verb(g.threads, " waits at ", " wait at ") + text(*g.at)
+                         : verb(g.threads, " has returned", " have returned");
+        }
+        if (g.last) told += std::string(g.at_mbarrier ? " did last: " : "; last: ") + text(*g.last);
+        told += ".";
+    }
+    if (autopsy.likely) told += "\n  Likely: " + text_of(*autopsy.likely);
+    return told;
+}
+
+}  // namespace cpu_device
