@@ -147,6 +147,39 @@ def inspect_command(
     return inspection.inspect(chosen[0], request, line, array, as_json, files[0].absolute() if files else None, plot)
 
 
+@app.command("descriptor")
+def descriptor_command(
+    what: Optional[str] = typer.Argument(None, metavar="[NUMBER|LESSON]", help="64 bits, 0x…, or a lesson: its own."),
+    start: Optional[str] = typer.Option(None, help="To encode one: matrix start address, bytes."),
+    leading: Optional[str] = typer.Option(None, help="Leading dimension byte offset (LBO)."),
+    stride: Optional[str] = typer.Option(None, help="Stride dimension byte offset (SBO)."),
+    base_offset: Optional[str] = typer.Option(None, help="Matrix base offset, 0 to 7."),
+    swizzle: Optional[str] = typer.Option(None, help="none, 32, 64 or 128 bytes; of a tensor map, too."),
+    rows: Optional[str] = typer.Option(None, help="Of the matrix: 64 of A, N of B (64)."),
+    major: Optional[str] = typer.Option(None, help="Which dimension lies side by side: k or row (k)."),
+    tile: Optional[str] = typer.Option(None, help="The tile that is meant, rows x steps along K: 64x64. Wrong bytes are marked."),
+    tile_swizzle: Optional[str] = typer.Option(None, help="As TMA brings it (the descriptor's)."),
+    tile_at: Optional[str] = typer.Option(None, help="Where it begins (where the descriptor would be right)."),
+    row: Optional[str] = typer.Option(None, help="The tile's row that is meant to be the first (0)."),
+    k: Optional[str] = typer.Option(None, help="And its step along K (0)."),
+    data_type: Optional[str] = typer.Option(None, "--type", help="Of a tensor map: fp32, bf16, … (fp32)."),
+    size: Optional[str] = typer.Option(None, help="globalDim, innermost first: 4096x4096."),
+    strides: Optional[str] = typer.Option(None, help="globalStrides, bytes: 16384 (tight)."),
+    box: Optional[str] = typer.Option(None, help="boxDim, innermost first: 32x128."),
+    fill: Optional[str] = typer.Option(None, help="What lies outside: zero or nan (zero)."),
+    as_json: bool = JSON,
+    plot: bool = typer.Option(False, "--plot", help="Draw it into out/descriptor/."),
+) -> int:
+    """Read or encode a matrix descriptor of wgmma, or a tensor map: what the hardware does by it."""
+    from runner.inspect import descriptor
+
+    options = {"--start": start, "--leading": leading, "--stride": stride, "--base-offset": base_offset, "--swizzle": swizzle,
+               "--rows": rows, "--major": major, "--tile": tile, "--tile-swizzle": tile_swizzle, "--tile-at": tile_at,
+               "--row": row, "--k": k, "--type": data_type, "--size": size, "--strides": strides, "--box": box,
+               "--fill": fill}  # fmt: skip
+    return descriptor.descriptor(what, options, as_json, plot)
+
+
 @app.command("sass")
 def sass_command(
     name: str = LESSON,

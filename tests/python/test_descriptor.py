@@ -1,0 +1,192 @@
+"""./gemm descriptor: matrix descriptors and tensor maps read by the real gemm_descriptor, a lesson's own from a fake trace."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY, Checkout, seed
+from inspect_synthetic import hopper, naive, tracer
+from plots_synthetic import svg_texts
+
+from plots import descriptor as picture
+from runner.core.results import ROOT
+from runner.inspect import descriptor
+from runner.inspect.trace_types import Box, Descriptor
+
+
+def real() -> Path:
+    program = ROOT / "build" / "cpu" / "bin" / "gemm_descriptor"
+    if not program.exists():
+        pytest.skip("build/cpu/bin/gemm_descriptor is not built; ./gemm descriptor 0 builds it")
+    return program
+
+
+def wgmma(*options: str) -> Descriptor:
+    found = descriptor.read(real(), options)
+    assert found["kind"] == "wgmma"
+    return found
+
+
+def box(*options: str) -> Box:
+    found = descriptor.read(real(), options)
+    assert found["kind"] == "tensor_map"
+    return found
+
+
+@pytest.fixture
+def reading(checkout: Checkout) -> Checkout:
+    """A checkout with the real gemm_descriptor."""
+    checkout.program("gemm_descriptor", f'exec {real()} "$@"\n')
+    shutil.rmtree(checkout.root / "plots")
+    shutil.copytree(REPOSITORY / "plots", checkout.root / "plots", ignore=shutil.ignore_patterns("*.png", "*.svg", "__pycache__"))
+    return checkout
+
+
+def test_fields_make_the_number_and_the_number_the_fields() -> None:
+    numbers = random.Random(seed())
+    for _ in range(4):
+        start, leading, stride = (16 * numbers.randrange(1 << 14) for _ in range(3))
+        base, swizzle = numbers.randrange(8), numbers.choice([0, 128, 64, 32])  # in the order of their codes
+        fields = [
+            f"--start={start}",
+            f"--leading={leading}",
+            f"--stride={stride}",
+            f"--base-offset={base}",
+            f"--swizzle={swizzle}",
+        ]
+        found = wgmma(*fields)
+        # The PTX ISA's "Matrix Descriptor Format", written out here once more.
+        code = [0, 128, 64, 32].index(swizzle)
+        number = start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | base << 49 | code << 62
+        assert found["number"] == f"0x{number:016x}", fields
+        assert [field["value"] for field in found["fields"]] == [start, leading, stride, base, swizzle]
+        assert wgmma(f"--number={number}") == wgmma(f"--number={found['number']}") == found
+
+
+A = ("--start=1024", "--stride=1024", "--swizzle=128", "--tile=64x64")
+B = ("--start=1024", "--leading=8192", "--stride=1024", "--swizzle=128", "--rows=128", "--major=row", "--tile=128x64")
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        (A, 0),
+        ((*A[1:], "--start=1088", "--k=32"), 0),
+        (B, 0),
+        ((*B[1:], "--start=3072", "--k=16"), 0),
+        (("--start=512", "--stride=512", "--swizzle=64", "--tile=64x32"), 0),
+        (("--start=0", "--leading=1024", "--stride=128", "--tile=64x64"), 0),
+        (("--start=1024", "--stride=1024", "--tile=64x64", "--tile-swizzle=128"), 120),  # swizzled in the map alone
+        (("--start=1024", "--leading=1024", "--stride=8192", *B[3:]), 128),  # LBO and SBO exchanged
+        (("--start=9216", "--stride=1024", "--swizzle=128", "--tile=64x64", "--k=16", "--tile-at=1024"), 128),  # past the atom
+    ],
+)
+def test_what_is_read_is_held_against_the_tile_that_is_meant(options: tuple[str, ...], wrong: int) -> None:
+    found = wgmma(*options)
+    assert found["wrong"] == wrong == sum(chunk["wrong"] for chunk in found["chunks"])
+    marked = [cell for row in descriptor.cells(found).values() for cell in row if "!" in cell]
+    assert bool(marked) == bool(wrong)
+    sentence = descriptor._wrong(found)[0]
+    assert sentence.startswith(f"Wrong: {wrong} of {len(found['chunks'])} times" if wrong else "It reads the tile of ")
+
+
+def test_the_drawing_of_a_swizzle() -> None:
+    rows = descriptor.cells(wgmma(*A))
+    assert rows[8] == ["0,0", "0,8", *["·"] * 6]
+    assert rows[9] == ["1,8", "1,0", *["·"] * 6]
+    assert rows[15] == [*["·"] * 6, "7,8", "7,0"]
+    assert descriptor.cells(wgmma("--start=0"))[0] == [
+        "0,0+",
+        "1,0+",
+        "2,0+",
+        "3,0+",
+        "4,0+",
+        "5,0+",
+        "6,0+",
+        "7,0+",
+    ]  # no strides
+
+
+def test_a_box_lies_as_the_engine_puts_it() -> None:
+    found = box("--size=4096x100", "--box=32x16", "--swizzle=128")
+    assert (found["box_bytes"], found["shared_bytes"], found["row_bytes"]) == (2048, 2048, 128)
+    assert found["fields"]["globalStrides"] == [16384]
+    rows = descriptor.cells(found)
+    assert rows[0] == [f"0,{4 * cell}" for cell in range(8)]
+    assert rows[3] == [f"3,{4 * (cell ^ 3)}" for cell in range(8)]
+    short = box("--type=bf16", "--size=64x64", "--box=16x4", "--swizzle=64")
+    assert (short["box_bytes"], short["shared_bytes"]) == (128, 256)
+    assert box(*descriptor.options_of(short["fields"])) == short
+
+
+def test_the_command_tells_and_draws(reading: Checkout) -> None:
+    done = reading.run("descriptor", "0x4000004000010000", "--tile", "64x64", "--plot")
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert said[0] == "0x4000004000010000: matrix descriptor of wgmma, 64 rows, 16 steps along K, K side by side"
+    rows = [re.split(r"\s*[│|]\s*", row.strip(" │|")) for row in said if re.search("[│|]", row)]
+    assert ["45–32", "stride dimension byte offset", "64", "1024 bytes"] in rows
+    assert ["128", "1,8", "1,0", *["·"] * 6] in rows
+    assert (
+        "A cell is 16 bytes: row, k of the first of the 8 elements that are read there. 48 more lines of 128 bytes are not shown."
+        in said
+    )
+    assert said[-1] == "It reads the tile of 64×64 at byte 0 as it lies there."
+    assert "Written, as .png and .svg: out/descriptor/descriptor." in done.stderr
+    assert (reading.root / "out" / "descriptor" / "descriptor.png").exists()
+    wrong = reading.run("descriptor", "--start", "1024", "--stride", "1024", "--tile", "64x64", "--tile-swizzle", "128", "--json")
+    assert wrong.returncode == 1
+    assert json.loads(wrong.stdout)["wrong"] == 120
+
+
+def test_a_lessons_own(reading: Checkout) -> None:
+    found = hopper("02_coalesced")
+    found["lines"][0]["tensor_map"] = box("--type=bf16", "--size=128x128", "--box=64x64", "--swizzle=128")["fields"]
+    tracer(reading, naive("01_naive"), found)
+    done = reading.run("descriptor", "02")
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if re.fullmatch("(A|B)( of wgmma)?, line [0-9]+", line)] == [
+        "A, line 20",
+        "A of wgmma, line 26",
+        "B of wgmma, line 26",
+    ]
+    assert "A box has 8192 bytes, which a load counts at its mbarrier, and takes 8192 of shared memory, 128 a row." in done.stdout
+    all_ = json.loads(reading.run("descriptor", "02", "--json").stdout)
+    assert [(entry["kind"], entry.get("major"), entry.get("rows")) for entry in all_] == [
+        ("tensor_map", None, None), ("wgmma", "k", 64), ("wgmma", "row", 128),
+    ]  # fmt: skip
+    reading.fails("descriptor", "01", words=("01_naive has no tensor maps and no matrix descriptors",))
+    reading.fails("descriptor", "02", "--rows", "8", words=("--rows is not for a lesson's own",))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "nothing to read"),
+        (("0xzz",), "64 bits"),
+        (("99999999999999999999",), "64 bits"),
+        (("0x10", "--start", "16"), "one of the two"),
+        (("--start", "24"), "multiple of 16"),
+        (("--start", "0", "--k", "16"), "add --tile"),
+        (("--size", "64x64", "--box", "64x64", "--swizzle", "128"), "more than the 128 that its swizzle mode spans"),
+        (("--size", "63x64", "--box", "32x64"), "must be a multiple of 16"),
+        (("--size", "64x64"), "--size and --box"),
+        (("--size", "64x64", "--box", "8"), "--box has 1 number, and must have 2."),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(reading: Checkout, arguments: tuple[str, ...], words: str) -> None:
+    reading.fails("descriptor", *arguments, words=(words,))
+
+
+def test_the_pictures_hatch_what_is_wrong(tmp_path: Path) -> None:
+    wrong = wgmma("--start=1024", "--stride=1024", "--tile=64x64", "--tile-swizzle=128")
+    said = set(svg_texts(picture.draw(wrong, tmp_path / "wrong")[1]))
+    assert "120 of 128 cells hold something else than is meant, hatched" in said
+    assert {"0,0+", "1024", "+112"} <= said
+    drawn = set(svg_texts(picture.draw(box("--size=64x64", "--box=32x64", "--swizzle=128"), tmp_path / "box")[1]))
+    assert {"a box of 64×32 float32, swizzle 128B", "and 48 more lines of 128 bytes"} <= drawn
