@@ -46,16 +46,16 @@ struct Depth {
     }
 };
 
-/// WIDTH neighbours of a row, from place `at` on; zeros for those that are not there: in no row, or behind
-/// `end`.
+/// WIDTH neighbours of a row of which the first `left` are there; zeros for the others, and where the row is
+/// not there.
 template <bool ALIGNED, class T>
-__device__ __forceinline__ void copy_run(char* to, const T* from, bool row_there, int at, std::int64_t end) {
+__device__ __forceinline__ void copy_run(char* to, const T* from, bool row_there, std::int64_t left) {
     if constexpr (ALIGNED) {
-        gemm::ptx::cp_async_or_zero<16>(to, from, row_there && at < end);
+        gemm::ptx::cp_async_or_zero<16>(to, from, row_there && left > 0);
     } else {
         const auto* bits = reinterpret_cast<const std::uint16_t*>(from);
-        const std::uint32_t low = row_there && at < end ? bits[0] : 0;
-        const std::uint32_t high = row_there && at + 1 < end ? bits[1] : 0;
+        const std::uint32_t low = row_there && left > 0 ? bits[0] : 0;
+        const std::uint32_t high = row_there && left > 1 ? bits[1] : 0;
         *reinterpret_cast<std::uint32_t*>(to) = low | high << 16;
     }
 }
@@ -71,15 +71,16 @@ struct Share {
     char* to = nullptr;       // in stage 0
     const T* from = nullptr;  // in the tile that is copied next
 
-    /// Of the tile the first `rows` rows and `cols` columns are there.
+    /// Of the tile the first `rows` rows and `cols` columns are there. Down the rows first: so nvcc needs no
+    /// branch between the loads of eight pairs, and they are under way together.
     __device__ __forceinline__ void copy(int stage, std::int64_t pitch, std::int64_t rows,
                                          std::int64_t cols) {
+#pragma unroll(ALIGNED ? COLS : 1)
+        for (int i = 0; i < COLS; i += RUN) {
 #pragma unroll(ALIGNED ? ROWS : 8)
-        for (int r = 0; r < ROWS; r += AT_ONCE) {
-#pragma unroll
-            for (int i = 0; i < COLS; i += RUN) {
+            for (int r = 0; r < ROWS; r += AT_ONCE) {
                 copy_run<ALIGNED>(to + stage + 2 * (r * COLS + i), from + r * pitch + i, row + r < rows,
-                                  col + i, cols);
+                                  cols - col - i);
             }
         }
     }
