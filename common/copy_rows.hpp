@@ -18,10 +18,10 @@ constexpr int kCopyThreads = 256;
 /// Copies rows×cols elements to rows `to_pitch` apart: a block a row, then the row gridDim.x further down.
 template <class T>
 __global__ void __launch_bounds__(kCopyThreads)
-    copy_rows(std::int64_t rows, std::int64_t cols, const T* from, std::int64_t from_pitch, T* to,
-              std::int64_t to_pitch) {
+    copy_rows(std::int64_t rows, std::int64_t cols, const T* __restrict__ from, std::int64_t from_pitch,
+              T* __restrict__ to, std::int64_t to_pitch) {
     for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-#pragma unroll 4
+#pragma unroll 8
         for (std::int64_t col = threadIdx.x; col < cols; col += kCopyThreads) {
             to[row * to_pitch + col] = from[row * from_pitch + col];
         }

@@ -18,14 +18,16 @@ TmaMatrix tma_matrix(const void* matrix, std::int64_t rows, std::int64_t cols, s
                     std::to_string(kMost) + " at most, and one is " + std::to_string(std::max(rows, cols)) +
                     "; take a lesson before 10.");
     }
-    const std::int64_t unit = 16 / size, whole = ceil_div(cols, unit) * unit;
-    TmaMatrix m{matrix, rows, cols, rows == 1 ? whole : pitch, nullptr};  // one row has no next one
-    if (reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0 && m.pitch % unit == 0) return m;
+    const auto whole = [&](std::int64_t bytes) { return ceil_div(cols * size, bytes) * bytes / size; };
+    TmaMatrix m{matrix, rows, cols, rows == 1 ? whole(16) : pitch, nullptr};  // one row has no next one
+    if (reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0 && m.pitch * size % 16 == 0) return m;
+    // Where a row of a box begins within a cache line of 128 bytes, it takes one line more. A copy's rows
+    // begin with one, but for short ones, of which there may be many.
+    m.pitch = whole(cols * size > 128 ? 128 : 16);
     void* memory = nullptr;
-    CUDA_CHECK(cudaMalloc(&memory, static_cast<std::size_t>(rows * whole * size)));
+    CUDA_CHECK(cudaMalloc(&memory, static_cast<std::size_t>(rows * m.pitch * size)));
     m.copy = std::shared_ptr<void>(memory, [](void* p) { cudaFree(p); });
     m.address = memory;
-    m.pitch = whole;
     return m;
 }
 
