@@ -364,7 +364,9 @@ def render_tuned(lesson: str, results: Mapping) -> str:
     runs = [run for row in rows for run in row["runs"]]
     number = lesson.partition("_")[0]
     lines = ["| " + " | ".join(line) + " |" for line in (header, rule, *shown)]
-    return "\n".join([*lines, "", _caption(results, runs, f"{SHAPE}.{note}", f"autotune {number}")]) + "\n"
+    variant = next((run["variant"] for run in runs), "fp32")  # all of a lesson's have the same
+    caption = _caption(results, runs, f"{SHAPE}.{note}", f"autotune {number}", variant)
+    return "\n".join([*lines, "", caption]) + "\n"
 
 
 def markdown_files(root: Path, order: Sequence[str]) -> list[Path]:

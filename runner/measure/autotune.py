@@ -270,13 +270,18 @@ def _shapes(sizes: str) -> list[tuple[int, int, int]]:
     return [(n[0], n[0], n[0]) if len(n) == 1 else (n[0], n[1], n[2]) for n in numbers]
 
 
+def _variant_of(rows: Sequence[Row]) -> str:
+    """What a lesson's kernels multiply, and so the variant of cuBLAS beside them: ", bf16"; "" where none ran."""
+    return next((f", {run['variant']}" for row in rows for run in row["runs"]), "")
+
+
 def _show(results: Mapping, tunes: Mapping[str, tuple[Tuning, str]]) -> None:
     shapes = _shapes(results["sizes"])
     sizes = ", ".join("×".join(map(str, shape)) for shape in shapes)
     print(f"{results['device']['name']}, {sizes}: TFLOP/s, and the ratio to cuBLAS in the same run")
     for name, found in results["lessons"].items():
         rows, compared = found["rows"], found["compared"]
-        print(f"\n{name}: {sum(row['swept'] for row in rows)} configurations")
+        print(f"\n{name}{_variant_of(rows)}: {sum(row['swept'] for row in rows)} configurations")
         tables.show(table([("", row) for row in by_ratio(rows)], shapes), 160)
         if compared:
             print("One idea at a time:")

@@ -52,7 +52,7 @@ def gpu_results(lessons: int = 3, sizes: tuple[int, ...] = (256, 1023, 1024, 409
 
 def _variant(bm: int, rate: float | None, registers: int | None = 100, **more: object) -> dict:
     rates = {512: 1.0, 4096: rate} if rate else {}
-    runs = [{"m": n, "n": n, "k": n, "cache": "cold", "tflops": r, "ratio": r / 50} for n, r in rates.items()]
+    runs = [{"variant": "fp32", "m": n, "n": n, "k": n, "cache": "cold", "tflops": r, "ratio": r / 50} for n, r in rates.items()]
     block = {"registers": registers, "local_bytes": 0, "blocks_per_sm": 2, "threads_per_block": 256, "static_shared_bytes": 8192,
              "dynamic_shared_bytes": 512}  # fmt: skip
     return {"swept": True, "own": False, "constants": {"BM": bm, "BK": 8}, "edited": False, "failure": None, "wrong": False,

@@ -241,6 +241,14 @@ def test_tuned_where_the_lesson_is_the_fastest_and_compared() -> None:
     assert f"{small}\n{own}\n\n" in tables.render_tuned("03_smem", results)
 
 
+def test_tuned_says_which_type_its_lesson_multiplies() -> None:
+    results = tuned_results()
+    for row in results["lessons"]["03_smem"]["rows"]:
+        for run in row["runs"]:
+            run["variant"] = "bf16"
+    assert ", BF16, alpha = 1, beta = 0" in tables.render_tuned("03_smem", results)
+
+
 def test_tuned_of_a_lesson_that_was_not_measured() -> None:
     with pytest.raises(UserError, match=r"No constants of '09_i' were tried; of 03_smem they were; .*--record\.$"):
         tables.render_tuned("09_i", tuned_results())
