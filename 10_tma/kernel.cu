@@ -33,7 +33,7 @@ struct Tiles {
     static_assert(BM % WM == 0 && BN % WN == 0 && TN % 4 == 0, "warps tile the block, reads of four floats");
     static_assert(STAGE % 1024 == 0 && BM <= 256 && BN <= 256, "where the swizzle repeats; sides of a box");
 };
-using Large = Tiles<128, 256, 64, 64, 8, 16>;
+using Large = Tiles<256, 128, 128, 32, 16, 8>;
 using Small = Tiles<64, 64, 32, 32, 4, 8>;  // where Large has few blocks, or most of each is outside of C
 
 /// A place in C.
@@ -271,7 +271,7 @@ const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_tma<Large, true>),
                                  .architectures = {.exactly = "90a"}}};
 
-const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 12677, .N = 68, .K = 37},
+const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 25347, .N = 68, .K = 36},
                                 {.path = "Large, float by float", .M = 65, .N = 25347, .K = 37},
                                 {.path = "Small's second group of block tiles", .M = 573, .N = 68, .K = 9}};
 
