@@ -46,41 +46,39 @@ struct Depth {
     }
 };
 
-/// WIDTH neighbours of a row of which the first `left` are there; zeros for the others, and where the row is
-/// not there.
+/// WIDTH neighbours of a row, from place `at` on; zeros for those that are not there: in no row, or behind
+/// `end`.
 template <bool ALIGNED, class T>
-__device__ __forceinline__ void copy_run(char* to, const T* from, bool row_there, std::int64_t left) {
+__device__ __forceinline__ void copy_run(char* to, const T* from, bool row_there, int at, std::int64_t end) {
     if constexpr (ALIGNED) {
-        gemm::ptx::cp_async_or_zero<16>(to, from, row_there && left > 0);
+        gemm::ptx::cp_async_or_zero<16>(to, from, row_there && at < end);
     } else {
         const auto* bits = reinterpret_cast<const std::uint16_t*>(from);
-        const std::uint32_t low = row_there && left > 0 ? bits[0] : 0;
-        const std::uint32_t high = row_there && left > 1 ? bits[1] : 0;
+        const std::uint32_t low = row_there && at < end ? bits[0] : 0;
+        const std::uint32_t high = row_there && at + 1 < end ? bits[1] : 0;
         *reinterpret_cast<std::uint32_t*>(to) = low | high << 16;
     }
 }
 
-/// What a thread copies of each tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time. All
-/// threads together copy 128 bytes of each of AT_ONCE rows at a time, or the whole row where that is less.
-template <class T, bool ALIGNED, int ROWS, int COLS>
+/// What a thread copies of each tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time, and RUN of
+/// a row by a row's threads.
+template <class T, bool ALIGNED, int ROWS, int COLS, int RUN>
 struct Share {
-    static constexpr int WIDTH = ALIGNED ? 8 : 2, RUN = COLS < 64 ? COLS : 64;
-    static constexpr int AT_ONCE = THREADS * WIDTH / RUN;
+    static constexpr int WIDTH = ALIGNED ? 8 : 2, AT_ONCE = THREADS * WIDTH / RUN;  // rows at a time
     static_assert(ROWS % AT_ONCE == 0 && AT_ONCE % 8 == 0, "swizzles repeat");
     const int t = threadIdx.x, row = t * WIDTH / RUN, col = t * WIDTH % RUN;
-    char* to = nullptr;       // in stage 0
+    char* to[COLS / RUN];     // in stage 0
     const T* from = nullptr;  // in the tile that is copied next
 
-    /// Of the tile the first `rows` rows and `cols` columns are there. Down the rows first: so nvcc needs no
-    /// branch between the loads of eight pairs, and they are under way together.
+    /// Of the tile the first `rows` rows and `cols` columns are there.
     __device__ __forceinline__ void copy(int stage, std::int64_t pitch, std::int64_t rows,
                                          std::int64_t cols) {
-#pragma unroll(ALIGNED ? COLS : 1)
-        for (int i = 0; i < COLS; i += RUN) {
-#pragma unroll(ALIGNED ? ROWS : 8)
-            for (int r = 0; r < ROWS; r += AT_ONCE) {
-                copy_run<ALIGNED>(to + stage + 2 * (r * COLS + i), from + r * pitch + i, row + r < rows,
-                                  cols - col - i);
+#pragma unroll(ALIGNED ? ROWS : 4)
+        for (int r = 0; r < ROWS; r += AT_ONCE) {
+#pragma unroll
+            for (int i = 0; i < COLS; i += RUN) {
+                copy_run<ALIGNED>(to[i / RUN] + stage + 2 * r * COLS, from + r * pitch + i, row + r < rows,
+                                  col + i, cols);
             }
         }
     }
@@ -206,10 +204,11 @@ __global__ void __launch_bounds__(THREADS, 1)
         // end gap
     };
 
-    Share<T, ALIGNED, BM, BK> a;
-    Share<T, ALIGNED, BK, BN> b;
-    a.to = shared + D::a_at(a.row, a.col);
-    b.to = shared + D::b_at(b.row, b.col);
+    constexpr int A_RUN = ALIGNED ? BK / 2 : BK;
+    Share<T, ALIGNED, BM, BK, A_RUN> a;
+    Share<T, ALIGNED, BK, BN, 64> b;
+    for (int i = 0; i < BK; i += A_RUN) a.to[i / A_RUN] = shared + D::a_at(a.row, (a.col + i) % BK);
+    for (int i = 0; i < BN; i += 64) b.to[i / 64] = shared + D::b_at(b.row, b.col) + 2 * i;
     const auto copy = [&](int stage, int steps) {
         a.copy(stage, lda, M - row0, steps);
         b.copy(stage, ldb, steps, N - col0);
