@@ -206,7 +206,7 @@ def room(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cla
         world = World(base / "submissions", journal, port, "gemm-was-here", report)
         everyone = synthetic.learners(world)
         assert len(everyone) == 50
-        others = drawn([learner for learner in everyone if learner.shown not in ALWAYS], 3)
+        others = drawn([learner for learner in everyone if learner.shown not in ALWAYS], 2)
         chosen = [learner for learner in everyone if learner.shown in ALWAYS or learner in others]
         made = Classroom(world.submissions, world, chosen, listener, base / "temporary", out)
         synthetic.hand_in(made.folder, made.everyone)
