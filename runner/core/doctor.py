@@ -15,11 +15,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import typer
-from rich.table import Table
 
 from runner.core import lock, process, tables
 from runner.core.process import say
@@ -212,6 +210,8 @@ def _links(cxx: Path, source: str, options: Sequence[str]) -> bool:
 
 
 def _python(name: str) -> Need:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return Need(f"Python's {name}", version(name), f"python3-{name}")
     except PackageNotFoundError:  # without metadata, but it was imported or ./gemm would have stopped
@@ -527,6 +527,8 @@ def report(as_json: bool) -> int:
         print(json.dumps({"device": device.kind, "why": device.why, "gpus": device.gpus, "ready": not fatal, "needs": rows}))
         return 2 if fatal else 0
     print(f"Device: {device.kind} ({device.why})")
+    from rich.table import Table  # here, where it is needed: it takes as long to read as all the rest
+
     table = Table()
     for column in ("Needs", "Verdict", "Found", "Command"):
         table.add_column(column, overflow="fold")

@@ -17,18 +17,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Column
+from typing import TYPE_CHECKING, BinaryIO
 
 from runner.core.results import ROOT, UserError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Command = Sequence[str | Path]
 Parser = Callable[[str], tuple[int, int, str] | None]  # a line of output -> (done, total, what), None: no progress line
 
-console = Console(stderr=True, highlight=False)
 _PLAIN_FIRST, _PLAIN_EVERY = 2.0, 5.0  # seconds until the first progress line, and between them, without a terminal
 _GRACE = 3.0  # seconds a child has to end after SIGTERM
 _POLL = 0.02  # seconds between looks at commands that run together
@@ -317,22 +315,36 @@ def together(commands: Sequence[tuple[str, Command]], title: str, env: Mapping[s
     return [ended[place] for place in range(len(commands))]
 
 
+def _bar() -> Progress | None:
+    """What draws on a terminal that can do it."""
+    # Here: without a terminal a third of what most commands take to begin.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal or console.is_dumb_terminal:
+        return None
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[what]}", markup=False, table_column=Column(no_wrap=True, ratio=1)),
+        console=console,
+        transient=True,
+        expand=True,
+    )
+
+
 @contextmanager
 def shown(title: str) -> Iterator[Callable[[tuple[int, int, str] | None], None]]:
     """A progress bar on a terminal; elsewhere a line every few seconds, for what takes longer than two.
 
     Gives what is to be called with (done, total, what), and now and then with None."""
-    if sys.stderr.isatty() and console.is_terminal and not console.is_dumb_terminal:
-        with Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[what]}", markup=False, table_column=Column(no_wrap=True, ratio=1)),
-            console=console,
-            transient=True,
-            expand=True,
-        ) as bar:
+    if bar := _bar() if sys.stderr.isatty() else None:
+        try:  # not `with`: a signal may come when the cursor is hidden already and the block is not begun yet
+            bar.start()
             task = bar.add_task(title, total=1, what="")
 
             def update(step: tuple[int, int, str] | None) -> None:
@@ -340,6 +352,8 @@ def shown(title: str) -> Iterator[Callable[[tuple[int, int, str] | None], None]]
                     bar.update(task, completed=step[0], total=max(step[1], 1), what=step[2])
 
             yield update
+        finally:
+            bar.stop()
         return
     begin = time.monotonic()
     said = begin + _PLAIN_FIRST - _PLAIN_EVERY

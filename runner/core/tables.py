@@ -5,23 +5,27 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
+if TYPE_CHECKING:  # elsewhere read where a table is made: it takes longer than most commands
+    from rich.table import Table
 
 PAPER = 80  # columns where no terminal says how wide it is
 
 
 def show(table: Table, columns: int = 120) -> None:
     """Prints the table as wide as the terminal; `columns` wide where there is none (a file, a pipe)."""
+    from rich.console import Console
+
     Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else columns).print(table)
 
 
 def pieces(corner: str, names: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]], width: int) -> list[Table]:
     """A row for each of `names`; of the columns (title, a cell for each row) as many side by side as fit into `width`, the
     others in further tables below, each with the names again. So a table grows downwards however many lessons there are."""
+    from rich import box
+    from rich.cells import cell_len
+    from rich.table import Table
 
     def widest(title: str, cells: Sequence[str]) -> int:
         return max(map(cell_len, (title, *cells))) + 2  # a space on either side
@@ -48,6 +52,8 @@ def pieces(corner: str, names: Sequence[str], columns: Sequence[tuple[str, Seque
 
 def show_pieces(corner: str, names: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]]) -> None:
     """Prints pieces() for the terminal, or for PAPER where there is none."""
+    from rich.console import Console
+
     width = shutil.get_terminal_size((PAPER, 24)).columns if sys.stdout.isatty() else PAPER
     console = Console(highlight=False, markup=False, width=width)
     for index, table in enumerate(pieces(corner, names, columns, width)):

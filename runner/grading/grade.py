@@ -12,14 +12,14 @@ import tempfile
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.core import lesson, process, tables
 from runner.core.process import Interrupted, say
 from runner.core.results import ROOT, UserError, writable_folder
-from runner.grading import gradebook, sandbox, submissions
+from runner.grading import gradebook, grading, sandbox, submissions
 from runner.grading.gradebook import Journal, column
 from runner.grading.grading import FAILED, MISSING, PASSED, REFUSED, TROUBLE, Grader, Kit, Outcome, without_places
 from runner.grading.sandbox import Limits
@@ -106,6 +106,22 @@ class _Class:
         self._in_trouble = False  # whether a control has failed
         self.total = len(self._waiting)
 
+    def _known(self, learner: str, task: exercise.Task, digest: str) -> dict | None:
+        """What the journal has of a file; None where it is to be graded."""
+        known = self._journal.entries.get((learner, task.key))
+        return known if known and known["digest"] == digest and known["state"] != TROUBLE else None
+
+    def computes(self, again: bool) -> bool:
+        """Whether any file is still to be compiled; `again`: whatever the journal knows."""
+        for submission, task in self._waiting:
+            with suppress(Refused):
+                found = submission.read(task)
+                if not found or grading.without_a_run(task, *found):
+                    continue
+                if again or not self._known(submission.learner, task, _digest(found[1])):
+                    return True
+        return False
+
     def _one(self, submission: Submission, task: exercise.Task) -> Result | _Doubtful:
         """What came of a file, or a doubt whether it came of the file."""
         try:
@@ -118,8 +134,7 @@ class _Class:
             return submission.learner, task, "", outcome
         name, raw = found
         digest = _digest(raw)
-        known = self._journal.entries.get((submission.learner, task.key))
-        if known and known["digest"] == digest and known["state"] != TROUBLE:
+        if known := self._known(submission.learner, task, digest):
             return submission.learner, task, digest, Outcome(known["state"], known["text"], known["judged"], known["seconds"])
         graded = self._graded(task, submission.learner, name, raw, self._thread.slot)
         if isinstance(graded, Outcome):
@@ -247,10 +262,11 @@ def _graded(
             if not box.counted:
                 say(_NOT_COUNTED)
             grader = Grader(Kit(Path(kit), box), secret, limits)
-            _prove(grader, chosen[0])
+            whole = _Class(grader, journal, handed_in, chosen)
+            if whole.computes(again):
+                _prove(grader, chosen[0])
             if again or not journal.head:
                 journal.begin({"schema": SCHEMA, "basis": basis, "secret": secret})
-            whole = _Class(grader, journal, handed_in, chosen)
             with process.shown(f"Grading {len(handed_in)} submissions") as update, ExitStack() as stack:
                 update((0, whole.total, ""))
                 results = stack.enter_context(closing(whole.results(workers)))

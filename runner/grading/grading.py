@@ -145,6 +145,17 @@ def whole(found: Checked, asked: Sequence[Case]) -> bool:
     return held == ladder[: len(held)] or (held[:-1] == ladder and last["id"] == "goal")
 
 
+def without_a_run(task: Task, name: str, raw: bytes) -> Outcome | None:
+    """What is said of a file that there is nothing to compile of; None where there is."""
+    try:
+        text = check.source_text(raw)
+    except UnicodeDecodeError as error:
+        return Outcome(FAILED, f"{task.title}: {name} is no UTF-8 text (byte {error.start}); save it as UTF-8.\n")
+    if check.is_start(Report(task, name, text)):
+        return Outcome(UNTOUCHED, f"{task.title}: {name} is still as it was given out.\n")
+    return None
+
+
 class Kit:
     """What submissions are compiled and linked with: headers and libraries of the CPU device, in a folder of their own.
 
@@ -242,13 +253,9 @@ class Grader:
         not to be, so that what ended the code counts against it.
         """
         begin = time.monotonic()
-        try:
-            text = check.source_text(raw)
-        except UnicodeDecodeError as error:
-            return Outcome(FAILED, f"{task.title}: {name} is no UTF-8 text (byte {error.start}); save it as UTF-8.\n")
-        report = Report(task, name, text)
-        if check.is_start(report):
-            return Outcome(UNTOUCHED, f"{task.title}: {name} is still as it was given out.\n")
+        if outcome := without_a_run(task, name, raw):
+            return outcome
+        report = Report(task, name, check.source_text(raw))
         judged = None
         with tempfile.TemporaryDirectory(prefix="gemm-grade-") as held:
             folder = Path(held)

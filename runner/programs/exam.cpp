@@ -61,11 +61,14 @@ class OnDevice {
     void fill(std::istream& paper) {
         std::vector<std::byte> host(matrix_.bytes);
         read(paper, host.data(), host.size());
+        given_ = host;
         pieces([&](std::size_t packed, std::size_t device, std::size_t n) {
             CUDA_CHECK(cudaMemcpy(at(device), host.data() + packed, n, cudaMemcpyHostToDevice));
         });
     }
     void* data() const { return at(matrix_.start); }
+    /// As it was before anything was computed.
+    const std::vector<std::byte>& given() const { return given_; }
     std::vector<std::byte> download() const {
         std::vector<std::byte> host(matrix_.bytes);
         pieces([&](std::size_t packed, std::size_t device, std::size_t n) {
@@ -89,6 +92,7 @@ class OnDevice {
     }
 
     Matrix matrix_;
+    std::vector<std::byte> given_;
     void* base_ = nullptr;
 };
 
@@ -105,9 +109,15 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
                                 b.data(), q.ldb, q.beta, c.data(), q.ldc,    variant_of(q)};
     const gemm::Plan plan = lesson.prepare == nullptr ? nullptr : lesson.prepare(problem);
     for (int left = q.twice ? 2 : 1;;) {
+        const cpu_device::Steps before = cpu_device::steps();
         lesson.launch(problem, plan.get(), nullptr);
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaDeviceSynchronize());
+        const cpu_device::Steps after = cpu_device::steps();
+        // What was to be prepared for the blocks that run, by others that do not, is not there: C says
+        // nothing.
+        const bool alone = after.launches - before.launches == 1 && after.host_writes == before.host_writes;
+        if (q.block_count > 0 && !alone) return c.given();
         if (--left == 0) return c.download();
         for (OnDevice* matrix : {&a, &b, &c}) matrix->fill(paper);
     }

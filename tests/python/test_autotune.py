@@ -92,7 +92,7 @@ def together(tools: dict, wanted: Sequence[Source], folder: Path) -> Path:
     return autotune.link(tools, wanted, [made], folder)
 
 
-@pytest.mark.parametrize("name", drawn(tuning.tunable(), 2))
+@pytest.mark.parametrize("name", drawn(tuning.tunable(), 1))
 def test_every_variant_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> None:
     tools = cpu_tools()
     tune, kernel = of_lesson(name)

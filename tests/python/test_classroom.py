@@ -126,6 +126,14 @@ def workflow() -> tuple[dict[str, str], list[str]]:
     return dict(re.findall(r"(\w+): (.*)", block[1])), runs
 
 
+def without_proof(course: Course) -> None:
+    """The copy's ./gemm grade has been seen to work: from now on it grades nothing but what was handed in."""
+    grader = course.root / "runner" / "grading" / "grade.py"
+    text, again = grader.read_text(encoding="utf-8"), "\n\n_prove = lambda *_: None\n"
+    if not text.endswith(again):
+        grader.write_text(text + again, encoding="utf-8")
+
+
 def run_workflow(course: Course, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """The workflow's commands as they stand, in a folder as its checkouts leave it. Tests have no sudo, and need none."""
     (folder / "course").symlink_to(course.root)
@@ -161,6 +169,7 @@ def test_the_workflows_commands(course: Course, tmp_path: Path) -> None:
     assert all(path.stat().st_mode & 0o044 == 0o044 for path in graded.iterdir())
     (tmp_path / "course").unlink()
     shutil.rmtree(tmp_path / "class" / "ada" / "03_smem")
+    without_proof(course)
     done = run_workflow(course, tmp_path, TASKS="01,03", REQUIRED="01")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "::notice" not in done.stdout
@@ -262,6 +271,7 @@ def autograder(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Iter
     try:
         done = run_script("setup.sh", folder, environment(course))
         assert done.returncode == 0, done.stdout + done.stderr
+        without_proof(course)
         yield folder
     finally:
         for path, mode in modes.items():

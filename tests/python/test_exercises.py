@@ -90,7 +90,7 @@ def test_marks_that_do_not_pair_are_refused(tmp_path: Path) -> None:
     assert without_marks("a\n  // gap: x\n  b\n  // end gap\nc\n") == "a\n  b\nc\n"
 
 
-@pytest.mark.parametrize("task", drawn(TASKS, 4), ids=lambda task: task.key)
+@pytest.mark.parametrize("task", drawn(TASKS, 3), ids=lambda task: task.key)
 def test_a_starter_compiles_and_fails_for_the_stated_reason(task: Task) -> None:
     report, text = checked(task, task.starter())
     assert report.stage in ("run", "goals"), text
@@ -100,9 +100,9 @@ def test_a_starter_compiles_and_fails_for_the_stated_reason(task: Task) -> None:
     assert f"./gemm hint {task.argument} helps." in text
 
 
-@pytest.mark.parametrize("task", drawn(TASKS, 4), ids=lambda task: task.key)
+@pytest.mark.parametrize("task", drawn(TASKS, 3), ids=lambda task: task.key)
 def test_a_solution_passes_with_any_seed(task: Task) -> None:
-    for number in (seed(), 2**64 - 1):
+    for number in drawn([seed(), 2**64 - 1], 1):
         report, text = checked(task, task.solution(), number)
         assert report.passed, text
         assert "✗" not in text
@@ -111,8 +111,8 @@ def test_a_solution_passes_with_any_seed(task: Task) -> None:
 
 
 def _attempts() -> list[tuple[str, Attempt]]:
-    """All of them, or of each lesson one."""
-    chosen = {lesson: drawn(attempts, 1) for lesson, attempts in ATTEMPTS.items()}
+    """All of them, or one of each of some lessons."""
+    chosen = {lesson: drawn(ATTEMPTS[lesson], 1) for lesson in drawn(list(ATTEMPTS), 6)}
     return [(lesson, attempt) for lesson, attempts in chosen.items() for attempt in attempts]
 
 
@@ -151,7 +151,7 @@ def test_what_is_right_and_unusual_is_not_refused(lesson: str, what: str, change
     assert report.cases and all(case["passed"] for case in report.cases)
 
 
-@pytest.mark.parametrize("kernel", drawn(KERNELS, 3), ids=lambda kernel: kernel.what.replace(" ", "_"))
+@pytest.mark.parametrize("kernel", drawn(KERNELS, 2), ids=lambda kernel: kernel.what.replace(" ", "_"))
 def test_another_kernel_that_is_right_is_not_refused(kernel: Unusual) -> None:
     report, told = checked(Task("01_naive", "exercise"), kernel.text())
     assert report.stage in ("", "goals"), told

@@ -24,6 +24,7 @@ import grade_synthetic as synthetic
 import pytest
 from conftest import PATIENCE, drawn, seed, stop, toolchain, whole_families
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
+from unusual import KERNELS
 
 from runner.core import compiling, doctor
 from runner.core.results import ROOT, UserError
@@ -206,7 +207,7 @@ def room(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cla
         world = World(base / "submissions", journal, port, "gemm-was-here", report)
         everyone = synthetic.learners(world)
         assert len(everyone) == 50
-        others = drawn([learner for learner in everyone if learner.shown not in ALWAYS], 3)
+        others = drawn([learner for learner in everyone if learner.shown not in ALWAYS], 2)
         chosen = [learner for learner in everyone if learner.shown in ALWAYS or learner in others]
         made = Classroom(world.submissions, world, chosen, listener, base / "temporary", out)
         synthetic.hand_in(made.folder, made.everyone)
@@ -1064,6 +1065,14 @@ def test_what_may_be_the_machines_doing_counts_when_it_is_known_not_to_be(kit: K
     outcome = Grader(kit, "secret", Limits()).grade(TASKS["01"], "ada", FILES["01"], source.encode(), 0, final=True)
     assert outcome.state == "failed"
     assert "It was stopped: it was ended by SIGKILL" in outcome.text
+
+
+@pytest.mark.parametrize("what", drawn([kernel.what for kernel in KERNELS if kernel.what.startswith("split-K")], 1))
+def test_a_result_of_several_steps_is_judged_where_all_of_it_runs(what: str, kit: Kit) -> None:
+    """Where the ladder runs one block of many, what the other steps were to prepare for it is not there."""
+    (kernel,) = (kernel for kernel in KERNELS if kernel.what == what)
+    outcome = graded(kit, "01", kernel.text())
+    assert outcome.judged is True, outcome.text
 
 
 def test_a_cut_report_is_void(kit: Kit) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from conftest import descriptors
+from conftest import descriptors, drawn
 from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, svg_texts, tuned_results
 
 from plots import data, ladders, pictures, progression, sweep, tables
@@ -132,9 +132,9 @@ def chart_problems(root: Path, scratch: Path) -> list[str]:
     return problems
 
 
-def picture_problems(root: Path, described: Mapping[str, Descriptor], scratch: Path) -> list[str]:
+def picture_problems(root: Path, chosen: Sequence[str], described: Mapping[str, Descriptor], scratch: Path) -> list[str]:
     problems = []
-    for lesson in pictures.lessons_with_pictures(root):
+    for lesson in chosen:
         for fresh in pictures.draw(root, described[lesson], scratch / lesson)[1::2]:
             committed = root / "plots" / "pictures" / fresh.name
             known = committed.exists() and committed.with_suffix(".png").exists()
@@ -360,8 +360,16 @@ def test_charts_are_the_recorded_results(tmp_path: Path) -> None:
     none(chart_problems(ROOT, tmp_path))
 
 
-def test_pictures_are_what_is_drawn_now(tmp_path: Path) -> None:
-    none(picture_problems(ROOT, descriptors(), tmp_path))
+@pytest.mark.parametrize("lesson", drawn(pictures.lessons_with_pictures(ROOT), 4))
+def test_pictures_are_what_is_drawn_now(lesson: str, tmp_path: Path) -> None:
+    none(picture_problems(ROOT, [lesson], descriptors(), tmp_path))
+
+
+def test_every_lesson_has_pictures_and_no_other_has() -> None:
+    known = pictures.lessons_with_pictures(ROOT)
+    files = [path.stem for path in (ROOT / "plots" / "pictures").glob("*.svg")]
+    assert {name for name in known if name not in files} == set()
+    assert [stem for stem in files if not any(stem == name or stem.startswith(f"{name}_") for name in known)] == []
 
 
 def test_quotes_are_in_the_kernels() -> None:
@@ -636,9 +644,9 @@ def test_a_stale_picture_is_found(tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
     shutil.copy(ROOT / name / pictures.FILE, tmp_path / name)
     pictures.draw_all(tmp_path, described, tmp_path / "plots" / "pictures")
-    assert picture_problems(tmp_path, described, tmp_path / "scratch") == []
+    assert picture_problems(tmp_path, [name], described, tmp_path / "scratch") == []
     lesson = described[name]
     changed = {name: replace(lesson, constants={**lesson.constants, "BK": 16})}
-    problems = picture_problems(tmp_path, changed, tmp_path / "scratch")
+    problems = picture_problems(tmp_path, [name], changed, tmp_path / "scratch")
     wrong = f"is not what the descriptor in {name}/kernel.cu gives; run python -m plots"
     assert problems == [f"plots/pictures/{stem}.svg {wrong}" for stem in (name, f"{name}_threads")]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import alone, descriptors
+from conftest import drawn as in_sample
 from plots_synthetic import svg_texts
 
 from plots import pictures, sectors
@@ -28,7 +29,7 @@ def drawn(lesson: str, tmp_path: Path, **constants: int) -> Counter[str]:
     return svg_texts(pictures.draw(ROOT, replace(described, constants={**described.constants, **constants}), tmp_path / "a")[1])
 
 
-@pytest.mark.parametrize("lesson", lessons())
+@pytest.mark.parametrize("lesson", in_sample(lessons(), 2))
 def test_same_bytes_each_time(lesson: str, tmp_path: Path) -> None:
     first, second = (pictures.draw(ROOT, descriptors()[lesson], tmp_path / stem) for stem in "ab")
     for one, other in zip(first, second, strict=True):
@@ -51,9 +52,12 @@ def test_nor_are_wavefronts_of_what_a_warp_reads_and_stores(lesson: str, tmp_pat
     assert len(shown) > len(texts) and "wavefront" not in shown
 
 
-@pytest.mark.parametrize("lesson", lessons())
-def test_a_screen_shows_most_of_a_picture(lesson: str, tmp_path: Path) -> None:
-    for file in pictures.draw(ROOT, descriptors()[lesson], tmp_path / lesson)[::2]:
+def test_a_screen_shows_most_of_a_picture() -> None:
+    """Of those that are published, which test_markdown.py holds against the lessons."""
+    files = sorted((ROOT / "plots" / "pictures").glob("*.png"))
+    ours = [file for file in files if re.fullmatch(rf"({'|'.join(lessons())})(_[a-z]+)?", file.stem)]  # not ./gemm inspect's
+    assert len(ours) >= len(lessons())
+    for file in ours:
         width, height = struct.unpack(">II", file.read_bytes()[16:24])
         assert width == 1200 and height <= 1600, file.name
 

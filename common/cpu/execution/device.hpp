@@ -45,6 +45,13 @@ void set_block_filter(std::function<bool(std::uint64_t block)> filter);
 /// Runs only these.
 void set_blocks(std::vector<std::uint64_t> blocks);
 
+/// How often a kernel was launched, and how often the host wrote to the device's memory, since the program
+/// began.
+struct Steps {
+    std::uint64_t launches = 0, host_writes = 0;
+};
+Steps steps();
+
 /// After this many seconds of computing in which one kernel thread neither returned nor met another, or twice
 /// as many in which no thread of a block returned, the launch is given up with an error instead of hanging.
 /// 60 unless told.

@@ -197,6 +197,14 @@ std::string refusal() {
     return last_refusal;
 }
 
+Steps& steps_taken() {
+    static Steps taken;
+    return taken;
+}
+Steps steps() {
+    return steps_taken();
+}
+
 void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
             Call call, const void* context, std::size_t context_bytes) {
     const auto& shared = shared_arrays(function);
@@ -212,6 +220,7 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
         last_refusal = std::move(why);
         return;
     }
+    ++steps_taken().launches;
     run_grid({name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes},
              state().options);
 }

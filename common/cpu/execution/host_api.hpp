@@ -3,7 +3,12 @@
 
 #include <cuda_runtime.h>
 
+#include "common/cpu/execution/device.hpp"
+
 namespace cpu_device {
+
+/// For those who take them.
+Steps& steps_taken();
 
 /// An error stays for cudaGetLastError(). Returns what it is given.
 cudaError_t remember(cudaError_t error);

@@ -124,7 +124,9 @@ std::size_t extent(std::size_t pitch, std::size_t width, std::size_t height) {
 
 /// The host has written to the device's memory.
 void written(const void* start, std::size_t bytes) {
-    if (Observer* o = observer(); o != nullptr && is_device_memory(start)) o->host_writes(start, bytes);
+    if (!is_device_memory(start)) return;
+    ++steps_taken().host_writes;
+    if (Observer* o = observer()) o->host_writes(start, bytes);
 }
 
 /// What is wrong with copying `height` rows of `width` bytes.
