@@ -46,6 +46,10 @@ else()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     list(APPEND GEMM_KERNEL_OPTIONS -fsanitize=integer-divide-by-zero -fsanitize-undefined-trap-on-error)
   endif()
+  # What translates them: the interpreter itself, where python3 is a script that looks for it at every start (pyenv's, asdf's).
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
+    OUTPUT_VARIABLE GEMM_PYTHON OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   # As nvcc does: a kernel need not include it.
   list(APPEND GEMM_KERNEL_OPTIONS -include ${PROJECT_SOURCE_DIR}/common/cpu/include/cuda_runtime.h)
   # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which common/cpu/trace/hooks.cpp
@@ -69,18 +73,24 @@ function(gemm_kernels target)
     add_library(${target} OBJECT ${files})
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${GEMM_KERNEL_OPTIONS}>")
   else()
-    find_package(Python3 REQUIRED COMPONENTS Interpreter)
     set(translator ${PROJECT_SOURCE_DIR}/common/cpu/translate.py)
+    set(pairs "")
+    set(inputs "")
     set(sources "")
     foreach(file IN LISTS files)
       cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE input)
       cmake_path(RELATIVE_PATH input BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE relative)
       set(output ${PROJECT_BINARY_DIR}/translated/${target}/${relative}.cpp)
-      add_custom_command(OUTPUT ${output}
-        COMMAND Python3::Interpreter ${translator} ${input} ${output}
-        DEPENDS ${input} ${translator} COMMENT "Translating ${relative} for the CPU device" VERBATIM)
+      list(APPEND pairs ${input} ${output})
+      list(APPEND inputs ${input})
       list(APPEND sources ${output})
     endforeach()
+    # All of them by one process, which leaves alone what stays as it was. The stamp is what make compares with the inputs.
+    set(stamp ${PROJECT_BINARY_DIR}/translated/${target}/stamp)
+    add_custom_command(OUTPUT ${stamp} ${sources}
+      COMMAND ${GEMM_PYTHON} ${translator} ${pairs}
+      COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+      DEPENDS ${inputs} ${translator} COMMENT "Translating ${target} for the CPU device" VERBATIM)
     add_library(${target} OBJECT ${sources})
     # With what all kernels begin with, read once for all of them.
     set(options ${GEMM_KERNEL_OPTIONS})

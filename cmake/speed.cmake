@@ -16,6 +16,20 @@ function(gemm_light target)
   endif()
 endfunction()
 
+# Files that are compiled several at a time, as one, share what they include and what they make of templates: half of what
+# they take to compile. Who edits one of them waits longer, so that the preset dev turns it off; with nvcc, which takes most of
+# a build's time, it is off, too.
+set(together OFF)
+if(GEMM_DEVICE STREQUAL "cpu")
+  set(together ON)
+endif()
+option(GEMM_UNITY "Several files are compiled at a time" ${together})
+
+# gemm_together(<target> <count>): compiled that way, that many of its files at a time.
+function(gemm_together target count)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${GEMM_UNITY} UNITY_BUILD_BATCH_SIZE ${count})
+endfunction()
+
 # ccache, where it is installed and can write its cache; CMAKE_CXX_COMPILER_LAUNCHER= turns it off. The folder that it
 # caches in is that of now, whatever HOME is at a later build.
 find_program(GEMM_CCACHE ccache)

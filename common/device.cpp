@@ -17,7 +17,7 @@ std::string version(int code) {  // 13000 → "13.0"
 }
 #endif
 
-std::string capability(int sm) {
+std::string dotted(int sm) {
     return std::to_string(sm / 10) + "." + std::to_string(sm % 10);
 }
 
@@ -76,7 +76,7 @@ std::string why_skipped(const Lesson& lesson, const Device& device) {
     }
     return std::string(lesson.name) + " needs a GPU of " + text(chosen.architectures) +
            (lesson.variants.size() > 1 ? " for " + text(chosen.variant) : "") + "; " + device.name + " has " +
-           capability(device.sm) + (others.empty() ? "" : ", which is enough for " + others) + ".";
+           dotted(device.sm) + (others.empty() ? "" : ", which is enough for " + others) + ".";
 }
 
 Resources resources(const Lesson& lesson) {

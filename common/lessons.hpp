@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "common/gemm.hpp"
-
 namespace gemm {
+
+struct Lesson;
 
 std::span<const Lesson* const> all_lessons();
 

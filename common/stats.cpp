@@ -14,7 +14,7 @@ constexpr double kSampleMs = 10.0;    // aimed at; the rule is ≥ 1
 constexpr int kMaxLaunches = 20000;   // a kernel that takes no time at all still ends
 constexpr double kBudgetMs = 2000.0;  // of one contender at one size
 constexpr double kSlowMs = 6000.0;    // five samples longer than this become three
-constexpr int kFewest = 5, kMost = 25, kSlow = 3;
+constexpr int kFewest = 5, kMostRounds = 25, kSlow = 3;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ int launches_per_sample(double ms) {
 
 int affordable_rounds(double sample_ms) {
     if (kFewest * sample_ms > kSlowMs) return kSlow;
-    if (!(sample_ms > kBudgetMs / kMost)) return kMost;
+    if (!(sample_ms > kBudgetMs / kMostRounds)) return kMostRounds;
     return std::max(kFewest, static_cast<int>(kBudgetMs / sample_ms));
 }
 

@@ -16,7 +16,7 @@
 namespace gemm {
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t elements(std::int64_t rows, std::int64_t pitch) {
     std::int64_t count = 0, bytes = 0;
@@ -151,7 +151,8 @@ Shape Shape::resolved() const {
     pitch("ldc", s.ldc, "N", N);
     const std::int64_t counts[] = {elements(a_rows(), s.lda), elements(b_rows(), s.ldb), elements(M, s.ldc)};
     for (const std::int64_t count : counts) {
-        if (count > kMost / 64) throw Error("A matrix of " + text() + " is far larger than any memory.");
+        if (count > kMostElements / 64)
+            throw Error("A matrix of " + text() + " is far larger than any memory.");
     }
     return s;
 }

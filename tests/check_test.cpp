@@ -52,8 +52,8 @@ bool has_finding(const CaseResult& r, const std::string& kind, const std::string
                        [&](const gemm::Json& f) { return f.at("id") == kind && f.at("file") == file; });
 }
 
-constexpr Tile kTiles[] = {{32, 32, 32}, {32, 32, 1}, {128, 64, 8},       {1, 1, 1},
-                           {1, 2, 3},    {2, 1, 2},   {1024, 1024, 1024}, {5, 7, 9}};
+constexpr Tile kTriedTiles[] = {{32, 32, 32}, {32, 32, 1}, {128, 64, 8},       {1, 1, 1},
+                                {1, 2, 3},    {2, 1, 2},   {1024, 1024, 1024}, {5, 7, 9}};
 
 /// Of a lesson with that tile and that type alone.
 std::vector<LadderCase> cases_of(const Tile& tile, std::uint64_t seed, gemm::DType type = gemm::DType::fp32) {
@@ -128,7 +128,7 @@ TEST_CASE("ladder: every lesson reaches the top in a second or two") {
 }
 
 TEST_CASE("ladder: each case has its difficulty and none of those to come") {
-    for (const Tile tile : kTiles) {
+    for (const Tile tile : kTriedTiles) {
         for (std::uint64_t seed = 0; seed < 100; ++seed) {
             INFO(tile.BM << "×" << tile.BN << "×" << tile.BK << ", seed " << seed);
             const std::vector<LadderCase> cases = cases_of(tile, seed);
@@ -210,7 +210,7 @@ TEST_CASE("ladder: each case has its difficulty and none of those to come") {
 TEST_CASE("ladder: every two of alpha, beta, K and alignment meet, and with every store all scalars") {
     for (const gemm::DType type : {gemm::DType::fp32, gemm::DType::bf16}) {
         const std::int64_t vector = type == gemm::DType::fp32 ? 4 : 8;
-        for (const Tile tile : kTiles) {
+        for (const Tile tile : kTriedTiles) {
             for (std::uint64_t seed = 0; seed < 50; ++seed) {
                 std::set<std::array<int, 3>> scalars;         // alpha, beta, 16 bytes at once
                 std::set<std::array<int, 2>> by_k, by_place;  // a scalar, and that

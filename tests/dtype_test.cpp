@@ -28,8 +28,8 @@ using gemm::Verifier;
 using gemm::Workload;
 using test::require_contains;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
+using test::kInf;
+using test::kNaN;
 constexpr DType kShort[] = {DType::bf16, DType::fp16};
 
 std::uint32_t bits(float x) {

@@ -40,8 +40,8 @@ constexpr std::array kScalars{Scalars{1, 0}, Scalars{1.5f, -0.5f}, Scalars{0, 1}
                               Scalars{-1, 1}};
 
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
+using test::kInf;
+using test::kNaN;
 
 /// The lesson with its first variant that the device is new enough for.
 std::optional<Lesson> for_device(const Lesson& lesson) {
@@ -510,8 +510,8 @@ TEST_CASE("offsets beyond 2^31 elements", "[lesson][offsets]") {
 namespace {
 
 /// Puts the device back as it was when a test case ends, however it ends.
-struct Restore {
-    ~Restore() {
+struct DeviceAsItWas {
+    ~DeviceAsItWas() {
         cpu_device::set_block_filter({});
         cpu_device::set_like("sm_90");
     }
@@ -520,7 +520,7 @@ struct Restore {
 }  // namespace
 
 TEST_CASE("owner names the block that writes an element", "[lesson]") {
-    const Restore restore;
+    const DeviceAsItWas restore;
     for_each_lesson([](const Lesson& lesson) {
         for (const bool padded : {false, true}) {
             const std::vector<Size> sizes{{97, 131, 5}, {33, 65, 40}, {1, 300, 3}, {290, 2, 9}, {31, 30, 7}};
@@ -571,7 +571,7 @@ TEST_CASE("owner names the block that writes an element", "[lesson]") {
 }
 
 TEST_CASE("launches under the limits of every GPU it is for", "[lesson]") {
-    const Restore restore;
+    const DeviceAsItWas restore;
     for_each_lesson([](const Lesson& lesson) {
         for (const int sm : test::drawn(std::vector{75, 80, 86, 87, 89, 90, 100, 120}, 4, lesson.name)) {
             const gemm::Device device = gemm::select_device(0, "sm_" + std::to_string(sm));

@@ -20,7 +20,7 @@ using kernels::TmaMistake;
 using test::DeviceArray;
 using test::Schedule;
 
-bool there_is_none() {
+bool no_copy_engine() {
     if (test::device().sm >= 90) return false;
     test::skip("the copy engine needs compute capability 9.0");
     return true;
@@ -79,7 +79,7 @@ int wrong_elements(const Gemm& g, TmaMistake mistake, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("tma: random boxes move as a tensor map says") {
-    if (there_is_none()) return;
+    if (no_copy_engine()) return;
     const std::uint64_t cases = test::all() ? 100 : 8;
     for (const test::TmaMode& mode : test::tma_modes()) {
         for (std::uint64_t i = 0; i < cases; ++i) {
@@ -91,7 +91,7 @@ TEST_CASE("tma: random boxes move as a tensor map says") {
 }
 
 TEST_CASE("tma: the driver refuses what a tensor map cannot say") {
-    if (there_is_none()) return;
+    if (no_copy_engine()) return;
     for (const test::TmaRefusal& r : test::tma_refusals()) {
         INFO(r.name);
         CUtensorMap map;
@@ -110,7 +110,7 @@ TEST_CASE("tma: the driver refuses what a tensor map cannot say") {
 }
 
 TEST_CASE("tma: bytes side by side need no tensor map") {
-    if (there_is_none()) return;
+    if (no_copy_engine()) return;
     for (const unsigned bytes : {16u, 48u, 4096u, kernels::kTmaShared / 2}) {
         std::vector<std::uint8_t> in(bytes);
         for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint8_t>(i * 13 + i / 255);
@@ -121,7 +121,7 @@ TEST_CASE("tma: bytes side by side need no tensor map") {
 }
 
 TEST_CASE("mbarrier: phases, arrivals and bytes") {
-    if (there_is_none()) return;
+    if (no_copy_engine()) return;
     for (const int threads : {1, 33, 128}) {
         constexpr int kRounds = 7;
         const DeviceArray<int> out(static_cast<std::size_t>(threads) * kRounds);
@@ -139,7 +139,7 @@ TEST_CASE("mbarrier: phases, arrivals and bytes") {
 }
 
 TEST_CASE("tma: a GEMM of any size and pitch") {
-    if (there_is_none()) return;
+    if (no_copy_engine()) return;
     const std::vector<Gemm> all = {
         {32, 32, 32, 32, 32, 32},
         {64, 96, 128, 128, 96, 96},

@@ -17,12 +17,12 @@ using test::Traced;
 
 constexpr const char* kFile = "/tests/kernels/tma_gemm.cu";
 
-int marked(const std::string& mark) {
+int tma_line(const std::string& mark) {
     return test::marked(kFile, mark);
 }
 
 /// 96×96×80 with a pitch of 100, in 9 tiles of 3 steps by two blocks.
-Traced traced(TmaMistake mistake, int N = 96) {
+Traced traced_tma(TmaMistake mistake, int N = 96) {
     constexpr int M = 96, K = 80, pitch = 100;
     std::mt19937_64 numbers(1);
     std::normal_distribution<float> normal;
@@ -48,11 +48,11 @@ Traced traced(TmaMistake mistake, int N = 96) {
 }  // namespace
 
 TEST_CASE("trace: a right kernel by TMA has no findings, and its boxes are counted") {
-    const Traced t = traced(TmaMistake::none);
+    const Traced t = traced_tma(TmaMistake::none);
     INFO(test::all_findings(t.report));
     CHECK(t.error.empty());
     CHECK(t.report.findings.empty());
-    const trace::Line& a = test::line_of(t.report, marked("load-a"), "A", false);
+    const trace::Line& a = test::line_of(t.report, tma_line("load-a"), "A", false);
     CHECK(a.width == 0);
     CHECK(a.requests == 27);                        // 9 tiles of 3 steps
     CHECK(a.bytes == 9 * 32 * 80 * sizeof(float));  // without what lies outside
@@ -60,10 +60,10 @@ TEST_CASE("trace: a right kernel by TMA has no findings, and its boxes are count
     // and 16 floats.
     CHECK(a.ideal_sectors == 9 * 32 * 10);
     CHECK(a.sectors == a.ideal_sectors + 3 * 48 * 3);
-    const trace::Line& c = test::line_of(t.report, marked("store-c"), "C", true);
+    const trace::Line& c = test::line_of(t.report, tma_line("store-c"), "C", true);
     CHECK(c.requests == 9);
     CHECK(c.bytes == 96 * 96 * sizeof(float));
-    CHECK(test::line_of(t.report, marked("read-b"), "Bs", false).requests == 27 * 4 * 32);
+    CHECK(test::line_of(t.report, tma_line("read-b"), "Bs", false).requests == 27 * 4 * 32);
     REQUIRE(t.report.owners.size() == 5 * 32 * 32);
 }
 
@@ -86,23 +86,23 @@ TEST_CASE("trace: mistakes with mbarriers and the copy engine") {
          "may still be reading it when thread ("},
     };
     for (const Expected& e : all) {
-        const Traced t = traced(e.mistake);
+        const Traced t = traced_tma(e.mistake);
         INFO("mistake " << static_cast<int>(e.mistake) << ": " << t.error << "\n"
                         << test::all_findings(t.report));
-        const trace::Finding& finding = test::finding_at(t.report, e.id, marked(e.at));
+        const trace::Finding& finding = test::finding_at(t.report, e.id, tma_line(e.at));
         REQUIRE(finding.other.has_value());
-        CHECK(finding.other->line == marked(e.other));
+        CHECK(finding.other->line == tma_line(e.other));
         CHECK(finding.access.thread.has_value());
         CHECK(finding.other->thread.has_value());
         test::require_contains(finding.text, e.words);
     }
     // Rows of 94 floats end in the middle of 16 bytes.
-    const Traced ragged = traced(TmaMistake::ragged_rows, 94);
-    const trace::Finding& past = test::finding_at(ragged.report, "store_past_row", marked("store-c"));
+    const Traced ragged = traced_tma(TmaMistake::ragged_rows, 94);
+    const trace::Finding& past = test::finding_at(ragged.report, "store_past_row", tma_line("store-c"));
     CHECK(past.count == 96);
     test::require_contains(past.text, "writes 8 bytes behind C[0][93], the end of a row of its tensor");
     // Who does not wait meets what nobody has brought yet, or what is on its way.
-    const Traced t = traced(TmaMistake::wrong_parity);
-    (void)test::finding_at(t.report, "uninitialised_read", marked("read-b"));
+    const Traced t = traced_tma(TmaMistake::wrong_parity);
+    (void)test::finding_at(t.report, "uninitialised_read", tma_line("read-b"));
     test::require_contains(t.error, "no thread can go on");
 }

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,8 @@ using gemm::Verifier;
 using gemm::Workload;
 using test::require_contains;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
+using test::kInf;
+using test::kNaN;
 constexpr std::uint64_t kSeed = 20250101;
 
 /// What the hand-made "kernel" below writes: a whole C, and perhaps one element somewhere else.

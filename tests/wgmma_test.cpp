@@ -16,7 +16,7 @@ using kernels::WgmmaMistake;
 using test::DeviceArray;
 using test::Schedule;
 
-bool there_is_none() {
+bool no_wgmma() {
     if (test::device().sm >= 90 && test::device().sm < 100) return false;
     test::skip("wgmma is for compute capability 9.0 alone");
     return true;
@@ -56,7 +56,7 @@ int wrong_elements(WgmmaMistake mistake, int M, int N, int K) {
 }  // namespace
 
 TEST_CASE("wgmma: random layouts give the sums that their descriptors say") {
-    if (there_is_none()) return;
+    if (no_wgmma()) return;
     for (const test::WgmmaMode& mode : test::wgmma_modes()) {
         for (std::uint64_t i = 0; i < (test::all() ? 100u : 2u); ++i) {
             const test::WgmmaRun run = test::draw_wgmma(mode, test::seed(), i);
@@ -80,7 +80,7 @@ TEST_CASE("wgmma: a descriptor is what its fields say") {
 }
 
 TEST_CASE("wgmma: a GEMM with tiles by TMA and by threads, its batches one by one and overlapped") {
-    if (there_is_none()) return;
+    if (no_wgmma()) return;
     for (const WgmmaMistake way :
          {WgmmaMistake::none, WgmmaMistake::a_by_threads, WgmmaMistake::overlapped}) {
         for (std::uint64_t seed = 0; seed < (test::all() ? 8u : 2u); ++seed) {

@@ -14,12 +14,12 @@ using kernels::WgmmaMistake;
 using test::DeviceArray;
 using test::Traced;
 
-int marked(const std::string& mark) {
+int wgmma_line(const std::string& mark) {
     return test::marked("/tests/kernels/wgmma_gemm.cu", mark);
 }
 
 /// 64×128×320 by one block, in 5 steps.
-Traced traced(WgmmaMistake mistake) {
+Traced traced_wgmma(WgmmaMistake mistake) {
     constexpr int M = 64, N = 128, K = 320;
     const DeviceArray<std::uint16_t> A(std::size_t{M} * K), B(std::size_t{K} * N);
     const DeviceArray<float> C(std::size_t{M} * N);
@@ -42,7 +42,7 @@ Traced traced(WgmmaMistake mistake) {
 TEST_CASE("trace: a right kernel by wgmma has no findings") {
     for (const WgmmaMistake way :
          {WgmmaMistake::none, WgmmaMistake::a_by_threads, WgmmaMistake::overlapped}) {
-        const Traced t = traced(way);
+        const Traced t = traced_wgmma(way);
         INFO(test::all_findings(t.report));
         CHECK(t.error.empty());
         CHECK(t.report.findings.empty());
@@ -50,10 +50,10 @@ TEST_CASE("trace: a right kernel by wgmma has no findings") {
 }
 
 TEST_CASE("trace: wgmma is counted by line, with what it reads of shared memory") {
-    const Traced t = traced(WgmmaMistake::none);
+    const Traced t = traced_wgmma(WgmmaMistake::none);
     REQUIRE(t.report.multiplications.size() == 1);
     const trace::Multiplication& m = t.report.multiplications.front();
-    CHECK(m.line == marked("wgmma"));
+    CHECK(m.line == wgmma_line("wgmma"));
     CHECK(m.columns == 128);
     CHECK_FALSE(m.a_in_registers);
     CHECK((m.major_a == gemm::ptx::Major::k && m.major_b == gemm::ptx::Major::row));
@@ -69,17 +69,17 @@ TEST_CASE("trace: wgmma is counted by line, with what it reads of shared memory"
 }
 
 TEST_CASE("trace: mistakes with wgmma") {
-    const Traced early = traced(WgmmaMistake::released_early);
+    const Traced early = traced_wgmma(WgmmaMistake::released_early);
     INFO(early.error << test::all_findings(early.report));
-    const trace::Finding& over = test::finding_at(early.report, "wgmma_in_flight", marked("load-b"));
+    const trace::Finding& over = test::finding_at(early.report, "wgmma_in_flight", wgmma_line("load-b"));
     REQUIRE(over.other.has_value());
-    CHECK(over.other->line == marked("wgmma"));
+    CHECK(over.other->line == wgmma_line("wgmma"));
     test::require_contains(over.text, "it has not waited for it (wgmma.wait_group)");
 
-    const Traced unfenced = traced(WgmmaMistake::no_proxy_fence);
-    const trace::Finding& unseen = test::finding_at(unfenced.report, "wgmma_unfenced", marked("wgmma"));
+    const Traced unfenced = traced_wgmma(WgmmaMistake::no_proxy_fence);
+    const trace::Finding& unseen = test::finding_at(unfenced.report, "wgmma_unfenced", wgmma_line("wgmma"));
     REQUIRE(unseen.other.has_value());
-    CHECK(unseen.other->line == marked("write-a"));
+    CHECK(unseen.other->line == wgmma_line("write-a"));
     test::require_contains(unseen.text,
                            "with no fence.proxy.async in between: the tensor cores need not see");
 }

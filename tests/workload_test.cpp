@@ -15,7 +15,7 @@ using gemm::Shape;
 using gemm::Workload;
 using test::require_contains;
 
-std::uint32_t bits(float x) {
+std::uint32_t bits_of(float x) {
     return std::bit_cast<std::uint32_t>(x);
 }
 
@@ -82,17 +82,17 @@ TEST_CASE("workload: padding and C hold NaN where nothing belongs") {
         const Workload w(s, test::seed());
         for (std::int64_t i = 0; i < s.M * s.lda; ++i) {
             const float x = w.host().A[static_cast<std::size_t>(i)];
-            REQUIRE((i % s.lda < s.K ? std::isfinite(x) : bits(x) == gemm::kGuardBits));
+            REQUIRE((i % s.lda < s.K ? std::isfinite(x) : bits_of(x) == gemm::kGuardBits));
         }
         for (std::int64_t i = 0; i < s.K * s.ldb; ++i) {
             const float x = w.host().B[static_cast<std::size_t>(i)];
-            REQUIRE((i % s.ldb < s.N ? std::isfinite(x) : bits(x) == gemm::kGuardBits));
+            REQUIRE((i % s.ldb < s.N ? std::isfinite(x) : bits_of(x) == gemm::kGuardBits));
         }
         const std::vector<float> c = w.download_c();
         REQUIRE(same(c, w.host().C));
         for (std::int64_t i = 0; i < s.M * s.ldc; ++i) {
             const float x = c[static_cast<std::size_t>(i)];
-            REQUIRE((i % s.ldc < s.N && beta != 0 ? std::isfinite(x) : bits(x) == gemm::kPoisonBits));
+            REQUIRE((i % s.ldc < s.N && beta != 0 ? std::isfinite(x) : bits_of(x) == gemm::kPoisonBits));
         }
     }
     REQUIRE(std::isnan(std::bit_cast<float>(gemm::kPoisonBits)));
@@ -102,7 +102,7 @@ TEST_CASE("workload: padding and C hold NaN where nothing belongs") {
     volatile float poison = std::bit_cast<float>(gemm::kPoisonBits);
     const float computed = 0.0f * poison + 1.0f;
     REQUIRE(std::isnan(computed));
-    REQUIRE(bits(computed) != gemm::kPoisonBits);
+    REQUIRE(bits_of(computed) != gemm::kPoisonBits);
 }
 
 TEST_CASE("workload: the device holds what the host holds and reset_c brings C back") {

@@ -8,7 +8,8 @@
 A variable that is the device's (__device__, __constant__, __managed__) lies where the CPU device finds it; functions are
 __device__, too, and stay as they are.
 
-Every line keeps its number. usage: translate.py input.cu output.cpp
+Every line keeps its number. An output that says already what it should say is left alone: what is built of it is up to date.
+usage: translate.py input.cu output.cpp [input.cu output.cpp ...]
 """
 
 import re
@@ -140,19 +141,26 @@ def translate(text: str) -> str:
     return "".join([*out, text[done:]])
 
 
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 2:
-        print("usage: translate.py input.cu output.cpp", file=sys.stderr)
-        return 2
-    source, target = map(Path, arguments)
-    try:
-        translated = translate(source.read_text(encoding="utf-8"))
-    except SyntaxError as error:
-        print(f"{source}:{error.lineno}: error: {error.msg}", file=sys.stderr)
-        return 1
+def translate_file(source: Path, target: Path) -> None:
+    """Translates a file into another. Raises SyntaxError as translate() does."""
+    text = f'#line 1 "{source}"\n{translate(source.read_text(encoding="utf-8"))}'.encode()
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(f'#line 1 "{source}"\n{translated}', encoding="utf-8")
-    return 0
+    if not target.exists() or target.read_bytes() != text:
+        target.write_bytes(text)
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments or len(arguments) % 2:
+        print("usage: translate.py input.cu output.cpp [input.cu output.cpp ...]", file=sys.stderr)
+        return 2
+    status = 0
+    for source, target in zip(arguments[::2], arguments[1::2], strict=True):
+        try:
+            translate_file(Path(source), Path(target))
+        except SyntaxError as error:
+            print(f"{source}:{error.lineno}: error: {error.msg}", file=sys.stderr)
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

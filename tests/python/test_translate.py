@@ -3,6 +3,7 @@
 That translated programs compile and run right is tested in tests/kernels/translated.cu.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -199,6 +200,22 @@ def test_wrong_use() -> None:
     done = run("one.cu")
     assert done.returncode == 2
     assert "usage" in done.stderr
+
+
+def test_of_several_files_what_stays_is_left_alone(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.cu", "a.cpp", "wrong.cu", "wrong.cpp", "b.cu", "b.cpp")]
+    for source, text in zip(files[::2], ("int a;\n", "<<<\n", "int b;\n"), strict=True):
+        source.write_text(text, encoding="utf-8")
+    done = run(*files)
+    assert done.returncode == 1
+    assert "wrong.cu:1: error" in done.stderr
+    assert [file.exists() for file in files[1::2]] == [True, False, True]
+
+    os.utime(files[1], ns=(1, 1))
+    files[4].write_text("int c;\n", encoding="utf-8")
+    assert run(*files[:2], *files[4:]).returncode == 0
+    assert files[1].stat().st_mtime_ns == 1
+    assert "int c;" in files[5].read_text(encoding="utf-8")
 
 
 def test_missing_file_is_an_error(tmp_path: Path) -> None:

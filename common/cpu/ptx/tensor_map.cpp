@@ -8,7 +8,7 @@
 namespace cpu_device {
 namespace {
 
-constexpr std::uint64_t kMark = 0x70616d726f736e74;  // what makes 128 bytes a tensor map
+constexpr std::uint64_t kMapMark = 0x70616d726f736e74;  // what makes 128 bytes a tensor map
 
 /// How the fields lie in a CUtensorMap.
 struct Encoded {
@@ -106,7 +106,7 @@ const char* tensor_map_refusal() {
 bool TensorMap::read(const CUtensorMap& map) {
     Encoded e;
     std::memcpy(&e, &map, sizeof e);
-    if (e.mark != kMark) return false;
+    if (e.mark != kMapMark) return false;
     address = reinterpret_cast<std::byte*>(e.address);
     rank = e.rank;
     type = static_cast<CUtensorMapDataType>(e.type);
@@ -207,7 +207,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
                           l2_promotion, fill);
     if (!refused.empty()) return CUDA_ERROR_INVALID_VALUE;
     Encoded e{};
-    e.mark = kMark;
+    e.mark = kMapMark;
     e.address = reinterpret_cast<std::uint64_t>(address);
     for (std::uint32_t i = 0; i < rank; ++i) {
         if (i > 0) e.strides[i - 1] = strides[i - 1];
