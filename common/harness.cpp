@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -22,17 +23,26 @@ namespace {
 struct Settings {
     Shape shape;
     std::uint64_t seed = 0;
-    int device = 0, rounds = 0;
+    int device = 0, rounds = 0, patience = 0;
     std::string like, describe, folder, architectures;
     bool verify_only = false, json = false;
 };
+
+/// Seconds that verifying may take: what 0.1 TFLOP/s need, which no kernel here falls below, the copies and
+/// the host's own sums, and half a minute.
+int patience_of(const Shape& shape) {
+    const double products =
+        static_cast<double>(shape.M) * static_cast<double>(shape.N) * static_cast<double>(shape.K);
+    const double elements = static_cast<double>(shape.M) * static_cast<double>(shape.N);
+    return static_cast<int>(std::min(1e6, 30 + products / 5e10 + elements / 1e7));
+}
 
 /// The settings, or the exit status to end with. Throws Error.
 std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, const Lesson& lesson) {
     const std::string size = kDeviceTimes ? "4096" : "256";
     // Numbers are read as text and checked here: then each of them fails with the same kind of sentence.
     std::string m = size, n = size, k = size, lda = "0", ldb = "0", ldc = "0", alpha = "1", beta = "0", seed,
-                device = "0", rounds = "0", variant, dtype;
+                device = "0", rounds = "0", patience, variant, dtype;
     Settings s;
     std::vector<Option> options;
     options.push_back({"--m", &m, "rows of A and C [" + size + "]"});
@@ -55,6 +65,10 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     }
     options.push_back({"--rounds", &rounds, "rounds of timing; 0 chooses by cost [0]"});
+    if (kDeviceTimes) {  // the CPU device finds out itself
+        options.push_back(
+            {"--patience", &patience, "seconds until a kernel is given up; 0: never [by size]"});
+    }
     options.push_back({"--verify-only", &s.verify_only, "do not time"});
     options.push_back({"--json", &s.json, "print one JSON object"});
     // For the build, which makes lessons.json of it.
@@ -87,6 +101,10 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
     s.device = static_cast<int>(whole_number("--device", device, 0, std::numeric_limits<int>::max()));
     s.rounds = static_cast<int>(whole_number("--rounds", rounds, 0, 1000));
     s.shape = s.shape.resolved();
+    if (kDeviceTimes) {
+        s.patience = patience.empty() ? patience_of(s.shape)
+                                      : static_cast<int>(whole_number("--patience", patience, 0, 1000000));
+    }
     return {s, std::nullopt};
 }
 
@@ -189,6 +207,7 @@ Outcome measure(const Lesson& lesson, const Settings& s, const Device& device) {
     MeasureOptions options;
     options.timing = !s.verify_only;
     options.rounds = s.rounds;
+    options.patience = s.patience;
     if (show) {
         options.progress = [](int, const std::string& next) {
             std::fprintf(stderr, "\r\033[K%s …", next.c_str());

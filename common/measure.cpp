@@ -1,6 +1,7 @@
 #include "common/measure.hpp"
 
 #include "common/error.hpp"
+#include "common/launch_watch.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
 #else
@@ -13,8 +14,9 @@ namespace {
 constexpr int kTimingSteps = 20;  // of the progress: timing takes most of the time
 
 /// Verification before anything is timed, with what a kernel may throw turned into an outcome.
-Outcome verified(const Lesson& lesson, Workload& w, const Verifier& verifier) {
+Outcome verified(const Lesson& lesson, Workload& w, const Verifier& verifier, int patience) {
     Outcome outcome;
+    const LaunchWatch watch(lesson.name, patience);
     try {
         outcome.verdict = verify(lesson, w, verifier);
     } catch (const Error& error) {
@@ -73,7 +75,7 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
             progress(step + ", " + std::to_string(100 * blocks / of) + " % of the blocks");
         });
 #endif
-        outcomes.push_back(verified(*lesson, *w, verifier));
+        outcomes.push_back(verified(*lesson, *w, verifier, options.patience));
 #ifdef GEMM_CPU_DEVICE
         cpu_device::set_progress({});
 #endif

@@ -43,6 +43,7 @@ struct Outcome {
 struct MeasureOptions {
     bool timing = false;  // where the device times and the shape is timeable
     int rounds = 0;       // as TimingOptions::rounds
+    int patience = 0;     // seconds that a lesson's verification may take before the program ends; 0: any
     /// How many of Measurer::steps() are done, and what comes next; may be empty.
     std::function<void(int done, const std::string& next)> progress;
 };

@@ -16,7 +16,7 @@ from plots.style import GREY, INK, LIGHT, PALE, WIDTH, save, style
 
 CHUNK, LINE = 16, 128  # bytes
 MOST = 16  # lines that are drawn
-_TITLE, _TEXT, _SMALL = 21, 17, 15  # points
+_SMALL = 15  # points
 _LEFT, _HEIGHT = 1.15, 0.4  # inches
 _CELL = (WIDTH - _LEFT - 0.2) / (LINE // CHUNK)
 
@@ -56,7 +56,7 @@ def memory(found: Mapping) -> Figure:
     gaps = sum(b != a + 1 for a, b in zip(shown, shown[1:], strict=False))
     figure, axes = canvas(1.7 + len(shown) * _HEIGHT + gaps * 0.15 + 0.36 * (1 + bool(tile) + bool(more)))
     first, second = title(found)
-    axes.text(0.2, 0.42, first, fontsize=_TEXT, fontweight="bold")
+    axes.text(0.2, 0.42, first, fontsize=14, fontweight="bold")
     axes.text(0.2, 0.8, second, fontsize=12)
     y, last = 1.3, None
     axes.text(_LEFT - 0.1, y - 0.12, "byte", ha="right", fontsize=_SMALL, color=GREY)
@@ -81,7 +81,7 @@ def memory(found: Mapping) -> Figure:
         axes.text(0.2, y, f"and {more} more lines of 128 bytes", fontsize=_SMALL)
         y += 0.36
     if tile:
-        meant = f"{wrong} of {len(found['chunks'])} cells hold something else than is meant" + (", hatched" if wrong else "")
+        meant = f"{wrong} of {len(found['chunks'])} times 16 bytes are not what is meant" + (", hatched" if wrong else "")
         axes.text(0.2, y, meant, fontsize=_SMALL, fontweight="bold")
     return figure
 

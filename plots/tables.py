@@ -250,7 +250,7 @@ def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
     shared = f" Shared memory: {_figure(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
     if multiplied:
         read = _grouped(sum(line["shared_bytes"] for line in multiplied))
-        shared += f" wgmma reads {read} bytes of it; in how many wavefronts is not known."
+        shared += f" wgmma reads {read} bytes of shared memory; in how many wavefronts is not known."
     shared += " A box of TMA is one request." if any(not line["width"] for line in found["lines"]) else ""
     diverged = any(line["diverged"] for line in found["lines"])
     guessed = " ≈: threads diverge; they share requests as their ways join in g++'s code." if diverged else ""

@@ -119,7 +119,7 @@ def inspect_command(
     record: bool = typer.Option(False, "--record", help="Write plots/results/counts.json and the lessons' tables of counts."),
     against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
 ) -> int:
-    """Count what each line of a kernel does to memory; find its races."""
+    """Count what a kernel's lines do to memory; find its races."""
     from runner.inspect import counters, inspection
 
     options = {"--m": m, "--n": n, "--k": k, "--blocks": blocks, "--alpha": alpha, "--beta": beta,
@@ -170,7 +170,7 @@ def descriptor_command(
     as_json: bool = JSON,
     plot: bool = typer.Option(False, "--plot", help="Draw it into out/descriptor/."),
 ) -> int:
-    """Read or encode a matrix descriptor of wgmma, or a tensor map: what the hardware does by it."""
+    """Read a descriptor of wgmma or a tensor map."""
     from runner.inspect import descriptor
 
     options = {"--start": start, "--leading": leading, "--stride": stride, "--base-offset": base_offset, "--swizzle": swizzle,
@@ -289,7 +289,7 @@ def hint_command(
 
 @app.command("reset")
 def reset_command(name: str = LESSON, hunt: bool = HUNT) -> int:
-    """Bring an exercise's start back; your version is kept beside it."""
+    """Bring an exercise's start back; your version is kept."""
     from runner.learn import course
 
     return course.reset(name, hunt)

@@ -1,16 +1,21 @@
 // Lesson programs and gemm_bench, run as a user runs them: exit status, standard output, standard error.
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/launch_watch.hpp"
 #include "common/lessons.hpp"
 #include "common/measure.hpp"
+#include "common/options.hpp"
 #include "common/variant.hpp"
 #include "tests/process.hpp"
 #include "tests/support.hpp"
@@ -255,6 +260,46 @@ TEST_CASE("program: a GPU that is too old") {
     require_refused("modern_lesson",
                     {"modern_lesson needs a GPU of compute capability 99.0 or higher; ", " has "});
 #endif
+}
+
+TEST_CASE("program: a kernel that never ends") {
+    if (test::device().sm < 90) return test::skip("mbarriers need compute capability 9.0");
+#ifdef GEMM_CPU_DEVICE
+    require_refused("hung_lesson", {"no thread can go on", "mbarrier never: phase 0 (parity 0) is open",
+                                    "threads 0–31 wait for parity 0"});
+#else
+    require_refused(
+        "hung_lesson --m 64 --n 64 --k 64 --patience 2",
+        {"hung_lesson did not end within 2 s: ", "run ./gemm inspect hung_lesson", "who waits for whom."});
+    // And the GPU is free again.
+    CHECK(run_program("01_naive --verify-only" + std::string(kSmall)).status == 0);
+#endif
+}
+
+TEST_CASE("program: a launch that does not end becomes a sentence, and one that does is left alone") {
+    const auto ends = [](int seconds) {
+        int said[2];
+        REQUIRE(pipe(said) == 0);
+        const pid_t child = fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            dup2(said[1], STDERR_FILENO);
+            {
+                const gemm::LaunchWatch watch("10_x", 1);
+                sleep(static_cast<unsigned>(seconds));
+            }
+            _exit(0);
+        }
+        close(said[1]);
+        std::string text(4096, ' ');
+        text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(said[0], text.data(), text.size()))));
+        close(said[0]);
+        int status = 0;
+        waitpid(child, &status, 0);
+        return std::pair(WEXITSTATUS(status), text);
+    };
+    CHECK(ends(20) == std::pair(int{gemm::kCouldNotRun}, gemm::no_end("10_x", 1) + "\n"));
+    CHECK(ends(0) == std::pair(0, std::string()));
 }
 
 TEST_CASE("program: standard output that cannot be written") {

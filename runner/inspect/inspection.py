@@ -36,7 +36,9 @@ _RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "
 _RECORDED_WGMMA = ("file", "line", "m", "n", "k", "count", "flop", "shared_bytes")
 _A_REQUEST: tuple[Figure, ...] = ("sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
 _BOXES = "A box of the copy engine (TMA) is one request; its bytes are those that lie in the matrix."
-_UNKNOWN = "How many wavefronts wgmma's reads of shared memory take is not known: no counter of this device or of ncu says it."
+_UNKNOWN = (
+    "How many wavefronts wgmma's reads of shared memory take is not known: wavefronts are counted of threads' accesses alone."
+)
 _APPROXIMATELY = (
     "≈ Threads of a warp ran this line different numbers of times: they share requests as their ways join in g++'s code."
 )
@@ -262,7 +264,7 @@ def _totals(found: Trace) -> str:
     if total["shared_bytes"]:
         text += f"Shared memory: {size(total['shared_bytes'])}, {rate(total['shared_bytes_per_flop'])} B/FLOP. "
     if found["wgmma"]:
-        text += f"wgmma reads {size(sum(entry['shared_bytes'] for entry in found['wgmma']))} of it beside. "
+        text += f"wgmma reads {size(sum(entry['shared_bytes'] for entry in found['wgmma']))} of shared memory. "
     return text + f"Barriers a thread: {rate(found['barriers_per_thread'])}."
 
 

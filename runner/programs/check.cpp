@@ -198,7 +198,9 @@ class Watchdog {
             if (since.count() < patience) continue;
             const std::string limit = " within " + std::to_string(patience) + " s";
             give_up(FaultId::endless_loop,
-                    gemm::kDeviceTimes ? name_ + " did not end" + limit + ": probably an endless loop."
+                    gemm::kDeviceTimes ? name_ + " did not end" + limit +
+                                             ": an endless loop, or threads that wait for each other; with "
+                                             "GEMM_DEVICE=cpu ./gemm check says who waits for whom."
                                        : "launch() of " + name_ + " did not return" + limit +
                                              ": probably an endless loop in it.");
         }

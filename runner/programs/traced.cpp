@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "common/cpu/execution/autopsy.hpp"
@@ -21,7 +22,11 @@ namespace trace = cpu_device::trace;
 /// The file as it is called in the repository.
 std::string relative(const std::string& file) {
     const std::string root = GEMM_SOURCE_DIR "/";
-    return file.starts_with(root) ? file.substr(root.size()) : file;
+    if (file.starts_with(root)) return file.substr(root.size());
+    // ccache with a base directory names headers from the folder of the build.
+    std::string below = file;
+    while (below.starts_with("../")) below.erase(0, 3);
+    return below != file && std::filesystem::exists(root + below) ? below : file;
 }
 
 std::string without_root(std::string text) {

@@ -186,7 +186,7 @@ def test_what_cannot_be_read_is_one_sentence(reading: Checkout, arguments: tuple
 def test_the_pictures_hatch_what_is_wrong(tmp_path: Path) -> None:
     wrong = wgmma("--start=1024", "--stride=1024", "--tile=64x64", "--tile-swizzle=128")
     said = set(svg_texts(picture.draw(wrong, tmp_path / "wrong")[1]))
-    assert "120 of 128 cells hold something else than is meant, hatched" in said
+    assert "120 of 128 times 16 bytes are not what is meant, hatched" in said
     assert {"0,0+", "1024", "+112"} <= said
     drawn = set(svg_texts(picture.draw(box("--size=64x64", "--box=32x64", "--swizzle=128"), tmp_path / "box")[1]))
     assert {"a box of 64×32 float32, swizzle 128B", "and 48 more lines of 128 bytes"} <= drawn

@@ -20,6 +20,7 @@ Address bytes_of(const Matrix& m) {
 void Session::launch_begins(const Grid& grid, std::uint64_t count) {
     ++launches;
     fenced = false;
+    if (owners.empty()) owners_block = ~std::uint64_t{0};  // a launch before has stored to no matrix
     kernel = grid.kernel;
     blocks = count;
     threads_per_block = std::uint64_t{grid.block.x} * grid.block.y * grid.block.z;
