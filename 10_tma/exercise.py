@@ -95,5 +95,5 @@ HUNT = Hunt(
         "In a tile's last step thread 0 knows of its own warp alone that it has read the tile. That the others have, the "
         "barrier of the block tells it: it must stand before the request.",
     ),
-    check_says="A load by TMA overwrites what a thread has yet to use.",
+    check_says="Shared memory is used while TMA is still bringing it.",
 )

