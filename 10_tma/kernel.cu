@@ -55,6 +55,7 @@ __device__ __forceinline__ Place first_of_block(std::int64_t M, std::int64_t N) 
 template <class T>
 __device__ __forceinline__ void read(float (&a_frag)[T::TM], float (&b_frag)[T::TN], const char* shared,
                                      int as, int bs, int k) {
+    // gap: swizzle
     // Four steps are 16 bytes of a row, and the swizzle puts number c of them to place c ^ row % 8 of the
     // row. All of a thread's rows have the same row % 8, which `as` holds already.
     const char* const a = shared + (as ^ k / 4 * 16);
@@ -64,6 +65,7 @@ __device__ __forceinline__ void read(float (&a_frag)[T::TM], float (&b_frag)[T::
         // step would all lie in the same of the two register banks.
         a_frag[i] = *reinterpret_cast<const volatile float*>(a + 4 * (i * T::LANES_M * BK + k % 4));
     }
+    // end gap
 #pragma unroll
     for (int j = 0; j < T::TN; j += 4) {
         *reinterpret_cast<float4*>(&b_frag[j]) =
@@ -138,16 +140,16 @@ __global__ void __launch_bounds__(T::THREADS)
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     const int tiles = static_cast<int>((k_end + BK - 1) / BK);
 
-    // gap: ask
-    // By one thread: the boxes of tile number `tile` shall come to a stage. Past the edges are zeros.
+    // The boxes of tile number `tile` shall come to a stage: one thread asks. Past the edges come zeros.
     const auto ask = [&](int stage, int tile) {
+        // gap: ask
         gemm::ptx::mbarrier_arrive_expect_tx(full[stage], T::STAGE);
         gemm::ptx::tma_load(shared + stage * T::STAGE, map_a, {tile * BK, static_cast<int>(first.row)},
                             full[stage]);
         gemm::ptx::tma_load(shared + stage * T::STAGE + T::BS, map_b,
                             {static_cast<int>(first.col), tile * BK}, full[stage]);
+        // end gap
     };
-    // end gap
     if (t == 0) {
         for (int stage = 0; stage < STAGES; ++stage) gemm::ptx::mbarrier_init(full[stage], 1);
         gemm::ptx::fence_mbarrier_init();

@@ -12,22 +12,37 @@ namespace {
 using gemm::Lesson;
 using gemm::Shape;
 
+gemm::TracedLaunch traced(const Lesson& lesson, const Shape& shape) {
+    test::device();
+    gemm::Workload w(shape, test::seed());
+    const gemm::Problem p = w.problem();
+    const gemm::Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
+    return gemm::launch_traced(lesson, p, plan.get());
+}
+
+/// The lesson that a mutant copies has no findings at the shape.
+void require_clean(const std::string& of, const Shape& shape) {
+    const gemm::TracedLaunch launch = traced(test::lesson(of), shape);
+    INFO(of << ": " << launch.error);
+    REQUIRE(launch.error.empty());
+    REQUIRE(launch.report.findings.empty());
+}
+
 /// Whether a traced run at the shape finds something of that kind; the lesson itself is clean there.
 bool finds(const Lesson& mutant, const std::string& of, Shape shape, const std::string& kind) {
     shape.variant = mutant.variant();
-    const auto kinds = [&](const Lesson& lesson) {
-        test::device();
-        gemm::Workload w(shape, test::seed());
-        const gemm::Problem p = w.problem();
-        const gemm::Plan plan = lesson.prepare != nullptr ? lesson.prepare(p) : nullptr;
-        const gemm::TracedLaunch launch = gemm::launch_traced(lesson, p, plan.get());
-        INFO(lesson.name << ": " << launch.error);
-        REQUIRE(launch.error.empty());
-        return launch.report.findings;
-    };
-    REQUIRE(kinds(test::lesson(of)).empty());
-    const auto found = kinds(mutant);
+    require_clean(of, shape);
+    const gemm::TracedLaunch launch = traced(mutant, shape);
+    INFO(mutant.name << ": " << launch.error);
+    REQUIRE(launch.error.empty());
+    const auto& found = launch.report.findings;
     return std::any_of(found.begin(), found.end(), [&](const auto& f) { return name_of(f.id) == kind; });
+}
+
+/// What ends a traced run of the mutant at the shape, as one sentence.
+std::string ends(const Lesson& mutant, const std::string& of, const Shape& shape) {
+    require_clean(of, shape);
+    return traced(mutant, shape).error;
 }
 
 }  // namespace
@@ -64,6 +79,22 @@ TEST_CASE("trace: waits that are too short and a barrier that is missing in muta
     REQUIRE(finds(mutant_wait_too_short_09c::lesson, "09c_pipelined", test::shape(72, 64, 192, false),
                   "copy_in_flight"));
     REQUIRE(finds(mutant_no_barrier_09c::lesson, "09c_pipelined", test::shape(72, 64, 192, false), "race"));
+}
+
+TEST_CASE("trace: waits and stages that are wrong in mutants of 10") {
+    const Shape shape = test::shape(72, 64, 9 * 32, false);  // every stage is filled twice, and one again
+    REQUIRE(finds(mutant_parity_10::lesson, "10_tma", shape, "load_in_flight"));
+    REQUIRE(finds(mutant_released_early_10::lesson, "10_tma", shape, "load_overwrites"));
+    REQUIRE(finds(mutant_no_barrier_10::lesson, "10_tma", shape, "load_overwrites"));
+}
+
+TEST_CASE("trace: bytes and boxes that do not fit each other in mutants of 10") {
+    const Shape shape = test::shape(72, 64, 96, false);
+    test::require_contains(ends(mutant_few_bytes_10::lesson, "10_tma", shape),
+                           "it was told to expect 8192 bytes in this phase");
+    test::require_contains(ends(mutant_many_bytes_10::lesson, "10_tma", shape),
+                           "full[0] was told to expect 16 bytes more than the copies of this phase bring");
+    test::require_contains(ends(mutant_box_10::lesson, "10_tma", shape), "bytes");
 }
 
 TEST_CASE("trace: copies at the edges, some lanes of which fill with zeros, are counted once each") {

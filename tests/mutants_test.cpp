@@ -218,6 +218,20 @@ TEST_CASE("mutant of 09d: each group of tiles is taken for the first") {
     }
 }
 
+TEST_CASE("mutant of 10: A is read as if nothing were swizzled") {
+    const Lesson& mutant = mutant_swizzle_10::lesson;
+    if (const std::string why = gemm::why_skipped(mutant, test::device()); !why.empty()) {
+        return test::skip(why);
+    }
+    const Shape shape = test::shape(64, 64, 64, false);
+    REQUIRE(caught(mutant, shape, "10_tma").wrong > 64 * 64 / 2);
+    // The steps change places within their tile: no matter where a row of A is one value.
+    const auto equal_steps = [](gemm::HostMatrices& host) {
+        for (std::size_t i = 0; i < host.A.size(); ++i) host.A[i] = host.A[i / 64 * 64];
+    };
+    REQUIRE(test::run(mutant, shape, test::seed(), equal_steps).passed);
+}
+
 #ifdef GEMM_CPU_DEVICE  // a GPU may be lucky: the copies are there before they are read
 TEST_CASE("mutant of 08a: the wait is one group too short") {
     REQUIRE(caught(mutant_wait_too_short_08a::lesson, test::shape(70, 66, 100, false), "08a_ring").wrong > 0);

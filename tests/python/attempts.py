@@ -51,6 +51,12 @@ _RELEASE = """        gemm::ptx::wgmma_wait<1>();  // the batch before has read 
         __syncthreads();             // and so has the other warpgroup's
 """
 _ASK_AHEAD = "        if (t == 0 && n + STAGES - 1 < tiles) load(n + STAGES - 1);\n"
+_TMA_BARRIER = "                __syncthreads();  // everyone has read the tiles before others come to their place\n"
+_TMA_ASK = "                if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);\n"
+_TMA_WAIT = "                if (more) gemm::ptx::mbarrier_wait(full[stage], parity);\n"
+_TMA_LOAD_A = """        gemm::ptx::tma_load(shared + stage * T::STAGE, map_a, {tile * BK, static_cast<int>(first.row)},
+                            full[stage]);
+"""
 
 
 _ON_THE_HOST = """
@@ -1154,6 +1160,147 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("It is right, and a goal is not reached.", "__syncwarp() is enough"),
         ),
     ),
+    "10_tma": (
+        Attempt(
+            "A read as if nothing were swizzled",
+            {"shared + (as ^ k / 4 * 16);": "shared + (as / 128 * 128 + k / 4 * 16);"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "added instead of XORed",
+            {"(as ^ k / 4 * 16)": "(as + k / 4 * 16)"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "no swizzle, neither in the map nor in the reads",
+            {
+                "BK, CU_TENSOR_MAP_SWIZZLE_128B": "BK, CU_TENSOR_MAP_SWIZZLE_NONE",
+                "4 * y * BK + y % 8 * 16,": "4 * y * BK,",
+                "(as ^ k / 4 * 16)": "(as + k / 4 * 16)",
+            },
+            ("It is right, and a goal is not reached.", "without bank conflicts"),
+        ),
+        Attempt(
+            "the swizzle of 64 bytes",
+            {"BK, CU_TENSOR_MAP_SWIZZLE_128B": "BK, CU_TENSOR_MAP_SWIZZLE_64B"},
+            ("refuses the tensor map", "64"),
+        ),
+        Attempt(
+            "steps within 16 bytes forgotten",
+            {"i * T::LANES_M * BK + k % 4)": "i * T::LANES_M * BK)"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "the bytes of A alone expected",
+            {"(full[stage], T::STAGE);": "(full[stage], T::BS);"},
+            ("An mbarrier's phase is complete before all bytes have come.",),
+        ),
+        Attempt(
+            "more bytes expected than come",
+            {"(full[stage], T::STAGE);": "(full[stage], T::STAGE + 16);"},
+            ("No thread of the block can go on: a GPU would hang.", "mbarrier"),
+        ),
+        Attempt(
+            "no bytes expected",
+            {"mbarrier_arrive_expect_tx(full[stage], T::STAGE);": "mbarrier_arrive(full[stage]);"},
+            ("An mbarrier's phase is complete before all bytes have come.|still bringing it",),
+        ),
+        Attempt(
+            "every thread asks",
+            {"if (t == 0 && tile + STAGES < tiles)": "if (tile + STAGES < tiles)"},
+            ("An mbarrier|bring the same place|bytes have come",),
+        ),
+        Attempt(
+            "a box of A forgotten",
+            {_TMA_LOAD_A: ""},
+            ("No thread of the block can go on: a GPU would hang.", "bytes missing"),
+        ),
+        Attempt(
+            "coordinates of A in the order of rows and columns",
+            {"map_a, {tile * BK, static_cast<int>(first.row)}": "map_a, {static_cast<int>(first.row), tile * BK}"},
+            ("✗ Wrong with",),
+        ),
+        Attempt(
+            "both boxes to the beginning of the stage",
+            {"shared + stage * T::STAGE + T::BS, map_b": "shared + stage * T::STAGE, map_b"},
+            ("Two loads by TMA bring the same place of shared memory.",),
+        ),
+        Attempt(
+            "a box one row too high",
+            {"large ? Large::BM : Small::BM, BK,": "(large ? Large::BM : Small::BM) + 1, BK,"},
+            ("Two loads by TMA bring the same place of shared memory.|bytes have come",),
+        ),
+        Attempt(
+            "a box one column too wide",
+            {"BK, large ? Large::BN : Small::BN,": "BK, (large ? Large::BN : Small::BN) + 1,"},
+            ("refuses the tensor map", "16"),
+        ),
+        Attempt(
+            "the parity never changes",
+            {"if (stage == 0) parity ^= 1;": ""},
+            ("Shared memory is used while TMA is still bringing it.",),
+        ),
+        Attempt(
+            "the parity changes with every tile",
+            {"if (stage == 0) parity ^= 1;": "parity ^= 1;"},
+            ("Shared memory is used while TMA is still bringing it.|No thread of the block can go on",),
+        ),
+        Attempt(
+            "nobody waits for the next tile",
+            {_TMA_WAIT: ""},
+            ("Shared memory is used while TMA is still bringing it.",),
+        ),
+        Attempt(
+            "only thread 0 waits, behind the barrier",
+            {_TMA_WAIT: "", _TMA_BARRIER: _TMA_BARRIER + _TMA_WAIT.replace("more", "more && t == 0")},
+            ("Shared memory is used while TMA is still bringing it.",),
+        ),
+        Attempt(
+            "no barrier: other warps are still reading",
+            {_TMA_BARRIER: ""},
+            ("A load by TMA overwrites what a thread has yet to use.|Shared memory is used while TMA is still bringing it.",),
+        ),
+        Attempt(
+            "asked for a round too early",
+            {_TMA_ASK: _TMA_ASK.replace("ask(used,", "ask(stage,")},
+            ("Two loads by TMA|overwrites what a thread has yet to use|still bringing it",),
+        ),
+        Attempt(
+            "a tile left out",
+            {_TMA_ASK: _TMA_ASK.replace("ask(used, tile + STAGES)", "ask(used, tile + STAGES - 1)")},
+            ("✗ Wrong with",),
+        ),
+        Attempt(
+            "the first tiles asked for although K has fewer",
+            {"stage < STAGES && stage < tiles;": "stage < STAGES;"},
+            ("The block ends before a copy by TMA does.|behind the last one",),
+        ),
+        Attempt(
+            "waiting for a tile behind the last",
+            {_TMA_WAIT: _TMA_WAIT.replace("if (more) ", "")},
+            ("No thread of the block can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "a warp of arrivals counted",
+            {"mbarrier_init(full[stage], 1);": "mbarrier_init(full[stage], 32);"},
+            ("No thread of the block can go on: a GPU would hang.", "arrivals missing"),
+        ),
+        Attempt(
+            "B not copied where TMA refuses it",
+            {"    copy_if_refused(maps.b, p.B, p.ldb, stream);\n": ""},
+            ("✗ Wrong with",),
+        ),
+        Attempt(
+            "beta dropped in Large",
+            {"if (row >= M) return;": "if (row >= M) return;\n        if (T::BM == 256) beta = 0.0f;"},
+            ("✗ Wrong with Large",),
+        ),
+        Attempt(
+            "a barrier in every step",
+            {"            if (k == BK - 1) {\n": "            __syncthreads();\n            if (k == BK - 1) {\n"},
+            ("It is right, and a goal is not reached.", "A thread meets one barrier"),
+        ),
+    ),
     "11a_one_stage": (
         Attempt(
             "no fence before the products",
@@ -1389,5 +1536,7 @@ UNUSUAL: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("03_smem", "beta handled first", {_STORE: "*c = (beta != 0.0f ? beta * *c : 0.0f) + alpha * acc;"}),
     ("06a_float4", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
     ("08b_read_ahead", "Small for every size", {">= 100;": ">= 1000000000;"}),
+    ("10_tma", "Small for every size", {">= 100;": ">= 1000000000;"}),
+    ("10_tma", "one thread waits, and the barrier tells the others", {"if (more) gemm": "if (more && t == 0) gemm"}),
     ("09b_mma_sync", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
 )

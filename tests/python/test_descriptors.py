@@ -23,6 +23,7 @@ TILES = {  # each lesson's text says which, and why
     "08a_ring": (128, 256, 8), "08b_read_ahead": (128, 256, 8),
     "09a_wmma": (128, 128, 64), "09b_mma_sync": (128, 128, 32), "09c_pipelined": (256, 128, 32),
     "09d_persistent": (256, 128, 64),
+    "10_tma": (256, 128, 32),
     "11a_one_stage": (128, 128, 64), "11b_ring": (128, 256, 64),
 }  # fmt: skip
 
@@ -42,7 +43,7 @@ def test_every_lesson_is_described_as_it_is() -> None:
     }  # fmt: skip
     assert found["11b_ring"].variants == (Variant("bf16", None, "90a"), Variant("fp16", None, "90a"))
     assert found["09a_wmma"].variants == (Variant("bf16", 80, None), Variant("fp16", 75, None))
-    assert [one.ladder for one in found.values()] == ["fp32"] * 10 + ["tensorcore"] * 6
+    assert [one.ladder for one in found.values()] == ["fp32"] * 10 + ["tensorcore"] * 4 + ["fp32"] + ["tensorcore"] * 2
     assert {name: described_by(ROOT / "build" / "cpu", name) for name in found} == found
 
 

@@ -1,0 +1,99 @@
+"""What the exercise and the bug hunt of lesson 10 leave out, ask and tell."""
+
+from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, shared_load_wavefronts, tiles
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import ceil_div
+
+# kernel.cu's Small, which runs at every size that is checked or traced: Large takes over from 100 of its block tiles on.
+_M, _N, _K, _WARPS = 64, 64, 32, 4
+
+
+def _read_wavefronts(counts: Counts) -> float:
+    """In each step of a warp 4 reads of A, a wavefront each, and 2 of B, two each."""
+    return tiles(counts, _M, _N) * _WARPS * ceil_div(counts.shape[2], _K) * _K * (4 * 1 + 2 * 2)
+
+
+EXERCISE = Exercise(
+    task="ask the copy engine for the tiles, know when they are there, and read A where the swizzle has put it. The tensor maps "
+    "and the multiplication are there.",
+    gaps={
+        "swizzle": Gap(
+            "read As[row][k] for the thread's rows into a_frag[i]: row i lies i·LANES_M below the first. Element (row, k) is in "
+            "16 bytes number k / 4 of its row, and the engine has put number c of row r to place c ^ r % 8. `as` is where the "
+            "thread's first row begins in As, in bytes, with its row % 8 already in the bits of the place."
+        ),
+        "ask": Gap(
+            "let the tiles number `tile` of A and of B come to this stage. Which bytes shall the mbarrier of the stage expect? "
+            "Coordinates are in elements, innermost first: {k, row} in A, {column, k} in B. A stage holds As, and T::BS bytes "
+            "behind its beginning Bs."
+        ),
+        "next": Gap(
+            "go on to the next stage: when have its tiles arrived, and for which parity of its mbarrier must one wait? Then ask "
+            "for the tile that comes next to the stage that was just used. What must be over before?"
+        ),
+    },
+    hints=(
+        "In swizzle: 16 bytes hold four steps; within them nothing moves. In ask: one arrival and T::STAGE bytes complete a "
+        "phase. In next: write down for six tiles in which stage each lies, and the how-manieth time this stage is filled. "
+        "Parities count 0, 1, 0, …; a wait for a phase that is over returns at once. `more` says whether there is a next tile.",
+        "In swizzle: the XOR takes k / 4 to bits 4 to 6 of the offset; rows i·LANES_M lower are 4·i·LANES_M·BK bytes further, "
+        "and k % 4 floats are added within the 16 bytes. In ask: first the expectation, then two loads, all at full[stage]. In "
+        "next: the parity changes when the ring begins again. After the wait a barrier of the block: only then has every warp "
+        "read the old tiles, and one thread may ask for tile + STAGES.",
+        "nearly the code, in the gaps' order:\n"
+        "  address of a_frag[i]: shared + (as ^ k / 4 * 16) + 4 * (i * T::LANES_M * BK + k % 4), a const volatile float*;\n"
+        "  mbarrier_arrive_expect_tx(full[stage], T::STAGE);\n"
+        "  tma_load(beginning of the stage, map_a, {tile * BK, row of the block}, full[stage]);\n"
+        "  tma_load(that + T::BS, map_b, {column of the block, tile * BK}, full[stage]);\n"
+        "  used = stage; stage = (stage + 1) % STAGES; if (stage == 0) parity ^= 1;\n"
+        "  if (more) mbarrier_wait(full[stage], parity); __syncthreads();\n"
+        "  if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);",
+    ),
+    starter_fails="No thread of the block can go on: a GPU would hang.",
+    goals=(
+        Goal(
+            "The blocks bring each element of their tiles once from global memory",
+            bytes_loaded,
+            lambda counts: bytes_of_tiles(counts, _M, _N),
+            "bytes",
+            "Each tile is asked for by one call of ask(…), by one thread: the first STAGES before the loop, the others in it.",
+        ),
+        Goal(
+            "A thread meets one barrier a tile, and one before the first",
+            barriers,
+            lambda counts: ceil_div(counts.shape[2], _K) + 1,
+            "barriers",
+            "The mbarrier says that tiles are there. The barrier of the block is for the other thing: everyone has read the old "
+            "ones. Once a tile is enough for both.",
+        ),
+        Goal(
+            "As and Bs are read without bank conflicts, each value of a step once",
+            shared_load_wavefronts,
+            _read_wavefronts,
+            "wavefronts",
+            "Eight lanes read eight rows at once. By the swizzle they lie in eight different 16 bytes of a 128-byte line: does "
+            "the address have the XOR?",
+        ),
+    ),
+)
+
+_WAIT_AND_ASK = """                __syncthreads();  // everyone has read the tiles before others come to their place
+                if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);
+"""
+
+HUNT = Hunt(
+    task="two lines of this kernel have changed places, and yet the result is nearly always right on a GPU. Find the order of "
+    "events in which it is not, then the two lines, and put them back.",
+    bug={
+        _WAIT_AND_ASK: "".join(reversed(_WAIT_AND_ASK.splitlines(keepends=True))),
+    },
+    hints=(
+        "The boxes, the bytes and the parities are right, and a block of one warp would never go wrong. Who writes to a stage, "
+        "and when may it?",
+        "Thread 0 asks for a tile as soon as it has come so far itself. Let it be the fastest of all, and another warp the "
+        "slowest: which step along K has that one read when the box arrives?",
+        "In a tile's last step thread 0 knows of its own warp alone that it has read the tile. That the others have, the "
+        "barrier of the block tells it: it must stand before the request.",
+    ),
+    check_says="Shared memory is used while TMA is still bringing it.",
+)
