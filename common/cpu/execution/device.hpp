@@ -44,6 +44,9 @@ void set_progress(std::function<void(std::uint64_t done, std::uint64_t total)> p
 void set_block_filter(std::function<bool(std::uint64_t block)> filter);
 /// Runs only these.
 void set_blocks(std::vector<std::uint64_t> blocks);
+/// Kernels that the program has launched so far. Where one prepares what the next one reads, blocks that run
+/// alone may lack it.
+std::uint64_t launches();
 
 /// After this many seconds of computing in which one kernel thread neither returned nor met another, or twice
 /// as many in which no thread of a block returned, the launch is given up with an error instead of hanging.

@@ -3,6 +3,7 @@
 #include "common/cpu/execution/host_api.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -89,6 +90,7 @@ struct State {
     const Limits* limits = &kLimits[5];  // sm_90: what the published figures were measured on
     int multiprocessors = 0;             // 0: as many as the limits' GPU has
     RunOptions options;
+    std::atomic<std::uint64_t> launches = 0;
     std::map<const void*, std::size_t> dynamic_optin;  // bytes granted by cudaFuncSetAttribute
 };
 State& state() {
@@ -185,6 +187,10 @@ void set_blocks(std::vector<std::uint64_t> blocks) {
     });
 }
 
+std::uint64_t launches() {
+    return state().launches;
+}
+
 void set_hang_seconds(double seconds) {
     state().options.hang_seconds = seconds;
 }
@@ -212,6 +218,7 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
         last_refusal = std::move(why);
         return;
     }
+    ++state().launches;
     run_grid({name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes},
              state().options);
 }
