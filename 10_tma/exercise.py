@@ -2,7 +2,7 @@
 
 from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, shared_load_wavefronts, tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
-from runner.learn.quiz import ceil_div
+from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
 # kernel.cu's Small, which runs at every size that is checked or traced: Large takes over from 100 of its block tiles on.
 _M, _N, _K, _WARPS = 64, 64, 32, 4
@@ -97,3 +97,102 @@ HUNT = Hunt(
     ),
     check_says="Shared memory is used while TMA is still bringing it.",
 )
+
+
+# The quiz
+
+
+def swizzled(row: int, k: int) -> int:
+    """Bytes from the begin of a tile with rows of 32 floats to the element (row, k), under the 128-byte swizzle."""
+    return 128 * row + 16 * (k // 4 ^ row % 8) + 4 * (k % 4)
+
+
+def phases_of_a_stage(q: Quiz) -> Question:
+    stages, BK = q.whole(2, 6), q.choose((8, 16, 32, 64))
+    K, stage = q.whole(8 * BK, 60 * BK), q.whole(0, stages - 1)
+    tiles = ceil_div(K, BK)
+    answer = ceil_div(tiles - stage, stages)
+    last = tiles - 1 - (tiles - 1 - stage) % stages
+    return Question(
+        f"K = {K}, BK = {BK}, and a ring of {stages} stages, each with an mbarrier of its own: tile n lies in stage n mod "
+        f"{stages}. "
+        f"How many phases has the mbarrier of stage {stage} completed when the block is done with its tile of C?",
+        answer,
+        "phases",
+        f"There are {tiles} tiles along K, 0 to {tiles - 1}, and each completes a phase of its stage's mbarrier. In stage "
+        f"{stage} lie "
+        f"{stage}, {stage + stages} and so on up to {last}: {answer} of them. For tile n a thread waits for parity n / {stages}, "
+        f"rounded down, mod 2: for {last} that is {last // stages % 2}.",
+    )
+
+
+def bytes_to_expect(q: Quiz) -> Question:
+    size, kind = q.choose(((2, "BF16"), (4, "FP32")))
+    BM, BN, BK = 64 * q.whole(1, 4), 64 * q.whole(1, 4), q.choose((8, 16, 32))
+    M, K = q.whole(1, BM - 1), BK * q.whole(2, 9) + q.whole(1, BK - 1)
+    answer = size * (BM * BK + BK * BN)
+    return Question(
+        f"{kind}, {size} bytes an element. The boxes are BM×BK = {BM}×{BK} of A and BK×BN = {BK}×{BN} of B, and both arrive at "
+        "the "
+        f"same mbarrier. M = {M} and K = {K}, so that the last boxes of A reach past both edges of the matrix. How many bytes "
+        "must "
+        "the mbarrier be told to expect for the last tile along K?",
+        answer,
+        "bytes",
+        f"A box counts whole, wherever it lies: what is beyond an edge is written as zeros, and counts too. "
+        f"{size}·({BM}·{BK} + {BK}·{BN}) = {grouped(answer)}.",
+    )
+
+
+def place_of_an_element(q: Quiz) -> Question:
+    row, k = q.whole(1, 127), q.whole(0, 31)
+    answer, unit = swizzled(row, k), k // 4
+    return Question(
+        "A box of FP32 numbers has rows of 32, 128 bytes, and its map says the 128-byte swizzle. It lies at a multiple of 1024 "
+        "bytes. "
+        f"How many bytes behind its begin lies the element of row {row} and step {k}?",
+        answer,
+        "bytes",
+        f"Row {row} begins at 128·{row} = {grouped(128 * row)}. Step {k} is number {k % 4} of unit {unit}, which goes to place "
+        f"{unit} ^ ({row} mod 8) = {unit} ^ {row % 8} = {unit ^ row % 8}. {grouped(128 * row)} + 16·{unit ^ row % 8} + "
+        f"4·{k % 4} = "
+        f"{grouped(answer)}.",
+    )
+
+
+def wavefronts_of_eight_lanes(q: Quiz) -> Question:
+    first, apart, unit = q.whole(0, 31), q.choose((1, 2, 3, 4, 5, 6, 8, 12, 16)), q.whole(0, 7)
+    rows = [first + i * apart for i in range(8)]
+    places = [unit ^ row % 8 for row in rows]
+    different = len(set(places))
+    answer = 8 // different
+    return Question(
+        "Rows of 128 bytes lie in shared memory under the 128-byte swizzle. Eight lanes, which are served together, read 16 "
+        "bytes "
+        f"each: unit {unit} of the rows {', '.join(map(str, rows[:3]))} and so on, {apart} apart. How many wavefronts does that "
+        "take?",
+        answer,
+        "wavefronts",
+        f"A row's unit {unit} lies at place {unit} ^ (row mod 8). Rows {apart} apart have {different} different "
+        f"value{'s' if different > 1 else ''} of row mod 8, so {different} of the eight places are met, each by 8/{different} = "
+        f"{answer} lane{'s' if answer > 1 else ''}, one after the other.",
+    )
+
+
+def pitch_that_tma_takes(q: Quiz) -> Question:
+    size, kind = q.choose(((1, "FP8"), (2, "BF16"), (4, "FP32")))
+    unit = 16 // size
+    K = unit * q.whole(20, 300) + q.whole(1, unit - 1)
+    answer = unit * ceil_div(K, unit)
+    return Question(
+        f"A matrix of {kind} numbers, {size} byte{'s' if size > 1 else ''} each, has rows of {K}. What is the smallest pitch, in "
+        "elements, with which TMA takes it?",
+        answer,
+        "elements",
+        f"Rows must begin at multiples of 16 bytes, {unit} elements: {K} rounded up to a multiple of {unit} is "
+        f"{grouped(answer)}. "
+        f"The row itself may have any length: the map's size says {grouped(K)}.",
+    )
+
+
+QUIZ = (phases_of_a_stage, bytes_to_expect, place_of_an_element, wavefronts_of_eight_lanes, pitch_that_tma_takes)

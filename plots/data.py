@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -61,6 +61,15 @@ def ladders(results: Results, order: Iterable[str]) -> list[Ladder]:
         if name in described:
             members.setdefault(described[name]["ladder"], []).append(name)
     return [Ladder(key, described[names[0]]["variants"][0]["text"], tuple(names)) for key, names in members.items()]
+
+
+def beside(results: Results, order: Sequence[str], lesson: str) -> list[str]:
+    """The lesson, and in front of it the one that it is compared with: the one before it in its ladder; the first of a ladder
+    has the one before it in the course."""
+    ladder = next((ladder.lessons for ladder in ladders(results, order) if lesson in ladder.lessons), ())
+    found = ladder if lesson in ladder[1:] else tuple(order)
+    place = found.index(lesson) if lesson in found else 0
+    return [*found[max(place - 1, 0) : place], lesson]
 
 
 def label(variant: str) -> str:

@@ -28,7 +28,7 @@ def update(root: Path = ROOT) -> list[Path]:
                 say(without)
         except roofline.Outdated as error:
             say(f"The roofline stays as it was: {error}")
-    return written + tables.update_markdown(root, results) + tables.update_profiles(root) + tables.update_tuned(root)
+    return written + tables.update_markdown(root, results) + tables.update_profiles(root, results) + tables.update_tuned(root)
 
 
 def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:

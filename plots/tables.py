@@ -84,9 +84,8 @@ def _step(results: Results, order: Sequence[str], lesson: str) -> list[str]:
     runs = data.at_size(results, ladder.lessons if ladder else order, variant)
     if lesson not in runs:
         raise UserError(f"These results hold no timed run of {lesson} at {SHAPE}; {data.HOW_TO_MEASURE}.")
-    place = list(order).index(lesson)
     rows = []
-    for name in order[max(place - 1, 0) : place + 1]:
+    for name in data.beside(results, order, lesson):
         if run := runs.get(name):
             rows.append(
                 [
@@ -422,10 +421,12 @@ def update_counts(root: Path, counts: Mapping) -> list[Path]:
     return _update(root, lessons(root), "counts", lambda name: render_counts(name, counts, root))
 
 
-def update_profiles(root: Path) -> list[Path]:
+def update_profiles(root: Path, results: Results) -> list[Path]:
     """The same for the tables of profiles, from what `./gemm profile --record` wrote; none while it has not."""
     order, profile = lessons(root), data.profile(root)
-    return [] if profile is None else _update(root, order, "profile", lambda name: render_profile(name, profile, order))
+    if profile is None:
+        return []
+    return _update(root, order, "profile", lambda name: render_profile(name, profile, data.beside(results, order, name)))
 
 
 def update_tuned(root: Path) -> list[Path]:

@@ -246,8 +246,9 @@ def stated(root: Path, path: Path) -> Iterator[tuple[re.Pattern[str], list[float
     before it where a page compares the two, of all for times and rates, which pages compare as they like."""
     names = lessons(root)
     here = [name for name in names if (root / folder_of(name, root)).is_relative_to(path.parent)]
-    near = names[max(names.index(here[-1]) - 1, 0) :][:2]
-    runs = [run for run in load(root / RESULTS)["runs"] if "ratio" in run and run["m"] == run["n"] == run["k"] == 4096]
+    results = load(root / RESULTS)
+    near = data.beside(results, names, here[-1])
+    runs = [run for run in results["runs"] if "ratio" in run and run["m"] == run["n"] == run["k"] == 4096]
     counted = (data.profile(root) or {"lessons": {}})["lessons"]
     stalls = [
         [value for name, value in counted[lesson].items() if name.startswith("warps stalled") and "not selected" not in name]

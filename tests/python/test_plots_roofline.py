@@ -9,7 +9,7 @@ import pytest
 from plots_synthetic import TWELVE, ceilings, checkout, gpu_results, profile, record, svg_texts
 
 from plots import data, roofline, tables
-from plots.publish import publish, update
+from plots.publish import RESULTS, publish, update
 from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons, load
 from runner.measure.profile import FIGURES
 
@@ -239,13 +239,14 @@ def test_a_broken_file_is_one_sentence(text: str, words: str, root: Path) -> Non
 def profile_problems(root: Path) -> list[str]:
     """Committed tables of profiles, and whether the profile is of the kernels that are here and that were timed."""
     profiled, order, problems = data.profile(root), lessons(root), []
+    timed = load(root / RESULTS)
     for path in tables.markdown_files(root, order):
         lines = path.read_text(encoding="utf-8").splitlines()
         for name, start, end in tables.blocks(path, "profile"):
             where = f"{path.relative_to(root)}:{start + 1}: profile {name}"
             if profiled is None:
                 problems.append(f"{where} has no {data.PROFILE} to come from")
-            elif lines[start + 1 : end] != tables.render_profile(name, profiled, order).splitlines():
+            elif lines[start + 1 : end] != tables.render_profile(name, profiled, data.beside(timed, order, name)).splitlines():
                 problems.append(f"{where} is not what {data.PROFILE} gives; run python -m plots")
     for name, digest in profiled["kernel_hashes"].items() if profiled else ():
         if name not in order or digest != kernel_hash(root / folder_of(name, root) / "kernel.cu"):

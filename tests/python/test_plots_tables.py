@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from plots_synthetic import STEPS, TWELVE, checkout, cpu_results, gpu_results, mixed_results, tuned_results
 
-from plots import tables
+from plots import data, tables
 from plots.publish import publish
 from runner.core.results import UserError
 
@@ -105,6 +105,17 @@ def test_each_type_has_its_tables() -> None:
     assert "| 09a_wmma |" in second
     assert "| cuBLAS | 0.181 | 758 |" in second
     assert bf16 in second
+
+
+def test_a_lesson_is_held_against_the_one_before_it_in_its_ladder() -> None:
+    mixed, steps = mixed_results(), list(STEPS)
+    order = [*TWELVE[:2], *steps, TWELVE[2]]
+    assert data.beside(mixed, order, TWELVE[2]) == [TWELVE[1], TWELVE[2]]
+    assert data.beside(mixed, order, steps[1]) == steps[:2]
+    assert data.beside(mixed, order, steps[0]) == [TWELVE[1], steps[0]]  # its ladder's first
+    assert data.beside(mixed, order, TWELVE[0]) == [TWELVE[0]]
+    table = tables.render(f"step:{TWELVE[2]}", mixed, order)
+    assert f"| {TWELVE[1]} |" in table and steps[-1] not in table
 
 
 @pytest.mark.parametrize("name", ["tensorcore", "tensorcore_sweep", "step:09a_wmma"])
