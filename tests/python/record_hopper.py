@@ -20,7 +20,7 @@ from runner.core import git  # noqa: E402
 from runner.core.results import write_atomically  # noqa: E402
 
 RECORDED = ROOT / "tests" / "recorded" / "h200-hopper.json"
-MODES = {"tma_cases": 16, "wgmma_cases": 30}  # of a program
+MODES = {"tma_cases": 16, "wgmma_cases": 30}  # of a program; the copy engine's last one is the refusals of tensor maps alone
 SEEDS = (1, 2)
 CASES = 100  # a mode and seed
 _SECONDS = 60
