@@ -1,5 +1,5 @@
-"""Lesson 11a's pictures: one wgmma and its four warps, who owns which sums, the atom that the swizzle permutes, and what the
-fields of a matrix descriptor say."""
+"""Lesson 11a's pictures: one wgmma and its four warps, who owns which sums, the atom that the swizzle permutes, what the fields
+of a matrix descriptor say, and blocks whose loads and products take turns."""
 
 from __future__ import annotations
 
@@ -189,4 +189,38 @@ def picture_descriptor(lesson: Descriptor) -> Figure:
         ("white", "what the others read"),
     ))  # fmt: skip
     text(0.2, y + shown * tall + 1.4, "(Drawn before the swizzle, which moves bytes within an atom.)", fontsize=SMALL)
+    return figure
+
+
+def picture_turns(lesson: Descriptor) -> Figure:
+    """When do the tensor cores of an SM rest, with one block there and with three?"""
+    left, tall, load, multiply = 1.75, 0.62, 1.15, 0.5
+    right = WIDTH - 0.15
+    figure, axes = canvas(7.75)
+    text = axes.text
+    text(0.2, 0.45, f"{lesson.name}: taking turns", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.88, "One SM, time from left to right, not to scale.", fontsize=TEXT)
+
+    def lanes(y: float, names: list[str]) -> None:
+        for row in range(len(names) + 1):
+            axes.plot([left, right], [y + row * tall] * 2, color=GREY, linewidth=0.6)
+        for row, name in enumerate(names):
+            text(left - 0.12, y + (row + 0.5) * tall, name, ha="right", va="center", fontsize=SMALL)
+
+    def piece(begins: float, ends: float, y: float, fill: str) -> None:
+        ends = min(ends, right)
+        if ends > begins:
+            box(axes, begins, y + 0.1, ends - begins, tall - 0.2, fill, GREY)
+
+    for y, blocks, title in ((1.75, 1, "One block"), (4.05, 3, "Three blocks")):
+        text(0.2, y - 0.2, title, fontsize=TEXT, fontweight="bold")
+        lanes(y, [*(f"block {block}" for block in range(blocks)), "tensor cores"])
+        for block in range(blocks):
+            begins = left + block * (load + multiply) / blocks
+            while begins < right:
+                piece(begins, begins + load, y + block * tall, LIGHT)
+                for row in (block, blocks):
+                    piece(begins + load, begins + load + multiply, y + row * tall, DARK)
+                begins += load + multiply
+    legend(axes, 0.2, 6.75, ((LIGHT, "its next tiles are on their way"), (DARK, "products")))
     return figure
