@@ -158,14 +158,15 @@ def wavefronts_of_a_tile(q: Quiz) -> Question:
 
 def pitch_of_a_copy(q: Quiz) -> Question:
     cols = 8 * q.whole(30, 1000) + q.whole(1, 7)
-    answer = ceil_div(cols, 8) * 16
+    lines = ceil_div(_HALF * cols, 128)
+    answer = lines * 128
     return Question(
         f"A matrix of {grouped(cols)} columns of BF16 has rows without anything between them. TMA refuses it, and launch() makes "
-        "a copy. How many bytes lie between the starts of two rows of the copy, at least?",
+        "a copy whose rows each begin with a cache line of 128 bytes. How many bytes lie between the starts of two of them?",
         answer,
         "bytes",
-        f"A row has 2·{grouped(cols)} = {grouped(2 * cols)} bytes, which is no multiple of 16. The next one is "
-        f"{grouped(answer)}, {ceil_div(cols, 8) * 8 - cols} element{'s' if ceil_div(cols, 8) * 8 - cols > 1 else ''} more.",
+        f"A row has 2·{grouped(cols)} = {grouped(_HALF * cols)} bytes, which is no multiple of 16. It takes {lines} lines: "
+        f"{lines}·128 = {grouped(answer)}.",
     )
 
 
