@@ -2,9 +2,11 @@
 
 from runner.inspect.counts import Counts, Measured, barriers, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import WARP, Question, Quiz, grouped
 
 _BM, _BN = 128, 128  # kernel.cu's block tile
 _HALF = 2  # bytes of an element
+_SPAN = 128  # bytes of a row of the swizzle's pattern
 
 
 def _stores(counts: Counts) -> Measured:
@@ -101,4 +103,88 @@ HUNT = Hunt(
         "engine is quick because the tiles lie in L2: the new tiles come while the old ones are still multiplied.",
     ),
     check_says="Shared memory is overwritten while wgmma is still reading it.",
+)
+
+
+# The quiz
+
+
+def start_of_a_descriptor(q: Quiz) -> Question:
+    begin, row, k = 1024 * q.whole(1, 40), q.choose((0, 64)), 16 * q.whole(0, 3)
+    start = begin + row * _SPAN + 2 * k
+    answer = start // 16
+    return Question(
+        f"As begins at the shared address {grouped(begin)}, and has rows of 64 elements of two bytes. Which number stands in "
+        f"bits 0 to 13 of the descriptor for the 64 rows from {row} on and the 16 steps from {k} on?",
+        answer,
+        "",
+        f"Row {row} begins {row}·{_SPAN} = {grouped(row * _SPAN)} bytes on, step {k} another 2·{k} = {2 * k}: the start is "
+        f"{grouped(start)}. The field has it in sixteenths: {grouped(start)}/16 = {grouped(answer)}.",
+    )
+
+
+def which_thread_owns_a_sum(q: Quiz) -> Question:
+    row, col = q.whole(0, _BM - 1), q.whole(0, _BN - 1)
+    in_wgmma = row % 64
+    warp, lane = in_wgmma // 16, in_wgmma % 8 * 4 + col % 8 // 2
+    answer = warp * WARP + lane
+    e = col // 8 * 4 + in_wgmma % 16 // 8 * 2 + col % 2
+    return Question(
+        f"One warpgroup computes a block tile of {_BM}×{_BN} with wgmma.m64n{_BN}k16. Which thread, 0 to 127, owns the sum in "
+        f"row {row} and column {col} of it?",
+        answer,
+        "",
+        f"It is row {in_wgmma} of its 64 rows. Each warp has 16 of them: warp {in_wgmma}/16, rounded down, = {warp}. In the "
+        f"warp: 4·(row mod 8) + (column mod 8)/2, rounded down, is lane 4·{row % 8} + {col % 8 // 2} = {lane}. "
+        f"{WARP}·{warp} + {lane} = {answer}. It is its acc[{row // 64}][{e}].",
+    )
+
+
+def wavefronts_of_a_wgmma(q: Quiz) -> Question:
+    n = 8 * q.whole(1, 32)
+    read, clocks = 64 * 16 * _HALF + 16 * n * _HALF, n // 2
+    answer = read // 128
+    slower = "fewer than" if answer < clocks else "more than" if answer > clocks else "as many as"
+    return Question(
+        f"A wgmma.m64n{n}k16 reads A and B from shared memory, elements of two bytes, each element once. How many wavefronts of "
+        "128 bytes is that?",
+        answer,
+        "wavefronts",
+        f"A has 64·16·2 = 2048 bytes, B 16·{n}·2 = {grouped(16 * n * _HALF)}: {grouped(read)}/128 = {answer}. The four tensor "
+        f"cores take 64·{n}·16/(4·512) = {clocks} clocks for it, so the reads are {slower} the clocks.",
+    )
+
+
+def a_field_of_a_descriptor(q: Quiz) -> Question:
+    start, leading, stride = 16 * q.whole(64, 4000), 1024 * q.whole(1, 32), 1024 * q.whole(1, 16)
+    name, first, answer = q.choose((("leading-dimension", 16, leading), ("stride-dimension", 32, stride)))
+    descriptor = start // 16 | leading // 16 << 16 | stride // 16 << 32 | 1 << 62
+    return Question(
+        f"A matrix descriptor is 0x{descriptor:016X}. How many bytes is its {name} byte offset?",
+        answer,
+        "bytes",
+        f"It stands in bits {first} to {first + 13}, four bits a digit: in 0x{descriptor:016X} these bits are 0x{answer // 16:X} "
+        f"= {answer // 16}. The field counts sixteenths: 16·{answer // 16} = {grouped(answer)}.",
+    )
+
+
+def from_columns_to_columns(q: Quiz) -> Question:
+    BN, BK = 64 * q.whole(2, 4), 8 * q.whole(2, 16)
+    answer = BK * _SPAN
+    return Question(
+        f"A tile of B has BK = {BK} rows of BN = {BN} elements of two bytes. TMA brings it with the 128-byte swizzle, as in this "
+        "lesson, one box behind the other. How many bytes is the leading-dimension byte offset of B's descriptor?",
+        answer,
+        "bytes",
+        f"A box is 128 bytes wide, 64 columns, and has all {BK} rows: {BK}·128 = {grouped(answer)} bytes. The next 64 columns "
+        f"are the next box, so they begin that much further on. BN = {BN} only says how many boxes there are, {BN // 64}.",
+    )
+
+
+QUIZ = (
+    start_of_a_descriptor,
+    which_thread_owns_a_sum,
+    wavefronts_of_a_wgmma,
+    a_field_of_a_descriptor,
+    from_columns_to_columns,
 )

@@ -2,7 +2,7 @@
 
 from runner.inspect.counts import Counts, Measured, barriers, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
-from runner.learn.quiz import ceil_div
+from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
 _BM, _BN, _K = 128, 256, 64  # kernel.cu's block tile
 _HALF = 2  # bytes of an element
@@ -92,4 +92,88 @@ HUNT = Hunt(
         "meets the barrier of round n first, and waits for that batch behind it. Meanwhile thread 0 has the stage overwritten.",
     ),
     check_says="Shared memory is overwritten while wgmma is still reading it.",
+)
+
+
+# The quiz
+
+
+def stages_that_fit(q: Quiz) -> Question:
+    BM, BN, BK = 64 * q.whole(1, 4), 64 * q.whole(1, 4), q.choose((64, 128))
+    stage, room = _HALF * BK * (BM + BN), 226 * 1024
+    answer = room // stage
+    return Question(
+        f"BM = {BM}, BN = {BN}, BK = {BK}, elements of two bytes. A block may have 227 KiB of shared memory, and the mbarriers "
+        "take one of them, because the stages begin at a multiple of 1024. How many stages fit?",
+        answer,
+        "stages",
+        f"A stage: 2·{BK}·({BM} + {BN}) = {grouped(stage)} bytes. 226·1024 = {grouped(room)}, and "
+        f"{grouped(room)}/{grouped(stage)}, rounded down, is {answer}.",
+    )
+
+
+def phase_of_a_tile(q: Quiz) -> Question:
+    stages, tile = q.whole(2, 6), q.whole(8, 200)
+    answer = tile // stages
+    return Question(
+        f"A ring has {stages} stages with an mbarrier each. Tile {tile} comes to stage {tile} mod {stages}. Which phase of that "
+        "mbarrier do its bytes complete, counted from 0?",
+        answer,
+        "",
+        f"One of {stages} tiles comes to this stage: {tile}/{stages}, rounded down, is {answer}. A thread that waits for it "
+        f"waits for parity {answer % 2}.",
+    )
+
+
+def stage_that_is_filled(q: Quiz) -> Question:
+    stages, n = q.whole(3, 9), q.whole(20, 500)
+    answer = (n + stages - 1) % stages
+    return Question(
+        f"STAGES = {stages}. In round n = {n} of the loop the wait for the batch before has returned, and the barrier is passed. "
+        "To which stage does the tile come that is asked for now?",
+        answer,
+        "",
+        f"It is tile {n} + {stages} - 1 = {n + stages - 1}, and {n + stages - 1} mod {stages} = {answer}. That is the stage of "
+        f"tile {n - 1}, whose products are done.",
+    )
+
+
+def wavefronts_of_a_tile(q: Quiz) -> Question:
+    groups, n = q.whole(1, 4), 64 * q.whole(1, 4)
+    BM, BK = 64 * groups, 64
+    written, read = _HALF * BK * (BM + n) // 128, groups * BK // 16 * (16 + n // 4)
+    answer = written + read
+    clocks = groups * BK // 16 * n // 2
+    return Question(
+        f"A block has {groups} warpgroup{'s' if groups > 1 else ''}. Its tile of C is {BM}×{n}, and each warpgroup takes 64 rows "
+        f"with wgmma.m64n{n}k16. How many wavefronts of 128 bytes do {BK} steps along K take in shared memory, to write the "
+        "tiles of A and B and to read them?",
+        answer,
+        "wavefronts",
+        f"Written: 2·{BK}·({BM} + {n})/128 = {written}. A wgmma reads 64·16·2/128 = 16 of A and 16·{n}·2/128 = {n // 4} of B, "
+        f"and there are {groups}·{BK}/16 = {groups * BK // 16}: {grouped(read)}. Together {grouped(answer)}, for "
+        f"{grouped(clocks)} clocks of products.",
+    )
+
+
+def pitch_of_a_copy(q: Quiz) -> Question:
+    cols = 8 * q.whole(30, 1000) + q.whole(1, 7)
+    lines = ceil_div(_HALF * cols, 128)
+    answer = lines * 128
+    return Question(
+        f"A matrix of {grouped(cols)} columns of BF16 has rows without anything between them. TMA refuses it, and launch() makes "
+        "a copy whose rows each begin with a cache line of 128 bytes. How many bytes lie between the starts of two of them?",
+        answer,
+        "bytes",
+        f"A row has 2·{grouped(cols)} = {grouped(_HALF * cols)} bytes, which is no multiple of 16. It takes {lines} lines: "
+        f"{lines}·128 = {grouped(answer)}.",
+    )
+
+
+QUIZ = (
+    stages_that_fit,
+    phase_of_a_tile,
+    stage_that_is_filled,
+    wavefronts_of_a_tile,
+    pitch_of_a_copy,
 )

@@ -22,6 +22,7 @@ from runner.core.results import ROOT, UserError, lessons
 
 mma_sync = pictures.module_of(ROOT / "09_tensorcore" / "b_mma_sync" / "picture.py")
 tma = pictures.module_of(ROOT / "10_tma" / "picture.py")
+wgmma = pictures.module_of(ROOT / "11_wgmma" / "a_one_stage" / "picture.py")
 
 
 def drawn(lesson: str, tmp_path: Path, **constants: int) -> Counter[str]:
@@ -195,3 +196,55 @@ def test_the_swizzles_are_the_kernels_and_remove_the_conflicts(tmp_path: Path) -
         for unit in range(pitch):
             found = [mma_sync.wavefronts(mma_sync.places(pitch, unit, how)) for how in (None, swizzle)]
             assert found == [plain, 1]
+
+
+WGMMA = """
+#include <cstdio>
+#include "common/ptx/wgmma_descriptor.hpp"
+using namespace gemm::ptx;
+int main() {
+    for (unsigned thread = 0; thread < 128; ++thread) {
+        for (unsigned e = 0; e < 64; ++e) {
+            std::printf("%u %u\\n", wgmma_sum(thread, e).row, wgmma_sum(thread, e).column);
+        }
+    }
+    const WgmmaFields fields{.start = 2048, .stride = 1024, .swizzle = WgmmaSwizzle::bytes128};
+    for (unsigned row = 0; row < 8; ++row) {
+        for (unsigned k = 0; k < 64; k += 8) {
+            std::printf("%u\\n", wgmma_address(fields, Major::k, row, k) - 2048);
+        }
+    }
+}
+"""
+
+
+def test_what_wgmma_reads_and_who_owns_its_sums_are_the_headers(tmp_path: Path) -> None:
+    """The picture has both from the PTX ISA, common/ from its own formulas."""
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if not compiler:
+        pytest.skip("no C++ compiler")
+    (tmp_path / "a.cpp").write_text(WGMMA)
+    include = [f"-I{ROOT}", f"-I{ROOT / 'common' / 'cpu' / 'include'}"]
+    subprocess.run([compiler, "-std=c++20", *include, tmp_path / "a.cpp", "-o", tmp_path / "a"], check=True)
+    found = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout.splitlines()
+    sums = [wgmma.sum_element(thread, e) for thread in range(128) for e in range(64)]
+    places = {(row, wgmma.unit_at(row, place)): 128 * row + 16 * place for row in range(8) for place in range(8)}
+    assert found == [f"{row} {col}" for row, col in sums] + [str(places[row, unit]) for row in range(8) for unit in range(8)]
+
+
+def test_wgmma_shows_owners_the_atom_and_the_descriptor(tmp_path: Path) -> None:
+    texts = drawn("11a_one_stage", tmp_path, BN=256)
+    assert {"B: 16×256", "A: 64×16", "sums: 64×256, registers"} <= texts.keys()
+    assert svg_texts(tmp_path / "a_sums.svg")["5"] == 4
+    atom = svg_texts(tmp_path / "a_atom.svg")
+    assert {"steps 16 … 31", "start + 32 B"} <= atom.keys()
+    descriptor = svg_texts(tmp_path / "a_descriptor.svg")
+    assert descriptor["SBO"] == 2 and descriptor["LBO"] == 1 and {"120 … 127", "64 … 127"} <= descriptor.keys()
+    for file in tmp_path.glob("*.svg"):
+        assert not re.search(r"\b(wavefronts|clocks|640|8192)\b", " ".join(svg_texts(file)))  # Predict and the text
+
+
+def test_the_ring_of_wgmma_follows_the_descriptor(tmp_path: Path) -> None:
+    texts = drawn("11b_ring", tmp_path, STAGES=3)
+    assert {"11b_ring: a ring of 3 stages in time", "stage 2", "tensor cores"} <= texts.keys() and "stage 3" not in texts
+    assert {"As: 128×64", "Bs: 64×256", "sums of warpgroup 1: 64×256"} <= svg_texts(tmp_path / "a_tile.svg").keys()
