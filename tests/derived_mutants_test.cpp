@@ -12,7 +12,7 @@ namespace {
 using gemm::Lesson;
 using gemm::Shape;
 
-gemm::TracedLaunch traced(const Lesson& lesson, const Shape& shape) {
+gemm::TracedLaunch traced_launch(const Lesson& lesson, const Shape& shape) {
     test::device();
     gemm::Workload w(shape, test::seed());
     const gemm::Problem p = w.problem();
@@ -22,7 +22,7 @@ gemm::TracedLaunch traced(const Lesson& lesson, const Shape& shape) {
 
 /// The lesson that a mutant copies has no findings at the shape.
 void require_clean(const std::string& of, const Shape& shape) {
-    const gemm::TracedLaunch launch = traced(test::lesson(of), shape);
+    const gemm::TracedLaunch launch = traced_launch(test::lesson(of), shape);
     INFO(of << ": " << launch.error);
     REQUIRE(launch.error.empty());
     REQUIRE(launch.report.findings.empty());
@@ -37,7 +37,7 @@ bool has(const gemm::TracedLaunch& launch, const std::string& kind) {
 bool finds(const Lesson& mutant, const std::string& of, Shape shape, const std::string& kind) {
     shape.variant = mutant.variant();
     require_clean(of, shape);
-    const gemm::TracedLaunch launch = traced(mutant, shape);
+    const gemm::TracedLaunch launch = traced_launch(mutant, shape);
     INFO(mutant.name << ": " << launch.error);
     REQUIRE(launch.error.empty());
     return has(launch, kind);
@@ -46,7 +46,7 @@ bool finds(const Lesson& mutant, const std::string& of, Shape shape, const std::
 /// What ends a traced run of the mutant at the shape, as one sentence.
 std::string ends(const Lesson& mutant, const std::string& of, const Shape& shape) {
     require_clean(of, shape);
-    return traced(mutant, shape).error;
+    return traced_launch(mutant, shape).error;
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ TEST_CASE("trace: waits that are too short and a barrier that is missing in muta
 
 TEST_CASE("trace: waits and stages that are wrong in mutants of 10") {
     const Shape shape = test::shape(72, 64, 6 * 32, false);  // two of the four stages are filled twice
-    const gemm::TracedLaunch parity = traced(mutant_parity_10::lesson, shape);
+    const gemm::TracedLaunch parity = traced_launch(mutant_parity_10::lesson, shape);
     REQUIRE(has(parity, "load_in_flight"));
     test::require_contains(parity.error, "nobody has waited for the load that it started");
     REQUIRE(finds(mutant_released_early_10::lesson, "10_tma", shape, "load_overwrites"));
