@@ -256,7 +256,7 @@ def wgmma_table(lines: Sequence[Wgmma]) -> Table:
 
 def _totals(found: Trace) -> str:
     total = found["totals"]
-    part = "" if found["traced_blocks"] == found["blocks"] else " (traced blocks)"
+    part = "" if found["traced_blocks"] >= found["blocks"] else " (traced blocks)"
     text = (
         f"Global memory{part}: {size(total['global_load_bytes'])} loaded, {size(total['global_store_bytes'])} stored, "
         f"in whole sectors; {rate(total['flop_per_byte'])} FLOP/B. "
@@ -306,7 +306,7 @@ def _print(found: Trace, lines: Sequence[Line], wgmma: Sequence[Wgmma], before: 
     if not found["blocks"]:
         print(f"{found['lesson']} launches no kernel at {found['m']}×{found['n']}×{found['k']}.", flush=True)
         return
-    part = "all traced" if found["traced_blocks"] == found["blocks"] else f"{grouped(found['traced_blocks'])} of them traced"
+    part = "all traced" if found["traced_blocks"] >= found["blocks"] else f"{grouped(found['traced_blocks'])} of them traced"
     print(
         f"{found['lesson']}: {found['kernel']} at {found['m']}×{found['n']}×{found['k']}, "
         f"{grouped(found['blocks'])} blocks of {found['threads_per_block']} threads, {part}"
