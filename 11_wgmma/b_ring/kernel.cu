@@ -203,7 +203,7 @@ const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                  .architectures = {.exactly = "90a"}}};
 
 const gemm::Reach reaching[] = {
-    {.path = "the second group of block tiles", .M = 1153, .N = 8, .K = 8},
+    {.path = "the second group of block tiles", .M = 1153, .N = 8, .K = 8, .every_type = true},
     {.path = "copies of A and B", .M = 9, .N = 13, .K = 11, .every_type = true}};
 
 extern const gemm::Lesson lesson{.name = "11b_ring",
