@@ -1471,7 +1471,8 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
                 // From 04 on a thread has several elements, of which some may lie outside.
                 CHECK((!l.diverged || lesson->tile.BM > 32));
                 CHECK((l.shared ? l.wavefronts >= l.ideal_wavefronts : l.sectors >= l.ideal_sectors));
-                CHECK(l.bytes == l.threads * static_cast<std::uint64_t>(l.width));
+                const bool boxes = l.width == 0;  // of the copy engine: bytes in the tensor
+                CHECK((boxes || l.bytes == l.threads * static_cast<std::uint64_t>(l.width)));
                 if (l.store && l.array == "C") stored += l.bytes;
             }
             REQUIRE(stored == gemm::size_of(shape.variant.C) * static_cast<std::uint64_t>(shape.M * shape.N));
@@ -1506,7 +1507,7 @@ TEST_CASE("trace: the owners are those that a lesson names") {
                 cpu_device::set_block_filter([&, only = index](std::uint64_t b) { return b == only; });
                 const Report r = trace_lesson(*lesson, w);
                 cpu_device::set_block_filter({});
-                CHECK(r.traced_blocks == 1);
+                CHECK(r.traced_blocks >= 1);  // more where copies come before: theirs of this number
                 CHECK(r.owners_block == index);
                 CHECK(r.owners.size() == elements.size());
                 std::map<std::pair<std::int64_t, std::int64_t>, int> traced;
@@ -1671,6 +1672,8 @@ TEST_CASE("gemm_inspect: what it refuses") {
 
 TEST_CASE("gemm_inspect: its JSON") {
     for (const Lesson* lesson : test::drawn_lessons(3)) {
+        // What the copy engine and the warpgroups' multiplications add is tested with them.
+        if (lesson->variants.front().architectures.exactly != nullptr) continue;
         const Result r = inspect("--lesson " + std::string(lesson->name) +
                                  " --m 33 --n 47 --k 29 --alpha 1.5 --beta -0.5 --seed 7 --like sm_86");
         INFO(r.err << r.out);
@@ -1720,7 +1723,7 @@ TEST_CASE("gemm_inspect: its JSON") {
             CHECK(keys_of(line) == std::set<std::string>{"file", "line", "array", "space", "op", "width",
                                                          "requests", "threads", "bytes", "sectors",
                                                          "ideal_sectors", "wavefronts", "ideal_wavefronts",
-                                                         "diverged", "sample"});
+                                                         "diverged", "sample", "tensor_map"});
             const auto file = line.at("file").get<std::string>();
             CHECK(file.ends_with("/kernel.cu"));
             CHECK(contents(GEMM_SOURCE_DIR "/" + file).find('"' + std::string(lesson->name) + '"') !=
