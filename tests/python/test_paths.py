@@ -16,6 +16,8 @@ from conftest import REPOSITORY, descriptors, drawn, seed, toolchain
 from runner.core import compiling
 
 LESSONS = re.findall(r"^gemm_lesson\((\w+)", (REPOSITORY / "CMakeLists.txt").read_text(encoding="utf-8"), re.MULTILINE)
+# Their second group of block tiles is a Reach for its numbers: the code that computes them has no branch.
+NO_BRANCH = ("11a_one_stage", "11b_ring")
 # Counters behind every branch. -O1: without it, what an exception would leave behind counts as blocks of their own.
 COUNTED = ("-O1", "--coverage")
 
@@ -80,5 +82,5 @@ def test_the_ladder_runs_every_block_of_a_lesson(name: str, tmp_path: Path) -> N
     lesson = Counted(name, tmp_path)
     assert lesson.missed() == []
     # And this sees where one is missing: what a Reach leads to is left out without it.
-    if lesson.reaching:
+    if lesson.reaching and name not in NO_BRANCH:
         assert lesson.missed("--without-reach")
