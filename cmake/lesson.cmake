@@ -15,10 +15,8 @@
 # A compiler that nobody tried here may warn where nothing is wrong: that must not stop the build of who came to learn.
 option(GEMM_WERROR "Warnings are errors, as contributors and continuous integration have them" OFF)
 
-# -Wrestrict: false alarms on std::string's operator+ in g++ 12 and 13 (GCC bug 105651), which from headers that were made ready
-# come under other names, too: GEMM_PRECOMPILED, for what is optimised with such headers.
+# -Wrestrict: false alarms on std::string's operator+ in g++ 12 and 13 (GCC bug 105651).
 set(GEMM_WARNINGS -Wall -Wextra -Wno-restrict)
-set(GEMM_PRECOMPILED -Wno-array-bounds -Wno-stringop-overflow)
 if(GEMM_WERROR)
   list(APPEND GEMM_WARNINGS -Werror)
 endif()

@@ -16,7 +16,7 @@ TmaMatrix tma_matrix(const void* matrix, std::int64_t rows, std::int64_t cols, s
     if (rows > kMost || cols > kMost) {
         throw Error("The copy engine's coordinates are numbers of 32 bits: M, N and K may be " +
                     std::to_string(kMost) + " at most, and one is " + std::to_string(std::max(rows, cols)) +
-                    "; take a lesson before 10.");
+                    "; take a lesson that copies without it.");
     }
     const auto whole = [&](std::int64_t bytes) { return ceil_div(cols * size, bytes) * bytes / size; };
     TmaMatrix m{matrix, rows, cols, rows == 1 ? whole(16) : pitch, nullptr};  // one row has no next one
