@@ -63,15 +63,8 @@ EXECUTED = {"load": "smsp__inst_executed_op_shared_ld.sum", "store": "smsp__inst
 METRICS = [*(metric for quantity in QUANTITIES for metric in quantity.metrics), *EXECUTED.values()]
 
 
-def kernel_name(kernel: str) -> str:
-    """`void lesson_01::sgemm_naive<32>(long, …)` -> `sgemm_naive`: the name that ncu's --kernel-name compares."""
-    bare = re.split(r"[<(]", kernel.replace("(anonymous namespace)::", ""), maxsplit=1)[0]
-    return bare.split("::")[-1].split()[-1] if bare.split() else kernel
-
-
-def values_of(text: str, kernel: str | None, metrics: Sequence[str]) -> dict[str, float]:
-    """Metric -> value from what `ncu --csv` prints, of the first launch of `kernel` (None: of any). A UserError where one is
-    missing.
+def launches_of(text: str, metrics: Sequence[str]) -> list[dict[str, float]]:
+    """Metric -> value from what `ncu --csv` prints, of each launch in turn. A UserError where one is missing.
 
     ncu's own lines begin with ==; a program's output may stand before the header too.
     """
@@ -85,35 +78,31 @@ def values_of(text: str, kernel: str | None, metrics: Sequence[str]) -> dict[str
             )
         said = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
         said += [line.removeprefix("==WARNING==").strip() for line in lines if line.startswith("==WARNING==")]
-        raise UserError(f"ncu counted nothing for {kernel or 'the kernel'} (it says: {(said or ['nothing'])[0].rstrip('.')}).")
+        raise UserError(f"ncu counted nothing (it says: {(said or ['nothing'])[0].rstrip('.')}).")
     rows = csv.DictReader([lines[start].lstrip("\ufeff"), *(line for line in lines[start + 1 :] if line.startswith('"'))])
-    if missing := {"ID", "Kernel Name", "Metric Name", "Metric Value"} - set(rows.fieldnames or ()):
+    if missing := {"ID", "Metric Name", "Metric Value"} - set(rows.fieldnames or ()):
         raise UserError(f"ncu's CSV output has no column {', '.join(sorted(missing))}; this version of ncu is not known here.")
-    values: dict[str, float] = {}
-    first = None
+    launches: dict[str, dict[str, float]] = {}
     for row in rows:
-        if kernel not in (None, kernel_name(row["Kernel Name"] or "")) or first not in (None, row["ID"]):
-            continue
-        first = row["ID"]
         text_ = (row["Metric Value"] or "").replace(",", "").replace("\u202f", "").replace(" ", "")
         if not re.fullmatch(r"[0-9]+(\.[0-9]*)?", text_):
             raise UserError(f"ncu gives {row['Metric Value']!r} for {row['Metric Name']}, which is no number; this GPU lacks it.")
-        values[row["Metric Name"]] = float(text_)
-    if first is None:
-        raise UserError(f"ncu saw no launch of {kernel or 'the kernel'}.")
-    if lacking := [metric for metric in metrics if metric not in values]:
-        raise UserError(
-            f"ncu did not count {', '.join(lacking)} for {kernel or 'the kernel'}; this version of ncu or this GPU lacks it."
-        )
-    return values
+        launches.setdefault(row["ID"], {})[row["Metric Name"]] = float(text_)
+    if not launches:
+        raise UserError("ncu saw no launch of the lesson's kernel.")
+    for values in launches.values():
+        if lacking := [metric for metric in metrics if metric not in values]:
+            raise UserError(f"ncu did not count {', '.join(lacking)}; this version of ncu or this GPU lacks it.")
+    return list(launches.values())
 
 
-def parse(text: str, kernel: str | None) -> dict[str, int]:
-    """The same for METRICS, which are counts."""
-    values = values_of(text, kernel, METRICS)
-    if broken := next((metric for metric, value in values.items() if value != int(value)), None):
-        raise UserError(f"ncu gives {str(values[broken])!r} for {broken}, which is no count; this GPU lacks it.")
-    return {metric: int(value) for metric, value in values.items()}
+def summed(text: str) -> dict[str, int]:
+    """METRICS, which are counts, over all launches."""
+    launches = launches_of(text, METRICS)
+    for values in launches:
+        if broken := next((metric for metric in METRICS if values[metric] != int(values[metric])), None):
+            raise UserError(f"ncu gives {str(values[broken])!r} for {broken}, which is no count; this GPU lacks it.")
+    return {metric: sum(int(values[metric]) for values in launches) for metric in METRICS}
 
 
 def _place(line: Line) -> str:
@@ -191,12 +180,12 @@ def version(ncu: Path) -> str:
 
 
 def run_ncu(ncu: Path, program: Path, which: Sequence[str], request: Request, metrics: Sequence[str]) -> str:
-    """Runs the lesson once under ncu: what it prints of the first launch that the options `which` choose."""
+    """Runs the lesson once under ncu: what it prints of the launches that the options `which` choose."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         log = Path(folder) / "ncu.csv"
         command: list[str | Path] = [ncu, "--clock-control", "none", "--csv", "--print-units", "base", "--log-file", log,
                                      "--metrics", ",".join(metrics), *which,
-                                     "--launch-count", "1", program, "--verify-only", "--alpha=1", "--beta=0", "--seed=1",
+                                     program, "--verify-only", "--alpha=1", "--beta=0", "--seed=1",
                                      *(f"--{key}={getattr(request, key)}" for key in ("m", "n", "k"))]  # fmt: skip
         done = process.stream(command, f"ncu {program.name} {request.shape}", process.unseen, whole=True)
         text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
@@ -205,15 +194,23 @@ def run_ncu(ncu: Path, program: Path, which: Sequence[str], request: Request, me
         return text or "\n".join(done.lines)
 
 
-def of_lesson(name: str) -> list[str]:
-    """ncu's options that choose the kernels of a lesson by their namespace."""
-    return ["--kernel-name-base", "demangled", "--kernel-name", f"regex:lesson_{name.partition('_')[0]}::"]
+def first_launch(name: str) -> list[str]:
+    """ncu's options that choose the first launch of a lesson's own kernels, by their namespace."""
+    return ["--kernel-name-base", "demangled", "--kernel-name", f"regex:lesson_{name.partition('_')[0]}::", "--launch-count", "1"]
+
+
+def every_launch(name: str) -> list[str]:
+    """Those that choose all that the tracer counts, too: the lesson's kernels, and those of common/ that it launches before.
+
+    A library's gemm:: (cutlass::gemm) is none of them.
+    """
+    return ["--kernel-name-base", "demangled", "--kernel-name", f"regex:(^| )(lesson_{name.partition('_')[0]}|gemm)::"]
 
 
 def _count(device: doctor.Device, ncu: Path, program: Path, request: Request) -> dict[str, int]:
     with gpu.alone(device):
-        text = run_ncu(ncu, program, of_lesson(program.name), request, METRICS)
-    return parse(text, None)
+        text = run_ncu(ncu, program, every_launch(program.name), request, METRICS)
+    return summed(text)
 
 
 def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:

@@ -24,7 +24,7 @@ from runner.core.results import (
     writable_folder,
     write_atomically,
 )
-from runner.inspect.counters import find_ncu, of_lesson, run_ncu, values_of, version
+from runner.inspect.counters import find_ncu, first_launch, launches_of, run_ncu, version
 from runner.inspect.inspection import Request
 
 SCHEMA = 1
@@ -116,8 +116,8 @@ def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
     found: dict[str, dict[str, float]] = {}
     for name in chosen:
         with gpu.alone(device):
-            text = run_ncu(ncu, programs / name, of_lesson(name), request, metrics)
-        values = values_of(text, None, metrics)
+            text = run_ncu(ncu, programs / name, first_launch(name), request, metrics)
+        values = launches_of(text, metrics)[0]
         found[name] = {figure.name: values[figure.metric] for figure in FIGURES}
     results = {
         "schema": SCHEMA,
