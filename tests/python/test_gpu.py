@@ -235,5 +235,5 @@ def test_autotune_runs_alone(lock: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_ncus_counts_are_taken_alone(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "run_ncu", lambda *_: str(is_held(lock)))
-    monkeypatch.setattr(counters, "parse", lambda text, _: text)
+    monkeypatch.setattr(counters, "summed", lambda text: text)
     assert counters._count(CUDA, Path("ncu"), Path("01_naive"), counters.Request(1, 1, 1)) == "True"
