@@ -126,6 +126,8 @@ namespace gemm {
     X(loads_overlap)                                                             \
     X(store_in_flight) /* and a thread writes what it reads */                   \
     X(no_proxy_fence)                                                            \
+    X(mbarrier_not_begun) /* as far as the thread that uses it can know */       \
+    X(mbarrier_unfenced)                                                         \
     X(wgmma_in_flight)                                                           \
     X(wgmma_unfenced)                                                            \
     X(block_race) /* two blocks write the same element, not the same value */    \

@@ -52,6 +52,7 @@ TEST_CASE("trace: a right kernel by TMA has no findings, and its boxes are count
     INFO(test::all_findings(t.report));
     CHECK(t.error.empty());
     CHECK(t.report.findings.empty());
+    CHECK(traced_tma(TmaMistake::proxy_fence_for_init).report.findings.empty());
     const trace::Line& a = test::line_of(t.report, tma_line("load-a"), "A", false);
     CHECK(a.width == 0);
     CHECK(a.requests == 27);                        // 9 tiles of 3 steps
@@ -76,6 +77,14 @@ TEST_CASE("trace: mistakes with mbarriers and the copy engine") {
         const char* words;
     };
     const std::vector<Expected> all = {
+        {TmaMistake::no_barrier_after_init, "mbarrier_not_begun", "wait-empty", "init-empty",
+         "uses the mbarrier empty[0] at "},
+        {TmaMistake::no_barrier_after_init, "mbarrier_not_begun", "expect-full", "init-full",
+         "with no barrier in between: it may come there first"},
+        {TmaMistake::no_init_fence, "mbarrier_unfenced", "load-a", "init-full",
+         "thread (0,0,0) began the mbarrier full[0] at "},
+        {TmaMistake::no_init_fence, "mbarrier_unfenced", "load-a", "init-full",
+         "with no fence.mbarrier_init in between"},
         {TmaMistake::released_early, "load_in_flight", "read-b", "load-b",
          "it has not waited for the mbarrier's phase"},
         {TmaMistake::released_early, "load_overwrites", "load-b", "read-b",

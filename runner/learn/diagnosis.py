@@ -231,6 +231,14 @@ _FINDINGS = {
         "TMA need not see what a thread has written.",
         "Each thread that has written executes fence.proxy.async, then a barrier, then one thread starts the copy.",
     ),
+    "mbarrier_not_begun": (
+        "An mbarrier is used by a thread that cannot know it to have begun.",
+        "One thread begins the mbarriers; __syncthreads() comes before any other uses them.",
+    ),
+    "mbarrier_unfenced": (
+        "TMA need not see that an mbarrier has begun.",
+        "The thread that has begun the mbarriers executes fence_mbarrier_init() before the first load.",
+    ),
     "wgmma_in_flight": (
         "Shared memory is overwritten while wgmma is still reading it.",
         "wgmma.wait_group first; then whoever has waited releases the stage, at its mbarrier.",

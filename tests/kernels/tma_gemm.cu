@@ -34,13 +34,15 @@ __global__ void tma_gemm_kernel(TmaMistake mistake, Sizes s, const __grid_consta
     const int thread = threadIdx.x;
     if (thread == 0) {
         for (int stage = 0; stage < kStages; ++stage) {
-            gemm::ptx::mbarrier_init(full[stage], 1);
-            gemm::ptx::mbarrier_init(empty[stage], kConsumers);
+            gemm::ptx::mbarrier_init(full[stage], 1);            // LINE init-full
+            gemm::ptx::mbarrier_init(empty[stage], kConsumers);  // LINE init-empty
         }
         gemm::ptx::mbarrier_init(met, kConsumers);
-        gemm::ptx::fence_mbarrier_init();
+        if (mistake == TmaMistake::proxy_fence_for_init) gemm::ptx::fence_proxy_async();
+        if (mistake != TmaMistake::no_init_fence && mistake != TmaMistake::proxy_fence_for_init)
+            gemm::ptx::fence_mbarrier_init();
     }
-    __syncthreads();
+    if (mistake != TmaMistake::no_barrier_after_init) __syncthreads();
 
     const int columns = (s.N + BN - 1) / BN, tiles = (s.M + BM - 1) / BM * columns;
     const int steps = s.alpha == 0.0f ? 0 : (s.K + BK - 1) / BK;
@@ -54,11 +56,11 @@ __global__ void tma_gemm_kernel(TmaMistake mistake, Sizes s, const __grid_consta
                 const unsigned stage = step % kStages, round = step / kStages;
                 if (mistake == TmaMistake::returned_early && k0 == (steps - 1) * BK) return;
                 const unsigned wrong = mistake == TmaMistake::wrong_producer_parity;
-                mbarrier_wait(empty[stage], (round & 1) ^ 1 ^ wrong);
-                gemm::ptx::mbarrier_arrive_expect_tx(full[stage],
-                                                     mistake == TmaMistake::too_few_bytes    ? kBytes / 2
-                                                     : mistake == TmaMistake::too_many_bytes ? kBytes + 16
-                                                                                             : kBytes);
+                mbarrier_wait(empty[stage], (round & 1) ^ 1 ^ wrong);  // LINE wait-empty
+                const unsigned bytes = mistake == TmaMistake::too_few_bytes    ? kBytes / 2
+                                       : mistake == TmaMistake::too_many_bytes ? kBytes + 16
+                                                                               : kBytes;
+                gemm::ptx::mbarrier_arrive_expect_tx(full[stage], bytes);      // LINE expect-full
                 gemm::ptx::tma_load(As[stage], map_a, {k0, m0}, full[stage]);  // LINE load-a
                 gemm::ptx::tma_load(Bs[stage], map_b, {n0, k0}, full[stage]);  // LINE load-b
             }

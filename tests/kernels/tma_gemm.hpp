@@ -8,6 +8,9 @@ namespace kernels {
 
 enum class TmaMistake {
     none,
+    no_barrier_after_init,  // of the mbarriers
+    no_init_fence,
+    proxy_fence_for_init,   // no mistake: fence.proxy.async does as well
     wrong_parity,           // consumers wait for the phase before
     wrong_producer_parity,  // the producer waits for a stage that nobody has had yet
     too_few_bytes,          // are expected: half of what comes

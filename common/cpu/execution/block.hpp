@@ -139,12 +139,12 @@ class Block {
     void* dynamic_shared() const { return dynamic_shared_; }
     Copies& copies() { return copies_; }
     // Beside them: mbarriers and the copy engine (block_async.cpp).
-    void mbarrier_init(void* address, unsigned arrivals, const Site& site);
+    void mbarrier_init(const void* caller, void* address, unsigned arrivals, const Site& site);
     void mbarrier_inval(void* address, const Site& site);
     void mbarrier_expect(void* address, unsigned bytes, const Site& site);
     /// Also makes it expect bytes, where there are any.
-    void mbarrier_arrive(void* address, unsigned count, unsigned bytes, const Site& site);
-    bool mbarrier_is_complete(void* address, unsigned parity, const Site& site);
+    void mbarrier_arrive(const void* caller, void* address, unsigned count, unsigned bytes, const Site& site);
+    bool mbarrier_is_complete(const void* caller, void* address, unsigned parity, const Site& site);
     void fence_mbarrier_init();
     void fence_proxy_async();
     void tensor_copy(const void* caller, bool load, void* shared, const CUtensorMap& map, const int* at,

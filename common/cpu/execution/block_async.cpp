@@ -17,8 +17,8 @@ constexpr int kMostUnanswered = 4;
 
 using AtMbarrier = Observer::AtMbarrier;
 
-void observe(AtMbarrier what, const void* mbarrier) {
-    if (Observer* o = observer()) o->at_mbarrier(what, mbarrier);
+void observe(AtMbarrier what, const void* caller, const void* mbarrier) {
+    if (Observer* o = observer()) o->at_mbarrier(what, caller, mbarrier);
 }
 
 bool multiple(const void* address, std::size_t of) {
@@ -70,12 +70,12 @@ Mbarrier& Block::mbarrier_at(void* address, const Site& site) {
     return *found;
 }
 
-void Block::mbarrier_init(void* address, unsigned arrivals, const Site& site) {
+void Block::mbarrier_init(const void* caller, void* address, unsigned arrivals, const Site& site) {
     use_async();
     check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
     const std::string why = mbarriers_.init(address, arrivals, static_cast<std::size_t>(count_));
     if (!why.empty()) wrong(FaultId::mbarrier_misused, site, why);
-    observe(AtMbarrier::begins, address);
+    observe(AtMbarrier::begins, caller, address);
 }
 
 void Block::mbarrier_inval(void* address, const Site& site) {
@@ -91,7 +91,8 @@ void Block::mbarrier_expect(void* address, unsigned bytes, const Site& site) {
     settle(barrier);
 }
 
-void Block::mbarrier_arrive(void* address, unsigned count, unsigned bytes, const Site& site) {
+void Block::mbarrier_arrive(const void* caller, void* address, unsigned count, unsigned bytes,
+                            const Site& site) {
     Mbarrier& barrier = mbarrier_at(address, site);
     std::string why = bytes > 0 ? Mbarriers::expect(barrier, bytes) : std::string();
     if (why.empty()) why = Mbarriers::arrive(barrier, count);
@@ -103,7 +104,7 @@ void Block::mbarrier_arrive(void* address, unsigned count, unsigned bytes, const
                                      : "";
         wrong(FaultId::mbarrier_misused, site, why + ", at " + name_of(address) + open);
     }
-    observe(AtMbarrier::arrives, address);
+    observe(AtMbarrier::arrives, caller, address);
     barrier.arrived[static_cast<std::size_t>(running_->thread)] = barrier.phase + 1;
     current().did = site;
     woken_ = 0;
@@ -134,7 +135,7 @@ void Block::settle(Mbarrier& barrier) {
     unanswered_ = 0;
     const std::uint64_t expected = barrier.expected;
     if (!Mbarriers::settle(barrier)) return;
-    observe(AtMbarrier::completes, barrier.address);
+    observe(AtMbarrier::completes, nullptr, barrier.address);
     const BulkCopy* copy = nullptr;
     if (const std::uint64_t bytes = bulk_.to_come(barrier.address, copy); copy != nullptr) {
         throw BlockFailure{
@@ -155,7 +156,7 @@ void Block::settle(Mbarrier& barrier) {
     }
 }
 
-bool Block::mbarrier_is_complete(void* address, unsigned parity, const Site& site) {
+bool Block::mbarrier_is_complete(const void* caller, void* address, unsigned parity, const Site& site) {
     const int unanswered = unanswered_;
     Mbarrier& barrier = mbarrier_at(address, site);
     unanswered_ = unanswered;  // to ask is no progress
@@ -175,7 +176,7 @@ bool Block::mbarrier_is_complete(void* address, unsigned parity, const Site& sit
     barrier.seen[static_cast<std::size_t>(running_->thread)] = barrier.phase;
     if (barrier.phase == 0) barrier.passed[static_cast<std::size_t>(running_->thread)] = true;
     t.did = site;
-    observe(AtMbarrier::waited, address);
+    observe(AtMbarrier::waited, caller, address);
     return true;
 }
 
@@ -218,6 +219,7 @@ bool Block::unblock() {
 
 void Block::fence_mbarrier_init() {
     use_async();
+    if (Observer* o = observer()) o->mbarriers_fenced();
 }
 
 void Block::fence_proxy_async() {

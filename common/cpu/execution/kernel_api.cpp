@@ -97,7 +97,7 @@ void read_matrix_row(const void* caller, const void* address, void* to, const Si
 }
 
 void mbarrier_init(void* barrier, unsigned arrivals, Site site) {
-    block().mbarrier_init(barrier, arrivals, site);
+    block().mbarrier_init(__builtin_return_address(0), barrier, arrivals, site);
 }
 void mbarrier_inval(void* barrier, Site site) {
     block().mbarrier_inval(barrier, site);
@@ -106,16 +106,16 @@ void mbarrier_expect_tx(void* barrier, unsigned bytes, Site site) {
     block().mbarrier_expect(barrier, bytes, site);
 }
 void mbarrier_arrive(void* barrier, unsigned count, Site site) {
-    block().mbarrier_arrive(barrier, count, 0, site);
+    block().mbarrier_arrive(__builtin_return_address(0), barrier, count, 0, site);
 }
 void mbarrier_arrive_expect_tx(void* barrier, unsigned bytes, Site site) {
-    block().mbarrier_arrive(barrier, 1, bytes, site);
+    block().mbarrier_arrive(__builtin_return_address(0), barrier, 1, bytes, site);
 }
 bool mbarrier_is_complete(void* barrier, unsigned parity, Site site) {
-    return block().mbarrier_is_complete(barrier, parity, site);
+    return block().mbarrier_is_complete(__builtin_return_address(0), barrier, parity, site);
 }
 void mbarrier_wait(void* barrier, unsigned parity, Site site) {
-    while (!block().mbarrier_is_complete(barrier, parity, site)) {
+    while (!block().mbarrier_is_complete(__builtin_return_address(0), barrier, parity, site)) {
     }
 }
 void fence_mbarrier_init() {

@@ -60,10 +60,12 @@ class Observer {
     virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
     /// The running thread has waited for it.
     virtual void copy_ends(const void* caller, void* shared, int bytes) = 0;
-    /// At an mbarrier: the running thread has begun it, arrives, has seen a phase complete; or, whoever has
-    /// caused it, a phase is complete.
+    /// At an mbarrier: the running thread has begun it, arrives, has seen a phase complete (`caller` is the
+    /// return address into the kernel); or, whoever has caused it, a phase is complete.
     enum class AtMbarrier { begins, arrives, waited, completes };
-    virtual void at_mbarrier(AtMbarrier what, const void* mbarrier) = 0;
+    virtual void at_mbarrier(AtMbarrier what, const void* caller, const void* mbarrier) = 0;
+    /// The running thread has made the mbarriers that it has begun visible to the copy engine.
+    virtual void mbarriers_fenced() = 0;
     /// The running thread starts a copy of the copy engine, see bulk_copies.hpp. It ends, for
     /// others, with the mbarrier's phase, a store when the thread has waited for its group.
     virtual void bulk_copy_begins(const BulkCopy& copy) = 0;

@@ -53,9 +53,11 @@ class BlockTrace {
     void warp_paused() { requests_.flush(*running_); }
     void warp_met(int first, unsigned lanes) { races_.warp_met(first, lanes); }
     void barrier_met() { races_.barrier_met(); }
-    void at_mbarrier(Observer::AtMbarrier what, const void* mbarrier) {
-        races_.at_mbarrier(what, mbarrier, static_cast<unsigned>(*running_));
+    void at_mbarrier(Observer::AtMbarrier what, const void* caller, const void* mbarrier) {
+        const std::uint32_t site = caller != nullptr ? site_of(caller) : 0;
+        races_.at_mbarrier(what, mbarrier, site, static_cast<unsigned>(*running_));
     }
+    void mbarriers_fenced() { races_.mbarriers_fenced(static_cast<unsigned>(*running_)); }
     void proxy_fenced() { races_.proxy_fenced(static_cast<unsigned>(*running_)); }
     void bulk_copy_begins(const BulkCopy& copy);
     void bulk_copies_read(std::uint64_t group) {

@@ -100,9 +100,13 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->copy_ends(caller, address_of(shared), bytes);
     }
-    void at_mbarrier(AtMbarrier what, const void* mbarrier) override {
+    void at_mbarrier(AtMbarrier what, const void* caller, const void* mbarrier) override {
         const Quiet quiet;
-        local.own->at_mbarrier(what, mbarrier);
+        local.own->at_mbarrier(what, caller, mbarrier);
+    }
+    void mbarriers_fenced() override {
+        const Quiet quiet;
+        local.own->mbarriers_fenced();
     }
     void bulk_copy_begins(const BulkCopy& copy) override {
         const Quiet quiet;

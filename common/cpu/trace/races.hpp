@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -64,7 +65,8 @@ class Races {
     }
 
     // ---- races_bulk.cpp ----
-    void at_mbarrier(Observer::AtMbarrier what, const void* mbarrier, unsigned thread);
+    void at_mbarrier(Observer::AtMbarrier what, const void* mbarrier, std::uint32_t site, unsigned thread);
+    void mbarriers_fenced(unsigned thread);
     void proxy_fenced(unsigned thread);
     void bulk_begins(const BulkCopy& copy, std::uint32_t site);
     void bulk_copies_read(std::uint64_t group, unsigned thread);
@@ -171,7 +173,20 @@ class Races {
         std::size_t word;
         unsigned bytes;
     };
+    /// Who has begun an mbarrier, where and when; and when it was fenced for the copy engine, if it was.
+    struct Begun {
+        std::uint32_t site = 0;
+        unsigned thread = 0;
+        Clocks::Stamp at = 0;
+        std::optional<Clocks::Stamp> fenced{};
+        bool told = false;  // what is wrong: once is enough
+    };
     void use_clocks();
+    Begun* uses(const void* mbarrier, std::uint32_t site, unsigned thread);
+    void signals(const void* mbarrier, std::uint32_t site, unsigned thread);
+    void begun_finding(gemm::FindingId id, Begun& begun, const void* mbarrier, std::uint32_t site,
+                       unsigned thread);
+    std::uint32_t stamp() const { return Toucher{now_}.moment(); }
     std::uint32_t next_stamp() { return Toucher{next_moment()}.moment(); }
     bool unfenced(const Toucher& writer, unsigned thread) const;
     Toucher toucher(std::uint32_t site, unsigned thread, unsigned bytes) {
@@ -188,6 +203,7 @@ class Races {
     std::size_t threads_ = 0;
     std::vector<Bulk> bulk_copies_;
     std::vector<BulkWord> bulk_words_;
+    std::unordered_map<const void*, Begun> begun_;  // the block's mbarriers
 
     Findings& findings_;
     const std::vector<Array>* shared_ = nullptr;

@@ -16,6 +16,7 @@ void Races::use_clocks() {
     clocks_.turn_on(threads_);
     bulk_words_.assign(state_.size(), {});
     bulk_copies_.clear();
+    begun_.clear();
     for (std::size_t w = 0; w < meetings_.size(); ++w) {
         const auto first = static_cast<unsigned>(w * kWarp);
         for (unsigned a = 0; a < kWarp && first + a < threads_; ++a) {
@@ -25,20 +26,60 @@ void Races::use_clocks() {
     }
 }
 
-void Races::at_mbarrier(AtMbarrier what, const void* mbarrier, unsigned thread) {
+void Races::at_mbarrier(AtMbarrier what, const void* mbarrier, std::uint32_t site, unsigned thread) {
     use_clocks();
     switch (what) {
         case AtMbarrier::begins:
+            begun_[mbarrier] = {site, thread, stamp()};
             break;
         case AtMbarrier::arrives:
+            (void)uses(mbarrier, site, thread);
             clocks_.release(thread, next_stamp(), mbarrier);
             break;
         case AtMbarrier::waited:
+            (void)uses(mbarrier, site, thread);
             clocks_.acquire(thread, mbarrier);
             break;
         case AtMbarrier::completes:
             clocks_.complete(mbarrier);
             break;
+    }
+}
+
+/// Of an mbarrier that the thread uses; null, and a finding, where it cannot know it to have begun.
+Races::Begun* Races::uses(const void* mbarrier, std::uint32_t site, unsigned thread) {
+    Begun& b = begun_[mbarrier];  // is there: the device takes no other
+    if (thread == b.thread || clocks_.knows(thread, b.thread, b.at)) return &b;
+    begun_finding(FindingId::mbarrier_not_begun, b, mbarrier, site, thread);
+    return nullptr;
+}
+
+/// The thread starts a load that signals the mbarrier.
+void Races::signals(const void* mbarrier, std::uint32_t site, unsigned thread) {
+    Begun* const b = uses(mbarrier, site, thread);
+    if (b == nullptr || clocks_.proxied(thread, b->thread, b->at)) return;  // (fence.proxy.async does, too)
+    if (b->fenced && (thread == b->thread || clocks_.knows(thread, b->thread, *b->fenced))) return;
+    begun_finding(FindingId::mbarrier_unfenced, *b, mbarrier, site, thread);
+}
+
+void Races::begun_finding(FindingId id, Begun& begun, const void* mbarrier, std::uint32_t site,
+                          unsigned thread) {
+    const Address at = address_of(mbarrier);
+    const int s = index_of(*shared_, at);
+    if (s < 0 || begun.told) return;
+    begun.told = true;
+    const Array& a = (*shared_)[static_cast<std::size_t>(s)];
+    findings_.note(id, site, begun.site, 0, [&] {
+        Finding finding = by(thread, true, a, at - a.start);
+        finding.other = findings_.side(static_cast<int>(begun.thread), true);
+        return finding;
+    });
+}
+
+void Races::mbarriers_fenced(unsigned thread) {
+    use_clocks();
+    for (auto& [mbarrier, b] : begun_) {
+        if (b.thread == thread && !b.fenced) b.fenced = stamp();
     }
 }
 
@@ -55,6 +96,7 @@ void Races::bulk_copies_read(std::uint64_t group, unsigned thread) {
 void Races::bulk_begins(const BulkCopy& copy, std::uint32_t site) {
     use_clocks();
     const auto thread = static_cast<unsigned>(copy.thread);
+    if (copy.load) signals(copy.mbarrier, site, thread);
     bulk_copies_.push_back(
         {site, thread,
          copy.load ? clocks_.end_of_load(copy.mbarrier) : clocks_.end_of_store(thread, copy.group)});

@@ -26,6 +26,12 @@ std::string element(const Finding& f) {
     return f.array + "[" + std::to_string(*f.row) + "][" + std::to_string(*f.column) + "]";
 }
 
+/// "full[1]": the mbarrier that lies there.
+std::string mbarrier(const Finding& f) {
+    if (f.bytes % 8 != 0 || f.bytes > 512 || f.offset % 8 != 0) return element(f);
+    return f.bytes == 8 ? f.array : f.array + "[" + std::to_string(f.offset / 8) + "]";
+}
+
 /// "5 bytes past the end of As".
 std::string missed(const Finding& f) {
     if (f.array.empty()) return "shared memory that the kernel does not have";
@@ -89,6 +95,15 @@ std::string without_block(const Finding& f) {
                    (f.access.write ? "load" : "store") + " that " + who(f.access) + " starts" + at +
                    (f.access.write ? " overwrites it" : " reads it") +
                    ", with no fence.proxy.async in between: the copy engine need not see what was written";
+        case FindingId::mbarrier_not_begun:
+            return who(f.access) + " uses the mbarrier " + mbarrier(f) + at + ", which " +
+                   who(f.other.value()) + " begins at " + place(*f.other) +
+                   ", with no barrier in between: it may come there first";
+        case FindingId::mbarrier_unfenced:
+            return who(f.other.value()) + " began the mbarrier " + mbarrier(f) + " at " + place(*f.other) +
+                   " and the load that " + who(f.access) + " starts" + at +
+                   " signals it, with no fence.mbarrier_init in between: the copy engine need not see that "
+                   "it has begun";
         case FindingId::wgmma_in_flight:
             return "the wgmma that reads " + element(f) + " and" + started(f) +
                    " may still be reading it when " + who_does(f.access) + "it" + at +
