@@ -10,7 +10,7 @@
 
 namespace gemm {
 
-/// The sentence that tells it: "10_tma did not end within 21 s: …".
+/// The sentence that tells it: "10a_swizzle did not end within 21 s: …".
 std::string no_end(const std::string& lesson, int seconds);
 
 /// While it lives: when so many seconds have passed, the program says no_end() and ends with kCouldNotRun.

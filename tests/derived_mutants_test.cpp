@@ -85,22 +85,22 @@ TEST_CASE("trace: waits that are too short and a barrier that is missing in muta
     REQUIRE(finds(mutant_no_barrier_09c::lesson, "09c_pipelined", test::shape(72, 64, 192, false), "race"));
 }
 
-TEST_CASE("trace: waits and stages that are wrong in mutants of 10") {
+TEST_CASE("trace: waits and stages that are wrong in mutants of 10a") {
     const Shape shape = test::shape(72, 64, 6 * 32, false);  // two of the four stages are filled twice
-    const gemm::TracedLaunch parity = traced_launch(mutant_parity_10::lesson, shape);
+    const gemm::TracedLaunch parity = traced_launch(mutant_parity_10a::lesson, shape);
     REQUIRE(has(parity, "load_in_flight"));
     test::require_contains(parity.error, "nobody has waited for the load that it started");
-    REQUIRE(finds(mutant_released_early_10::lesson, "10_tma", shape, "load_overwrites"));
-    REQUIRE(finds(mutant_no_barrier_10::lesson, "10_tma", shape, "load_overwrites"));
+    REQUIRE(finds(mutant_released_early_10a::lesson, "10a_swizzle", shape, "load_overwrites"));
+    REQUIRE(finds(mutant_no_barrier_10a::lesson, "10a_swizzle", shape, "load_overwrites"));
 }
 
-TEST_CASE("trace: bytes and boxes that do not fit each other in mutants of 10") {
+TEST_CASE("trace: bytes and boxes that do not fit each other in mutants of 10a") {
     const Shape shape = test::shape(72, 64, 96, false);
-    test::require_contains(ends(mutant_few_bytes_10::lesson, "10_tma", shape),
+    test::require_contains(ends(mutant_few_bytes_10a::lesson, "10a_swizzle", shape),
                            "it was told to expect 8192 bytes in this phase");
-    test::require_contains(ends(mutant_many_bytes_10::lesson, "10_tma", shape),
+    test::require_contains(ends(mutant_many_bytes_10a::lesson, "10a_swizzle", shape),
                            "full[0] was told to expect 16 bytes more than the copies of this phase bring");
-    test::require_contains(ends(mutant_box_10::lesson, "10_tma", shape),
+    test::require_contains(ends(mutant_box_10a::lesson, "10a_swizzle", shape),
                            "is complete while 128 bytes are still to come to it");
 }
 

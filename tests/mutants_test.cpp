@@ -218,13 +218,13 @@ TEST_CASE("mutant of 09d: each group of tiles is taken for the first") {
     }
 }
 
-TEST_CASE("mutant of 10: A is read as if nothing were swizzled") {
-    const Lesson& mutant = mutant_swizzle_10::lesson;
+TEST_CASE("mutant of 10a: A is read as if nothing were swizzled") {
+    const Lesson& mutant = mutant_swizzle_10a::lesson;
     if (const std::string why = gemm::why_skipped(mutant, test::device()); !why.empty()) {
         return test::skip(why);
     }
     const Shape shape = test::shape(64, 64, 64, false);
-    REQUIRE(caught(mutant, shape, "10_tma").wrong > 64 * 64 / 2);
+    REQUIRE(caught(mutant, shape, "10a_swizzle").wrong > 64 * 64 / 2);
     // The steps change places within their tile: no matter where a row of A is one value.
     const auto equal_steps = [](gemm::HostMatrices& host) {
         for (std::size_t i = 0; i < host.A.size(); ++i) host.A[i] = host.A[i / 64 * 64];

@@ -38,11 +38,11 @@ namespace mutant_k_steps_09c          { extern const gemm::Lesson lesson; }
 namespace mutant_wait_too_short_09c   { extern const gemm::Lesson lesson; }
 namespace mutant_no_barrier_09c       { extern const gemm::Lesson lesson; }
 namespace mutant_one_group_09d        { extern const gemm::Lesson lesson; }
-namespace mutant_parity_10            { extern const gemm::Lesson lesson; }
-namespace mutant_few_bytes_10         { extern const gemm::Lesson lesson; }
-namespace mutant_many_bytes_10        { extern const gemm::Lesson lesson; }
-namespace mutant_released_early_10    { extern const gemm::Lesson lesson; }
-namespace mutant_no_barrier_10        { extern const gemm::Lesson lesson; }
-namespace mutant_box_10               { extern const gemm::Lesson lesson; }
-namespace mutant_swizzle_10           { extern const gemm::Lesson lesson; }
+namespace mutant_parity_10a           { extern const gemm::Lesson lesson; }
+namespace mutant_few_bytes_10a        { extern const gemm::Lesson lesson; }
+namespace mutant_many_bytes_10a       { extern const gemm::Lesson lesson; }
+namespace mutant_released_early_10a   { extern const gemm::Lesson lesson; }
+namespace mutant_no_barrier_10a       { extern const gemm::Lesson lesson; }
+namespace mutant_box_10a              { extern const gemm::Lesson lesson; }
+namespace mutant_swizzle_10a          { extern const gemm::Lesson lesson; }
 // clang-format on

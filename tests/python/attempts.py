@@ -1160,7 +1160,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("It is right, and a goal is not reached.", "__syncwarp() is enough"),
         ),
     ),
-    "10_tma": (
+    "10a_swizzle": (
         Attempt(
             "A read as if nothing were swizzled",
             {"shared + (as ^ k / 4 * 16);": "shared + (as / 128 * 128 + k / 4 * 16);"},
@@ -1292,7 +1292,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "beta dropped in Large",
-            {"if (row >= M) return;": "if (row >= M) return;\n        if (T::BM == 256) beta = 0.0f;"},
+            {"if (row >= M) return;": "if (row >= M) return;\n        if (T::BN == 256) beta = 0.0f;"},
             ("✗ Wrong with Large",),
         ),
         Attempt(
@@ -1536,7 +1536,7 @@ UNUSUAL: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("03_smem", "beta handled first", {_STORE: "*c = (beta != 0.0f ? beta * *c : 0.0f) + alpha * acc;"}),
     ("06a_float4", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
     ("08b_read_ahead", "Small for every size", {">= 100;": ">= 1000000000;"}),
-    ("10_tma", "Small for every size", {">= 100;": ">= 1000000000;"}),
-    ("10_tma", "one thread waits, and the barrier tells the others", {"if (more) gemm": "if (more && t == 0) gemm"}),
+    ("10a_swizzle", "Small for every size", {">= 100;": ">= 1000000000;"}),
+    ("10a_swizzle", "one thread waits, and the barrier tells the others", {"if (more) gemm": "if (more && t == 0) gemm"}),
     ("09b_mma_sync", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
 )

@@ -62,8 +62,8 @@ def test_launches_are_summed() -> None:
 @pytest.mark.parametrize(
     ("kernel", "chosen"),
     [
-        ("lesson_10::sgemm(long)", True),
-        ("void lesson_10::sgemm_tma<lesson_10::Tiles<64, 64>, true>(long)", True),
+        ("lesson_10a::sgemm(long)", True),
+        ("void lesson_10a::sgemm_tma<lesson_10a::Tiles<64, 64>, true>(long)", True),
         ("void gemm::copy_rows<float>(long, const float *)", True),
         ("void cutlass::gemm::kernel<float>(long)", False),
         ("lesson_11a::gemm_wgmma(long)", False),
@@ -71,7 +71,7 @@ def test_launches_are_summed() -> None:
     ],
 )
 def test_whose_launches_count(kernel: str, chosen: bool) -> None:
-    pattern = counters.every_launch("10_tma")[-1].removeprefix("regex:")
+    pattern = counters.every_launch("10a_swizzle")[-1].removeprefix("regex:")
     assert bool(re.search(pattern, kernel)) == chosen
 
 
@@ -243,7 +243,7 @@ SPLIT_SINCE = {
     "08_cp_async": ["08a_ring", "08b_read_ahead"],
     "09c_pipelined": ["09c_pipelined", "09d_persistent"],
 }
-ADDED_SINCE = ["10_tma", "11a_one_stage", "11b_ring"]
+ADDED_SINCE = ["10a_swizzle", "11a_one_stage", "11b_ring"]
 
 
 def test_the_recorded_comparison_is_whole_and_agrees() -> None:

@@ -95,16 +95,16 @@ def test_small_and_ragged_tiles(owner: dict, tmp_path: Path) -> None:
 
 
 def test_a_hang_is_drawn_with_who_waits_where(tmp_path: Path) -> None:
-    paths = autopsy.draw("10_tma", hang("10_tma"), tmp_path)
-    assert [path.name for path in paths] == ["10_tma_hang.png", "10_tma_hang.svg"]
+    paths = autopsy.draw("10a_swizzle", hang("10a_swizzle"), tmp_path)
+    assert [path.name for path in paths] == ["10a_swizzle_hang.png", "10a_swizzle_hang.svg"]
     said = set(svg_texts(paths[1]))
-    for words in ("10_tma: no thread can go on", "full[0]", "2: 0", "1: 1", "8 192 of 8 208 bytes", "1 of 1 arrivals",
+    for words in ("10a_swizzle: no thread can go on", "full[0]", "2: 0", "1: 1", "8 192 of 8 208 bytes", "1 of 1 arrivals",
                   "threads 0–127 wait for parity 0 at kernel.cu:60", "127 of 128 arrivals",
                   "thread 128 waits for parity 0 at kernel.cu:40", "threads 129–130 have returned",
                   "threads 0–127 last: mbarrier.arrive, kernel.cu:70",
                   "Likely: full[0] was told to expect 16 bytes more than come."):  # fmt: skip
         assert words in said, words
-    again = autopsy.draw("10_tma", {**hang("10_tma"), "likely": None}, tmp_path / "b")
+    again = autopsy.draw("10a_swizzle", {**hang("10a_swizzle"), "likely": None}, tmp_path / "b")
     assert not any(text.startswith("Likely") for text in svg_texts(again[1]))
 
 

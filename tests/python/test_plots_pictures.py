@@ -21,7 +21,7 @@ from plots.__main__ import described
 from runner.core.results import ROOT, UserError, lessons
 
 mma_sync = pictures.module_of(ROOT / "09_tensorcore" / "b_mma_sync" / "picture.py")
-tma = pictures.module_of(ROOT / "10_tma" / "picture.py")
+tma = pictures.module_of(ROOT / "10_tma" / "a_swizzle" / "picture.py")
 wgmma = pictures.module_of(ROOT / "11_wgmma" / "a_one_stage" / "picture.py")
 
 
@@ -101,12 +101,12 @@ def test_persistent_shows_two_tiles_the_order_and_the_way_of_results(tmp_path: P
 
 
 def test_tma_shows_a_map_an_mbarrier_and_the_swizzle(tmp_path: Path) -> None:
-    texts = drawn("10_tma", tmp_path, BK=16)
+    texts = drawn("10a_swizzle", tmp_path, BK=16)
     assert {"address", "sizes[0] = K", "strides[0]: bytes from row to row"} <= texts.keys()
     assert texts["1"] == texts["2"] == 2  # a box in the matrix, and in shared memory
     barrier = svg_texts(tmp_path / "a_barrier.svg")
     assert barrier["waits"] == 7 and barrier["A, B"] == 2  # each moment lets one of the two parities go on
-    swizzle = " ".join(svg_texts(tmp_path / "a_swizzle.svg"))
+    swizzle = " ".join(svg_texts(tmp_path / "a_banks.svg"))
     assert "128-byte swizzle" in swizzle and "wavefront" not in swizzle  # Predict asks for these
     for unit in range(8):
         assert [tma.wavefronts(range(8), unit, how) for how in (False, True)] == [8, 1]

@@ -1,4 +1,4 @@
-"""What the exercise and the bug hunt of lesson 10 leave out, ask and tell."""
+"""What the exercise and the bug hunt of lesson 10a leave out, ask and tell."""
 
 from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, shared_load_wavefronts, tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt

@@ -1,4 +1,4 @@
-"""Lesson 10's pictures: a tensor map as a window on a matrix, an mbarrier's life, the 128-byte swizzle in the banks."""
+"""Lesson 10a's pictures: a tensor map as a window on a matrix, an mbarrier's life, the 128-byte swizzle in the banks."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def picture_barrier(lesson: Descriptor) -> Figure:
     return figure
 
 
-def picture_swizzle(lesson: Descriptor) -> Figure:
+def picture_banks(lesson: Descriptor) -> Figure:
     """In which banks do lanes 0 to 7 find a float of the same step of eight rows of A? How many wavefronts that takes is for
     Predict to ask."""
     cell, y = 0.38, 2.35

@@ -1,9 +1,9 @@
-// 10 TMA — tiles come by the copy engine: one thread asks for a box of A and a box of B, all threads multiply
+// 10a swizzle — tiles come by TMA: one thread asks for a box of A and a box of B, all threads multiply
 // meanwhile, and an mbarrier tells them when the boxes' bytes have arrived.
 //
-// Changed since 08b: no thread copies, and none counts rows and columns at the edges, which the engine fills
-// with zeros; As has rows along K, as A has, and the engine's 128-byte swizzle instead of a transposition; a
-// tile has 32 steps along K. Only a GPU of compute capability 9.0 has such an engine.
+// Changed since 08b: no thread copies, and none counts rows and columns at the edges, which TMA fills with
+// zeros; As has rows along K, as A has, and TMA's 128-byte swizzle instead of a transposition; a tile has 32
+// steps along K; sums go along rows. GPUs have TMA from compute capability 9.0 on; this one is built for 9.0.
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@
 #include "common/tensor_map.hpp"
 #include "common/tma_matrix.hpp"
 
-namespace lesson_10 {
+namespace lesson_10a {
 
 constexpr int BK = 32;     // steps along K of a tile: a row of As is 128 bytes, which the swizzle wants
 constexpr int STAGES = 4;  // tiles of A and of B in shared memory
@@ -33,7 +33,7 @@ struct Tiles {
     static_assert(BM % WM == 0 && BN % WN == 0 && TN % 4 == 0, "warps tile the block, reads of four floats");
     static_assert(STAGE % 1024 == 0 && BM <= 256 && BN <= 256, "where the swizzle repeats; sides of a box");
 };
-using Large = Tiles<256, 128, 128, 32, 16, 8>;
+using Large = Tiles<128, 256, 64, 64, 8, 16>;
 using Small = Tiles<64, 64, 32, 32, 4, 8>;  // where Large has few blocks, or most of each is outside of C
 
 /// A place in C.
@@ -73,16 +73,16 @@ __device__ __forceinline__ void read(float (&a_frag)[T::TM], float (&b_frag)[T::
     }
 }
 
-/// acc += a_frag · b_frag, of step k: down a column and up the next, so that each sum shares a factor with
-/// the one before, which stays in the operand cache.
+/// acc += a_frag · b_frag, of one step: along a row and back along the next. A row's value of A stays in the
+/// operand cache for all of its sums, and at the turn the value of B does.
 template <int TM, int TN>
 __device__ __forceinline__ void add_products(float (&acc)[TM][TN], const float (&a_frag)[TM],
-                                             const float (&b_frag)[TN], int k) {
+                                             const float (&b_frag)[TN]) {
 #pragma unroll
-    for (int j = 0; j < TN; ++j) {
+    for (int i = 0; i < TM; ++i) {
 #pragma unroll
-        for (int e = 0; e < TM; ++e) {
-            const int i = (j + k) % 2 == 0 ? e : TM - 1 - e;
+        for (int e = 0; e < TN; ++e) {
+            const int j = i % 2 == 0 ? e : TN - 1 - e;
             acc[i][j] += a_frag[i] * b_frag[j];
         }
     }
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(T::THREADS)
                 read<T>(a_frag[(k + 1) % 2], b_frag[(k + 1) % 2], shared, a_read + stage * T::STAGE,
                         b_read + stage * T::STAGE, (k + 1) % BK);
             }
-            add_products(acc, a_frag[k % 2], b_frag[k % 2], k);
+            add_products(acc, a_frag[k % 2], b_frag[k % 2]);
         }
     }
 
@@ -198,7 +198,7 @@ bool is_large(const gemm::Problem& p) {
            gemm::ceil_div(p.M, Large::BM) * gemm::ceil_div(p.N, Large::BN) >= 100;
 }
 
-/// What is made once for a problem: A and B as the engine takes them, and their tensor maps.
+/// What is made once for a problem: A and B as TMA takes them, and their tensor maps.
 struct Maps {
     gemm::TmaMatrix a, b;
     CUtensorMap map_a{}, map_b{};
@@ -226,7 +226,7 @@ gemm::Plan prepare(const gemm::Problem& p) {
     return maps;
 }
 
-/// The engine takes rows that begin at multiples of 16 bytes. A matrix with others is copied to such rows.
+/// TMA takes rows that begin at multiples of 16 bytes. A matrix with others is copied to such rows.
 void copy_if_refused(const gemm::TmaMatrix& m, const void* matrix, std::int64_t pitch, cudaStream_t stream) {
     if (m.copy == nullptr) return;
     gemm::copy_rows<float><<<gemm::copy_blocks(m.rows), gemm::kCopyThreads, 0, stream>>>(
@@ -273,11 +273,11 @@ const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_tma<Large, true>),
                                  .architectures = {.exactly = "90a"}}};
 
-const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 25347, .N = 68, .K = 132},
+const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 12677, .N = 68, .K = 132},
                                 {.path = "Large, float by float", .M = 65, .N = 25347, .K = 133},
                                 {.path = "Small's second group of block tiles", .M = 573, .N = 68, .K = 9}};
 
-extern const gemm::Lesson lesson{.name = "10_tma",
+extern const gemm::Lesson lesson{.name = "10a_swizzle",
                                  .part = 2,
                                  .ladder = "fp32",
                                  .tile = tile,
@@ -290,4 +290,4 @@ extern const gemm::Lesson lesson{.name = "10_tma",
                                  .launch = launch,
                                  .owner = owner};
 
-}  // namespace lesson_10
+}  // namespace lesson_10a
