@@ -275,7 +275,7 @@ const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
 
 const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 12677, .N = 68, .K = 132},
                                 {.path = "Large, float by float", .M = 65, .N = 25347, .K = 133},
-                                {.path = "Small's second group of block tiles", .M = 573, .N = 68, .K = 9}};
+                                {.path = "Small's second group of block tiles", .M = 573, .N = 67, .K = 133}};
 
 extern const gemm::Lesson lesson{.name = "10a_swizzle",
                                  .part = 2,
