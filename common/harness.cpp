@@ -12,6 +12,7 @@
 
 #include "common/device.hpp"
 #include "common/error.hpp"
+#include "common/facts.hpp"
 #include "common/measure.hpp"
 #include "common/options.hpp"
 #include "common/report.hpp"
@@ -249,7 +250,7 @@ int lesson_main(int argc, char** argv, const Lesson& offered_lesson) {
         const Device device = select_device(settings.device, settings.like);
         if (const std::string why = why_skipped(lesson, device); !why.empty()) throw Error(why);
         const Outcome outcome = measure(lesson, settings, device);
-        if (!outcome.error.empty()) throw Error(outcome.error);
+        if (!outcome.error.empty()) throw Fault(outcome.fault, outcome.error);
         print((settings.json ? json_report : report)(lesson, settings, device, outcome));
         return outcome.verdict.passed ? kRight : kWrong;
     });

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "common/error.hpp"
+#include "common/facts.hpp"
 
 namespace gemm {
 namespace {
@@ -38,7 +39,7 @@ int complain(const std::string& program, const std::string& what) {
     std::cout.flush();
     // Some sentences begin with the lesson's name already.
     const bool named = what.rfind(program, 0) == 0;
-    std::cerr << (named ? "" : program + ": ") << one_sentence(what) << std::endl;
+    std::cerr << (named ? "" : program + ": ") << what << std::endl;
     return kCouldNotRun;
 }
 
@@ -118,8 +119,12 @@ int run_program(const std::string& program, const std::function<int()>& body) {
         return body();
     } catch (const std::bad_alloc&) {
         return complain(program, "The machine's memory is not enough for this size.");
+    } catch (const Fault& fault) {
+        // Who waits for whom takes several lines.
+        const bool lines = fault.id == FaultId::mbarrier_hang;
+        return complain(program, lines ? fault.what() : one_sentence(fault.what()));
     } catch (const std::exception& error) {
-        return complain(program, error.what());
+        return complain(program, one_sentence(error.what()));
     }
 }
 

@@ -42,8 +42,8 @@ struct Option {
 std::optional<int> parse_options(const std::string& program, const std::string& about,
                                  const std::vector<Option>& options, int argc, char** argv);
 
-/// Runs body and returns what it returns. Any exception becomes "<program>: <one sentence>" on stderr and
-/// status 2.
+/// Runs body and returns what it returns. Any exception becomes "<program>: <one sentence>" on stderr (lines,
+/// where it tells who waits for whom) and status 2.
 int run_program(const std::string& program, const std::function<int()>& body);
 
 /// Throws Error unless a file can be written there: better now than after the measurement.

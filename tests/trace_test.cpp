@@ -1701,7 +1701,8 @@ TEST_CASE("gemm_inspect: its JSON") {
                                                      "owners",
                                                      "wgmma",
                                                      "verdict",
-                                                     "error"});
+                                                     "error",
+                                                     "before"});
         CHECK(json.at("schema") == 1);
         CHECK(json.at("lesson") == lesson->name);
         CHECK(json.at("m") == 33);
@@ -1820,6 +1821,14 @@ TEST_CASE("gemm_inspect: a sample of blocks, and a file") {
     }
     CHECK(Json::parse(inspect("--lesson 02_coalesced --m 64 --n 64 --k 9 --blocks 50").out)
               .at("traced_blocks") == 4);
+    // Whom to compare with: the lesson before in the ladder, and in the course where there is none.
+    const auto before = [](const std::string& lesson) {
+        return Json::parse(inspect("--lesson " + lesson + " --m 0 --n 5 --k 5").out).at("before");
+    };
+    CHECK(before("10_tma") == "08b_read_ahead");
+    CHECK(before("11a_one_stage") == "09d_persistent");
+    CHECK(before("09a_wmma") == "08b_read_ahead");
+    CHECK(before("01_naive").is_null());
     const Json one = Json::parse(inspect("--lesson 03_smem --m 64 --n 64 --k 9 --blocks 1").out);
     CHECK(one.at("traced_blocks") == 1);
     CHECK(one.at("owners").at("block") == 0);

@@ -108,12 +108,15 @@ def estimate(request: Request, tile: tuple[int, ...]) -> float:
     return 2 * elements * request.k / ACCESSES_A_SECOND + ready / ELEMENTS_A_SECOND
 
 
-def refuse_if_long(request: Request, tiles: Sequence[tuple[int, ...]]) -> None:
-    """A UserError where tracing the lessons of these tiles would take over LONGEST seconds or K is over LARGEST_K."""
+def _tile(name: str) -> tuple[int, int, int]:
+    return described(build(_CPU, doctor.provide(_CPU), targets([name])), name).tile
+
+
+def refuse_if_long(request: Request, tile: tuple[int, ...]) -> None:
+    """A UserError where tracing a lesson of that tile would take over LONGEST seconds or K is over LARGEST_K."""
 
     def seconds(blocks: str) -> float:
-        asked = Request(request.m, request.n, request.k, blocks)
-        return max(estimate(asked, tile) for tile in tiles)
+        return estimate(Request(request.m, request.n, request.k, blocks), tile)
 
     whole, sample = seconds(request.blocks), seconds(str(_SAMPLE))
     if whole <= LONGEST and request.k <= LARGEST_K:
@@ -361,13 +364,9 @@ def inspect(
 ) -> int:
     """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
     found_name = lesson.find(name)
-    order = lessons()
-    earlier = order[order.index(found_name) - 1] if order.index(found_name) else None
     number = None if line is None else int(lesson.whole("--line", line, 1))
-    traced = [found_name, *([earlier] if earlier and not as_json else [])]
-    tools = doctor.provide(_CPU)
-    refuse_if_long(request, [described(build(_CPU, tools, targets(traced)), name).tile for name in traced])
-    program = build(_CPU, tools, ["gemm_inspect"]) / "bin" / "gemm_inspect"
+    refuse_if_long(request, _tile(found_name))
+    program = build_tracer() / "gemm_inspect"
     if as_json:
         text, status = trace_text(program, found_name, request)
         if file:
@@ -379,8 +378,9 @@ def inspect(
     found, status = trace(program, found_name, request)
     chosen = choose(found, number, array)
     before = None
-    if earlier:
+    if earlier := found.get("before"):
         try:
+            refuse_if_long(request, _tile(earlier))
             before, _ = trace(program, earlier, request)
         except UserError as error:
             say(f"No comparison with {earlier}: {error}")

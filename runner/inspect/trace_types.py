@@ -319,7 +319,7 @@ class Owners(TypedDict):
     threads: list[int]
 
 
-class Trace(TypedDict):
+class _Trace(TypedDict):
     """gemm_inspect's object, and what gemm_check says of the run whose accesses it counts."""
 
     schema: int
@@ -345,3 +345,9 @@ class Trace(TypedDict):
     owners: Owners
     verdict: Verdict | None
     error: Fault | None
+
+
+class Trace(_Trace, total=False):
+    """With what gemm_inspect alone says."""
+
+    before: str | None  # the lesson to compare with: the one before in its ladder, or else in the course

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/cpu/execution/device.hpp"
@@ -86,6 +87,18 @@ std::set<std::uint64_t> spread(std::uint64_t count, std::uint64_t total) {
     return chosen;
 }
 
+/// The lesson to compare with: the one before it in its ladder, or in the course where it is its ladder's
+/// first. Null for the first of all.
+const gemm::Lesson* before(const gemm::Lesson& lesson) {
+    const gemm::Lesson *in_course = nullptr, *in_ladder = nullptr;
+    for (const gemm::Lesson* l : gemm::all_lessons()) {
+        if (std::string_view(l->name) == lesson.name) break;
+        in_course = l;
+        if (std::string_view(l->ladder) == lesson.ladder) in_ladder = l;
+    }
+    return in_ladder != nullptr ? in_ladder : in_course;
+}
+
 int run(const Settings& s) {
     const gemm::Device device = gemm::select_device(0, s.like);
     if (const std::string why = gemm::why_skipped(*s.lesson, device); !why.empty()) throw Error(why);
@@ -115,6 +128,8 @@ int run(const Settings& s) {
     cpu_device::set_progress({});
 
     Json json = gemm::traced_json(*s.lesson, w.shape(), s.seed, device.sm, traced);
+    const gemm::Lesson* const earlier = before(*s.lesson);
+    json["before"] = earlier != nullptr ? Json(earlier->name) : Json(nullptr);
     bool right = traced.error.empty() && traced.report.findings.empty();
     if (verifier && traced.error.empty()) {
         const gemm::Verdict verdict = verifier->check(w.download_c(), &*s.lesson);

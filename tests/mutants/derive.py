@@ -20,6 +20,12 @@ from runner.core.results import folder_of  # noqa: E402
 ALL = -1
 _SMALL_10A = ("Tiles<128, 256, 64, 64, 8, 16>", "Tiles<64, 64, 32, 32, 4, 8>", 0)  # no mistake: compiled in half the time
 _ASK_10A = "if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);"
+_BF16 = ("<__half>", "<__nv_bfloat16>", ALL)  # no mistake where it runs in BF16: compiled in half the time
+_ZEROS_11A = """parity ^= 1;
+for (int i = t; i < BM * BK; i += THREADS) {
+    if (k0 + i % BK >= k_end) reinterpret_cast<T*>(shared)[i] = gemm::from_float<T>(0.0f);
+}
+__syncthreads();"""
 # Name: lesson, and what is replaced in its kernel without comments: a piece, what stands there instead, and which of its
 # occurrences is meant, from 0.
 MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
@@ -79,6 +85,46 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "no_barrier_10a": ("10a_swizzle", [_SMALL_10A, ("__syncthreads();", "", 1)]),
     "box_10a": ("10a_swizzle", [_SMALL_10A, ("large ? Large::BM : Small::BM,", "Small::BM + 1,", 0)]),
     "swizzle_10a": ("10a_swizzle", [_SMALL_10A, ("(as ^ k / 4 * 16)", "(as / 128 * 128 + k / 4 * 16)", 0)]),  # in the map alone
+    "parity_11a": ("11a_one_stage", [_BF16, ("parity ^= 1;", "", 0)]),
+    "few_bytes_11a": ("11a_one_stage", [_BF16, ("(full, SHARED);", "(full, BS);", 0)]),
+    "many_bytes_11a": ("11a_one_stage", [_BF16, ("(full, SHARED);", "(full, SHARED + 16);", 0)]),
+    "not_begun_11a": ("11a_one_stage", [_BF16, ("__syncthreads();", "", 0)]),
+    "init_fence_11a": ("11a_one_stage", [_BF16, ("gemm::ptx::fence_mbarrier_init();", "", 0)]),
+    "fence_11a": ("11a_one_stage", [_BF16, ("gemm::ptx::wgmma_fence(acc);", "", 0)]),
+    "wait_11a": ("11a_one_stage", [_BF16, ("gemm::ptx::wgmma_wait<0>(acc);", "", 0)]),
+    "proxy_fence_11a": ("11a_one_stage", [_BF16, ("parity ^= 1;", _ZEROS_11A, 0)]),  # zeros behind K, by the threads
+    "swizzle_11a": ("11a_one_stage", [_BF16, ("WgmmaSwizzle::bytes128", "WgmmaSwizzle::none", 0)]),  # of A, in the map alone
+    "strides_11a": (
+        "11a_one_stage",
+        [_BF16, (".leading = BK * SPAN,", ".leading = 8 * SPAN,", 0), (".stride = 8 * SPAN,", ".stride = BK * SPAN,", 1)],
+    ),
+    "past_atom_11a": ("11a_one_stage", [_BF16, ("row * SPAN + 2 * k,", "row * SPAN + 4 * k,", 0)]),
+    "high_box_11a": ("11a_one_stage", [_BF16, ("p.variant.A, BM);", "p.variant.A, BM + 1);", 0)]),
+    "wide_box_11a": ("11a_one_stage", [_BF16, (".box = {BOX,", ".box = {BOX + 1,", 0)]),
+    "parity_11b": ("11b_ring", [_BF16, ("n / STAGES % 2", "0", 0)]),
+    "few_bytes_11b": ("11b_ring", [_BF16, ("(arrived, STAGE);", "(arrived, BS);", 0)]),
+    "many_bytes_11b": ("11b_ring", [_BF16, ("(arrived, STAGE);", "(arrived, STAGE + 16);", 0)]),
+    "not_begun_11b": ("11b_ring", [_BF16, ("__syncthreads();", "", 0)]),
+    "init_fence_11b": ("11b_ring", [_BF16, ("gemm::ptx::fence_mbarrier_init();", "", 0)]),
+    "released_early_11b": (  # a stage is filled while its own products are computed
+        "11b_ring",
+        [
+            _BF16,
+            ("n < STAGES - 1 && n < tiles", "n < STAGES && n < tiles", 0),
+            ("n + STAGES - 1 < tiles) load(n + STAGES - 1)", "n + STAGES < tiles) load(n + STAGES)", 0),
+        ],
+    ),
+    "no_barrier_11b": ("11b_ring", [_BF16, ("__syncthreads();", "", 1)]),
+    "fence_11b": ("11b_ring", [_BF16, ("gemm::ptx::wgmma_fence(acc);", "", 0), ("gemm::ptx::wgmma_fence();", "", 0)]),
+    "wait_too_short_11b": ("11b_ring", [_BF16, ("wgmma_wait<1>();", "wgmma_wait<2>();", 0)]),
+    "wait_11b": ("11b_ring", [_BF16, ("gemm::ptx::wgmma_wait<0>(acc);", "", 0)]),
+    "swizzle_11b": ("11b_ring", [_BF16, ("WgmmaSwizzle::bytes128", "WgmmaSwizzle::none", 0)]),  # of A, in the map alone
+    "strides_11b": (
+        "11b_ring",
+        [_BF16, (".leading = BK * SPAN,", ".leading = 8 * SPAN,", 0), (".stride = 8 * SPAN,", ".stride = BK * SPAN,", 1)],
+    ),
+    "past_atom_11b": ("11b_ring", [_BF16, ("y * SPAN + 2 * k,", "y * SPAN + 4 * k,", 0)]),
+    "high_box_11b": ("11b_ring", [_BF16, ("p.variant.A, BM);", "p.variant.A, BM + 1);", 0)]),
 }
 
 

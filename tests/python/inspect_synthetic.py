@@ -36,6 +36,7 @@ def traced(lesson: str, lines: list[dict], barriers: float = 0) -> dict:
         "like": "sm_90", "blocks": 16, "traced_blocks": 16, "threads_per_block": 1024, "barriers_per_thread": barriers,
         "seconds": 0.1, "lines": lines, "wgmma": [], "findings": [], "totals": totals, "owners": owners,
         "verdict": {"passed": True, "failure": None, "text": ""}, "error": None,
+        "before": {"02_coalesced": "01_naive", "03_smem": "02_coalesced"}.get(lesson),
     }  # fmt: skip
 
 

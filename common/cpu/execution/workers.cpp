@@ -203,22 +203,22 @@ struct Watched {
 
 /// Makes stacks of threads that start from here on larger by the program's thread-local memory, which glibc
 /// takes out of them: the __shared__ arrays of many traced lessons in one program alone fill 8 MiB.
-void leave_room_for_shared_arrays() {
+bool leave_room_for_shared_arrays() {
     pthread_attr_t usual;
     std::size_t bytes = 0;
-    if (pthread_getattr_default_np(&usual) != 0) return;  // then a thread that has no room says so
-    if (pthread_attr_getstacksize(&usual, &bytes) == 0 &&
-        pthread_attr_setstacksize(&usual, bytes + thread_local_bytes()) == 0) {
-        pthread_setattr_default_np(&usual);
-    }
+    if (pthread_getattr_default_np(&usual) != 0) return false;  // then a thread that has no room says so
+    const bool left = pthread_attr_getstacksize(&usual, &bytes) == 0 &&
+                      pthread_attr_setstacksize(&usual, bytes + thread_local_bytes()) == 0 &&
+                      pthread_setattr_default_np(&usual) == 0;
     pthread_attr_destroy(&usual);
+    return left;
 }
+// Before main(): the reference is computed by threads, too, and mostly before the first launch.
+[[maybe_unused]] const bool room_left = leave_room_for_shared_arrays();
 
 /// The worker threads of the process, started by the first launch.
 class Workers {
   public:
-    Workers() { leave_room_for_shared_arrays(); }
-
     void run(Job& job) {
         const std::scoped_lock one_launch_at_a_time(mutex_);
         const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(

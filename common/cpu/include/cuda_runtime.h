@@ -63,7 +63,10 @@ void* memset(void* to, int byte, __SIZE_TYPE__ bytes) noexcept __asm__("cpu_devi
 #define CPU_DEVICE_SHARED static __constinit thread_local
 #endif
 #ifdef GEMM_TRACED  // far apart, so that what leaves one array does not land in the next unseen
-#define __shared__ CPU_DEVICE_SHARED __attribute__((aligned(65536)))
+#ifndef CPU_DEVICE_APART
+#define CPU_DEVICE_APART 65536
+#endif
+#define __shared__ CPU_DEVICE_SHARED __attribute__((aligned(CPU_DEVICE_APART)))
 #else
 #define __shared__ CPU_DEVICE_SHARED
 #endif

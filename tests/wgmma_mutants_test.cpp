@@ -1,0 +1,125 @@
+// The mutants of 11 that derive.py makes, traced: a mistake with TMA, mbarriers, wgmma or their descriptors
+// each, and what is told of it.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/verify.hpp"
+#include "runner/programs/traced.hpp"
+#include "tests/mutants/mutants.hpp"
+#include "tests/support.hpp"
+
+namespace {
+
+using gemm::Lesson;
+
+/// What a traced launch of a lesson came to.
+struct Told {
+    gemm::TracedLaunch launch;
+    gemm::Verdict verdict;
+};
+
+/// Throws what prepare() throws.
+Told told(const Lesson& lesson, std::int64_t K) {
+    test::device();
+    gemm::Shape shape = test::shape(72, 136, K, false);
+    shape.variant = lesson.variant();
+    gemm::Workload w(shape.resolved(), test::seed());
+    const gemm::Verifier verifier(w);
+    const gemm::Problem p = w.problem();
+    const gemm::Plan plan = lesson.prepare(p);
+    Told t{gemm::launch_traced(lesson, p, plan.get()), {}};
+    if (t.launch.error.empty()) t.verdict = verifier.check(w.download_c(), &lesson);
+    return t;
+}
+
+/// A mistake: the id of the finding or of the fault by which it is known, or "" where only the result tells,
+/// and what the sentence about it says.
+struct Mistake {
+    const Lesson& mutant;
+    const char* id;
+    const char* words;
+};
+
+std::string all_of(const Told& t) {
+    std::string all = t.launch.error + "\n";
+    for (const auto& f : t.launch.report.findings) all += std::string(name_of(f.id)) + ": " + f.text + "\n";
+    return all + t.verdict.failure;
+}
+
+void require_told(const std::string& of, const std::vector<Mistake>& mistakes, std::int64_t K) {
+    const Told right = told(test::lesson(of), K);
+    INFO(of << ": " << all_of(right));
+    REQUIRE(right.launch.error.empty());
+    REQUIRE(right.launch.report.findings.empty());
+    REQUIRE(right.verdict.passed);
+    for (const Mistake& m : test::drawn(mistakes, 4)) {
+        const Told t = told(m.mutant, K);
+        INFO(m.mutant.name << ": " << all_of(t));
+        const auto& found = t.launch.report.findings;
+        const auto finding = std::find_if(found.begin(), found.end(),
+                                          [&](const auto& f) { return name_of(f.id) == std::string(m.id); });
+        if (*m.id == '\0') {
+            REQUIRE(t.launch.error.empty());
+            REQUIRE(found.empty());
+            REQUIRE(t.verdict.wrong > 72 * 136 / 2);
+        } else if (finding != found.end()) {
+            test::require_contains(finding->text, m.words);
+        } else {
+            REQUIRE(name_of(t.launch.fault) == std::string(m.id));
+            test::require_contains(t.launch.error, m.words);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("trace: mistakes with one stage in mutants of 11a") {
+    require_told(
+        "11a_one_stage",
+        {{mutant_parity_11a::lesson, "load_in_flight", "it has not waited for the mbarrier's phase"},
+         {mutant_few_bytes_11a::lesson, "phase_too_early", "it was told to expect 16384 bytes in this phase"},
+         {mutant_many_bytes_11a::lesson, "mbarrier_hang", "full was told to expect 16 bytes more"},
+         {mutant_not_begun_11a::lesson, "mbarrier_not_begun", "uses the mbarrier full at "},
+         {mutant_init_fence_11a::lesson, "mbarrier_unfenced", "with no fence.mbarrier_init in between"},
+         {mutant_fence_11a::lesson, "wgmma_misused", "has no wgmma.fence before it"},
+         {mutant_wait_11a::lesson, "wgmma_in_flight", "it has not waited for it (wgmma.wait_group)"},
+         {mutant_proxy_fence_11a::lesson, "wgmma_unfenced", "with no fence.proxy.async in between"},
+         {mutant_swizzle_11a::lesson, "", ""},
+         {mutant_strides_11a::lesson, "", ""},
+         {mutant_past_atom_11a::lesson, "", ""},
+         {mutant_high_box_11a::lesson, "phase_too_early", "is complete while 128 bytes are still to come"}},
+        200);
+}
+
+TEST_CASE("trace: a box one column too wide in a mutant of 11a") {
+    std::string refused;
+    try {
+        (void)told(mutant_wide_box_11a::lesson, 64);
+    } catch (const gemm::Error& error) {
+        refused = error.what();
+    }
+    test::require_contains(refused, "refuses the tensor map");
+}
+
+TEST_CASE("trace: mistakes with a ring of stages in mutants of 11b") {
+    require_told(
+        "11b_ring",
+        {{mutant_parity_11b::lesson, "load_in_flight", "it has not waited for the mbarrier's phase"},
+         {mutant_few_bytes_11b::lesson, "phase_too_early", "it was told to expect 16384 bytes in this phase"},
+         {mutant_many_bytes_11b::lesson, "mbarrier_hang", "full[0] was told to expect 16 bytes more"},
+         {mutant_not_begun_11b::lesson, "mbarrier_not_begun", "uses the mbarrier full[0] at "},
+         {mutant_init_fence_11b::lesson, "mbarrier_unfenced", "with no fence.mbarrier_init in between"},
+         {mutant_released_early_11b::lesson, "wgmma_in_flight",
+          "it has not waited for it (wgmma.wait_group)"},
+         {mutant_no_barrier_11b::lesson, "wgmma_in_flight", "it has not waited for it (wgmma.wait_group)"},
+         {mutant_fence_11b::lesson, "wgmma_misused", "has no wgmma.fence before it"},
+         {mutant_wait_too_short_11b::lesson, "wgmma_in_flight",
+          "it has not waited for it (wgmma.wait_group)"},
+         {mutant_wait_11b::lesson, "wgmma_misused", "nobody has waited for the wgmma.mma_async"},
+         {mutant_swizzle_11b::lesson, "", ""},
+         {mutant_strides_11b::lesson, "", ""},
+         {mutant_past_atom_11b::lesson, "", ""},
+         {mutant_high_box_11b::lesson, "phase_too_early", "is complete while 128 bytes are still to come"}},
+        7 * 64 - 8);
+}
