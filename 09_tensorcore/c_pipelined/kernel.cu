@@ -34,16 +34,14 @@ __device__ __forceinline__ int b_at(int k, int col) {
 }
 static_assert(BK == 32 && BN == 128, "the swizzles are for rows of 2^5 and 2^7 elements");
 
-/// WIDTH neighbours of a row, from place `at` on; zeros for those that are not there: in no row, or behind
-/// `end`.
+/// WIDTH neighbours of a row of which the first `left` are there, and zeros for the others.
 template <bool ALIGNED, class T>
-__device__ __forceinline__ void copy_run(char* to, const T* from, bool row_there, int at, std::int64_t end) {
+__device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     if constexpr (ALIGNED) {
-        gemm::ptx::cp_async_or_zero<16>(to, from, row_there && at < end);
+        gemm::ptx::cp_async_or_zero<16>(to, from, left > 0);
     } else {
         const auto* bits = reinterpret_cast<const std::uint16_t*>(from);
-        const std::uint32_t low = row_there && at < end ? bits[0] : 0;
-        const std::uint32_t high = row_there && at + 1 < end ? bits[1] : 0;
+        const std::uint32_t low = left > 0 ? bits[0] : 0, high = left > 1 ? bits[1] : 0;
         *reinterpret_cast<std::uint32_t*>(to) = low | high << 16;
     }
 }
@@ -61,12 +59,16 @@ struct Share {
     /// Of the tile the first `rows` rows and `cols` columns are there.
     __device__ __forceinline__ void copy(int stage, std::int64_t pitch, std::int64_t rows,
                                          std::int64_t cols) {
-#pragma unroll(ALIGNED ? ROWS : 4)
-        for (int r = 0; r < ROWS; r += AT_ONCE) {
+        // How many of the rows from the thread's first on are there, and below, of the columns: counted once,
+        // so that a row takes one comparison.
+        const int there = rows - row < ROWS ? static_cast<int>(rows - row) : ROWS;
 #pragma unroll
-            for (int i = 0; i < COLS; i += RUN) {
-                copy_run<ALIGNED>(to[i / RUN] + stage + 2 * r * COLS, from + r * pitch + i, row + r < rows,
-                                  col + i, cols);
+        for (int i = 0; i < COLS; i += RUN) {
+            const int left = cols - col - i < WIDTH ? static_cast<int>(cols - col - i) : WIDTH;
+#pragma unroll(ALIGNED ? ROWS : 8)
+            for (int r = 0; r < ROWS; r += AT_ONCE) {
+                copy_run<ALIGNED>(to[i / RUN] + stage + 2 * r * COLS, from + r * pitch + i,
+                                  r < there ? left : 0);
             }
         }
     }
