@@ -42,7 +42,7 @@ struct TimingOptions {
 
 /// Interleaved rounds: in each, every contender once, order shuffled; slow contenders sit out some rounds,
 /// the baseline none. contenders[0] is the baseline. `problems` are copies of one problem in different
-/// memory; launches rotate over them (more than three times the L2 together means that a launch finds nothing
+/// memory; launches rotate over them (more than three times the L2 together means that a launch finds little
 /// of its own in it). A sample is one or more launches between two events and lasts at least 1 ms. The result
 /// has the order of `contenders`. Throws CudaError.
 std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
