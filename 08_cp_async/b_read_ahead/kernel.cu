@@ -31,7 +31,7 @@ struct Tiles {
 };
 constexpr int GROUP = 8;  // rows of block tiles that are counted together
 using Large = Tiles<128, 256, 8, 64, 64, 8, 16, 4>;
-using Small = Tiles<64, 64, 16, 32, 32, 4, 8, 4>;  // where Large has fewer blocks than a GPU has SMs
+using Small = Tiles<64, 64, 16, 32, 32, 4, 8, 4>;  // where Large has few blocks: see is_large()
 
 /// A place in C.
 struct Place {
