@@ -5,12 +5,12 @@
 
 namespace gemm {
 
-/// XORs the B bits of an offset that start at bit M + S into the B bits that start at bit M: units of 2^M
-/// stay whole, and which of 2^B units a place of a row moves to depends on the row. A permutation of every
+/// XORs the B bits of an offset that start at bit M + S into the B bits that start at bit M: chunks of 2^M
+/// stay whole, and which of 2^B chunks a place of a row moves to depends on the row. A permutation of every
 /// aligned range of 2^(M+S+B) offsets, and its own inverse. (CuTe's Swizzle<B, M, S>, CUTLASS, "CuTe Layout
 /// Algebra" and include/cute/swizzle.hpp, for S ≥ B.)
 ///
-/// For rows of 128 bytes and units of 16: Swizzle<3, 4, 3> of an offset in bytes, Swizzle<3, 3, 3> of one in
+/// For rows of 128 bytes and chunks of 16: Swizzle<3, 4, 3> of an offset in bytes, Swizzle<3, 3, 3> of one in
 /// elements of 2 bytes. The tile starts at a multiple of 2^(M+S+B), or each offset counts from its start.
 template <int B, int M, int S>
 struct Swizzle {

@@ -27,8 +27,8 @@ EXERCISE = Exercise(
     gaps={
         "a_at": Gap(
             "where row `row`, step `k` of As lies, in elements from its start. What stands below is right, and eight rows of a "
-            "fragment meet in two places of the banks. gemm::Swizzle<B, M, S>::apply moves units of 2^M elements by bits that "
-            "stand S higher: which bits of this offset are the unit's place in 128 bytes, and which say the row?",
+            "fragment meet in two places of the banks. gemm::Swizzle<B, M, S>::apply moves chunks of 2^M elements by bits that "
+            "stand S higher: which bits of this offset are the chunk's place in 128 bytes, and which say the row?",
             "return row * BK + k;",
         ),
         "b_at": Gap(
@@ -51,11 +51,11 @@ EXERCISE = Exercise(
         "Begin with fragments, multiply and store; a_at and b_at are right as they stand, and a goal asks for them in the end. "
         "A lane of mma.sync holds pairs of neighbours along K, of A and of B. In As the steps of a row lie side by side, in Bs "
         "they lie a row apart: for one of the two, ldmatrix must transpose. For the swizzles, write down the offset of (row, k) "
-        "in bits: bits 0 to 2 are inside of a unit of 16 bytes, bits 3 to 5 are the unit's place in 128 bytes.",
+        "in bits: bits 0 to 2 are inside of a chunk of 16 bytes, bits 3 to 5 are the chunk's place in 128 bytes.",
         "A: ldmatrix(a_frag[i], address), the address being &As[stage][a_at(row of the tile + at.row, k + at.col)]. B: "
         "ldmatrix_trans fills an array of four registers from &Bs[stage][b_at(k + at.row, column of the tile + at.col)]: the "
         "first two are b_frag[j], the others b_frag[j + 1], so j goes up by 2. C: the row is row0 + y + i * MMA_M + in.row; "
-        "rows past M are left out, and store2 wants to know how many columns are left up to N. Swizzles: units of 2^3 elements, "
+        "rows past M are left out, and store2 wants to know how many columns are left up to N. Swizzles: chunks of 2^3 elements, "
         "so M = 3. A row of As is 2^5 elements, half of 128 bytes: the row's bits 1 and 2 stand at 6 and 7, and go to bits 3 and "
         "4. A row of Bs is 2^7: the row's bits 0 to 2 stand at 7 to 9.",
         "nearly the code, in the gaps' order:\n"
@@ -154,15 +154,15 @@ def place_of_a_swizzled_element(q: Quiz) -> Question:
     row, col = q.whole(1, _BK - 1), q.whole(0, _BN - 1)
     offset = row * _BN + col
     answer = swizzle(3, 3, 4, offset)
-    unit = col // 8
+    chunk = col // 8
     return Question(
         f"A tile has rows of {_BN} elements of 2 bytes. Swizzle<3, 3, 4> is applied to the offset in elements, {_BN}·row + "
         f"column. At which offset lies the element of row {row} and column {col}?",
         answer,
         "",
         f"{_BN}·{row} + {col} = {grouped(offset)}. Bits 7 to 9 are the row mod 8, {row % 8}; they are XORed into bits 3 to 5, "
-        f"those of the unit of 8 elements: unit {unit} of the row becomes {unit} ^ {row % 8} = {unit ^ row % 8}. "
-        f"{_BN}·{row} + 8·{unit ^ row % 8} + {col % 8} = {grouped(answer)}.",
+        f"those of the chunk of 8 elements: chunk {chunk} of the row becomes {chunk} ^ {row % 8} = {chunk ^ row % 8}. "
+        f"{_BN}·{row} + 8·{chunk ^ row % 8} + {col % 8} = {grouped(answer)}.",
     )
 
 

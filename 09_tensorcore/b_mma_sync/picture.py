@@ -12,9 +12,9 @@ from plots.style import DARK, GREY, INK, LIGHT, WIDTH
 from runner.core.descriptors import Descriptor
 
 BANKS, WORD = 32, 4  # of shared memory; bytes
-UNIT = 16  # bytes: what a lane's address of ldmatrix stands for
+CHUNK = 16  # bytes: what a lane's address of ldmatrix stands for
 A_SWIZZLE, B_SWIZZLE = (2, 3, 3), (3, 3, 4)  # kernel.cu's a_at and b_at
-USED = 2, 1  # of Bs and of As: the unit of each row that the matrix reads which is drawn; any will do
+USED = 2, 1  # of Bs and of As: the chunk of each row that the matrix reads which is drawn; any will do
 _CELL = 14  # points, of what stands in a box
 _SHOWN = 5  # the lane to follow: any will do
 
@@ -46,15 +46,15 @@ def swizzle(bits: int, base: int, shift: int, offset: int) -> int:
     return offset ^ (offset >> shift & ((1 << bits) - 1) << base)
 
 
-def places(pitch: int, unit: int, swizzled: tuple[int, int, int] | None) -> list[int]:
-    """Where `unit` of each of eight rows lies, in units of 16 bytes from the tile's begin on; `pitch`: units of a row."""
-    offsets = [(row * pitch + unit) * (UNIT // 2) for row in range(8)]  # in elements of two bytes
-    return [(swizzle(*swizzled, offset) if swizzled else offset) // (UNIT // 2) for offset in offsets]
+def places(pitch: int, chunk: int, swizzled: tuple[int, int, int] | None) -> list[int]:
+    """Where `chunk` of each of eight rows lies, in chunks of 16 bytes from the tile's begin on; `pitch`: chunks of a row."""
+    offsets = [(row * pitch + chunk) * (CHUNK // 2) for row in range(8)]  # in elements of two bytes
+    return [(swizzle(*swizzled, offset) if swizzled else offset) // (CHUNK // 2) for offset in offsets]
 
 
 def wavefronts(places: list[int]) -> int:
-    """Of a read of 16 bytes at each of the eight places, in units of 16 bytes: how many share their four banks at most."""
-    groups = [place % (BANKS * WORD // UNIT) for place in places]
+    """Of a read of 16 bytes at each of the eight places, in chunks of 16 bytes: how many share their four banks at most."""
+    groups = [place % (BANKS * WORD // CHUNK) for place in places]
     return max(groups.count(group) for group in groups)
 
 
@@ -163,7 +163,7 @@ def picture_matrices(lesson: Descriptor) -> Figure:
         text(x + half, y - 0.18, title, ha="center", fontsize=TEXT, fontweight="bold")
         for i, register in enumerate(registers):
             left, top = x + i // 2 * half, y + i % 2 * half
-            box(axes, left, top, half, half, LIGHT if i in (0, 3) else "white", GREY)
+            box(axes, left, top, half, half, "white", GREY)
             text(left + half / 2, top + half * 0.3, f"lanes\n{8 * i} … {8 * i + 7}", ha="center", va="center", fontsize=TEXT)
             text(left + half / 2, top + half * 0.78, register, ha="center", va="center", fontsize=SMALL)
         box(axes, x, y, side, side, "none", INK, 1.8)
@@ -173,20 +173,20 @@ def picture_matrices(lesson: Descriptor) -> Figure:
 
 
 def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, swizzled: tuple[int, int, int] | None) -> None:
-    """Eight rows of a tile in shared memory, 128 bytes a line, as far as its first eight units go; `used`: the unit that a
+    """Eight rows of a tile in shared memory, 128 bytes a line, as far as its first eight chunks go; `used`: the chunk that a
     matrix reads."""
-    across = BANKS * WORD // UNIT
-    units, tall = min(pitch, across), cell * 0.84
-    for unit in range(units):
-        for row, place in enumerate(places(pitch, unit, swizzled)):
+    across = BANKS * WORD // CHUNK
+    chunks, tall = min(pitch, across), cell * 0.84
+    for chunk in range(chunks):
+        for row, place in enumerate(places(pitch, chunk, swizzled)):
             line, group = (row, place % across) if pitch >= across else divmod(place, across)
-            dark = unit == used
+            dark = chunk == used
             left, top = x + group * cell, y + line * tall
             box(axes, left, top, cell, tall, DARK if dark else LIGHT if row % 2 else "white", GREY)
-            label = str(unit) if pitch >= across else f"{row}:{unit}"
+            label = str(chunk) if pitch >= across else f"{row}:{chunk}"
             axes.text(left + cell / 2, top + tall / 2, label, ha="center", va="center", fontsize=_CELL,
                       color="white" if dark else INK)  # fmt: skip
-    lines = 8 * units // across
+    lines = 8 * chunks // across
     box(axes, x, y, across * cell, lines * tall, "none", INK, 1.8)
 
 
@@ -198,10 +198,10 @@ def picture_swizzle(lesson: Descriptor) -> Figure:
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: eight rows in the banks", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.9, "A line is 128 bytes, all 32 banks; a box is 16 bytes, four of them", fontsize=TEXT)
-    of_b, of_a = "In a box of Bs: which unit of its row it is, counted from 0", "In a box of As: the row, and which unit of it"
+    of_b, of_a = "In a box of Bs: which chunk of its row it is, counted from 0", "In a box of As: the row, and which chunk of it"
     for title, pitch, used, chosen, said in (
-        ("Bs", lesson.constants["BN"] * 2 // UNIT, USED[0], B_SWIZZLE, of_b),
-        ("As", lesson.constants["BK"] * 2 // UNIT, USED[1], A_SWIZZLE, of_a),
+        ("Bs", lesson.constants["BN"] * 2 // CHUNK, USED[0], B_SWIZZLE, of_b),
+        ("As", lesson.constants["BK"] * 2 // CHUNK, USED[1], A_SWIZZLE, of_a),
     ):
         for x, swizzled in ((0.2, None), (WIDTH - 0.2 - 8 * cell, chosen)):
             _banks(axes, x, y, cell, pitch, used, swizzled)

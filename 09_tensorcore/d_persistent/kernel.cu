@@ -37,7 +37,7 @@ struct Depth {
 
     /// Where (row, col) of a stage's tiles lies, in bytes. Eight neighbours stay together, and their place in
     /// the row depends on the row: eight rows of a fragment lie in different banks.
-    static constexpr int A_BITS = BK == 64 ? 3 : 2;  // as many as a row of As has units
+    static constexpr int A_BITS = BK == 64 ? 3 : 2;  // as many as a row of As has chunks
     __device__ static int a_at(int row, int k) {
         return gemm::Swizzle<A_BITS, 4, 3>::apply(2 * (row * BK + k));
     }
