@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(THREADS)
     hgemm_wgmma(std::int64_t M, std::int64_t N, std::int64_t K, float alpha,
                 const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                 float beta, T* C, std::int64_t ldc) {
-    // T As[BM][BK]; then Bs, 64 columns after the other: T [BN / BOX][BK][BOX].
+    // T As[BM][BK]; then Bs, in boxes of 64 columns, one behind the other: T [BN / BOX][BK][BOX].
     extern __shared__ __align__(1024) char shared[];
     __shared__ Mbarrier full;
     const int t = threadIdx.x;
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned as = gemm::ptx::shared_address(shared), bs = as + BS;
     // gap: descriptors
     const auto a_at = [&](int row, int k) {
-        return gemm::ptx::encode({.start = as + row * SPAN + 2 * k,  // in the first of 8 rows, k by k
+        return gemm::ptx::encode({.start = as + row * SPAN + 2 * k,  // in the first of 8 rows, at step k
                                   .stride = 8 * SPAN,                // the next 8 rows
                                   .swizzle = WgmmaSwizzle::bytes128});
     };

@@ -12,7 +12,7 @@ from runner.core.descriptors import Descriptor
 
 M, K = 64, 16  # of one wgmma; its N is the block tile's
 WARPS = M // 16  # of a warpgroup
-SPAN, UNIT = 128, 16  # bytes: of a row of the swizzle's pattern, and what changes places within it
+SPAN, CHUNK = 128, 16  # bytes: of a row of the swizzle's pattern, and what changes places within it
 ATOM = 8  # spans of the pattern
 BOX = SPAN // 2  # elements of a span
 _CELL = 14  # points, of what stands in a box
@@ -27,7 +27,7 @@ def sum_element(thread: int, index: int) -> tuple[int, int]:
     return warp * 16 + lane // 4 + (index & 2) * 4, index // 4 * 8 + lane % 4 * 2 + (index & 1)
 
 
-def unit_at(row: int, place: int) -> int:
+def chunk_at(row: int, place: int) -> int:
     """Which 16 bytes of row `row` of an atom lie at place `place`. PTX ISA, "Shared Memory Layout": 128-byte swizzle."""
     return place ^ row % ATOM
 
@@ -73,7 +73,7 @@ def picture_sums(lesson: Descriptor) -> Figure:
     """Which thread owns which sums, of the first columns of a warp's 16 rows?"""
     rows, cols, wide, tall = 16, 16, 0.32, 0.32
     x, y = 1.75, 2.3
-    figure, axes = canvas(y + rows * tall + 2.0)
+    figure, axes = canvas(y + rows * tall + 2.35)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: who owns which sums", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.88, f"16 rows of a warp, {cols} of its {lesson.constants['BN']} columns. A box is two floats,", fontsize=TEXT)
@@ -88,14 +88,15 @@ def picture_sums(lesson: Descriptor) -> Figure:
     for e in range(0, 8, 2):
         low, right = divmod(e // 2 % 2 * 2 + e // 4, 2)
         top = y + rows * tall + 0.3 if low else y - 0.13
-        text(x + (right + 0.5) * cols / 2 * wide, top, f"acc[{e}], acc[{e + 1}]", ha="center", fontsize=TEXT)
+        text(x + (right + 0.5) * cols / 2 * wide, top, f"acc[i][{e}], acc[i][{e + 1}]", ha="center", fontsize=SMALL)
     for row in (0, 8, 15):
         text(x - 0.12, y + (row + 0.5) * tall, f"row {row}", ha="right", va="center", fontsize=SMALL)
     legend(axes, 0.2, y + rows * tall + 0.65, (
         (DARK, f"lane {_LANE}"),
         (LIGHT, "8×8 sums; white: the next 8×8, in other registers"),
     ))  # fmt: skip
-    text(0.2, y + rows * tall + 1.75, f"The next {cols} columns are acc[8] … acc[15], and so on.", fontsize=TEXT)
+    text(0.2, y + rows * tall + 1.75, f"The next {cols} columns are acc[i][8] … acc[i][15], and so on.", fontsize=TEXT)
+    text(0.2, y + rows * tall + 2.1, "i: which 64 rows of the block tile", fontsize=TEXT)
     return figure
 
 
@@ -107,16 +108,16 @@ def picture_atom(lesson: Descriptor) -> Figure:
     text(0.2, 0.45, f"{lesson.name}: an atom of As", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.88, "8 rows of 128 bytes, as they lie in shared memory. A box is", fontsize=TEXT)
     text(0.2, 1.21, "16 bytes: 8 steps of one row of A; in it: which 8 of its 64", fontsize=TEXT)
-    places = SPAN // UNIT
+    places = SPAN // CHUNK
     for x, first, start in ((0.65, 0, "start"), (WIDTH - 0.2 - places * cell, K, "start + 32 B")):
         text(x + places * cell / 2, y - 0.85, f"steps {first} … {first + K - 1}", ha="center", fontsize=TEXT, fontweight="bold")
         used = range(first // 8, (first + K) // 8)
         for row in range(ATOM):
             for place in range(places):
-                unit = unit_at(row, place)
-                dark = unit in used
+                chunk = chunk_at(row, place)
+                dark = chunk in used
                 box(axes, x + place * cell, y + row * tall, cell, tall, DARK if dark else "white", GREY)
-                text(x + (place + 0.5) * cell, y + (row + 0.5) * tall, str(unit), ha="center", va="center", fontsize=_CELL,
+                text(x + (place + 0.5) * cell, y + (row + 0.5) * tall, str(chunk), ha="center", va="center", fontsize=_CELL,
                      color="white" if dark else INK)  # fmt: skip
         box(axes, x, y, places * cell, ATOM * tall, "none", INK, 1.8)
         at = x + used[0] * cell

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     hgemm_wgmma_ring(std::int64_t M, std::int64_t N, std::int64_t K, float alpha,
                      const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                      float beta, T* C, std::int64_t ldc) {
-    // Stages: T As[BM][BK]; then Bs, 64 columns after the other: T [BN / BOX][BK][BOX].
+    // Stages: T As[BM][BK]; then Bs, in boxes of 64 columns, one behind the other: T [BN / BOX][BK][BOX].
     extern __shared__ __align__(1024) char shared[];
     __shared__ Mbarrier full[STAGES];
     const int t = threadIdx.x, y = t / WARPGROUP * WGMMA_M;  // the warpgroup's first row of the block tile

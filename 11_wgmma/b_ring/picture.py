@@ -57,7 +57,7 @@ def picture(lesson: Descriptor) -> Figure:
         (DARK, "a tile that is multiplied"),
         (LIGHT, "a tile that is on its way, or there already"),
         ("white", "threads start this batch of products, and wait"),
-        (INK, "wait<1> and the barrier: the batch before is done,"),
+        (INK, "wait<1>, barrier: the batch before, if any, is done,"),
     ))  # fmt: skip
     text(0.65, y + (stages + 2) * tall + 2.2, "and TMA may fill its stage", fontsize=TEXT)
     return figure

@@ -228,7 +228,7 @@ def test_what_wgmma_reads_and_who_owns_its_sums_are_the_headers(tmp_path: Path) 
     subprocess.run([compiler, "-std=c++20", *include, tmp_path / "a.cpp", "-o", tmp_path / "a"], check=True)
     found = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout.splitlines()
     sums = [wgmma.sum_element(thread, e) for thread in range(128) for e in range(64)]
-    places = {(row, wgmma.unit_at(row, place)): 128 * row + 16 * place for row in range(8) for place in range(8)}
+    places = {(row, wgmma.chunk_at(row, place)): 128 * row + 16 * place for row in range(8) for place in range(8)}
     assert found == [f"{row} {col}" for row, col in sums] + [str(places[row, unit]) for row in range(8) for unit in range(8)]
 
 
