@@ -29,15 +29,6 @@ struct Settings {
     bool verify_only = false, json = false;
 };
 
-/// Seconds that verifying may take: what 0.1 TFLOP/s need, which no kernel here falls below, the copies and
-/// the host's own sums, and half a minute.
-int patience_of(const Shape& shape) {
-    const double products =
-        static_cast<double>(shape.M) * static_cast<double>(shape.N) * static_cast<double>(shape.K);
-    const double elements = static_cast<double>(shape.M) * static_cast<double>(shape.N);
-    return static_cast<int>(std::min(1e6, 30 + products / 5e10 + elements / 1e7));
-}
-
 /// The settings, or the exit status to end with. Throws Error.
 std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, const Lesson& lesson) {
     const std::string size = kDeviceTimes ? "4096" : "256";

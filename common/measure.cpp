@@ -1,5 +1,7 @@
 #include "common/measure.hpp"
 
+#include <algorithm>
+
 #include "common/error.hpp"
 #include "common/launch_watch.hpp"
 #ifdef GEMM_CPU_DEVICE
@@ -14,9 +16,9 @@ namespace {
 constexpr int kTimingSteps = 20;  // of the progress: timing takes most of the time
 
 /// Verification before anything is timed, with what a kernel may throw turned into an outcome.
-Outcome verified(const Lesson& lesson, Workload& w, const Verifier& verifier, int patience) {
+Outcome verified(const Lesson& lesson, Workload& w, const Verifier& verifier, const MeasureOptions& options) {
     Outcome outcome;
-    const LaunchWatch watch(lesson.name, patience);
+    const LaunchWatch watch(lesson.name, options.patience, options.hangs);
     try {
         outcome.verdict = verify(lesson, w, verifier);
     } catch (const Error& error) {
@@ -33,6 +35,14 @@ Outcome verified(const Lesson& lesson, Workload& w, const Verifier& verifier, in
 
 bool timeable(const Shape& shape) {
     return shape.M > 0 && shape.N > 0 && shape.K > 0 && shape.alpha == 1.0f && shape.beta == 0.0f;
+}
+
+int patience_of(const Shape& shape) {
+    if (!kDeviceTimes) return 0;
+    const double products =
+        static_cast<double>(shape.M) * static_cast<double>(shape.N) * static_cast<double>(shape.K);
+    const double elements = static_cast<double>(shape.M) * static_cast<double>(shape.N);
+    return static_cast<int>(std::min(1e6, 30 + products / 5e10 + elements / 1e7));
 }
 
 int Measurer::steps(std::size_t lessons, const Shape& shape, bool timing) {
@@ -75,7 +85,7 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
             progress(step + ", " + std::to_string(100 * blocks / of) + " % of the blocks");
         });
 #endif
-        outcomes.push_back(verified(*lesson, *w, verifier, options.patience));
+        outcomes.push_back(verified(*lesson, *w, verifier, options));
 #ifdef GEMM_CPU_DEVICE
         cpu_device::set_progress({});
 #endif
@@ -100,7 +110,11 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
         SpeedOptions speed;
         speed.rounds = options.rounds;
         const int before = done;
+        LaunchWatch watch("", options.patience, options.hangs);
         speed.progress = [&](int samples, int of, const std::string& next) {
+            const bool lesson =
+                std::any_of(right.begin(), right.end(), [&](auto* l) { return next == l->name; });
+            watch.turn(lesson ? next : "");
             done = before + kTimingSteps * samples / of;
             if (!next.empty()) progress(next + " " + shape.text() + " timing");
         };

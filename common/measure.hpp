@@ -29,6 +29,10 @@ inline constexpr bool kDeviceTimes = true;
 /// times are taken (beta ≠ 0 would make every launch depend on the one before).
 bool timeable(const Shape& shape);
 
+/// Seconds that verifying may take: what 0.1 TFLOP/s need, which no kernel here falls below, the copies and
+/// the host's own sums, and half a minute. The CPU device finds out itself: 0, for ever.
+int patience_of(const Shape& shape);
+
 /// What came of one lesson at one size.
 struct Outcome {
     Verdict verdict;  // failure says "wrong before timing" or "wrong after timing" where it was to be timed
@@ -43,7 +47,10 @@ struct Outcome {
 struct MeasureOptions {
     bool timing = false;  // where the device times and the shape is timeable
     int rounds = 0;       // as TimingOptions::rounds
-    int patience = 0;     // seconds that a lesson's verification may take before the program ends; 0: any
+    int patience = 0;     // seconds that a lesson's verification may take, or one sample of its times, before
+                          // the program ends (launch_watch.hpp); 0: any
+    /// Told of it before the program ends, in another thread: which lesson, and the sentence. May be empty.
+    std::function<void(const std::string& lesson, const std::string& said)> hangs;
     /// How many of Measurer::steps() are done, and what comes next; may be empty.
     std::function<void(int done, const std::string& next)> progress;
 };

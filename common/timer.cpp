@@ -145,6 +145,7 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
     std::vector<double> launch_ms(count), sample_ms(count);
     std::vector<int> launches(count);
     for (std::size_t i = 0; i < count; ++i) {
+        if (options.progress) options.progress(0, 1, contenders[i].name);
         launch_ms[i] = estimate(sampler, contenders[i]);
         launches[i] = launches_per_sample(launch_ms[i]);
         sample_ms[i] = launch_ms[i] * launches[i];

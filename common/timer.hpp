@@ -32,7 +32,8 @@ struct Timing {
 struct TimingOptions {
     int rounds = 0;          // 0: chosen by cost, 5 … 25 (see affordable_rounds in stats.hpp)
     std::uint64_t seed = 0;  // shuffles the order within each round
-    /// Before every sample and after the last one (then with an empty name); may be empty.
+    /// Before the first launches of each, before every sample and after the last one (then with an empty
+    /// name); may be empty.
     std::function<void(int done, int total, const std::string& contender)> progress;
     /// Around each contender's last sample, both with the device idle: the copy is the one that the sample's
     /// last launch writes. What after_last finds in its C was written by launches that were timed. May be

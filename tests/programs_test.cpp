@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -281,7 +282,7 @@ TEST_CASE("program: a kernel that never ends") {
 }
 
 TEST_CASE("program: a launch that does not end becomes a sentence, and one that does is left alone") {
-    const auto ends = [](int seconds) {
+    const auto ends = [](const std::function<void(gemm::LaunchWatch&)>& work) {
         int said[2];
         REQUIRE(pipe(said) == 0);
         const pid_t child = fork();
@@ -289,21 +290,35 @@ TEST_CASE("program: a launch that does not end becomes a sentence, and one that 
         if (child == 0) {
             dup2(said[1], STDERR_FILENO);
             {
-                const gemm::LaunchWatch watch("10_x", 1);
-                sleep(static_cast<unsigned>(seconds));
+                gemm::LaunchWatch watch("10_x", 1, [](const std::string& lesson, const std::string&) {
+                    (void)!write(STDERR_FILENO, lesson.data(), lesson.size());
+                });
+                work(watch);
             }
             _exit(0);
         }
         close(said[1]);
-        std::string text(4096, ' ');
-        text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(said[0], text.data(), text.size()))));
+        std::string text;
+        char some[4096];
+        for (ssize_t n; (n = read(said[0], some, sizeof some)) > 0;)
+            text.append(some, static_cast<std::size_t>(n));
         close(said[0]);
         int status = 0;
         waitpid(child, &status, 0);
         return std::pair(WEXITSTATUS(status), text);
     };
-    CHECK(ends(20) == std::pair(int{gemm::kCouldNotRun}, gemm::no_end("10_x", 1) + "\n"));
-    CHECK(ends(0) == std::pair(0, std::string()));
+    const std::pair hung(int{gemm::kCouldNotRun}, "10_x" + gemm::no_end("10_x", 1) + "\n");
+    CHECK(ends([](auto&) { sleep(20); }) == hung);
+    CHECK(ends([](auto&) {}) == std::pair(0, std::string()));
+    // Each has a second of its own, and nobody's turn has no end.
+    CHECK(ends([](auto& watch) {
+              for (const char* lesson : {"", "10_y", "10_z", "10_x"}) {
+                  usleep(300000);
+                  watch.turn(lesson);
+                  if (*lesson == '\0') sleep(2);
+              }
+              sleep(20);
+          }) == hung);
 }
 
 TEST_CASE("program: standard output that cannot be written") {
@@ -489,4 +504,29 @@ TEST_CASE("bench: a wrong lesson has no figures and one for newer GPUs is skippe
 
     const Result right = run_program("wrong_bench --sizes 64 --lessons no_k_tail --verify-only" + like);
     CHECK(right.status == 0);
+}
+
+TEST_CASE("bench: a lesson that never ends") {
+    if (test::device().sm < 90) return test::skip("mbarriers need compute capability 9.0");
+#ifdef GEMM_CPU_DEVICE
+    const Result r = run_program("hung_bench --sizes 64");
+    INFO(r.out << r.err);
+    CHECK(r.status == 1);  // the others go on
+    const Json json = Json::parse(r.out);
+    require_contains(json.at("failed").at(0).at("failure").get<std::string>(), "no thread can go on.\n");
+    CHECK(json.at("runs").at(0).at("lesson") == "03_smem");
+#else
+    const Folder folder;
+    const fs::path file = folder.path / "results.json";
+    const Result r = run_program("hung_bench --sizes 64 --patience 2 --output '" + file.string() + "'");
+    INFO(r.out << r.err);
+    CHECK(r.status == 2);
+    require_contains(r.err, "hung_lesson did not end within 2 s: ");
+    const Json lost = Json::parse(contents(file)).at("lost");
+    CHECK(lost.at("lesson") == "hung_lesson");
+    CHECK(lost.at("m") == 64);
+    CHECK(lost.at("ran") == true);
+    // And the GPU is free again.
+    CHECK(run_program("01_naive --verify-only" + std::string(kSmall)).status == 0);
+#endif
 }

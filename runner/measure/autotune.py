@@ -131,7 +131,7 @@ class _Watch:
 
 
 def _lost(output: Path) -> Failed | None:
-    """Which one took the device down, as gemm_bench says in the place of results."""
+    """Which one took the device down or did not end, as gemm_bench says in the place of results."""
     try:
         return json.loads(output.read_text(encoding="utf-8")).get("lost")
     except (OSError, ValueError):
@@ -160,7 +160,8 @@ def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int
             found = load(output)
             return {**found, "failed": [*found.get("failed", []), *lost]}
         left.remove(culprit["lesson"])
-        failure = f"It took the device down: {culprit['failure']}"
+        why = f"It took the device down: {culprit['failure']}"
+        failure = "It did not end: probably an endless loop." if culprit["ran"] else why
         lost.append({"lesson": culprit["lesson"], "ran": True, "failure": failure})
     return {"runs": [], "failed": lost}
 

@@ -1,8 +1,8 @@
 // gemm_bench: verifies every lesson at every size and times those that are right against cuBLAS, in one
 // process: lessons with one variant together, against the baseline of that variant. Its JSON is what ./gemm
-// chart records, or the one lesson that took the device down ("lost"). Progress goes to stderr as lines
-// "progress <done> <total> <text>". The list of lessons is linked to it: the course's, or the variants that
-// ./gemm autotune makes.
+// chart records, or the one lesson that took the device down or did not end ("lost"). Progress goes to stderr
+// as lines "progress <done> <total> <text>". The list of lessons is linked to it: the course's, or the
+// variants that ./gemm autotune makes.
 
 #include <algorithm>
 #include <cstdio>
@@ -37,6 +37,7 @@ struct Settings {
     std::vector<Shape> sizes;
     std::uint64_t seed = 0;
     int device = 0, rounds = 0;
+    std::optional<int> patience;  // for every size; else by size
     bool verify_only = false;
     std::string like, output;
 };
@@ -99,7 +100,7 @@ std::vector<Shape> chosen_sizes(const std::string& text) {
 }
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0", variant, dtype;
+    std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0", variant, dtype, patience;
     std::vector<gemm::Option> options;
     options.push_back({"--lessons", &lessons, "which, separated by commas [all]", "NAMES"});
     options.push_back({"--sizes", &sizes,
@@ -113,7 +114,10 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     options.push_back({"--seed", &seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--verify-only", &s.verify_only, "do not time"});
     options.push_back({"--device", &device, "which device, counted from 0 [0]"});
-    if (!gemm::kDeviceTimes) {
+    if (gemm::kDeviceTimes) {  // the CPU device finds out itself
+        options.push_back(
+            {"--patience", &patience, "seconds until a kernel is given up; 0: never [by size]"});
+    } else {
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     }
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
@@ -130,6 +134,8 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     s.rounds = static_cast<int>(gemm::whole_number("--rounds", rounds, 0, 1000));
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     s.device = static_cast<int>(gemm::whole_number("--device", device, 0, std::numeric_limits<int>::max()));
+    if (!patience.empty())
+        s.patience = static_cast<int>(gemm::whole_number("--patience", patience, 0, 1000000));
     if (!s.output.empty()) gemm::check_writable(s.output);
     return std::nullopt;
 }
@@ -182,6 +188,19 @@ void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, con
                 {"rms_limit", v.rms_limit}};
     if (outcome.speed) run.update(gemm::speed_json(*outcome.speed));
     runs.push_back(std::move(run));
+}
+
+/// Of a lesson that ended the measuring, in the place of results.
+Json lost(Json failed) {
+    return {{"schema", 2}, {"lost", std::move(failed)}};
+}
+
+/// Of one that hangs on the GPU. "ran": nothing refused it.
+Json hung_json(const std::string& lesson, const Shape& shape, const std::string& said) {
+    return {{"lesson", lesson}, {"variant", gemm::text(shape.variant)},
+            {"m", shape.M},     {"n", shape.N},
+            {"k", shape.K},     {"ran", true},
+            {"failure", said}};
 }
 
 void deliver(const Settings& s, const Json& result) {
@@ -251,12 +270,18 @@ int run(const Settings& s) {
             gemm::MeasureOptions options;
             options.timing = timing;
             options.rounds = s.rounds;
+            options.patience = s.patience.value_or(gemm::patience_of(shape));
+            options.hangs = [&](const std::string& lesson, const std::string& said) {
+                // (To a stream that others may hold it could not be written.)
+                if (!s.output.empty())
+                    gemm::write_file(s.output, gemm::to_text(lost(hung_json(lesson, shape, said))));
+            };
             options.progress = [&](int done, const std::string& next) { progress(finished + done, next); };
             std::vector<gemm::Outcome>& outcomes = group.outcomes[i];
             outcomes = measurer.measure(group.lessons, shape, s.seed, options);
             if (outcomes.back().device_lost) {
                 const Lesson& lesson = *group.lessons[outcomes.size() - 1];
-                deliver(s, {{"schema", 2}, {"lost", failed_json(lesson, shape, outcomes.back())}});
+                deliver(s, lost(failed_json(lesson, shape, outcomes.back())));
                 throw Error(std::string(lesson.name) + " at " + shape.text() +
                             " took the device down, so nothing was measured: " + outcomes.back().error);
             }

@@ -253,8 +253,9 @@ for name in names:
     print("progress 1 9", name, "4096×4096×4096 verifying", file=sys.stderr, flush=True)
     if speeds.get(name) == "hangs":
         time.sleep(600)
-    if speeds.get(name) == "lost":
-        lost = {"lesson": name, "m": 4096, "n": 4096, "k": 4096, "ran": False, "failure": "illegal access."}
+    if speeds.get(name) in ("lost", "given up"):
+        ran = speeds[name] == "given up"
+        lost = {"lesson": name, "m": 4096, "n": 4096, "k": 4096, "ran": ran, "failure": "illegal access."}
         Path(given["--output"]).write_text(json.dumps({"schema": 2, "lost": lost}))
         print("gemm_bench: so nothing was measured.", file=sys.stderr)
         sys.exit(2)
@@ -389,6 +390,15 @@ def test_the_others_are_measured_without_one_that_hangs(fake_bench: Path, tmp_pa
     assert [(run["lesson"], run["ratio"]) for run in found["runs"]] == [("a", 0.1), ("c", 0.5)]
     assert [(failure["lesson"], failure["ran"]) for failure in found["failed"]] == [("b", True)]
     assert re.fullmatch(r"It did not end within \d+ s: probably an endless loop\.", found["failed"][0]["failure"])
+
+
+def test_the_others_are_measured_without_one_that_gemm_bench_gave_up(fake_bench: Path, tmp_path: Path) -> None:
+    (tmp_path / "speeds.json").write_text(json.dumps({"b": "given up"}))
+    found = autotune.run(fake_bench, "01_naive", ["a", "b"], "4096", 7, tmp_path)
+    assert [run["lesson"] for run in found["runs"]] == ["a"]
+    assert [(failure["lesson"], failure["failure"]) for failure in found["failed"]] == [
+        ("b", "It did not end: probably an endless loop.")
+    ]
 
 
 def test_what_is_no_variants_may_take_long(fake_bench: Path, tmp_path: Path) -> None:

@@ -142,6 +142,13 @@ def test_bench_crash_is_one_sentence(checkout: Checkout) -> None:
     assert not list((checkout.root / "out").iterdir())
 
 
+def test_a_lesson_that_does_not_end_ends_the_measuring(checkout: Checkout) -> None:
+    said = "02_coalesced did not end within 41 s: an endless loop, or threads that wait for each other."
+    checkout.program("gemm_bench", f'echo "progress 1 9 02_coalesced 512×512×512 verifying" >&2\necho "{said}" >&2\nexit 2\n')
+    checkout.fails("chart", words=(said,))
+    assert not (checkout.root / "out" / "cpu.json").exists()
+
+
 def test_bench_out_of_memory(checkout: Checkout) -> None:
     checkout.program("gemm_bench", "kill -KILL $$\n")
     checkout.fails("chart", words=("gemm_bench was ended by SIGKILL (probably out of memory)",))
