@@ -1825,7 +1825,7 @@ TEST_CASE("gemm_inspect: a sample of blocks, and a file") {
     const auto before = [](const std::string& lesson) {
         return Json::parse(inspect("--lesson " + lesson + " --m 0 --n 5 --k 5").out).at("before");
     };
-    CHECK(before("10_tma") == "08b_read_ahead");
+    CHECK(before("10a_swizzle") == "08b_read_ahead");
     CHECK(before("11a_one_stage") == "09d_persistent");
     CHECK(before("09a_wmma") == "08b_read_ahead");
     CHECK(before("01_naive").is_null());
