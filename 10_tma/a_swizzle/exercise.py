@@ -14,12 +14,12 @@ def _read_wavefronts(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="ask the copy engine for the tiles, know when they are there, and read A where the swizzle has put it. The tensor maps "
+    task="ask TMA for the tiles, know when they are there, and read A where the swizzle has put it. The tensor maps "
     "and the multiplication are there.",
     gaps={
         "swizzle": Gap(
             "read As[row][k] for the thread's rows into a_frag[i]: row i lies i·LANES_M below the first. Element (row, k) is in "
-            "16 bytes number k / 4 of its row, and the engine has put number c of row r to place c ^ r % 8. `as` is where the "
+            "16 bytes number k / 4 of its row, and TMA has put number c of row r to place c ^ r % 8. `as` is where the "
             "thread's first row begins in As, in bytes, with its row % 8 already in the bits of the place."
         ),
         "ask": Gap(

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, legend
-from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
+from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
 UNIT, SPAN = 16, 128  # bytes: what the swizzle moves, and within what
@@ -44,9 +44,9 @@ def _span(axes: Axes, start: tuple[float, float], end: tuple[float, float], labe
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """What each field of A's tensor map says, and what the copy engine brings for a box at the edge."""
+    """What each field of A's tensor map says, and what TMA brings for a box at the edge."""
     BM, BK = lesson.constants["BM"], lesson.constants["BK"]
-    figure, axes = canvas(8.8)
+    figure, axes = canvas(9.25)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: a window on a matrix", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, "A in global memory, by the fields of its tensor map", fontsize=TEXT)
@@ -72,19 +72,23 @@ def picture(lesson: Descriptor) -> Figure:
     _span(axes, (inside[0], inside[1] + box_h + 0.15), (inside[0] + box_w, inside[1] + box_h + 0.15), f"box[0] = {BK}", "below")
     _span(axes, (inside[0] - 0.15, inside[1]), (inside[0] - 0.15, inside[1] + box_h), f"box[1]\n= {BM}", "left")
     over = (x + wide - box_w * 0.6, y + tall - box_h * 0.6)
-    for name, fill, part_w, part_h, (left, top) in (("1", DARK, 1.0, 1.0, inside), ("2", MID, 0.6, 0.6, over)):
+    for name, part_w, part_h, (left, top) in (("1", 1.0, 1.0, inside), ("2", 0.6, 0.6, over)):
         for at in (left, right):
             if part_w < 1:
                 box(axes, at, top, box_w, box_h, "white", INK, 1.2, hatch="///", zorder=2.5)
-            box(axes, at, top, box_w * part_w, box_h * part_h, fill, INK, 1.2, zorder=2.5)
+            box(axes, at, top, box_w * part_w, box_h * part_h, DARK, INK, 1.2, zorder=2.5)
             text(at + box_w * part_w / 2, top + box_h * part_h / 2, name, color="white", ha="center", va="center", fontsize=TEXT,
                  fontweight="bold")  # fmt: skip
         arrow(axes, (left + box_w + 0.03, top + box_h / 2), (right - 0.08, top + box_h / 2))
 
     below = y + tall + 0.75
-    legend(axes, 0.3, below, ((PALE, "the matrix"), ("white", "padding between its rows: never read")))
-    box(axes, 0.3, below + 0.84, 0.32, 0.26, "white", GREY, 1.0, hatch="///")
-    text(0.75, below + 0.97, "beyond its edges: the copy engine writes zeros", va="center", fontsize=TEXT)
+    legend(axes, 0.3, below, (
+        (PALE, "the matrix"),
+        ("white", "padding between its rows: never read"),
+        (DARK, "what a box brings of the matrix"),
+    ))  # fmt: skip
+    box(axes, 0.3, below + 1.26, 0.32, 0.26, "white", GREY, 1.0, hatch="///")
+    text(0.75, below + 1.39, "beyond its edges: TMA writes zeros", va="center", fontsize=TEXT)
     return figure
 
 
