@@ -12,20 +12,20 @@ from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, legend
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
-UNIT, SPAN = 16, 128  # bytes: what the swizzle moves, and within what
+CHUNK, SPAN = 16, 128  # bytes: what the swizzle moves, and within what
 ROWS = 8  # after which the swizzle begins again
 _CELL = 15  # points, of what stands in a box
-_USED = 2  # the unit that is read in the picture of the banks; any will do
+_USED = 2  # the chunk that is read in the picture of the banks; any will do
 
 
-def place(row: int, unit: int, swizzled: bool) -> int:
-    """Where a unit of a row lies in its 128 bytes: CU_TENSOR_MAP_SWIZZLE_128B (PTX ISA, "Swizzling Modes")."""
-    return unit ^ row % ROWS if swizzled else unit
+def place(row: int, chunk: int, swizzled: bool) -> int:
+    """Where a chunk of a row lies in its 128 bytes: CU_TENSOR_MAP_SWIZZLE_128B (PTX ISA, "Swizzling Modes")."""
+    return chunk ^ row % ROWS if swizzled else chunk
 
 
-def wavefronts(rows: Iterable[int], unit: int, swizzled: bool) -> int:
-    """Of a read of the same unit of these rows: how many share their four banks at most."""
-    places = [place(row, unit, swizzled) for row in rows]
+def wavefronts(rows: Iterable[int], chunk: int, swizzled: bool) -> int:
+    """Of a read of the same chunk of these rows: how many share their four banks at most."""
+    places = [place(row, chunk, swizzled) for row in rows]
     return max(places.count(one) for one in places)
 
 
@@ -148,26 +148,26 @@ def picture_banks(lesson: Descriptor) -> Figure:
     Predict to ask."""
     cell, y = 0.38, 2.35
     tall = cell
-    units = SPAN // UNIT
+    chunks = SPAN // CHUNK
     figure, axes = canvas(6.75)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: eight rows of As in the banks", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.9, "A line is a row, 128 bytes: all 32 banks. A box is 16 bytes,", fontsize=TEXT)
-    text(0.2, 1.24, "four banks. Its number: which 16 bytes of the row lie there.", fontsize=TEXT)
-    for x, swizzled, title in ((1.05, False, "as the rows lie in A"), (WIDTH - 0.2 - units * cell, True, "128-byte swizzle")):
-        text(x + units * cell / 2, y - 0.42, title, ha="center", fontsize=TEXT, fontweight="bold")
+    text(0.2, 0.9, "A line is a row, 128 bytes: all 32 banks. A square is a chunk,", fontsize=TEXT)
+    text(0.2, 1.24, "16 bytes, four banks. Its number: which chunk of the row it is.", fontsize=TEXT)
+    for x, swizzled, title in ((1.05, False, "as the rows lie in A"), (WIDTH - 0.2 - chunks * cell, True, "128-byte swizzle")):
+        text(x + chunks * cell / 2, y - 0.42, title, ha="center", fontsize=TEXT, fontweight="bold")
         text(x, y - 0.1, "banks 0–3", fontsize=_CELL - 2)
-        text(x + units * cell, y - 0.1, "28–31", ha="right", fontsize=_CELL - 2)
+        text(x + chunks * cell, y - 0.1, "28–31", ha="right", fontsize=_CELL - 2)
         for row in range(ROWS):
             label = f"row {row}" if not swizzled else f"{row}"
             text(x - 0.1, y + (row + 0.5) * tall, label, ha="right", va="center", fontsize=_CELL)
-            for unit in range(units):
-                used = unit == _USED
-                left, top = x + place(row, unit, swizzled) * cell, y + row * tall
+            for chunk in range(chunks):
+                used = chunk == _USED
+                left, top = x + place(row, chunk, swizzled) * cell, y + row * tall
                 box(axes, left, top, cell, tall, DARK if used else "white", GREY)
-                text(left + cell / 2, top + tall / 2, str(unit), ha="center", va="center", fontsize=_CELL,
+                text(left + cell / 2, top + tall / 2, str(chunk), ha="center", va="center", fontsize=_CELL,
                      color="white" if used else INK)  # fmt: skip
-        box(axes, x, y, units * cell, ROWS * tall, "none", INK, 1.8)
+        box(axes, x, y, chunks * cell, ROWS * tall, "none", INK, 1.8)
     below = y + ROWS * tall + 0.3
     legend(axes, 0.2, below, [(DARK, f"read by lanes 0 to 7, row r by lane r, k = {4 * _USED} to {4 * _USED + 3}")])
     text(0.2, below + 0.7, "Lanes 8 to 31 read the same floats.", fontsize=TEXT)
