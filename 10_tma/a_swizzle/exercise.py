@@ -14,12 +14,12 @@ def _read_wavefronts(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="ask the copy engine for the tiles, know when they are there, and read A where the swizzle has put it. The tensor maps "
+    task="ask TMA for the tiles, know when they are there, and read A where the swizzle has put it. The tensor maps "
     "and the multiplication are there.",
     gaps={
         "swizzle": Gap(
             "read As[row][k] for the thread's rows into a_frag[i]: row i lies i·LANES_M below the first. Element (row, k) is in "
-            "16 bytes number k / 4 of its row, and the engine has put number c of row r to place c ^ r % 8. `as` is where the "
+            "16 bytes number k / 4 of its row, and TMA has put number c of row r to place c ^ r % 8. `as` is where the "
             "thread's first row begins in As, in bytes, with its row % 8 already in the bits of the place."
         ),
         "ask": Gap(
@@ -146,34 +146,33 @@ def bytes_to_expect(q: Quiz) -> Question:
 
 def place_of_an_element(q: Quiz) -> Question:
     row, k = q.whole(1, 127), q.whole(0, 31)
-    answer, unit = swizzled(row, k), k // 4
+    answer, chunk = swizzled(row, k), k // 4
     return Question(
         "A box of FP32 numbers has rows of 32, 128 bytes, and its map says the 128-byte swizzle. It lies at a multiple of 1024 "
         "bytes. "
         f"How many bytes behind its begin lies the element of row {row} and step {k}?",
         answer,
         "bytes",
-        f"Row {row} begins at 128·{row} = {grouped(128 * row)}. Step {k} is number {k % 4} of unit {unit}, which goes to place "
-        f"{unit} ^ ({row} mod 8) = {unit} ^ {row % 8} = {unit ^ row % 8}. {grouped(128 * row)} + 16·{unit ^ row % 8} + "
+        f"Row {row} begins at 128·{row} = {grouped(128 * row)}. Step {k} is number {k % 4} of chunk {chunk}, which goes to place "
+        f"{chunk} ^ ({row} mod 8) = {chunk} ^ {row % 8} = {chunk ^ row % 8}. {grouped(128 * row)} + 16·{chunk ^ row % 8} + "
         f"4·{k % 4} = "
         f"{grouped(answer)}.",
     )
 
 
 def wavefronts_of_eight_lanes(q: Quiz) -> Question:
-    first, apart, unit = q.whole(0, 31), q.choose((1, 2, 3, 4, 5, 6, 8, 12, 16)), q.whole(0, 7)
+    first, apart, chunk = q.whole(0, 31), q.choose((1, 2, 3, 4, 5, 6, 8, 12, 16)), q.whole(0, 7)
     rows = [first + i * apart for i in range(8)]
-    places = [unit ^ row % 8 for row in rows]
+    places = [chunk ^ row % 8 for row in rows]
     different = len(set(places))
     answer = 8 // different
     return Question(
         "Rows of 128 bytes lie in shared memory under the 128-byte swizzle. Eight lanes, which are served together, read 16 "
-        "bytes "
-        f"each: unit {unit} of the rows {', '.join(map(str, rows[:3]))} and so on, {apart} apart. How many wavefronts does that "
-        "take?",
+        f"bytes each: chunk {chunk} of the rows {', '.join(map(str, rows[:3]))} and so on, {apart} apart. How many wavefronts "
+        "does that take?",
         answer,
         "wavefronts",
-        f"A row's unit {unit} lies at place {unit} ^ (row mod 8). Rows {apart} apart have {different} different "
+        f"A row's chunk {chunk} lies at place {chunk} ^ (row mod 8). Rows {apart} apart have {different} different "
         f"value{'s' if different > 1 else ''} of row mod 8, so {different} of the eight places are met, each by 8/{different} = "
         f"{answer} lane{'s' if answer > 1 else ''}, one after the other.",
     )

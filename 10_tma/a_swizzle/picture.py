@@ -9,23 +9,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, legend
-from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
+from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
-UNIT, SPAN = 16, 128  # bytes: what the swizzle moves, and within what
+CHUNK, SPAN = 16, 128  # bytes: what the swizzle moves, and within what
 ROWS = 8  # after which the swizzle begins again
 _CELL = 15  # points, of what stands in a box
-_USED = 2  # the unit that is read in the picture of the banks; any will do
+_USED = 2  # the chunk that is read in the picture of the banks; any will do
 
 
-def place(row: int, unit: int, swizzled: bool) -> int:
-    """Where a unit of a row lies in its 128 bytes: CU_TENSOR_MAP_SWIZZLE_128B (PTX ISA, "Swizzling Modes")."""
-    return unit ^ row % ROWS if swizzled else unit
+def place(row: int, chunk: int, swizzled: bool) -> int:
+    """Where a chunk of a row lies in its 128 bytes: CU_TENSOR_MAP_SWIZZLE_128B (PTX ISA, "Swizzling Modes")."""
+    return chunk ^ row % ROWS if swizzled else chunk
 
 
-def wavefronts(rows: Iterable[int], unit: int, swizzled: bool) -> int:
-    """Of a read of the same unit of these rows: how many share their four banks at most."""
-    places = [place(row, unit, swizzled) for row in rows]
+def wavefronts(rows: Iterable[int], chunk: int, swizzled: bool) -> int:
+    """Of a read of the same chunk of these rows: how many share their four banks at most."""
+    places = [place(row, chunk, swizzled) for row in rows]
     return max(places.count(one) for one in places)
 
 
@@ -44,9 +44,9 @@ def _span(axes: Axes, start: tuple[float, float], end: tuple[float, float], labe
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """What each field of A's tensor map says, and what the copy engine brings for a box at the edge."""
+    """What each field of A's tensor map says, and what TMA brings for a box at the edge."""
     BM, BK = lesson.constants["BM"], lesson.constants["BK"]
-    figure, axes = canvas(8.8)
+    figure, axes = canvas(9.25)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: a window on a matrix", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, "A in global memory, by the fields of its tensor map", fontsize=TEXT)
@@ -72,19 +72,23 @@ def picture(lesson: Descriptor) -> Figure:
     _span(axes, (inside[0], inside[1] + box_h + 0.15), (inside[0] + box_w, inside[1] + box_h + 0.15), f"box[0] = {BK}", "below")
     _span(axes, (inside[0] - 0.15, inside[1]), (inside[0] - 0.15, inside[1] + box_h), f"box[1]\n= {BM}", "left")
     over = (x + wide - box_w * 0.6, y + tall - box_h * 0.6)
-    for name, fill, part_w, part_h, (left, top) in (("1", DARK, 1.0, 1.0, inside), ("2", MID, 0.6, 0.6, over)):
+    for name, part_w, part_h, (left, top) in (("1", 1.0, 1.0, inside), ("2", 0.6, 0.6, over)):
         for at in (left, right):
             if part_w < 1:
                 box(axes, at, top, box_w, box_h, "white", INK, 1.2, hatch="///", zorder=2.5)
-            box(axes, at, top, box_w * part_w, box_h * part_h, fill, INK, 1.2, zorder=2.5)
+            box(axes, at, top, box_w * part_w, box_h * part_h, DARK, INK, 1.2, zorder=2.5)
             text(at + box_w * part_w / 2, top + box_h * part_h / 2, name, color="white", ha="center", va="center", fontsize=TEXT,
                  fontweight="bold")  # fmt: skip
         arrow(axes, (left + box_w + 0.03, top + box_h / 2), (right - 0.08, top + box_h / 2))
 
     below = y + tall + 0.75
-    legend(axes, 0.3, below, ((PALE, "the matrix"), ("white", "padding between its rows: never read")))
-    box(axes, 0.3, below + 0.84, 0.32, 0.26, "white", GREY, 1.0, hatch="///")
-    text(0.75, below + 0.97, "beyond its edges: the copy engine writes zeros", va="center", fontsize=TEXT)
+    legend(axes, 0.3, below, (
+        (PALE, "the matrix"),
+        ("white", "padding between its rows: never read"),
+        (DARK, "what a box brings of the matrix"),
+    ))  # fmt: skip
+    box(axes, 0.3, below + 1.26, 0.32, 0.26, "white", GREY, 1.0, hatch="///")
+    text(0.75, below + 1.39, "beyond its edges: TMA writes zeros", va="center", fontsize=TEXT)
     return figure
 
 
@@ -144,26 +148,26 @@ def picture_banks(lesson: Descriptor) -> Figure:
     Predict to ask."""
     cell, y = 0.38, 2.35
     tall = cell
-    units = SPAN // UNIT
+    chunks = SPAN // CHUNK
     figure, axes = canvas(6.75)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: eight rows of As in the banks", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.9, "A line is a row, 128 bytes: all 32 banks. A box is 16 bytes,", fontsize=TEXT)
-    text(0.2, 1.24, "four banks. Its number: which 16 bytes of the row lie there.", fontsize=TEXT)
-    for x, swizzled, title in ((1.05, False, "as the rows lie in A"), (WIDTH - 0.2 - units * cell, True, "128-byte swizzle")):
-        text(x + units * cell / 2, y - 0.42, title, ha="center", fontsize=TEXT, fontweight="bold")
+    text(0.2, 0.9, "A line is a row, 128 bytes: all 32 banks. A square is a chunk,", fontsize=TEXT)
+    text(0.2, 1.24, "16 bytes, four banks. Its number: which chunk of the row it is.", fontsize=TEXT)
+    for x, swizzled, title in ((1.05, False, "as the rows lie in A"), (WIDTH - 0.2 - chunks * cell, True, "128-byte swizzle")):
+        text(x + chunks * cell / 2, y - 0.42, title, ha="center", fontsize=TEXT, fontweight="bold")
         text(x, y - 0.1, "banks 0–3", fontsize=_CELL - 2)
-        text(x + units * cell, y - 0.1, "28–31", ha="right", fontsize=_CELL - 2)
+        text(x + chunks * cell, y - 0.1, "28–31", ha="right", fontsize=_CELL - 2)
         for row in range(ROWS):
             label = f"row {row}" if not swizzled else f"{row}"
             text(x - 0.1, y + (row + 0.5) * tall, label, ha="right", va="center", fontsize=_CELL)
-            for unit in range(units):
-                used = unit == _USED
-                left, top = x + place(row, unit, swizzled) * cell, y + row * tall
+            for chunk in range(chunks):
+                used = chunk == _USED
+                left, top = x + place(row, chunk, swizzled) * cell, y + row * tall
                 box(axes, left, top, cell, tall, DARK if used else "white", GREY)
-                text(left + cell / 2, top + tall / 2, str(unit), ha="center", va="center", fontsize=_CELL,
+                text(left + cell / 2, top + tall / 2, str(chunk), ha="center", va="center", fontsize=_CELL,
                      color="white" if used else INK)  # fmt: skip
-        box(axes, x, y, units * cell, ROWS * tall, "none", INK, 1.8)
+        box(axes, x, y, chunks * cell, ROWS * tall, "none", INK, 1.8)
     below = y + ROWS * tall + 0.3
     legend(axes, 0.2, below, [(DARK, f"read by lanes 0 to 7, row r by lane r, k = {4 * _USED} to {4 * _USED + 3}")])
     text(0.2, below + 0.7, "Lanes 8 to 31 read the same floats.", fontsize=TEXT)
