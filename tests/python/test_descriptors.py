@@ -23,7 +23,7 @@ TILES = {  # each lesson's text says which, and why
     "08a_ring": (128, 256, 8), "08b_read_ahead": (128, 256, 8),
     "09a_wmma": (128, 128, 64), "09b_mma_sync": (128, 128, 32), "09c_pipelined": (256, 128, 32),
     "09d_persistent": (256, 128, 64),
-    "10a_swizzle": (128, 256, 32),
+    "10a_swizzle": (128, 256, 32), "10b_transposed": (128, 256, 32),
     "11a_one_stage": (128, 128, 64), "11b_ring": (128, 256, 64),
 }  # fmt: skip
 

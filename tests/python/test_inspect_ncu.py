@@ -243,7 +243,7 @@ SPLIT_SINCE = {
     "08_cp_async": ["08a_ring", "08b_read_ahead"],
     "09c_pipelined": ["09c_pipelined", "09d_persistent"],
 }
-ADDED_SINCE = ["10a_swizzle", "11a_one_stage", "11b_ring"]
+ADDED_SINCE = ["10a_swizzle", "10b_transposed", "11a_one_stage", "11b_ring"]
 
 
 def test_the_recorded_comparison_is_whole_and_agrees() -> None:
