@@ -234,10 +234,10 @@ __global__ void __launch_bounds__(T::THREADS)
                     from = part_read + next * STAGE;
                 }
             }
-            read<T>(a_frag[(k + 1) % 2], b_frag[(k + 1) % 2], a, b, (k + 1) % INNER);
             if (k == 0) read_part(part, shared, from, first_k);
-            add_products(acc, a_frag[k % 2], b_frag[k % 2], k);
             if (k == 1) write_part<T>(part, to);
+            read<T>(a_frag[(k + 1) % 2], b_frag[(k + 1) % 2], a, b, (k + 1) % INNER);
+            add_products(acc, a_frag[k % 2], b_frag[k % 2], k);
         }
     }
 
