@@ -104,6 +104,14 @@ TEST_CASE("trace: bytes and boxes that do not fit each other in mutants of 10a")
                            "is complete while 128 bytes are still to come to it");
 }
 
+TEST_CASE("trace: tiles and buffers of A that are used too early in mutants of 10b") {
+    const Shape shape = test::shape(72, 64, 6 * 32, false);  // the three stages are filled twice
+    REQUIRE(finds(mutant_one_waits_10b::lesson, "10b_transposed", shape, "load_in_flight"));
+    REQUIRE(finds(mutant_released_early_10b::lesson, "10b_transposed", shape, "load_overwrites"));
+    REQUIRE(finds(mutant_first_barrier_10b::lesson, "10b_transposed", shape, "race"));
+    REQUIRE(finds(mutant_one_at_10b::lesson, "10b_transposed", shape, "race"));
+}
+
 TEST_CASE("trace: copies at the edges, some lanes of which fill with zeros, are counted once each") {
     test::device();
     gemm::Workload w(test::shape(25, 27, 71, false), test::seed());

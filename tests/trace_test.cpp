@@ -1826,6 +1826,7 @@ TEST_CASE("gemm_inspect: a sample of blocks, and a file") {
         return Json::parse(inspect("--lesson " + lesson + " --m 0 --n 5 --k 5").out).at("before");
     };
     CHECK(before("10a_swizzle") == "08b_read_ahead");
+    CHECK(before("10b_transposed") == "10a_swizzle");
     CHECK(before("11a_one_stage") == "09d_persistent");
     CHECK(before("09a_wmma") == "08b_read_ahead");
     CHECK(before("01_naive").is_null());

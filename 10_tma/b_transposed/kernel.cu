@@ -17,7 +17,7 @@
 namespace lesson_10b {
 
 constexpr int BK = 32;    // steps along K of a tile: a row of As is 128 bytes, which the swizzle wants
-constexpr int INNER = 8;  // of them in a round of the loop: the first launch fetches its code from memory
+constexpr int INNER = 8;  // of them in a round of the loop, whose code each launch fetches anew
 constexpr int GROUP = 8;  // rows of block tiles that are counted together
 
 /// The sizes of an instantiation.

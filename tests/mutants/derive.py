@@ -20,6 +20,8 @@ from runner.core.results import folder_of  # noqa: E402
 ALL = -1
 _SMALL_10A = ("Tiles<128, 256, 64, 64, 8, 16>", "Tiles<64, 64, 32, 32, 4, 8>", 0)  # no mistake: compiled in half the time
 _ASK_10A = "if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);"
+_SMALL_10B = [("launch_tiles<Large>", "launch_tiles<Small>", 0), ("sgemm_tma<Large", "sgemm_tma<Small", 0)]  # the same
+_ASK_10B = "if (t == 0 && tile + STAGES < tiles) ask(stage, tile + STAGES);"
 _BF16 = ("<__half>", "<__nv_bfloat16>", ALL)  # no mistake where it runs in BF16: compiled in half the time
 _ZEROS_11A = """parity ^= 1;
 for (int i = t; i < BM * BK; i += THREADS) {
@@ -85,6 +87,16 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "no_barrier_10a": ("10a_swizzle", [_SMALL_10A, ("__syncthreads();", "", 1)]),
     "box_10a": ("10a_swizzle", [_SMALL_10A, ("large ? Large::BM : Small::BM,", "Small::BM + 1,", 0)]),
     "swizzle_10a": ("10a_swizzle", [_SMALL_10A, ("(as ^ k / 4 * 16)", "(as / 128 * 128 + k / 4 * 16)", 0)]),  # in the map alone
+    "one_waits_10b": (
+        "10b_transposed",
+        [*_SMALL_10B, ("gemm::ptx::mbarrier_wait(full[next]", "if (t == 0) gemm::ptx::mbarrier_wait(full[next]", 0)],
+    ),
+    "released_early_10b": (
+        "10b_transposed",
+        [*_SMALL_10B, (_ASK_10B, "", 0), ("if (first_k == BK) {", "if (first_k == BK) { " + _ASK_10B, 0)],
+    ),
+    "first_barrier_10b": ("10b_transposed", [*_SMALL_10B, ("__syncthreads();", "", 1)]),  # At is read while others fill it
+    "one_at_10b": ("10b_transposed", [*_SMALL_10B, ("part_write + T::AT_SIZE;", "part_write;", 0)]),  # and that is the one read
     "parity_11a": ("11a_one_stage", [_BF16, ("parity ^= 1;", "", 0)]),
     "few_bytes_11a": ("11a_one_stage", [_BF16, ("(full, SHARED);", "(full, BS);", 0)]),
     "many_bytes_11a": ("11a_one_stage", [_BF16, ("(full, SHARED);", "(full, SHARED + 16);", 0)]),

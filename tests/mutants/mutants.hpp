@@ -45,6 +45,10 @@ namespace mutant_released_early_10a   { extern const gemm::Lesson lesson; }
 namespace mutant_no_barrier_10a       { extern const gemm::Lesson lesson; }
 namespace mutant_box_10a              { extern const gemm::Lesson lesson; }
 namespace mutant_swizzle_10a          { extern const gemm::Lesson lesson; }
+namespace mutant_one_waits_10b        { extern const gemm::Lesson lesson; }
+namespace mutant_released_early_10b   { extern const gemm::Lesson lesson; }
+namespace mutant_first_barrier_10b    { extern const gemm::Lesson lesson; }
+namespace mutant_one_at_10b           { extern const gemm::Lesson lesson; }
 namespace mutant_parity_11a          { extern const gemm::Lesson lesson; }
 namespace mutant_few_bytes_11a       { extern const gemm::Lesson lesson; }
 namespace mutant_many_bytes_11a      { extern const gemm::Lesson lesson; }

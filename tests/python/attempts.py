@@ -57,6 +57,18 @@ _TMA_WAIT = "                if (more) gemm::ptx::mbarrier_wait(full[stage], par
 _TMA_LOAD_A = """        gemm::ptx::tma_load(shared + stage * T::STAGE, map_a, {tile * BK, static_cast<int>(first.row)},
                             full[stage]);
 """
+_AT_READ = "    *reinterpret_cast<float4*>(part) = *reinterpret_cast<const float4*>(shared + (from ^ 4 * k));\n"
+_AT_READ_FLOATS = """    for (int i = 0; i < 4; ++i) {
+        part[i] = *reinterpret_cast<const volatile float*>(shared + (from ^ 4 * k) + 4 * i);
+    }
+"""
+_AT_SWITCH = "                if (first_k == BK) {\n"
+_AT_BARRIER = "                    __syncthreads();  // everyone has read these tiles, and has transposed the next\n"
+_AT_ASK = "                    if (t == 0 && tile + STAGES < tiles) ask(stage, tile + STAGES);\n"
+_AT_ASK_LATE = (
+    "                    if (t == 0 && tile + STAGES < tiles) ask(tile % STAGES, tile + STAGES);\n                    ++tile;\n"
+)
+_AT_WAIT = "                        gemm::ptx::mbarrier_wait(full[next], parity);\n"
 
 
 _ON_THE_HOST = """
@@ -1071,7 +1083,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             {"for (int i = 0; i < COLS; i += RUN) {": "for (int i = 0; i < RUN; i += RUN) {"},
             ("Shared memory is read where nobody has written.", "ldmatrix_trans"),
         ),
-        Attempt("the edge of M not guarded", {"row + r < rows,": "true,"}, ("past the edge of the matrix",)),
+        Attempt("the edge of M not guarded", {"r < there ? left : 0": "left"}, ("past the edge of the matrix",)),
         Attempt("the edge of N not guarded", {"steps, N - col0);": "steps, BN);"}, ("past the edge of the matrix",)),
         Attempt(
             "N taken for what is left of a row",
@@ -1298,6 +1310,94 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "a barrier in every step",
             {"            if (k == BK - 1) {\n": "            __syncthreads();\n            if (k == BK - 1) {\n"},
+            ("It is right, and a goal is not reached.", "A thread meets one barrier"),
+        ),
+    ),
+    "10b_transposed": (
+        Attempt(
+            "A read as if nothing were swizzled",
+            {"(chunk ^ part_row % 8) * 16": "chunk * 16"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "added instead of XORed",
+            {"shared + (from ^ 4 * k)": "shared + (from + 4 * k)"},
+            ("The result is wrong even where one block tile fits exactly.|Shared memory is read where nobody",),
+        ),
+        Attempt("four steps in the reverse order", {"= part[k];": "= part[3 - k];"}, ("The result is wrong even where",)),
+        Attempt("the first step written four times", {"= part[k];": "= part[0];"}, ("The result is wrong even where",)),
+        Attempt(
+            "At filled along its rows",
+            {"(to + 4 * k * T::BM)": "(to + 4 * k)"},
+            ("✗ Wrong with|Two threads write the same place",),
+        ),
+        Attempt(
+            "At filled where it is read",
+            {"char* to = part_write + T::AT_SIZE;": "char* to = part_write;"},
+            ("A barrier is missing.",),
+        ),
+        Attempt(
+            "the two At do not change roles",
+            {"other = -other;": ""},
+            ("✗ Wrong with|A barrier is missing.|beyond the end",),
+        ),
+        Attempt(
+            "this tile transposed instead of the next",
+            {"from = part_read + next * STAGE;\n                }": "from = part_read + stage * STAGE;\n                }"},
+            ("✗ Wrong with",),
+        ),
+        Attempt(
+            "no barrier before the loop",
+            {"    __syncthreads();  // the first At is complete\n": ""},
+            ("A barrier is missing.|where nobody has written",),
+        ),
+        Attempt("no barrier between tiles", {_AT_BARRIER: ""}, ("A barrier is missing.|overwrites what a thread",)),
+        Attempt(
+            "asked for before the barrier",
+            {_AT_BARRIER + _AT_ASK: _AT_ASK + _AT_BARRIER},
+            ("A load by TMA overwrites what a thread has yet to use.|Shared memory is used while TMA is still bringing it.",),
+        ),
+        Attempt(
+            "asked for where the next tiles lie",
+            {"                    stage = next;\n": "", _AT_ASK: "                    stage = next;\n" + _AT_ASK},
+            ("Two loads by TMA|overwrites what a thread has yet to use|still bringing it",),
+        ),
+        Attempt("a tile left out", {_AT_ASK: _AT_ASK.replace("+ STAGES);", "+ STAGES - 1);")}, ("✗ Wrong with",)),
+        Attempt("always the same stage", {"                    stage = next;\n": ""}, ("✗ Wrong with|by TMA|still bringing it",)),
+        Attempt("nobody waits for the next tile", {_AT_WAIT: ""}, ("Shared memory is used while TMA is still bringing it.",)),
+        Attempt(
+            "one thread waits, behind the barrier",
+            {_AT_WAIT: _AT_WAIT.replace("gemm", "if (t == 0) gemm", 1)},
+            ("Shared memory is used while TMA is still bringing it.",),
+        ),
+        Attempt(
+            "the parity never changes",
+            {"if (next == 0) parity ^= 1;": ""},
+            ("Shared memory is used while TMA is still bringing it.",),
+        ),
+        Attempt(
+            "waiting for a tile behind the last",
+            {"if (tile + 2 < tiles)": "if (tile + 1 < tiles)"},
+            ("No thread of the block can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "Large's fifth row of a thread off by one",
+            {"i / 4 * 4 * T::LANES_M + i % 4;": "i / 4 * (4 * T::LANES_M + 1) + i % 4;"},
+            ("✗ Wrong with Large",),
+        ),
+        Attempt(
+            "rows in pairs to a warp: two steps of a row in one bank",
+            {"part_row = t % T::BM, chunk = t / T::BM;": "part_row = t / 2, chunk = t % 2;"},
+            ("It is right, and a goal is not reached.", "without bank conflicts"),
+        ),
+        Attempt(
+            "four reads of a float",
+            {_AT_READ: _AT_READ_FLOATS},
+            ("It is right, and a goal is not reached.",),
+        ),
+        Attempt(
+            "a barrier in every round",
+            {_AT_SWITCH: "                __syncthreads();\n" + _AT_SWITCH},
             ("It is right, and a goal is not reached.", "A thread meets one barrier"),
         ),
     ),
@@ -1538,5 +1638,7 @@ UNUSUAL: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("08b_read_ahead", "Small for every size", {">= 100;": ">= 1000000000;"}),
     ("10a_swizzle", "Small for every size", {">= 100;": ">= 1000000000;"}),
     ("10a_swizzle", "one thread waits, and the barrier tells the others", {"if (more) gemm": "if (more && t == 0) gemm"}),
+    ("10b_transposed", "Small for every size", {">= 100;": ">= 1000000000;"}),
+    ("10b_transposed", "thread 0 asks behind its wait", {_AT_ASK: "", "                    ++tile;\n": _AT_ASK_LATE}),
     ("09b_mma_sync", "never 16 bytes at once", {"const bool aligned = (": "const bool aligned = false && ("}),
 )
