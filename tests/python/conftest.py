@@ -205,11 +205,12 @@ class Checkout:
         command = [sys.executable, "-m", "runner", *arguments]
         return subprocess.Popen(command, cwd=self.root, env=self.env, text=True, **pipes)  # type: ignore[call-overload]
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+        """`typed`: what it reads."""
         if warm().can(self.env):
-            return warm().run(arguments, self.root, self.env, PATIENCE)
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=PATIENCE)
+            return warm().run(arguments, self.root, self.env, PATIENCE, typed)
+        process = self.start(*arguments, stdin=subprocess.PIPE)
+        out, err = process.communicate(typed, timeout=PATIENCE)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def fails(self, *arguments: str, words: tuple[str, ...], status: int = 2) -> str:

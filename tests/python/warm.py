@@ -52,14 +52,16 @@ class Warm:
         return _read_at_once(environment) == self._begun_with
 
     def run(
-        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float
+        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float, typed: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        """As subprocess.run() of `python -m runner` with these arguments, its output captured."""
+        """As subprocess.run() of `python -m runner` with these arguments, its output captured. `typed`: its standard input."""
         pipes = [os.pipe() for _ in range(3)]  # stdout, stderr, and what becomes of it
         request = json.dumps([list(arguments), str(folder), dict(environment)])
         try:
-            with open(os.devnull, "rb") as nothing:  # noqa: PTH123
-                socket.send_fds(self._socket, [request.encode()], [nothing.fileno(), *(write for _, write in pipes)])
+            with tempfile.TemporaryFile() as given:
+                given.write(typed.encode())
+                given.seek(0)
+                socket.send_fds(self._socket, [request.encode()], [given.fileno(), *(write for _, write in pipes)])
         finally:
             for _, write in pipes:
                 os.close(write)
