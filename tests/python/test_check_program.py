@@ -110,10 +110,8 @@ def test_a_seed_repeats_the_check_and_a_fresh_one_is_shown(right: Path, tmp_path
         assert run(right, "--output", str(file), *options).stdout == ""
         return json.loads(file.read_text(encoding="utf-8"))["cases"]
 
-    assert cases("--seed=11") == cases("--seed=11")
-    assert cases("--seed=11") != cases("--seed=12")
-    fresh = cases()
-    assert cases(f"--seed={fresh[0]['seed']}") == fresh
+    fresh, other = cases(), cases("--seed=11")
+    assert cases(f"--seed={fresh[0]['seed']}") == fresh != other
 
 
 @pytest.mark.parametrize(
@@ -134,7 +132,7 @@ def test_a_seed_repeats_the_check_and_a_fresh_one_is_shown(right: Path, tmp_path
             (("alpha * acc + beta * *c;", "alpha * (acc + beta * *c);"), "alpha", "alpha multiplies C, too"),
             (("alpha == 0.0f ? 0 : K;", "K;"), "alpha_zero", "A or B was read, which alpha = 0 must not do"),
         ],
-        4,
+        3,
     ),
 )
 def test_a_mistake_is_named_where_it_first_matters(edit: tuple[str, str], case: str, part: str, tmp_path: Path) -> None:
@@ -170,7 +168,7 @@ def test_a_mistake_is_named_where_it_first_matters(edit: tuple[str, str], case: 
                 0,
             ),
         ],
-        6,
+        4,
     ),
 )
 def test_what_the_tracer_finds(edit: tuple[str, str], case: str, kind: str, beyond: int, tmp_path: Path) -> None:
