@@ -19,9 +19,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
+from warm import Warm
 
 from runner.core import build, compiling, doctor
 from runner.core.descriptors import Descriptor, all_described
@@ -43,7 +44,7 @@ PATIENCE = 600  # seconds: what takes longer hangs, however busy the machine is;
 # One for all workers, which are children of the process that sets it.
 os.environ.setdefault("GEMM_TEST_SEED", str(random.SystemRandom().randrange(10**9)))
 # What is expected of output is expected of it everywhere, and matplotlib looks for fonts once, not in each test's HOME.
-for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "LC_ALL", "LANGUAGE"):
+for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "LC_ALL", "LANGUAGE", "PYTHONUNBUFFERED"):
     os.environ.pop(_name, None)
 os.environ.update(LANG="C.UTF-8", TERM="dumb")
 os.environ.setdefault("MPLCONFIGDIR", str(REPOSITORY / "build" / "tests-matplotlib"))
@@ -52,6 +53,7 @@ os.environ.setdefault("MPLCONFIGDIR", str(REPOSITORY / "build" / "tests-matplotl
 def pytest_configure(config: pytest.Config) -> None:
     """The marks, also where pytest-xdist, which one of them is for, is missing."""
     config.addinivalue_line("markers", "long: begins before the others, so that nobody waits for it alone at the end")
+    config.addinivalue_line("markers", "pixels: draws PNG, too, where the other tests of charts and pictures read labels alone")
     config.addinivalue_line("markers", "xdist_group(name): tests of a group run in one process, one after another")
 
 
@@ -84,6 +86,23 @@ def drawn(cases: Sequence[_Case], count: int) -> list[_Case]:
     return [cases[index] for index in sorted(draw.sample(range(len(cases)), count))]
 
 
+@pytest.fixture
+def labels_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts and pictures are drawn once, as SVG, whose labels tests read. As PNG, which is as much work again, they are drawn
+    where a test is marked `pixels`; elsewhere that file is empty."""
+    if request.node.get_closest_marker("pixels"):
+        return
+    from matplotlib.figure import Figure
+
+    whole = Figure.savefig
+
+    def savefig(figure: Figure, file: object, **options: Any) -> None:
+        if options["format"] != "png":
+            whole(figure, file, **options)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+
+
 @contextmanager
 def alone(name: str) -> Iterator[None]:
     """One process of all that test this checkout at a time."""
@@ -91,6 +110,12 @@ def alone(name: str) -> Iterator[None]:
     with (REPOSITORY / "build" / f"tests-{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@cache
+def warm() -> Warm:
+    """What starts the runner in this process's tests."""
+    return Warm()
 
 
 @cache
@@ -180,9 +205,12 @@ class Checkout:
         command = [sys.executable, "-m", "runner", *arguments]
         return subprocess.Popen(command, cwd=self.root, env=self.env, text=True, **pipes)  # type: ignore[call-overload]
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=PATIENCE)
+    def run(self, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+        """`typed`: what it reads."""
+        if warm().can(self.env):
+            return warm().run(arguments, self.root, self.env, PATIENCE, typed)
+        process = self.start(*arguments, stdin=subprocess.PIPE)
+        out, err = process.communicate(typed, timeout=PATIENCE)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def fails(self, *arguments: str, words: tuple[str, ...], status: int = 2) -> str:
@@ -292,6 +320,8 @@ class Course:
     tools: Path  # a folder with its cmake, first on PATH
 
     def run(self, *arguments: str, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
+        if warm().can(self.env):
+            return warm().run(arguments, self.root, self.env, seconds)
         command = [sys.executable, "-m", "runner", *arguments]
         return subprocess.run(
             command, cwd=self.root, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds

@@ -23,6 +23,8 @@ from runner.core.descriptors import Descriptor
 from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons, load
 from runner.learn.exercise import without_marks
 
+pytestmark = pytest.mark.usefixtures("labels_alone")
+
 # Figures that others published, and where. Prose may state these and what was recorded, nothing else.
 PUBLISHED = {
     "66.9 TFLOP/s": "FP32 peak of an H200, NVIDIA's data sheet",

@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import drawn
 from plots_synthetic import STEPS, TWELVE, cpu_results, gpu_results, mixed_results, svg_texts
 
 from plots import ladders, progression, sweep, verification
 from runner.core.results import UserError
 
+pytestmark = pytest.mark.usefixtures("labels_alone")
 CHARTS = [(progression.draw, gpu_results), (sweep.draw, gpu_results), (ladders.draw, gpu_results),
           (verification.draw, cpu_results)]  # fmt: skip
 
 
-@pytest.mark.parametrize("lessons", [1, 3, 12])
-@pytest.mark.parametrize(("draw", "results"), CHARTS)
+@pytest.mark.pixels
+@pytest.mark.parametrize(("draw", "results", "lessons"), drawn([(*chart, count) for chart in CHARTS for count in (1, 3, 12)], 4))
 def test_writes_png_and_svg_the_same_each_time(draw, results, lessons: int, tmp_path: Path) -> None:
     first = draw(results(lessons), tmp_path / "a", TWELVE)
     second = draw(results(lessons), tmp_path / "b", TWELVE)

@@ -20,6 +20,8 @@ from plots import pictures, sectors
 from plots.__main__ import described
 from runner.core.results import ROOT, UserError, lessons
 
+pytestmark = pytest.mark.usefixtures("labels_alone")
+
 mma_sync = pictures.module_of(ROOT / "09_tensorcore" / "b_mma_sync" / "picture.py")
 tma = pictures.module_of(ROOT / "10_tma" / "a_swizzle" / "picture.py")
 wgmma = pictures.module_of(ROOT / "11_wgmma" / "a_one_stage" / "picture.py")
@@ -31,6 +33,7 @@ def drawn(lesson: str, tmp_path: Path, **constants: int) -> Counter[str]:
     return svg_texts(pictures.draw(ROOT, replace(described, constants={**described.constants, **constants}), tmp_path / "a")[1])
 
 
+@pytest.mark.pixels
 @pytest.mark.parametrize("lesson", in_sample(lessons(), 2))
 def test_same_bytes_each_time(lesson: str, tmp_path: Path) -> None:
     first, second = (pictures.draw(ROOT, descriptors()[lesson], tmp_path / stem) for stem in "ab")

@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from conftest import drawn
 from plots_synthetic import TWELVE, ceilings, checkout, gpu_results, profile, record, svg_texts
 
 from plots import data, roofline, tables
 from plots.publish import RESULTS, publish, update
 from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons, load
 from runner.measure.profile import FIGURES
+
+pytestmark = pytest.mark.usefixtures("labels_alone")
 
 FLOP = 2 * 4096**3
 AGAIN = r"record it again with ./gemm profile --record\.$"
@@ -56,7 +59,8 @@ def test_what_lacks_something_is_one_sentence() -> None:
         tables.render("roofline", gpu_results(), TWELVE, profile(), measured)
 
 
-@pytest.mark.parametrize("count", [1, 3, 12])
+@pytest.mark.pixels
+@pytest.mark.parametrize("count", drawn([1, 3, 12], 1))
 def test_draws_png_and_svg_the_same_each_time(count: int, tmp_path: Path) -> None:
     inputs = (gpu_results(count), profile(count), ceilings())
     first, second = (roofline.draw(*inputs, tmp_path / name, TWELVE) for name in "ab")

@@ -12,6 +12,8 @@ from plots import data, tables
 from plots.publish import publish
 from runner.core.results import UserError
 
+pytestmark = pytest.mark.usefixtures("labels_alone")
+
 MEASURED = "NVIDIA X999 <Test>, 2031-02-03, commit 0123456, CUDA 13.0, driver 13.1, FP32, alpha = 1, beta = 0, L2 cold"
 
 

@@ -425,9 +425,7 @@ def course(checkout: Checkout, bin_folder: Path) -> Checkout:
 
 
 def take(course: Checkout, *arguments: str, answers: str = "\n" * 5) -> subprocess.CompletedProcess[str]:
-    process = course.start("quiz", *arguments, stdin=subprocess.PIPE)
-    out, err = process.communicate(answers, timeout=PATIENCE)
-    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+    return course.run("quiz", *arguments, typed=answers)
 
 
 def solved(course: Checkout, lesson: str, seed: int = 7) -> list[str]:

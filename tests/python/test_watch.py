@@ -194,6 +194,16 @@ class Session:
     def cooked(self) -> bool:
         return bool(termios.tcgetattr(self.master)[3] & termios.ICANON)
 
+    def wait_for_reading(self) -> None:
+        """Waits until the child that asks something sleeps: a Ctrl-C that comes between its question and its read() is seen after
+        an answer alone, which is Python's way."""
+
+        def sleep() -> bool:
+            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+            return [Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] for child in children] == ["S"]
+
+        self.until(sleep)
+
     def end(self) -> int:
         """Waits for the end: the exit status. The terminal must be as it was, and the ordinary screen back."""
         self.until(lambda: self.shell.poll() is not None)
@@ -557,6 +567,7 @@ def test_the_quiz_has_the_terminal_to_itself(watched: Watched) -> None:
     session.wait("Exercise 01", "saw version 2")
     session.type("z")
     session.wait("Quiz 01 asks")
+    session.wait_for_reading()
     session.type("\x03")  # ends the quiz alone
     session.wait("KeyboardInterrupt", "Enter returns to ./gemm watch.")
     session.type("\n")
