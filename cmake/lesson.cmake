@@ -104,7 +104,9 @@ function(gemm_kernels target)
     endif()
     list(TRANSFORM options REPLACE ".*/cuda_runtime.h$" ${PROJECT_BINARY_DIR}/prepared/${prepared}/kernel.hpp)
     add_dependencies(${target} ${headers})
-    target_compile_options(${target} PRIVATE ${options})
+    # -fpch-deps: the headers that were made ready count among those that a kernel reads, so that it is compiled again when
+    # one of them changes.
+    target_compile_options(${target} PRIVATE ${options} -fpch-deps)
     if(arg_TRACED)
       target_compile_options(${target} PRIVATE ${GEMM_TRACED_OPTIONS})
       target_compile_definitions(${target} PRIVATE GEMM_TRACED=1)

@@ -37,7 +37,7 @@ struct Autopsy {
         std::string what, file;
         int line = 0;
     };
-    using Threads = std::vector<int>;  // linear in the block, ascending
+    using Threads = std::vector<int>;  // linear in the block, ascending; in a cluster those of block 0 first
 
     struct Waiting {
         Threads threads = {};
@@ -74,8 +74,10 @@ struct Autopsy {
     };
 
     std::string kernel;
-    std::array<unsigned, 3> block{};  // x, y, z
-    std::vector<Barrier> barriers;    // in the order of their mbarrier_init()
+    std::array<unsigned, 3> block{};  // x, y, z; of a cluster the first
+    unsigned cluster_blocks = 1;
+    int threads = 0;                // of a block
+    std::vector<Barrier> barriers;  // in the order of their mbarrier_init(), block by block
     std::vector<Group> groups;
     std::optional<Likely> likely;
 };

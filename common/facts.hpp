@@ -25,6 +25,7 @@ namespace gemm {
 //   copy_refused    an instruction of the copy engine that a GPU would not execute
 //   copy_left_behind    the block ended, and nobody had waited for a copy that it started
 //   wgmma_misused   an instruction of a warpgroup that a GPU leaves undefined
+//   cluster_misused  an instruction of a cluster that a GPU leaves undefined
 //   registers_missing   warpgroups ask for more registers than the block has: a GPU would hang
 //   other           what has no id of its own; its sentence says it
 #define GEMM_FAULTS(X)    \
@@ -37,6 +38,7 @@ namespace gemm {
     X(copy_refused)       \
     X(copy_left_behind)   \
     X(wgmma_misused)      \
+    X(cluster_misused)    \
     X(registers_missing)  \
     X(null_pointer)       \
     X(wild_pointer)       \
@@ -130,6 +132,7 @@ namespace gemm {
     X(mbarrier_unfenced)                                                         \
     X(wgmma_in_flight)                                                           \
     X(wgmma_unfenced)                                                            \
+    X(block_left) /* one of the cluster, and another reaches into it */          \
     X(block_race) /* two blocks write the same element, not the same value */    \
     X(store_past_row)                                                            \
     X(out_of_bounds)                                                             \

@@ -71,6 +71,9 @@ class Verifier {
     /// `owner`, where it is given, is asked instead of Lesson::owner, once, about the first wrong element.
     Verdict check(const std::vector<float>& c, const Lesson* lesson, const OwnerOf& owner = {}) const;
 
+    /// What every element of C should be, where each is held against float64; null where C has none.
+    const Reference* right() const { return parts_.size() == 1 ? parts_.data() : nullptr; }
+
     /// True where 2²⁸ multiply-adds are passed, so that a WholeMatrix is worth computing.
     static bool wants_whole(const Shape& shape);
 

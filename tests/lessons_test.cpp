@@ -430,7 +430,7 @@ struct Sparse {
 
 }  // namespace
 
-TEST_CASE("offsets beyond 2^31 elements", "[lesson][offsets]") {
+TEST_CASE("offsets beyond 2^31 elements", "[lesson][offsets][alone]") {
 #ifdef GEMM_CPU_DEVICE
     // Nothing but the rows takes memory, so the last one can lie beyond 2³² as well.
     constexpr std::int64_t kPitch = 1'500'000'001;

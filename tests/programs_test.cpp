@@ -321,7 +321,7 @@ TEST_CASE("program: a launch that does not end becomes a sentence, and one that 
           }) == hung);
 }
 
-TEST_CASE("program: standard output that cannot be written") {
+TEST_CASE("program: standard output that cannot be written", "[alone]") {
     if (!fs::exists("/dev/full")) return test::skip("there is no /dev/full");
     const Folder folder;
     const std::string err = (folder.path / "err").string();

@@ -259,6 +259,32 @@ TEST_CASE("tma: mistakes that a schedule can hide show on the CPU device") {
     }
 }
 
+TEST_CASE("tma: mbarriers that others need not see begun") {
+    const auto shown = [](TmaMistake mistake, const std::string& words) {
+        int seeds = 0;
+        for (std::uint64_t seed = 0; seed < 8; ++seed) {
+            const Schedule schedule(seed);
+            // Of one block, which meets the mistake once; without it all schedules are right.
+            int wrong = 0;
+            try {
+                wrong = wrong_elements({32, 32, 32, 32, 32, 32}, mistake, 1);
+            } catch (const gemm::Error& error) {
+                test::require_contains(error.what(), words);
+                ++seeds;
+            }
+            CHECK(wrong == 0);
+        }
+        return seeds;
+    };
+    CHECK(shown(TmaMistake::none, "") == 0);
+    CHECK(shown(TmaMistake::proxy_fence_for_init, "") == 0);
+    CHECK(shown(TmaMistake::no_barrier_after_init,
+                " meets an mbarrier that no mbarrier.init has begun, at ") > 0);
+    CHECK(shown(TmaMistake::no_init_fence,
+                " meets an mbarrier that no mbarrier.init has begun as far as the copy engine can see, at "
+                "full[0]: fence.mbarrier_init comes in between.") > 0);
+}
+
 TEST_CASE("tma: a store to rows that are no multiple of 16 bytes touches what lies behind them") {
     // 2 of the 4 elements that each of 33 rows has between it and the next.
     CHECK(wrong_elements({33, 34, 35, 36, 36, 38}, TmaMistake::ragged_rows, 1) == 0);  // not by TMA

@@ -3,7 +3,6 @@
 #include <sstream>
 
 #include "tests/device_array.hpp"
-#include "tests/numbers.hpp"
 
 namespace test {
 namespace {
@@ -30,8 +29,9 @@ unsigned units(WgmmaSwizzle swizzle) {
     }
 }
 
-/// Which 2 bytes of shared memory hold element (row, k).
-std::size_t place(const WgmmaFields& f, Major major, unsigned row, unsigned k) {
+}  // namespace
+
+std::size_t wgmma_place(const WgmmaFields& f, Major major, unsigned row, unsigned k) {
     const unsigned side = units(f.swizzle), stride = f.stride / kUnit, leading = f.leading / kUnit;
     unsigned unit = f.start / kUnit, within;
     if (major == Major::k) {  // ((8, n), 2) : ((side, stride), 1), or without swizzle leading for the last
@@ -49,6 +49,8 @@ std::size_t place(const WgmmaFields& f, Major major, unsigned row, unsigned k) {
     unit ^= line % side;
     return std::size_t{unit} * 8 + within;
 }
+
+namespace {
 
 float value(const WgmmaRun& run, std::size_t element) {
     const auto bits = static_cast<std::uint16_t>(run.shared[element / 2] >> element % 2 * 16);
@@ -68,7 +70,8 @@ std::uint16_t small_number(Numbers& numbers, bool half) {
     return static_cast<std::uint16_t>(magnitude | (which > 3 ? 0x8000 : 0));
 }
 
-/// Where a matrix lies, from `start` on, a multiple of 1024, and how far the second step of 16 along k is.
+}  // namespace
+
 void draw_matrix(const WgmmaMode& mode, Numbers& numbers, Major major, unsigned start, WgmmaFields& f,
                  unsigned& step) {
     const unsigned side = units(mode.swizzle), pattern = 8 * side * kUnit;
@@ -102,8 +105,6 @@ void draw_matrix(const WgmmaMode& mode, Numbers& numbers, Major major, unsigned 
         step = some(1, 2, 2 * f.stride);
     }
 }
-
-}  // namespace
 
 const std::vector<WgmmaMode>& wgmma_modes() {
     static const std::vector<WgmmaMode> modes = [] {
@@ -200,9 +201,9 @@ std::vector<float> wgmma_by_definition(const WgmmaRun& run) {
         fa.start += k / 16 * c.step_a;
         fb.start += k / 16 * c.step_b;
         for (unsigned m = 0; m < kRows && !c.registers; ++m)
-            a[m * kDepth + k] = value(run, place(fa, c.major_a, m, k % 16));
+            a[m * kDepth + k] = value(run, wgmma_place(fa, c.major_a, m, k % 16));
         for (unsigned n = 0; n < columns; ++n)
-            b[n * kDepth + k] = value(run, place(fb, c.major_b, n, k % 16));
+            b[n * kDepth + k] = value(run, wgmma_place(fb, c.major_b, n, k % 16));
     }
     if (c.registers) {
         WgmmaRun held;

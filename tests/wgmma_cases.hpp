@@ -4,11 +4,13 @@
 // wgmma_cases runs them all and prints what it saw, on a GPU and on the CPU device alike.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "tests/kernels/wgmma.hpp"
+#include "tests/numbers.hpp"
 
 namespace test {
 
@@ -37,5 +39,12 @@ WgmmaRun draw_wgmma(const WgmmaMode& mode, std::uint64_t seed, std::uint64_t ind
 /// The sums, thread by thread.
 std::vector<float> wgmma_on_device(const WgmmaRun& run);
 std::vector<float> wgmma_by_definition(const WgmmaRun& run);
+
+/// Which 2 bytes of shared memory hold element (row, k) of a matrix of 16-bit numbers.
+std::size_t wgmma_place(const gemm::ptx::WgmmaFields& f, gemm::ptx::Major major, unsigned row, unsigned k);
+/// Where a matrix of such a mode lies, from `start` on, a multiple of 1024, and how far the second step of 32
+/// bytes along K is.
+void draw_matrix(const WgmmaMode& mode, Numbers& numbers, gemm::ptx::Major major, unsigned start,
+                 gemm::ptx::WgmmaFields& f, unsigned& step);
 
 }  // namespace test

@@ -8,6 +8,7 @@
 #include "tests/schedule.hpp"
 #include "tests/support.hpp"
 #include "tests/wgmma_cases.hpp"
+#include "tests/wgmma_type_cases.hpp"
 
 namespace {
 
@@ -66,6 +67,20 @@ TEST_CASE("wgmma: random layouts give the sums that their descriptors say") {
     }
 }
 
+TEST_CASE("wgmma: TF32, FP8, integers and sums of FP16, in random layouts") {
+    if (no_wgmma()) return;
+    std::uint64_t drawn = test::seed();
+    for (const test::WgmmaTypeMode& mode : test::wgmma_type_modes()) {
+        for (std::uint64_t i = 0; i < (test::all() ? 100u : 1u); ++i) {
+            // (Where it is one alone: one of six, which are every N, saturated or not.)
+            const std::uint64_t index = test::all() ? i : ++drawn % 6;
+            const test::WgmmaTypeRun run = test::draw_wgmma_types(mode, test::seed(), index);
+            INFO(mode.layout.name << ", case " << index << ": " << run.text());
+            CHECK((test::wgmma_types_on_device(run) == test::wgmma_types_by_definition(run)));
+        }
+    }
+}
+
 TEST_CASE("wgmma: a descriptor is what its fields say") {
     using namespace gemm::ptx;
     // By hand: 1024 / 16 = 0x40, 8192 / 16 = 0x200, 2048 / 16 = 0x80, base offset 5, 128 bytes.
@@ -108,6 +123,19 @@ TEST_CASE("wgmma: what a GPU leaves undefined is an error") {
     for (const auto& [mistake, words] : all) {
         test::require_contains(test::error_of([m = mistake] { (void)wrong_elements(m, 64, 128, 128); }),
                                words);
+    }
+}
+
+TEST_CASE("wgmma: only numbers of 16 bits can lie along the rows") {
+    for (const bool of_a : {true, false}) {
+        const std::string error = test::error_of([&] {
+            kernels::tf32_along_rows(of_a);
+            CUDA_CHECK(cudaGetLastError());
+            CUDA_CHECK(cudaDeviceSynchronize());
+        });
+        test::require_contains(error, std::string(" has ") + (of_a ? "A" : "B") +
+                                          " along the rows, and only numbers of 16 bits can lie so: others "
+                                          "lie along K.");
     }
 }
 

@@ -5,6 +5,11 @@
     extern __shared__ T name[];                            ->  T* const name = static_cast<T*>(...);
     __device__ T name;                                     ->  __device__ CPU_DEVICE_VARIABLE T name;
 
+    config.gridDim, config.blockDim                        ->  config.config_gridDim, config.config_blockDim
+
+A launch of a kernel that the file gives __cluster_dims__(x, y, z) gets .with_cluster(x, y, z) behind it: what they are must be
+known there, too.
+
 A variable that is the device's (__device__, __constant__, __managed__) lies where the CPU device finds it; functions are
 __device__, too, and stay as they are.
 
@@ -35,6 +40,16 @@ OF_DEVICE = re.compile(r"\b__(?:device|constant|managed)__\b")
 LONGEST_HEAD = 400  # characters of a declaration in front of its qualifier, and behind it up to where the names end
 # Parentheses that are no function's.
 ATTRIBUTE = re.compile(r"\b(?:__align__|alignas|__attribute__|__launch_bounds__|decltype)\s*\((?:[^()]|\([^()]*\))*\)")
+
+
+# From the attribute on to the kernel's name, in front of its parameters.
+CLUSTER = re.compile(
+    r"\b__cluster_dims__\s*\((?P<dims>(?:[^()]|\([^()]*\))*)\)(?:\s|__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)|\bvoid\b)*"
+    r"(?P<name>[A-Za-z_]\w*)\s*\("
+)
+
+
+OF_CONFIG = re.compile(r"(?:\.|->)\s*(?=(?:gridDim|blockDim)\b)")
 
 
 def blank(match: re.Match[str]) -> str:
@@ -99,6 +114,7 @@ def translate(text: str) -> str:
     code = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", " ", text)  # digit separators would open a character
     code = NOT_CODE.sub(blank, code)
     edits: list[tuple[int, int, str]] = []
+    clusters = {kernel["name"]: " ".join(kernel["dims"].split()) for kernel in CLUSTER.finditer(code)}
 
     position = 0
     while (launch := code.find("<<<", position)) >= 0:
@@ -114,7 +130,9 @@ def translate(text: str) -> str:
             raise
         kernel = text[start:launch].strip()
         edits.append((start, launch + 3, f'::cpu_device::launcher("{" ".join(kernel.split())}", {kernel}, '))
-        edits.append((end, end + 3, ")"))
+        name = re.match(r"(?:\w|\s|::)*?(\w+)\s*(?:<|$)", kernel)
+        cluster = clusters.get(name[1]) if name else None
+        edits.append((end, end + 3, f").with_cluster({cluster})" if cluster else ")"))
         position = end + 3
 
     for match in DYNAMIC_SHARED.finditer(code):
@@ -124,6 +142,8 @@ def translate(text: str) -> str:
         kind, name = declared["type"].strip(), declared["name"]
         pointer = f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());"
         edits.append((match.start(), match.end(), pointer))
+
+    edits += [(member.end(), member.end(), "config_") for member in OF_CONFIG.finditer(code)]
 
     for qualifier in OF_DEVICE.finditer(code):
         try:

@@ -178,7 +178,7 @@ Json autopsy_json(const Autopsy& a) {
     }
     if (a.likely) {
         const Autopsy::Likely& l = *a.likely;
-        likely = {{"id", name_of(l.id)},    {"text", cpu_device::text_of(l)},
+        likely = {{"id", name_of(l.id)},    {"text", cpu_device::text_of(a, l)},
                   {"barriers", l.barriers}, {"threads", l.threads},
                   {"phase", l.phase},       {"bytes", l.bytes},
                   {"arrivals", l.arrivals}, {"came", l.came}};

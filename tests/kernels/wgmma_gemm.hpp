@@ -38,4 +38,8 @@ enum class RegisterMistake {
 };
 void share_registers(RegisterMistake mistake);
 
+/// A wgmma of TF32 whose A or B lies along the rows, which PTX has no instruction for; on the CPU device
+/// only.
+void tf32_along_rows(bool of_a);
+
 }  // namespace kernels

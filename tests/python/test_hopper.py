@@ -29,7 +29,11 @@ def built() -> Path:
         return build.build(device, doctor.provide(device), list(MODES))
 
 
-@pytest.mark.parametrize("run", drawn(RUNS, 4), ids=lambda run: f"{run['program']}-{run['mode']}-{run['seed']}")
+# One of each program: a run of the copy engine takes up to 14 s.
+CHOSEN = [run for program in MODES for run in drawn([run for run in RUNS if run["program"] == program], 1)]
+
+
+@pytest.mark.parametrize("run", CHOSEN, ids=lambda run: f"{run['program']}-{run['mode']}-{run['seed']}")
 def test_the_cpu_device_gives_what_an_h200_gave(run: dict) -> None:
     cases = [line for line in run["printed"] if " cases, " in line]
     assert all(line.endswith(", 0 differ") for line in cases), "the GPU itself does what the definition says"

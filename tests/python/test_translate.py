@@ -50,6 +50,25 @@ def test_launch(tmp_path: Path, launch: str, kernel: str) -> None:
     assert out.count("(") == out.count(")")
 
 
+@pytest.mark.parametrize(
+    ("kernel", "launch", "dims"),
+    [
+        ("__global__ void __cluster_dims__(2, 1, 1) add(int x)", "add<<<4, 2>>>(x);", "2, 1, 1"),
+        ("__global__ void __cluster_dims__(CLUSTER) __launch_bounds__(f(1), 1)\n    add(int x)", "add<<<4, 2>>>(x);", "CLUSTER"),
+        ("__global__ __cluster_dims__(N * (1 + 1)) void add(int x)", "a::add<T, 4><<<g, b>>>(x);", "N * (1 + 1)"),
+    ],
+)
+def test_clusters(tmp_path: Path, kernel: str, launch: str, dims: str) -> None:
+    out = translate(tmp_path, f"{kernel} {{}}\n__global__ void other() {{}}\nvoid f() {{ {launch} other<<<1, 2>>>(); }}\n")
+    assert out.count(f").with_cluster({dims})(x);") == 1
+    assert out.count("with_cluster") == 1
+
+
+def test_fields_of_a_launch_that_are_named_as_macros(tmp_path: Path) -> None:
+    out = translate(tmp_path, "void f() { config.gridDim = 1; p->blockDim = {.x = gridDim.x}; }\n")
+    assert out == "void f() { config.config_gridDim = 1; p->config_blockDim = {.x = gridDim.x}; }\n"
+
+
 def test_launch_over_lines_keeps_every_line_number(tmp_path: Path) -> None:
     text = "void f() {\n    add<int,\n        2><<<\n        grid,\n        block>>>(\n        x);\n    here();\n}\n"
     out = translate(tmp_path, text)

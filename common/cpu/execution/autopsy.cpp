@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/cpu/execution/block.hpp"
+#include "common/cpu/execution/cluster.hpp"
 #include "common/cpu/execution/device.hpp"
 
 namespace cpu_device {
@@ -109,6 +110,10 @@ std::string Block::name_of(const void* shared) const {
     return "shared memory + " + bytes(static_cast<std::size_t>(at - dynamic));
 }
 
+bool Block::waits_at_mbarrier() const {
+    return async_ && std::find(states_.begin(), states_.end(), State::at_mbarrier) != states_.end();
+}
+
 /// The threads of the block in groups that did the same.
 std::vector<Autopsy::Group> Block::groups() const {
     const auto key = [](const Site& s) {
@@ -121,7 +126,7 @@ std::vector<Autopsy::Group> Block::groups() const {
         const Thread& t = thread(i);
         const bool returned = state(i) == State::done, at_mbarrier = state(i) == State::at_mbarrier;
         Autopsy::Group& g = groups[{at_mbarrier, returned ? Key{} : key(t.site), key(t.did)}];
-        g.threads.push_back(i);
+        g.threads.push_back(first_number() + i);
         g.at_mbarrier = at_mbarrier;
         if (!returned) g.at = place_of(t.site);
         g.last = place_of(t.did);
@@ -135,7 +140,8 @@ std::vector<Autopsy::Group> Block::groups() const {
 /// What an mbarrier waits for.
 Autopsy::Barrier Block::state_of(const Mbarrier& b) const {
     const BulkCopy* copy = nullptr;
-    Autopsy::Barrier barrier{.name = name_of(b.address),
+    const std::string of = cluster_.size() > 1 ? " of block " + std::to_string(rank_) : "";
+    Autopsy::Barrier barrier{.name = name_of(b.address) + of,
                              .phase = b.phase,
                              .arrivals = b.arrivals,
                              .missing = b.pending,
@@ -143,15 +149,17 @@ Autopsy::Barrier Block::state_of(const Mbarrier& b) const {
                              .bytes_missing = b.bytes,
                              .under_way = bulk_.to_come(b.address, copy)};
     std::map<std::tuple<std::string, int, unsigned>, Autopsy::Waiting> waiting;
-    for (int i = 0; i < count_; ++i) {
+    for (int i = 0; i < cluster_.threads(); ++i) {
         const std::uint64_t arrived = b.arrived[static_cast<std::size_t>(i)];  // counted from 1
         if (arrived == b.phase + 1) barrier.arrived.push_back(i);
         if (arrived == b.phase && b.phase > 0) barrier.absent.push_back(i);
         if (b.passed[static_cast<std::size_t>(i)]) barrier.passed.push_back(i);
+    }
+    for (int i = 0; i < count_; ++i) {
         const Thread& t = thread(i);
         if (state(i) != State::at_mbarrier || t.mbarrier != b.address) continue;
         Autopsy::Waiting& w = waiting[{t.site.file, t.site.line, t.parity}];
-        w.threads.push_back(i);
+        w.threads.push_back(first_number() + i);
         w.parity = t.parity;
         w.at = {t.site.what, t.site.file, t.site.line};
     }
@@ -159,22 +167,30 @@ Autopsy::Barrier Block::state_of(const Mbarrier& b) const {
     return barrier;
 }
 
-void Block::autopsy() const {
+void Block::add_to(Autopsy& autopsy) const {
+    for (const Mbarrier& b : mbarriers_.all()) {
+        if (!async_ || b.address == nullptr) continue;
+        const Autopsy::Barrier& barrier = autopsy.barriers.emplace_back(state_of(b));
+        if (barrier.waiting.empty()) continue;
+        const auto waiting = static_cast<std::size_t>(barrier.waiting.front().threads.front());
+        const auto likely = likely_at(barrier, b.seen[waiting], [this](int i) {
+            return cluster_.block(static_cast<unsigned>(i / count_)).has_returned(i % count_);
+        });
+        if (likely) take(autopsy.likely, *likely);
+    }
+    for (Autopsy::Group& group : groups()) autopsy.groups.push_back(std::move(group));
+}
+
+void Cluster::autopsy() const {
     stop_observing();
     auto autopsy = std::make_shared<Autopsy>();
     autopsy->kernel = grid_->kernel;
-    autopsy->block = {index_.x, index_.y, index_.z};
-    for (const Mbarrier& b : mbarriers_.all()) {
-        if (b.address == nullptr) continue;
-        const Autopsy::Barrier& barrier = autopsy->barriers.emplace_back(state_of(b));
-        if (barrier.waiting.empty()) continue;
-        const auto waiting = static_cast<std::size_t>(barrier.waiting.front().threads.front());
-        const auto likely =
-            likely_at(barrier, b.seen[waiting], [this](int i) { return state(i) == State::done; });
-        if (likely) take(autopsy->likely, *likely);
-    }
+    autopsy->cluster_blocks = size_;
+    autopsy->threads = threads_;
+    const uint3 first = blocks_[0].index();
+    autopsy->block = {first.x, first.y, first.z};
+    for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank].add_to(*autopsy);
     if (autopsy->likely) look_behind(*autopsy->likely, autopsy->barriers);
-    autopsy->groups = groups();
     throw BlockFailure{FaultId::mbarrier_hang, text_of(*autopsy), autopsy};
 }
 

@@ -9,7 +9,7 @@ namespace cpu_device {
 
 /// Several lines, the first one a sentence.
 std::string text_of(const gemm::Autopsy& autopsy);
-/// A sentence, but for its capital letter.
-std::string text_of(const gemm::Autopsy::Likely& likely);
+/// Of one of its own, a sentence, but for its capital letter.
+std::string text_of(const gemm::Autopsy& autopsy, const gemm::Autopsy::Likely& likely);
 
 }  // namespace cpu_device

@@ -14,18 +14,44 @@ std::string count_of(std::uint64_t n, const char* what) {
     return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
-/// "thread 0", "threads 32–63, 96": linear in the block.
-std::string list(const Autopsy::Threads& threads) {
-    std::string all = threads.size() == 1 ? "thread " : "threads ";
-    for (std::size_t i = 0; i < threads.size();) {
-        std::size_t last = i;
-        while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
-        if (i > 0) all += ", ";
-        all += std::to_string(threads[i]);
-        if (last > i) all += "–" + std::to_string(threads[last]);
-        i = last + 1;
+/// Of whom a sentence speaks: threads of a block, or of the blocks of a cluster.
+struct Names {
+    unsigned blocks = 1;
+    int threads = 0;  // of a block
+
+    /// "thread 0", "threads 32–63, 96": linear in the block; "thread 0 of block 1" in a cluster.
+    std::string operator()(const Autopsy::Threads& all) const {
+        if (blocks <= 1) return list(all, 0);
+        std::string told;
+        for (unsigned rank = 0; rank < blocks; ++rank) {
+            const int first = static_cast<int>(rank) * threads;
+            Autopsy::Threads of_block;
+            for (const int thread : all) {
+                if (thread >= first && thread < first + threads) of_block.push_back(thread);
+            }
+            if (of_block.empty()) continue;
+            told +=
+                (told.empty() ? "" : " and ") + list(of_block, first) + " of block " + std::to_string(rank);
+        }
+        return told;
     }
-    return all;
+
+  private:
+    static std::string list(const Autopsy::Threads& threads, int first) {
+        std::string all = threads.size() == 1 ? "thread " : "threads ";
+        for (std::size_t i = 0; i < threads.size();) {
+            std::size_t last = i;
+            while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
+            if (i > 0) all += ", ";
+            all += std::to_string(threads[i] - first);
+            if (last > i) all += "–" + std::to_string(threads[last] - first);
+            i = last + 1;
+        }
+        return all;
+    }
+};
+Names names_of(const Autopsy& a) {
+    return {a.cluster_blocks, a.threads};
 }
 
 /// One or several of them: "waits", "wait".
@@ -40,7 +66,7 @@ std::string text(const Autopsy::Place& p) {
     return p.what + " at " + place(p);
 }
 
-std::string text(const Autopsy::Barrier& b) {
+std::string text(const Autopsy::Barrier& b, const Names& list) {
     std::string told = "\n  mbarrier " + b.name + ": phase " + std::to_string(b.phase) + " (parity " +
                        std::to_string(b.phase & 1) + ") is open; " + std::to_string(b.missing) + " of " +
                        std::to_string(b.arrivals) + " arrivals missing";
@@ -61,16 +87,20 @@ std::string text(const Autopsy::Barrier& b) {
 
 }  // namespace
 
-std::string text_of(const Autopsy::Likely& l) {
+std::string text_of(const Autopsy& autopsy, const Autopsy::Likely& l) {
+    const Names list = names_of(autopsy);
+    const bool cluster = autopsy.cluster_blocks > 1;
     const std::string& name = l.barriers.front();
     switch (l.id) {
         case MistakeId::bytes_missing:
             return name + " was told to expect " + count_of(l.bytes, "byte") +
                    " more than the copies of this phase bring: expect_tx says too many, or a copy has not "
-                   "started.";
+                   "started" +
+                   (cluster ? ", or the mask of a multicast leaves this block out." : ".");
         case MistakeId::bytes_unexpected:
             return "copies bring more to " + name +
-                   " than it was told to expect: expect_tx says too few, or comes a phase late.";
+                   " than it was told to expect: expect_tx says too few, or comes a phase late" +
+                   (cluster ? ", or the mask of a multicast names this block by mistake." : ".");
         case MistakeId::passed_empty:
             return list(l.threads) + " went past " + name +
                    " in phase 0, when nothing was complete there, and arrived at " + l.barriers.back() +
@@ -88,7 +118,10 @@ std::string text_of(const Autopsy::Likely& l) {
         case MistakeId::arrivals_missing: {
             const std::string counts = name + " counts " + std::to_string(l.arrivals) +
                                        " arrivals a phase, and " + std::to_string(l.came) + " came";
-            if (l.threads.empty()) return counts + ": does mbarrier_init() say how many arrive?";
+            if (l.threads.empty())
+                return counts + ": does mbarrier_init() say how many arrive" +
+                       (cluster ? ", and do those of all blocks that shall arrive do so at this one's?"
+                                : "?");
             return counts + ": " + list(l.threads) + ", which arrived in the phase before, " +
                    verb(l.threads, "has", "have") + " not in this one.";
         }
@@ -108,9 +141,13 @@ std::string text_of(const Autopsy::Likely& l) {
 
 std::string text_of(const Autopsy& autopsy) {
     const auto& b = autopsy.block;
-    std::string told = "kernel " + autopsy.kernel + ", block (" + std::to_string(b[0]) + "," +
-                       std::to_string(b[1]) + "," + std::to_string(b[2]) + "): no thread can go on.";
-    for (const Autopsy::Barrier& barrier : autopsy.barriers) told += text(barrier);
+    const Names list = names_of(autopsy);
+    std::string told = "kernel " + autopsy.kernel + ", ";
+    if (autopsy.cluster_blocks > 1)
+        told += "cluster of " + std::to_string(autopsy.cluster_blocks) + " blocks from ";
+    told += "block (" + std::to_string(b[0]) + "," + std::to_string(b[1]) + "," + std::to_string(b[2]) +
+            "): no thread can go on.";
+    for (const Autopsy::Barrier& barrier : autopsy.barriers) told += text(barrier, list);
     for (const Autopsy::Group& g : autopsy.groups) {
         if (g.at_mbarrier && !g.last) continue;
         told += "\n  " + list(g.threads);
@@ -121,7 +158,7 @@ std::string text_of(const Autopsy& autopsy) {
         if (g.last) told += std::string(g.at_mbarrier ? " did last: " : "; last: ") + text(*g.last);
         told += ".";
     }
-    if (autopsy.likely) told += "\n  Likely: " + text_of(*autopsy.likely);
+    if (autopsy.likely) told += "\n  Likely: " + text_of(autopsy, *autopsy.likely);
     return told;
 }
 

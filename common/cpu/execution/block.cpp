@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/cpu/execution/cluster.hpp"
 #include "common/error.hpp"
 
 namespace cpu_device {
@@ -34,13 +35,14 @@ bool same_place(const Site& a, const Site& b) {
 }  // namespace
 
 void Block::prepare(const Grid& grid, double hang_seconds, std::uint64_t seed) {
-    if (!stacks_) stacks_ = std::make_unique<StackPool>();
+    // The first block of a worker is often the only one; others have stacks as they need them.
+    count_ = grid.threads();
+    if (!stacks_ || stacks_->size() < static_cast<std::size_t>(count_)) forget_fibers();
     grid_ = &grid;
     hang_seconds_ = hang_seconds;
     seed_ = seed;
     registers_.block_dim = grid.block;
     registers_.grid_dim = grid.grid;
-    count_ = static_cast<int>(grid.block.x * grid.block.y * grid.block.z);
     const auto count = static_cast<std::size_t>(count_);
     threads_.resize(count);
     indices_.resize(count);
@@ -52,6 +54,7 @@ void Block::prepare(const Grid& grid, double hang_seconds, std::uint64_t seed) {
     dynamic_storage_.resize(grid.dynamic_shared_bytes + 1024 + 2 * kSharedPad);
     const auto start = reinterpret_cast<std::uintptr_t>(dynamic_storage_.data()) + kSharedPad;
     dynamic_shared_ = reinterpret_cast<void*>((start + 1023) / 1024 * 1024);
+    if (cluster_.size() > 1) statics_.prepare(*grid.shared);
     static_shared_ = thread_local_start();
     static_shared_bytes_ = thread_local_bytes();
 }
@@ -75,18 +78,39 @@ void Block::begin(std::uint64_t index) {
     }
     std::memset(dynamic_shared_, kGarbage, grid_->dynamic_shared_bytes);
 
-    if (Observer* o = observer()) {
-        o->block_begins({grid_, index, &registers_.running_thread, stacks_->begin(), stacks_->end(),
-                         reinterpret_cast<const std::byte*>(&registers_),
-                         reinterpret_cast<const std::byte*>(&registers_ + 1),
-                         static_cast<std::byte*>(dynamic_shared_), &pulse_.interrupted});
-    }
+    const dim3 dim = grid_->cluster, blocks = grid_->grid;
+    place_ = {.rank = rank_,
+              .size = cluster_.size(),
+              .block = {at.x % dim.x, at.y % dim.y, at.z % dim.z},
+              .dim = dim,
+              .id = {at.x / dim.x, at.y / dim.y, at.z / dim.z},
+              .count = {blocks.x / dim.x, blocks.y / dim.y, blocks.z / dim.z}};
+}
+
+BlockView Block::view() const {
+    return {grid_,
+            linear_index_,
+            &registers_.running_thread,
+            stacks_->begin(),
+            stacks_->end(),
+            reinterpret_cast<const std::byte*>(&registers_),
+            reinterpret_cast<const std::byte*>(&registers_ + 1),
+            static_cast<std::byte*>(dynamic_shared_),
+            &pulse_.interrupted,
+            &statics_.homes()};
+}
+
+void Block::give_up_memory() {
+    for (const SharedArray& array : *grid_->shared)
+        std::memset(shared_array_address(array), kGarbage, array.bytes);
+    std::memset(dynamic_shared_, kGarbage, grid_->dynamic_shared_bytes);
 }
 
 Block::Progress Block::advance() {
     if (pulse_.give_up) hanging();
     registers_.block = this;
     registers_.block_idx = index_;
+    registers_.cluster_place = place_;
     bool moved = false;
     // Where warps wait for each other at mbarriers, any of them may be the first to go on.
     const int warps = (count_ + kWarp - 1) / kWarp;
@@ -104,7 +128,7 @@ Block::Progress Block::advance() {
         release_barrier();
         return Progress::moved;
     }
-    return moved || (async_ && unblock()) ? Progress::moved : Progress::stuck;
+    return moved ? Progress::moved : Progress::stuck;
 }
 
 /// Runs every lane of a warp that can run; false when none could.
@@ -190,6 +214,7 @@ void Block::run_thread(int i) {
     }
     state(i) = State::done;
     ++done_;
+    cluster_.returned(thread(i).cluster_phase);
     Pulse::beat(pulse_.returned);
 }
 
@@ -245,7 +270,6 @@ void Block::hanging() const {
 }
 
 void Block::deadlock() const {
-    if (async_ && std::find(states_.begin(), states_.end(), State::at_mbarrier) != states_.end()) autopsy();
     const auto waits = std::find(states_.begin(), states_.end(), State::at_warpgroup);
     if (async_ && waits != states_.end()) warpgroup_deadlock(static_cast<int>(waits - states_.begin()));
     // Somebody waits for lanes that will not come.
@@ -267,7 +291,6 @@ void Block::deadlock() const {
         throw BlockFailure{FaultId::deadlock, where(i) + "deadlock: the lanes that meet at " + text(t.site) +
                                                   " name different masks."};
     }
-    throw BlockFailure{FaultId::deadlock, where(0) + "deadlock."};
 }
 
 bool Block::same_collective(int a, int b) const {
@@ -279,7 +302,7 @@ void Block::forget_fibers() {
     idle_.clear();
     fibers_.clear();  // unwinds the suspended ones
     stacks_.reset();  // a crashed fiber never gives its stack back
-    stacks_ = std::make_unique<StackPool>();
+    stacks_ = std::make_unique<StackPool>(rank_ == 0 ? kMostThreads : static_cast<std::size_t>(count_));
 }
 
 std::string Block::abandon() {

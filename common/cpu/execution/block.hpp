@@ -9,23 +9,15 @@
 // The order is unfriendly on purpose: a thread runs until it must wait, so what is missing a barrier meets
 // data that its neighbours have not written yet, or have overwritten already.
 //
-// Whoever runs blocks calls advance() on each that is resident until it is done, and nothing in a Block
-// assumes that it is the only one of its OS thread. A worker has one, since nothing launches clusters yet.
-// What several of them will need, and why it is not here:
-//
-// - Static __shared__ arrays are thread_local variables, with one address an OS thread. The bytes of the
-// kernel's
-//   own arrays (SharedArray) will be swapped: where advance() goes on with another block than the last one,
-//   they are saved to the block that leaves and restored from the one that comes. That was chosen over an OS
-//   thread per block with hand-over: kernels of clusters keep their tiles in dynamic shared memory, which
-//   each block has already for itself, so that a swap copies a few barriers, and a hand-over costs two
-//   switches of the operating system. Addresses that the kernel or the compiler holds stay right, and crashes
-//   and hangs stay those of one thread. A remote address (mapa) is one in the other block's saved bytes, and
-//   valid for as long as it can be used: whoever uses it runs, so the other does not. Today there is nothing
-//   to save.
-// - StackPool has stacks for the threads of one block, and is the block's.
-// - The deadlock of a cluster is that none of its blocks moves: deadlock() is for the caller to call.
-// - The tracer keeps one record a worker, of the block that began last.
+// A Cluster calls advance() on each of its blocks until it is done. Static __shared__ arrays are thread_local
+// variables, with one address an OS thread. The bytes of the kernel's own arrays (SharedArray) are swapped:
+// where the scheduler goes on with another block than the last one, they are saved to the block that leaves
+// and restored from the one that comes. That was chosen over an OS thread per block with hand-over: kernels
+// of clusters keep their tiles in dynamic shared memory, which each block has for itself, so that a swap
+// copies a few barriers, and a hand-over costs two switches of the operating system. Addresses that the
+// kernel or the compiler holds stay right, and crashes and hangs stay those of one thread. A remote address
+// (mapa) is one in the other block's saved bytes, and valid for as long as it can be used: whoever uses it
+// runs, so the other does not.
 #pragma once
 
 #include <array>
@@ -46,7 +38,9 @@
 #include "common/cpu/execution/mbarriers.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/cpu/execution/stacks.hpp"
+#include "common/cpu/execution/statics.hpp"
 #include "common/cpu/execution/warpgroups.hpp"
+#include "common/cpu/ptx/cluster.hpp"
 #include "common/facts.hpp"
 
 namespace cpu_device {
@@ -62,12 +56,14 @@ constexpr double kBarrierPatience =
 void stop_observing();
 
 class Block;
+class Cluster;
 
 /// What a running kernel reaches. One a worker: the compiler may keep addresses in it for as long as a kernel
 /// runs.
 struct Registers {
     uint3 thread_idx{}, block_idx{};
     dim3 block_dim{}, grid_dim{};
+    ClusterPlace cluster_place{};
     int running_thread = 0;  // linear in its block
     Block* block = nullptr;  // whose thread that is
 };
@@ -106,18 +102,26 @@ using gemm::FaultId;
 
 class Block {
   public:
-    Block(Registers& registers, Pulse& pulse) : registers_(registers), pulse_(pulse) {}
+    Block(Cluster& cluster, unsigned rank, Registers& registers, Pulse& pulse)
+        : cluster_(cluster), rank_(rank), registers_(registers), pulse_(pulse) {}
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
 
     /// The blocks from here on are of this grid.
     void prepare(const Grid& grid, double hang_seconds, std::uint64_t seed);
+    /// While its arrays are where the kernel has them, as all that follows.
     void begin(std::uint64_t index);
     enum class Progress { done, moved, stuck };
     /// Runs every thread that can run, once or until it waits.
     Progress advance();
-    /// After advance() has said that no resident block moves.
-    [[noreturn]] void deadlock() const;
+    /// Where no block of the cluster moves: lets those that have made way go on, or brings bytes that
+    /// somebody waits for. False where neither helps.
+    bool unblock();
+    /// And where no block can: why, if it is for lanes of a warp or a warpgroup that will not come.
+    void deadlock() const;
+    /// Its shared memory is another block's from here on.
+    void give_up_memory();
+    BlockView view() const;
     /// After a failure: whoever waits is unwound, and stacks that do not come back are replaced.
     void forget_fibers();
 
@@ -128,6 +132,24 @@ class Block {
     /// way back to the stack that calls this.
     std::string abandon();
     const StackPool& stacks() const { return *stacks_; }
+
+    // ---- for its cluster ----
+    Statics& statics() { return statics_; }
+    const uint3& index() const { return index_; }
+    int live_threads() const { return count_ - done_; }
+    /// Number of its first thread among those of the cluster.
+    int first_number() const { return static_cast<int>(rank_) * count_; }
+    bool waits_at_mbarrier() const;
+    bool has_returned(int thread) const { return state(thread) == State::done; }
+    /// Its barriers and threads.
+    void add_to(gemm::Autopsy& autopsy) const;
+    void begin_cluster_barrier();
+    void pass_cluster_barrier();
+    /// A thread that waits at the cluster's barrier, or (missing) one that has not come to it; -1 for none.
+    int at_cluster_barrier(bool missing) const;
+    std::string who(int thread) const;
+    std::string where(int thread) const;
+    Site waits_at(int thread) const { return this->thread(thread).site; }
     double hang_seconds() const { return hang_seconds_; }
 
     // ---- what its threads call ----
@@ -144,7 +166,8 @@ class Block {
     void mbarrier_expect(void* address, unsigned bytes, const Site& site);
     /// Also makes it expect bytes, where there are any.
     void mbarrier_arrive(const void* caller, void* address, unsigned count, unsigned bytes, const Site& site);
-    bool mbarrier_is_complete(const void* caller, void* address, unsigned parity, const Site& site);
+    bool mbarrier_is_complete(const void* caller, void* address, unsigned parity, bool cluster,
+                              const Site& site);
     void fence_mbarrier_init();
     void fence_proxy_async();
     void tensor_copy(const void* caller, bool load, void* shared, const CUtensorMap& map, const int* at,
@@ -153,10 +176,18 @@ class Block {
                    const Site& site);
     void bulk_commit();
     void bulk_wait(int pending, bool read);
+    // Other blocks of the cluster (block_cluster.cpp).
+    void cluster_arrive(bool release, const Site& site);
+    void cluster_wait(const Site& site);
+    void* at_rank(const void* shared, unsigned rank, const Site& site);
+    void mbarrier_arrive_at(const void* caller, void* address, unsigned rank, unsigned count, bool release,
+                            const Site& site);
+    void tensor_multicast(const void* caller, void* shared, const CUtensorMap& map, const int* at, int rank,
+                          void* mbarrier, std::uint16_t blocks, const Site& site);
     // And wgmma (block_warpgroup.cpp).
     unsigned shared_address(const void* shared);
     void wgmma_fence(const Site& site);
-    void wgmma(const void* caller, const WgmmaCall& call, const Site& site);
+    void wgmma(const void* caller, const WgmmaMultiply& call, const Site& site);
     void wgmma_commit(const Site& site);
     void wgmma_wait(int pending, const Site& site);
     void set_registers(int count, bool more, const Site& site);
@@ -170,6 +201,7 @@ class Block {
         at_active_mask,
         at_mbarrier,
         at_warpgroup,  // waits for a batch that others have yet to commit
+        at_cluster,    // waits at the cluster's barrier
         arrived,       // at an mbarrier: goes on with the other lanes of its warp
         yielded,       // could go on, when nobody else can
         done
@@ -192,6 +224,8 @@ class Block {
         unsigned parity = 0;
         bool woke = false;     // it has arrived, and others could go on
         bool refused = false;  // its last question about an mbarrier was answered with false
+        bool began = false;    // an mbarrier
+        std::optional<std::uint64_t> cluster_phase{};  // has arrived in it, and not waited since
     };
 
     bool sweep_warp(int first, int last);
@@ -211,14 +245,24 @@ class Block {
 
     // ---- block_async.cpp ----
     void use_async();
-    bool unblock();
     bool release_arrived(int first, int last);
     Mbarrier& mbarrier_at(void* address, const Site& site);
+    void begin_late(const Site& site);
+    void mbarrier_for_engine(void* address, const Site& site);
+    void check_seen(const Mbarrier& barrier, const Site& site);
     void settle(Mbarrier& barrier);
+    void arrive_at(const void* caller, Block& there, Mbarrier& barrier, unsigned count, unsigned bytes,
+                   Observer::AtMbarrier how, const Site& site);
+    BulkCopy tensor_box(const void* caller, bool load, void* shared, const CUtensorMap& map, const int* at,
+                        int rank, void* mbarrier, const Site& site);
+    void check_copy(const BulkCopy& copy, const Site& site);
     void check_shared(const void* address, std::size_t bytes, std::size_t multiple, const char* what,
                       const Site& site, const std::string& why_so_many = {});
     void start_copy(BulkCopy copy, const Site& site);
     void check_nothing_left();
+    // ---- block_cluster.cpp ----
+    Block& reach(unsigned rank, const Site& site);
+    std::byte* of_block(Block& there, const void* shared) const;
     // ---- block_warpgroup.cpp ----
     Warpgroup& warpgroup(const Site& site);
     void compute(Warpgroup& group, std::uint64_t batches);
@@ -229,16 +273,19 @@ class Block {
     std::string name_of(const void* shared) const;
     std::vector<gemm::Autopsy::Group> groups() const;
     gemm::Autopsy::Barrier state_of(const Mbarrier& barrier) const;
-    [[noreturn]] void autopsy() const;
 
     Thread& thread(int i) { return threads_[static_cast<std::size_t>(i)]; }
     const Thread& thread(int i) const { return threads_[static_cast<std::size_t>(i)]; }
     State& state(int i) { return states_[static_cast<std::size_t>(i)]; }
     State state(int i) const { return states_[static_cast<std::size_t>(i)]; }
     Thread& current() { return thread(running_->thread); }
-    std::string who(int thread) const;
-    std::string where(int thread) const;
+    /// Of the running thread, among those of the cluster.
+    std::size_t number() const { return static_cast<std::size_t>(first_number() + running_->thread); }
 
+    Cluster& cluster_;
+    const unsigned rank_;
+    ClusterPlace place_;
+    Statics statics_;
     Registers& registers_;
     Pulse& pulse_;
 
@@ -271,6 +318,7 @@ class Block {
     std::vector<int> register_counts_;   // of each thread, where one has asked for more or fewer
     Site more_registers_{};              // where one has asked for more
     Dice dice_;
+    Dice sight_;          // who sees an mbarrier begun: its own, so that the rest goes as it would
     int woken_ = 0;       // threads, by the phase that was the last to complete
     int unanswered_ = 0;  // times that all who ask have been told "not yet", and nothing has happened since
     std::optional<BlockFailure> error_;  // set by a fiber, raised by the scheduler

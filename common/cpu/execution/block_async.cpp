@@ -1,6 +1,7 @@
 // What of a block goes on beside its threads: mbarriers, and the copy engine.
 //
-// Unfriendly on purpose, too: bytes come when no thread can go on without them, and a thread that completes a
+// Unfriendly on purpose, too: a thread that begins mbarriers mostly comes to it last, so that who does not
+// wait for it meets none; bytes come when no thread can go on without them, and a thread that completes a
 // phase lets those go on first that have waited for it, so that a stage released early is filled again before
 // its readers are done.
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "common/cpu/execution/block.hpp"
+#include "common/cpu/execution/cluster.hpp"
 #include "common/cpu/execution/device.hpp"
 
 namespace cpu_device {
@@ -36,7 +38,8 @@ void Block::use_async() {
     register_counts_.clear();
     bulk_.begin_block(*grid_, static_cast<std::byte*>(dynamic_shared_), static_cast<std::size_t>(count_));
     dice_ = Dice(seed_ * 0x9e3779b97f4a7c15u + linear_index_);
-    for (Thread& t : threads_) t.refused = false, t.did = {};
+    sight_ = Dice(~(seed_ * 0x9e3779b97f4a7c15u + linear_index_));
+    for (Thread& t : threads_) t.refused = t.began = false, t.did = {};
 }
 
 void Block::wrong(FaultId id, const Site& site, const std::string& what) const {
@@ -70,10 +73,23 @@ Mbarrier& Block::mbarrier_at(void* address, const Site& site) {
     return *found;
 }
 
+/// Before a thread's first mbarrier: lets the others go on as far as they can without it, which a seed
+/// decides. (The tracer knows who has not waited in any order, and says more.)
+void Block::begin_late(const Site& site) {
+    Thread& t = current();
+    if (t.began || observer() != nullptr) return;
+    t.began = true;
+    if (sight_.below(4) == 0) return;
+    t.site = site;
+    wait_as(State::yielded);
+}
+
 void Block::mbarrier_init(const void* caller, void* address, unsigned arrivals, const Site& site) {
     use_async();
     check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
-    const std::string why = mbarriers_.init(address, arrivals, static_cast<std::size_t>(count_));
+    begin_late(site);
+    const std::string why =
+        mbarriers_.init(address, arrivals, running_->thread, static_cast<std::size_t>(cluster_.threads()));
     if (!why.empty()) wrong(FaultId::mbarrier_misused, site, why);
     observe(AtMbarrier::begins, caller, address);
 }
@@ -93,7 +109,13 @@ void Block::mbarrier_expect(void* address, unsigned bytes, const Site& site) {
 
 void Block::mbarrier_arrive(const void* caller, void* address, unsigned count, unsigned bytes,
                             const Site& site) {
-    Mbarrier& barrier = mbarrier_at(address, site);
+    arrive_at(caller, *this, mbarrier_at(address, site), count, bytes, AtMbarrier::arrives, site);
+    wait_as(State::arrived);
+}
+
+/// At an mbarrier of a block of the cluster, which is live.
+void Block::arrive_at(const void* caller, Block& there, Mbarrier& barrier, unsigned count, unsigned bytes,
+                      AtMbarrier how, const Site& site) {
     std::string why = bytes > 0 ? Mbarriers::expect(barrier, bytes) : std::string();
     if (why.empty()) why = Mbarriers::arrive(barrier, count);
     if (!why.empty()) {
@@ -102,17 +124,18 @@ void Block::mbarrier_arrive(const void* caller, void* address, unsigned count, u
                                            " still waits for bytes, so somebody has gone on without waiting "
                                            "for it, or waits for the wrong parity"
                                      : "";
-        wrong(FaultId::mbarrier_misused, site, why + ", at " + name_of(address) + open);
+        wrong(FaultId::mbarrier_misused, site,
+              why + ", at " + there.name_of(barrier.address) +
+                  (&there == this ? "" : " of block " + std::to_string(there.rank_)) + open);
     }
-    observe(AtMbarrier::arrives, caller, address);
-    barrier.arrived[static_cast<std::size_t>(running_->thread)] = barrier.phase + 1;
+    observe(how, caller, barrier.address);
+    barrier.arrived[number()] = barrier.phase + 1;
     current().did = site;
-    woken_ = 0;
-    settle(barrier);
+    there.woken_ = 0;
+    there.settle(barrier);
     Thread& t = current();
     t.site = site;
-    t.woke = woken_ > 0;
-    wait_as(State::arrived);
+    t.woke = there.woken_ > 0;
 }
 
 /// Of a warp in which nobody can run: lets those go on that have arrived at mbarriers, at once unless they
@@ -140,11 +163,11 @@ void Block::settle(Mbarrier& barrier) {
     if (const std::uint64_t bytes = bulk_.to_come(barrier.address, copy); copy != nullptr) {
         throw BlockFailure{
             FaultId::phase_too_early,
-            where(copy->thread) + "phase " + std::to_string(barrier.phase - 1) + " of the mbarrier " +
-                name_of(barrier.address) + " is complete while " + std::to_string(bytes) +
-                " bytes are still to come to it, of the copy that started at " + copy->site.file + ":" +
-                std::to_string(copy->site.line) + ": it was told to expect " + std::to_string(expected) +
-                " bytes in this phase."};
+            copy->by->where(copy->thread) + "phase " + std::to_string(barrier.phase - 1) +
+                " of the mbarrier " + name_of(barrier.address) + " is complete while " +
+                std::to_string(bytes) + " bytes are still to come to it, of the copy that started at " +
+                copy->site.file + ":" + std::to_string(copy->site.line) + ": it was told to expect " +
+                std::to_string(expected) + " bytes in this phase."};
     }
     for (int i = 0; i < count_; ++i) {
         Thread& t = thread(i);
@@ -156,7 +179,8 @@ void Block::settle(Mbarrier& barrier) {
     }
 }
 
-bool Block::mbarrier_is_complete(const void* caller, void* address, unsigned parity, const Site& site) {
+bool Block::mbarrier_is_complete(const void* caller, void* address, unsigned parity, bool cluster,
+                                 const Site& site) {
     const int unanswered = unanswered_;
     Mbarrier& barrier = mbarrier_at(address, site);
     unanswered_ = unanswered;  // to ask is no progress
@@ -173,16 +197,17 @@ bool Block::mbarrier_is_complete(const void* caller, void* address, unsigned par
         if (t.out == 0) return false;
     }
     t.refused = false;
-    barrier.seen[static_cast<std::size_t>(running_->thread)] = barrier.phase;
-    if (barrier.phase == 0) barrier.passed[static_cast<std::size_t>(running_->thread)] = true;
+    barrier.seen[number()] = barrier.phase;
+    if (barrier.phase == 0) barrier.passed[number()] = true;
     t.did = site;
-    observe(AtMbarrier::waited, caller, address);
+    observe(cluster ? AtMbarrier::waited_cluster : AtMbarrier::waited, caller, address);
     return true;
 }
 
 /// When no thread can go on: lets those that have made way, or brings bytes that somebody waits for. False
 /// where neither helps.
 bool Block::unblock() {
+    if (!async_) return false;
     bool moved = false;
     for (int i = 0; i < count_; ++i) {
         if (state(i) != State::yielded) continue;
@@ -197,9 +222,9 @@ bool Block::unblock() {
         std::string why = mbarriers_.find(piece.mbarrier, barrier);
         if (why.empty()) why = Mbarriers::bring(*barrier, piece.bytes);
         if (!why.empty()) {
-            throw BlockFailure{FaultId::mbarrier_misused, where(piece.copy->thread) + text(piece.copy->site) +
-                                                              " " + why + ", at " + name_of(piece.mbarrier) +
-                                                              "."};
+            throw BlockFailure{FaultId::mbarrier_misused, piece.copy->by->where(piece.copy->thread) +
+                                                              text(piece.copy->site) + " " + why + ", at " +
+                                                              name_of(piece.mbarrier) + "."};
         }
         settle(*barrier);
     }
@@ -219,16 +244,31 @@ bool Block::unblock() {
 
 void Block::fence_mbarrier_init() {
     use_async();
+    mbarriers_.show(running_->thread);
     if (Observer* o = observer()) o->mbarriers_fenced();
 }
 
 void Block::fence_proxy_async() {
     use_async();
     bulk_.fence();
+    mbarriers_.show_all();
     if (Observer* o = observer()) o->proxy_fenced();
 }
 
-void Block::start_copy(BulkCopy copy, const Site& site) {
+/// One that a load signals. What no fence has shown to the copy engine it may see or not, which a seed
+/// decides; the tracer sees it always.
+void Block::mbarrier_for_engine(void* address, const Site& site) {
+    check_seen(mbarrier_at(address, site), site);
+}
+void Block::check_seen(const Mbarrier& barrier, const Site& site) {
+    if (barrier.engine_sees || observer() != nullptr || sight_.below(2) == 0) return;
+    wrong(FaultId::mbarrier_misused, site,
+          "meets an mbarrier that no mbarrier.init has begun as far as the copy engine can see, at " +
+              name_of(barrier.address) + ": fence.mbarrier_init comes in between");
+}
+
+/// Where it goes.
+void Block::check_copy(const BulkCopy& copy, const Site& site) {
     for (const Chunk& c : copy.chunks) {
         if (!bulk_.in_shared(c.shared, kChunk))
             wrong(FaultId::copy_refused, site,
@@ -237,8 +277,12 @@ void Block::start_copy(BulkCopy copy, const Site& site) {
         if (c.to > c.from && !is_device_memory(c.global))
             wrong(FaultId::copy_refused, site, "goes to global memory through a pointer that is the host's");
     }
+}
+
+void Block::start_copy(BulkCopy copy, const Site& site) {
+    check_copy(copy, site);
     current().did = site;
-    if (Observer* o = observer()) o->bulk_copy_begins(copy);
+    if (Observer* o = observer()) o->bulk_copy_begins(copy, false);
     if (copy.load) {
         bulk_.start_load(std::move(copy), dice_);
     } else {
@@ -248,10 +292,20 @@ void Block::start_copy(BulkCopy copy, const Site& site) {
 
 void Block::tensor_copy(const void* caller, bool load, void* shared, const CUtensorMap& map, const int* at,
                         int rank, void* mbarrier, const Site& site) {
-    if (load) (void)mbarrier_at(mbarrier, site);
+    if (load) mbarrier_for_engine(mbarrier, site);
     use_async();
-    BulkCopy copy{
-        .caller = caller, .site = site, .thread = running_->thread, .load = load, .mbarrier = mbarrier};
+    start_copy(tensor_box(caller, load, shared, map, at, rank, mbarrier, site), site);
+}
+
+/// What a copy by a tensor map moves.
+BulkCopy Block::tensor_box(const void* caller, bool load, void* shared, const CUtensorMap& map, const int* at,
+                           int rank, void* mbarrier, const Site& site) {
+    BulkCopy copy{.caller = caller,
+                  .site = site,
+                  .thread = running_->thread,
+                  .by = this,
+                  .load = load,
+                  .mbarrier = mbarrier};
     if (!multiple(&map, 64) || !copy.map.read(map))
         wrong(FaultId::copy_refused, site, "gets a tensor map that cuTensorMapEncodeTiled() has not encoded");
     if (copy.map.rank != rank)
@@ -277,15 +331,19 @@ void Block::tensor_copy(const void* caller, bool load, void* shared, const CUten
                            " bytes that its swizzle mode spans"
                      : "");
     copy.chunks = copy.map.chunks(at, static_cast<std::byte*>(shared), load);
-    start_copy(std::move(copy), site);
+    return copy;
 }
 
 void Block::bulk_copy(const void* caller, bool load, void* shared, void* global, unsigned bytes,
                       void* mbarrier, const Site& site) {
-    if (load) (void)mbarrier_at(mbarrier, site);
+    if (load) mbarrier_for_engine(mbarrier, site);
     use_async();
-    BulkCopy copy{
-        .caller = caller, .site = site, .thread = running_->thread, .load = load, .mbarrier = mbarrier};
+    BulkCopy copy{.caller = caller,
+                  .site = site,
+                  .thread = running_->thread,
+                  .by = this,
+                  .load = load,
+                  .mbarrier = mbarrier};
     if (bytes % 16 != 0)
         wrong(FaultId::copy_refused, site,
               "is to move " + std::to_string(bytes) + " bytes, no multiple of 16");
@@ -317,7 +375,7 @@ void Block::check_nothing_left() {
     if (copy == nullptr) return;
     throw BlockFailure{
         FaultId::copy_left_behind,
-        where(copy->thread) + "the block has ended, and nobody has waited for the " +
+        copy->by->where(copy->thread) + "the block has ended, and nobody has waited for the " +
             (copy->load ? "load" : "store") + " that it started at " + copy->site.file + ":" +
             std::to_string(copy->site.line) +
             (copy->load ? ": its bytes would come to shared memory that is another block's by then."

@@ -56,7 +56,7 @@ void Block::wgmma_fence(const Site& site) {
     warpgroup(site).fence(running_->thread % kWarpgroup);
 }
 
-void Block::wgmma(const void* caller, const WgmmaCall& call, const Site& site) {
+void Block::wgmma(const void* caller, const WgmmaMultiply& call, const Site& site) {
     Warpgroup& group = warpgroup(site);
     const int thread = running_->thread % kWarpgroup;
     const std::string why = group.start(thread, call, site);
@@ -96,8 +96,8 @@ void Block::wgmma_wait(int pending, const Site& site) {
 
 void Block::compute(Warpgroup& group, std::uint64_t batches) {
     Site site{};
-    const Warpgroup::Fetch fetch = [this](unsigned address, std::uint16_t(&eight)[8]) {
-        return bulk_.fetch(address, eight, dice_)
+    const Warpgroup::Fetch fetch = [this](unsigned address, std::uint8_t* sixteen) {
+        return bulk_.fetch(address, sixteen, dice_)
                    ? std::string()
                    : "reads 16 bytes at shared address " + std::to_string(address) +
                          ", where no array of the block has them";

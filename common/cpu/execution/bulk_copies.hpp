@@ -37,10 +37,13 @@ class Dice {
     std::uint64_t state_;
 };
 
+class Block;
+
 struct BulkCopy {
     const void* caller = nullptr;  // return address into the kernel
     Site site{};
     int thread = 0;
+    const Block* by = nullptr;  // whose thread that is
     bool load = false;
     void* mbarrier = nullptr;  // of a load
     TensorMap map{};           // its types and fill

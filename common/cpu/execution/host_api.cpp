@@ -106,6 +106,25 @@ std::string text(dim3 v) {
     return std::to_string(v.x) + "×" + std::to_string(v.y) + "×" + std::to_string(v.z);
 }
 
+constexpr unsigned kMostClusterBlocks = 8;  // that every GPU with clusters takes
+
+/// The same about its clusters.
+std::string why_cluster_refused(dim3 grid, dim3 cluster) {
+    const std::uint64_t blocks = std::uint64_t{cluster.x} * cluster.y * cluster.z;
+    if (blocks == 1) return {};
+    if (limits().sm < 90)
+        return "clusters of " + text(cluster) + " blocks, and sm_" + std::to_string(limits().sm) +
+               " has none";
+    if (blocks == 0) return "clusters of 0 blocks (" + text(cluster) + ")";
+    if (blocks > kMostClusterBlocks)
+        return "clusters of " + std::to_string(blocks) + " blocks (" + text(cluster) + "), and " +
+               std::to_string(kMostClusterBlocks) + " is the most";
+    if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
+        return "a grid of " + text(grid) + " blocks, which is no multiple of its clusters of " +
+               text(cluster);
+    return {};
+}
+
 /// What CUDA would refuse about the launch, as a clause; empty if nothing.
 std::string why_refused(const void* function, dim3 grid, dim3 block, std::size_t dynamic_bytes) {
     const auto count = [](dim3 v) { return std::uint64_t{v.x} * v.y * v.z; };
@@ -206,7 +225,7 @@ Steps steps() {
 }
 
 void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
-            Call call, const void* context, std::size_t context_bytes) {
+            Call call, const void* context, std::size_t context_bytes, dim3 cluster) {
     const auto& shared = shared_arrays(function);
     if (const std::size_t bytes = static_shared_bytes(function); bytes > kSharedWithoutOptin) {
         throw gemm::Error(std::string("kernel ") + name + ": its __shared__ arrays take " +
@@ -220,9 +239,25 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
         last_refusal = std::move(why);
         return;
     }
+    if (std::string why = why_cluster_refused(grid, cluster); !why.empty()) {
+        remember(cudaErrorInvalidClusterSize);
+        last_refusal = std::move(why);
+        return;
+    }
     ++steps_taken().launches;
-    run_grid({name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes},
-             state().options);
+    run_grid(
+        {name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes, cluster},
+        state().options);
+}
+
+dim3 cluster_of(const cudaLaunchConfig_t& config) {
+    dim3 cluster;
+    for (unsigned i = 0; i < config.numAttrs; ++i) {
+        const cudaLaunchAttribute& a = config.attrs[i];
+        if (a.id == cudaLaunchAttributeClusterDimension)
+            cluster = {a.val.clusterDim.x, a.val.clusterDim.y, a.val.clusterDim.z};
+    }
+    return cluster;
 }
 
 }  // namespace cpu_device
@@ -250,6 +285,7 @@ constexpr ErrorText kErrors[] = {
     ERROR_TEXT(cudaErrorInvalidResourceHandle, "invalid resource handle"),
     ERROR_TEXT(cudaErrorNotReady, "device not ready"),
     ERROR_TEXT(cudaErrorNotSupported, "operation not supported"),
+    ERROR_TEXT(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
 };
 #undef ERROR_TEXT
 }  // namespace
@@ -387,4 +423,17 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
     if (shared > 0)
         *blocks = static_cast<int>(std::min(static_cast<std::size_t>(*blocks), limits().sm_shared / shared));
     return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                           const cudaLaunchConfig_t* config) {
+    if (clusters == nullptr || config == nullptr) return remember(cudaErrorInvalidValue);
+    const dim3 size = cluster_of(*config), block = config->config_blockDim;
+    if (std::string why = why_cluster_refused(size, size); !why.empty())
+        return remember(cudaErrorInvalidClusterSize);
+    int blocks = 0;
+    const cudaError_t status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, function, static_cast<int>(block.x * block.y * block.z), config->dynamicSmemBytes);
+    if (status == cudaSuccess)
+        *clusters = blocks * multiprocessors() / static_cast<int>(size.x * size.y * size.z);
+    return status;
 }

@@ -5,8 +5,10 @@
 
 #include "common/cpu/execution/workers.hpp"
 #include "common/cpu/ptx/async.hpp"
+#include "common/cpu/ptx/cluster.hpp"
 #include "common/cpu/ptx/tensor.hpp"
 #include "common/cpu/ptx/warpgroup.hpp"
+#include "common/cpu/ptx/warpgroup_types.hpp"
 
 namespace cpu_device {
 namespace {
@@ -112,10 +114,10 @@ void mbarrier_arrive_expect_tx(void* barrier, unsigned bytes, Site site) {
     block().mbarrier_arrive(__builtin_return_address(0), barrier, 1, bytes, site);
 }
 bool mbarrier_is_complete(void* barrier, unsigned parity, Site site) {
-    return block().mbarrier_is_complete(__builtin_return_address(0), barrier, parity, site);
+    return block().mbarrier_is_complete(__builtin_return_address(0), barrier, parity, false, site);
 }
 void mbarrier_wait(void* barrier, unsigned parity, Site site) {
-    while (!block().mbarrier_is_complete(__builtin_return_address(0), barrier, parity, site)) {
+    while (!block().mbarrier_is_complete(__builtin_return_address(0), barrier, parity, false, site)) {
     }
 }
 void fence_mbarrier_init() {
@@ -145,6 +147,31 @@ void bulk_commit() {
 void bulk_wait(int pending_groups, bool read) {
     block().bulk_wait(pending_groups, read);
 }
+
+const ClusterPlace& cluster_place() {
+    return registers().cluster_place;
+}
+void cluster_arrive(bool release, Site site) {
+    block().cluster_arrive(release, site);
+}
+void cluster_wait(Site site) {
+    block().cluster_wait(site);
+}
+void* at_rank(const void* shared, unsigned rank, Site site) {
+    return block().at_rank(shared, rank, site);
+}
+void mbarrier_arrive_at(void* barrier, unsigned rank, unsigned count, bool release, Site site) {
+    block().mbarrier_arrive_at(__builtin_return_address(0), barrier, rank, count, release, site);
+}
+void mbarrier_wait_cluster(void* barrier, unsigned parity, Site site) {
+    while (!block().mbarrier_is_complete(__builtin_return_address(0), barrier, parity, true, site)) {
+    }
+}
+void tensor_load_multicast(void* shared, const CUtensorMap& map, const int* at, int rank, void* barrier,
+                           std::uint16_t blocks, Site site) {
+    block().tensor_multicast(__builtin_return_address(0), shared, map, at, rank, barrier, blocks, site);
+}
+
 unsigned shared_address(const void* shared) {
     return block().shared_address(shared);
 }
@@ -152,7 +179,23 @@ void wgmma_fence(Site site) {
     block().wgmma_fence(site);
 }
 void wgmma(const WgmmaCall& call, Site site) {
-    block().wgmma(__builtin_return_address(0), call, site);
+    const auto input = call.half ? gemm::ptx::WgmmaInput::f16 : gemm::ptx::WgmmaInput::bf16;
+    const WgmmaMultiply multiply{.input_a = input,
+                                 .input_b = input,
+                                 .sums = call.sums,
+                                 .count = call.count,
+                                 .registers = call.registers,
+                                 .a = call.a,
+                                 .b = call.b,
+                                 .major_a = call.major_a,
+                                 .major_b = call.major_b,
+                                 .minus_a = call.minus_a,
+                                 .minus_b = call.minus_b,
+                                 .add = call.add};
+    block().wgmma(__builtin_return_address(0), multiply, site);
+}
+void wgmma(const WgmmaMultiply& multiply, Site site) {
+    block().wgmma(__builtin_return_address(0), multiply, site);
 }
 void wgmma_commit(Site site) {
     block().wgmma_commit(site);

@@ -21,7 +21,7 @@ void Mbarriers::begin_block() {
     all_.clear();
 }
 
-std::string Mbarriers::init(void* address, unsigned arrivals, std::size_t threads) {
+std::string Mbarriers::init(void* address, unsigned arrivals, int thread, std::size_t threads) {
     if (arrivals < 1 || arrivals > kMostArrivals)
         return "is to count " + std::to_string(arrivals) + " arrivals a phase, and 1 to 1048575 it can";
     const std::uint64_t bits = content(address), index = bits & kIndex;
@@ -30,6 +30,7 @@ std::string Mbarriers::init(void* address, unsigned arrivals, std::size_t thread
     Mbarrier& barrier = again ? all_[index] : all_.back();
     barrier = {};
     barrier.address = address;
+    barrier.begun_by = thread;
     barrier.arrivals = barrier.pending = arrivals;
     barrier.seen.resize(threads);
     barrier.arrived.resize(threads);
@@ -59,6 +60,14 @@ std::string Mbarriers::find(void* address, Mbarrier*& found) {
             return "meets an mbarrier that something has been written over since its mbarrier.init";
     }
     return "meets an mbarrier that no mbarrier.init has begun";
+}
+
+void Mbarriers::show(int thread) {
+    for (Mbarrier& barrier : all_) barrier.engine_sees = barrier.engine_sees || barrier.begun_by == thread;
+}
+
+void Mbarriers::show_all() {
+    for (Mbarrier& barrier : all_) barrier.engine_sees = true;
 }
 
 std::string Mbarriers::expect(Mbarrier& barrier, std::uint64_t bytes) {

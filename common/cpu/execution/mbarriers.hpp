@@ -12,11 +12,14 @@ constexpr std::uint32_t kMostArrivals = (1u << 20) - 1, kMostBytes = (1u << 20) 
 
 struct Mbarrier {
     const void* address = nullptr;
+    int begun_by = 0;            // thread
+    bool engine_sees = false;    // that it has begun, the copy engine
     std::uint32_t arrivals = 0;  // a phase
     std::uint32_t pending = 0;   // of them, in the phase now open
     std::int64_t bytes = 0;      // still expected; below 0: so many have come unexpected
     std::uint64_t expected = 0;  // bytes, in the phase now open so far
     std::uint64_t phase = 0;     // that is open
+    // By the threads' numbers in the cluster:
     std::vector<std::uint64_t>
         seen;  // of each thread, the phase that was open when it last had not to wait (any more)
     std::vector<bool> passed;            // of each thread, whether it has gone past it in phase 0
@@ -32,7 +35,7 @@ class Mbarriers {
 
     /// Each of these returns what is wrong, as a clause that goes on after the instruction's name; null where
     /// nothing is. The address is in shared memory.
-    std::string init(void* address, unsigned arrivals, std::size_t threads);
+    std::string init(void* address, unsigned arrivals, int thread, std::size_t threads);
     std::string inval(void* address);
     /// Finds the mbarrier that the address holds.
     std::string find(void* address, Mbarrier*& found);
@@ -41,6 +44,10 @@ class Mbarriers {
     static std::string bring(Mbarrier& barrier, std::uint64_t bytes);
     /// Opens the next phase if nothing is missing from this one; whether it has.
     static bool settle(Mbarrier& barrier);
+
+    /// The copy engine sees those that the thread has begun, or all.
+    void show(int thread);
+    void show_all();
 
     const std::deque<Mbarrier>& all() const { return all_; }
 

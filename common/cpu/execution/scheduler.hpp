@@ -23,6 +23,10 @@ struct Grid {
     Call call;
     const void* context;
     std::size_t context_bytes;  // the kernel and its arguments
+    dim3 cluster{};             // blocks that are resident together
+
+    int threads() const { return static_cast<int>(block.x * block.y * block.z); }  // of a block
+    int cluster_blocks() const { return static_cast<int>(cluster.x * cluster.y * cluster.z); }
 };
 
 /// What an observer may know about the block that a worker runs.
@@ -34,16 +38,30 @@ struct BlockView {
     const std::byte *runtime, *runtime_end;  // threadIdx and friends
     std::byte* dynamic_shared;
     const std::atomic<bool>* interrupted;  // the running thread was found to hang: stop_if_interrupted()
+    /// Where the block's static shared arrays lie while another block of its cluster has its own there. Empty
+    /// without clusters.
+    const std::vector<std::byte*>* homes;
 };
 
 struct BulkCopy;
-struct WgmmaCall;
+struct WgmmaMultiply;
 
 /// Told what happens in a launch, in the worker thread in which it happens. Set by the tracer.
 class Observer {
   public:
     virtual void launch_begins(const Grid& grid, std::uint64_t blocks) = 0;
-    virtual void block_begins(const BlockView& block) = 0;
+    /// The blocks of a cluster, by rank. The first one runs.
+    virtual void blocks_begin(const std::vector<BlockView>& blocks) = 0;
+    /// From here on threads of that block of the cluster run; and the static shared arrays where the kernel
+    /// has them are that block's. Told where a cluster has several blocks.
+    virtual void block_runs(unsigned rank) = 0;
+    virtual void block_live(unsigned rank) = 0;
+    /// All threads of the block have returned. Told where a cluster has several blocks.
+    virtual void block_left(unsigned rank) = 0;
+    /// At the barrier of the cluster: the running thread arrives, with what it has done to memory or without;
+    /// or has seen all arrive; or all have arrived.
+    enum class AtCluster { arrives, arrives_relaxed, waited, completes };
+    virtual void at_cluster_barrier(AtCluster what) = 0;
     /// From here on that thread of the block runs.
     virtual void thread_runs(int thread) = 0;
     /// Every thread in [first, last), a warp, waits or has returned.
@@ -61,19 +79,22 @@ class Observer {
     /// The running thread has waited for it.
     virtual void copy_ends(const void* caller, void* shared, int bytes) = 0;
     /// At an mbarrier: the running thread has begun it, arrives, has seen a phase complete (`caller` is the
-    /// return address into the kernel); or, whoever has caused it, a phase is complete.
-    enum class AtMbarrier { begins, arrives, waited, completes };
+    /// return address into the kernel); or, whoever has caused it, a phase is complete. Relaxed: and says
+    /// nothing of what it has done to memory; of the cluster: and knows what threads of other blocks did. It
+    /// is an mbarrier of the block that is live.
+    enum class AtMbarrier { begins, arrives, arrives_relaxed, waited, waited_cluster, completes };
     virtual void at_mbarrier(AtMbarrier what, const void* caller, const void* mbarrier) = 0;
     /// The running thread has made the mbarriers that it has begun visible to the copy engine.
     virtual void mbarriers_fenced() = 0;
     /// The running thread starts a copy of the copy engine, see bulk_copies.hpp. It ends, for
-    /// others, with the mbarrier's phase, a store when the thread has waited for its group.
-    virtual void bulk_copy_begins(const BulkCopy& copy) = 0;
+    /// others, with the mbarrier's phase, a store when the thread has waited for its group. again: it is a
+    /// part of the one before, that goes to another block.
+    virtual void bulk_copy_begins(const BulkCopy& copy, bool again) = 0;
     /// The running thread has waited until its stores of all groups before that one have read shared memory.
     virtual void bulk_copies_read(std::uint64_t group) = 0;
     /// The running thread is the first of a warpgroup to come to a wgmma, which reads 16 bytes from each of
     /// these places of shared memory (null: where no array is), and belongs to that batch.
-    virtual void wgmma_begins(const void* caller, const WgmmaCall& call,
+    virtual void wgmma_begins(const void* caller, const WgmmaMultiply& call,
                               const std::vector<const void*>& places, int warpgroup, std::uint64_t batch) = 0;
     /// The running thread has waited until all batches of its warpgroup before that one have been computed.
     virtual void wgmma_waited(int warpgroup, std::uint64_t batch) = 0;
@@ -83,7 +104,7 @@ class Observer {
     virtual void fenced() = 0;
     /// The kernel has made a mistake that ends it: what is computed from here on, to say so, is not its own.
     virtual void fails() = 0;
-    virtual void block_ends() = 0;  // also of a block that failed
+    virtual void blocks_end() = 0;  // also of a cluster that failed
     /// The host has copied to the device's memory, or filled it. In its own thread, between launches.
     virtual void host_writes(const void* start, std::size_t bytes) = 0;
 

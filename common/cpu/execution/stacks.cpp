@@ -20,16 +20,14 @@ constexpr std::size_t kGuard = 4096;
 #endif
 constexpr std::size_t kStackStride = kStackBytes + kGuard;
 constexpr std::size_t kCacheLine = 64, kColours = 64;
-// One fiber per thread of a block, and a worker runs one block at a time.
-constexpr std::size_t kStacks = kMostThreads;
 
 }  // namespace
 
-StackPool::StackPool() {
-    base_ = static_cast<char*>(mmap(nullptr, kStacks * kStackStride, PROT_READ | PROT_WRITE,
+StackPool::StackPool(std::size_t stacks) : stacks_(stacks) {
+    base_ = static_cast<char*>(mmap(nullptr, stacks_ * kStackStride, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (base_ == MAP_FAILED) throw gemm::Error("No memory for the CPU device's thread stacks.");
-    for (std::size_t i = kStacks; i-- > 0;) {
+    for (std::size_t i = stacks_; i-- > 0;) {
         char* guard = base_ + i * kStackStride;
         if (mprotect(guard, kGuard, PROT_NONE) != 0) {
             throw gemm::Error("The CPU device's stack guards cannot be set up: too many memory mappings.");
@@ -39,7 +37,7 @@ StackPool::StackPool() {
 }
 
 StackPool::~StackPool() {
-    munmap(base_, kStacks * kStackStride);
+    munmap(base_, stacks_ * kStackStride);
 }
 
 boost::context::stack_context StackPool::allocate() {
@@ -62,12 +60,12 @@ void StackPool::deallocate(boost::context::stack_context& stack) {
 }
 
 const std::byte* StackPool::end() const {
-    return begin() + kStacks * kStackStride;
+    return begin() + stacks_ * kStackStride;
 }
 
 bool StackPool::is_guard(const void* address) const {
     const auto* a = static_cast<const char*>(address);
-    return a >= base_ && a < base_ + kStacks * kStackStride &&
+    return a >= base_ && a < base_ + stacks_ * kStackStride &&
            static_cast<std::size_t>(a - base_) % kStackStride < kGuard;
 }
 

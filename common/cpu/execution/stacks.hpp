@@ -9,11 +9,11 @@ namespace cpu_device {
 
 constexpr std::size_t kStackBytes = 64 * 1024;
 
-/// The stacks of a worker, in one reservation that stays for as long as it does: a free list hands out the
-/// most recently used (its cache lines are warm).
+/// The stacks of a block's threads, in one reservation that stays for as long as it does: a free list hands
+/// out the most recently used (its cache lines are warm).
 class StackPool {
   public:
-    StackPool();
+    explicit StackPool(std::size_t stacks);
     StackPool(const StackPool&) = delete;
     StackPool& operator=(const StackPool&) = delete;
     ~StackPool();
@@ -24,8 +24,10 @@ class StackPool {
     const std::byte* begin() const { return reinterpret_cast<const std::byte*>(base_); }
     const std::byte* end() const;
     bool is_guard(const void* address) const;
+    std::size_t size() const { return stacks_; }
 
   private:
+    const std::size_t stacks_;
     char* base_;
     std::vector<char*> free_;
 };

@@ -4,12 +4,15 @@
 // "Symbol Table"; Drepper, "ELF Handling for Thread-Local Storage"). So it does for other variables.
 #include <cxxabi.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,7 +25,7 @@ namespace cpu_device {
 namespace {
 
 struct Symbol {
-    std::string name;
+    std::string_view name;  // a zero stands behind it
     std::size_t value, size;
 };
 
@@ -36,9 +39,20 @@ struct SymbolTable {
 thread_local char anchor;  // its address and its offset give the start of the calling thread's block
 constexpr std::string_view kAnchorName = "6anchorE";
 
+/// The file of this program, which stays in memory: of the many that start, each reads what it needs of it.
+/// Empty where it cannot be read.
+std::string_view program() {
+    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat about {};
+    const auto bytes = fstat(file, &about) == 0 ? static_cast<std::size_t>(about.st_size) : 0;
+    void* const start = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    if (file >= 0) close(file);
+    return start == MAP_FAILED ? std::string_view()
+                               : std::string_view(static_cast<const char*>(start), bytes);
+}
+
 SymbolTable read_symbols() {
-    std::ifstream file("/proc/self/exe", std::ios::binary);
-    const std::string image((std::istreambuf_iterator<char>(file)), {});
+    const std::string_view image = program();
     const auto at = [&](std::size_t offset, std::size_t bytes) {
         if (offset > image.size() || bytes > image.size() - offset) {
             throw gemm::Error(
@@ -109,15 +123,16 @@ std::vector<std::string> prefixes(const void* kernel) {
     const std::size_t address = reinterpret_cast<std::size_t>(kernel) - load_bias();
     std::vector<std::string> all;
     for (const Symbol& f : symbols().functions) {
-        if (f.value == address && f.name.starts_with("_Z")) all.push_back("_ZZ" + f.name.substr(2) + "E");
+        if (f.value == address && f.name.starts_with("_Z"))
+            all.push_back("_ZZ" + std::string(f.name.substr(2)) + "E");
     }
     return all;
 }
 
 /// Of a variable that is declared in a function: behind the prefix stand its length, the name, and _<n> where
 /// two scopes use the name.
-std::string local_name(const std::string& symbol, const std::string& prefix) {
-    std::string_view rest = std::string_view(symbol).substr(prefix.size());
+std::string local_name(std::string_view symbol, std::string_view prefix) {
+    std::string_view rest = symbol.substr(prefix.size());
     const std::size_t length = std::strtoul(rest.data(), nullptr, 10);
     rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
     return std::string(rest.substr(0, length));
@@ -134,21 +149,24 @@ std::vector<SharedArray> find_arrays(const void* kernel) {
     return found;
 }
 
-/// "partial" for _ZN12_GLOBAL__N_17partialE.
-std::string last_name(const std::string& symbol) {
+std::string demangled(std::string_view symbol) {
     int status = 0;
     const std::unique_ptr<char, void (*)(void*)> text(
-        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
-    const std::string full = status == 0 ? text.get() : symbol;
+        abi::__cxa_demangle(symbol.data(), nullptr, nullptr, &status), std::free);
+    return status == 0 ? std::string(text.get()) : std::string(symbol);
+}
+
+/// "partial" for _ZN12_GLOBAL__N_17partialE.
+std::string last_name(std::string_view symbol) {
+    const std::string full = demangled(symbol);
     const std::size_t colons = full.rfind("::");
     return colons == full.npos ? full : full.substr(colons + 2);
 }
 
 /// Whether the symbol is a static variable of a function of the kernels', which a kernel may call: not one of
 /// this program's own functions or the standard library's. (Which functions are __device__ no symbol says.)
-bool is_static_of_helper(const std::string& symbol) {
+bool is_static_of_helper(std::string_view name) {
     constexpr std::string_view kOthers[] = {"N4gemm", "N10cpu_device", "NSt", "NKSt", "St", "N9__gnu_cxx"};
-    const std::string_view name = symbol;
     if (!name.starts_with("_ZZ")) return false;
     return std::none_of(std::begin(kOthers), std::end(kOthers),
                         [&](std::string_view other) { return name.substr(3).starts_with(other); });
@@ -170,6 +188,19 @@ std::vector<Variable> find_variables(const void* kernel) {
     return found;
 }
 
+/// What the kernel is called, without its parameters and those of unnamed namespaces around it.
+std::vector<std::string> find_name(const void* kernel) {
+    for (const Symbol& f : symbols().functions) {
+        if (f.value != reinterpret_cast<std::size_t>(kernel) - load_bias()) continue;
+        std::string full = demangled(f.name);
+        for (const std::string_view gone : {"(anonymous namespace)::", "void "}) {
+            if (const std::size_t at = full.find(gone); at != full.npos) full.erase(at, gone.size());
+        }
+        return {full.substr(0, full.find('('))};
+    }
+    return {"unknown"};
+}
+
 /// find(kernel), looked up once for each kernel. The reference stays.
 template <class T>
 const std::vector<T>& remembered(const void* kernel, std::vector<T> (*find)(const void*)) {
@@ -184,6 +215,10 @@ const std::vector<T>& remembered(const void* kernel, std::vector<T> (*find)(cons
 
 const std::vector<SharedArray>& shared_arrays(const void* kernel) {
     return remembered(kernel, find_arrays);
+}
+
+const char* kernel_name(const void* function) {
+    return remembered(function, find_name).front().c_str();
 }
 
 const std::vector<Variable>& device_variables(const void* kernel) {

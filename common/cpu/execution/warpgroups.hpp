@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/cpu/ptx/warpgroup.hpp"
+#include "common/cpu/ptx/warpgroup_types.hpp"
 
 namespace cpu_device {
 
@@ -24,12 +24,12 @@ class Warpgroup {
 
     /// Each of these returns what is wrong, as a clause that goes on after the instruction's name. Threads
     /// count from the warpgroup's first.
-    std::string start(int thread, const WgmmaCall& call, const Site& site);
+    std::string start(int thread, const WgmmaMultiply& call, const Site& site);
     /// Whether the thread is the first of its warpgroup to have come to where it has.
     bool leads(int thread) const;
     std::uint64_t batch(int thread) const { return threads_[static_cast<std::size_t>(thread)].batches; }
     /// The addresses, as descriptors have them, of all 16 bytes that it reads.
-    static std::vector<unsigned> addresses(const WgmmaCall& call);
+    static std::vector<unsigned> addresses(const WgmmaMultiply& call);
     void fence(int thread);
     /// Whether there is one more batch now that all threads have committed.
     bool commit(int thread);
@@ -41,7 +41,7 @@ class Warpgroup {
     int first_without(std::uint64_t batches) const;
 
     /// Fetches 16 bytes of shared memory from an address as descriptors have it; returns what is wrong.
-    using Fetch = std::function<std::string(unsigned, std::uint16_t (&)[8])>;
+    using Fetch = std::function<std::string(unsigned, std::uint8_t*)>;
     /// Computes what belongs to the first batches. `site`: of what has gone wrong.
     std::string compute(std::uint64_t batches, const Fetch& fetch, Site& site);
     /// The thread's sums that belong to the first batches, which are computed, come to where it has them.
@@ -52,29 +52,29 @@ class Warpgroup {
 
   private:
     struct Operation {
-        WgmmaCall call;  // the first thread's
+        WgmmaMultiply call;  // the first thread's
         Site site{};
         std::uint64_t batch = 0;
         int first = 0, threads = 0;  // that have come to it
-        std::array<float*, kWarpgroup> sums{};
+        std::array<void*, kWarpgroup> sums{};
         std::vector<std::array<std::uint32_t, 4>> registers{};
     };
     /// Sums of a thread that an instruction adds to, or did last.
     struct Sums {
-        float* at;
+        void* at;
         std::uint64_t batch;  // of the last one
         Site site;
-        bool there;  // the thread has them again
-        std::vector<float> values;
+        bool there;                         // the thread has them again
+        std::vector<std::uint32_t> values;  // bits
     };
     struct Thread {
         std::uint64_t operations = 0, batches = 0;
         bool fenced = false, ever_fenced = false;
         std::vector<Sums> sums{};
     };
-    static std::string differs(const Operation& one, const WgmmaCall& call, const Site& site,
+    static std::string differs(const Operation& one, const WgmmaMultiply& call, const Site& site,
                                std::uint64_t batch);
-    static Sums* find(Thread& thread, const float* at);
+    static Sums* find(Thread& thread, const void* at);
     std::string compute(const Operation& operation, const Fetch& fetch);
 
     std::array<Thread, kWarpgroup> threads_;

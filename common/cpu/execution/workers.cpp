@@ -19,8 +19,17 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 constexpr std::size_t kMostWorkers = 16;  // two mappings a stack: more would pass the kernel's limit
+constexpr int kMostStacks = 8 * 1024;     // of clusters
 
 Observer* the_observer = nullptr;
+
+/// One of the cluster's blocks is.
+bool is_wanted(const Job& job, std::uint64_t cluster) {
+    if (!job.options.filter) return true;
+    if (job.grid.cluster_blocks() == 1) return job.options.filter(cluster);
+    const std::vector<std::uint64_t> blocks = Cluster::blocks_of(job.grid, cluster);
+    return std::any_of(blocks.begin(), blocks.end(), job.options.filter);
+}
 
 }  // namespace
 
@@ -118,19 +127,20 @@ void Worker::main() {
         }
         finished_.notify_all();
     }
-    block_.forget_fibers();
+    cluster_.forget_fibers();
     alternative.ss_flags = SS_DISABLE;
     sigaltstack(&alternative, nullptr);
 }
 
 void Worker::run_job(Job& job) {
-    block_.prepare(job.grid, job.options.hang_seconds, job.options.seed);
+    cluster_.prepare(job.grid, job.options.hang_seconds, job.options.seed);
     // A crash comes back here from the signal handler; everything used after it lives in members.
     if (sigsetjmp(escape_.back, 1) == 0) {
         take_blocks(job);
     } else {
-        const BlockFailure why = escape_.why(block_);
-        job_->fail(index_, {why.id, block_.abandon() + why.message});
+        Block& block = cluster_.running();
+        const BlockFailure why = escape_.why(block);
+        job_->fail(index_, {why.id, block.abandon() + why.message});
         clean_up();
     }
 }
@@ -140,35 +150,34 @@ void Worker::take_blocks(Job& job) {
         const std::uint64_t first = job.next.fetch_add(job.chunk);
         if (first >= job.blocks) break;
         const std::uint64_t last = std::min(first + job.chunk, job.blocks);
+        std::uint64_t told = first;  // blocks that are done, and that others have been told of
         for (index_ = first; index_ < last && !job.stop; ++index_) {
-            if (!job.options.filter || job.options.filter(index_)) {
-                try {
-                    run_block(index_);
-                } catch (const BlockFailure& failure) {
-                    job.fail(index_, failure);
-                    clean_up();
-                }
+            // (Of the others there may be a million.)
+            if (!is_wanted(job, index_)) continue;
+            try {
+                run_block(index_);
+            } catch (const BlockFailure& failure) {
+                job.fail(index_, failure);
+                clean_up();
             }
-            job.done.fetch_add(1, std::memory_order_relaxed);
+            job.done.fetch_add(index_ + 1 - told, std::memory_order_relaxed);
+            told = index_ + 1;
         }
+        job.done.fetch_add(last - told, std::memory_order_relaxed);
     }
 }
 
 void Worker::run_block(std::uint64_t index) {
     escape_.stopped = nullptr;
-    block_.begin(index);
-    for (;;) {
-        const Block::Progress progress = block_.advance();
-        if (progress == Block::Progress::done) break;
-        if (progress == Block::Progress::stuck) block_.deadlock();
-    }
-    if (Observer* o = observer()) o->block_ends();
+    cluster_.begin(index);
+    cluster_.run();
+    if (Observer* o = observer()) o->blocks_end();
 }
 
 /// After a block that failed.
 void Worker::clean_up() {
-    block_.forget_fibers();
-    if (Observer* o = observer()) o->block_ends();
+    cluster_.forget_fibers();
+    if (Observer* o = observer()) o->blocks_end();
 }
 
 namespace {
@@ -221,8 +230,12 @@ class Workers {
   public:
     void run(Job& job) {
         const std::scoped_lock one_launch_at_a_time(mutex_);
-        const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(
-            {kMostWorkers, std::max(1u, std::thread::hardware_concurrency()), job.blocks}));
+        const auto room = static_cast<std::uint64_t>(
+            job.grid.cluster_blocks() > 1 ? kMostStacks / (job.grid.cluster_blocks() * job.grid.threads())
+                                          : kMostWorkers);
+        const std::size_t wanted = static_cast<std::size_t>(
+            std::min<std::uint64_t>({kMostWorkers, std::max(1u, std::thread::hardware_concurrency()),
+                                     job.blocks, std::max<std::uint64_t>(1, room)}));
         while (workers_.size() < wanted) workers_.push_back(std::make_unique<Worker>());
         // Small enough to share the work evenly, large enough that taking a chunk costs nothing.
         job.chunk = std::clamp<std::uint64_t>(job.blocks / (wanted * 16), 1, 64);
@@ -258,8 +271,9 @@ void run_grid(const Grid& grid, const RunOptions& options) {
     // Never destroyed: exit() in a kernel would make a worker wait for itself.
     static Workers& workers = *new Workers;
     Job job(grid, options);
-    job.blocks = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
-    if (Observer* o = observer()) o->launch_begins(grid, job.blocks);
+    const std::uint64_t blocks = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
+    job.blocks = blocks / static_cast<std::uint64_t>(grid.cluster_blocks());
+    if (Observer* o = observer()) o->launch_begins(grid, blocks);
     workers.run(job);
     if (job.failed_block != UINT64_MAX)
         throw gemm::Fault(job.failure.id, job.failure.message, job.failure.autopsy);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "common/cpu/execution/block.hpp"
+#include "common/cpu/execution/cluster.hpp"
 #include "common/cpu/execution/crash.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 
@@ -25,7 +26,7 @@ struct Job {
 
     const Grid& grid;
     const RunOptions& options;
-    std::uint64_t blocks = 0;
+    std::uint64_t blocks = 0;  // clusters, where there are any
     std::uint64_t chunk = 1;
     std::atomic<std::uint64_t> next{0}, done{0};
     std::atomic<bool> stop{false};
@@ -59,11 +60,13 @@ class Worker {
 
     // ---- for the kernel that runs, on this OS thread ----
     Registers registers;
-    bool in_kernel() const { return block_.in_kernel(); }
+    bool in_kernel() const { return cluster_.in_kernel(); }
     /// Leaves the kernel for good. `why` (null: it hangs) stays valid.
     void stop(const char* why);
     /// The same on the signal stack.
-    [[noreturn]] void crashed(int signal, const siginfo_t& info) { escape_.leave(block_, signal, info); }
+    [[noreturn]] void crashed(int signal, const siginfo_t& info) {
+        escape_.leave(cluster_.running(), signal, info);
+    }
 
   private:
     void main();
@@ -79,7 +82,7 @@ class Worker {
     bool quit_ = false;
 
     std::uint64_t index_ = 0;  // of the block that runs
-    Block block_{registers, pulse};
+    Cluster cluster_{registers, pulse};
     Escape escape_;
 
     std::thread thread_;  // last: starts when everything else is there

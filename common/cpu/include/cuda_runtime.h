@@ -51,6 +51,7 @@ void* memset(void* to, int byte, __SIZE_TYPE__ bytes) noexcept __asm__("cpu_devi
 #define CPU_DEVICE_INLINE_VARIABLE __attribute__((section("cpu_device_inline_variables")))
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)  // common/cpu/translate.py adds them to the launches
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
 // One copy per OS thread is one copy per block, because a block never leaves its OS thread. __constinit: g++
@@ -175,9 +176,14 @@ T shuffle(unsigned mask, Collective compute, T value, int argument, int width, S
 using Call = void (*)(const void* context);
 /// Runs call(context) once per thread of the grid and returns when all have finished. A configuration that
 /// CUDA would refuse sets CUDA's error code for cudaGetLastError() and runs nothing. Throws gemm::Error for
-/// what goes wrong inside the kernel, naming kernel, block and thread.
+/// what goes wrong inside the kernel, naming kernel, block and thread. cluster: blocks that are resident
+/// together.
 void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
-            Call call, const void* context, std::size_t context_bytes);
+            Call call, const void* context, std::size_t context_bytes, dim3 cluster = {});
+/// "namespace::kernel<int>".
+const char* kernel_name(const void* function);
+/// The size of a launch's clusters, by its attributes.
+dim3 cluster_of(const cudaLaunchConfig_t& config);
 
 // Each object file has its own of these. One that several share would lie among the kernels of the first, and
 // libbacktrace, which then takes the place for the others', too, would not find the lines of these kernels.
@@ -190,6 +196,13 @@ struct Launcher {
     void (*kernel)(P...);
     dim3 grid, block;
     std::size_t dynamic_shared_bytes;
+    dim3 cluster{};
+
+    Launcher with_cluster(unsigned x, unsigned y = 1, unsigned z = 1) const {
+        Launcher launcher = *this;
+        launcher.cluster = {x, y, z};
+        return launcher;
+    }
 
     template <class... A>
     void operator()(A&&... arguments) const {
@@ -204,7 +217,7 @@ struct Launcher {
                 const auto& [function, parameters] = *static_cast<Context*>(c);
                 std::apply(function, parameters);
             },
-            &context, sizeof context);
+            &context, sizeof context, cluster);
     }
 };
 template <class... P>
@@ -216,6 +229,16 @@ Launcher<P...> launcher(const char* name, void (*kernel)(P...), dim3 grid, dim3 
 }  // namespace
 
 }  // namespace cpu_device
+
+template <class... P, class... A>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), A&&... arguments) {
+    const dim3 cluster = ::cpu_device::cluster_of(*config);
+    ::cpu_device::launcher(::cpu_device::kernel_name(reinterpret_cast<const void*>(kernel)), kernel,
+                           config->config_gridDim, config->config_blockDim, config->dynamicSmemBytes,
+                           config->stream)
+        .with_cluster(cluster.x, cluster.y, cluster.z)(std::forward<A>(arguments)...);
+    return cudaPeekAtLastError();
+}
 
 #define threadIdx (::cpu_device::thread_idx())
 #define blockIdx (::cpu_device::block_idx())

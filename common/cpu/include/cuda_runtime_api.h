@@ -28,6 +28,7 @@ enum cudaError_t {
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
     cudaErrorNotSupported = 801,
+    cudaErrorInvalidClusterSize = 912,
 };
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
@@ -172,6 +173,31 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, std::size_t byt
     return ::cpu_device::copy_from_symbol(to, &symbol, sizeof(T), bytes, offset, kind, stream);
 }
 
+// ---- launches ----
+enum cudaLaunchAttributeID {
+    cudaLaunchAttributeIgnore = 0,
+    cudaLaunchAttributeClusterDimension = 4,
+};
+union cudaLaunchAttributeValue {
+    char pad[64];
+    struct {
+        unsigned int x, y, z;
+    } clusterDim;  // blocks
+};
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    char pad[8 - sizeof(cudaLaunchAttributeID)];
+    cudaLaunchAttributeValue val;
+};
+struct cudaLaunchConfig_t {
+    dim3 config_gridDim,
+        config_blockDim;  // gridDim and blockDim: translate.py says it so, for they are macros
+    std::size_t dynamicSmemBytes = 0;
+    cudaStream_t stream = nullptr;
+    cudaLaunchAttribute* attrs = nullptr;
+    unsigned int numAttrs = 0;
+};
+
 // ---- functions ----
 struct cudaFuncAttributes {
     std::size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
@@ -189,6 +215,15 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 /// registers, which only ptxas knows, may leave room for fewer.
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int threads,
                                                           std::size_t dynamic_shared_bytes);
+/// How many clusters of a launch the GPU whose limits hold has room for at once, as far as its SMs can be
+/// shared out without a remainder: how many of them lie together in a GPC only a GPU knows.
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                           const cudaLaunchConfig_t* config);
+template <class... P>
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, void (*function)(P...),
+                                           const cudaLaunchConfig_t* config) {
+    return cudaOccupancyMaxActiveClusters(clusters, reinterpret_cast<const void*>(function), config);
+}
 template <class... P>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*function)(P...)) {
     return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(function));

@@ -42,6 +42,9 @@ struct Array {
     Address start = 0, end = 0;
     const Matrix* matrix = nullptr;
     Written* written = nullptr;  // of a matrix that may be
+    // Of a shared array in a cluster: whose it is, and that it is not of the block that is live.
+    unsigned rank = 0;
+    bool remote = false;
 };
 
 /// The array that the address lies in; -1 for none.

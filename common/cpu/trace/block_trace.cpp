@@ -4,26 +4,40 @@
 #include <vector>
 
 #include "common/cpu/execution/bulk_copies.hpp"
-#include "common/cpu/ptx/warpgroup.hpp"
+#include "common/cpu/ptx/warpgroup_types.hpp"
 #include "common/cpu/trace/places.hpp"
 #include "common/cpu/trace/session.hpp"
 
 namespace cpu_device::trace {
 
-void BlockTrace::begin(const BlockView& view) {
-    view_ = view;
-    running_ = view.running;
-    interrupted_ = view.interrupted;
-    stacks_ = address_of(view.stacks);
-    stacks_bytes_ = address_of(view.stacks_end) - stacks_;
-    const dim3 block = view.grid->block;
-    findings_.begin_block(view);
-    bounds_.begin_block(view);
-    races_.begin_block(static_cast<int>(block.x * block.y * block.z), bounds_.shared());
-    requests_.begin_block(view, session->most_steps);
-    owners_.begin_block(view.index);
-    overwrites_.begin_block(view);
+void BlockTrace::begin(const std::vector<BlockView>& views) {
+    views_ = views;
+    const BlockView& first = views.front();
+    const int threads = first.grid->threads(), blocks = static_cast<int>(views.size());
+    pitch_ = blocks > 1 ? static_cast<unsigned>((threads + kWarp - 1) / kWarp * kWarp) : 0;
+    findings_.begin_blocks(first, static_cast<int>(pitch_));
+    bounds_.begin_blocks(views);
+    races_.begin_blocks(threads, static_cast<int>(pitch_), blocks, bounds_);
+    requests_.begin_blocks(first, session->most_steps);
+    owners_.begin_block(first.index);
+    overwrites_.begin_blocks(first);
+    block_runs(0);
     in_block_ = true;
+}
+
+void BlockTrace::block_runs(unsigned rank) {
+    rank_ = rank;
+    view_ = views_[rank];
+    first_ = rank * pitch_;
+    first_warpgroup_ = static_cast<int>(rank * ((pitch_ + 127) / 128));
+    running_ = view_.running;
+    interrupted_ = view_.interrupted;
+    stacks_ = address_of(view_.stacks);
+    stacks_bytes_ = address_of(view_.stacks_end) - stacks_;
+    findings_.block_runs(view_.index);
+    races_.block_runs(rank);
+    requests_.block_runs(view_.index);
+    overwrites_.block_runs(view_.index);
 }
 
 void BlockTrace::end() {
@@ -33,8 +47,13 @@ void BlockTrace::end() {
     overwrites_.end_block();
     Session& all = *session;
     const std::scoped_lock lock(all.mutex);
-    if (all.shared.empty()) all.shared = bounds_.shared();
-    ++all.traced_blocks;
+    if (all.shared.empty()) {
+        all.shared = bounds_.shared();
+        for (Array& a : all.shared) {
+            if (a.remote) a.name += " of another block";
+        }
+    }
+    all.traced_blocks += views_.size();
     all.barriers += races_.barriers();
     requests_.move_to(all.counts);
     move_to(all.multiplied, multiplied_);
@@ -50,7 +69,7 @@ void BlockTrace::access(const void* caller, Address address, int width, std::uin
         // It may not be alone with its words of shared memory.
         Access access = here().step->access;
         access.address = address;
-        races_.access(access, false, here().thread);
+        races_.access(access, false, static_cast<int>(number()));
         here().follow(address);
     }
 }
@@ -64,7 +83,7 @@ void BlockTrace::step(const void* caller) {
 /// The first lane's, and those with something to look at.
 void BlockTrace::other_access(const void* caller, Address address, int width, std::uint8_t flags) {
     if (address >= address_of(view_.runtime) && address < address_of(view_.runtime_end)) return;
-    const int thread = *running_;
+    const auto thread = static_cast<int>(number());
     const bool atomic = flags & kAtomic;
     Access access{site_of(caller), static_cast<std::uint8_t>(width),
                   static_cast<std::uint8_t>(flags & ~kAtomic), 0, address};
@@ -75,7 +94,7 @@ void BlockTrace::other_access(const void* caller, Address address, int width, st
         instruction = races_.instruction(access.array, access.site);
     } else if (const Array& a = bounds_.array(0, access.array);
                (flags & kStore) != 0 && a.matrix != nullptr) {
-        owners_.store(a, address, width, thread);
+        if (rank_ == 0) owners_.store(a, address, width, *running_);
         if (a.written != nullptr) overwrites_.store(a, access, atomic, thread);
     }
     requests_.keep(Requests::Key::access(caller, width, flags), access, instruction);
@@ -110,12 +129,14 @@ void BlockTrace::copy_ends(const void* caller, Address shared, int bytes) {
     // Now it is written, for this thread at once, for the others after a barrier.
     races_.access(
         {site_of(caller), static_cast<std::uint8_t>(bytes), kStore, static_cast<std::uint16_t>(s), shared},
-        false, *running_);
+        false, static_cast<int>(number()));
 }
 
-void BlockTrace::bulk_copy_begins(const BulkCopy& copy) {
+void BlockTrace::bulk_copy_begins(const BulkCopy& copy, bool again) {
     const std::uint32_t site = site_of(copy.caller);
-    races_.bulk_begins(copy, site);
+    const unsigned thread = first_ + static_cast<unsigned>(copy.thread);
+    races_.bulk_begins(copy, site, thread);
+    if (again) return;
     const std::uint8_t flags = copy.load ? 0 : kStore;
     Access first{};  // what lies in the tensor
     std::uint64_t bytes = 0;
@@ -126,10 +147,10 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy) {
         if (c.beyond > 0) past_the_row(copy, address_of(c.global) + width, c.beyond);
         Access access{site, width, flags, 0, address_of(c.global)};
         // (Parts of rows: the copy as a whole has been checked for alignment.)
-        if (!bounds_.locate(access, false, copy.thread, false)) continue;
+        if (!bounds_.locate(access, false, static_cast<int>(thread), false)) continue;
         if (const Array& a = bounds_.array(0, access.array); !copy.load && a.matrix != nullptr) {
-            owners_.store(a, access.address, width, copy.thread);
-            if (a.written != nullptr) overwrites_.store(a, access, false, copy.thread);
+            if (rank_ == 0) owners_.store(a, access.address, width, copy.thread);
+            if (a.written != nullptr) overwrites_.store(a, access, false, static_cast<int>(thread));
         }
         if (bytes == 0) first = access;
         bytes += width;
@@ -143,10 +164,10 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy) {
     requests_.box(first, copy.thread, bytes, sectors.size(), copy.map);
 }
 
-void BlockTrace::wgmma_begins(const void* caller, const WgmmaCall& call,
+void BlockTrace::wgmma_begins(const void* caller, const WgmmaMultiply& call,
                               const std::vector<const void*>& places, int warpgroup, std::uint64_t batch) {
-    const MultiplyKey key{site_of(caller), 2 * call.count, call.registers != nullptr, call.major_a,
-                          call.major_b};
+    const MultiplyKey key{site_of(caller), static_cast<int>(call.columns()), call.registers != nullptr,
+                          call.major_a, call.major_b};
     Multiplied& m = multiplied_[key];
     if (m.count == 0) {
         m.block = view_.index;
@@ -156,7 +177,7 @@ void BlockTrace::wgmma_begins(const void* caller, const WgmmaCall& call,
     }
     ++m.count;
     m.shared_bytes += places.size() * kChunk;
-    races_.wgmma_begins(places, site_of(caller), warpgroup, batch, static_cast<unsigned>(*running_));
+    races_.wgmma_begins(places, site_of(caller), warpgroup + first_warpgroup_, batch, number());
 }
 
 /// A store writes more than a row of the tensor has.
@@ -164,7 +185,7 @@ void BlockTrace::past_the_row(const BulkCopy& copy, Address row_end, int bytes) 
     const std::uint32_t site = site_of(copy.caller);
     findings_.note(gemm::FindingId::store_past_row, site, site, 0, [&] {
         Finding finding;
-        finding.access = findings_.side(copy.thread, true);
+        finding.access = findings_.side(static_cast<int>(first_) + copy.thread, true);
         finding.width = bytes;
         if (const int g = index_of(session->globals, row_end - 1); g >= 0)
             name_place(finding, session->globals[static_cast<std::size_t>(g)], row_end - 1);

@@ -19,8 +19,18 @@ namespace cpu_device::trace {
 
 class BlockTrace {
   public:
-    void begin(const BlockView& view);
-    /// Also of a block that failed.
+    /// Of the blocks of a cluster, which are recorded together: their threads are numbered one block behind
+    /// the other, from whole warps on.
+    void begin(const std::vector<BlockView>& views);
+    void block_runs(unsigned rank);
+    /// Of the block whose threads run.
+    const BlockView& view() const { return view_; }
+    void block_live(unsigned rank) {
+        bounds_.live(rank);
+        races_.block_live(rank, bounds_);
+    }
+    void block_left(unsigned rank) { races_.block_left(rank); }
+    /// Also of blocks that failed.
     void end();
     /// From here on that thread runs.
     void run(int thread) { requests_.run(thread); }
@@ -34,7 +44,7 @@ class BlockTrace {
     bool follows(Requests::Here& here, Address address, int width, bool store) {
         const Requests::Step& step = *here.step;
         if (step.instruction.what != 0 && !races_.quiet(step.instruction, address - step.start, width, store,
-                                                        static_cast<unsigned>(here.thread))) {
+                                                        static_cast<unsigned>(here.thread) + first_)) {
             return false;
         }
         here.follow(address);
@@ -51,30 +61,34 @@ class BlockTrace {
     void copy_ends(const void* caller, Address shared, int bytes);
     /// The warp waits or has returned.
     void warp_paused() { requests_.flush(*running_); }
-    void warp_met(int first, unsigned lanes) { races_.warp_met(first, lanes); }
+    void warp_met(int first, unsigned lanes) { races_.warp_met(first + static_cast<int>(first_), lanes); }
     void barrier_met() { races_.barrier_met(); }
     void at_mbarrier(Observer::AtMbarrier what, const void* caller, const void* mbarrier) {
         const std::uint32_t site = caller != nullptr ? site_of(caller) : 0;
-        races_.at_mbarrier(what, mbarrier, site, static_cast<unsigned>(*running_));
+        races_.at_mbarrier(what, mbarrier, site, number());
     }
-    void mbarriers_fenced() { races_.mbarriers_fenced(static_cast<unsigned>(*running_)); }
-    void proxy_fenced() { races_.proxy_fenced(static_cast<unsigned>(*running_)); }
-    void bulk_copy_begins(const BulkCopy& copy);
-    void bulk_copies_read(std::uint64_t group) {
-        races_.bulk_copies_read(group, static_cast<unsigned>(*running_));
-    }
-    void wgmma_begins(const void* caller, const WgmmaCall& call, const std::vector<const void*>& places,
+    void at_cluster_barrier(Observer::AtCluster what) { races_.at_cluster_barrier(what, number()); }
+    void mbarriers_fenced() { races_.mbarriers_fenced(number()); }
+    void proxy_fenced() { races_.proxy_fenced(number()); }
+    void bulk_copy_begins(const BulkCopy& copy, bool again);
+    void bulk_copies_read(std::uint64_t group) { races_.bulk_copies_read(group, number()); }
+    void wgmma_begins(const void* caller, const WgmmaMultiply& call, const std::vector<const void*>& places,
                       int warpgroup, std::uint64_t batch);
     void wgmma_waited(int warpgroup, std::uint64_t batch) {
-        races_.wgmma_waited(warpgroup, batch, static_cast<unsigned>(*running_));
+        races_.wgmma_waited(warpgroup + first_warpgroup_, batch, number());
     }
 
   private:
+    /// The running thread's, in the cluster.
+    unsigned number() const { return static_cast<unsigned>(*running_) + first_; }
     void other_access(const void* caller, Address address, int width, std::uint8_t flags);
     void nothing(const void* caller);
     void past_the_row(const BulkCopy& copy, Address row_end, int bytes);
 
-    BlockView view_{};
+    std::vector<BlockView> views_;  // by rank
+    BlockView view_{};              // of the block whose threads run
+    unsigned rank_ = 0, pitch_ = 0, first_ = 0;
+    int first_warpgroup_ = 0;
     bool in_block_ = false;
     // Of the view, for every access.
     const int* running_ = nullptr;

@@ -13,7 +13,8 @@ namespace {
 
 using gemm::FindingId;
 
-constexpr Address kNear = 65536;  // bytes: what misses shared memory by less was meant for it
+constexpr Address kNearHome = 2048;  // there the next array is nearer
+constexpr Address kNear = 65536;     // bytes: what misses shared memory by less was meant for it
 // Bytes beyond the nearest shared array within which nothing but pads lies: a write there breaks nothing.
 constexpr Address kHarmless = 61440;
 constexpr const char* kStopped =
@@ -39,6 +40,7 @@ void name_nearest(Finding& finding, const std::vector<Array>& arrays, Address ad
         finding.array = a.name;
         finding.offset = static_cast<std::int64_t>(address - a.start);
         finding.bytes = static_cast<std::int64_t>(a.end - a.start);
+        if (arrays.back().remote) finding.array_rank = a.rank;
     }
 }
 
@@ -70,23 +72,42 @@ bool on_device(Address address) {
 
 }  // namespace
 
-void Bounds::begin_block(const BlockView& view) {
-    grid_ = view.grid;
-    dynamic_ = address_of(view.dynamic_shared);
+void Bounds::begin_blocks(const std::vector<BlockView>& views) {
+    grid_ = views.front().grid;
     tls_start_ = address_of(thread_local_start());
     tls_end_ = tls_start_ + thread_local_bytes();
-    shared_.clear();
-    for (const SharedArray& a : *view.grid->shared) {
-        const Address start = tls_start_ + a.tls_offset;
-        shared_.push_back({a.name, start, start + a.bytes, nullptr});
+    live_ = 0;
+    dynamic_.clear();
+    homes_.clear();
+    for (const BlockView& view : views) {
+        dynamic_.push_back(address_of(view.dynamic_shared));
+        if (views.size() > 1)
+            for (const std::byte* home : *view.homes) homes_.push_back(address_of(home));
     }
-    if (view.grid->dynamic_shared_bytes > 0) {
-        shared_.push_back({"shared memory", dynamic_, dynamic_ + view.grid->dynamic_shared_bytes, nullptr});
+    const std::size_t blocks = views.size(), dynamic = grid_->dynamic_shared_bytes;
+    shared_.assign(blocks, {});
+    for (std::size_t live = 0; live < blocks; ++live) {
+        for (std::size_t k = 0; k < blocks; ++k) {
+            const std::size_t rank = (live + k) % blocks;
+            const auto add = [&](const std::string& name, Address start, Address bytes) {
+                shared_[live].push_back({.name = name,
+                                         .start = start,
+                                         .end = start + bytes,
+                                         .rank = static_cast<unsigned>(rank),
+                                         .remote = k > 0});
+            };
+            for (std::size_t i = 0; i < grid_->shared->size(); ++i) {
+                const SharedArray& a = (*grid_->shared)[i];
+                add(a.name, k == 0 ? tls_start_ + a.tls_offset : address_of((*views[rank].homes)[i]),
+                    a.bytes);
+            }
+            if (dynamic > 0) add("shared memory", dynamic_[rank], dynamic);
+        }
     }
 }
 
 const Array& Bounds::array(std::uint8_t flags, std::uint16_t index) const {
-    return (flags & kShared ? shared_ : session->globals)[index];
+    return (flags & kShared ? shared() : session->globals)[index];
 }
 
 bool Bounds::locate(Access& access, bool atomic, int thread, bool whole) {
@@ -94,7 +115,7 @@ bool Bounds::locate(Access& access, bool atomic, int thread, bool whole) {
     const bool store = access.flags & kStore;
     // (Part of a cp.async may be 12 bytes wide; the copy as a whole has been checked.)
     if (whole && std::has_single_bit(access.width) && address % access.width != 0) misaligned(access, thread);
-    if (const int s = index_of(shared_, address); s >= 0) {
+    if (const int s = index_of(shared(), address); s >= 0) {
         access.flags |= kShared;
         access.array = static_cast<std::uint16_t>(s);
         return true;
@@ -126,10 +147,17 @@ bool Bounds::near_static(Address address) const {
     return address + kNear >= tls_start_ && address < tls_end_ + kNear && !on_device(address);
 }
 
-/// Near dynamic shared memory, which lies alone.
+/// Near dynamic shared memory, which lies alone, of any block of the cluster, or near static arrays of those
+/// that do not run.
 bool Bounds::near_dynamic(Address address) const {
-    return address + kNear >= dynamic_ && address < dynamic_ + grid_->dynamic_shared_bytes + kNear &&
-           !on_device(address);
+    if (on_device(address)) return false;
+    const Address bytes = grid_->dynamic_shared_bytes;
+    return std::any_of(
+               dynamic_.begin(), dynamic_.end(),
+               [&](Address start) { return address + kNear >= start && address < start + bytes + kNear; }) ||
+           std::any_of(homes_.begin(), homes_.end(), [&](Address start) {
+               return address + kNearHome >= start && address < start + kNearHome;
+           });
 }
 
 Finding Bounds::by(int thread, bool store) const {
@@ -142,8 +170,8 @@ void Bounds::misaligned(const Access& access, int thread) {
     findings_.note(FindingId::misaligned_access, access.site, access.site, 0, [&] {
         Finding finding = by(thread, access.flags & kStore);
         finding.width = access.width;
-        if (const int s = index_of(shared_, access.address); s >= 0) {
-            name_place(finding, shared_[static_cast<std::size_t>(s)], access.address);
+        if (const int s = index_of(shared(), access.address); s >= 0) {
+            name_place(finding, shared()[static_cast<std::size_t>(s)], access.address);
         } else if (const int g = index_of(session->globals, access.address); g >= 0) {
             name_place(finding, session->globals[static_cast<std::size_t>(g)], access.address);
         }
@@ -157,7 +185,7 @@ void Bounds::outside_dynamic(const Access& access, int thread) {
     findings_.note(id, access.site, access.site, 0, [&] {
         Finding finding = by(thread, access.flags & kStore);
         finding.asked = asked;
-        if (asked > 0) name_nearest(finding, shared_, access.address);
+        if (asked > 0) name_nearest(finding, shared(), access.address);
         return finding;
     });
 }
@@ -165,10 +193,10 @@ void Bounds::outside_dynamic(const Access& access, int thread) {
 void Bounds::outside_static(const Access& access, int thread) {
     findings_.note(FindingId::shared_out_of_bounds, access.site, access.site, 0, [&] {
         Finding finding = by(thread, access.flags & kStore);
-        name_nearest(finding, shared_, access.address);
+        name_nearest(finding, shared(), access.address);
         return finding;
     });
-    if ((access.flags & kStore) && distance(shared_, access.address) > kHarmless) stop_kernel(kStopped);
+    if ((access.flags & kStore) && distance(shared(), access.address) > kHarmless) stop_kernel(kStopped);
 }
 
 /// Arguments of the kernel and constants of the program may be read.

@@ -15,10 +15,14 @@ namespace cpu_device::trace {
 class Bounds {
   public:
     explicit Bounds(Findings& findings) : findings_(findings) {}
-    void begin_block(const BlockView& view);
+    /// The blocks of a cluster, by rank.
+    void begin_blocks(const std::vector<BlockView>& views);
+    /// Whose static arrays are where the kernel has them.
+    void live(unsigned rank) { live_ = rank; }
 
-    /// The block's shared arrays; "shared memory" is the dynamic one.
-    const std::vector<Array>& shared() const { return shared_; }
+    /// The shared arrays of the block that is live, and then those of the ranks behind it, in a circle;
+    /// "shared memory" is the dynamic one.
+    const std::vector<Array>& shared() const { return shared_[live_]; }
     /// By an access's index, with kShared among its flags or without.
     const Array& array(std::uint8_t flags, std::uint16_t index) const;
 
@@ -41,9 +45,11 @@ class Bounds {
 
     Findings& findings_;
     const Grid* grid_ = nullptr;
-    const void* of_launch_ = nullptr;  // whose shared arrays these are
-    std::vector<Array> shared_;
-    Address dynamic_ = 0;
+    const void* of_launch_ = nullptr;         // whose shared arrays these are
+    std::vector<std::vector<Array>> shared_;  // by the rank that is live
+    unsigned live_ = 0;
+    std::vector<Address> dynamic_;  // by rank
+    std::vector<Address> homes_;    // of all blocks, where there are several
     Address tls_start_ = 0, tls_end_ = 0;
 };
 

@@ -5,10 +5,11 @@
 
 namespace cpu_device::trace {
 
-void Clocks::turn_on(std::size_t threads) {
+void Clocks::turn_on(std::size_t threads, std::size_t blocks) {
     on_ = true;
     threads_ = threads;
-    width_ = 3 * threads + kMostMbarriers + (threads + 127) / 128;  // warpgroups
+    blocks_ = blocks;
+    width_ = 3 * threads + kMostMbarriers + blocks * ((threads / blocks + 127) / 128);  // warpgroups
     rows_.assign(threads * width_, 0);
     base_.assign(width_, 0);
     barriers_.clear();
@@ -48,11 +49,26 @@ void Clocks::all_met(Stamp stamp) {
     }
 }
 
+void Clocks::block_met(unsigned first, unsigned count, Stamp stamp) {
+    std::vector<Stamp> together(width_);
+    for (unsigned thread = first; thread < first + count; ++thread) {
+        raise(row(thread)[thread], stamp);
+        join(together.data(), row(thread));
+    }
+    for (unsigned thread = first; thread < first + count; ++thread) join(row(thread), together.data());
+}
+
 void Clocks::release(unsigned thread, Stamp stamp, const void* mbarrier) {
     Barrier& b = barrier(mbarrier);
     raise(row(thread)[thread], stamp);
     join(b.open.data(), row(thread));
     join(b.open.data(), base_.data());
+}
+
+void Clocks::release_counts(unsigned thread, const void* mbarrier) {
+    Barrier& b = barrier(mbarrier);
+    join(b.open.data(), row(thread), 2 * threads_, width_);
+    join(b.open.data(), base_.data(), 2 * threads_, width_);
 }
 
 void Clocks::complete(const void* mbarrier) {
@@ -62,8 +78,13 @@ void Clocks::complete(const void* mbarrier) {
     std::fill(b.open.begin(), b.open.end(), 0);
 }
 
-void Clocks::acquire(unsigned thread, const void* mbarrier) {
-    join(row(thread), barrier(mbarrier).done.data());
+void Clocks::acquire(unsigned thread, const void* mbarrier, bool cluster) {
+    const Stamp* const done = barrier(mbarrier).done.data();
+    if (cluster || blocks_ == 1) return join(row(thread), done);
+    const std::size_t count = threads_ / blocks_, first = thread / count * count;
+    join(row(thread), done, first, first + count);
+    join(row(thread), done, threads_ + first, threads_ + first + count);
+    join(row(thread), done, 2 * threads_, width_);
 }
 
 void Clocks::fence(unsigned thread, Stamp stamp) {

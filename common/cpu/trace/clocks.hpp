@@ -22,7 +22,8 @@ class Clocks {
 
     bool on() const { return on_; }
     void begin_block() { on_ = false; }
-    void turn_on(std::size_t threads);
+    /// Of a cluster of so many blocks; threads: of all of them together.
+    void turn_on(std::size_t threads, std::size_t blocks);
 
     /// Whether the thread knows of the other's accesses with that stamp, or knows them to be ordered for the
     /// engine.
@@ -50,12 +51,16 @@ class Clocks {
     /// The threads from `first` on that `lanes` names have met; below `stamp`, everything they did is known
     /// to all.
     void met(unsigned first, unsigned lanes, Stamp stamp);
-    /// All threads have.
+    /// All threads have; or those of a block of several, `count` from `first` on.
     void all_met(Stamp stamp);
+    void block_met(unsigned first, unsigned count, Stamp stamp);
     /// What the thread knows, and did below `stamp` itself, goes with the mbarrier's phase.
     void release(unsigned thread, Stamp stamp, const void* mbarrier);
+    /// The same of what copies and batches the thread has waited for alone.
+    void release_counts(unsigned thread, const void* mbarrier);
     void complete(const void* mbarrier);
-    void acquire(unsigned thread, const void* mbarrier);
+    /// cluster: also what threads of other blocks did; else of them copies and batches alone.
+    void acquire(unsigned thread, const void* mbarrier, bool cluster);
     void fence(unsigned thread, Stamp stamp);
     void stores_read(unsigned thread, std::uint64_t groups) {
         raise(row(thread)[2 * threads_ + thread], static_cast<Stamp>(groups));
@@ -73,17 +78,16 @@ class Clocks {
             done;  // what goes with the phase that is open, and with the last complete one
     };
 
-    static void raise(Stamp& to, Stamp stamp) {
-        if (stamp > to) to = stamp;
-    }
+    static void raise(Stamp& to, Stamp stamp) { to = stamp > to ? stamp : to; }
     Stamp* row(unsigned thread) { return rows_.data() + thread * width_; }
     const Stamp* row(unsigned thread) const { return rows_.data() + thread * width_; }
     Stamp at(unsigned thread, std::size_t i) const {
         const Stamp mine = row(thread)[i];
         return mine > base_[i] ? mine : base_[i];
     }
-    void join(Stamp* to, const Stamp* from) const {
-        for (std::size_t i = 0; i < width_; ++i) raise(to[i], from[i]);
+    void join(Stamp* __restrict to, const Stamp* __restrict from) const { join(to, from, 0, width_); }
+    static void join(Stamp* __restrict to, const Stamp* __restrict from, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) raise(to[i], from[i]);
     }
     Barrier& barrier(const void* mbarrier);
     std::size_t of_warpgroup(int warpgroup) const {
@@ -91,7 +95,7 @@ class Clocks {
     }
 
     bool on_ = false;
-    std::size_t threads_ = 0, width_ = 0;
+    std::size_t threads_ = 0, width_ = 0, blocks_ = 1;
     std::vector<Stamp> rows_;  // of each thread, beside base_
     std::vector<Stamp> base_;  // what all know
     std::unordered_map<const void*, Barrier> barriers_;

@@ -15,6 +15,26 @@ std::size_t index(int n) {
     return static_cast<std::size_t>(n);
 }
 
+/// The lanes of a mask, from the lowest on.
+class Each {
+  public:
+    explicit Each(std::uint32_t mask) : mask_(mask) {}
+    struct Iterator {
+        std::uint32_t left;
+        std::size_t operator*() const { return static_cast<std::size_t>(std::countr_zero(left)); }
+        Iterator& operator++() {
+            left &= left - 1;
+            return *this;
+        }
+        bool operator!=(const Iterator& other) const { return left != other.left; }
+    };
+    Iterator begin() const { return {mask_}; }
+    Iterator end() const { return {0}; }
+
+  private:
+    std::uint32_t mask_;
+};
+
 /// Nodes from which kExit can be reached, in postorder of the reversed graph.
 std::vector<int> reversed_postorder(const Edges& next) {
     Edges before(next.size());
@@ -110,8 +130,9 @@ class Numbers {
 /// Says whether lanes executed an access's site different numbers of times.
 class Times {
   public:
-    explicit Times(const Lanes& lanes) {
+    Times(const Lanes& lanes, const Alike& alike) {
         for (std::size_t lane = 0; lane < kWarp; ++lane) {
+            if (alike[lane] != lane) continue;
             for (const Access& a : lanes[lane]) {
                 if (a.flags & kStep) continue;
                 const std::size_t number = numbers_(a.site);
@@ -134,9 +155,9 @@ class Times {
 
 }  // namespace
 
-std::vector<Request> Divergence::requests(const Lanes& lanes) {
+std::vector<Request> Divergence::requests(const Lanes& lanes, const Alike& alike) {
     Numbers numbers;  // of the basic blocks, which come behind kEntry and kExit
-    Walk w{lanes, ways_, {}, {}};
+    Walk w{lanes, ways_};
     Edges next(2);
     const auto edge = [&](int from, int to) {
         auto& to_all = next[index(from)];
@@ -148,6 +169,8 @@ std::vector<Request> Divergence::requests(const Lanes& lanes) {
         auto& way = ways_[lane];
         way.clear();
         if (list.empty()) continue;
+        w.alike[alike[lane]] |= 1u << lane;
+        if (alike[lane] != lane) continue;
         all |= 1u << lane;
         way.push_back({kEntry, 0, 0});  // what comes before the first block that begins here
         for (std::size_t i = 0; i < list.size(); ++i) {
@@ -164,7 +187,7 @@ std::vector<Request> Divergence::requests(const Lanes& lanes) {
     }
     w.joins = post_dominators(next);
     std::vector<Request> requests = walk(w, all, kExit);
-    Times times(lanes);
+    Times times(lanes, alike);
     for (Request& r : requests) r.diverged = times.differ(r.access);
     return requests;
 }
@@ -179,20 +202,21 @@ void Divergence::Walk::stay(std::uint32_t mask, std::vector<Request>& requests) 
     const auto stay_of = [&](std::size_t lane) { return ways[lane][at[lane]]; };
     std::uint32_t left = mask;
     for (std::size_t i = 0; left != 0; ++i) {
-        for (std::size_t lane = 0; lane < kWarp; ++lane) {
-            if ((left >> lane & 1u) && stay_of(lane).first + i >= stay_of(lane).last) left &= ~(1u << lane);
+        for (const std::size_t lane : Each(left)) {
+            if (stay_of(lane).first + i >= stay_of(lane).last) left &= ~(1u << lane);
         }
         for (std::uint32_t waiting = left; waiting != 0;) {
             const auto leader = static_cast<std::size_t>(std::countr_zero(waiting));
             Request r{lanes[leader][stay_of(leader).first + i], 0, {}};
-            for (std::size_t lane = leader; lane < kWarp; ++lane) {
-                if ((waiting >> lane & 1u) == 0) continue;
-                const Access& a = lanes[lane][stay_of(lane).first + i];
-                if (!same_instruction(a, r.access)) continue;
-                r.mask |= 1u << lane;
-                r.by_lane[lane] = a.address;
+            for (const std::size_t lane : Each(waiting)) {
+                const std::size_t same_place = stay_of(lane).first + i;
+                if (!same_instruction(lanes[lane][same_place], r.access)) continue;
+                waiting &= ~(1u << lane);
+                r.mask |= alike[lane];
+                for (const std::size_t other : Each(alike[lane])) {
+                    r.by_lane[other] = lanes[other][same_place].address;
+                }
             }
-            waiting &= ~r.mask;
             if ((r.access.flags & (kStep | kNothing)) == 0) requests.push_back(r);
         }
     }
@@ -206,17 +230,13 @@ std::vector<Request> Divergence::walk(Walk& w, std::uint32_t mask, int stop) {
         const int block = w.block_of(index(std::countr_zero(mask)));
         if (block == stop) break;
         w.stay(mask, requests);
-        for (std::size_t lane = 0; lane < kWarp; ++lane) w.at[lane] += mask >> lane & 1u;
+        for (const std::size_t lane : Each(mask)) ++w.at[lane];
         const int next = w.block_of(index(std::countr_zero(mask)));
         bool together = true;
-        for (std::size_t lane = 0; lane < kWarp; ++lane) {
-            together &= (mask >> lane & 1u) == 0 || w.block_of(lane) == next;
-        }
+        for (const std::size_t lane : Each(mask)) together &= w.block_of(lane) == next;
         if (together) continue;
         std::map<int, std::uint32_t> parts;  // where they go next
-        for (std::size_t lane = 0; lane < kWarp; ++lane) {
-            if (mask >> lane & 1u) parts[w.block_of(lane)] |= 1u << lane;
-        }
+        for (const std::size_t lane : Each(mask)) parts[w.block_of(lane)] |= 1u << lane;
         const int join = w.joins[index(block)];
         std::vector<Request> arms;
         for (const auto& [to, lanes] : parts) join_arms(arms, walk(w, lanes, join));

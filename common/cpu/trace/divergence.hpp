@@ -18,6 +18,8 @@ namespace cpu_device::trace {
 
 /// What each lane of a warp did since the warp last paused, its basic blocks (kStep) among it.
 using Lanes = std::array<std::vector<Access>, kWarp>;
+/// Of each lane, the first that did the same with other addresses; or itself.
+using Alike = std::array<std::uint8_t, kWarp>;
 
 /// An instruction of the warp.
 struct Request {
@@ -30,7 +32,7 @@ struct Request {
 class Divergence {
   public:
     /// The requests that a GPU would make of it, in an order in which it would.
-    std::vector<Request> requests(const Lanes& lanes);
+    std::vector<Request> requests(const Lanes& lanes, const Alike& alike);
 
   private:
     /// A lane's stay in a basic block: which, and where its accesses begin and end in the lane's list.
@@ -38,11 +40,13 @@ class Divergence {
         int block;
         std::size_t first, last;
     };
-    /// Of all lanes; and where each of them is.
+    /// Of all lanes, of which those that are alike walk as one, the first of them; and where each of these
+    /// is. Masks of lanes are of these, but for requests'.
     struct Walk {
         const Lanes& lanes;
         const std::array<std::vector<Stay>, kWarp>& ways;
-        std::vector<int> joins;  // of each basic block
+        std::array<std::uint32_t, kWarp> alike{};  // of a first lane, all that are like it
+        std::vector<int> joins{};                  // of each basic block
         std::array<std::size_t, kWarp> at{};
 
         int block_of(std::size_t lane) const;
@@ -54,7 +58,8 @@ class Divergence {
     bool same_line(const Access& a, const Access& b);
     const Place& place(std::uint32_t site);
 
-    std::array<std::vector<Stay>, kWarp> ways_;  // of the last warp; their memory is for the next
+    std::array<std::vector<Stay>, kWarp>
+        ways_;  // of the last warp's first lanes; their memory is for the next
     std::unordered_map<std::uint32_t, const Place*> places_;
 };
 

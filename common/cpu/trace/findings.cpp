@@ -23,16 +23,19 @@ void name_place(Finding& finding, const Array& a, Address address) {
     }
 }
 
-void Findings::begin_block(const BlockView& view) {
-    block_ = view.index;
+void Findings::begin_blocks(const BlockView& first, int pitch) {
+    block_ = first.index;
     order_ = 0;
-    threads_ = view.grid->block;
+    threads_ = first.grid->block;
+    pitch_ = pitch;
 }
 
 Finding::Side Findings::side(int thread, bool write) const {
     const dim3 b = threads_;
-    const auto t = static_cast<unsigned>(thread);
-    return {.write = write, .thread = {{t % b.x, t / b.x % b.y, t / b.x / b.y}}};
+    const auto t = static_cast<unsigned>(pitch_ > 0 ? thread % pitch_ : thread);
+    Finding::Side side{.write = write, .thread = {{t % b.x, t / b.x % b.y, t / b.x / b.y}}};
+    if (pitch_ > 0) side.rank = static_cast<unsigned>(thread / pitch_);
+    return side;
 }
 
 void Findings::move_to(FindingMap& all) {

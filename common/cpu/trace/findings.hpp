@@ -38,7 +38,10 @@ void name_place(Finding& finding, const Array& a, Address address);
 /// Of the block that a worker runs.
 class Findings {
   public:
-    void begin_block(const BlockView& view);
+    /// pitch: from the first thread of a block of a cluster to that of the next; 0 without clusters.
+    void begin_blocks(const BlockView& first, int pitch);
+    /// Whose threads run from here on.
+    void block_runs(std::uint64_t block) { block_ = block; }
 
     /// Remembers the first occurrence of a kind at a pair of places, counts the others and keeps the farthest
     /// beyond. `make` is called for the first only, and gives what only the finding's kind knows.
@@ -56,7 +59,7 @@ class Findings {
         entry->second.finding.block = block_;
     }
 
-    /// A thread's access, without its place.
+    /// A thread's access, without its place; thread: its number in the cluster.
     Finding::Side side(int thread, bool write) const;
 
     /// Adds them to those of the other blocks, and forgets them.
@@ -68,6 +71,7 @@ class Findings {
 
     std::uint64_t block_ = 0, order_ = 0;
     dim3 threads_{};
+    int pitch_ = 0;
     FindingMap found_;
 };
 

@@ -21,6 +21,9 @@ struct alignas(64) Local {
     BlockTrace* trace;    // while a block runs, but for the time that tracing itself takes
     BlockTrace* own;      // the worker's, once it has had one; it keeps it
     bool running;         // a block
+    // The stacks of the block's threads: most of what a kernel compiled for tracing accesses are its own
+    // local variables, which nobody records.
+    Address stacks, stacks_bytes;
     std::array<char, 65536> above;
 };
 // Padded like the scheduler's: an overflowing array must not reach the pointers.
@@ -56,17 +59,41 @@ class Quiet {
     BlockTrace* was_;
 };
 
+/// Whose threads run from here on.
+void use_stacks(const BlockView& view) {
+    local.stacks = address_of(view.stacks);
+    local.stacks_bytes = address_of(view.stacks_end) - local.stacks;
+}
+
 class Tracer final : public Observer {
   public:
     void launch_begins(const Grid& grid, std::uint64_t blocks) override {
         session->launch_begins(grid, blocks);
     }
-    void block_begins(const BlockView& view) override {
+    void blocks_begin(const std::vector<BlockView>& views) override {
         // On the heap: what an overflowing shared array finds behind it are pads.
         if (local.own == nullptr) local.own = new BlockTrace;
-        local.own->begin(view);
+        local.own->begin(views);
+        use_stacks(views.front());
         record_with(local.own);
         local.running = true;
+    }
+    void block_runs(unsigned rank) override {
+        const Quiet quiet;
+        local.own->block_runs(rank);
+        use_stacks(local.own->view());
+    }
+    void block_live(unsigned rank) override {
+        const Quiet quiet;
+        if (local.running) local.own->block_live(rank);
+    }
+    void block_left(unsigned rank) override {
+        const Quiet quiet;
+        local.own->block_left(rank);
+    }
+    void at_cluster_barrier(AtCluster what) override {
+        const Quiet quiet;
+        local.own->at_cluster_barrier(what);
     }
     void thread_runs(int thread) override {
         const Quiet quiet;
@@ -108,15 +135,15 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->mbarriers_fenced();
     }
-    void bulk_copy_begins(const BulkCopy& copy) override {
+    void bulk_copy_begins(const BulkCopy& copy, bool again) override {
         const Quiet quiet;
-        local.own->bulk_copy_begins(copy);
+        local.own->bulk_copy_begins(copy, again);
     }
     void bulk_copies_read(std::uint64_t group) override {
         const Quiet quiet;
         local.own->bulk_copies_read(group);
     }
-    void wgmma_begins(const void* caller, const WgmmaCall& call, const std::vector<const void*>& places,
+    void wgmma_begins(const void* caller, const WgmmaMultiply& call, const std::vector<const void*>& places,
                       int warpgroup, std::uint64_t batch) override {
         const Quiet quiet;
         local.own->wgmma_begins(caller, call, places, warpgroup, batch);
@@ -134,7 +161,7 @@ class Tracer final : public Observer {
         session->host_writes(address_of(start), bytes);
     }
     void fails() override { stop_recording(); }
-    void block_ends() override {
+    void blocks_end() override {
         stop_recording();
         if (!local.running) return;
         local.running = false;
@@ -143,23 +170,28 @@ class Tracer final : public Observer {
 };
 
 /// Out of line, and looks again for what its caller knows: so that record() keeps nothing across a call.
-[[gnu::noinline]] void look(void* return_address, const void* address, int width, std::uint8_t flags) {
+[[gnu::noinline]] void look(void* return_address, Address address, int width, std::uint8_t flags) {
     const Quiet recording;
-    recording->access(return_address, address_of(address), width, flags);
+    recording->access(return_address, address, width, flags);
 }
 [[gnu::noinline]] void look_at_block(void* return_address) {
     const Quiet recording;
     recording->step(return_address);
 }
 
-inline void record(void* return_address, const void* address, int width, std::uint8_t flags) {
+/// What is no local variable.
+[[gnu::noinline]] void record_outside(void* return_address, Address at, int width, std::uint8_t flags) {
     if (local.here.key == nullptr) return;
-    const Address at = address_of(address);
     if (local.here.leads_to(Requests::Key::access(return_address, width, flags), at, width) &&
         local.trace->follows(local.here, at, width, flags & kStore)) {
         return;
     }
-    look(return_address, address, width, flags);
+    look(return_address, at, width, flags);
+}
+
+inline void record(void* return_address, const void* address, int width, std::uint8_t flags) {
+    const Address at = address_of(address);
+    if (at - local.stacks >= local.stacks_bytes) record_outside(return_address, at, width, flags);
 }
 
 /// A struct (float3, eight floats): no instruction moves it in one; in the widest pieces that its size and

@@ -5,12 +5,25 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <system_error>
+#include <thread>
 
 namespace cpu_device::trace {
 
+void get_places_ready() {
+    [[maybe_unused]] static const bool begun = [] {
+        try {
+            std::thread([] { (void)place_of(0); }).detach();
+        } catch (const std::system_error&) {  // no thread to be had: then the first call waits
+        }
+        return true;
+    }();
+}
+
 const Place& place_of(std::uint32_t site) {
-    static std::mutex mutex;
-    static std::map<std::uint32_t, Place> known;
+    // Never destroyed: a thread may be here when the program ends.
+    static std::mutex& mutex = *new std::mutex;
+    static auto& known = *new std::map<std::uint32_t, Place>;
     static backtrace_state* const state = backtrace_create_state(nullptr, 1, nullptr, nullptr);
     const std::scoped_lock lock(mutex);
     const auto [entry, fresh] = known.try_emplace(site);

@@ -26,5 +26,8 @@ struct Place {
 
 /// Where the access at a site stands in the source; remembered. The reference stays. For any thread.
 const Place& place_of(std::uint32_t site);
+/// Begins to read where the program's lines are, which the first call of place_of() needs: it takes a tenth
+/// of a second where the system's libraries have debug information. Once is enough.
+void get_places_ready();
 
 }  // namespace cpu_device::trace

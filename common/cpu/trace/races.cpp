@@ -7,14 +7,21 @@ namespace cpu_device::trace {
 
 using gemm::FindingId;
 
-void Races::begin_block(int threads, const std::vector<Array>& shared) {
-    shared_ = &shared;
-    first_.clear();
-    std::size_t words = 0;
-    for (const Array& a : shared) {
-        first_.push_back(static_cast<std::uint32_t>(words));
-        words += (a.end - a.start + 3) / 4;
+void Races::begin_blocks(int threads, int pitch, int blocks, const Bounds& bounds) {
+    blocks_ = static_cast<unsigned>(blocks);
+    pitch_ = static_cast<unsigned>(pitch);
+    block_threads_ = threads;
+    own_arrays_ = bounds.shared().size() / blocks_;
+    own_words_ = 0;
+    offsets_.clear();
+    for (std::size_t i = 0; i < own_arrays_; ++i) {
+        const Array& a = bounds.shared()[i];
+        offsets_.push_back(static_cast<std::uint32_t>(own_words_));
+        own_words_ += (a.end - a.start + 3) / 4;
     }
+    const std::size_t words = own_words_ * blocks_;
+    block_live(0, bounds);
+    touches_.assign(blocks_, {});
     // Half of what can be counted is enough for the meetings and the sites of any block.
     if (now_ >> Toucher::kMomentAt > Toucher::kMostMoments / 2 || sites_.size() > Toucher::kMostSites / 2) {
         words_.clear();
@@ -33,10 +40,22 @@ void Races::begin_block(int threads, const std::vector<Array>& shared) {
     begin_ = epoch_ = next_moment();
     since_begin_ = 0;
     barriers_ = 0;
-    warps_ = static_cast<std::size_t>((threads + kWarp - 1) / kWarp);
+    threads_ = static_cast<std::size_t>(blocks > 1 ? pitch * blocks : threads);
+    warps_ = (threads_ + kWarp - 1) / kWarp;
     meetings_.clear();
-    threads_ = static_cast<std::size_t>(threads);
     clocks_.begin_block();
+    if (blocks > 1) use_clocks();  // barriers of a block do not order all
+}
+
+void Races::block_live(unsigned rank, const Bounds& bounds) {
+    live_ = rank;
+    shared_ = &bounds.shared();
+    first_.clear();
+    for (std::size_t k = 0; k < blocks_; ++k) {
+        const std::size_t begin = (rank + k) % blocks_ * own_words_;
+        for (const std::uint32_t offset : offsets_)
+            first_.push_back(static_cast<std::uint32_t>(begin + offset));
+    }
 }
 
 std::uint64_t Races::number_of(std::uint32_t site) {
@@ -87,6 +106,7 @@ void Races::access(const Access& access, bool atomic, int thread) {
     }
     const std::uint64_t what = now_ | Toucher::site_bits(number_of(access.site)) |
                                Toucher::atomic_bits(atomic) | Toucher::thread_bits(thread);
+    if (a.remote) touch(a, access.address - a.start, access.site, static_cast<unsigned>(thread), {});
     const Address start = access.address - a.start, end = start + access.width;
     for (Address at = start; at < end;) {
         const Address stop = std::min((at / 4 + 1) * 4, end);
@@ -164,6 +184,7 @@ Finding Races::by(unsigned thread, bool store, const Array& a, Address offset) c
     Finding finding;
     finding.access = findings_.side(static_cast<int>(thread), store);
     finding.array = a.name;
+    if (blocks_ > 1) finding.array_rank = a.rank;
     finding.offset = static_cast<std::int64_t>(offset);
     finding.bytes = static_cast<std::int64_t>(a.end - a.start);
     return finding;

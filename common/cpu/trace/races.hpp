@@ -2,6 +2,7 @@
 // of what nothing wrote, copies that nobody waited for, and accesses past the end of an array.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "common/cpu/trace/access.hpp"
+#include "common/cpu/trace/bounds.hpp"
 #include "common/cpu/trace/clocks.hpp"
 #include "common/cpu/trace/findings.hpp"
 
@@ -18,8 +20,12 @@ namespace cpu_device::trace {
 class Races {
   public:
     explicit Races(Findings& findings) : findings_(findings) {}
-    /// `shared`: the block's arrays, which stay.
-    void begin_block(int threads, const std::vector<Array>& shared);
+    /// `bounds`: of the blocks that begin. pitch: from the first thread of a block to that of the next.
+    void begin_blocks(int threads, int pitch, int blocks, const Bounds& bounds);
+    /// Whose threads run, and whose arrays are where the kernel has them: first_ follows.
+    void block_runs(unsigned rank) { running_ = rank; }
+    void block_live(unsigned rank, const Bounds& bounds);
+    void block_left(unsigned rank);
 
     /// An access that starts in shared array `access.array`.
     void access(const Access& access, bool atomic, int thread);
@@ -38,7 +44,7 @@ class Races {
         const std::size_t begin = instruction.first_word + offset / 4;
         const std::size_t end = width <= 4 ? begin + 1 : begin + static_cast<std::size_t>(width) / 4;
         for (std::size_t i = begin; i < end; ++i) {
-            if (store ? !quiet_write(i, thread) : !quiet_read(i)) return false;
+            if (store ? !quiet_write(i, thread) : !quiet_read(i, thread)) return false;
         }
         const unsigned bytes = width < 4 ? ((1u << width) - 1) << offset % 4 : kWhole;
         const Toucher mine{now_ | instruction.what | Toucher::bytes_bits(bytes) | thread};
@@ -58,17 +64,19 @@ class Races {
 
     void warp_met(int first, unsigned lanes);
     void barrier_met() {
+        ++barriers_;
+        if (blocks_ > 1) return block_met();
         epoch_ = next_moment();
         since_begin_ = epoch_ - begin_;
-        ++barriers_;
         if (clocks_.on()) clocks_.all_met(Toucher{epoch_}.moment());
     }
 
     // ---- races_bulk.cpp ----
     void at_mbarrier(Observer::AtMbarrier what, const void* mbarrier, std::uint32_t site, unsigned thread);
+    void at_cluster_barrier(Observer::AtCluster what, unsigned thread);
     void mbarriers_fenced(unsigned thread);
     void proxy_fenced(unsigned thread);
-    void bulk_begins(const BulkCopy& copy, std::uint32_t site);
+    void bulk_begins(const BulkCopy& copy, std::uint32_t site, unsigned thread);
     void bulk_copies_read(std::uint64_t group, unsigned thread);
     void wgmma_begins(const std::vector<const void*>& places, std::uint32_t site, int warpgroup,
                       std::uint64_t batch, unsigned thread);
@@ -82,9 +90,9 @@ class Races {
 
     /// Who touched a word last, where and when: one register, which is larger the later it was.
     struct Toucher {
-        // From the lowest bit on: thread of its block; bytes of the word; whether atomic; number of the site;
-        // moment. All 0: never.
-        static constexpr int kBytesAt = 10, kAtomicAt = 14, kSiteAt = 15, kMomentAt = 34;
+        // From the lowest bit on: thread of its cluster; bytes of the word; whether atomic; number of the
+        // site; moment. All 0: never.
+        static constexpr int kBytesAt = 13, kAtomicAt = 17, kSiteAt = 18, kMomentAt = 34;
         static constexpr std::uint64_t kThread = (1u << kBytesAt) - 1;
         static constexpr std::uint64_t kWarpOf = kThread & ~std::uint64_t{kWarp - 1};
         static constexpr std::uint64_t kMostSites = std::uint64_t{1} << (kMomentAt - kSiteAt);
@@ -116,8 +124,14 @@ class Races {
     std::uint64_t next_moment() { return now_ += std::uint64_t{1} << Toucher::kMomentAt; }
     bool since_barrier(const Toucher& t) const { return t.bits >= epoch_; }
 
-    /// Nobody has written the word since the last barrier, and all of it before, in this block.
-    bool quiet_read(std::size_t i) const { return words_[i].complete - begin_ < since_begin_; }
+    /// Nobody has written the word since the last barrier, and all of it before, in this block; or no thread
+    /// has, and the copy engine has, which the thread knows.
+    bool quiet_read(std::size_t i, unsigned thread) const {
+        return words_[i].complete - begin_ < since_begin_ ||
+               (state_[i] == (kWhole | kWhole << 4) && copy_[i] == kLook && !since_barrier(writers_[i]) &&
+                (bulk_words_[i].load == 0 ||
+                 clocks_.knows(thread, bulk_copies_[bulk_words_[i].load - 1].end)));
+    }
     /// Nobody else has touched the word since the last barrier. (Where `reader` is older, so are the other
     /// two.)
     bool quiet_write(std::size_t i, unsigned thread) const {
@@ -130,7 +144,8 @@ class Races {
     }
     void change_state(std::size_t i, std::uint8_t state) {
         state_[i] = state;
-        words_[i].complete = state == kWhole ? writers_[i].bits : kNever;
+        // (What the copy engine has written has no writer.)
+        words_[i].complete = state == kWhole ? std::max(writers_[i].bits, begin_) : kNever;
     }
     /// For another reader: the one before moves, unless it is this thread's own.
     void make_room(Word& word, const Toucher& mine) {
@@ -182,6 +197,13 @@ class Races {
         bool told = false;  // what is wrong: once is enough
     };
     void use_clocks();
+    void block_met();
+    /// An mbarrier of the block that is live, of which all blocks may have one at the same address.
+    const void* key(const void* mbarrier) const {
+        return reinterpret_cast<const void*>(address_of(mbarrier) | Address{live_} << 48);
+    }
+    void touch(const Array& a, Address offset, std::uint32_t site, unsigned thread,
+               std::optional<Clocks::End> end);
     Begun* uses(const void* mbarrier, std::uint32_t site, unsigned thread);
     void signals(const void* mbarrier, std::uint32_t site, unsigned thread);
     void begun_finding(gemm::FindingId id, Begun& begun, const void* mbarrier, std::uint32_t site,
@@ -199,15 +221,30 @@ class Races {
     template <class Make>
     void bulk_finding(gemm::FindingId id, std::uint32_t other, const Place& place, bool writes, Make make);
 
+    /// The last time that a thread has reached into another block, and what is known to who knows that it is
+    /// over: all that the thread did before the stamp, or a count.
+    struct Touch {
+        std::uint32_t site = 0;
+        const Array* array = nullptr;
+        Address offset = 0;
+        Clocks::Stamp at = 0;
+        std::optional<Clocks::End> end{};
+    };
+
     Clocks clocks_;
     std::size_t threads_ = 0;
+    unsigned blocks_ = 1, pitch_ = 0, running_ = 0, live_ = 0;
+    int block_threads_ = 0;
+    std::vector<std::unordered_map<unsigned, Touch>> touches_;  // of each block, by thread and kind
     std::vector<Bulk> bulk_copies_;
     std::vector<BulkWord> bulk_words_;
     std::unordered_map<const void*, Begun> begun_;  // the block's mbarriers
 
     Findings& findings_;
     const std::vector<Array>* shared_ = nullptr;
-    std::vector<std::uint32_t> first_;  // word of each array
+    std::vector<std::uint32_t> first_;            // word of each array, in the order of *shared_
+    std::size_t own_arrays_ = 0, own_words_ = 0;  // of a block
+    std::vector<std::uint32_t> offsets_;          // first word of each of its arrays, from its own first
     std::vector<Word> words_;
     std::vector<Toucher> writers_;     // of each word, the last
     std::vector<std::uint8_t> state_;  // of each word: bytes written in this block, and << 4 bytes that a

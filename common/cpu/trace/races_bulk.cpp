@@ -13,7 +13,7 @@ using AtMbarrier = Observer::AtMbarrier;
 
 void Races::use_clocks() {
     if (clocks_.on()) return;
-    clocks_.turn_on(threads_);
+    clocks_.turn_on(threads_, blocks_);
     bulk_words_.assign(state_.size(), {});
     bulk_copies_.clear();
     begun_.clear();
@@ -28,27 +28,87 @@ void Races::use_clocks() {
 
 void Races::at_mbarrier(AtMbarrier what, const void* mbarrier, std::uint32_t site, unsigned thread) {
     use_clocks();
+    if ((what == AtMbarrier::arrives || what == AtMbarrier::arrives_relaxed) && live_ != running_) {
+        const Address at = address_of(mbarrier);
+        const int s = index_of(*shared_, at);
+        const Array& a = (*shared_)[static_cast<std::size_t>(s)];  // is there: the device takes no other
+        touch(a, at - a.start, site, thread, clocks_.end_of_load(key(mbarrier)));
+    }
     switch (what) {
         case AtMbarrier::begins:
-            begun_[mbarrier] = {site, thread, stamp()};
+            begun_[key(mbarrier)] = {site, thread, stamp()};
             break;
         case AtMbarrier::arrives:
             (void)uses(mbarrier, site, thread);
-            clocks_.release(thread, next_stamp(), mbarrier);
+            clocks_.release(thread, next_stamp(), key(mbarrier));
+            break;
+        case AtMbarrier::arrives_relaxed:
+            (void)uses(mbarrier, site, thread);
+            clocks_.release_counts(thread, key(mbarrier));
             break;
         case AtMbarrier::waited:
+        case AtMbarrier::waited_cluster:
             (void)uses(mbarrier, site, thread);
-            clocks_.acquire(thread, mbarrier);
+            clocks_.acquire(thread, key(mbarrier), what == AtMbarrier::waited_cluster);
             break;
         case AtMbarrier::completes:
-            clocks_.complete(mbarrier);
+            clocks_.complete(key(mbarrier));
             break;
+    }
+}
+
+// ---- clusters ----
+
+void Races::at_cluster_barrier(Observer::AtCluster what, unsigned thread) {
+    using AtCluster = Observer::AtCluster;
+    use_clocks();
+    const void* const barrier = this;  // no mbarrier's address
+    switch (what) {
+        case AtCluster::arrives:
+            clocks_.release(thread, next_stamp(), barrier);
+            break;
+        case AtCluster::arrives_relaxed:
+            clocks_.release_counts(thread, barrier);
+            break;
+        case AtCluster::waited:
+            clocks_.acquire(thread, barrier, true);
+            break;
+        case AtCluster::completes:
+            clocks_.complete(barrier);
+            break;
+    }
+}
+
+/// The threads of the block that runs have met.
+void Races::block_met() {
+    clocks_.block_met(running_ * pitch_, static_cast<unsigned>(block_threads_), next_stamp());
+}
+
+/// The thread reaches into another block.
+void Races::touch(const Array& a, Address offset, std::uint32_t site, unsigned thread,
+                  std::optional<Clocks::End> end) {
+    touches_[a.remote ? a.rank : live_][2 * thread + (end ? 1 : 0)] = {site, &a, offset, stamp(), end};
+}
+
+/// Whoever has reached into it has done so before the last of its threads returned, if one of them can know.
+void Races::block_left(unsigned rank) {
+    for (const auto& [by_whom, t] : touches_[rank]) {
+        const unsigned thread = by_whom / 2;
+        bool known = false;
+        for (unsigned own = rank * pitch_; own < rank * pitch_ + static_cast<unsigned>(block_threads_); ++own)
+            known = known || clocks_.knows(own, thread, t.at) || (t.end && clocks_.knows(own, *t.end));
+        if (known) continue;
+        findings_.note(FindingId::block_left, t.site, t.site, 0, [&, &touched = t] {
+            Finding finding = by(thread, false, *touched.array, touched.offset);
+            finding.array_rank = rank;
+            return finding;
+        });
     }
 }
 
 /// Of an mbarrier that the thread uses; null, and a finding, where it cannot know it to have begun.
 Races::Begun* Races::uses(const void* mbarrier, std::uint32_t site, unsigned thread) {
-    Begun& b = begun_[mbarrier];  // is there: the device takes no other
+    Begun& b = begun_[key(mbarrier)];  // is there: the device takes no other
     if (thread == b.thread || clocks_.knows(thread, b.thread, b.at)) return &b;
     begun_finding(FindingId::mbarrier_not_begun, b, mbarrier, site, thread);
     return nullptr;
@@ -93,17 +153,16 @@ void Races::bulk_copies_read(std::uint64_t group, unsigned thread) {
     clocks_.stores_read(thread, group);
 }
 
-void Races::bulk_begins(const BulkCopy& copy, std::uint32_t site) {
+void Races::bulk_begins(const BulkCopy& copy, std::uint32_t site, unsigned thread) {
     use_clocks();
-    const auto thread = static_cast<unsigned>(copy.thread);
     if (copy.load) signals(copy.mbarrier, site, thread);
     bulk_copies_.push_back(
         {site, thread,
-         copy.load ? clocks_.end_of_load(copy.mbarrier) : clocks_.end_of_store(thread, copy.group)});
+         copy.load ? clocks_.end_of_load(key(copy.mbarrier)) : clocks_.end_of_store(thread, copy.group)});
     for (const Chunk& c : copy.chunks)
         bulk_moves(c.shared, copy.load ? 0 : c.from, copy.load ? unsigned{kChunk} : c.to, copy.load);
     // Whoever waits for the bytes knows what was known when the copy began.
-    if (copy.load) clocks_.release(thread, next_stamp(), copy.mbarrier);
+    if (copy.load) clocks_.release(thread, next_stamp(), key(copy.mbarrier));
 }
 
 void Races::wgmma_begins(const std::vector<const void*>& places, std::uint32_t site, int warpgroup,

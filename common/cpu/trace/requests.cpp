@@ -33,32 +33,50 @@ void Counts::add(const Counts& other) {
     if (other.example.comes_before(example)) example = other.example;
 }
 
-Requests::Requests(const Bounds& bounds) : bounds_(bounds), keys_(kFirst + 1), steps_(1) {
+Requests::Requests(const Bounds& bounds) : bounds_(bounds) {
     forget_lanes();
 }
 
-void Requests::begin_block(const BlockView& view, std::size_t most_steps) {
-    block_ = view.index;
+void Requests::begin_blocks(const BlockView& first, std::size_t most_steps) {
+    block_ = first.index;
     ++blocks_;
     examples_ = 0;
     most_steps_ = most_steps;
     forget_lanes();
 }
 
-/// The thread that ran is wherever it is in its warp's way.
+void Requests::Way::begin(const Place& place, std::uint32_t keys_before) {
+    from = place;
+    before = keys_before;
+    end = kFirst;
+    accesses = 0;
+    keys[kParted] = keys[kFirst] = {};
+}
+
+/// Of the running thread.
+Requests::Place Requests::place() const {
+    const Way& way = ways_[way_];
+    return {way_, static_cast<std::uint32_t>(here_.key - way.keys.data()),
+            static_cast<std::uint32_t>(here_.step - way.steps.data())};
+}
+
+void Requests::go_to(const Place& place) {
+    Way& way = ways_[place.way];
+    way_ = place.way;
+    here_.key = &way.keys[place.key];
+    here_.step = &way.steps[place.step];
+}
+
+/// The thread that ran is wherever it is in its warp's ways.
 void Requests::leave() {
     if (here_.key == nullptr) return;
-    at_[static_cast<std::size_t>(here_.thread % kWarp)] = {
-        static_cast<std::uint32_t>(here_.key - keys_.data()),
-        static_cast<std::uint32_t>(here_.step - steps_.data())};
+    at_[static_cast<std::size_t>(here_.thread % kWarp)] = place();
     here_ = {};
 }
 
 void Requests::run(int thread) {
     leave();
-    const Place& place = at_[static_cast<std::size_t>(thread % kWarp)];
-    here_.key = &keys_[place.key];
-    here_.step = &steps_[place.step];
+    go_to(at_[static_cast<std::size_t>(thread % kWarp)]);
     here_.thread = thread;
 }
 
@@ -66,35 +84,39 @@ void Requests::keep(Key key, const Access& access, const Races::Instruction& ins
     const int thread = here_.thread;
     const auto lane = static_cast<std::size_t>(thread % kWarp);
     if ((parted_ >> lane & 1u) == 0) {
-        if (here_.key == &keys_[end_]) {
-            append(key, access, instruction);
-        } else if (!(*here_.key == key) ||
-                   (key.is_access() && !same_instruction(here_.step->access, access))) {
-            part();
-        }
+        const Way& way = ways_[way_];
+        if (here_.key != &way.keys[way.end] && !here_lies(key, access)) part(key, access);
     }
     std::size_t kept = 0;
     if (parted_ >> lane & 1u) {
         own_[lane].push_back(access);
-        kept = parted_at_[lane] - kFirst + own_[lane].size();
+        kept = ways_[parted_at_[lane].way].before + parted_at_[lane].key - kFirst + own_[lane].size();
     } else {
+        const Way& way = ways_[way_];
+        if (here_.key == &way.keys[way.end]) append(key, access, instruction);
         if (key.is_access()) {
             here_.follow(access.address);
         } else {
             ++here_.key;
         }
-        kept = static_cast<std::size_t>(here_.key - &keys_[kFirst]);
+        kept = way.before + static_cast<std::size_t>(here_.key - &way.keys[kFirst]);
     }
     if (kept < most_steps_) return;
     flush(thread);
     run(thread);
 }
 
+/// Whether that lies before the running thread.
+bool Requests::here_lies(Key key, const Access& access) const {
+    return *here_.key == key && (!key.is_access() || same_instruction(here_.step->access, access));
+}
+
 /// The running thread is the first to do it.
 void Requests::append(Key key, const Access& access, const Races::Instruction& instruction) {
-    keys_[end_++] = key;
+    Way& way = ways_[way_];
+    way.keys[way.end++] = key;
     if (key.is_access()) {
-        Step& step = steps_[accesses_++];
+        Step& step = way.steps[way.accesses++];
         // Most often the same as after the last meeting, which saves looking it up.
         if (step.block != blocks_ || !same_instruction(step.access, access) ||
             step.access.width != access.width) {
@@ -108,43 +130,51 @@ void Requests::append(Key key, const Access& access, const Races::Instruction& i
         // Stores to matrices may meet padding, and inputs; atomic operations are races' business.
         const bool goes_anywhere =
             access.flags & kShared
-                ? !key.atomic() && a.start % 16 == 0
+                ? !key.atomic() && a.start % 16 == 0 && !a.remote
                 : (access.flags & kStore) == 0 && (a.matrix == nullptr || a.matrix->unreadable.empty());
         step.start = a.start;
         step.span =
             goes_anywhere && std::has_single_bit(access.width) && size >= width ? size - width + 1 : 0;
     }
-    if (end_ == keys_.size() || accesses_ == steps_.size()) {
-        const int thread = here_.thread;
-        leave();
-        if (end_ == keys_.size()) keys_.resize(2 * keys_.size());
-        if (accesses_ == steps_.size()) steps_.resize(2 * steps_.size());
-        run(thread);
+    if (way.end == way.keys.size() || way.accesses == way.steps.size()) {
+        const Place here = place();
+        if (way.end == way.keys.size()) way.keys.resize(2 * way.keys.size());
+        if (way.accesses == way.steps.size()) way.steps.resize(2 * way.steps.size());
+        go_to(here);
     }
-    keys_[end_] = {};
+    way.keys[way.end] = {};
 }
 
-/// The running thread leaves the way.
-void Requests::part() {
-    const int thread = here_.thread;
-    const auto lane = static_cast<std::size_t>(thread % kWarp);
-    leave();
+/// The running thread leaves its way: for one that begins so and parts from it here, if there is room for it.
+void Requests::part(Key key, const Access& access) {
+    const Place from = place();
+    for (std::uint32_t i = from.way + 1; i < ways_taken_; ++i) {
+        if (!(ways_[i].from == from)) continue;
+        go_to({i, kFirst, 0});
+        if (here_lies(key, access)) return;
+    }
+    if (ways_taken_ < kMostWays) {
+        ways_[ways_taken_].begin(from, ways_[from.way].before + from.key - kFirst);
+        go_to({ways_taken_++, kFirst, 0});
+        return;
+    }
+    const auto lane = static_cast<std::size_t>(here_.thread % kWarp);
     parted_ |= 1u << lane;
-    parted_at_[lane] = at_[lane].key;
-    at_[lane].key = kParted;
-    run(thread);
+    parted_at_[lane] = from;
+    go_to({from.way, kParted, from.step});
 }
 
 void Requests::flush(int running) {
     warp_ = running / kWarp;
     leave();
-    if (end_ == kFirst) return;
+    const Way& way = ways_[0];
+    if (way.end == kFirst) return;
     std::uint32_t mask = 0;
-    bool in_step = parted_ == 0;
+    bool in_step = true;
     for (std::size_t lane = 0; lane < kWarp; ++lane) {
-        if (at_[lane].key == kFirst) continue;
+        if (at_[lane] == Place{}) continue;
         mask |= 1u << lane;
-        in_step = in_step && at_[lane].key == end_;
+        in_step = in_step && at_[lane].way == 0 && at_[lane].key == way.end;
     }
     if (in_step) {
         flush_in_step(mask);
@@ -157,8 +187,8 @@ void Requests::flush(int running) {
 void Requests::flush_in_step(std::uint32_t mask) {
     const int count = std::popcount(mask);
     std::array<Address, kWarp> some;
-    for (std::uint32_t i = 0; i < accesses_; ++i) {
-        const Step& step = steps_[i];
+    for (std::uint32_t i = 0; i < ways_[0].accesses; ++i) {
+        const Step& step = ways_[0].steps[i];
         const Address* addresses = step.of_lane.data();
         if (count < kWarp) {
             std::size_t n = 0;
@@ -171,32 +201,57 @@ void Requests::flush_in_step(std::uint32_t mask) {
     }
 }
 
-/// Some lanes went other ways, or not as far, or moved less in the same instruction.
-void Requests::flush_parted() {
-    Lanes& lanes = lanes_;
-    for (auto& lane : lanes) lane.clear();
-    const std::vector<Access>* first = nullptr;  // of the longest
-    for (std::size_t lane = 0; lane < kWarp; ++lane) {
-        const std::uint32_t end = parted_ >> lane & 1u ? parted_at_[lane] : at_[lane].key;
-        for (std::uint32_t i = kFirst, a = 0; i < end; ++i) {
-            if (!keys_[i].is_access()) {
-                const std::uint8_t flags = keys_[i] == Key::block(keys_[i].caller()) ? kStep : kNothing;
-                lanes[lane].push_back({site_of(keys_[i].caller()), 0, flags, 0, 0});
+/// Puts together what the lane did.
+void Requests::list(std::size_t lane) {
+    std::vector<Access>& all = lanes_[lane];
+    all.clear();
+    const bool own = parted_ >> lane & 1u;
+    std::array<Place, kMostWays> ends;  // of the way that it went last, of the one before …
+    std::size_t ways = 0;
+    for (Place end = own ? parted_at_[lane] : at_[lane];; end = ways_[end.way].from) {
+        ends[ways++] = end;
+        if (end.way == 0) break;
+    }
+    while (ways > 0) {
+        const Place& end = ends[--ways];
+        const Way& way = ways_[end.way];
+        const Step* step = way.steps.data();
+        for (std::uint32_t i = kFirst; i < end.key; ++i) {
+            const Key key = way.keys[i];
+            if (!key.is_access()) {
+                const std::uint8_t flags = key == Key::block(key.caller()) ? kStep : kNothing;
+                all.push_back({site_of(key.caller()), 0, flags, 0, 0});
                 continue;
             }
-            lanes[lane].push_back(steps_[a].access);
-            lanes[lane].back().address = steps_[a++].of_lane[lane];
+            all.push_back(step->access);
+            all.back().address = step++->of_lane[lane];
         }
-        lanes[lane].insert(lanes[lane].end(), own_[lane].begin(), own_[lane].end());
-        if (first == nullptr || lanes[lane].size() > first->size()) first = &lanes[lane];
     }
-    const auto with_first = [&](const std::vector<Access>& lane) {
-        return lane.empty() ||
-               std::equal(lane.begin(), lane.end(), first->begin(), first->end(), same_instruction);
-    };
+    if (own) all.insert(all.end(), own_[lane].begin(), own_[lane].end());
+}
+
+/// Some lanes went other ways, or not as far, or moved less in the same instruction.
+void Requests::flush_parted() {
+    const Lanes& lanes = lanes_;
+    const std::vector<Access>* first = nullptr;  // of the longest
+    std::array<std::uint8_t, kWarp> like{};      // the first lane that did the same
+    for (std::size_t lane = 0; lane < kWarp; ++lane) {
+        list(lane);
+        if (first == nullptr || lanes[lane].size() > first->size()) first = &lanes[lane];
+        std::size_t other = parted_ >> lane & 1u ? lane : 0;
+        while (other < lane && ((parted_ >> other & 1u) != 0 || !(at_[other] == at_[lane]))) ++other;
+        like[lane] = static_cast<std::uint8_t>(other);
+    }
+    bool all_like_first = true;
+    for (std::size_t lane = 0; lane < kWarp; ++lane) {
+        const std::vector<Access>& list = lanes[lane];
+        if (list.empty() || like[lane] != lane) continue;
+        all_like_first = all_like_first &&
+                         std::equal(list.begin(), list.end(), first->begin(), first->end(), same_instruction);
+    }
     std::array<Address, kWarp> addresses;
-    if (!std::all_of(lanes.begin(), lanes.end(), with_first)) {
-        for (const Request& r : divergence_.requests(lanes)) {
+    if (!all_like_first) {
+        for (const Request& r : divergence_.requests(lanes, like)) {
             int count = 0;
             for (std::size_t lane = 0; lane < kWarp; ++lane) {
                 if (r.mask >> lane & 1u) addresses[static_cast<std::size_t>(count++)] = r.by_lane[lane];
@@ -240,9 +295,8 @@ void Requests::forget_lanes() {
     at_.fill({});
     here_ = {};
     parted_ = 0;
-    end_ = kFirst;
-    accesses_ = 0;
-    keys_[kParted] = keys_[kFirst] = {};
+    ways_taken_ = 1;
+    ways_[0].begin({}, 0);
 }
 
 void Requests::request(Counted& c, const Access& access, std::uint32_t mask, const Address* addresses,

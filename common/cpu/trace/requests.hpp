@@ -3,7 +3,8 @@
 //
 // Threads of a warp run one after another, and nearly always do the same. So the way of the first is written
 // down once, step by step; the others follow it, and of each only the addresses are kept. A lane that parts
-// from the way gets a list of its own from there on, and divergence.hpp puts such a warp together.
+// from the way begins another there, which those behind it may follow; where there are many already, it gets
+// a list of its own. divergence.hpp puts such a warp together.
 #pragma once
 
 #include <array>
@@ -75,7 +76,8 @@ struct Counted {
 class Requests {
   public:
     explicit Requests(const Bounds& bounds);
-    void begin_block(const BlockView& view, std::size_t most_steps);
+    void begin_blocks(const BlockView& first, std::size_t most_steps);
+    void block_runs(std::uint64_t block) { block_ = block; }
 
     /// What the program was about to do, as far as its hook knows: an access, which has a width, or to enter
     /// a basic block. (A type of our own: what the kernels' own vectors are made of has hooks.)
@@ -97,7 +99,7 @@ class Requests {
         }
         bool operator==(const Key&) const = default;
     };
-    /// One access of the way that the lanes go together.
+    /// One access of a way that lanes go together.
     struct alignas(64) Step {
         // A lane's access follows without another look where it begins less than `span` behind `start` at a
         // multiple of its width: within the array, and nothing can be wrong with where it goes.
@@ -154,18 +156,34 @@ class Requests {
     void move_to(CountsMap& all);
 
   private:
-    // The way's keys are numbered from 1; a lane that has parted stays at 0, which is none, and behind the
-    // last one is none either. Accesses are numbered from 0.
+    // A way's keys are numbered from 1; a lane with a list of its own stays at 0, which is none, and behind
+    // the last one is none either. Accesses are numbered from 0.
     static constexpr std::uint32_t kParted = 0, kFirst = 1;
+    static constexpr std::uint32_t kMostWays = 8;
     struct Place {
-        std::uint32_t key = kFirst, step = 0;
+        std::uint32_t way = 0, key = kFirst, step = 0;
+        bool operator==(const Place&) const = default;
+    };
+    struct Way {
+        Place from{};                // that it parts from: a place of a way before it
+        std::uint32_t before = 0;    // keys that lead there
+        std::vector<Key> keys{2};    // its accesses and basic blocks
+        std::uint32_t end = kFirst;  // number of the key behind the last
+        std::vector<Step> steps{1};  // its accesses
+        std::uint32_t accesses = 0;
+
+        void begin(const Place& from, std::uint32_t before);
     };
 
+    Place place() const;
+    void go_to(const Place& place);
     void leave();
+    bool here_lies(Key key, const Access& access) const;
     void append(Key key, const Access& access, const Races::Instruction& instruction);
-    void part();
+    void part(Key key, const Access& access);
     void flush_in_step(std::uint32_t mask);
     void flush_parted();
+    void list(std::size_t lane);
     Counted& counted(const Access& access) {
         return counts_[{access.site, access.array, access.width, access.flags}];
     }
@@ -180,15 +198,14 @@ class Requests {
     std::size_t most_steps_ = 0;
     int warp_ = 0;  // that is being flushed
 
-    std::vector<Key> keys_;       // of the way: its accesses and basic blocks
-    std::uint32_t end_ = kFirst;  // number of the key behind the last
-    std::vector<Step> steps_;     // its accesses
-    std::uint32_t accesses_ = 0;
-    std::array<Place, kWarp> at_;  // of the lanes that do not run
+    std::array<Way, kMostWays> ways_;
+    std::uint32_t ways_taken_ = 1;  // of them; the first is that of the first lane
+    std::array<Place, kWarp> at_;   // of the lanes that do not run
     Here here_;
-    std::uint32_t parted_ = 0;  // lanes
-    Lanes own_;                 // what they did since
-    std::array<std::uint32_t, kWarp> parted_at_{};
+    std::uint32_t way_ = 0;     // that here_ is on
+    std::uint32_t parted_ = 0;  // lanes with lists of their own
+    Lanes own_;                 // what those did since
+    std::array<Place, kWarp> parted_at_{};
     Lanes lanes_;  // of a warp that parted, as it is flushed
     Divergence divergence_;
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/cpu/execution/device.hpp"
+#include "common/cpu/trace/places.hpp"
 #include "common/error.hpp"
 
 namespace cpu_device::trace {
@@ -61,6 +62,7 @@ void Session::host_writes(Address start, Address bytes) {
 
 void begin(std::vector<Matrix> matrices, std::size_t most_steps) {
     if (!hooked) throw gemm::Error("This program's kernels were compiled without the access hooks.");
+    get_places_ready();
     static std::unique_ptr<Session> current;
     current = std::make_unique<Session>();
     current->matrices = std::move(matrices);

@@ -87,12 +87,14 @@ struct Finding {
         std::optional<std::array<unsigned, 3>> thread = {};  // x, y, z; not of a copy (cp.async)
         std::string file = {};
         int line = 0;
+        std::optional<unsigned> rank = {};  // of the thread's block, in a cluster
     };
 
     gemm::FindingId id{};
-    Side access;                // the later of the two
-    std::optional<Side> other;  // of a race or a copy in flight: the earlier one
-    std::string array;          // what was accessed, or missed ("A", "As"); empty where that is not known
+    Side access;                         // the later of the two
+    std::optional<Side> other;           // of a race or a copy in flight: the earlier one
+    std::optional<unsigned> array_rank;  // whose shared array, in a cluster
+    std::string array;  // what was accessed, or missed ("A", "As"); empty where that is not known
     /// Of a matrix: the element, which may lie outside of it; and the matrix's size.
     std::optional<std::int64_t> row, column;
     std::int64_t rows = 0, columns = 0;

@@ -5,9 +5,17 @@ namespace {
 
 using gemm::FindingId;
 
+/// In a cluster with the number of its block there.
 std::string who(const Finding::Side& side) {
     const auto& t = side.thread.value();
-    return "thread (" + std::to_string(t[0]) + "," + std::to_string(t[1]) + "," + std::to_string(t[2]) + ")";
+    return "thread (" + std::to_string(t[0]) + "," + std::to_string(t[1]) + "," + std::to_string(t[2]) + ")" +
+           (side.rank ? " of block " + std::to_string(*side.rank) : "");
+}
+
+/// Whose array it is, where that is not the accessing thread's block.
+std::string of_block(const Finding& f) {
+    if (!f.array_rank || f.array_rank == f.access.rank) return {};
+    return " of block " + std::to_string(*f.array_rank);
 }
 
 std::string place(const Finding::Side& side) {
@@ -22,14 +30,14 @@ std::string who_does(const Finding::Side& side) {
 /// "A[3][17]", "As + 68 bytes": what lies there.
 std::string element(const Finding& f) {
     if (f.array.empty()) return "memory";
-    if (!f.row) return f.array + " + " + std::to_string(f.offset) + " bytes";
+    if (!f.row) return f.array + " + " + std::to_string(f.offset) + " bytes" + of_block(f);
     return f.array + "[" + std::to_string(*f.row) + "][" + std::to_string(*f.column) + "]";
 }
 
 /// "full[1]": the mbarrier that lies there.
 std::string mbarrier(const Finding& f) {
     if (f.bytes % 8 != 0 || f.bytes > 512 || f.offset % 8 != 0) return element(f);
-    return f.bytes == 8 ? f.array : f.array + "[" + std::to_string(f.offset / 8) + "]";
+    return (f.bytes == 8 ? f.array : f.array + "[" + std::to_string(f.offset / 8) + "]") + of_block(f);
 }
 
 /// "5 bytes past the end of As".
@@ -37,10 +45,10 @@ std::string missed(const Finding& f) {
     if (f.array.empty()) return "shared memory that the kernel does not have";
     const bool before = f.offset < 0;
     // One that begins in the array reaches past its end.
-    if (!before && f.offset < f.bytes) return "past the end of " + f.array;
+    if (!before && f.offset < f.bytes) return "past the end of " + f.array + of_block(f);
     const std::int64_t distance = before ? -f.offset : f.offset - f.bytes + 1;
     return std::to_string(distance) + (distance == 1 ? " byte " : " bytes ") +
-           (before ? "before the start of " : "past the end of ") + f.array;
+           (before ? "before the start of " : "past the end of ") + f.array + of_block(f);
 }
 
 std::string outside(const Finding& f) {
@@ -113,6 +121,12 @@ std::string without_block(const Finding& f) {
                    " and the wgmma that " + who(f.access) + " starts" + at +
                    " reads it, with no fence.proxy.async in between: the tensor cores need not see what was "
                    "written";
+        case FindingId::block_left:
+            return who(f.access) + " reaches into block " + std::to_string(f.array_rank.value()) +
+                   " of its cluster at " + place(f.access) + ", for " + f.array +
+                   ", and that block may have returned by then: nothing makes it wait (a cluster_sync() at "
+                   "the end "
+                   "of the kernel does)";
         case FindingId::store_past_row:
             return "the store that " + who(f.access) + " starts" + at + " writes " + std::to_string(f.width) +
                    (f.width == 1 ? " byte" : " bytes") + " behind " +

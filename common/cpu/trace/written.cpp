@@ -26,8 +26,8 @@ Written::~Written() {
     munmap(marks_, rows_ * cols_ * sizeof(Mark));
 }
 
-void Overwrites::begin_block(const BlockView& view) {
-    block_ = view.index;
+void Overwrites::begin_blocks(const BlockView& first) {
+    block_ = first.index;
     overwrites_.clear();
 }
 

@@ -74,7 +74,8 @@ class Written {
 class Overwrites {
   public:
     explicit Overwrites(Findings& findings) : findings_(findings) {}
-    void begin_block(const BlockView& view);
+    void begin_blocks(const BlockView& first);
+    void block_runs(std::uint64_t block) { block_ = block; }
     /// The thread is about to store to the matrix.
     void store(const Array& a, const Access& access, bool atomic, int thread);
     /// Notes a finding for each pair of blocks of which the order decides what is left. What both write alike

@@ -1,0 +1,167 @@
+#include "common/cpu/execution/cluster.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace cpu_device {
+
+void Cluster::prepare(const Grid& grid, double hang_seconds, std::uint64_t seed) {
+    grid_ = &grid;
+    seed_ = seed;
+    size_ = static_cast<unsigned>(grid.cluster_blocks());
+    threads_ = grid.threads();
+    while (blocks_.size() < size_)
+        blocks_.emplace_back(*this, static_cast<unsigned>(blocks_.size()), registers_, pulse_);
+    for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank].prepare(grid, hang_seconds, seed);
+}
+
+std::vector<std::uint64_t> Cluster::blocks_of(const Grid& grid, std::uint64_t index) {
+    const dim3 g = grid.grid, c = grid.cluster;
+    const dim3 at = unflatten(index, {g.x / c.x, g.y / c.y, g.z / c.z});
+    std::vector<std::uint64_t> blocks;
+    for (unsigned z = at.z * c.z; z < (at.z + 1) * c.z; ++z) {
+        for (unsigned y = at.y * c.y; y < (at.y + 1) * c.y; ++y) {
+            for (unsigned x = at.x * c.x; x < (at.x + 1) * c.x; ++x)
+                blocks.push_back((std::uint64_t{z} * g.y + y) * g.x + x);
+        }
+    }
+    return blocks;
+}
+
+void Cluster::begin(std::uint64_t index) {
+    left_.assign(size_, false);
+    barrier_used_ = false;
+    if (size_ == 1) {
+        blocks_[0].begin(index);
+    } else {
+        const std::vector<std::uint64_t> blocks = blocks_of(*grid_, index);
+        dice_ = Dice(seed_ * 0x9e3779b97f4a7c15u + index + 1);
+        for (unsigned rank = size_; rank-- > 0;) {
+            live_ = rank;  // whatever lies there
+            blocks_[rank].begin(blocks[rank]);
+            blocks_[rank].statics().save();
+        }
+    }
+    registers_.block = &blocks_[0];
+    if (Observer* o = observer()) {
+        std::vector<BlockView> views;
+        for (unsigned rank = 0; rank < size_; ++rank) views.push_back(blocks_[rank].view());
+        o->blocks_begin(views);
+    }
+}
+
+void Cluster::make_live(unsigned rank) {
+    if (size_ == 1 || rank == live_) return;
+    blocks_[live_].statics().save();
+    blocks_[rank].statics().restore();
+    live_ = rank;
+    if (Observer* o = observer()) o->block_live(rank);
+}
+
+/// From here on it is this block whose threads run.
+void Cluster::enter(unsigned rank) {
+    if (size_ == 1) return;
+    make_live(rank);
+    registers_.block = &blocks_[rank];
+    if (Observer* o = observer()) o->block_runs(rank);
+}
+
+bool Cluster::advance(unsigned rank) {
+    enter(rank);
+    const Block::Progress progress = blocks_[rank].advance();
+    if (progress == Block::Progress::done) {
+        left_[rank] = true;
+        if (size_ > 1) {
+            if (Observer* o = observer()) o->block_left(rank);
+            blocks_[rank].give_up_memory();
+        }
+    }
+    settle();
+    return progress != Block::Progress::stuck;
+}
+
+void Cluster::run() {
+    for (;;) {
+        const unsigned turn = size_ > 1 ? static_cast<unsigned>(dice_.below(size_)) : 0;
+        bool moved = false;
+        for (unsigned i = 0; i < size_; ++i) {
+            const unsigned rank = (i + turn) % size_;
+            if (!left_[rank] && advance(rank)) moved = true;
+        }
+        if (std::find(left_.begin(), left_.end(), false) == left_.end()) return;
+        for (unsigned i = 0; i < size_ && !moved; ++i) {
+            const unsigned rank = (i + turn) % size_;
+            if (left_[rank]) continue;
+            enter(rank);
+            moved = blocks_[rank].unblock();
+        }
+        if (!moved) deadlock();
+    }
+}
+
+void Cluster::forget_fibers() {
+    for (Block& block : blocks_) block.forget_fibers();
+}
+
+// ---- the barrier ----
+
+void Cluster::use_barrier() {
+    if (barrier_used_) return;
+    barrier_used_ = true;
+    phase_ = 0;
+    arrived_ = 0;
+    for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank].begin_cluster_barrier();
+}
+
+void Cluster::arrive() {
+    ++arrived_;
+    settle();
+}
+
+/// Where all have arrived that have not returned, it is passed.
+void Cluster::settle() {
+    if (!barrier_used_ || arrived_ == 0) return;
+    int live = 0;
+    for (unsigned rank = 0; rank < size_; ++rank) live += blocks_[rank].live_threads();
+    if (arrived_ < live) return;
+    ++phase_;
+    arrived_ = 0;
+    if (Observer* o = observer()) o->at_cluster_barrier(Observer::AtCluster::completes);
+    for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank].pass_cluster_barrier();
+}
+
+// ---- nobody can go on ----
+
+void Cluster::deadlock() const {
+    for (unsigned rank = 0; rank < size_; ++rank) {
+        if (!left_[rank] && blocks_[rank].waits_at_mbarrier()) autopsy();
+    }
+    for (unsigned rank = 0; rank < size_; ++rank) {
+        if (!left_[rank]) blocks_[rank].deadlock();
+    }
+    barrier_deadlock();
+    throw BlockFailure{FaultId::deadlock, registers_.block->where(0) + "deadlock."};
+}
+
+/// Some wait at the cluster's barrier for others that will not come.
+void Cluster::barrier_deadlock() const {
+    for (unsigned rank = 0; rank < size_; ++rank) {
+        const Block& block = blocks_[rank];
+        const int waiting = block.at_cluster_barrier(false);
+        if (left_[rank] || waiting < 0) continue;
+        for (unsigned other = 0; other < size_; ++other) {
+            const Block& o = blocks_[other];
+            const int missing = o.at_cluster_barrier(true);
+            if (left_[other] || missing < 0) continue;
+            throw BlockFailure{
+                FaultId::deadlock,
+                block.where(waiting) + "deadlock: it waits at " + text(block.waits_at(waiting)) + " for " +
+                    o.who(missing) +
+                    (size_ > 1 ? " of block " + std::to_string(other) + " of the cluster" : "") +
+                    ", which waits at " + text(o.waits_at(missing)) + "."};
+        }
+    }
+}
+
+}  // namespace cpu_device

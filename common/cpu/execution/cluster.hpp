@@ -1,0 +1,96 @@
+// The blocks of a cluster, resident together on a worker. A launch without clusters has clusters of one
+// block.
+//
+// One scheduler runs the threads of all of them, block by block, each until none of its threads can go on;
+// only then do bytes come, and do those go on that have made way for others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "common/cpu/execution/block.hpp"
+
+namespace cpu_device {
+
+class Cluster {
+  public:
+    Cluster(Registers& registers, Pulse& pulse) : registers_(registers), pulse_(pulse) {}
+    Cluster(const Cluster&) = delete;
+    Cluster& operator=(const Cluster&) = delete;
+
+    /// The clusters from here on are of this grid.
+    void prepare(const Grid& grid, double hang_seconds, std::uint64_t seed);
+    /// Indices in the grid of the blocks of a cluster, by rank; clusters are counted as blocks are, x
+    /// fastest.
+    static std::vector<std::uint64_t> blocks_of(const Grid& grid, std::uint64_t index);
+    void begin(std::uint64_t index);
+    /// To the end.
+    void run();
+    void forget_fibers();
+
+    bool in_kernel() const { return registers_.block != nullptr && registers_.block->in_kernel(); }
+    /// The block whose thread runs, or ran last.
+    Block& running() { return *registers_.block; }
+
+    // ---- what its blocks call ----
+    unsigned size() const { return size_; }
+    /// Threads of all blocks. Each has a number among them: those of block 0 come first.
+    int threads() const { return static_cast<int>(size_) * threads_; }
+    Block& block(unsigned rank) { return blocks_[rank]; }
+    const Block& block(unsigned rank) const { return blocks_[rank]; }
+    bool has_left(unsigned rank) const { return left_[rank]; }
+    /// Puts the block's static shared arrays where the kernel has them. Their bytes are kept elsewhere while
+    /// another block's are there.
+    void make_live(unsigned rank);
+
+    // The barrier of all threads that have not returned.
+    std::uint64_t phase() const { return phase_; }
+    void use_barrier();
+    void arrive();
+    /// A thread has returned that had arrived in this phase, or (nothing) not.
+    void returned(std::optional<std::uint64_t> arrived_in) {
+        if (barrier_used_ && arrived_in == phase_) --arrived_;
+    }
+
+  private:
+    void enter(unsigned rank);
+    bool advance(unsigned rank);
+    void settle();
+    [[noreturn]] void deadlock() const;
+    [[noreturn]] void autopsy() const;
+    void barrier_deadlock() const;
+
+    Registers& registers_;
+    Pulse& pulse_;
+    const Grid* grid_ = nullptr;
+    std::uint64_t seed_ = 0;
+    unsigned size_ = 1;
+    int threads_ = 0;           // of a block
+    std::deque<Block> blocks_;  // by rank; addresses stay, also of those that a smaller cluster does not need
+    std::vector<bool> left_;    // whose threads have all returned
+    unsigned live_ = 0;
+    Dice dice_;
+    bool barrier_used_ = false;
+    std::uint64_t phase_ = 0;
+    int arrived_ = 0;  // threads, in this phase
+};
+
+/// Puts another block's static shared arrays where the kernel has them, and its own back at the end.
+class Reaching {
+  public:
+    Reaching(Cluster& cluster, unsigned rank, unsigned own) : cluster_(cluster), own_(own) {
+        cluster.make_live(rank);
+    }
+    ~Reaching() { cluster_.make_live(own_); }
+    Reaching(const Reaching&) = delete;
+    Reaching& operator=(const Reaching&) = delete;
+
+  private:
+    Cluster& cluster_;
+    unsigned own_;
+};
+
+}  // namespace cpu_device
