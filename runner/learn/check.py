@@ -312,7 +312,7 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
         try:
             # Drawn here, so that it is known whatever becomes of the program.
             report.seed = secrets.randbelow(10**9) if seed is None else seed
-            options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={report.seed}", *exercise.more_problems(text)]
+            options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={report.seed}", "--halves", *exercise.more_problems(text)]
             hold(report, run_program(program, task.title, options, folder))
             if report.found:
                 return report

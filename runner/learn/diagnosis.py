@@ -247,6 +247,10 @@ _FINDINGS = {
         "wgmma need not see what a thread has written to shared memory.",
         "Each thread that has written executes fence.proxy.async, then a barrier, then the warpgroup multiplies.",
     ),
+    "block_left": (
+        "A block of a cluster may have returned when another reaches into its shared memory.",
+        "All threads of the cluster meet once more before they return: cluster_sync().",
+    ),
     "store_past_row": (
         "A store by TMA writes past the end of a row.",
         "It writes whole 16 bytes, also where the last of them are padding or the next matrix: where N elements are no multiple "
@@ -266,7 +270,8 @@ _FINDINGS = {
     ),
     "uninitialised_read": (
         "Shared memory is read where nobody has written.",
-        "Which thread should have loaded this element of the tile, and has it done so before the read?",
+        "Which thread should have loaded this element, and has it done so before the read? Where tiles "
+        "are loaded ahead: also those that are loaded before the loop begins?",
     ),
     "forbidden_read": _BETA_ZERO,
     "no_kernel": (
@@ -350,6 +355,10 @@ _FAULTS = {
         "wgmma is used in a way that a GPU leaves undefined.",
         "All 128 threads of a warpgroup execute wgmma.fence, the multiplications, commit_group and, before they touch the sums, "
         "wait_group.",
+    ),
+    "cluster_misused": (
+        "What the blocks of a cluster do together is used in a way that a GPU leaves undefined.",
+        "Which block is meant, by its number in the cluster, and is it there at that time: begun, and not returned?",
     ),
     "registers_missing": (
         "The warpgroups ask for more registers than the block has.",

@@ -24,6 +24,7 @@
 
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
+#include "runner/programs/ahead.hpp"
 #endif
 #include "common/device.hpp"
 #include "common/error.hpp"
@@ -53,7 +54,7 @@ struct Settings {
     int rounds = 0;
     int patience = 0;  // seconds
     int progress_fd = STDERR_FILENO;
-    bool long_k = false;
+    bool long_k = false, halves = false;
 };
 
 /// "128x128x128" → M×N×K.
@@ -89,6 +90,9 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
         options.push_back(
             {"--goal", &goal, "the shape whose accesses are counted, MxNxK [128x128x128]", "SIZE"});
+        options.push_back(
+            {"--halves", &s.halves,
+             "two processes go up one half of the ladder each, for whoever waits on two cores"});
     }
     options.push_back(
         {"--long-k", &s.long_k, "also a K beyond 65536 where that takes seconds, for offsets of 16 bits"});
@@ -176,6 +180,11 @@ class Watchdog {
         const std::scoped_lock lock(mutex_);
         for (std::size_t i = cases_.size(); i < done.size(); ++i) cases_.push_back(gemm::case_json(done[i]));
         next_ = next;
+        began_ = std::chrono::steady_clock::now();
+    }
+    /// Nothing of the learner's runs just now.
+    void waits() {
+        const std::scoped_lock lock(mutex_);
         began_ = std::chrono::steady_clock::now();
     }
     /// Nothing of the learner's runs any more.
@@ -311,6 +320,10 @@ int run(const Settings& given) {
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
         return report(lesson, device, s, std::move(cases), passed, seconds.count());
     };
+#ifdef GEMM_CPU_DEVICE
+    std::optional<gemm::GoesAhead> second;  // before there are threads
+    if (s.halves) second.emplace(lesson, s.seed, s.long_k);
+#endif
     // Leaked: its thread may look at it until the program has ended.
     Watchdog& watchdog =
         *new Watchdog(s, lesson, [=](Json cases) { return report_of(std::move(cases), false); });
@@ -320,6 +333,11 @@ int run(const Settings& given) {
         (void)dprintf(s.progress_fd, "progress %zu %zu %s\n", done, total, next.c_str());
     };
     const bool more = s.goal || s.time;
+    gemm::Ahead ahead;
+#ifdef GEMM_CPU_DEVICE
+    // (Nothing of the learner's runs here meanwhile that could take too long.)
+    if (second) ahead = [&] { return second->results([&] { watchdog.waits(); }); };
+#endif
     std::vector<gemm::CaseResult> results = gemm::climb(
         lesson, s.seed,
         [&](const std::vector<gemm::CaseResult>& finished, std::size_t of, const gemm::LadderCase& next) {
@@ -328,7 +346,7 @@ int run(const Settings& given) {
             total = of + (more ? 1 : 0);
             progress(next.what);
         },
-        s.long_k);
+        s.long_k, ahead);
     bool passed = results.back().passed();
     Json traced, times;
     if (passed && more) {

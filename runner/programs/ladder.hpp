@@ -81,10 +81,16 @@ CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64
 using Progress =
     std::function<void(const std::vector<CaseResult>& done, std::size_t total, const LadderCase& next)>;
 
+/// Where the second half of the ladder begins: behind what is difficult alone. It takes about as long as the
+/// first.
+std::size_t second_half(const std::vector<LadderCase>& cases);
+/// Asked before the second half: what came of all its cases, which have passed elsewhere; or nothing.
+using Ahead = std::function<std::vector<CaseResult>()>;
+
 /// Runs the cases of ladder_cases() up to the first that fails; the last one of the result has failed or the
 /// whole ladder has passed.
 std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {},
-                              bool long_k = false);
+                              bool long_k = false, const Ahead& ahead = {});
 
 /// id, what, m, n, k, lda, ldb, ldc, alpha, beta, variant, offsets, seed, passed, error, verdict (null after
 /// an error), findings (as findings_json() writes them; of a race in_one_tile, too: whether it is there with
