@@ -1,5 +1,5 @@
-// The mutants of 11 that derive.py makes, traced: a mistake with TMA, mbarriers, wgmma or their descriptors
-// each, and what is told of it.
+// The mutants of 11 and 12 that derive.py makes, traced: a mistake with TMA, mbarriers, wgmma or their
+// descriptors each, and what is told of it.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -122,4 +122,27 @@ TEST_CASE("trace: mistakes with a ring of stages in mutants of 11b") {
          {mutant_past_atom_11b::lesson, "", ""},
          {mutant_high_box_11b::lesson, "phase_too_early", "is complete while 128 bytes are still to come"}},
         7 * 64 - 8);
+}
+
+TEST_CASE("trace: mistakes between a producer and its consumers in mutants of 12") {
+    require_told(
+        "12_warp_specialized",
+        {{mutant_released_early_12::lesson, "wgmma_in_flight", "it has not waited for it (wgmma.wait_group)"},
+         {mutant_released_newest_12::lesson, "wgmma_in_flight",
+          "it has not waited for it (wgmma.wait_group)"},
+         {mutant_no_empty_wait_12::lesson, "mbarrier_misused",
+          "has room for 0 more, at full[0]: its phase 0 still waits for bytes"},
+         {mutant_few_arrivals_12::lesson, "mbarrier_hang",
+          "is complete, and thread 256, which waits for the one after it, has not seen it"},
+         {mutant_many_arrivals_12::lesson, "mbarrier_hang", "empty[0] counts 3 arrivals a phase, and 2 came"},
+         {mutant_one_releases_12::lesson, "wgmma_in_flight", "it has not waited for it (wgmma.wait_group)"},
+         {mutant_parity_12::lesson, "mbarrier_hang",
+          "one that shall not wait the first time is for parity 1"},
+         {mutant_late_parity_12::lesson, "mbarrier_misused",
+          "has room for 0 more, at full[0]: its phase 0 still waits for bytes"},
+         {mutant_full_parity_12::lesson, "load_in_flight", "it has not waited for the mbarrier's phase"},
+         {mutant_all_produce_12::lesson, "mbarrier_misused",
+          "has room for 0 more, at full[0]: its phase 0 still waits for bytes"},
+         {mutant_registers_12::lesson, "registers_missing", "128·240 + 128·240 + 128·40 = 66560"}},
+        11 * 64 - 8);
 }

@@ -122,7 +122,7 @@ __device__ __forceinline__ void write_c(const float (&acc)[T::TM][T::TN], std::i
 // map_a: A, M×K, in boxes of BM×BK, swizzled.  map_b: B, K×N, in boxes of BK×BN.  C: M×N, pitch ldc.  All
 // row-major. ALIGNED: every row of C begins at a multiple of 16 bytes, and N is a multiple of 4.
 template <class T, bool ALIGNED>
-__global__ void __launch_bounds__(T::THREADS)
+__global__ void __launch_bounds__(T::THREADS, 1)
     sgemm_tma(std::int64_t M, std::int64_t N, std::int64_t K, float alpha,
               const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
               float beta, float* C, std::int64_t ldc) {

@@ -23,6 +23,8 @@ _ASK_10A = "if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);"
 _SMALL_10B = [("launch_tiles<Large>", "launch_tiles<Small>", 0), ("sgemm_tma<Large", "sgemm_tma<Small", 0)]  # the same
 _ASK_10B = "if (t == 0 && tile + STAGES < tiles) ask(stage, tile + STAGES);"
 _BF16 = ("<__half>", "<__nv_bfloat16>", ALL)  # no mistake where it runs in BF16: compiled in half the time
+_12 = "12_warp_specialized"
+_GIVE_BACK_12 = "gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);"
 _ZEROS_11A = """parity ^= 1;
 for (int i = t; i < BM * BK; i += THREADS) {
     if (k0 + i % BK >= k_end) reinterpret_cast<T*>(shared)[i] = gemm::from_float<T>(0.0f);
@@ -137,6 +139,32 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     ),
     "past_atom_11b": ("11b_ring", [_BF16, ("y * SPAN + 2 * k,", "y * SPAN + 4 * k,", 0)]),
     "high_box_11b": ("11b_ring", [_BF16, ("p.variant.A, BM);", "p.variant.A, BM + 1);", 0)]),
+    "released_early_12": (  # the batch that reads the stage is still under way
+        _12,
+        [_BF16, ("gemm::ptx::wgmma_wait<1>();", "", 0), (_GIVE_BACK_12, _GIVE_BACK_12 + " gemm::ptx::wgmma_wait<1>();", 0)],
+    ),
+    "released_newest_12": (
+        _12,
+        [_BF16, ("n > 0 && ", "", 0), ("empty[(n - 1) % STAGES]", "empty[n % STAGES]", 0)],
+    ),
+    "no_empty_wait_12": (
+        _12,
+        [_BF16, ("gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);", "(void)empty;", 0)],
+    ),
+    "few_arrivals_12": (_12, [_BF16, ("(barrier, CONSUMERS);", "(barrier, 1);", 0)]),
+    "many_arrivals_12": (_12, [_BF16, ("(barrier, CONSUMERS);", "(barrier, CONSUMERS + 1);", 0)]),
+    "one_releases_12": (  # for both, who do not wait for each other
+        _12,
+        [_BF16, ("(barrier, CONSUMERS);", "(barrier, 1);", 0), ("n > 0 && t % WARPGROUP == 0", "n > 0 && t == 0", 0)],
+    ),
+    "parity_12": (_12, [_BF16, ("n / STAGES % 2 ^ 1", "n / STAGES % 2", 0)]),
+    "late_parity_12": (_12, [_BF16, ("n / STAGES % 2 ^ 1", "1", 0)]),
+    "full_parity_12": (_12, [_BF16, ("n / STAGES % 2);", "0);", 0)]),
+    "all_produce_12": (_12, [_BF16, ("if (t == CONSUMERS * WARPGROUP) produce", "produce", 0)]),
+    "registers_12": (
+        _12,
+        [_BF16, ("more_registers<CONSUMER_REGISTERS>", "more_registers<CONSUMER_REGISTERS + 8>", 0)],
+    ),
 }
 
 

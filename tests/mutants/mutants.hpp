@@ -76,4 +76,15 @@ namespace mutant_swizzle_11b         { extern const gemm::Lesson lesson; }
 namespace mutant_strides_11b         { extern const gemm::Lesson lesson; }
 namespace mutant_past_atom_11b       { extern const gemm::Lesson lesson; }
 namespace mutant_high_box_11b        { extern const gemm::Lesson lesson; }
+namespace mutant_released_early_12   { extern const gemm::Lesson lesson; }
+namespace mutant_released_newest_12  { extern const gemm::Lesson lesson; }
+namespace mutant_no_empty_wait_12    { extern const gemm::Lesson lesson; }
+namespace mutant_few_arrivals_12     { extern const gemm::Lesson lesson; }
+namespace mutant_many_arrivals_12    { extern const gemm::Lesson lesson; }
+namespace mutant_one_releases_12     { extern const gemm::Lesson lesson; }
+namespace mutant_parity_12           { extern const gemm::Lesson lesson; }
+namespace mutant_late_parity_12      { extern const gemm::Lesson lesson; }
+namespace mutant_full_parity_12      { extern const gemm::Lesson lesson; }
+namespace mutant_all_produce_12      { extern const gemm::Lesson lesson; }
+namespace mutant_registers_12        { extern const gemm::Lesson lesson; }
 // clang-format on

@@ -51,6 +51,9 @@ _RELEASE = """        gemm::ptx::wgmma_wait<1>();  // the batch before has read 
         __syncthreads();             // and so has the other warpgroup's
 """
 _ASK_AHEAD = "        if (t == 0 && n + STAGES - 1 < tiles) load(n + STAGES - 1);\n"
+_EMPTY_WAIT = "        gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);  // at first, all are\n"
+_WAIT_12 = "        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back\n"
+_ARRIVE_12 = "        if (n > 0 && t % WARPGROUP == 0) gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);\n"
 _TMA_BARRIER = "                __syncthreads();  // everyone has read the tiles before others come to their place\n"
 _TMA_ASK = "                if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);\n"
 _TMA_WAIT = "                if (more) gemm::ptx::mbarrier_wait(full[stage], parity);\n"
@@ -765,6 +768,11 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             "the ring one stage too long",
             {"stage = stage == LAST ? 0 : stage + STAGE": "stage = stage > LAST ? 0 : stage + STAGE"},
             ("hared memory",),
+        ),
+        Attempt(
+            "of the first tiles one alone copied",
+            {"        if (s < tiles) copy(s * STAGE, BK);\n": ""},
+            ("Shared memory is read where nobody has written. Which thread should have loaded", "before the loop begins"),
         ),
         Attempt(
             "the first tiles copied although K has fewer",
@@ -1594,6 +1602,88 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             {"if (pairs && left > 1) {": "if (pairs && left > 2000000000) {"},
             ("It is right, and a goal is not reached.", "two elements of a thread at a time"),
         ),
+    ),
+    "12_warp_specialized": (
+        Attempt(
+            "a stage given back before its products are done",
+            {_WAIT_12 + _ARRIVE_12: _ARRIVE_12 + _WAIT_12},
+            ("Shared memory is overwritten while wgmma is still reading it.",),
+        ),
+        Attempt(
+            "this round's stage given back",
+            {"if (n > 0 && t %": "if (t %", "empty[(n - 1) % STAGES]": "empty[n % STAGES]"},
+            ("Shared memory is overwritten while wgmma is still reading it.",),
+        ),
+        Attempt(
+            "no wait for an empty stage",
+            {_EMPTY_WAIT: ""},
+            ("An mbarrier is used in a way that a GPU leaves undefined.", "still waits for bytes"),
+        ),
+        Attempt(
+            "the parity of a full mbarrier for an empty one",
+            {"n / STAGES % 2 ^ 1": "n / STAGES % 2"},
+            ("No thread of the block can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "every stage taken for empty",
+            {"n / STAGES % 2 ^ 1": "1"},
+            ("An mbarrier is used in a way that a GPU leaves undefined.", "still waits for bytes"),
+        ),
+        Attempt(
+            "one arrival for two consumers",
+            {"mbarrier_init(barrier, CONSUMERS);": "mbarrier_init(barrier, 1);"},
+            ("Shared memory is overwritten while wgmma is still reading it.|Two loads by TMA|No thread of the block can go on",),
+        ),
+        Attempt(
+            "an arrival of every thread expected, and given by one",
+            {"mbarrier_init(barrier, CONSUMERS);": "mbarrier_init(barrier, CONSUMERS * WARPGROUP);"},
+            ("No thread of the block can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "the second consumer gives nothing back",
+            {"n > 0 && t % WARPGROUP == 0": "n > 0 && t == 0"},
+            ("No thread of the block can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "an arrival of all 128 expected of the producer",
+            {
+                "for (Mbarrier& barrier : full) gemm::ptx::mbarrier_init(barrier, 1);": (
+                    "for (Mbarrier& barrier : full) gemm::ptx::mbarrier_init(barrier, WARPGROUP);"
+                )
+            },
+            ("No thread of the block can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "the tiles not waited for",
+            {"        gemm::ptx::mbarrier_wait(full[n % STAGES], n / STAGES % 2);  // the tiles are there\n": ""},
+            ("Shared memory is used while TMA is still bringing it.|read where nobody has written",),
+        ),
+        Attempt(
+            "the whole producer warpgroup asks",
+            {"if (t == CONSUMERS * WARPGROUP) produce": "produce"},
+            ("An mbarrier|Two loads by TMA|still bringing it",),
+        ),
+        Attempt(
+            "more registers than there are",
+            {"more_registers<CONSUMER_REGISTERS>": "more_registers<240>"},
+            ("registers",),
+        ),
+        Attempt(
+            "both consumers multiply the same rows",
+            {"y = warpgroup * WGMMA_M;": "y = 0;"},
+            ("✗ Wrong with",),
+        ),
+        Attempt(
+            "16 bytes stored whatever the address",
+            {"(address % 16 | ldc % 8) == 0": "true"},
+            ("An access is not aligned to its width.",),
+        ),
+        Attempt(
+            "the sums exchanged once instead of twice",
+            {"step < 4; step *= 2": "step < 2; step *= 2"},
+            ("✗ Wrong with",),
+        ),
+        Attempt("beta forgotten", {"alpha * acc[e + 1], beta);": "alpha * acc[e + 1], 0.0f);"}, ("beta", "✗ Wrong with")),
     ),
 }
 

@@ -72,18 +72,7 @@ def compile_kernel(kernel: Path, output: Path, wanted: Sequence[str]) -> subproc
 pytestmark = pytest.mark.skipif(find_nvcc() is None, reason="no nvcc on this machine")
 
 
-# A spill that came to light after the lesson's speeds were recorded. To mend it (__launch_bounds__(T::THREADS, 1)) changes the
-# kernel's hash, so it waits for the next recording. strict: once it is mended, this has to go.
-SPILLS = {"10a_swizzle": "nvcc 13.0 gives Small, float by float, 72 registers and spills 12 bytes"}
-
-
-@pytest.mark.parametrize(
-    "lesson",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(name in SPILLS, reason=SPILLS.get(name, ""), strict=True))
-        for name in drawn(lessons(), 1)
-    ],
-)
+@pytest.mark.parametrize("lesson", drawn(lessons(), 1))
 def test_compiles_for_every_architecture_without_spilling(lesson: str, tmp_path: Path) -> None:
     result = compile_kernel(ROOT / folder_of(lesson) / "kernel.cu", tmp_path / "kernel.o", wanted(described_here(lesson)))
     assert result.returncode == 0, result.stdout + result.stderr

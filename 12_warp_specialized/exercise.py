@@ -1,0 +1,164 @@
+"""What the exercise and the bug hunt of lesson 12 leave out, ask and tell."""
+
+from runner.inspect.counts import barriers, bytes_loaded, bytes_of_tiles
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import Question, Quiz, grouped
+
+_BM, _BN = 128, 256  # kernel.cu's block tile
+_HALF = 2  # bytes of an element
+
+
+EXERCISE = Exercise(
+    task="let a producer and two consumers hand the stages of a ring to each other: who waits at which mbarrier for what, and "
+    "who says that a stage is full or empty. The loads, the products and the registers are there.",
+    gaps={
+        "empty": Gap(
+            "tile n comes to stage n % STAGES: wait until the consumers have given it back. The first STAGES tiles come to "
+            "stages that nobody has used, and nobody gives back. Which parity lets those pass?"
+        ),
+        "counts": Gap(
+            "initialise the STAGES full and the STAGES empty mbarriers. How many arrivals complete a phase of a full one, and "
+            "how many a phase of an empty one?"
+        ),
+        "arrived": Gap("a consumer: wait until tile n is there. Its stage has been filled n / STAGES times before."),
+        "release": Gap(
+            "a consumer: this round's products have begun. Whose stage has been read by now, once you have waited for what? "
+            "One thread of the warpgroup gives it back."
+        ),
+    },
+    hints=(
+        "A stage goes round between two owners. The producer waits at its empty mbarrier, asks for a tile, and the bytes "
+        "complete a phase of its full one; the consumers wait at that, multiply, and their arrivals complete a phase of its "
+        "empty one. Each of the two has its own phases, and each phase is completed once in STAGES tiles.",
+        "In empty: tile n waits for phase n / STAGES - 1 of its stage, and in a fresh mbarrier the phase before phase 0 counts "
+        "as complete: n / STAGES % 2 ^ 1. In counts: one arrival at a full one, the producer's; its bytes are counted beside it. "
+        "CONSUMERS at an empty one: each consumer warpgroup gives the stage back for itself. In release: behind "
+        "wgmma_wait<1> only this round's batch is under way, so the stage of tile n - 1 is given back, where there is one.",
+        "nearly the code, in the gaps' order:\n"
+        "  mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);\n"
+        "  each full: mbarrier_init(…, 1); each empty: mbarrier_init(…, CONSUMERS);\n"
+        "  mbarrier_wait(full[n % STAGES], n / STAGES % 2);\n"
+        "  wgmma_wait<1>(); if (n > 0 && t % WARPGROUP == 0) mbarrier_arrive(empty[(n - 1) % STAGES]);",
+    ),
+    starter_fails="Shared memory is read where nobody has written.",
+    goals=(
+        Goal(
+            "Each block loads its elements of A and B once from global memory",
+            bytes_loaded,
+            lambda counts: bytes_of_tiles(counts, _BM, _BN, _HALF),
+            "bytes",
+            "produce() asks for each tile once, whichever stage it comes to.",
+        ),
+        Goal(
+            "A thread meets one barrier, before the first tile",
+            barriers,
+            lambda counts: 1,
+            "barriers",
+            "No barrier is needed in the loop: a full mbarrier tells the consumers that a tile is there, an empty one tells the "
+            "producer that it has been read.",
+        ),
+    ),
+)
+
+HUNT = Hunt(
+    task="somebody has saved an arrival: of two consumers one gives the stages back. The result is nearly always right on a GPU. "
+    "Find the schedule that breaks the kernel: who has to be late, and by how much? Then mend the two lines.",
+    bug={
+        "        for (Mbarrier& barrier : empty) gemm::ptx::mbarrier_init(barrier, CONSUMERS);\n": (
+            "        for (Mbarrier& barrier : empty) gemm::ptx::mbarrier_init(barrier, 1);\n"
+        ),
+        "        if (n > 0 && t % WARPGROUP == 0) gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);\n": (
+            "        if (n > 0 && t == 0) gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);\n"
+        ),
+    },
+    hints=(
+        "Counts and parities fit each other: no phase is completed too early or too often, and no thread waits for ever. Write "
+        "down for one stage who fills it, who reads it, and who says that it has been read.",
+        "Both consumers read Bs of a stage, and each reads its own half of As. The producer learns that thread 0's warpgroup has "
+        "read them. From whom does it learn that of the other?",
+        "The two consumers do not wait for each other. Suppose that the second one is held up, and still multiplies tile n - 1 "
+        "when the first has done so and gives the stage back: tile n - 1 + STAGES overwrites it. It is enough to be late by the "
+        "time that a tile is on its way.",
+    ),
+    check_says="Shared memory is overwritten while wgmma is still reading it.",
+)
+
+
+# The quiz
+
+
+def registers_of_consumers(q: Quiz) -> Question:
+    consumers, producer = q.whole(2, 3), 8 * q.whole(3, 10)
+    launched = 65536 // (128 * (consumers + 1)) // 8 * 8
+    answer = (launched * (consumers + 1) - producer) // consumers // 8 * 8
+    return Question(
+        f"A block has one producer warpgroup and {consumers} consumer warpgroups, and starts with {launched} registers a thread. "
+        f"The producer keeps {producer}. To how many can each consumer thread rise? setmaxnreg takes multiples of 8.",
+        answer,
+        "registers",
+        f"({consumers + 1}·{launched} - {producer})/{consumers}, rounded down to a multiple of 8, is {answer}.",
+    )
+
+
+def arrivals_of_a_phase(q: Quiz) -> Question:
+    consumers, stages, tiles = q.whole(2, 4), q.whole(3, 6), q.whole(20, 90)
+    answer = consumers * (tiles - 1)
+    return Question(
+        f"A ring of {stages} stages, {consumers} consumer warpgroups, {tiles} tiles along K. In each round but the first, one "
+        "thread of each consumer warpgroup arrives at an empty mbarrier. How many arrivals are there in all?",
+        answer,
+        "arrivals",
+        f"{tiles} - 1 rounds of {consumers} arrivals: {grouped(answer)}. However many stages there are.",
+    )
+
+
+def phase_that_is_waited_for(q: Quiz) -> Question:
+    stages, tile = q.whole(2, 6), q.whole(12, 200)
+    answer = tile // stages - 1
+    return Question(
+        f"A ring has {stages} stages. Before the producer asks for tile {tile}, it waits at the empty mbarrier of stage {tile} "
+        f"mod {stages}. Which phase of that mbarrier has to be complete, counted from 0?",
+        answer,
+        "",
+        f"The stage has been filled {tile}/{stages}, rounded down, = {tile // stages} times before, and each time it was given "
+        f"back completed one phase: the last of them is phase {answer}, of parity {answer % 2}.",
+    )
+
+
+def how_far_ahead(q: Quiz) -> Question:
+    stages, n = q.whole(3, 8), q.whole(20, 300)
+    answer = n - 2 + stages
+    return Question(
+        f"STAGES = {stages}. The slower consumer has given back the stage of tile {n - 2} and no later one. Which is the last "
+        "tile that the producer can have asked for?",
+        answer,
+        "",
+        f"The stage of tile {n - 2} takes tile {n - 2} + {stages} = {answer}. The next tile needs the stage of tile {n - 1}, "
+        "which has not been given back.",
+    )
+
+
+def sectors_of_stores(q: Quiz) -> Question:
+    width, cols = q.choose((4, 8, 16)), 64 * q.whole(1, 4)
+    stores = 4 * 2 * cols * _HALF // (4 * width)
+    touched = 8 * max(1, 4 * width // 32)
+    answer = stores * touched
+    return Question(
+        f"A consumer writes 64×{cols} results of two bytes, each warp 16 rows. A store goes to "
+        f"8 rows: four lanes write {width} bytes each, side by side, from a multiple of {4 * width} bytes on. How many sectors "
+        "of 32 bytes do the stores touch, each store counted for itself?",
+        answer,
+        "sectors",
+        f"Four lanes write {4 * width} bytes of a row, {touched // 8 if width > 4 else 'half a'} sector"
+        f"{'s' if touched > 8 else ''}: a store touches {touched}. There are 4·16·{cols}·2/(32·{width}) = {stores} stores: "
+        f"{stores}·{touched} = {grouped(answer)}.",
+    )
+
+
+QUIZ = (
+    registers_of_consumers,
+    arrivals_of_a_phase,
+    phase_that_is_waited_for,
+    how_far_ahead,
+    sectors_of_stores,
+)

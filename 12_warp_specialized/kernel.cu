@@ -1,0 +1,296 @@
+// 12 warp specialized — a producer warpgroup only asks for tiles, two consumer warpgroups only multiply.
+//
+// Changed since 11b: a third warpgroup, which gives most of its registers to the others; beside each stage's
+// full mbarrier an empty one, by which the consumers give it back, and no barrier in the loop; 16 bytes of C
+// a store.
+
+#include <algorithm>
+
+#include "common/copy_rows.hpp"
+#include "common/element.hpp"
+#include "common/gemm.hpp"
+#include "common/ptx/tma.hpp"
+#include "common/ptx/wgmma.hpp"
+#include "common/tensor_map.hpp"
+#include "common/tma_matrix.hpp"
+
+namespace lesson_12 {
+
+using gemm::ptx::Major;
+using gemm::ptx::Mbarrier;
+using gemm::ptx::WgmmaSwizzle;
+
+constexpr int BM = 128, BN = 256, BK = 64;               // block tile: rows and columns of C, steps along K
+constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;  // what one instruction multiplies
+constexpr int STAGES = 4;                                // tiles of A and of B in shared memory
+constexpr int WARPGROUP = 128, CONSUMERS = BM / WGMMA_M, THREADS = (CONSUMERS + 1) * WARPGROUP;
+constexpr int AT_LAUNCH = 168, PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // of a thread
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS == (CONSUMERS + 1) * AT_LAUNCH,
+              "nobody gets registers that nobody gives");
+constexpr int GROUP = 8;                                   // rows of block tiles that are counted together
+constexpr int SPAN = 128, BOX = SPAN / 2;                  // what the swizzle permutes: bytes, elements
+constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
+static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
+
+/// Two neighbours in a row of C, of which only the first `left` are there.
+template <class T>
+__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
+                                       float beta) {
+    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
+        if (left > 0) first += beta * gemm::to_float(c[0]);
+        if (left > 1) second += beta * gemm::to_float(c[1]);
+    }
+    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
+    if (pairs && left > 1) {  // one store for the two
+        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
+    } else {
+        if (left > 0) c[0] = both[0];
+        if (left > 1) c[1] = both[1];
+    }
+}
+
+/// Four lanes hold a row each of a 4×4 matrix of words; afterwards each holds a column.
+__device__ __forceinline__ void transpose4(std::uint32_t (&words)[4]) {
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) {
+        const bool upper = threadIdx.x & step;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (i & step) continue;
+            const std::uint32_t mine = upper ? words[i] : words[i + step];
+            const std::uint32_t got = __shfl_xor_sync(0xffffffffu, mine, step);
+            if (upper)
+                words[i] = got;
+            else
+                words[i + step] = got;
+        }
+    }
+}
+
+/// A warp's 16×BN sums, 16 bytes a store: of 32 neighbours in a row a lane has two in each 8, and four lanes
+/// transpose what they have, so that each gets 8 neighbours. c: C at the lane's first sum; left: rows from
+/// there.
+template <class T>
+__device__ __forceinline__ void store_whole(T* c, std::int64_t ldc, std::int64_t left, float alpha,
+                                            const float (&acc)[WGMMA_N / 2]) {
+    c += threadIdx.x % 4 * 6;  // from 2 to 8 elements a lane
+#pragma unroll
+    for (int e = 0; e < WGMMA_N / 2; e += 16) {  // 32 columns
+#pragma unroll
+        for (int y = 0; y < 16; y += 8) {  // the lane's two rows
+            std::uint32_t words[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const float* const sums = &acc[e + 4 * i + y / 4];
+                __align__(4) const T both[2] = {gemm::from_float<T>(alpha * sums[0]),
+                                                gemm::from_float<T>(alpha * sums[1])};
+                words[i] = *reinterpret_cast<const std::uint32_t*>(both);
+            }
+            transpose4(words);
+            if (y < left) {
+                *reinterpret_cast<uint4*>(&c[y * ldc + 2 * e]) =
+                    make_uint4(words[0], words[1], words[2], words[3]);
+            }
+        }
+    }
+}
+
+/// One thread of the producer: asks for tile n of A and of B as soon as stage n % STAGES is empty.
+__device__ __forceinline__ void produce(char* shared, Mbarrier (&full)[STAGES], Mbarrier (&empty)[STAGES],
+                                        const CUtensorMap& map_a, const CUtensorMap& map_b, int row0,
+                                        int col0, int tiles) {
+    for (int n = 0; n < tiles; ++n) {
+        char* const to = shared + n % STAGES * STAGE;
+        Mbarrier& arrived = full[n % STAGES];
+        // gap: empty
+        gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);  // at first, all are
+        // end gap
+        gemm::ptx::mbarrier_arrive_expect_tx(arrived, STAGE);
+        gemm::ptx::tma_load(to, map_a, {n * BK, row0}, arrived);
+        for (int j = 0; j < BN; j += BOX) {
+            gemm::ptx::tma_load(to + BS + j * BK * 2, map_b, {col0 + j, n * BK}, arrived);
+        }
+    }
+}
+
+// A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major.
+template <class T>
+__global__ void __launch_bounds__(THREADS, 1)
+    hgemm_warp_specialized(std::int64_t M, std::int64_t N, std::int64_t K, float alpha,
+                           const __grid_constant__ CUtensorMap map_a,
+                           const __grid_constant__ CUtensorMap map_b, float beta, T* C, std::int64_t ldc) {
+    // Stages: T As[BM][BK]; then Bs, in boxes of 64 columns, one behind the other: T [BN / BOX][BK][BOX].
+    extern __shared__ __align__(1024) char shared[];
+    __shared__ Mbarrier full[STAGES], empty[STAGES];
+    const int t = threadIdx.x, warpgroup = t / WARPGROUP;
+
+    // Blocks are counted down a group of GROUP rows of tiles, then along it, as in lesson 08.
+    const std::int64_t tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
+    const std::int64_t group = blockIdx.x / (GROUP * tiles_n), in_group = blockIdx.x % (GROUP * tiles_n);
+    const std::int64_t group_m = tiles_m - group * GROUP < GROUP ? tiles_m - group * GROUP : GROUP;
+    const int row0 = static_cast<int>(group * GROUP + in_group % group_m) * BM;
+    const int col0 = static_cast<int>(in_group / group_m) * BN;
+
+    if (t == 0) {
+        // gap: counts
+        for (Mbarrier& barrier : full) gemm::ptx::mbarrier_init(barrier, 1);
+        for (Mbarrier& barrier : empty) gemm::ptx::mbarrier_init(barrier, CONSUMERS);
+        // end gap
+        gemm::ptx::fence_mbarrier_init();
+    }
+    __syncthreads();  // nobody waits at an mbarrier before it is one
+
+    const int tiles = alpha == 0.0f ? 0 : static_cast<int>((K + BK - 1) / BK);  // BLAS: as if K were 0
+    if (warpgroup == CONSUMERS) {
+        gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
+        if (t == CONSUMERS * WARPGROUP) produce(shared, full, empty, map_a, map_b, row0, col0, tiles);
+        return;
+    }
+
+    gemm::ptx::more_registers<CONSUMER_REGISTERS>();
+    const int y = warpgroup * WGMMA_M;  // the warpgroup's first row of the block tile
+    const unsigned base = gemm::ptx::shared_address(shared);
+    float acc[WGMMA_N / 2] = {};
+    gemm::ptx::wgmma_fence(acc);
+#pragma unroll 1
+    for (int n = 0; n < tiles; ++n) {
+        // gap: arrived
+        gemm::ptx::mbarrier_wait(full[n % STAGES], n / STAGES % 2);  // the tiles are there
+        // end gap
+        const unsigned as = base + n % STAGES * STAGE, bs = as + BS;
+        gemm::ptx::wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < BK; k += WGMMA_K) {
+            const std::uint64_t a = gemm::ptx::encode(
+                {.start = as + y * SPAN + 2 * k, .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128});
+            const std::uint64_t b = gemm::ptx::encode({.start = bs + k * SPAN,
+                                                       .leading = BK * SPAN,
+                                                       .stride = 8 * SPAN,
+                                                       .swizzle = WgmmaSwizzle::bytes128});
+            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, true);
+        }
+        gemm::ptx::wgmma_commit();
+        // gap: release
+        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back
+        if (n > 0 && t % WARPGROUP == 0) gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);
+        // end gap
+    }
+    gemm::ptx::wgmma_wait<0>(acc);
+
+    const auto address = reinterpret_cast<std::uintptr_t>(C);
+    if (beta == 0.0f && col0 + BN <= N && (address % 16 | ldc % 8) == 0) {
+        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t % WARPGROUP, 0);
+        const std::int64_t row = row0 + y + in.row;
+        store_whole(&C[row * ldc + col0 + in.column], ldc, M - row, alpha, acc);
+        return;
+    }
+    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.
+    const bool pairs = (address % 4 | ldc % 2) == 0;
+#pragma unroll
+    for (int e = 0; e < WGMMA_N / 2; e += 2) {
+        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t % WARPGROUP, e);
+        const std::int64_t row = row0 + y + in.row, col = col0 + in.column;
+        if (row >= M) continue;
+        store2(&C[row * ldc + col], N - col, pairs, alpha * acc[e], alpha * acc[e + 1], beta);
+    }
+}
+
+const gemm::Tile tile{BM, BN, BK};
+
+/// What a problem needs before its launch: A and B as TMA takes them.
+struct Operands {
+    gemm::TmaMatrix a, b;
+    CUtensorMap map_a{}, map_b{};
+};
+
+/// The tensor map of a matrix, of which a copy brings `rows` rows of BOX elements.
+CUtensorMap map_of(const gemm::TmaMatrix& m, gemm::DType type, int rows) {
+    const bool bf16 = type == gemm::DType::bf16;
+    return gemm::tensor_map(
+        {.type = bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+         .address = m.address,
+         .sizes = {static_cast<cuuint64_t>(m.cols), static_cast<cuuint64_t>(m.rows)},
+         .strides = {static_cast<cuuint64_t>(2 * m.pitch)},
+         .box = {BOX, static_cast<cuuint32_t>(rows)},
+         .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
+         .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B});
+}
+
+gemm::Plan prepare(const gemm::Problem& p) {
+    const auto plan = std::make_shared<Operands>();
+    if (p.M == 0 || p.N == 0 || p.K == 0 || p.alpha == 0.0f) return plan;  // A and B are not read
+    plan->a = gemm::tma_matrix(p.A, p.M, p.K, p.lda, 2);
+    plan->b = gemm::tma_matrix(p.B, p.K, p.N, p.ldb, 2);
+    plan->map_a = map_of(plan->a, p.variant.A, BM);
+    plan->map_b = map_of(plan->b, p.variant.B, BK);
+    return plan;
+}
+
+/// TMA wants rows that begin at multiples of 16 bytes. Where a matrix has others, it is copied to such rows.
+template <class T>
+void copy_if_refused(const gemm::TmaMatrix& m, const void* matrix, std::int64_t pitch, cudaStream_t stream) {
+    if (m.copy == nullptr) return;
+    gemm::copy_rows<T><<<gemm::copy_blocks(m.rows), gemm::kCopyThreads, 0, stream>>>(
+        m.rows, m.cols, static_cast<const T*>(matrix), pitch, static_cast<T*>(m.copy.get()), m.pitch);
+}
+
+template <class T>
+void launch_type(const gemm::Problem& p, const Operands& operands, cudaStream_t stream) {
+    copy_if_refused<T>(operands.a, p.A, p.lda, stream);
+    copy_if_refused<T>(operands.b, p.B, p.ldb, stream);
+    constexpr int bytes = STAGES * STAGE;  // beyond 48 KiB CUDA wants to be told
+    cudaFuncSetAttribute(hgemm_warp_specialized<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    hgemm_warp_specialized<T><<<gemm::grid_of_tiles(p, tile), THREADS, bytes, stream>>>(
+        p.M, p.N, p.K, p.alpha, operands.map_a, operands.map_b, p.beta, static_cast<T*>(p.C), p.ldc);
+}
+
+void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    const Operands& operands = *static_cast<const Operands*>(plan);
+    p.variant.C == gemm::DType::bf16 ? launch_type<__nv_bfloat16>(p, operands, stream)
+                                     : launch_type<__half>(p, operands, stream);
+}
+
+gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+    const std::int64_t tiles_m = gemm::ceil_div(p.M, BM), tiles_n = gemm::ceil_div(p.N, BN);
+    const std::int64_t group = row / BM / GROUP,
+                       group_m = std::min<std::int64_t>(tiles_m - group * GROUP, GROUP);
+    const std::int64_t block = group * GROUP * tiles_n + col / BN * group_m + row / BM % GROUP;
+    const int y = static_cast<int>(row % BM), x = static_cast<int>(col % 8);
+    return {{static_cast<unsigned>(block), 0, 0},
+            {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
+}
+
+const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
+                                    {"WGMMA_N", WGMMA_N},
+                                    {"WGMMA_K", WGMMA_K},
+                                    {"BOX", BOX},
+                                    {"STAGES", STAGES},
+                                    {"CONSUMERS", CONSUMERS},
+                                    {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
+                                    {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::bf16),
+     .kernel = reinterpret_cast<const void*>(&hgemm_warp_specialized<__nv_bfloat16>),
+     .architectures = {.exactly = "90a"}},
+    {.variant = gemm::of_type(gemm::DType::fp16),
+     .kernel = reinterpret_cast<const void*>(&hgemm_warp_specialized<__half>),
+     .architectures = {.exactly = "90a"}}};
+
+const gemm::Reach reaching[] = {
+    {.path = "the third group of block tiles", .M = 2049, .N = 256, .K = 8, .every_type = true}};
+
+extern const gemm::Lesson lesson{.name = "12_warp_specialized",
+                                 .part = 2,
+                                 .ladder = "tensorcore",
+                                 .tile = tile,
+                                 .constants = constants,
+                                 .block = dim3(THREADS),
+                                 .dynamic_shared_bytes = STAGES * STAGE,
+                                 .variants = variants,
+                                 .reaching = reaching,
+                                 .prepare = prepare,
+                                 .launch = launch,
+                                 .owner = owner};
+
+}  // namespace lesson_12
