@@ -27,6 +27,23 @@ _LANES_IN_ROWS = {
     "lane_m % 2 + lane_n % 2 * 2 + lane_m / 2 * 4 + lane_n / 2 * 2 * LANES_M": "lane_m * LANES_N + lane_n",
 }
 
+# As lesson 07 reads them.
+_READ_BS_FIRST = {
+    """for (int i = 0; i < TM; i += 4) {
+                *reinterpret_cast<float4*>(&a_frag[i]) = *reinterpret_cast<float4*>(&As[k][y + i * LANES_M]);
+            }
+            for (int j = 0; j < TN; j += 4) {
+                *reinterpret_cast<float4*>(&b_frag[j]) = *reinterpret_cast<float4*>(&Bs[k][x + j * LANES_N]);
+            }
+""": """for (int j = 0; j < TN; j += 4) {
+                *reinterpret_cast<float4*>(&b_frag[j]) = *reinterpret_cast<float4*>(&Bs[k][x + j * LANES_N]);
+            }
+            for (int i = 0; i < TM; i += 4) {
+                *reinterpret_cast<float4*>(&a_frag[i]) = *reinterpret_cast<float4*>(&As[k][y + i * LANES_M]);
+            }
+"""
+}
+
 TUNE = Tuning(
     lines=(
         "constexpr int BM = {BM}, BN = {BN}, BK = {BK};",
@@ -46,5 +63,6 @@ TUNE = Tuning(
         "lanes in rows of strips of 16×128, nearly lesson 06a": Compared({"WM": 16, "WN": 128}, _LANES_IN_ROWS),
         "the lanes in pairs alone, in strips of 16×128": Compared({"WM": 16, "WN": 128}),
         "the warp tile alone, its lanes in rows": Compared({}, _LANES_IN_ROWS),
+        "this lesson, but Bs is read before As": Compared({}, _READ_BS_FIRST),
     },
 )
