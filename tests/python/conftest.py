@@ -53,6 +53,9 @@ os.environ.setdefault("MPLCONFIGDIR", str(REPOSITORY / "build" / "tests-matplotl
 def pytest_configure(config: pytest.Config) -> None:
     """The marks, also where pytest-xdist, which one of them is for, is missing."""
     config.addinivalue_line("markers", "long: begins before the others, so that nobody waits for it alone at the end")
+    config.addinivalue_line(
+        "markers", "family(name, count): of all tests with that name, each of which takes seconds, so many are drawn"
+    )
     config.addinivalue_line("markers", "pixels: draws PNG, too, where the other tests of charts and pictures read labels alone")
     config.addinivalue_line("markers", "xdist_group(name): tests of a group run in one process, one after another")
 
@@ -63,8 +66,23 @@ def pytest_report_header() -> str:
     return "whole families of tests" if whole_families() else f"samples of families of tests; {seed}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long ones first."""
+@pytest.hookimpl(trylast=True)  # behind -k: who asks for a test gets it
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of families those that are drawn; long ones first."""
+    families: dict[str, dict[str, int]] = {}  # by name: each function, and how many of them run
+    for item in items:
+        if mark := item.get_closest_marker("family"):
+            name, count = mark.args
+            families.setdefault(name, {})[item.nodeid.partition("[")[0]] = count
+    left_out = {
+        function
+        for functions in families.values()
+        for function in functions.keys() - set(drawn(list(functions), max(functions.values())))
+    }
+    not_drawn = [item for item in items if item.nodeid.partition("[")[0] in left_out]
+    if not_drawn:
+        config.hook.pytest_deselected(items=not_drawn)
+    items[:] = [item for item in items if item not in not_drawn]
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, Checkout
+from conftest import REPOSITORY, Checkout, drawn
 from exercise_synthetic import EXERCISE, KERNEL, with_exercises
 
 from runner.core.results import UserError
@@ -103,22 +103,25 @@ def test_unknown_keys_are_kept(root: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"",
-        b"garbage",
-        b"\xff\xfe",
-        b"[" * 100_000,
-        b"[]",
-        b'{"schema": 2, "tasks": {}, "quizzes": {}}',
-        b'{"tasks": {}, "quizzes": {}}',
-        b'{"schema": 1}',
-        b'{"schema": 1, "tasks": [], "quizzes": {}}',
-        b'{"schema": 1, "tasks": {"a": 1}, "quizzes": {}}',
-        b'{"schema": 1, "tasks": {"a": {"hints": "2"}}, "quizzes": {}}',
-        b'{"schema": 1, "tasks": {"a": {"hints": true}}, "quizzes": {}}',
-        b'{"schema": 1, "tasks": {"a": {"passed": 3}}, "quizzes": {}}',
-        b'{"schema": 1, "tasks": {}, "quizzes": {"a": {"right": 1}}}',
-    ],
+    drawn(
+        [
+            b"",
+            b"garbage",
+            b"\xff\xfe",
+            b"[" * 100_000,
+            b"[]",
+            b'{"schema": 2, "tasks": {}, "quizzes": {}}',
+            b'{"tasks": {}, "quizzes": {}}',
+            b'{"schema": 1}',
+            b'{"schema": 1, "tasks": [], "quizzes": {}}',
+            b'{"schema": 1, "tasks": {"a": 1}, "quizzes": {}}',
+            b'{"schema": 1, "tasks": {"a": {"hints": "2"}}, "quizzes": {}}',
+            b'{"schema": 1, "tasks": {"a": {"hints": true}}, "quizzes": {}}',
+            b'{"schema": 1, "tasks": {"a": {"passed": 3}}, "quizzes": {}}',
+            b'{"schema": 1, "tasks": {}, "quizzes": {"a": {"right": 1}}}',
+        ],
+        4,
+    ),
 )
 def test_a_file_of_no_use_is_left_alone(taught: Checkout, content: bytes) -> None:
     file = taught.root / progress.NAME

@@ -43,6 +43,8 @@ ENV = {
 }  # fmt: skip
 FIRST_USER = 1_900_000_000  # of the users that submissions run as, under root
 BOTH = list(TASKS.values())
+# Each compiles a submission or several and takes it up the ladder.
+VERDICTS, DISTURBANCES = pytest.mark.family("verdicts", 3), pytest.mark.family("disturbances", 2)
 # Who is in every sample of the class, since what is written about them is looked at.
 ALWAYS = ("ada", "forges", "guesses", "=cmd|'calc'!A0", "<b onload=x>&\"'")
 
@@ -207,7 +209,7 @@ def room(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cla
         world = World(base / "submissions", journal, port, "gemm-was-here", report)
         everyone = synthetic.learners(world)
         assert len(everyone) == 50
-        others = drawn([learner for learner in everyone if learner.shown not in ALWAYS], 2)
+        others = drawn([learner for learner in everyone if learner.shown not in ALWAYS], 1)
         chosen = [learner for learner in everyone if learner.shown in ALWAYS or learner in others]
         made = Classroom(world.submissions, world, chosen, listener, base / "temporary", out)
         synthetic.hand_in(made.folder, made.everyone)
@@ -263,7 +265,7 @@ def test_a_class_of_fifty_is_graded_as_expected_also_when_interrupted(room: Clas
     assert room.world.journal.read_bytes() == after
 
     # Graded anew, where nothing is known, with other problems: the same rows. Of some, since one does not depend on another.
-    some = random.Random(seed()).sample([one for one in room.everyone if one.shown != "ada"], 10 if whole_families() else 1)
+    some = random.Random(seed()).sample([one for one in room.everyone if one.shown != "ada"], 10) if whole_families() else []
     everyone = [one for one in room.everyone if one in some or one.shown == "ada"]
     second = replace(room, folder=room.folder.with_name("again"), everyone=everyone, out=room.out.with_name("again.csv"))
     synthetic.hand_in(second.folder, everyone)
@@ -299,6 +301,7 @@ def test_the_kit_holds_no_lesson_and_no_reference(kit: Kit) -> None:
     assert set(kit.binds.values()) == {Path("/course")}
 
 
+@VERDICTS
 def test_headers_that_are_ready_change_no_verdict(kit: Kit) -> None:
     wrong = SOLUTIONS["01"].replace("float acc = 0.0f;", "float acc = 0.0")
     told = graded(kit, "01", wrong).text
@@ -312,6 +315,7 @@ def test_headers_that_are_ready_change_no_verdict(kit: Kit) -> None:
     assert str(kit.folder).encode() not in (kit.folder / "kernel.hpp.gch").read_bytes()
 
 
+@VERDICTS
 def test_who_names_16_bits_has_a_long_k_in_check_and_exam(kit: Kit) -> None:
     right = SOLUTIONS["03"].replace("namespace exercise_03 {", "namespace exercise_03 {\nusing Bits = unsigned short;", 1)
     assert graded(kit, "03", right).state == "passed"
@@ -320,6 +324,7 @@ def test_who_names_16_bits_has_a_long_k_in_check_and_exam(kit: Kit) -> None:
     assert "Wrong with K beyond 65536" in outcome.text
 
 
+@VERDICTS
 def test_a_right_file_passes_whatever_numbers_descriptors_have(kit: Kit) -> None:
     opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(120)]
     try:
@@ -331,6 +336,7 @@ def test_a_right_file_passes_whatever_numbers_descriptors_have(kit: Kit) -> None
     assert outcome.judged is True
 
 
+@DISTURBANCES
 def test_a_fork_bomb_does_not_fail_the_next_file(kit: Kit) -> None:
     limits = Limits(seconds=3)
     for _ in range(2 if whole_families() else 1):
@@ -414,6 +420,7 @@ def bare() -> Iterator[Kit]:
         yield kit_of_this_build(folder, Sandbox(None))
 
 
+@DISTURBANCES
 def test_without_a_sandbox_limits_hold_and_nothing_is_left(bare: Kit) -> None:
     assert graded(bare, "01", SOLUTIONS["01"]).state == "passed"
     loop = graded(bare, "01", synthetic.early("01", "for (volatile int i = 0;; ++i) {}"), Limits(seconds=2))
@@ -421,6 +428,7 @@ def test_without_a_sandbox_limits_hold_and_nothing_is_left(bare: Kit) -> None:
     assert not of_sandboxes()
 
 
+@DISTURBANCES
 def test_without_a_sandbox_root_finds_what_has_left_its_parents(bare: Kit) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root has a user for each run, by which its processes are known")
@@ -1043,6 +1051,7 @@ def test_two_gradings_do_not_write_to_one_table(handed_in: Path, tmp_path: Path)
         refuses(handed_in, "--out", tmp_path / "g.csv", "--tasks", "01", words=words)
 
 
+@DISTURBANCES
 def test_nothing_is_graded_where_the_lessons_own_kernel_fails(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     command._prove(Grader(kit, "secret", Limits()), TASKS["01"])
     monkeypatch.setattr(kit, "kernel", [*kit.kernel, "-DNDEBUG", "-include", "/nowhere.hpp"])
@@ -1058,6 +1067,7 @@ def test_what_the_code_says_itself_is_not_the_machines_fault(kit: Kit) -> None:
     assert "It does not compile" in outcome.text
 
 
+@DISTURBANCES
 def test_what_may_be_the_machines_doing_counts_when_it_is_known_not_to_be(kit: Kit) -> None:
     source = synthetic.early("01", "kill(getpid(), SIGKILL);")
     with pytest.raises(UserError, match="ended by SIGKILL"):
@@ -1067,6 +1077,7 @@ def test_what_may_be_the_machines_doing_counts_when_it_is_known_not_to_be(kit: K
     assert "It was stopped: it was ended by SIGKILL" in outcome.text
 
 
+@VERDICTS
 @pytest.mark.parametrize("what", drawn([kernel.what for kernel in KERNELS if kernel.what.startswith("split-K")], 1))
 def test_a_result_of_several_steps_is_judged_where_all_of_it_runs(what: str, kit: Kit) -> None:
     """Where the ladder runs one block of many, what the other steps were to prepare for it is not there."""
@@ -1075,12 +1086,14 @@ def test_a_result_of_several_steps_is_judged_where_all_of_it_runs(what: str, kit
     assert outcome.judged is True, outcome.text
 
 
+@VERDICTS
 def test_a_cut_report_is_void(kit: Kit) -> None:
     outcome = graded(kit, "01", synthetic.early("01", synthetic.CUT))
     assert (outcome.state, outcome.judged) == ("failed", True)  # nothing else is wrong with it
     assert "left what is no report of the whole check" in outcome.text
 
 
+@VERDICTS
 def test_a_loop_on_the_host_is_named(kit: Kit) -> None:
     outcome = graded(kit, "01", synthetic.in_launch("01", synthetic.HOST_LOOP))
     assert outcome.state == "failed"
@@ -1153,6 +1166,7 @@ def test_no_text_says_where_things_are() -> None:
     assert all(word in told for word in ("a.json", "b.o", "d/e", "3/4", "false."))
 
 
+@VERDICTS
 def test_what_gemm_check_refuses_is_told_in_its_words(kit: Kit) -> None:
     wrong = re.sub(r"(const gemm::Tile tile\{)[^}]*", r"\g<1>0, 0, 1", SOLUTIONS["01"])
     assert wrong != SOLUTIONS["01"]
@@ -1161,6 +1175,7 @@ def test_what_gemm_check_refuses_is_told_in_its_words(kit: Kit) -> None:
     assert "must be from 1 to 1024" in outcome.text
 
 
+@VERDICTS
 def test_another_text_gets_other_problems(kit: Kit) -> None:
     said = [graded(kit, "01", text).text for text in (SOLUTIONS["01"], SOLUTIONS["01"], SOLUTIONS["01"] + "// again\n")]
     first, same, other = (re.search(r"seed (\d+)", text)[1] for text in said)
@@ -1217,6 +1232,7 @@ def test_a_report_is_whole_or_void(exam: Exam) -> None:
     assert not whole(False, failed) and not whole(False, goal) and not whole(False, *cases[:5], goal)
 
 
+@VERDICTS
 def test_a_file_that_changed_is_graded_anew(box: Sandbox, handed_in: Path, tmp_path: Path) -> None:
     out = ["--out", tmp_path / "g.csv", "--tasks", "01", "--jobs", "1"]
     assert grade(handed_in, *out).returncode == 0
@@ -1227,6 +1243,7 @@ def test_a_file_that_changed_is_graded_anew(box: Sandbox, handed_in: Path, tmp_p
     assert ("This system hands over no control group" in done.stderr) is not box.counted
 
 
+@DISTURBANCES
 def test_what_the_machine_was_in_the_way_of_is_tried_again(
     box: Sandbox, handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

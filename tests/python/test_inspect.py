@@ -347,7 +347,7 @@ def real() -> Path:
     return program
 
 
-@pytest.mark.parametrize("name", drawn(lessons(), 4))
+@pytest.mark.parametrize("name", drawn(lessons(), 2))
 def test_the_recorded_counts_are_what_is_counted_now(name: str) -> None:
     counts = published()
     recorded = {**counts, "lessons": {name: counts["lessons"].get(name)}}
@@ -359,7 +359,7 @@ def test_counts_are_recorded_of_every_lesson_as_they_are_written() -> None:
     assert inspection.as_text(published()) == (ROOT / inspection.COUNTS).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", drawn(lessons(), 4))
+@pytest.mark.parametrize("name", drawn(lessons(), 2))
 def test_a_real_trace_is_told_and_drawn(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from plots import access
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -454,6 +455,8 @@ def suite(checkout: Checkout, python: str, more: str = "", end: str = "exit 0") 
     checkout.tool("ctest", CTEST.replace("{more}", more).replace("{end}", end))
     (checkout.root / "tests" / "python").mkdir(parents=True)
     (checkout.root / "tests" / "python" / "test_x.py").write_text(python)
+    if importlib.util.find_spec("xdist"):  # its own start is most of what these tests take: one worker, not one for each core
+        checkout.env["PYTEST_ADDOPTS"] = "--maxprocesses=1"
 
 
 def test_test_sums_ctest_and_pytest(checkout: Checkout) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import conftest
 import pytest
 from conftest import Checkout, drawn, seed
 from test_runner_cli import suite
@@ -36,11 +40,14 @@ def told(checkout: Checkout) -> list[str]:
 
 @pytest.mark.parametrize(
     ("options", "env", "everything", "number"),
-    [
-        (("--seed", "12"), {}, "0", "12"),
-        (("--all", "--seed", "0"), {"GEMM_TEST_SEED": "5"}, "1", "0"),
-        ((), {"GEMM_TEST_SEED": "5", "GEMM_TEST_ALL": "1"}, "1", "5"),
-    ],
+    drawn(
+        [
+            (("--seed", "12"), {}, "0", "12"),
+            (("--all", "--seed", "0"), {"GEMM_TEST_SEED": "5"}, "1", "0"),
+            ((), {"GEMM_TEST_SEED": "5", "GEMM_TEST_ALL": "1"}, "1", "5"),
+        ],
+        1,
+    ),
 )
 def test_both_kinds_are_told_what_to_run(
     tested_checkout: Checkout, options: Sequence[str], env: dict[str, str], everything: str, number: str
@@ -134,3 +141,31 @@ def test_a_sample_is_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn(family, 10) != sample
     monkeypatch.setenv("GEMM_TEST_ALL", "1")
     assert drawn(family, 10) == family
+
+
+def test_of_a_family_so_many_tests_run_as_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass
+    class Item:
+        nodeid: str
+        marks: dict[str, tuple]
+
+        def get_closest_marker(self, name: str) -> SimpleNamespace | None:
+            return SimpleNamespace(args=self.marks[name]) if name in self.marks else None
+
+    def chosen(whole: str, seed: str) -> list[str]:
+        monkeypatch.setenv("GEMM_TEST_ALL", whole)
+        monkeypatch.setenv("GEMM_TEST_SEED", seed)
+        slow = [Item(f"x.py::test_{test}[{case}]", {"family": ("slow", 2)}) for test in "abcdef" for case in "01"]
+        items: list[Any] = [Item("x.py::test_z", {}), *slow, Item("x.py::test_first", {"long": ()})]
+        every, left_out = list(items), []
+        hook = SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items))
+        conftest.pytest_collection_modifyitems(cast(pytest.Config, SimpleNamespace(hook=hook)), items)
+        assert sorted(items + left_out, key=id) == sorted(every, key=id)
+        return [item.nodeid.removeprefix("x.py::test_") for item in items]
+
+    first = chosen("0", "1")
+    assert (first[:2], len(first)) == (["first", "z"], 2 + 2 * 2)
+    assert [name[0] for name in first[2::2]] == [name[0] for name in first[3::2]]  # each with all its cases
+    assert chosen("0", "1") == first
+    assert len({tuple(chosen("0", str(number))) for number in range(20)}) > 5
+    assert len(chosen("1", "1")) == 2 + 12
