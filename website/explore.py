@@ -45,8 +45,7 @@ def modules() -> dict[str, str]:
 def imports() -> str:
     """An import map that holds the modules themselves, as data: URLs, so that the page opens from a file and asks nobody."""
     urls = {
-        name: "data:text/javascript;base64," + base64.b64encode(code.encode()).decode("ascii")
-        for name, code in modules().items()
+        name: "data:text/javascript;base64," + base64.b64encode(code.encode()).decode("ascii") for name, code in modules().items()
     }
     return json.dumps({"imports": urls})
 
