@@ -3,6 +3,7 @@
 import * as access from "explorer/access";
 import { counted, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
+import { follow } from "explorer/live";
 import { decode } from "explorer/payload";
 import * as product from "explorer/product";
 import * as source from "explorer/source";
@@ -18,10 +19,10 @@ function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
-/** @param {string} sentence */
+/** @param {string} sentence none: all is well */
 function trouble(sentence) {
   byId("trouble").textContent = sentence;
-  byId("trouble").hidden = false;
+  byId("trouble").hidden = !sentence;
 }
 
 /**
@@ -102,7 +103,6 @@ function begin() {
     waiting = window.setTimeout(() => history.replaceState(null, "", `#${written(now)}`), 150);
   });
   addEventListener("hashchange", () => state.set(read(location.hash)));
-  document.documentElement.dataset.ready = "";
 }
 
 try {
@@ -110,3 +110,5 @@ try {
 } catch (error) {
   trouble(error instanceof Error ? error.message : String(error));
 }
+document.documentElement.dataset.ready = "";
+follow(trouble);
