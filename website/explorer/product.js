@@ -2,13 +2,13 @@
 
 import { element as chooseElement } from "explorer/choosing";
 import { colours, counted, el, grouped, hatch, sharp, whenResized } from "explorer/dom";
-import { FLIGHT, fills, rectangles, REGISTERS, SHARED, snapshot, stateOf, USED } from "explorer/memory";
+import { FLIGHT, fills, rectangles, REGISTERS, SHARED, snapshot, stateOf, USED } from "explorer/contents";
 import { WARP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 
-/** @typedef {import("explorer/memory").Fill} Fill */
-/** @typedef {import("explorer/memory").Range} Range */
-/** @typedef {import("explorer/memory").Snapshot} Snapshot */
+/** @typedef {import("explorer/contents").Fill} Fill */
+/** @typedef {import("explorer/contents").Range} Range */
+/** @typedef {import("explorer/contents").Snapshot} Snapshot */
 /** @typedef {import("explorer/payload").Block} Block */
 
 const GAP = 26; // CSS pixels between the matrices, with their names
