@@ -98,7 +98,8 @@ def _roofline(root: Path, results: Results, ladder: data.Ladder) -> Roofline | N
     if not points:
         return None
     levels: list[Level] = [
-        {"name": level.name, "ceiling": level.ceiling, "tbytes": roofline.rate(ceilings, level.ceiling)} for level in roofline.LEVELS
+        {"name": level.name, "ceiling": level.ceiling, "tbytes": roofline.rate(ceilings, level.ceiling)}
+        for level in roofline.LEVELS
     ]
     peaks = {name: roofline.rate(ceilings, name) for name in (roofline.FFMA, roofline.OUTER)} if ladder.variant == "fp32" else {}
     sources = roofline.sources(results, profile, ceilings)

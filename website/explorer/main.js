@@ -3,6 +3,7 @@
 import * as access from "explorer/access";
 import { counted, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
+import { follow } from "explorer/live";
 import { decode } from "explorer/payload";
 import * as product from "explorer/product";
 import * as source from "explorer/source";
@@ -18,10 +19,10 @@ function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
-/** @param {string} sentence */
+/** @param {string} sentence none: all is well */
 function trouble(sentence) {
   byId("trouble").textContent = sentence;
-  byId("trouble").hidden = false;
+  byId("trouble").hidden = !sentence;
 }
 
 /**
@@ -73,7 +74,7 @@ function summary(data) {
   const whose = data.payload.mine ? "your kernel" : "the lesson’s kernel";
   const kept = data.blocks.length ? `, the history of ${counted(data.blocks.length, "block")} kept` : "";
   byId("summary").textContent =
-    `${trace.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.dtype}: ` +
+    `${trace.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
     `${counted(trace.blocks, "block")} of ${grouped(trace.threads_per_block)} threads, ` +
     `${trace.traced_blocks >= trace.blocks ? "all" : grouped(trace.traced_blocks)} traced${kept}. ` +
     "Counted on the CPU device, which runs the same source; no time here is a GPU’s.";
@@ -102,7 +103,6 @@ function begin() {
     waiting = window.setTimeout(() => history.replaceState(null, "", `#${written(now)}`), 150);
   });
   addEventListener("hashchange", () => state.set(read(location.hash)));
-  document.documentElement.dataset.ready = "";
 }
 
 try {
@@ -110,3 +110,5 @@ try {
 } catch (error) {
   trouble(error instanceof Error ? error.message : String(error));
 }
+document.documentElement.dataset.ready = "";
+follow(trouble);

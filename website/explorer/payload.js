@@ -84,7 +84,7 @@ export const WARP = 32;
  * @typedef {object} Trace gemm_inspect's object
  * @property {number} schema
  * @property {string} lesson
- * @property {string} dtype
+ * @property {string} variant bf16
  * @property {string} kernel
  * @property {number} m
  * @property {number} n
