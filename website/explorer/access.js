@@ -31,6 +31,7 @@ import * as wavefronts from "explorer/wavefronts";
  * @param {Block} block @param {number} wgmma @param {number} warp
  */
 function multiplications(block, wgmma, warp) {
+  /** @type {number[]} */
   const found = [];
   block.raw.events.forEach((event, index) => {
     if (Array.isArray(event) || event.e !== "wgmma") return;
@@ -242,6 +243,7 @@ function side(block, request, width, lane, choose) {
   const found = wavefronts.figures(touching), served = wavefronts.split(touching);
   const conflict = access.width > 4 ? `at most ${count(found.most, "word")} of a bank` : found.most > 1 ? `a ${found.most}-way bank conflict` : "no bank conflict";
   const words = [`${does}${access.matrix ? " by ldmatrix: a row of an 8×8 matrix a lane, eight lanes a matrix" : ""}. ${count(request.units, "wavefront")}, ideal ${found.ideal}; ${size(found.used)} used, ${conflict}.`];
+  if (access.copy && request.units > found.ideal) words.push("Words that share a bank where cp.async reads them leave L1 in different wavefronts, and each part is stored by itself.");
   if (!served) words.push(`The split into wavefronts isn’t known here: the tracer counts ${request.units}.`);
   if (lane !== null) {
     const index = source ? source.lanes.indexOf(lane) : -1;
@@ -250,7 +252,7 @@ function side(block, request, width, lane, choose) {
   }
   return {
     words, figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: served?.length ?? -1 },
-    pictures: [html("h3", {}, [`${array.name}, shared memory: ${served ? "wavefront by wavefront" : "the split isn’t known"}`]), wavefronts.draw(touching, width, lane, choose),
+    pictures: [html("h3", {}, [`${array.name === "shared memory" ? "Dynamic shared memory" : `${array.name}, shared memory`}: ${served ? "wavefront by wavefront" : "the split isn’t known"}`]), wavefronts.draw(touching, width, lane, choose),
       html("h3", {}, ["Where it lies: rows of 128 bytes, a word of each bank"]), wavefronts.map(block, touching, width, lane),
       html("p", { class: "note" }, ["Numbers are wavefronts. Hatched words: nothing in this block’s history touches them, as in padding."])],
   };

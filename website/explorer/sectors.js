@@ -61,7 +61,7 @@ export function draw(request, width, lane, choose) {
   const links = svg("g", { "aria-hidden": "true" });
   const memory = svg("g", { "aria-hidden": "true" });
   root.append(links, memory);
-  memory.append(text(left - 6, y - 6, "byte", { "text-anchor": "end", class: "soft" }), text(left, y - 6, "a row: a line of 128 bytes; framed: its sectors of 32, numbered", { class: "soft" }));
+  memory.append(text(left - 6, y - 6, "byte", { "text-anchor": "end", class: "soft" }), text(left, y - 6, width >= 480 ? "a row: a line of 128 bytes; framed: its sectors of 32, numbered" : "a line of 128 bytes; its sectors framed", { class: "soft" }));
   /** @type {Map<number, number>} word of the array -> y of its row */
   const places = new Map();
   rows.forEach((row, place) => {

@@ -77,14 +77,15 @@ export function draw(request, width, lane, choose) {
     const turns = served ? turnsOf(served, which) : [];
     return { words: laneWords(request, which), shade: turns[0] ?? 0, note: turns.length > 1 ? `${turns[0] + 1}–${turns[turns.length - 1] + 1}` : turns.length ? `${turns[0] + 1}` : "" };
   }, lane, choose);
-  let y = strip.bottom + 26;
+  let y = strip.bottom + 34;
   if (served) {
-    const across = inner >= 520 ? BANKS : BANKS / 2; // banks side by side
+    const across = inner >= 24 * BANKS ? BANKS : BANKS / 2; // banks side by side
     const cell = inner / across, high = 20;
     const picture = svg("g", { role: "list", "aria-label": "Wavefronts" });
     root.append(text(left, y - 14, "banks, and in each wavefront the lanes that it serves", { class: "soft" }));
-    for (let bank = 0; bank < across; ++bank)
-      if (cell > 24 || bank % 2 === 0) root.append(text(left + (bank + 0.5) * cell, y, across === BANKS ? `${bank}` : `${bank}, ${bank + across}`.replace(/, .*/, across === BANKS ? "" : ""), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
+    for (let bank = 0; bank < BANKS; ++bank)
+      root.append(text(left + ((bank % across) + 0.5) * cell, y + (bank < across ? 0 : 11), String(bank), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
+    if (across < BANKS) y += 11;
     y += 5;
     served.forEach((front, turn) => {
       /** @type {Map<number, number[]>} */
