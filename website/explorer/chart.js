@@ -30,7 +30,10 @@ import { box, html, picture, roving, svg, text } from "explorer/picture";
 
 const LEFT = 52, RIGHT = 14, TOP = 16, BOTTOM = 46;
 
-/** 0.5, 10, 4096. @param {number} value */
+/**
+ * 0.5, 10, 4096.
+ * @param {number} value
+ */
 const tick = (value) => String(Number(value.toPrecision(4)));
 
 /** @param {Axis} axis @param {number} from @param {number} to @returns {(value: number) => number} */
@@ -110,7 +113,10 @@ function sample(series) {
   ]);
 }
 
-/** 1, 3, 10, 30 … between the two. @param {number} low @param {number} high */
+/**
+ * 1, 3, 10, 30 … between the two.
+ * @param {number} low @param {number} high
+ */
 export function decades(low, high) {
   const found = [];
   for (let power = -3; power < 6; ++power)
@@ -118,7 +124,10 @@ export function decades(low, high) {
   return found;
 }
 
-/** About five round numbers from 0 on. @param {number} high */
+/**
+ * About five round numbers from 0 on.
+ * @param {number} high
+ */
 export function rounds(high) {
   const rough = high / 5, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough) ?? rough;

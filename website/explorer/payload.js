@@ -212,12 +212,22 @@ export const WARP = 32;
  * @property {{text: string, architectures: Record<string, any>}[]} variants
  */
 /** @typedef {{file: string, lines: string[]}} Source */
+/** @typedef {{lesson: string, variant: string, m: number, n: number, k: number, ms: number, tflops: number, baseline: string, baseline_tflops: number, ratio: number}} Timed a run */
+/** @typedef {{registers: number | null, blocks_per_sm: number | null, threads_per_block: number, static_shared_bytes: number, dynamic_shared_bytes: number}} Resources what a block of the lesson takes */
+/** @typedef {{lesson: string, tflops: number, intensity: Record<string, number>}} Spot */
+/** @typedef {{size: number, levels: {name: string, ceiling: string, tbytes: number}[], peaks: Record<string, number>, points: Spot[], sources: string[]}} Roofline */
 /**
- * @typedef {object} Recorded measured figures of this lesson, and where they come from
+ * @typedef {object} Recorded measured figures of this lesson, and where they come from; website/recorded.py
  * @property {string} device
  * @property {string} date
  * @property {string} commit
- * @property {Record<string, any>[]} runs
+ * @property {number | null} multiprocessors
+ * @property {string | null} capability 9.0
+ * @property {Timed[]} runs of the lesson and the one before it in its ladder
+ * @property {Resources | null} resources
+ * @property {number | null} global_load_bytes as ncu counted them, at size³
+ * @property {number} size of what ncu counted
+ * @property {Roofline | null} roofline of its ladder
  */
 /**
  * @typedef {object} Payload
@@ -229,7 +239,7 @@ export const WARP = 32;
  * @property {Source[]} sources
  * @property {Descriptor} descriptor
  * @property {Recorded | null} recorded
- * @property {Record<string, Record<string, number>>} machines limits of an SM, by architecture: sm_90
+ * @property {Record<string, import("explorer/occupancy").Machine>} machines what an SM has room for, by architecture: sm_90
  */
 
 /**
