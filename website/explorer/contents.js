@@ -88,6 +88,8 @@ class Replay {
     /** @type {{shared: number, grains: number[], codes: number[], fill: Fill | null}[][][]} cp.async of each warp, by group; the last is open */
     this.groups = Array.from({ length: warps }, () => [[]]);
     this.closed = new Int32Array(warps); // groups of each warp that were ever closed
+    /** @type {(number[] | null)[]} of each warp, what its last cp.async reads: array, pattern, base */
+    this.copied = new Array(warps).fill(null);
     /** @type {Map<number, {fill: Fill | null, event: number}>} copies of TMA under way */
     this.boxes = new Map();
   }
@@ -258,6 +260,7 @@ class Replay {
     const array = raw.arrays[access.array];
     const offsets = raw.patterns[pattern][1];
     if (array.space === "global") {
+      if (access.copy) this.copied[warp] = [access.array, pattern, base];
       if (access.op === "store" || access.copy || !loaded || !array.element_bytes) return;
       for (const offset of offsets) {
         for (let more = 0; more < access.width; more += array.element_bytes) loaded(this.code(access.array, base + offset + more));
@@ -283,7 +286,9 @@ class Replay {
     const grains = [];
     /** @type {number[]} */
     const codes = [];
-    const [fromMask, fromOffsets] = found.length > 5 ? raw.patterns[found[6]] : [0, []];
+    // A cp.async is two requests, one behind the other: what is read, and where it comes to.
+    const from = found.length > 5 ? found.slice(5) : access.copy ? this.copied[warp] : null;
+    const [fromMask, fromOffsets] = from ? raw.patterns[from[1]] : [0, []];
     const lanes = lanesOf(raw.patterns[pattern][0]);
     const fromLanes = lanesOf(fromMask);
     for (const [place, offset] of offsets.entries()) {
@@ -291,10 +296,10 @@ class Replay {
       for (let more = 0; more < access.width; more += this.grain) {
         const grain = Math.floor((base + offset + more) / this.grain);
         let code = -1;
-        if (source >= 0) {
-          const at = found[7] + fromOffsets[source] + more;
-          const shared = this.contents[found[5]];
-          code = shared ? shared[Math.floor(at / this.grain)] ?? -1 : this.code(found[5], at);
+        if (from && source >= 0) {
+          const at = from[2] + fromOffsets[source] + more;
+          const shared = this.contents[from[0]];
+          code = shared ? shared[Math.floor(at / this.grain)] ?? -1 : this.code(from[0], at);
         }
         grains.push(grain);
         codes.push(code);

@@ -14,9 +14,10 @@ export function stepName(block, step) {
   const last = step === count - 1;
   const which = `Step ${step} of 0 to ${count - 1}`;
   if (by === "rounds") return count > 1 ? `${which}: round ${step} of the loop${last ? ", and what is behind it" : ""}` : "All of it is one step";
-  const what = by === "barriers" ? "barrier of the block" : "arrival of a tile";
-  if (!step) return `${which}: before the first ${what}`;
-  return `${which}: ${last ? `behind the last ${what}` : `behind ${what} ${step}`}`;
+  if (by === "barriers") {
+    return `${which}: ${step ? `behind the block’s barrier ${step}` : "before the block’s first barrier"}${step && last ? ", the last one" : ""}`;
+  }
+  return `${which}: ${step ? `from the arrival of tile ${step - 1}` : "before the first tile has arrived"}${step && last ? ", the last one" : ""}`;
 }
 
 /**

@@ -100,7 +100,7 @@ export function mount(element, data, state) {
   const row = number("Row", m - 1);
   const col = number("Column", n - 1);
   const legend = el("ul", { class: "legend" });
-  const picture = el("div", { class: "picture" }, canvas);
+  const picture = el("div", { class: "matrices" }, canvas);
   element.append(
     el("p", { class: "note" }, "Point at an element of C, tap it, or move it with the arrow keys. A click holds it, another lets it go."),
     el("div", { class: "controls" }, el("label", {}, "C: row", row), el("label", {}, "column", col)),
@@ -247,7 +247,9 @@ function elementWords(data, now) {
     const words = ({ count, hull: around }) => {
       if (!around) return "no element of C";
       const full = (around.rowEnd - around.row) * (around.colEnd - around.col) === count;
-      return `${counted(count, "element")} of C, ${full ? "" : "within "}rows ${span(around.row, around.rowEnd)} and columns ${span(around.col, around.colEnd)}`;
+      const rows = `row${around.rowEnd - around.row > 1 ? "s" : ""} ${span(around.row, around.rowEnd)}`;
+      const columns = `column${around.colEnd - around.col > 1 ? "s" : ""} ${span(around.col, around.colEnd)}`;
+      return `${counted(count, "element")} of C, ${full ? "" : "within "}${rows} and ${columns}`;
     };
     sentences.push(`Thread ${thread} stores ${words(mine)}${mine.count ? held : ""}.`);
     sentences.push(`Warp ${Math.floor(thread / WARP)} stores ${words(warp)}; block ${block.name} ${words(all)}.`);

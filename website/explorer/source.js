@@ -44,8 +44,8 @@ export function mount(element, data, state) {
     const shown = chosen ?? at;
     if (shown) {
       const box = /** @type {HTMLElement} */ (shown.closest(".source"));
-      const top = shown.offsetTop - box.offsetTop;
-      if (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 40) box.scrollTop = top - box.clientHeight / 2;
+      const top = shown.getBoundingClientRect().top - box.getBoundingClientRect().top;
+      if (top < 20 || top > box.clientHeight - 60) box.scrollTop += top - box.clientHeight / 2;
     }
     note.textContent = line ? `Line ${line.line}: ${line.op === "load" ? "loads from" : "stores to"} ${line.array}.` : "Underlined lines access memory; choose one.";
   });
