@@ -90,8 +90,9 @@ class Replay {
     this.closed = new Int32Array(warps); // groups of each warp that were ever closed
     /** @type {(number[] | null)[]} of each warp, what its last cp.async reads: array, pattern, base */
     this.copied = new Array(warps).fill(null);
-    /** @type {Map<number, {fill: Fill | null, event: number}>} copies of TMA under way */
+    /** @type {Map<number, Fill>} copies of TMA under way */
     this.boxes = new Map();
+    this.phases = new Int32Array(block.raw.mbarriers.length); // how many of each are complete
   }
 
   /** @param {number} array @param {number} offset @returns {number} −1 outside */
@@ -178,7 +179,8 @@ class Replay {
           if (piece.fill) this.land(piece.fill, event);
         }
       }
-    } else if (found.e === "box") this.box(event, found.copy ?? -1, read);
+    } else if (found.e === "phase") this.phases[found.barrier ?? 0]++;
+    else if (found.e === "box") this.box(event, found.copy ?? -1, read);
     else if (found.e === "landed") this.arrived(event, found.copy ?? -1);
     else if (found.e === "wgmma") {
       const multiply = raw.multiplies[found.multiply ?? -1];
@@ -207,25 +209,25 @@ class Replay {
       return;
     }
     if (box.array === null) return;
-    const fill = this.fill(`box ${copy}`, box.shared, box.array, "TMA", event);
-    fill.open = 1;
-    this.boxes.set(copy, { fill, event });
+    // Boxes of one matrix that one phase waits for are one piece.
+    const fill = this.fill(`box ${box.shared} ${box.array} ${box.barrier} ${this.phases[box.barrier]}`, box.shared, box.array, "TMA", event);
+    fill.open++;
+    this.boxes.set(copy, fill);
     const contents = /** @type {Int32Array} */ (this.contents[box.shared]);
     this.eachOfBox(box, (grain, code) => {
       contents[grain] = -1;
       if (code >= 0) this.grow(fill, grain, code, event);
     });
-    if (fill.lo === Infinity) this.fills.pop();
   }
 
   /** @param {number} event @param {number} copy */
   arrived(event, copy) {
     const box = this.block.raw.copies[copy];
-    const under = this.boxes.get(copy);
-    if (!box || box.shared === null || !under) return;
+    const fill = this.boxes.get(copy);
+    if (!box || box.shared === null || !fill) return;
     const contents = /** @type {Int32Array} */ (this.contents[box.shared]);
     this.eachOfBox(box, (grain, code) => (contents[grain] = code));
-    if (under.fill) this.land(under.fill, event);
+    this.land(fill, event);
     this.boxes.delete(copy);
   }
 
@@ -339,10 +341,20 @@ export function fills(block) {
   if (!found) {
     const replay = new Replay(block);
     for (let event = 0; event < block.raw.events.length; event++) replay.step(event, null, null);
-    found = replay.fills;
+    found = replay.fills.filter(({ hi }) => hi > 0);
     known.set(block, found);
   }
   return found;
+}
+
+/**
+ * @param {Block} block
+ * @param {Fill} fill
+ * @returns {number | null} which of the places that pieces of its matrix come to it is, by address; null where there is but one
+ */
+export function stageOf(block, fill) {
+  const places = [...new Set(fills(block).filter((one) => one.shared === fill.shared && one.matrix === fill.matrix).map(({ lo }) => lo))];
+  return places.length > 1 ? places.sort((a, b) => a - b).indexOf(fill.lo) : null;
 }
 
 /**

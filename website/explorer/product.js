@@ -2,7 +2,7 @@
 
 import { element as chooseElement } from "explorer/choosing";
 import { colours, counted, el, grouped, hatch, sharp, whenResized } from "explorer/dom";
-import { FLIGHT, fills, rectangles, REGISTERS, SHARED, snapshot, stateOf, USED } from "explorer/contents";
+import { FLIGHT, fills, rectangles, REGISTERS, SHARED, snapshot, stageOf, stateOf, USED } from "explorer/contents";
 import { WARP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 
@@ -304,7 +304,6 @@ function stepWords(data, now, found) {
   return sentences;
 }
 
-/** @param {Fill} fill @returns {Fill["how"] | string} */
 const HOW = { stores: "through registers", "cp.async": "by cp.async", TMA: "by TMA" };
 
 /**
@@ -330,9 +329,18 @@ function sharedWords(block, step) {
   const { arrays } = block.raw;
   return inShared(block, step).map(({ array, pieces }) => {
     const { name, bytes } = arrays[array];
-    const words = pieces.slice(0, 12).map(({ fill, state: now }) => `${part(arrays[fill.matrix].name, fill)} ${now} (${HOW[fill.how]})`);
-    const more = pieces.length > 12 ? `, and ${pieces.length - 12} more` : "";
-    return `${name} (${grouped(bytes)} bytes) holds ${words.length ? words.join(", ") + more : "nothing that is known to be of A or B"}.`;
+    const what = `${name} (${grouped(bytes)} bytes)`;
+    if (!pieces.length) return `${what} holds nothing that is known to be of A or B.`;
+    /** @type {Map<string, string[]>} */
+    const places = new Map(); // by stage, in the order of addresses
+    for (const { fill, state: now } of pieces) {
+      const stage = stageOf(block, fill);
+      const key = stage === null ? "" : `stage ${stage}: `;
+      const words = `${part(arrays[fill.matrix].name, fill)} ${now}`;
+      places.set(key, [...(places.get(key) ?? []), words]);
+    }
+    const ways = [...new Set(pieces.map(({ fill }) => HOW[fill.how]))].join(" and ");
+    return `${what}, filled ${ways}, holds ${[...places].map(([key, words]) => key + words.join(" and ")).join("; ")}.`;
   });
 }
 

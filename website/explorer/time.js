@@ -1,6 +1,6 @@
 // One block's warps, side by side: what each asks for, waits for and multiplies, step by step.
 
-import { fills, stateOf } from "explorer/contents";
+import { fills, stageOf, stateOf } from "explorer/contents";
 import { colours, counted, el, grouped, hatch, sharp, whenResized } from "explorer/dom";
 import { stepControls, stepName } from "explorer/playing";
 import { span } from "explorer/product";
@@ -150,9 +150,9 @@ function lanes(block) {
     lane.spans.push({ from: fill.asked, landed: fill.landed, to: fill.gone, label: matrix === "C" ? "C" : `${matrix} ${along}`, event: fill.event, fill });
   }
   const places = [...found].sort(([a], [b]) => a.localeCompare(b, undefined, { numeric: true })).map(([, lane]) => lane);
-  for (const lane of new Set(places.map(({ name }) => name))) {
-    const same = places.filter(({ name }) => name === lane);
-    if (same.length > 1) same.forEach((one, index) => (one.name = `${lane}, stage ${index}`));
+  for (const lane of places) {
+    const stage = lane.spans[0].fill ? stageOf(block, lane.spans[0].fill) : null;
+    if (stage !== null) lane.name += `, stage ${stage}`;
   }
   const barriers = raw.mbarriers.map(({ name }) => /** @type {Lane} */ ({ name, spans: [], ticks: [] }));
   raw.events.forEach((event, index) => {
