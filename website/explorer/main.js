@@ -1,6 +1,7 @@
 // Begins the page: reads its data, keeps the selection in the URL, mounts the views.
 
 import * as access from "explorer/access";
+import { beginning } from "explorer/choosing";
 import { counted, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
 import { follow } from "explorer/live";
@@ -83,7 +84,10 @@ function summary(data) {
 function begin() {
   const data = decode(byId("payload").textContent ?? "");
   const state = new State(read(location.hash));
-  if (state.selection.block >= data.blocks.length) state.set({ block: 0, event: null, step: 0 });
+  const block = data.blocks[state.selection.block];
+  if (!block) state.set({ ...read(""), ...beginning(data) });
+  else if (!location.hash) state.set(beginning(data));
+  else if (state.selection.step >= block.steps.count) state.set({ step: block.steps.count - 1 });
   summary(data);
   theme(() => state.redraw());
   navigation();

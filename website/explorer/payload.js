@@ -1,6 +1,8 @@
 // What the page shows, as ./gemm explore wrote it into the page: its types, and a reader that works things out when they are
 // first asked for. runner/inspect/trace_types.py says the same in Python, with more words.
 
+import { clocks, divide } from "explorer/order";
+
 export const SCHEMA = 1;
 export const WARP = 32;
 
@@ -269,7 +271,9 @@ export class Block {
   constructor(raw) {
     this.raw = raw;
     this.warps = Math.ceil(raw.threads / WARP);
-    /** @type {{step: Int32Array, count: number, by: "barriers" | "phases" | "requests"} | null} */
+    /** @type {Int32Array | null} */
+    this._clocks = null;
+    /** @type {import("explorer/order").Steps | null} */
     this._steps = null;
     /** @type {Map<string, number[]> | null} */
     this._requests = null;
@@ -408,9 +412,15 @@ export class Block {
     };
   }
 
+  /** @returns {Int32Array} of each event: what must come before it has less */
+  get clocks() {
+    this._clocks ??= clocks(this.raw);
+    return this._clocks;
+  }
+
   /** How the block's events divide into steps. */
   get steps() {
-    this._steps ??= divide(this);
+    this._steps ??= divide(this.raw, this.clocks);
     return this._steps;
   }
 
@@ -471,54 +481,6 @@ function storers(block) {
     });
   }
   return found;
-}
-
-/**
- * Steps are what lies between two barriers of the whole block; without those, between phases of mbarriers that bytes come to;
- * without those either, each warp's step is how often it has run the line that it runs most.
- * @param {Block} block
- * @returns {{step: Int32Array, count: number, by: "barriers" | "phases" | "requests"}}
- */
-function divide(block) {
-  const { events } = block.raw;
-  const step = new Int32Array(events.length);
-  let barriers = 0;
-  let phases = 0;
-  const full = new Set();
-  for (const event of events) {
-    if (Array.isArray(event)) continue;
-    if (event.e === "met") barriers++;
-    if (event.e === "expect") full.add(event.barrier);
-    if (event.e === "phase" && full.has(event.barrier)) phases++;
-  }
-  let count = 0;
-  if (barriers > 1 || phases > 0) {
-    const by = phases > barriers ? "phases" : "barriers";
-    events.forEach((event, index) => {
-      step[index] = count;
-      if (Array.isArray(event)) return;
-      if (by === "barriers" ? event.e === "met" : event.e === "phase" && full.has(event.barrier)) count++;
-    });
-    return { step, count: count + 1, by };
-  }
-  const seen = new Map();
-  const now = new Int32Array(block.warps);
-  events.forEach((event, index) => {
-    const warp = block.warpOf(index);
-    if (warp === null) {
-      step[index] = count;
-      return;
-    }
-    if (Array.isArray(event) && block.raw.accesses[event[0]].op === "load") {
-      const key = event[0] * 4096 + warp;
-      const often = seen.get(key) ?? 0;
-      seen.set(key, often + 1);
-      now[warp] = Math.max(now[warp], often);
-    }
-    step[index] = now[warp];
-    count = Math.max(count, now[warp]);
-  });
-  return { step, count: count + 1, by: "requests" };
 }
 
 /** Everything that the views show. */
