@@ -43,7 +43,7 @@ function owner(data) {
 
 /** @param {Data} data @returns {Chosen} */
 function lessons(data) {
-  const { tile, constants, block } = data.descriptor;
+  const { tile, constants } = data.descriptor;
   const { trace, payload: { recorded } } = data;
   const resources = recorded?.resources ?? null;
   const own = owner(data);
@@ -54,7 +54,7 @@ function lessons(data) {
   return {
     m, n, k, bm: tile.BM, bn: tile.BN, bk: tile.BK, tm: own.tm, tn: own.tn,
     stages: shared === 0 ? 0 : constants.STAGES ?? Math.max(1, Math.round(shared / one)),
-    threads: block[0] * block[1] * block[2],
+    threads: resources && !data.payload.mine ? resources.threads_per_block : trace.threads_per_block,
     registers: resources?.registers ?? 64,
     shared,
     machine: "sm_90" in data.payload.machines ? "sm_90" : Object.keys(data.payload.machines)[0],
