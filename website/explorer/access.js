@@ -120,7 +120,6 @@ export function mount(element, data, state) {
     const block = blockNow(), now = shownOf(data, block, state.selection);
     const event = now.events[now.place];
     state.set({ ...(event === undefined ? {} : block.selectionOf(event)), lane, warp: now.warp, thread: now.warp * 32 + lane });
-    /** @type {HTMLElement | null} */ (pictures.querySelector(`[data-lane="${lane}"]`))?.focus();
   };
 
   /** @type {HTMLButtonElement[]} */
@@ -178,13 +177,15 @@ export function mount(element, data, state) {
       pictures.replaceChildren();
       return;
     }
-    const focused = document.activeElement instanceof Element && pictures.contains(document.activeElement) ? document.activeElement.getAttribute("data-lane") : null;
+    // The keyboard stays at the lane that it is at, in the picture that it is in.
+    const within = [...pictures.querySelectorAll("svg")].findIndex((drawn) => drawn.contains(document.activeElement));
+    const focused = within >= 0 ? document.activeElement?.getAttribute("data-lane") ?? null : null;
     const what = now.wgmma !== null || block.request(event) === null ? copies.multiplied(data, block, event, width) : requested(data, block, now, event, width, selection.lane, chooseLane);
     const head = `Request ${now.place + 1} of ${grouped(now.events.length)} by warp ${now.warp} of block ${block.name}`;
     readout.replaceChildren(...what.words.map((words, index) => html("p", {}, [index === 0 ? `${head}: ${words}` : words])));
     for (const [name, value] of Object.entries(what.figures)) readout.setAttribute(`data-${name}`, String(value));
     pictures.replaceChildren(...what.pictures);
-    if (focused !== null) /** @type {HTMLElement | null} */ (pictures.querySelector(`[data-lane="${focused}"]`))?.focus();
+    if (focused !== null) /** @type {HTMLElement | null} */ (pictures.querySelectorAll("svg")[within]?.querySelector(`[data-lane="${focused}"]`))?.focus();
   }
   state.subscribe(draw);
   whenResized(pictures, draw);

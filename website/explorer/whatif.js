@@ -43,7 +43,7 @@ function owner(data) {
 
 /** @param {Data} data @returns {Chosen} */
 function lessons(data) {
-  const { tile, constants, block } = data.descriptor;
+  const { tile, constants } = data.descriptor;
   const { trace, payload: { recorded } } = data;
   const resources = recorded?.resources ?? null;
   const own = owner(data);
@@ -54,7 +54,7 @@ function lessons(data) {
   return {
     m, n, k, bm: tile.BM, bn: tile.BN, bk: tile.BK, tm: own.tm, tn: own.tn,
     stages: shared === 0 ? 0 : constants.STAGES ?? Math.max(1, Math.round(shared / one)),
-    threads: block[0] * block[1] * block[2],
+    threads: resources && !data.payload.mine ? resources.threads_per_block : trace.threads_per_block,
     registers: resources?.registers ?? 64,
     shared,
     machine: "sm_90" in data.payload.machines ? "sm_90" : Object.keys(data.payload.machines)[0],
@@ -151,7 +151,7 @@ export function mount(element, data, _state) {
   element.replaceChildren(
     html("p", { class: "hint" }, ["Move a slider: the tile decides how many threads and how much shared memory a block takes; you may set both apart from it. ",
       "Predicted figures follow from the formulas; recorded ones were measured."]),
-    controls, results, said, charts);
+    controls, said, results, charts);
 
   function show() {
     for (const [key, made] of Object.entries(sliders)) made?.set(Number(chosen[/** @type {keyof Chosen} */ (key)]));
@@ -202,7 +202,7 @@ function predicted(data, c) {
     rows.push({ id: "global-loads", name: "Loaded from global memory", formula: "bytes · K · (M · ⌈N / BN⌉ + N · ⌈M / BM⌉)", numbers: `${element} · ${c.k} · (${c.m} · ${all.cols} + ${c.n} · ${all.rows})`, value: size(all.loaded), traced: asTraced ? `${size(totals.global_load_bytes ?? 0)}${part}` : undefined,
       recorded: same && data.payload.recorded?.global_load_bytes ? size(data.payload.recorded.global_load_bytes) : undefined });
     rows.push({ id: "tile-bytes", name: "Shared memory of the stages", formula: "stages · (BM + BN) · BK · bytes", numbers: `${c.stages} · (${c.bm} + ${c.bn}) · ${c.bk} · ${element}`, value: size(c.stages * (c.bm + c.bn) * c.bk * element), recorded: resources ? `${size(resources.static_shared_bytes + resources.dynamic_shared_bytes)} with padding and barriers` : undefined });
-    rows.push({ id: "shared-reads", name: "Read from shared memory", formula: `bytes · (${tmName} + ${tnName}) / (2 · ${tmName} · ${tnName}) · 2 · M · N · K`, numbers: `${element} · (${c.tm} + ${c.tn}) / (2 · ${c.tm} · ${c.tn}) = ${rate(all.sharedPerFlop)} B/FLOP`, value: size(all.sharedPerFlop * all.flop), traced: asTraced && totals.shared_bytes ? `${size(totals.shared_bytes ?? 0)}${part}, with stores` : undefined });
+    rows.push({ id: "shared-reads", name: "Read from shared memory", formula: `bytes · (${tmName} + ${tnName}) / (2 · ${tmName} · ${tnName}) · 2 · M · N · K`, numbers: `${element} · (${c.tm} + ${c.tn}) / (2 · ${c.tm} · ${c.tn}) = ${rate(all.sharedPerFlop)} B/FLOP`, value: size(all.sharedPerFlop * all.flop), traced: asTraced ? tracedReads(data) + part : undefined });
   } else {
     rows.push({ id: "global-loads", name: "Loaded from global memory", formula: "no tile in shared memory", numbers: "every warp fetches for itself: its access view counts the sectors", value: "–", traced: asTraced ? `${size(totals.global_load_bytes ?? 0)}${part}` : undefined, recorded: same && data.payload.recorded?.global_load_bytes ? size(data.payload.recorded.global_load_bytes) : undefined });
   }
@@ -211,6 +211,16 @@ function predicted(data, c) {
   const words = room.refused ? `Predicted: cannot be launched. ${room.refused}`
     : `Predicted: ${blocks} block${blocks === 1 ? "" : "s"} an SM (${deciding.join(" and ")} decide${deciding.length === 1 ? "s" : ""}), occupancy ${rate((100 * blocks * warps * 32) / machine.threads)} %, ${rate(turns)} waves on ${machine.sms} SMs, ${rate(all.tilePerByte)} FLOP per byte of the tile.${tail}`;
   return { rows, words, tile: c.stages > 0 ? all.tilePerByte : null };
+}
+
+/**
+ * What was read of shared memory, as the tracer counted it.
+ * @param {Data} data
+ */
+function tracedReads(data) {
+  const { lines, wgmma } = data.trace;
+  const loads = lines.reduce((sum, line) => (line.space === "shared" && line.op === "load" ? sum + line.bytes : sum), 0);
+  return size(loads + wgmma.reduce((sum, entry) => sum + entry.shared_bytes, 0));
 }
 
 /** @type {Record<string, string>} */
@@ -261,20 +271,20 @@ function sweep(data, width) {
     said.textContent = `Recorded, ${run.lesson} at ${run.m}×${run.n}×${run.k}: ${rate(run.tflops)} TFLOP/s in ${rate(run.ms)} ms. Baseline: ${run.baseline}, ${rate(run.baseline_tflops)} TFLOP/s; ${rate(run.ratio)} of its speed (median of interleaved rounds).`;
   };
   /** @param {Timed} run @param {number} figure @param {string} who */
-  const point = (run, figure, who) => ({ x: run.m, y: figure, name: `${who}, ${run.m} cubed: ${rate(figure)} TFLOP/s`, chosen: () => tell(run) });
+  const point = (run, figure, who) => ({ x: run.m, y: figure, name: `${who}, ${run.m} cubed: ${rate(figure)} TFLOP/s`, aside: run.m % 2 === 1, chosen: () => tell(run) });
   const chart = draw({
     name: "TFLOP/s over matrix sizes, recorded",
     x: { label: "M = N = K", low: 220, high: 9400, log: true, ticks: [256, 512, 1024, 2048, 4096, 8192] },
     y: { label: "TFLOP/s", low: 0, high: top, log: false, ticks: rounds(top) },
     series: [
-      { name: "cuBLAS", look: "baseline", line: true, points: mine.map((run) => ({ x: run.m, y: run.baseline_tflops, name: "" })) },
+      { name: "cuBLAS", look: "baseline", line: true, points: mine.map((run) => ({ x: run.m, y: run.baseline_tflops, name: "", aside: run.m % 2 === 1 })) },
       ...(before.length ? [{ name: before[0].lesson, look: /** @type {const} */ ("before"), line: true, points: before.map((run) => point(run, run.tflops, run.lesson)) }] : []),
       { name: data.payload.lesson, look: "strong", line: true, points: mine.map((run) => point(run, run.tflops, run.lesson)) },
     ],
   }, width, Math.min(380, Math.max(280, width * 0.5)));
   const others = recorded.runs.filter((run) => run.lesson === data.payload.lesson && !square.includes(run));
   const notSquare = others.length ? html("p", { class: "hint" }, [`Not square: ${others.map((run) => `${run.m}×${run.n}×${run.k}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`).join("; ")}.`]) : null;
-  const where = html("p", { class: "hint" }, [`${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ${mine[0]?.variant.toUpperCase() ?? ""}. Arrow keys go from point to point.`]);
+  const where = html("p", { class: "hint" }, [`${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ${mine[0]?.variant.toUpperCase() ?? ""}. The lines join even sizes; 1023, 2047, 4095 and 4097 stand aside. Arrow keys go from point to point.`]);
   return html("section", { "aria-label": "Sweep over sizes, recorded" }, [html("h3", {}, ["Recorded: over sizes"]), chart, said, ...(notSquare ? [notSquare] : []), where]);
 }
 
