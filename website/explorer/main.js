@@ -75,7 +75,7 @@ function summary(data) {
   const whose = data.payload.mine ? "your kernel" : "the lesson’s kernel";
   const kept = data.blocks.length ? `, the history of ${counted(data.blocks.length, "block")} kept` : "";
   byId("summary").textContent =
-    `${trace.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
+    `${data.payload.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
     `${counted(trace.blocks, "block")} of ${grouped(trace.threads_per_block)} threads, ` +
     `${trace.traced_blocks >= trace.blocks ? "all" : grouped(trace.traced_blocks)} traced${kept}. ` +
     "Counted on the CPU device, which runs the same source; no time here is a GPU’s.";
