@@ -81,7 +81,7 @@ class Layout {
  */
 export function mount(element, data, state) {
   if (!data.blocks.length) {
-    element.append(el("p", { class: "readout" }, "No block's history was kept, so there is nothing to point at; the findings below may say why."));
+    element.append(el("p", { class: "readout" }, "No block’s history was kept, so there is nothing to point at; the findings below may say why."));
     return;
   }
   const { m, n, k } = data.trace;
@@ -174,6 +174,7 @@ export function mount(element, data, state) {
     if (!width) return;
     layout = new Layout(width, size);
     const context = sharp(canvas, layout.width, layout.height);
+    canvas.dataset.c = [layout.c.x, layout.c.y, layout.scale].join(" "); // where C stands, for whoever points by program
     paint(context, layout, data, state.selection, snapshotNow());
     drawBars(bars, element.clientWidth, block(), state.selection.step);
     drawZoom(zoom, Math.min(element.clientWidth, 560), data, state.selection);
