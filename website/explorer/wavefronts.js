@@ -82,7 +82,7 @@ export function draw(request, width, lane, choose) {
     const across = inner >= 24 * BANKS ? BANKS : BANKS / 2; // banks side by side
     const cell = inner / across, high = 20;
     const picture = svg("g", { role: "list", "aria-label": "Wavefronts" });
-    root.append(text(left, y - 14, "banks, and in each wavefront the lanes that it serves", { class: "soft" }));
+    root.append(text(left, y - 14, width >= 480 ? "banks, and in each wavefront the lanes that it serves" : "banks, and the lanes that they serve", { class: "soft" }));
     for (let bank = 0; bank < BANKS; ++bank)
       root.append(text(left + ((bank % across) + 0.5) * cell, y + (bank < across ? 0 : 11), String(bank), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
     if (across < BANKS) y += 11;

@@ -65,7 +65,10 @@ function lessons(data) {
  * Bytes of an element of A and B.
  * @param {Data} data
  */
-const bytes = (data) => (data.trace.variant.startsWith("fp32") ? 4 : 2);
+function bytes(data) {
+  const { variant } = data.trace;
+  return /^(fp32|tf32)/.test(variant) ? 4 : /^(e4m3|e5m2|int8)/.test(variant) ? 1 : 2;
+}
 
 /**
  * Bytes of shared memory that the traced block names.
