@@ -169,7 +169,7 @@ def _achievements(tasks: list[Task], rows: list[Row], root: Path) -> Iterator[Ac
     yield {
         "id": "first_kernel",
         "title": "Right at every shape",
-        "how": "An exercise's kernel is right at every shape.",
+        "how": "A kernel of yours is right at every shape.",
         "groups": one("passed", exercises),
     }
     yield {

@@ -241,13 +241,13 @@ def _bare(*columns: str) -> Table:
 
 
 def _lessons(tasks: list[Task], state: State, standing: Standing | None) -> Table:
-    table = _bare("Lesson", "Exercise", "Bug hunt", "Quiz", *["Points"] * bool(standing))
-    points = {row["lesson"]: str(row["points"]) for row in standing["lessons"]} if standing else {}
+    table = _bare("Lesson", "Exercise", "Bug hunt", "Quiz", *(["Points"] if standing else []))
+    points = {row["lesson"]: [str(row["points"])] for row in standing["lessons"]} if standing else {}
     for name in dict.fromkeys(task.lesson for task in tasks):
         cells = {task.kind: _cell(task, state) for task in tasks if task.lesson == name}
         quiz = state.quiz(name)
         taken = f"{quiz['right']} of {quiz['of']}" if quiz else "not taken" if exercise.content(name).quiz else "–"
-        table.add_row(name, cells.get("exercise", "–"), cells.get("hunt", "–"), taken, *[points[name]] * bool(standing))
+        table.add_row(name, cells.get("exercise", "–"), cells.get("hunt", "–"), taken, *points.get(name, []))
     return table
 
 

@@ -318,7 +318,7 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_verdict_comes_before_progress_that_cannot_be_kept(
     as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def damaged(*_: object) -> None:
+    def damaged(*_: object, **__: object) -> None:
         raise UserError(".progress.json is not valid JSON; mend it or move it away.")
 
     passing(monkeypatch)
@@ -338,7 +338,12 @@ def test_what_passes_is_remembered_with_its_bytes_and_what_comes_next_is_said(
 ) -> None:
     remembered = []
     passing(monkeypatch)
-    monkeypatch.setattr(progress, "passed", lambda task, text: remembered.append((task.key, progress.digest(text))))
+
+    def passed(task: Task, text: str, speed: object) -> list[object]:
+        remembered.append((task.key, progress.digest(text)))
+        return []
+
+    monkeypatch.setattr(progress, "passed", passed)
     monkeypatch.setattr(progress, "load", lambda root=ROOT: progress.State({"tasks": {}, "quizzes": {}}))
     with_mark = tmp_path / "with_mark.cu"
     with_mark.write_bytes(b"\xef\xbb\xbfint a;\r\n")

@@ -447,7 +447,7 @@ def test_right_answers(course: Checkout, lesson: str) -> None:
     done = take(course, lesson[:2], "--seed", "7", answers="\n".join(answers))  # the last line without its end
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{lesson}, 5 questions, seed 7.")
-    assert done.stdout.endswith("\n5 of 5 right. Seed 7.\nBest so far: 5 of 5.\n")
+    assert "\n5 of 5 right. Seed 7.\nBest so far: 5 of 5.\n" in done.stdout
     assert done.stdout.count("\nRight: ") == 5
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert recorded(course, lesson) == (5, 5, 7)
