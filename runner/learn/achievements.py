@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Union
+from typing import Any, Literal, TypedDict
 
 from runner.core.descriptors import known
 from runner.core.results import ROOT
@@ -22,7 +22,7 @@ SCHEMA = 1
 FASTER = 1.05  # times as fast as the lesson's own kernel: what is less is noise
 OFF = "GEMM_ACHIEVEMENTS"  # "0" in the environment: nothing is said of points, levels and achievements, and none is written down
 
-Term = Union[float, list[str]]  # a number, or the first of these fields that an entry has; 0 where it has none, 1 of a text
+Term = float | list[str]  # a number, or the first of these fields that an entry has; 0 where it has none, 1 of a text
 Item = list[str]  # a fact, and the key of what it is asked of: ["passed", "03_smem/exercise"]
 
 
@@ -123,8 +123,8 @@ _POINTS: Points = {
     "hint": _HINT,
     "hints": _HELPED,
     "answer": _ANSWER,
-    "rule": f"Points: an exercise that passes {_EXERCISE}, a bug hunt {_HUNT}, less {_HINT} for each hint shown before; each right "
-    f"answer of your best quiz {_ANSWER}.",
+    "rule": f"Points: an exercise that passes {_EXERCISE}, a bug hunt {_HUNT}, less {_HINT} for each hint shown before; "
+    f"each right answer of your best quiz {_ANSWER}.",
 }
 # So many threads are a warp, a warpgroup and the blocks of many lessons.
 _LEVELS: list[Level] = [

@@ -10,8 +10,8 @@ import textwrap
 from contextlib import suppress
 from pathlib import Path
 
-from rich.cells import cell_len, get_character_cell_size
 from rich import box
+from rich.cells import cell_len, get_character_cell_size
 from rich.table import Table
 
 from runner.core import lesson, tables
@@ -195,8 +195,8 @@ def _object(tasks: list[Task], state: State, standing: Standing | None) -> dict:
     found = {"schema": _SCHEMA, "lessons": list(lessons.values()), **_sums(tasks, state), "next": _next(tasks, state)}
     if not standing:
         return found
-    for points in standing["lessons"]:
-        lessons[points["lesson"]]["points"] = {"points": points["points"], "of": points["of"]}
+    for of_lesson in standing["lessons"]:
+        lessons[of_lesson["lesson"]]["points"] = {"points": of_lesson["points"], "of": of_lesson["of"]}
     level = {"level": standing["level"], "name": standing["name"], "next": standing["next"]}
     points = {"points": standing["points"], "of": standing["of"]}
     return {**found, "points": points, "level": level, "achievements": standing["achievements"]}

@@ -164,9 +164,7 @@ class Speed(NamedTuple):
     gpu: str
 
 
-def passed(
-    task: Task, text: str | None = None, when: datetime | None = None, speed: Speed | None = None
-) -> list[Earned]:
+def passed(task: Task, text: str | None = None, when: datetime | None = None, speed: Speed | None = None) -> list[Earned]:
     """Remembers that the task passed with this text (None: the file's as it is now) at this time (None: now). Returns the
     achievements that it has earned."""
     text = text_of(task.file) if text is None else text

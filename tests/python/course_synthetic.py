@@ -1,4 +1,4 @@
-"""A course of four lessons in a folder, with all that achievements ask of lessons: parts, tensor cores, Hopper, races, quizzes."""
+"""A course of four lessons with all that achievements ask of lessons: parts, tensor cores, Hopper, races, quizzes."""
 
 from __future__ import annotations
 

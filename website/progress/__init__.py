@@ -1,7 +1,7 @@
 """A page that shows a learner's own .progress.json: lessons, points, level and achievements, as `./gemm progress` does.
 
-The rules and the list of tasks come from runner/learn/achievements.py and are in the page; the reader's browser does the rest, and
-sends nothing.
+The rules and the list of tasks come from runner/learn/achievements.py and are in the page; the reader's browser does the rest,
+and sends nothing.
 """
 
 from __future__ import annotations
