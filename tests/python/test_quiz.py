@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE, REPOSITORY, Checkout
+from conftest import PATIENCE, REPOSITORY, Checkout, pseudo_terminal
 
 from runner.core.results import ROOT, folder_of, lessons
 from runner.inspect import inspection
@@ -525,7 +524,7 @@ def read_until(terminal: int, end: str) -> str:
 
 
 def test_on_a_terminal(course: Checkout) -> None:
-    ours, theirs = pty.openpty()
+    ours, theirs = pseudo_terminal()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     process = course.start("quiz", "01", "--seed", "7", stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
@@ -546,7 +545,7 @@ def test_on_a_terminal(course: Checkout) -> None:
 
 
 def test_json_on_a_terminal_shows_the_questions_on_stderr(course: Checkout) -> None:
-    ours, theirs = pty.openpty()
+    ours, theirs = pseudo_terminal()
     process = course.start("quiz", "01", "--seed", "7", "--json", stdin=theirs)
     os.write(ours, b"x\n" + b"\n" * 5)
     out, err = process.communicate(timeout=PATIENCE)

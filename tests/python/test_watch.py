@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Checkout, Course, alive
+from conftest import Checkout, Course, alive, pseudo_terminal
 from exercise_synthetic import with_exercises
 from rich.cells import cell_len
 
@@ -141,7 +141,7 @@ class Session:
         size: tuple[int, int] = (80, 24),
         hangup: signal.Handlers = signal.SIG_DFL,
     ) -> None:
-        self.master, slave = os.openpty()
+        self.master, slave = pseudo_terminal()
         self.note = note
         self.seen = ""
         self.resize(*size)
