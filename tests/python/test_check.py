@@ -273,10 +273,9 @@ def test_a_report_is_no_pass_until_it_says_so() -> None:
 
 def test_warnings_are_told_of_what_passes() -> None:
     report = check.Report(TASK, "x.cu", "", seed=1, stage="", warnings=["x.cu:1:1: warning: a", "b", "c"])
-    told = check.told(report, 0, "Next: ./gemm watch 04")
+    told = check.told(report, 0)
     assert told.count("The compiler warns: ") == 2
-    assert told.splitlines()[-2].startswith("PASSED: exercise 03, seed 1 ")
-    assert told.splitlines()[-1] == "Next: ./gemm watch 04"
+    assert told.splitlines()[-1].startswith("PASSED: exercise 03, seed 1 ")
 
 
 def test_shapes() -> None:
