@@ -333,7 +333,8 @@ export function mount(element, data, state) {
       view.begin = block().steps.begins[now.step] - 1;
     }
     draw();
-    const text = now.event === null ? "No event is chosen." : sentence(block(), now.event);
+    const rest = block().raw.truncated ? " More happened than is kept here: these are the block’s first events." : "";
+    const text = (now.event === null ? "No event is chosen." : sentence(block(), now.event)) + rest;
     const step = summary(block(), rows(), now.step, now.warp);
     if (said.dataset.text !== text + step) {
       said.dataset.text = text + step;
@@ -551,5 +552,5 @@ function drawLegend(legend) {
   const context = sharp(swatch, 26, 18);
   context.fillStyle = hatch(context, "/", colours().paper, colours().ink);
   context.fillRect(0, 0, 26, 18);
-  legend.append(el("li", {}, swatch, "below: a copy in flight; plain when it has landed"));
+  legend.append(el("li", {}, swatch, "below: a copy in flight, until a wait has seen it; plain behind that"));
 }
