@@ -1,0 +1,49 @@
+"""`./gemm site`: the lessons as a site in out/site, which a browser reads from there, with no server and no network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from runner.core import build, doctor, process
+from runner.core.descriptors import all_described
+from runner.core.results import ROOT, UserError
+
+FOLDER = ROOT / "out" / "site"
+_EXPLORERS = ROOT / "out" / "explore"
+
+
+def _explored(names: list[str]) -> Path:
+    """Every lesson's explorer; the folder that they are in."""
+    from website import explore
+
+    with process.shown("explorers") as update:
+        for done, name in enumerate(names):
+            update((done, len(names), name))
+            explore.write(name, _EXPLORERS)
+    return _EXPLORERS
+
+
+def site(explorers: bool, as_json: bool) -> int:
+    """Exit status 0, or 1 where the texts do not fit together: a broken link, a missing picture."""
+    python = doctor.provide_site()
+    device = doctor.Device("cpu", None, (), "the lessons' own words are the same on every device")
+    folder = build.build(device, doctor.provide(device), ["gemm_lessons_json"])
+    names = list(all_described(folder))
+    command: list[str | Path] = [python, "-m", "website.builder", folder / "lessons.json", FOLDER]
+    if explorers:
+        command.append(_explored(names))
+    done = process.stream(command, "site", process.PROGRESS)
+    if done.status not in (0, 1) or (done.status and not done.lines):
+        process.say_all(done.lines)
+        raise UserError("The site could not be built; the lines above say where its builder ended.", 1)
+    if done.status:
+        process.say_all(done.lines[:-1])
+        raise UserError(done.lines[-1], 1)
+    pages = len(list(FOLDER.rglob("*.html")))
+    if as_json:
+        print(json.dumps({"schema": 1, "site": str(FOLDER / "index.html"), "pages": pages}))
+    else:
+        process.say_all(done.lines)
+        print(f"{pages} pages. Open {(FOLDER / 'index.html').relative_to(ROOT)} in a browser.")
+    return 0
