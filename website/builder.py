@@ -7,7 +7,6 @@ MkDocs and its theme give the frame: navigation, search, colours. What stands in
 from __future__ import annotations
 
 import html
-import json
 import logging
 import posixpath
 import re
@@ -60,7 +59,7 @@ class Course(BasePlugin):
         self.texts: dict[str, Text] = {}
         self.problems: list[str] = []
         self.anchors: list[tuple[Page, str, Page, str]] = []  # page, what its link says, where that leads: page, anchor
-        self.progress = self.root / "website" / "progress" / "page.html"
+        self.progress = (self.root / "website" / "progress" / "__init__.py").is_file()
         self.done = 0
 
     # What is there
@@ -73,8 +72,8 @@ class Course(BasePlugin):
             self._add(page)
         for one in self.lessons:
             self._add_file(PurePosixPath(one.folder) / "kernel.cu")
-        if self.progress.is_file():
-            self._add(Page("progress/index.md", "progress", PurePosixPath("website/progress/page.html")))
+        if self.progress:
+            self._add(Page("progress/index.md", "progress", PurePosixPath("website/progress")))
         known = len(self.texts)
         for page in list(self.pages.values()):
             if page.kind == "text":
@@ -142,7 +141,7 @@ class Course(BasePlugin):
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """The navigation."""
         titles = {uri: re.sub(r"<[^>]+>", "", text.title) for uri, text in self.texts.items()}
-        config.nav = contents.navigation(self.root, self.lessons, titles, self.progress.is_file())
+        config.nav = contents.navigation(self.root, self.lessons, titles, self.progress)
         return config
 
     def on_files(self, files: Files, config: MkDocsConfig) -> Files:
@@ -154,10 +153,8 @@ class Course(BasePlugin):
                 files.append(File.generated(config, page.uri, content="", inclusion=InclusionLevel.INCLUDED))
         for path in self.explorers.values():
             files.append(File.generated(config, f"explore/{path.name}", abs_src_path=str(path)))
-        if self.progress.is_file():
-            for path in sorted(self.progress.parent.iterdir()):
-                if path.is_file() and path != self.progress and path.suffix not in (".py", ".md"):
-                    files.append(File.generated(config, f"progress/{path.name}", abs_src_path=str(path)))
+        if self.progress:
+            files.append(File.generated(config, "progress/page.html", content=self._progress_page()))
         return files
 
     def on_page_markdown(self, _markdown: str, /, *, page: Rendered, **_: Any) -> str:
@@ -253,12 +250,17 @@ class Course(BasePlugin):
             )
         return "".join(written).replace(' id="L', ' data-line="L'), headings
 
-    def _progress(self, _page: Page) -> tuple[str, list[Heading]]:
-        from website import progress  # type: ignore[attr-defined]
+    def _progress_page(self) -> str:
+        """What reads a learner's file: a page of its own, so that its scripts and the theme's do not meet. Its links leave its
+        frame."""
+        from website import progress
 
-        data = json.dumps(progress.data()).replace("<", "\\u003c") if hasattr(progress, "data") else ""
-        told = f'<script type="application/json" id="course">{data}</script>' if data else ""
-        return told + self.progress.read_text(encoding="utf-8"), []
+        urls = {one.name: f"../{self.pages[f'{one.folder}/README.md'].address}" for one in self.lessons}
+        return progress.page(urls, None, self.root).replace("<head>", '<head><base target="_top">', 1)
+
+    def _progress(self, _page: Page) -> tuple[str, list[Heading]]:
+        frame = '<iframe class="explorer" src="page.html" title="Your progress"></iframe>'
+        return f'<h1>Your progress</h1><p><a href="page.html">As a page of its own</a></p>{frame}', []
 
 
 def _wrapping(path: str) -> str:
@@ -285,7 +287,8 @@ def main(arguments: list[str]) -> int:
     """Exit status 1: problems were printed."""
     logging.getLogger("mkdocs").setLevel(logging.ERROR)
     lessons = list(all_described(Path(arguments[0]).parent).values())
-    explorers = {path.stem: path for path in Path(arguments[2]).glob("*.html")} if len(arguments) > 2 else {}
+    folder = Path(arguments[2]) if len(arguments) > 2 else None
+    explorers = {one.name: folder / f"{one.name}.html" for one in lessons} if folder else {}
     try:
         write(ROOT, lessons, explorers, Path(arguments[1]))
     except (Broken, MkDocsException, UserError) as problem:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from runner.core import build, doctor, process
 from runner.core.descriptors import all_described
-from runner.core.results import ROOT, UserError
+from runner.core.results import ROOT, UserError, write_atomically
 
 FOLDER = ROOT / "out" / "site"
-_EXPLORERS = ROOT / "out" / "explore"
+_EXPLORERS = ROOT / "build" / "site" / "explore"  # not out/explore, where a learner's own lie
 
 
-def _explored(names: list[str]) -> Path:
-    """Every lesson's explorer; the folder that they are in."""
+def _explored(names: Sequence[str]) -> Path:
+    """Every lesson's explorer, at the shape that ./gemm explore chooses; the folder that they are in."""
     from website import explore
 
-    with process.shown("explorers") as update:
+    _EXPLORERS.mkdir(parents=True, exist_ok=True)
+    with process.shown("Explorers") as update:
         for done, name in enumerate(names):
             update((done, len(names), name))
-            explore.write(name, _EXPLORERS)
+            payload, _ = explore.traced(explore.Asked(name, None, {}, None, None))
+            write_atomically(_EXPLORERS / f"{name}.html", explore.page(payload))
+        update((len(names), len(names), ""))
     return _EXPLORERS
 
 
@@ -33,7 +37,7 @@ def site(explorers: bool, as_json: bool) -> int:
     command: list[str | Path] = [python, "-m", "website.builder", folder / "lessons.json", FOLDER]
     if explorers:
         command.append(_explored(names))
-    done = process.stream(command, "site", process.PROGRESS)
+    done = process.stream(command, "Pages", process.PROGRESS)
     if done.status not in (0, 1) or (done.status and not done.lines):
         process.say_all(done.lines)
         raise UserError("The site could not be built; the lines above say where its builder ended.", 1)

@@ -144,12 +144,16 @@ def check(trace: object) -> Trace:
     return cast(Trace, trace)
 
 
-def trace_text(program: Path, name: str, request: Request) -> tuple[str, int]:
-    """Runs gemm_inspect: the JSON that it wrote, and its exit status, 0 or 1. A UserError where it could not run."""
+def trace_text(program: Path, name: str, request: Request, history: int = 0) -> tuple[str, int]:
+    """Runs gemm_inspect: the JSON that it wrote, and its exit status, 0 or 1. A UserError where it could not run.
+
+    history: of how many blocks it keeps what they do, in order.
+    """
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "trace.json"
         asked = (f"--{key}={getattr(request, key)}" for key in ("m", "n", "k", "blocks"))
         command: list[str | Path] = [program, "--lesson", name, *asked, *request.options, "--output", output]
+        command += [f"--history={history}"] if history else []
         done = process.stream(command, f"Tracing {name}", process.PROGRESS)
         if what := process.crash(done.status):
             say_all(done.lines)
@@ -166,9 +170,9 @@ def trace_text(program: Path, name: str, request: Request) -> tuple[str, int]:
             raise UserError(f"gemm_inspect ended with status {done.status} and wrote nothing; build it again.") from error
 
 
-def trace(program: Path, name: str, request: Request) -> tuple[Trace, int]:
+def trace(program: Path, name: str, request: Request, history: int = 0) -> tuple[Trace, int]:
     """As trace_text, but read and checked."""
-    text, status = trace_text(program, name, request)
+    text, status = trace_text(program, name, request, history)
     try:
         return check(json.loads(text)), status
     except ValueError as error:

@@ -24,11 +24,12 @@ struct TracedLaunch {
     double seconds = 0;                      // tracing included
 };
 
-/// Launches the lesson on the problem, traced; `plan` is what its prepare() returned. most_steps: as in
-/// trace::begin(). Reads of C with beta = 0 and of A and B with alpha = 0 are findings, and so are writes to
-/// A and B.
+/// Launches the lesson on the problem, traced; `plan` is what its prepare() returned. most_steps and
+/// histories: as in trace::begin(). Reads of C with beta = 0 and of A and B with alpha = 0 are findings, and
+/// so are writes to A and B.
 TracedLaunch launch_traced(const Lesson& lesson, const Problem& problem, const void* plan,
-                           std::size_t most_steps = std::numeric_limits<std::size_t>::max());
+                           std::size_t most_steps = std::numeric_limits<std::size_t>::max(),
+                           const cpu_device::trace::Histories& histories = {});
 
 /// The finding no_kernel where kernels stored fewer elements of C than it has: then something else
 /// computed it. For a launch after which C is right, and had something to compute. Else null.

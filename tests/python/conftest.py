@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from browser import browser  # noqa: F401  a fixture
 from warm import Warm
 
 from runner.core import build, compiling, doctor

@@ -64,10 +64,12 @@ class Observer {
     virtual void at_cluster_barrier(AtCluster what) = 0;
     /// From here on that thread of the block runs.
     virtual void thread_runs(int thread) = 0;
-    /// Every thread in [first, last), a warp, waits or has returned.
-    virtual void warp_paused(int first, int last) = 0;
+    /// Every thread in [first, last), a warp, waits or has returned; `returned`: all have.
+    virtual void warp_paused(int first, int last, bool returned) = 0;
     /// The threads of the warp from `first` on that `lanes` names have met (__syncwarp, shuffles, votes).
     virtual void warp_met(int first, unsigned lanes) = 0;
+    /// The running thread waits at a barrier of its block from here on; all threads have met there.
+    virtual void barrier_reached(const Site& site) = 0;
     virtual void barrier_met() = 0;
     /// The running thread reads `bytes` bytes of shared memory for an instruction of its whole warp, or takes
     /// part in it and reads nothing (null).

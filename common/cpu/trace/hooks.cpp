@@ -99,13 +99,18 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->run(thread);
     }
-    void warp_paused(int, int) override {
+    void warp_paused(int first, int, bool returned) override {
         const Quiet quiet;
-        local.own->warp_paused();
+        local.own->warp_paused(first, returned);
     }
     void warp_met(int first, unsigned lanes) override {
         const Quiet quiet;
         local.own->warp_met(first, lanes);
+    }
+    void barrier_reached(const Site& site) override {
+        if (!local.own->keeps_history()) return;
+        const Quiet quiet;
+        local.own->barrier_reached(site);
     }
     void barrier_met() override {
         const Quiet quiet;
@@ -160,7 +165,9 @@ class Tracer final : public Observer {
     void host_writes(const void* start, std::size_t bytes) override {
         session->host_writes(address_of(start), bytes);
     }
-    void fails() override { stop_recording(); }
+    void fails() override {
+        if (BlockTrace* const was = stop_recording()) was->fails();
+    }
     void blocks_end() override {
         stop_recording();
         if (!local.running) return;
