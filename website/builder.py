@@ -31,9 +31,10 @@ from runner.core.descriptors import Descriptor, all_described
 from runner.core.results import ROOT, UserError
 from website import contents
 from website.contents import Page
-from website.texts import Heading, Reader, Text, source
+from website.texts import Heading, Reader, Term, Text, source
 
 _GLOSSARY = "GLOSSARY.md"
+_EVERYDAY = ("atom", "batch", "box", "hit", "phase", "place", "stage")  # outside of the lessons
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 HERE = Path(__file__).resolve().parent
 
@@ -178,12 +179,21 @@ class Course(BasePlugin):
         print(f"progress {self.done} {sum(one.kind != 'copy' for one in self.pages.values())} {mine.file}", flush=True)
         return str(written)
 
+    def _known(self, page: Page, term: Term) -> bool:
+        """Whether a word means on a page what the glossary says: in lessons from the one on that explains it, since a phase or a
+        place is an everyday word before."""
+        order = [one.folder for one in self.lessons]
+        here = next((i for i, folder in enumerate(order) if f"{folder}/".startswith(f"{page.file.parent}/")), None)
+        where = PurePosixPath(term.explained.removesuffix("index.html").rstrip("/"))
+        there = next((i for i, folder in enumerate(order) if f"{folder}/".startswith(f"{where}/")), 0)
+        return term.name not in _EVERYDAY if here is None else there <= here
+
     # Kinds of pages: their HTML, and their headings
 
     def _text(self, page: Page) -> tuple[str, list[Heading]]:
         text, headings = self.texts[page.uri], list(self.texts[page.uri].headings)
         glossary = "" if page.uri == _GLOSSARY else self._to(page, _GLOSSARY)
-        terms = text.explain(self.glossary, glossary) if glossary else []
+        terms = text.explain(self.glossary, glossary, partial(self._known, page)) if glossary else []
         written = self.reader.write(text)
         for one in self.lessons:
             if page.uri == f"{one.folder}/README.md":

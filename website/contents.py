@@ -91,14 +91,15 @@ def navigation(root: Path, lessons: Sequence[Descriptor], titles: dict[str, str]
         above = posixpath.dirname(one.folder)
         if above and (root / above / "README.md").is_file():
             if above not in steps:
-                steps[above] = [f"{above}/README.md"]
-                section.append({titles[f"{above}/README.md"].split(",")[0].split(":")[0]: steps[above]})
+                title = titles[f"{above}/README.md"].split(":")[0]
+                steps[above] = [{title: f"{above}/README.md"}]
+                section.append({title.split(",")[0]: steps[above]})
             section = steps[above]
         section.append({titles[f"{one.folder}/README.md"].split(":")[0]: f"{one.folder}/README.md"})
     return [
         {"Start": "README.md"},
         *({f"Part {part}: {PARTS.get(part, 'more lessons')}": inside} for part, inside in parts.items()),
-        {"Exercises": ["exercises/index.md", *({one.number: f"exercises/{one.name}.md"} for one in lessons)]},
+        {"Exercises": [{"All exercises": "exercises/index.md"}, *({one.number: f"exercises/{one.name}.md"} for one in lessons)]},
         {"What was measured": "plots/README.md"},
         {"Glossary": "GLOSSARY.md"},
         *([{"Your progress": "progress/index.md"}] if progress else []),

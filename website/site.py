@@ -8,6 +8,7 @@ from pathlib import Path
 
 from runner.core import build, doctor, process
 from runner.core.descriptors import all_described
+from runner.core.process import say
 from runner.core.results import ROOT, UserError, write_atomically
 
 FOLDER = ROOT / "out" / "site"
@@ -19,12 +20,10 @@ def _explored(names: Sequence[str]) -> Path:
     from website import explore
 
     _EXPLORERS.mkdir(parents=True, exist_ok=True)
-    with process.shown("Explorers") as update:
-        for done, name in enumerate(names):
-            update((done, len(names), name))
-            payload, _ = explore.traced(explore.Asked(name, None, {}, None, None))
-            write_atomically(_EXPLORERS / f"{name}.html", explore.page(payload))
-        update((len(names), len(names), ""))
+    for done, name in enumerate(names, start=1):
+        say(f"Explorer {done} of {len(names)}: {name}.")  # no bar: the tracer shows its own
+        payload, _ = explore.traced(explore.Asked(name, None, {}, None, None))
+        write_atomically(_EXPLORERS / f"{name}.html", explore.page(payload))
     return _EXPLORERS
 
 
@@ -32,7 +31,7 @@ def site(explorers: bool, as_json: bool) -> int:
     """Exit status 0, or 1 where the texts do not fit together: a broken link, a missing picture."""
     python = doctor.provide_site()
     device = doctor.Device("cpu", None, (), "the lessons' own words are the same on every device")
-    folder = build.build(device, doctor.provide(device), ["gemm_lessons_json"])
+    folder = build.build(device, doctor.provide(device), ["gemm_lessons_json", *["gemm_inspect"] * explorers])
     names = list(all_described(folder))
     command: list[str | Path] = [python, "-m", "website.builder", folder / "lessons.json", FOLDER]
     if explorers:

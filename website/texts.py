@@ -18,7 +18,7 @@ from pygments.util import ClassNotFound
 
 _RAW_LINK = re.compile(r'(<(?:img|a|source|video)\b[^>]*?\b(?:src|href)=")([^"]+)(")')
 _IMAGE = re.compile(r"<img\b[^>]*>")
-_PROSE = ("paragraph_open", "td_open", "th_open")  # whose text gets the glossary's explanations; headings do not
+_PROSE = ("paragraph_open", "td_open")  # whose text gets the glossary's explanations; headings do not
 _LANGUAGES = {".cu": "cuda", ".h": "cpp", ".hpp": "cpp", ".cpp": "cpp", ".cff": "yaml"}
 
 
@@ -63,11 +63,12 @@ def _plain(token: Token) -> str:
 
 @dataclass(frozen=True)
 class Term:
-    """An entry of the glossary: its id there, and what it means, as HTML without links."""
+    """An entry of the glossary: its id there, what it means, as HTML without links, and the text that explains it."""
 
     name: str
     id: str
     meaning: str
+    explained: str
 
 
 class Glossary:
@@ -125,16 +126,19 @@ class Text:
                 if (target := token.attrGet(name)) is not None:
                     token.attrSet(name, resolve(str(target), name == "src"))
 
-    def explain(self, glossary: Glossary, page: str) -> list[Term]:
-        """Marks the first occurrence of each term; `page` is the glossary's address. Returns the terms that were found."""
+    def explain(self, glossary: Glossary, page: str, known: Callable[[Term], bool]) -> list[Term]:
+        """Marks the first occurrence of each term that is `known` here; `page` is the glossary's address. Returns the terms that
+        were found."""
         seen: dict[str, Term] = {}
         for before, token in zip([None, *self.tokens], self.tokens, strict=False):
             if token.type == "inline" and before and before.type in _PROSE:
-                token.children = list(_explained(token.children or [], glossary, page, seen))
+                token.children = list(_explained(token.children or [], glossary, page, known, seen))
         return list(seen.values())
 
 
-def _explained(children: Sequence[Token], glossary: Glossary, page: str, seen: dict[str, Term]) -> Iterator[Token]:
+def _explained(
+    children: Sequence[Token], glossary: Glossary, page: str, known: Callable[[Term], bool], seen: dict[str, Term]
+) -> Iterator[Token]:
     links = 0
     for child in children:
         links += {"link_open": 1, "link_close": -1}.get(child.type, 0)
@@ -143,7 +147,7 @@ def _explained(children: Sequence[Token], glossary: Glossary, page: str, seen: d
             continue
         at = 0
         for start, end, term in glossary.found(child.content):
-            if term.id in seen:
+            if term.id in seen or not known(term):
                 continue
             seen[term.id] = term
             yield Token("text", "", 0, content=child.content[at:start])
@@ -200,7 +204,8 @@ class Reader:
             end = next((i for i, child in enumerate(children) if child.type == "link_open"), len(children))
             said = re.sub(r"\s*\($", "", self._inline(children[:end]).rstrip())
             said += "" if said.endswith(".") else "."
-            terms += [Term(one, f"term-{first}", said) for one in name.content.split(", ")]
+            where = str(children[end].attrGet("href") or "").partition("#")[0] if end < len(children) else ""
+            terms += [Term(one, f"term-{first}", said, where) for one in name.content.split(", ")]
         return Glossary(terms)
 
 
@@ -212,6 +217,9 @@ def _linked(match: re.Match[str]) -> str:
 
 def _fence(tokens: Sequence[Token], at: int, _options: Mapping, _env: Mapping) -> str:
     language = tokens[at].info.split()[0] if tokens[at].info.split() else ""
+    if language == "mermaid":  # whose renderer is larger than the site
+        said = "A diagram, as the text that GitHub draws it from"
+        return f"<details><summary>{said}</summary>{code(tokens[at].content, '')}</details>"
     return code(tokens[at].content, language)
 
 
