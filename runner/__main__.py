@@ -327,11 +327,17 @@ def reset_command(name: str = LESSON, hunt: bool = HUNT) -> int:
 
 
 @app.command("progress")
-def progress_command(as_json: bool = JSON) -> int:
-    """Show which exercises have passed, and what comes next."""
+def progress_command(
+    off: bool = typer.Option(False, "--no-achievements", help="Leave out points, levels and achievements."),
+    as_json: bool = JSON,
+) -> int:
+    """Show which exercises have passed, and what comes next.
+
+    With points, a level and achievements. GEMM_ACHIEVEMENTS=0 keeps them off here, in check, quiz and watch.
+    """
     from runner.learn import course
 
-    return course.show_progress(as_json)
+    return course.show_progress(not off, as_json)
 
 
 @app.command("grade")

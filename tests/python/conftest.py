@@ -7,6 +7,7 @@ import compileall
 import fcntl
 import json
 import os
+import pty
 import random
 import shlex
 import shutil
@@ -120,6 +121,14 @@ def labels_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
             whole(figure, file, **options)
 
     monkeypatch.setattr(Figure, "savefig", savefig)
+
+
+def pseudo_terminal() -> tuple[int, int]:
+    """Our end and a program's. The test is skipped where the system has none to give, such as a root without /dev/pts."""
+    try:
+        return pty.openpty()
+    except OSError as error:
+        pytest.skip(f"this system gives no pseudo-terminal: {error}")
 
 
 @contextmanager
