@@ -9,7 +9,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
@@ -22,6 +22,7 @@ from runner.inspect import inspection
 from runner.inspect.trace_types import Trace
 from runner.learn import course
 from runner.learn.exercise import Task
+from runner.learn.mine import trace_mine
 from website.machines import MACHINES, Machine
 from website.recorded import Recorded, recorded
 
@@ -124,7 +125,8 @@ def fitted(trace: Trace) -> Trace:
 def traced(asked: Asked) -> tuple[Payload, int]:
     """Traces the kernel: the page's data, and gemm_inspect's exit status, 0 or 1 where the kernel is not right. A UserError
     where it does not compile, or the shape is too large."""
-    folder = build(_CPU, doctor.provide(_CPU), ["gemm_inspect", *targets([asked.lesson])])
+    tracer = [] if asked.task else ["gemm_inspect"]  # a learner's file becomes a tracer of its own
+    folder = build(_CPU, doctor.provide(_CPU), [*tracer, *targets([asked.lesson])])
     descriptor = described(folder, asked.lesson)
     given = {key: text for key, text in asked.sizes.items() if text is not None}
     request = inspection.parse({**shape(descriptor), **given}, {}, asked.blocks, None, None, asked.variant)
@@ -132,12 +134,10 @@ def traced(asked: Asked) -> tuple[Payload, int]:
     if request.m * request.n * request.k == 0:
         raise UserError(f"There is nothing to see of {request.shape}; choose sizes of 1 or more.")
     if asked.task:
-        from runner.learn.mine import trace_mine
-
-        found, status = trace_mine(asked.task, request, _BLOCKS)
+        found = trace_mine(asked.task, request, _BLOCKS)
+        status = int(bool(found["findings"] or found["error"] or not found["verdict"] or not found["verdict"]["passed"]))
     else:
-        kept = replace(request, options=(*request.options, f"--history={_BLOCKS}"))
-        found, status = inspection.trace(folder / "bin" / "gemm_inspect", asked.lesson, kept)
+        found, status = inspection.trace(folder / "bin" / "gemm_inspect", asked.lesson, request, _BLOCKS)
     entry = json.loads((folder / "lessons" / f"{asked.lesson}.json").read_text(encoding="utf-8"))
     payload: Payload = {
         "schema": SCHEMA,
@@ -231,8 +231,6 @@ def explore(name: str, asked_mine: bool, hunt: bool, sizes: Mapping[str, str | N
     """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
     task = course.find(name, hunt) if asked_mine or hunt else None
     asked = Asked(task.lesson if task else lesson.find(name), task, sizes, blocks, variant)
-    if task and not task.file.is_file():
-        raise UserError(f"There is no {course.shown(task.file)} yet; ./gemm start {task.argument} writes its start.")
     if serve:
         from website import serving
 

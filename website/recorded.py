@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypedDict
 
@@ -56,6 +57,8 @@ class Recorded(TypedDict):
     capability: str | None
     runs: list[Timed]  # of the lesson and the one before it in its ladder
     resources: Resources | None  # of the lesson
+    size: int  # M = N = K of what ncu counted
+    global_load_bytes: int | None  # as ncu counted them, in whole sectors; None where the copy engine loads, or nobody counted
     roofline: Roofline | None  # of its ladder
 
 
@@ -103,6 +106,16 @@ def _roofline(root: Path, results: Results, ladder: data.Ladder) -> Roofline | N
     return {"size": data.SIZE, "levels": levels, "peaks": peaks, "points": points, "sources": sources}
 
 
+def _loaded(root: Path, results: Results, lesson: str, variant: str) -> int | None:
+    profile = data.profile(root)
+    run = data.square(results, data.SIZE, variant).get(lesson)
+    if profile is None or run is None or {profile[key] for key in "mnk"} != {data.SIZE}:
+        return None
+    if profile["kernel_hashes"].get(lesson) != run.get("kernel_hash"):
+        return None
+    return round(32 * profile["lessons"].get(lesson, {}).get("global load sectors", 0)) or None
+
+
 def recorded(root: Path, lesson: str) -> Recorded | None:
     """What is published of it; None where nothing is. Throws UserError where a file is not as it should be."""
     path = root / "plots" / "results" / f"{PUBLISHED}.json"
@@ -114,10 +127,10 @@ def recorded(root: Path, lesson: str) -> Recorded | None:
     if not any(run["lesson"] == lesson for run in runs):
         return None
     ladder = next(ladder for ladder in data.ladders(results, order) if lesson in ladder.lessons)
-    try:
+    loaded, found = None, None
+    with suppress(UserError):  # the chart alone is missing, until it is recorded again
+        loaded = _loaded(root, results, lesson, ladder.variant)
         found = _roofline(root, results, ladder)
-    except UserError:  # the chart alone is missing, until it is recorded again
-        found = None
     return {
         "device": results["device"]["name"],
         "date": results.get("date", ""),
@@ -126,5 +139,7 @@ def recorded(root: Path, lesson: str) -> Recorded | None:
         "capability": results["device"].get("compute_capability"),
         "runs": runs,
         "resources": results.get("resources", {}).get(lesson),
+        "size": data.SIZE,
+        "global_load_bytes": loaded,
         "roofline": found,
     }

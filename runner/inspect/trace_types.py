@@ -417,9 +417,12 @@ class HistoryBox(TypedDict):
     rank: int  # of the block that has asked for it
 
 
-class SharedPlace(TypedDict):
+class Operand(TypedDict):
+    """What a wgmma reads of shared memory: 16 bytes from each of its places."""
+
     array: int
-    offset: int
+    offset: int  # bytes from the array's start, of the first place
+    places: int  # index into places
 
 
 class HistoryMultiply(TypedDict):
@@ -432,8 +435,8 @@ class HistoryMultiply(TypedDict):
     m: int
     n: int
     k: int
-    a: SharedPlace | None  # where the descriptors begin; None where A comes from registers
-    b: SharedPlace | None
+    a: Operand | None  # None where A comes from registers
+    b: Operand | None
     a_descriptor: str | None  # 0x…
     b_descriptor: str
 
@@ -463,6 +466,7 @@ class BlockHistory(TypedDict):
     events: list[HistoryRequest | HistoryEvent]
     copies: list[HistoryBox]
     multiplies: list[HistoryMultiply]
+    places: list[list[int]]  # bytes from the first of them; first along K where that is the major dimension, else along rows
     mbarriers: list[HistoryMbarrier]
     truncated: bool  # more happened than is kept; the events are the first ones
 

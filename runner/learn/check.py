@@ -445,7 +445,7 @@ def source_text(raw: bytes) -> str:
     return io.StringIO(raw.decode("utf-8-sig"), newline=None).read()
 
 
-def _read(path: Path, shown: str, again: str) -> bytes:
+def read(path: Path, shown: str, again: str) -> bytes:
     """The file's bytes. `again`: what brings it back."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -455,6 +455,14 @@ def _read(path: Path, shown: str, again: str) -> bytes:
         raise UserError(f"{shown} is not there{again}.") from error
     except OSError as error:
         raise UserError(f"{shown} cannot be read: {error.strerror}; make it readable.") from error
+
+
+def text_in(raw: bytes, shown: str) -> str:
+    """source_text(), with a UserError where the file `shown` is no text."""
+    try:
+        return source_text(raw)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{shown} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from error
 
 
 def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bool) -> int:
@@ -467,11 +475,8 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
     shown = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
     if begun := "" if file else course.provide(task):
         say(begun)
-    raw = _read(path, shown, "" if file else f"; ./gemm start {task.argument} brings its start back")
-    try:
-        text = source_text(raw)
-    except UnicodeDecodeError as error:
-        raise UserError(f"{shown} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+    raw = read(path, shown, "" if file else f"; ./gemm start {task.argument} brings its start back")
+    text = text_in(raw, shown)
     report = examine(task, shown, text, number)
     # The verdict comes first: a .progress.json of no use must not take it away.
     remembered = report.passed and path == task.file

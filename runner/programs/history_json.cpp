@@ -83,8 +83,10 @@ Json multiply_json(const BlockHistory& history, const BlockHistory::Multiply& m,
                (l.major_a == ptx::Major::row) == m.a_rows && (l.major_b == ptx::Major::row) == m.b_rows &&
                l.file == site.file;
     });
-    const auto place = [](std::uint32_t array, std::uint64_t offset) {
-        return array == BlockHistory::kNone ? Json(nullptr) : Json({{"array", array}, {"offset", offset}});
+    const auto place = [](const BlockHistory::Operand& o) {
+        return o.array == BlockHistory::kNone
+                   ? Json(nullptr)
+                   : Json{{"array", o.array}, {"offset", o.offset}, {"places", o.places}};
     };
     return {{"site", m.site},
             {"wgmma", found == lines.end() ? Json(nullptr) : Json(found - lines.begin())},
@@ -93,8 +95,8 @@ Json multiply_json(const BlockHistory& history, const BlockHistory::Multiply& m,
             {"m", 64},
             {"n", m.columns},
             {"k", m.depth},
-            {"a", place(m.a_array, m.a_offset)},
-            {"b", place(m.b_array, m.b_offset)},
+            {"a", place(m.a_place)},
+            {"b", place(m.b_place)},
             {"a_descriptor", m.a_in_registers ? Json(nullptr) : Json(bits(m.a))},
             {"b_descriptor", bits(m.b)}};
 }
@@ -222,6 +224,7 @@ Json block_json(const BlockHistory& h, const trace::Report& report) {
             {"copies", all(h.copies, copy_json)},
             {"multiplies",
              all(h.multiplies, [&](const auto& m) { return multiply_json(h, m, report.multiplications); })},
+            {"places", h.places},
             {"mbarriers", all(h.mbarriers,
                               [](const BlockHistory::Mbarrier& b) {
                                   return Json{{"name", b.name},

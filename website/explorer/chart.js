@@ -8,6 +8,7 @@ import { box, html, picture, roving, svg, text } from "explorer/picture";
  * @property {number} y
  * @property {string} name for those who do not see it
  * @property {string} [label] beside it
+ * @property {boolean} [aside] the line leaves it out
  * @property {() => void} [chosen]
  */
 /**
@@ -30,7 +31,10 @@ import { box, html, picture, roving, svg, text } from "explorer/picture";
 
 const LEFT = 52, RIGHT = 14, TOP = 16, BOTTOM = 46;
 
-/** 0.5, 10, 4096. @param {number} value */
+/**
+ * 0.5, 10, 4096.
+ * @param {number} value
+ */
 const tick = (value) => String(Number(value.toPrecision(4)));
 
 /** @param {Axis} axis @param {number} from @param {number} to @returns {(value: number) => number} */
@@ -66,9 +70,23 @@ export function draw(chart, width, height) {
   frame.append(svg("text", { transform: `translate(13 ${(TOP + height - BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" }, [chart.y.label]));
   /** @type {SVGGElement[]} */
   const targets = [];
+  /** @type {[number, number][]} where labels and the points are */
+  const taken = chart.series.filter((series) => series.dots !== false).flatMap((series) => series.points.map((point) => /** @type {[number, number]} */ ([x(point.x), y(point.y)])));
+  /**
+   * A label beside its point, off others as far as there is room.
+   * @param {number} px @param {number} py @param {string} words
+   */
+  const label = (px, py, words) => {
+    /** @type {[number, number][]} */
+    const around = [20, 32, 46, 62, 80].flatMap((away) => [-45, 45, 135, -135, -90, 90, 0, 180].map((angle) => /** @type {[number, number]} */ ([px + away * Math.cos((angle * Math.PI) / 180), py + away * 0.8 * Math.sin((angle * Math.PI) / 180)])));
+    const at = around.find(([ax, ay]) => ax > LEFT + 10 && ax < width - 14 && ay > TOP + 6 && ay < height - BOTTOM - 4 && taken.every(([ox, oy]) => Math.abs(ox - ax) > 27 || Math.abs(oy - ay) > 14)) ?? around[0];
+    taken.push(at);
+    const far = Math.hypot(at[0] - px, at[1] - py) > 24;
+    return svg("g", {}, [far ? svg("line", { x1: px, y1: py, x2: at[0], y2: at[1], class: "idle" }) : null, text(at[0], at[1] + 4, words, { class: "chart-label", "text-anchor": "middle" })]);
+  };
   for (const series of chart.series) {
     if (series.line)
-      frame.append(svg("polyline", { points: series.points.map((point) => `${x(point.x)},${y(point.y)}`).join(" "), class: `chart-line ${series.look}` }));
+      frame.append(svg("polyline", { points: series.points.filter((point) => !point.aside).map((point) => `${x(point.x)},${y(point.y)}`).join(" "), class: `chart-line ${series.look}` }));
     for (const point of series.dots === false ? [] : series.points) {
       const [px, py] = [x(point.x), y(point.y)];
       const dot = series.look === "baseline" ? svg("path", { d: `M${px} ${py - 6}l6 6l-6 6l-6 -6z`, class: "chart-dot baseline" }) : svg("circle", { cx: px, cy: py, r: 5.5, class: `chart-dot ${series.look}` });
@@ -79,7 +97,7 @@ export function draw(chart, width, height) {
       }
       const target = svg("g", { role: "button", "aria-label": point.name, tabindex: targets.length ? -1 : 0, class: "chart-point" }, [
         svg("circle", { cx: px, cy: py, r: 12, class: "chart-reach" }), dot,
-        point.label ? text(px + 9, py - 8, point.label, { class: "chart-label" }) : null,
+        point.label ? label(px, py, point.label) : null,
       ]);
       const choose = () => {
         targets.forEach((other) => other.setAttribute("aria-pressed", String(other === target)));
@@ -110,7 +128,10 @@ function sample(series) {
   ]);
 }
 
-/** 1, 3, 10, 30 … between the two. @param {number} low @param {number} high */
+/**
+ * 1, 3, 10, 30 … between the two.
+ * @param {number} low @param {number} high
+ */
 export function decades(low, high) {
   const found = [];
   for (let power = -3; power < 6; ++power)
@@ -118,7 +139,10 @@ export function decades(low, high) {
   return found;
 }
 
-/** About five round numbers from 0 on. @param {number} high */
+/**
+ * About five round numbers from 0 on.
+ * @param {number} high
+ */
 export function rounds(high) {
   const rough = high / 5, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough) ?? rough;

@@ -20,7 +20,10 @@ export function decode(number) {
   return { start: field(0, 14) * 16, leading: field(16, 14) * 16, stride: field(32, 14) * 16, baseOffset: field(49, 3), swizzle: field(62, 2) };
 }
 
-/** Bytes of a row of the pattern that swizzling permutes. @param {number} swizzle as the descriptor counts */
+/**
+ * Bytes of a row of the pattern that swizzling permutes.
+ * @param {number} swizzle as the descriptor counts
+ */
 export const span = (swizzle) => (swizzle === 0 ? 16 : 256 >> swizzle);
 
 /** @param {number} swizzle @returns {Swizzle} */

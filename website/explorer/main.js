@@ -1,6 +1,7 @@
 // Begins the page: reads its data, keeps the selection in the URL, mounts the views.
 
 import * as access from "explorer/access";
+import { beginning } from "explorer/choosing";
 import { counted, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
 import { follow } from "explorer/live";
@@ -74,7 +75,7 @@ function summary(data) {
   const whose = data.payload.mine ? "your kernel" : "the lesson’s kernel";
   const kept = data.blocks.length ? `, the history of ${counted(data.blocks.length, "block")} kept` : "";
   byId("summary").textContent =
-    `${trace.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
+    `${data.payload.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
     `${counted(trace.blocks, "block")} of ${grouped(trace.threads_per_block)} threads, ` +
     `${trace.traced_blocks >= trace.blocks ? "all" : grouped(trace.traced_blocks)} traced${kept}. ` +
     "Counted on the CPU device, which runs the same source; no time here is a GPU’s.";
@@ -83,7 +84,10 @@ function summary(data) {
 function begin() {
   const data = decode(byId("payload").textContent ?? "");
   const state = new State(read(location.hash));
-  if (state.selection.block >= data.blocks.length) state.set({ block: 0, event: null, step: 0 });
+  const block = data.blocks[state.selection.block];
+  if (!block) state.set({ ...read(""), ...beginning(data) });
+  else if (!location.hash) state.set(beginning(data));
+  else if (state.selection.step >= block.steps.count) state.set({ step: block.steps.count - 1 });
   summary(data);
   theme(() => state.redraw());
   navigation();

@@ -1,5 +1,7 @@
 // How many blocks an SM has room for, how many waves a launch takes, and what a tile moves: the arithmetic of "What if".
 
+import { grouped } from "explorer/dom";
+
 /**
  * What an SM of a compute capability has (website/machines.py says where it comes from).
  * @typedef {object} Machine
@@ -27,13 +29,17 @@
 /** @param {number} value @param {number} unit */
 const up = (value, unit) => Math.ceil(value / unit) * unit;
 
-/** 1048576 -> "1 048 576". @param {number} value */
-export const grouped = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 
-/** To three digits, without zeros at the end: 32, 4.25, 0.0606. @param {number} value */
-export const rate = (value) => (Math.abs(value) >= 100 ? grouped(value) : String(Number(value.toPrecision(3))));
+/**
+ * To three digits, without zeros at the end: 32, 4.25, 0.0606.
+ * @param {number} value
+ */
+export const rate = (value) => (Math.abs(value) >= 100 ? grouped(Math.round(value)) : String(Number(value.toPrecision(3))));
 
-/** Bytes to three digits: 512 B, 16.4 kB. @param {number} count */
+/**
+ * Bytes to three digits: 512 B, 16.4 kB.
+ * @param {number} count
+ */
 export function size(count) {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let unit = 0;

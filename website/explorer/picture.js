@@ -1,38 +1,28 @@
 // Elements of pages and pictures, and what the views' pictures share.
 
-/** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes  null, undefined and false: none; true: empty */
+import * as dom from "explorer/dom";
+
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes  null, undefined and false: none */
 /** @typedef {(Node | string | null | undefined | false)[]} Children */
 
-const SVG = "http://www.w3.org/2000/svg";
+/** @param {Attributes} attributes */
+const there = (attributes) => Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, value ?? false]));
 
-/** @param {Element} element @param {Attributes} attributes @param {Children} children */
-function fill(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes))
-    if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
-  for (const child of children) if (child) element.append(child);
-}
+/** @param {Children} children */
+const present = (children) => /** @type {(Node | string)[]} */ (children.filter((child) => child || child === ""));
 
 /**
+ * An element of whose attributes and children some may be missing.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} name @param {Attributes} [attributes] @param {Children} [children]
- * @returns {HTMLElementTagNameMap[T]}
  */
-export function html(name, attributes = {}, children = []) {
-  const element = document.createElement(name);
-  fill(element, attributes, children);
-  return element;
-}
+export const html = (name, attributes = {}, children = []) => dom.el(name, there(attributes), ...present(children));
 
 /**
  * @template {keyof SVGElementTagNameMap} T
  * @param {T} name @param {Attributes} [attributes] @param {Children} [children]
- * @returns {SVGElementTagNameMap[T]}
  */
-export function svg(name, attributes = {}, children = []) {
-  const element = /** @type {SVGElementTagNameMap[T]} */ (document.createElementNS(SVG, name));
-  fill(element, attributes, children);
-  return element;
-}
+export const svg = (name, attributes = {}, children = []) => dom.svg(name, there(attributes), ...present(children));
 
 /**
  * A picture with a name, in pixels. It is as wide as it says: whoever draws asks how much room there is.
@@ -48,7 +38,10 @@ export const text = (x, y, words, attributes = {}) => svg("text", { x, y, ...att
 /** @param {number} x @param {number} y @param {number} width @param {number} height @param {Attributes} [attributes] */
 export const box = (x, y, width, height, attributes = {}) => svg("rect", { x, y, width, height, ...attributes });
 
-/** Which of the eight shades, told apart by lightness and by the number that stands in them, is that of `index`. @param {number} index */
+/**
+ * Which of the eight shades, told apart by lightness and by the number that stands in them, is that of `index`.
+ * @param {number} index
+ */
 export const shade = (index) => `shade shade-${((index % 8) + 8) % 8}`;
 
 /**
@@ -68,7 +61,10 @@ export function fitted(element, draw) {
   };
 }
 
-/** 0, 1, 2, 5 -> "0–2, 5". @param {number[]} numbers */
+/**
+ * 0, 1, 2, 5 -> "0–2, 5".
+ * @param {number[]} numbers
+ */
 export function spans(numbers) {
   /** @type {number[][]} */
   const parts = [];
@@ -80,10 +76,16 @@ export function spans(numbers) {
   return parts.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
 
-/** "1 sector", "4 sectors". @param {number} number @param {string} word */
+/**
+ * "1 sector", "4 sectors".
+ * @param {number} number @param {string} word
+ */
 export const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
-/** "lane 5", "lanes 0–31". @param {number[]} lanes @param {string} [word] */
+/**
+ * "lane 5", "lanes 0–31".
+ * @param {number[]} lanes @param {string} [word]
+ */
 export const named = (lanes, word = "lane") => `${word}${new Set(lanes).size === 1 ? "" : "s"} ${spans(lanes)}`;
 
 /**

@@ -2,10 +2,12 @@
 // what was measured stands beside it as recorded, and is drawn below.
 
 import { decades, draw, rounds } from "explorer/chart";
-import { grouped, limits, moved, rate, size, waves } from "explorer/occupancy";
+import { grouped } from "explorer/dom";
+import { limits, moved, rate, size, waves } from "explorer/occupancy";
 import { fitted, html, slider } from "explorer/picture";
 
-/** @typedef {import("explorer/payload").Payload} Payload */
+/** @typedef {import("explorer/payload").Data} Data */
+/** @typedef {import("explorer/payload").Recorded} Recorded */
 /** @typedef {import("explorer/payload").Timed} Timed */
 /** @typedef {import("explorer/state").State} State */
 
@@ -27,46 +29,54 @@ import { fitted, html, slider } from "explorer/picture";
  * @property {string} machine
  */
 
+const RECORDED = 4096; // M = N = K of what is recorded
+
 /** Whose tile TM×TN is: a thread's, or of those lessons whose threads share a product, a warp's or a warpgroup's. */
 const OWNERS = /** @type {const} */ ([["a thread", "TM", "TN"], ["a warp", "WM", "WN"], ["a warpgroup", "WGMMA_M", "WGMMA_N"]]);
 
-/** @param {Payload} data */
+/** @param {Data} data */
 function owner(data) {
   const constants = data.descriptor.constants;
   const [who, tm, tn] = OWNERS.find(([, name]) => name in constants) ?? ["a thread", "", ""];
   return { who, tm: constants[tm] ?? 1, tn: constants[tn] ?? 1, names: tm ? [tm, tn] : ["TM", "TN"] };
 }
 
-/** @param {Payload} data @returns {Chosen} */
+/** @param {Data} data @returns {Chosen} */
 function lessons(data) {
-  const { tile, constants, block } = data.descriptor;
-  const { trace, recorded } = data;
+  const { tile, constants } = data.descriptor;
+  const { trace, payload: { recorded } } = data;
   const resources = recorded?.resources ?? null;
   const own = owner(data);
   const one = (tile.BM * tile.BK + tile.BK * tile.BN) * bytes(data);
   const traced = sharedOf(data);
   const shared = resources ? resources.static_shared_bytes + resources.dynamic_shared_bytes : traced;
-  const { m, n, k } = recorded ? { m: 4096, n: 4096, k: 4096 } : trace;
+  const { m, n, k } = recorded ? { m: RECORDED, n: RECORDED, k: RECORDED } : trace;
   return {
     m, n, k, bm: tile.BM, bn: tile.BN, bk: tile.BK, tm: own.tm, tn: own.tn,
     stages: shared === 0 ? 0 : constants.STAGES ?? Math.max(1, Math.round(shared / one)),
-    threads: block[0] * block[1] * block[2],
+    threads: resources && !data.payload.mine ? resources.threads_per_block : trace.threads_per_block,
     registers: resources?.registers ?? 64,
     shared,
-    machine: "sm_90" in data.machines ? "sm_90" : Object.keys(data.machines)[0],
+    machine: "sm_90" in data.payload.machines ? "sm_90" : Object.keys(data.payload.machines)[0],
   };
 }
 
-/** Bytes of an element of A and B. @param {Payload} data */
-const bytes = (data) => (data.trace.dtype === "fp32" ? 4 : 2);
+/**
+ * Bytes of an element of A and B.
+ * @param {Data} data
+ */
+const bytes = (data) => (data.trace.variant.startsWith("fp32") ? 4 : 2);
 
-/** Bytes of shared memory that the traced block names. @param {Payload} data */
+/**
+ * Bytes of shared memory that the traced block names.
+ * @param {Data} data
+ */
 function sharedOf(data) {
   const arrays = data.trace.history?.[0]?.arrays ?? [];
   return arrays.reduce((sum, array) => (array.space === "shared" && array.rank === null ? sum + array.bytes : sum), 0) || data.descriptor.dynamic_shared_bytes;
 }
 
-/** @param {HTMLElement} element @param {Payload} data @param {State} _state */
+/** @param {HTMLElement} element @param {Data} data @param {State} _state */
 export function mount(element, data, _state) {
   const start = lessons(data);
   const own = owner(data);
@@ -100,7 +110,7 @@ export function mount(element, data, _state) {
   const powers = (/** @type {number} */ low, /** @type {number} */ high) => Array.from({ length: Math.log2(high / low) + 1 }, (_, i) => low * 2 ** i);
   const sizes = { min: 1, max: 65536, list: [...powers(64, 16384)].flatMap((value) => (value < 16384 ? [value, value * 1.5] : [value])) };
   const sides = { min: 1, max: 512, list: powers(8, 512) };
-  const machine = html("select", { "aria-label": "GPU" }, Object.entries(data.machines).map(([name, entry]) => html("option", { value: name, selected: name === chosen.machine }, [`${name}: ${entry.gpu}, ${entry.sms} SMs`])));
+  const machine = html("select", { "aria-label": "GPU" }, Object.entries(data.payload.machines).map(([name, entry]) => html("option", { value: name, selected: name === chosen.machine }, [`${name}: ${entry.gpu}, ${entry.sms} SMs`])));
   machine.addEventListener("change", () => {
     chosen.machine = machine.value;
     show();
@@ -121,12 +131,12 @@ export function mount(element, data, _state) {
     show();
   };
   const asRecorded = () => {
-    Object.assign(chosen, { m: 4096, n: 4096, k: 4096 });
+    Object.assign(chosen, { m: RECORDED, n: RECORDED, k: RECORDED });
     show();
   };
   const controls = html("div", { class: "whatif-controls" }, [
     html("fieldset", {}, [html("legend", {}, ["Product"]), add("m", "M", sizes), add("n", "N", sizes), add("k", "K", sizes),
-      html("div", { class: "buttons" }, [button("As traced", asTraced), data.recorded && button("As recorded", asRecorded)])]),
+      html("div", { class: "buttons" }, [button("As traced", asTraced), data.payload.recorded && button("As recorded", asRecorded)])]),
     html("fieldset", {}, [html("legend", {}, ["Tiles"]), add("bm", "BM", sides, tileFollows), add("bn", "BN", sides, tileFollows),
       add("bk", "BK", { min: 1, max: 256, list: powers(1, 256) }, tileFollows),
       add("tm", `${own.names[0]}, rows ${own.who}`, { min: 1, max: 256, list: powers(1, 256) }, tileFollows),
@@ -141,11 +151,11 @@ export function mount(element, data, _state) {
   element.replaceChildren(
     html("p", { class: "hint" }, ["Move a slider: the tile decides how many threads and how much shared memory a block takes; you may set both apart from it. ",
       "Predicted figures follow from the formulas; recorded ones were measured."]),
-    controls, results, said, charts);
+    controls, said, results, charts);
 
   function show() {
     for (const [key, made] of Object.entries(sliders)) made?.set(Number(chosen[/** @type {keyof Chosen} */ (key)]));
-    const rows = predicted(data, chosen, start);
+    const rows = predicted(data, chosen);
     results.replaceChildren(table(data, rows.rows));
     said.textContent = rows.words;
     if (rows.tile !== marked) {
@@ -161,11 +171,11 @@ export function mount(element, data, _state) {
 
 /** @typedef {{name: string, formula: string, numbers: string, value: string, recorded?: string, traced?: string, id: string}} Row */
 
-/** @param {Payload} data @param {Chosen} c @param {Chosen} start */
-function predicted(data, c, start) {
-  const machine = data.machines[c.machine];
+/** @param {Data} data @param {Chosen} c */
+function predicted(data, c) {
+  const machine = data.payload.machines[c.machine];
   const element = bytes(data);
-  const resources = data.recorded?.resources ?? null;
+  const resources = data.payload.recorded?.resources ?? null;
   const own = owner(data);
   const [tmName, tnName] = own.names;
   const room = limits(machine, c);
@@ -175,7 +185,7 @@ function predicted(data, c, start) {
   const all = moved({ m: c.m, n: c.n, k: c.k, bm: c.bm, bn: c.bn, bk: c.bk, tm: c.tm, tn: c.tn, bytes: element, bytesC: element });
   const slots = blocks * machine.sms;
   const turns = waves(all.blocks, slots);
-  const same = c.m === 4096 && c.n === 4096 && c.k === 4096;
+  const same = c.m === RECORDED && c.n === RECORDED && c.k === RECORDED;
   const asTraced = c.m === data.trace.m && c.n === data.trace.n && c.k === data.trace.k;
   const { totals } = data.trace;
   const part = data.trace.traced_blocks < data.trace.blocks ? ` of ${data.trace.traced_blocks} blocks` : "";
@@ -189,19 +199,28 @@ function predicted(data, c, start) {
   rows.push({ id: "waves", name: "Waves", formula: "blocks / (SMs · blocks an SM)", numbers: `${grouped(all.blocks)} / (${machine.sms} · ${blocks})`, value: slots ? rate(turns) : "none: no block fits" });
   rows.push({ id: "tile-intensity", name: "FLOP per byte of a tile", formula: "2 · BM · BN · BK / ((BM + BN) · BK · bytes)", numbers: `2 · ${c.bm} · ${c.bn} / ((${c.bm} + ${c.bn}) · ${element})`, value: `${rate(all.tilePerByte)} FLOP/B`, traced: asTraced && totals.flop_per_byte ? `${rate(totals.flop_per_byte)} FLOP/B, with C` : undefined });
   if (c.stages > 0) {
-    rows.push({ id: "global-loads", name: "Loaded from global memory", formula: "bytes · K · (M · ⌈N / BN⌉ + N · ⌈M / BM⌉)", numbers: `${element} · ${c.k} · (${c.m} · ${all.cols} + ${c.n} · ${all.rows})`, value: size(all.loaded), traced: asTraced ? `${size(totals.global_load_bytes)}${part}` : undefined,
-      recorded: same && data.recorded?.global_load_bytes ? size(data.recorded.global_load_bytes) : undefined });
+    rows.push({ id: "global-loads", name: "Loaded from global memory", formula: "bytes · K · (M · ⌈N / BN⌉ + N · ⌈M / BM⌉)", numbers: `${element} · ${c.k} · (${c.m} · ${all.cols} + ${c.n} · ${all.rows})`, value: size(all.loaded), traced: asTraced ? `${size(totals.global_load_bytes ?? 0)}${part}` : undefined,
+      recorded: same && data.payload.recorded?.global_load_bytes ? size(data.payload.recorded.global_load_bytes) : undefined });
     rows.push({ id: "tile-bytes", name: "Shared memory of the stages", formula: "stages · (BM + BN) · BK · bytes", numbers: `${c.stages} · (${c.bm} + ${c.bn}) · ${c.bk} · ${element}`, value: size(c.stages * (c.bm + c.bn) * c.bk * element), recorded: resources ? `${size(resources.static_shared_bytes + resources.dynamic_shared_bytes)} with padding and barriers` : undefined });
-    rows.push({ id: "shared-reads", name: "Read from shared memory", formula: `bytes · (${tmName} + ${tnName}) / (2 · ${tmName} · ${tnName}) · 2 · M · N · K`, numbers: `${element} · (${c.tm} + ${c.tn}) / (2 · ${c.tm} · ${c.tn}) = ${rate(all.sharedPerFlop)} B/FLOP`, value: size(all.sharedPerFlop * all.flop), traced: asTraced && totals.shared_bytes ? `${size(totals.shared_bytes)}${part}, with stores` : undefined });
+    rows.push({ id: "shared-reads", name: "Read from shared memory", formula: `bytes · (${tmName} + ${tnName}) / (2 · ${tmName} · ${tnName}) · 2 · M · N · K`, numbers: `${element} · (${c.tm} + ${c.tn}) / (2 · ${c.tm} · ${c.tn}) = ${rate(all.sharedPerFlop)} B/FLOP`, value: size(all.sharedPerFlop * all.flop), traced: asTraced ? tracedReads(data) + part : undefined });
   } else {
-    rows.push({ id: "global-loads", name: "Loaded from global memory", formula: "no tile in shared memory", numbers: "every warp fetches for itself: its access view counts the sectors", value: "–", traced: asTraced ? `${size(totals.global_load_bytes)}${part}` : undefined, recorded: same && data.recorded?.global_load_bytes ? size(data.recorded.global_load_bytes) : undefined });
+    rows.push({ id: "global-loads", name: "Loaded from global memory", formula: "no tile in shared memory", numbers: "every warp fetches for itself: its access view counts the sectors", value: "–", traced: asTraced ? `${size(totals.global_load_bytes ?? 0)}${part}` : undefined, recorded: same && data.payload.recorded?.global_load_bytes ? size(data.payload.recorded.global_load_bytes) : undefined });
   }
   const last = slots ? all.blocks % slots : 0;
   const tail = !slots ? "" : last === 0 ? " Every wave is full." : ` The last wave fills ${grouped(last)} of ${grouped(slots)} places.`;
   const words = room.refused ? `Predicted: cannot be launched. ${room.refused}`
     : `Predicted: ${blocks} block${blocks === 1 ? "" : "s"} an SM (${deciding.join(" and ")} decide${deciding.length === 1 ? "s" : ""}), occupancy ${rate((100 * blocks * warps * 32) / machine.threads)} %, ${rate(turns)} waves on ${machine.sms} SMs, ${rate(all.tilePerByte)} FLOP per byte of the tile.${tail}`;
-  void start;
   return { rows, words, tile: c.stages > 0 ? all.tilePerByte : null };
+}
+
+/**
+ * What was read of shared memory, as the tracer counted it.
+ * @param {Data} data
+ */
+function tracedReads(data) {
+  const { lines, wgmma } = data.trace;
+  const loads = lines.reduce((sum, line) => (line.space === "shared" && line.op === "load" ? sum + line.bytes : sum), 0);
+  return size(loads + wgmma.reduce((sum, entry) => sum + entry.shared_bytes, 0));
 }
 
 /** @type {Record<string, string>} */
@@ -212,12 +231,12 @@ const FORMULAS = {
   "shared memory": "⌊shared memory of an SM / a block's, with what CUDA adds⌋",
 };
 
-/** @param {Payload} data @param {Row[]} rows */
+/** @param {Data} data @param {Row[]} rows */
 function table(data, rows) {
-  const { recorded, trace } = data;
+  const { trace, payload: { recorded } } = data;
   const head = ["quantity", "predicted", `traced, ${trace.m}×${trace.n}×${trace.k}`, recorded ? `recorded, ${recorded.device}` : "recorded"];
   return html("table", { class: "figures" }, [
-    html("caption", {}, [recorded ? `Recorded: ${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}${data.mine ? ", the lesson's kernel, not yours" : ""}.` : "Nothing is recorded of this lesson."]),
+    html("caption", {}, [recorded ? `Recorded: ${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}${data.payload.mine ? ", the lesson's kernel, not yours" : ""}.` : "Nothing is recorded of this lesson."]),
     html("thead", {}, [html("tr", {}, head.map((words) => html("th", { scope: "col" }, [words])))]),
     html("tbody", {}, rows.map((row) => html("tr", { "data-row": row.id }, [
       html("th", { scope: "row" }, [row.name, html("span", { class: "formula" }, [row.formula]), html("span", { class: "formula" }, [`= ${row.numbers}`])]),
@@ -230,9 +249,9 @@ function table(data, rows) {
 /** @param {string} lesson */
 const short = (lesson) => lesson.split("_")[0];
 
-/** @param {Payload} data @param {number} width @param {number | null} tile FLOP per byte that the sliders give */
+/** @param {Data} data @param {number} width @param {number | null} tile FLOP per byte that the sliders give */
 function chartsOf(data, width, tile) {
-  const { recorded } = data;
+  const { recorded } = data.payload;
   if (!recorded) return [html("p", {}, ["Nothing is recorded of this lesson, so that there is no chart."])];
   const found = [sweep(data, width)];
   const roof = roofline(data, width, tile);
@@ -240,40 +259,40 @@ function chartsOf(data, width, tile) {
   return found;
 }
 
-/** @param {Payload} data @param {number} width */
+/** @param {Data} data @param {number} width */
 function sweep(data, width) {
-  const recorded = /** @type {NonNullable<Payload["recorded"]>} */ (data.recorded);
+  const recorded = /** @type {Recorded} */ (data.payload.recorded);
   const said = html("p", { role: "status", class: "readout" }, ["Choose a point: its shape, its figure and its baseline stand here."]);
   const square = recorded.runs.filter((run) => run.m === run.n && run.n === run.k).sort((a, b) => a.m - b.m);
-  const mine = square.filter((run) => run.lesson === data.lesson), before = square.filter((run) => run.lesson !== data.lesson);
+  const mine = square.filter((run) => run.lesson === data.payload.lesson), before = square.filter((run) => run.lesson !== data.payload.lesson);
   const top = 1.08 * Math.max(...square.flatMap((run) => [run.tflops, mine.includes(run) ? run.baseline_tflops : 0]));
   /** @param {Timed} run */
   const tell = (run) => {
     said.textContent = `Recorded, ${run.lesson} at ${run.m}×${run.n}×${run.k}: ${rate(run.tflops)} TFLOP/s in ${rate(run.ms)} ms. Baseline: ${run.baseline}, ${rate(run.baseline_tflops)} TFLOP/s; ${rate(run.ratio)} of its speed (median of interleaved rounds).`;
   };
   /** @param {Timed} run @param {number} figure @param {string} who */
-  const point = (run, figure, who) => ({ x: run.m, y: figure, name: `${who}, ${run.m} cubed: ${rate(figure)} TFLOP/s`, chosen: () => tell(run) });
+  const point = (run, figure, who) => ({ x: run.m, y: figure, name: `${who}, ${run.m} cubed: ${rate(figure)} TFLOP/s`, aside: run.m % 2 === 1, chosen: () => tell(run) });
   const chart = draw({
     name: "TFLOP/s over matrix sizes, recorded",
     x: { label: "M = N = K", low: 220, high: 9400, log: true, ticks: [256, 512, 1024, 2048, 4096, 8192] },
     y: { label: "TFLOP/s", low: 0, high: top, log: false, ticks: rounds(top) },
     series: [
-      { name: "cuBLAS", look: "baseline", line: true, points: mine.map((run) => ({ x: run.m, y: run.baseline_tflops, name: "" })) },
+      { name: "cuBLAS", look: "baseline", line: true, points: mine.map((run) => ({ x: run.m, y: run.baseline_tflops, name: "", aside: run.m % 2 === 1 })) },
       ...(before.length ? [{ name: before[0].lesson, look: /** @type {const} */ ("before"), line: true, points: before.map((run) => point(run, run.tflops, run.lesson)) }] : []),
-      { name: data.lesson, look: "strong", line: true, points: mine.map((run) => point(run, run.tflops, run.lesson)) },
+      { name: data.payload.lesson, look: "strong", line: true, points: mine.map((run) => point(run, run.tflops, run.lesson)) },
     ],
   }, width, Math.min(380, Math.max(280, width * 0.5)));
-  const others = recorded.runs.filter((run) => run.lesson === data.lesson && !square.includes(run));
+  const others = recorded.runs.filter((run) => run.lesson === data.payload.lesson && !square.includes(run));
   const notSquare = others.length ? html("p", { class: "hint" }, [`Not square: ${others.map((run) => `${run.m}×${run.n}×${run.k}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`).join("; ")}.`]) : null;
-  const where = html("p", { class: "hint" }, [`${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ${mine[0]?.variant.toUpperCase() ?? ""}. Arrow keys go from point to point.`]);
+  const where = html("p", { class: "hint" }, [`${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ${mine[0]?.variant.toUpperCase() ?? ""}. The lines join even sizes; 1023, 2047, 4095 and 4097 stand aside. Arrow keys go from point to point.`]);
   return html("section", { "aria-label": "Sweep over sizes, recorded" }, [html("h3", {}, ["Recorded: over sizes"]), chart, said, ...(notSquare ? [notSquare] : []), where]);
 }
 
 let levelChosen = 0;
 
-/** @param {Payload} data @param {number} width @param {number | null} tile */
+/** @param {Data} data @param {number} width @param {number | null} tile */
 function roofline(data, width, tile) {
-  const roof = data.recorded?.roofline;
+  const roof = data.payload.recorded?.roofline;
   if (!roof) return null;
   const said = html("p", { role: "status", class: "readout" }, ["Choose a point: a lesson, its rate, and the share of the roof that it reaches."]);
   const picture = html("div");

@@ -99,14 +99,18 @@ struct BlockHistory {
         int element_bytes = 0, swizzle = 0;  // bytes that the swizzle mode spans; 0: none
         unsigned rank = 0;                   // of the block that asked for it
     };
+    /// What a multiplication reads of shared memory: 16 bytes from each of these places.
+    struct Operand {
+        std::uint32_t array = kNone, places = kNone;  // indices
+        std::uint64_t offset = 0;                     // of the first place
+    };
     struct Multiply {
         std::uint32_t site = 0;
         int warpgroup = 0, columns = 0, depth = 16;
         std::uint64_t batch = 0;
         bool a_in_registers = false, a_rows = false, b_rows = false;  // major: along rows, not along K
         std::uint64_t a = 0, b = 0;                                   // descriptors
-        std::uint32_t a_array = kNone, b_array = kNone;
-        std::uint64_t a_offset = 0, b_offset = 0;
+        Operand a_place = {}, b_place = {};
     };
     struct Mbarrier {
         std::string name;
@@ -126,6 +130,7 @@ struct BlockHistory {
     std::vector<Source> sources;
     std::vector<Copy> copies;
     std::vector<Multiply> multiplies;
+    std::vector<std::vector<std::int64_t>> places;  // from the first one's
     std::vector<Mbarrier> mbarriers;
     bool truncated = false;
 };

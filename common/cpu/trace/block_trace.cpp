@@ -155,7 +155,10 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy, bool again) {
     const std::uint32_t site = site_of(copy.caller);
     const unsigned thread = first_ + static_cast<unsigned>(copy.thread);
     races_.bulk_begins(copy, site, thread);
-    if (again) return;
+    if (again) {
+        if (history_) history_->box(who(), copy, nullptr, 0);
+        return;
+    }
     const std::uint8_t flags = copy.load ? 0 : kStore;
     Access first{};  // what lies in the tensor
     std::uint64_t bytes = 0;
@@ -176,11 +179,11 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy, bool again) {
         for (Address s = access.address / 32; s <= (access.address + width - 1) / 32; ++s)
             sectors.push_back(s);
     }
-    if (bytes == 0) return;
     std::sort(sectors.begin(), sectors.end());
     sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
     first.flags |= kBulk;
-    requests_.box(first, copy.thread, bytes, sectors.size(), copy.map);
+    if (bytes > 0) requests_.box(first, copy.thread, bytes, sectors.size(), copy.map);
+    if (history_) history_->box(who(), copy, bytes > 0 ? &first : nullptr, sectors.size());
 }
 
 void BlockTrace::wgmma_begins(const void* caller, const WgmmaMultiply& call,
@@ -197,6 +200,7 @@ void BlockTrace::wgmma_begins(const void* caller, const WgmmaMultiply& call,
     ++m.count;
     m.shared_bytes += places.size() * kChunk;
     races_.wgmma_begins(places, site_of(caller), warpgroup + first_warpgroup_, batch, number());
+    if (history_) history_->multiplies(who(), site_of(caller), call, places, warpgroup, batch);
 }
 
 /// A store writes more than a row of the tensor has.

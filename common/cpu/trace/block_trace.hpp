@@ -79,19 +79,32 @@ class BlockTrace {
     /// What is told for the sake of the history alone.
     bool keeps_history() const { return history_ != nullptr; }
     void barrier_reached(const Site& site) { history_->barrier_reached(who(), site); }
-    void at_mbarrier(Observer::AtMbarrier what, const void* caller, const void* mbarrier) {
+    void copies_committed() { history_->copies_committed(who()); }
+    void copies_waited(int groups) { history_->copies_waited(who(), groups); }
+    void bulk_copy_lands(const BulkCopy& copy) { history_->landed(copy); }
+    void warp_executes(const Site& site) { history_->warp_executes(who(), site); }
+    void at_mbarrier(Observer::AtMbarrier what, const void* caller, const void* mbarrier,
+                     std::uint64_t count) {
         const std::uint32_t site = caller != nullptr ? site_of(caller) : 0;
         races_.at_mbarrier(what, mbarrier, site, number());
+        if (history_) history_->at_mbarrier(who(), what, site, mbarrier, count);
     }
-    void at_cluster_barrier(Observer::AtCluster what) { races_.at_cluster_barrier(what, number()); }
+    void at_cluster_barrier(Observer::AtCluster what) {
+        races_.at_cluster_barrier(what, number());
+        if (history_) history_->at_cluster_barrier(who(), what);
+    }
     void mbarriers_fenced() { races_.mbarriers_fenced(number()); }
     void proxy_fenced() { races_.proxy_fenced(number()); }
     void bulk_copy_begins(const BulkCopy& copy, bool again);
-    void bulk_copies_read(std::uint64_t group) { races_.bulk_copies_read(group, number()); }
+    void bulk_copies_read(std::uint64_t group) {
+        races_.bulk_copies_read(group, number());
+        if (history_) history_->stores_read(who(), group);
+    }
     void wgmma_begins(const void* caller, const WgmmaMultiply& call, const std::vector<const void*>& places,
                       int warpgroup, std::uint64_t batch);
     void wgmma_waited(int warpgroup, std::uint64_t batch) {
         races_.wgmma_waited(warpgroup + first_warpgroup_, batch, number());
+        if (history_) history_->summed(who(), warpgroup, batch);
     }
 
   private:

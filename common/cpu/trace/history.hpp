@@ -10,6 +10,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/cpu/execution/scheduler.hpp"
@@ -44,7 +45,23 @@ class History {
 
     void barrier_reached(const Who& who, const Site& site);
     void barrier_met();
+    void at_cluster_barrier(const Who& who, Observer::AtCluster what);
     void warp_returned(int warp);
+    void warp_executes(const Who& who, const Site& site);
+    void copies_committed(const Who& who);
+    void copies_waited(const Who& who, int groups);
+    void at_mbarrier(const Who& who, Observer::AtMbarrier what, std::uint32_t site, const void* mbarrier,
+                     std::uint64_t count);
+    /// A copy of the copy engine begins. access: its first of the tensor; null where there is none, or where
+    /// it has been told for another block.
+    void box(const Who& who, const BulkCopy& copy, const Access* access, std::uint64_t sectors);
+    void landed(const BulkCopy& copy);
+    /// The thread has waited for its stores of all groups before that one.
+    void stores_read(const Who& who, std::uint64_t group);
+    /// A wgmma, and the same for its batches before that one. places: 16 bytes each, A's before B's.
+    void multiplies(const Who& who, std::uint32_t site, const WgmmaMultiply& call,
+                    const std::vector<const void*>& places, int warpgroup, std::uint64_t batch);
+    void summed(const Who& who, int warpgroup, std::uint64_t batch);
 
     /// Hands them over, and forgets them.
     std::vector<BlockHistory> take();
@@ -56,9 +73,16 @@ class History {
         unsigned rank;           // of the block whose history it belongs to
         std::uint32_t accesses;  // of each of its lanes before it
         bool placed;
+        std::uint32_t lanes;  // whose way it is noted in
     };
     struct HashPattern {
         std::size_t operator()(const BlockHistory::Pattern& p) const;
+    };
+    /// Of the copy engine.
+    struct Store {
+        int thread;
+        std::uint64_t group;
+        std::uint32_t copy;
     };
     /// Of a block.
     struct Kept {
@@ -67,13 +91,24 @@ class History {
         std::unordered_map<std::uint64_t, std::uint32_t> accesses;
         std::unordered_map<BlockHistory::Pattern, std::uint32_t, HashPattern> patterns;
         std::vector<bool> returned;  // warps
+        std::unordered_map<const void*, std::uint32_t> mbarriers;
+        std::vector<std::int64_t> phases;  // that are open, of mbarriers
+        /// Of each thread that waits, where.
+        std::unordered_map<int, std::pair<std::uint32_t, std::int64_t>> waits;
+        std::unordered_map<const void*, std::uint32_t> loads;  // by where they begin in shared memory
+        std::vector<Store> stores;
     };
 
     void put(Kept& kept, const Event& event);
     void tell(const Who& who, Event event, unsigned rank);
+    void tell_once(const Who& who, Event event, unsigned rank);
     void place_notes(std::uint32_t lanes);
     std::uint32_t array_of(BlockHistory& history, bool shared, const Array& a) const;
     std::uint32_t site_of(Kept& kept, const Site& site);
+    std::uint32_t site_of(Kept& kept, std::uint32_t site, const char* what);
+    std::uint32_t mbarrier_of(Kept& kept, const void* mbarrier);
+    /// Where that is in the live block's shared memory: an array, and an offset in it.
+    std::pair<std::uint32_t, std::uint64_t> shared_place(BlockHistory& history, const void* address) const;
     std::uint32_t access_of(Kept& kept, const Access& access);
     std::uint32_t pattern_of(Kept& kept, std::uint32_t lanes, const Address* addresses);
 
