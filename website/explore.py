@@ -90,7 +90,7 @@ def shape(descriptor: Descriptor) -> dict[str, str]:
 def _sources(trace: Trace) -> list[Source]:
     """The text of every file that the trace names."""
     names = [entry["file"] for entry in (*trace["lines"], *trace["wgmma"], *trace["findings"])]
-    names += [finding["other"]["file"] for finding in trace["findings"] if finding["other"]]
+    names += [other["file"] for finding in trace["findings"] if (other := finding.get("other"))]
     names += [site["file"] for one in trace.get("history", []) for site in one["sites"]]
     found: list[Source] = []
     for name in dict.fromkeys(names):

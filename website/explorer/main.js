@@ -114,5 +114,5 @@ try {
 } catch (error) {
   trouble(error instanceof Error ? error.message : String(error));
 }
-document.documentElement.dataset.ready = "";
+document.documentElement.dataset.ready = String(Math.round(performance.now())); // ms since the page was asked for
 follow(trouble);

@@ -81,7 +81,7 @@ class Layout {
  */
 export function mount(element, data, state) {
   if (!data.blocks.length) {
-    element.append(el("p", { class: "readout" }, "No block's history was kept, so there is nothing to point at; the findings below may say why."));
+    element.append(el("p", { class: "readout" }, "No block’s history was kept, so there is nothing to point at; the findings below may say why."));
     return;
   }
   const { m, n, k } = data.trace;
@@ -174,6 +174,7 @@ export function mount(element, data, state) {
     if (!width) return;
     layout = new Layout(width, size);
     const context = sharp(canvas, layout.width, layout.height);
+    canvas.dataset.c = [layout.c.x, layout.c.y, layout.scale].join(" "); // where C stands, for whoever points by program
     paint(context, layout, data, state.selection, snapshotNow());
     drawBars(bars, element.clientWidth, block(), state.selection.step);
     drawZoom(zoom, Math.min(element.clientWidth, 560), data, state.selection);
@@ -242,7 +243,7 @@ function elementWords(data, now) {
     const warp = storedBy(block, (one) => Math.floor(one / WARP) === Math.floor(thread / WARP));
     const all = storedBy(block, () => true);
     const held = block.raw.multiplies.length || block.raw.events.some((event) => !Array.isArray(event) && event.e === "mma")
-      ? "" : ", whose sums it keeps in registers";
+      ? "" : `, whose ${mine.count === 1 ? "sum" : "sums"} it keeps in registers`;
     /** @param {{count: number, hull: Range | null}} found */
     const words = ({ count, hull: around }) => {
       if (!around) return "no element of C";
@@ -313,7 +314,7 @@ const HOW = { stores: "through registers", "cp.async": "by cp.async", TMA: "by T
  */
 function inShared(block, step) {
   const barriers = new Set(block.raw.mbarriers.map(({ array }) => array));
-  return block.raw.arrays.flatMap((array, index) => {
+  const found = block.raw.arrays.flatMap((array, index) => {
     if (array.space !== "shared" || array.rank !== null || barriers.has(index)) return [];
     const pieces = fills(block).flatMap((fill) => {
       const now = fill.shared === index ? stateOf(fill, step) : null;
@@ -322,6 +323,7 @@ function inShared(block, step) {
     pieces.sort((a, b) => a.fill.lo - b.fill.lo || a.fill.asked - b.fill.asked);
     return [{ array: index, pieces }];
   });
+  return found.sort((a, b) => block.raw.arrays[a.array].name.localeCompare(block.raw.arrays[b.array].name));
 }
 
 /** @param {Block} block @param {number} step @returns {string[]} */

@@ -169,7 +169,7 @@ function lanes(block) {
  */
 export function mount(element, data, state) {
   if (!data.blocks.length) {
-    element.append(el("p", { class: "readout" }, "No block's history was kept, so there is no order of events to show."));
+    element.append(el("p", { class: "readout" }, "No block’s history was kept, so there is no order of events to show."));
     return;
   }
   const canvas = el("canvas", {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -61,7 +62,9 @@ void History::begin_blocks(const std::vector<BlockView>& views, std::size_t most
                          static_cast<unsigned>(view.index / grid.x / grid.y)};
         history.rank = static_cast<unsigned>(rank);
         history.threads = view.grid->threads();
-        kept_[rank].returned.resize(static_cast<std::size_t>((history.threads + kWarp - 1) / kWarp));
+        const auto warps = static_cast<std::size_t>((history.threads + kWarp - 1) / kWarp);
+        kept_[rank].returned.resize(warps);
+        kept_[rank].origins.resize(warps);
         for (const Array& a : session->globals) {
             if (a.matrix != nullptr) history.arrays.push_back(described(false, a));
         }
@@ -133,6 +136,27 @@ std::uint32_t History::pattern_of(Kept& kept, std::uint32_t lanes, const Address
     return entry->second;
 }
 
+/// Of what the request stores; it is remembered where it loads.
+std::uint32_t History::source_of(Kept& kept, int warp, const Access& access, std::uint32_t lanes,
+                                 const Address* addresses) {
+    Origins& origins = kept.origins[static_cast<std::size_t>(warp)];
+    const Array& a = bounds_.array(access.flags, access.array);
+    if ((access.flags & kShared) == 0) {
+        const bool constant = a.matrix != nullptr && !a.matrix->writable;
+        if ((access.flags & kStore) == 0) origins.loads(access, lanes, addresses, constant);
+        return BlockHistory::kNone;
+    }
+    if ((access.flags & kStore) == 0 || a.remote) return BlockHistory::kNone;
+    const std::optional<Origins::Origin> from = origins.stores(access, lanes, addresses);
+    if (!from) return BlockHistory::kNone;
+    const Array& matrix = bounds_.array(0, from->array);
+    auto& sources = kept.history.sources;
+    sources.push_back({array_of(kept.history, false, matrix),
+                       pattern_of(kept, from->lanes, from->addresses.data()),
+                       static_cast<std::int64_t>(from->addresses[0] - matrix.start)});
+    return static_cast<std::uint32_t>(sources.size() - 1);
+}
+
 void History::put(Kept& kept, const Event& event) {
     BlockHistory& history = kept.history;
     if (history.events.size() >= most_events_) {
@@ -196,7 +220,8 @@ void History::request(int warp, const Access& access, std::uint32_t lanes, const
          .access = access_of(kept, access),
          .pattern = pattern_of(kept, lanes, addresses),
          .base = static_cast<std::int64_t>(addresses[0] - bounds_.array(access.flags, access.array).start),
-         .count = units});
+         .count = units,
+         .from = source_of(kept, warp, access, lanes, addresses)});
 }
 
 void History::flushed() {

@@ -17,6 +17,7 @@
 #include "common/cpu/trace/access.hpp"
 #include "common/cpu/trace/block_history.hpp"
 #include "common/cpu/trace/bounds.hpp"
+#include "common/cpu/trace/origins.hpp"
 
 namespace cpu_device::trace {
 
@@ -90,7 +91,8 @@ class History {
         std::map<std::tuple<const void*, int, const void*>, std::uint32_t> sites;
         std::unordered_map<std::uint64_t, std::uint32_t> accesses;
         std::unordered_map<BlockHistory::Pattern, std::uint32_t, HashPattern> patterns;
-        std::vector<bool> returned;  // warps
+        std::vector<bool> returned;    // warps
+        std::vector<Origins> origins;  // of each warp
         std::unordered_map<const void*, std::uint32_t> mbarriers;
         std::vector<std::int64_t> phases;  // that are open, of mbarriers
         /// Of each thread that waits, where.
@@ -110,6 +112,8 @@ class History {
     /// Where that is in the live block's shared memory: an array, and an offset in it.
     std::pair<std::uint32_t, std::uint64_t> shared_place(BlockHistory& history, const void* address) const;
     std::uint32_t access_of(Kept& kept, const Access& access);
+    std::uint32_t source_of(Kept& kept, int warp, const Access& access, std::uint32_t lanes,
+                            const Address* addresses);
     std::uint32_t pattern_of(Kept& kept, std::uint32_t lanes, const Address* addresses);
 
     const Bounds& bounds_;
