@@ -337,7 +337,7 @@ def test_sliders_change_what_is_predicted(browser: Browser, tmp_path: Path) -> N
         assert value("grid") == "4096"
         assert "2 · 64 · 64 / ((64 + 64) · 4)" in page.locator("[data-row='tile-intensity']").inner_text()
         assert "cannot be launched" in page.locator("#whatif .readout").first.inner_text()  # 4096 threads a block
-        page.get_by_role("button", name="The lesson’s values").or_(page.get_by_role("button", name="The lesson's values")).click()
+        page.get_by_role("button", name="The lesson’s values").click()
         page.get_by_label("GPU").select_option("sm_86")
         assert value("blocks-an-sm") == "1"
         page.get_by_role("button", name="As traced").click()

@@ -11,6 +11,7 @@ import { grid } from "explorer/threads";
 /** @typedef {import("explorer/payload").Place} Place */
 
 const PHASES = 3; // the newest that are drawn
+const CARD = 408; // pixels: an mbarrier is at least so wide where there is room
 
 /**
  * "thread 128", "threads 0–127".
@@ -80,14 +81,16 @@ export function draw(found, threads, width, choose) {
     made.addEventListener("click", () => choose(all[0]));
     return made;
   };
+  const across = Math.max(1, Math.floor((width + 12) / (CARD + 12))); // as style.css has it
+  const inner = Math.floor((width - (across - 1) * 12) / across) - 28;
   return [
     html("p", {}, [`In block (${found.block.join(", ")}) of ${found.kernel} no thread can go on.`]),
     found.likely ? html("p", { class: "trouble", "data-likely": found.likely.id }, [html("strong", {}, ["Likeliest cause: "]), found.likely.text]) : html("p", {}, ["No cause is likelier than others."]),
     html("h3", {}, ["What the mbarriers wait for"]),
     html("p", { class: "note" }, ["Dark has come, hatched is missing."]),
-    ...found.barriers.map((barrier) => html("section", { class: `mbarrier ${suspects.includes(barrier.name) ? "suspect" : ""}`, "aria-label": `mbarrier ${barrier.name}`, "data-barrier": barrier.name }, [
+    html("div", { class: "mbarriers" }, found.barriers.map((barrier) => html("section", { class: `mbarrier ${suspects.includes(barrier.name) ? "suspect" : ""}`, "aria-label": `mbarrier ${barrier.name}`, "data-barrier": barrier.name }, [
       html("h4", {}, [`${barrier.name}${suspects.includes(barrier.name) ? ": part of the likeliest cause" : ""}`]),
-      drawn(barrier, width - 20),
+      drawn(barrier, inner),
       html("ul", {}, [
         barrier.arrived.length && barrier.arrivals_missing ? html("li", {}, [`Arrived in this phase: ${who(barrier.arrived)}.`]) : null,
         barrier.absent.length ? html("li", {}, [`Arrived in the phase before and not in this one: ${who(barrier.absent)}.`]) : null,
@@ -96,7 +99,7 @@ export function draw(found, threads, width, choose) {
         barrier.bytes_under_way > 0 ? html("li", {}, [`${grouped(barrier.bytes_under_way)} bytes are under way.`]) : null,
         ...barrier.waiting.map((wait) => html("li", {}, [button(wait.threads), ` ${wait.threads.length === 1 ? "waits" : "wait"} for parity ${wait.parity} at ${place(wait.at)}`])),
       ]),
-    ])),
+    ]))),
     html("h3", {}, ["Who waits where"]),
     grid(threads, width, `The block’s ${threads} threads, by what they do`, (thread) => {
       const group = groupOf.get(thread);

@@ -33,7 +33,7 @@ function chunkMap(cells, base, name, width) {
   const shown = rows.slice(0, MOST_ROWS);
   const root = picture(width, 10, name);
   for (let chunk = 0; chunk < across; ++chunk) root.append(text(left + (chunk + 0.5) * cell, 11, `${chunk * 4}–${chunk * 4 + 3}`, { "text-anchor": "middle", "font-size": 10, class: "soft" }));
-  root.append(text(left - 6, 11, "byte \\ banks", { "text-anchor": "end", "font-size": 10, class: "soft" }));
+  root.append(text(left - 6, 11, "byte", { "text-anchor": "end", "font-size": 10, class: "soft" }));
   let y = 16;
   shown.forEach((row, place) => {
     if (place > 0 && row !== shown[place - 1] + 1) {
@@ -98,7 +98,7 @@ export function boxed(block, request, line, width) {
   const pictures = [];
   if (request.array) pictures.push(html("h3", {}, [`The box in ${request.array.name}`]), tensor(request.array, copy, width));
   if (shared) {
-    words.push(`${stores ? "It lies" : "It lands"} at byte ${grouped(copy.offset)} of ${shared.name}, ${copy.swizzle === "none" ? "row behind row, not swizzled" : `swizzled by ${copy.swizzle}: the chunks of 16 bytes of a row change places by the row's number`}.`);
+    words.push(`${stores ? "It lies" : "It lands"} at byte ${grouped(copy.offset)} of ${shared.name}, ${copy.swizzle === "none" ? "row behind row, not swizzled" : `swizzled by ${copy.swizzle}: the chunks of 16 bytes of a row change places by the row’s number`}.`);
     if (copy.barrier !== null) words.push(`Its bytes count for the mbarrier ${block.raw.mbarriers[copy.barrier]?.name ?? copy.barrier}.`);
     const base = shared.offset ?? 0;
     /** @type {Map<number, Cell>} */
@@ -109,7 +109,7 @@ export function boxed(block, request, line, width) {
       cells.set(chunk.address / CHUNK, { label: `${chunk.row}:${number}`, shade: number, title: `row ${copy.row + chunk.row}, columns ${first} to ${last}` });
     }
     pictures.push(html("h3", {}, [`Where its rows ${stores ? "come from" : "land"} in ${shared.name}: chunks of 16 bytes`]), chunkMap(cells, base, `${grouped(cells.size)} chunks of the box in rows of 128 bytes`, width),
-      html("p", { class: "note" }, ["3:5 is chunk 5 of row 3 of the box; a shade is a chunk's number in its row."]));
+      html("p", { class: "note" }, ["3:5 is chunk 5 of row 3 of the box; a shade is a chunk’s number in its row."]));
   }
   if (line) words.push(`All ${grouped(line.requests)} boxes of the line: ${grouped(line.sectors)} sectors, ideal ${grouped(line.ideal_sectors)}.`);
   return { words, pictures, figures: { units: request.units, ideal: "", used: copy.bytes, drawn: request.units } };

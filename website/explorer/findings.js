@@ -119,7 +119,7 @@ function shown(data, finding, width) {
     finding.row !== null ? inMatrix(data, finding, width) : inArray(data, finding, width),
     ...(marked.length ? [html("h3", {}, ["Who: the block’s warps and lanes"]), grid(data.trace.threads_per_block, width, marked.map(({ thread }) => where(/** @type {number} */ (thread))).join("; "), (thread) => {
       const found = marked.filter((entry) => entry.thread === thread);
-      return found.length ? { shade: first && found[0].index === 0 ? 0 : 3, label: found.map(({ index }) => (first ? index + 1 : 1)).join(""), title: where(thread) } : null;
+      return found.length ? { shade: !first || found[0].index === 0 ? 0 : 3, label: found.map(({ index }) => (first ? index + 1 : 1)).join(""), title: where(thread) } : null;
     }, true)] : []),
     ...(note ? [note] : []),
   ];
@@ -164,17 +164,17 @@ function inMatrix(data, finding, width) {
   const inner = Math.min(width, 560) - 120, scale = Math.min(inner / wide, 240 / tall);
   // What lies outside shows even where it is one row of thousands.
   const strip = outside ? 14 : 0;
-  const x0 = 66 + (left < 0 ? strip : 0), y0 = 30 + (top < 0 ? strip : 0);
-  const root = picture(width, Math.ceil(tall * scale) + 70 + strip, `${finding.array}, ${rows}×${cols}: row ${row}, column ${col}${outside ? ", outside of it" : ""}`);
-  const hatch = hatching(root);
+  const x0 = 66 + (left < 0 ? strip : 0), y0 = 44 + (top < 0 ? strip : 0);
   const across = cols * scale, down = rows * scale;
+  const root = picture(width, Math.ceil(down) + 74 + 2 * strip, `${finding.array}, ${rows}×${cols}: row ${row}, column ${col}${outside ? ", outside of it" : ""}`);
+  const hatch = hatching(root);
   if (outside) {
     if (row >= rows || row < 0) root.append(box(x0, row < 0 ? y0 - strip : y0 + down, across, strip, { class: "cell", style: `fill: ${hatch}` }));
     if (col >= cols || col < 0) root.append(box(col < 0 ? x0 - strip : x0 + across, y0, strip, down, { class: "cell", style: `fill: ${hatch}` }));
   }
   const x = col < 0 ? x0 - strip / 2 : col >= cols ? x0 + across + strip / 2 : x0 + (col + 0.5) * scale;
   const y = row < 0 ? y0 - strip / 2 : row >= rows ? y0 + down + strip / 2 : y0 + (row + 0.5) * scale;
-  root.append(box(x0, y0, across, down, { class: "cell quiet strong" }), text(x0, 16, `${finding.array}: ${rows}×${cols}`),
+  root.append(box(x0, y0, across, down, { class: "cell quiet strong" }), text(x0, 14, `${finding.array}: ${rows}×${cols}`),
     svg("line", { x1: x0 - 4, x2: x, y1: y, y2: y, class: "thread-line chosen" }), svg("line", { x1: x, x2: x, y1: y0 - 4, y2: y, class: "thread-line chosen" }),
     svg("circle", { cx: x, cy: y, r: 6, class: "bad-fill" }), text(x0 - 8, Math.min(y + 4, y0 + down + strip), `row ${row}`, { "text-anchor": "end", "font-size": 11 }),
     text(Math.min(x, width - 70), y0 - 8, `column ${col}`, { "text-anchor": x < x0 + 80 ? "start" : "middle", "font-size": 11 }),

@@ -73,7 +73,7 @@ export function limits(machine, asked) {
   const taken = up(asked.shared + machine.shared_reserved, machine.shared_unit);
   if (taken > 0)
     found.push({ name: "shared memory", blocks: Math.floor(machine.shared / taken), formula: `⌊${grouped(machine.shared)} / ${grouped(taken)}⌋` });
-  const refused = found[2].blocks === 0 ? `One block's registers do not fit: ${warps} warps of ${grouped(ofWarp)} each, of ${grouped(machine.registers)}.` : null;
+  const refused = found[2].blocks === 0 ? `One block’s registers do not fit: ${warps} warps of ${grouped(ofWarp)} each, of ${grouped(machine.registers)}.` : null;
   return { limits: found, refused };
 }
 

@@ -61,7 +61,7 @@ export function draw(request, width, lane, choose) {
   const links = svg("g", { "aria-hidden": "true" });
   const memory = svg("g", { "aria-hidden": "true" });
   root.append(links, memory);
-  memory.append(text(left - 6, y - 6, "byte", { "text-anchor": "end", class: "soft" }), text(left, y - 6, width >= 480 ? "a row: a line of 128 bytes; framed: its sectors of 32, numbered" : "a line of 128 bytes; its sectors framed", { class: "soft" }));
+  memory.append(text(left - 6, y - 6, "byte", { "text-anchor": "end", class: "soft" }));
   /** @type {Map<number, number>} word of the array -> y of its row */
   const places = new Map();
   rows.forEach((row, place) => {
@@ -100,6 +100,8 @@ export function draw(request, width, lane, choose) {
     if (which === lane) mine.forEach((wanted) => memory.append(box(left + (wanted % LINE_WORDS) * word, places.get(wanted) ?? 0, word, HIGH, { class: "marked" })));
     if (strip.oneRow) links.append(svg("line", { x1: strip.middle(which), y1: strip.bottom, x2: middle, y2: top, class: `thread-line ${which === lane ? "chosen" : ""}` }));
   });
+  root.append(text(left, y + 15, width >= 560 ? "A row is a line of 128 bytes; framed and numbered: its sectors of 32. Hatched: moved, not used." : "A row: a line of 128 bytes, its sectors framed.", { class: "soft" }));
+  y += 18;
   root.setAttribute("height", String(y + 4));
   root.setAttribute("viewBox", `0 0 ${width} ${y + 4}`);
   return root;

@@ -144,7 +144,7 @@ export function mount(element, data, _state) {
       add("stages", "Stages", { min: 0, max: 8 }, tileFollows)]),
     html("fieldset", {}, [html("legend", {}, ["Block and GPU"]), add("threads", "Threads a block", { min: 1, max: 4096, list: [32, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024] }),
       add("registers", "Registers a thread", { min: 16, max: 255 }), add("shared", "Shared memory, bytes", { min: 0, max: 262144, step: 1, list: Array.from({ length: 115 }, (_, i) => i * 2048) }),
-      html("label", { class: "field" }, ["GPU ", machine]), html("div", { class: "buttons" }, [button("The lesson's values", back)])]),
+      html("label", { class: "field" }, ["GPU ", machine]), html("div", { class: "buttons" }, [button("The lesson’s values", back)])]),
   ]);
 
   const charts = html("div", { class: "whatif-charts" });
@@ -228,7 +228,7 @@ const FORMULAS = {
   "block slots": "what an SM has",
   threads: "⌊threads of an SM / threads a block⌋, in whole warps",
   registers: "⌊warps whose registers fit into its four parts / warps a block⌋",
-  "shared memory": "⌊shared memory of an SM / a block's, with what CUDA adds⌋",
+  "shared memory": "⌊shared memory of an SM / a block’s, with what CUDA adds⌋",
 };
 
 /** @param {Data} data @param {Row[]} rows */
@@ -236,7 +236,7 @@ function table(data, rows) {
   const { trace, payload: { recorded } } = data;
   const head = ["quantity", "predicted", `traced, ${trace.m}×${trace.n}×${trace.k}`, recorded ? `recorded, ${recorded.device}` : "recorded"];
   return html("table", { class: "figures" }, [
-    html("caption", {}, [recorded ? `Recorded: ${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}${data.payload.mine ? ", the lesson's kernel, not yours" : ""}.` : "Nothing is recorded of this lesson."]),
+    html("caption", {}, [recorded ? `Recorded: ${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}${data.payload.mine ? ", the lesson’s kernel, not yours" : ""}.` : "Nothing is recorded of this lesson."]),
     html("thead", {}, [html("tr", {}, head.map((words) => html("th", { scope: "col" }, [words])))]),
     html("tbody", {}, rows.map((row) => html("tr", { "data-row": row.id }, [
       html("th", { scope: "row" }, [row.name, html("span", { class: "formula" }, [row.formula]), html("span", { class: "formula" }, [`= ${row.numbers}`])]),
@@ -324,7 +324,7 @@ function roofline(data, width, tile) {
         { name: `${ceiling}, ${rate(tbytes)} TB/s${peaks.length ? `, then ${peaks[0][0]}, ${rate(peaks[0][1])} TFLOP/s` : ""}`, look: "roof", line: true, dots: false,
           points: [[begin, begin * tbytes], [end, end * tbytes], ...(peak ? [[high, peak]] : [])].map(([x, y]) => ({ x, y, name: "" })) },
         ...peaks.slice(1).map(([words, value]) => ({ name: `${words}, ${rate(value)} TFLOP/s`, look: /** @type {const} */ ("before"), line: true, dots: false, points: [{ x: value / tbytes, y: value, name: "" }, { x: high, y: value, name: "" }] })),
-        ...(tile && levelChosen === 1 ? [{ name: "predicted: the tile's FLOP per byte, as the sliders stand", look: /** @type {const} */ ("mark"), line: true, dots: false, points: [{ x: tile, y: bottom, name: "" }, { x: tile, y: top, name: "" }] }] : []),
+        ...(tile && levelChosen === 1 ? [{ name: "predicted: the tile’s FLOP per byte, as the sliders stand", look: /** @type {const} */ ("mark"), line: true, dots: false, points: [{ x: tile, y: bottom, name: "" }, { x: tile, y: top, name: "" }] }] : []),
         { name: "a lesson, recorded", look: "strong", points: here.map((point) => ({
           x: point.intensity[name], y: point.tflops, label: short(point.lesson), name: `${point.lesson}: ${rate(point.tflops)} TFLOP/s at ${rate(point.intensity[name])} FLOP per byte`,
           chosen: () => {
@@ -336,6 +336,6 @@ function roofline(data, width, tile) {
   }
   const roof_ = roof;
   show();
-  const note = Object.keys(roof.peaks).length ? "" : " What the tensor cores reach at most was not measured: the roof is memory's alone.";
+  const note = Object.keys(roof.peaks).length ? "" : " What the tensor cores reach at most was not measured: the roof is memory’s alone.";
   return html("section", { "aria-label": "Roofline, recorded" }, [html("h3", {}, ["Recorded: roofline"]), group, picture, said, html("p", { class: "hint" }, [`${roof.sources.join("; ")}.${note}`])]);
 }

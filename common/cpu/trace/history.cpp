@@ -122,7 +122,8 @@ std::uint32_t History::access_of(Kept& kept, const Access& access) {
          .store = (access.flags & kStore) != 0,
          .copy = (access.flags & (kCopy | kBulk)) != 0,
          .matrix_rows = (access.flags & kMatrixRow) != 0,
-         .width = access.width});
+         // (As it is counted: a box is one request, of no width.)
+         .width = access.flags & kBulk ? std::uint8_t{0} : access.width});
     return entry->second;
 }
 
