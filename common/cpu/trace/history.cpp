@@ -122,7 +122,8 @@ std::uint32_t History::access_of(Kept& kept, const Access& access) {
          .store = (access.flags & kStore) != 0,
          .copy = (access.flags & (kCopy | kBulk)) != 0,
          .matrix_rows = (access.flags & kMatrixRow) != 0,
-         .width = access.width});
+         // (As it is counted: a box is one request, of no width.)
+         .width = access.flags & kBulk ? std::uint8_t{0} : access.width});
     return entry->second;
 }
 
@@ -371,11 +372,7 @@ void History::box(const Who& who, const BulkCopy& copy, const Access* access, st
     const TensorMap& map = copy.map;
     BlockHistory::Copy box{
         .sectors = sectors, .bytes = copy.bytes(), .thread = copy.thread, .rank = running_};
-    if (access != nullptr) {
-        Access whole = *access;
-        whole.width = 0;  // as it is counted
-        box.access = access_of(kept, whole);
-    }
+    if (access != nullptr) box.access = access_of(kept, *access);
     std::tie(box.shared, box.offset) = shared_place(history, copy.chunks.front().shared);
     if (copy.load) box.barrier = mbarrier_of(kept, copy.mbarrier);
     box.element_bytes = 1;
