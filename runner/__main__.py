@@ -1,6 +1,6 @@
 """The command line.
 
-`./gemm chart | test | run | inspect | explore | sass | profile | autotune | doctor`, and for learners and teachers
+`./gemm chart | test | run | inspect | explore | site | sass | profile | autotune | doctor`, and for learners and teachers
 `./gemm start | check | watch | hint | reset | progress | quiz | grade`.
 
 A command imports its room itself: that of all of them takes longer than many a command.
@@ -198,6 +198,17 @@ def descriptor_command(
                "--row": row, "--k": k, "--type": data_type, "--size": size, "--strides": strides, "--box": box,
                "--fill": fill}  # fmt: skip
     return descriptor.descriptor(what, options, as_json, plot)
+
+
+@app.command("site")
+def site_command(
+    no_explorers: bool = typer.Option(False, "--no-explorers", help="Without the lessons' explorers, which take longer."),
+    as_json: bool = JSON,
+) -> int:
+    """Build the lessons as a site in out/site."""
+    from website import site
+
+    return site.site(not no_explorers, as_json)
 
 
 @app.command("sass")
