@@ -18,6 +18,7 @@ import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _HERE = ("127.0.0.1", "localhost")
+_LONGEST = 400  # characters of an error: a stack of data: URLs has a hundred thousand
 
 
 @dataclass
@@ -77,11 +78,11 @@ class Browser:
 
             def said(message: Any) -> None:
                 if message.type == "error":
-                    visit.errors.append(message.text)
+                    visit.errors.append(message.text[:_LONGEST])
 
             context.route("**/*", look)
             visit.page.on("console", said)
-            visit.page.on("pageerror", lambda error: visit.errors.append(str(error)))
+            visit.page.on("pageerror", lambda error: visit.errors.append(str(error)[:_LONGEST]))
             visit.page.goto(address)
             yield visit
         finally:

@@ -1,8 +1,10 @@
 // Begins the page: reads its data, keeps the selection in the URL, mounts the views.
 
 import * as access from "explorer/access";
+import { beginning, element as chooseElement } from "explorer/choosing";
 import { counted, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
+import { follow } from "explorer/live";
 import { decode } from "explorer/payload";
 import * as product from "explorer/product";
 import * as source from "explorer/source";
@@ -18,10 +20,10 @@ function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
-/** @param {string} sentence */
+/** @param {string} sentence none: all is well */
 function trouble(sentence) {
   byId("trouble").textContent = sentence;
-  byId("trouble").hidden = false;
+  byId("trouble").hidden = !sentence;
 }
 
 /**
@@ -73,7 +75,7 @@ function summary(data) {
   const whose = data.payload.mine ? "your kernel" : "the lesson’s kernel";
   const kept = data.blocks.length ? `, the history of ${counted(data.blocks.length, "block")} kept` : "";
   byId("summary").textContent =
-    `${trace.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
+    `${data.payload.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
     `${counted(trace.blocks, "block")} of ${grouped(trace.threads_per_block)} threads, ` +
     `${trace.traced_blocks >= trace.blocks ? "all" : grouped(trace.traced_blocks)} traced${kept}. ` +
     "Counted on the CPU device, which runs the same source; no time here is a GPU’s.";
@@ -82,7 +84,12 @@ function summary(data) {
 function begin() {
   const data = decode(byId("payload").textContent ?? "");
   const state = new State(read(location.hash));
-  if (state.selection.block >= data.blocks.length) state.set({ block: 0, event: null, step: 0 });
+  const block = data.blocks[state.selection.block];
+  if (!block) state.set({ ...read(""), ...beginning(data) });
+  else if (!location.hash) state.set(beginning(data));
+  else if (state.selection.step >= block.steps.count) state.set({ step: block.steps.count - 1 });
+  const { element: chosen, thread } = state.selection;
+  if (chosen && thread === null) state.set(chooseElement(data, state.selection, chosen.row, chosen.col));
   summary(data);
   theme(() => state.redraw());
   navigation();
@@ -102,7 +109,6 @@ function begin() {
     waiting = window.setTimeout(() => history.replaceState(null, "", `#${written(now)}`), 150);
   });
   addEventListener("hashchange", () => state.set(read(location.hash)));
-  document.documentElement.dataset.ready = "";
 }
 
 try {
@@ -110,3 +116,5 @@ try {
 } catch (error) {
   trouble(error instanceof Error ? error.message : String(error));
 }
+document.documentElement.dataset.ready = String(Math.round(performance.now())); // ms since the page was asked for
+follow(trouble);

@@ -1,6 +1,8 @@
 // What the page shows, as ./gemm explore wrote it into the page: its types, and a reader that works things out when they are
 // first asked for. runner/inspect/trace_types.py says the same in Python, with more words.
 
+import { clocks, divide } from "explorer/order";
+
 export const SCHEMA = 1;
 export const WARP = 32;
 
@@ -210,12 +212,22 @@ export const WARP = 32;
  * @property {{text: string, architectures: Record<string, any>}[]} variants
  */
 /** @typedef {{file: string, lines: string[]}} Source */
+/** @typedef {{lesson: string, variant: string, m: number, n: number, k: number, ms: number, tflops: number, baseline: string, baseline_tflops: number, ratio: number}} Timed a run */
+/** @typedef {{registers: number | null, blocks_per_sm: number | null, threads_per_block: number, static_shared_bytes: number, dynamic_shared_bytes: number}} Resources what a block of the lesson takes */
+/** @typedef {{lesson: string, tflops: number, intensity: Record<string, number>}} Spot */
+/** @typedef {{size: number, levels: {name: string, ceiling: string, tbytes: number}[], peaks: Record<string, number>, points: Spot[], sources: string[]}} Roofline */
 /**
- * @typedef {object} Recorded measured figures of this lesson, and where they come from
+ * @typedef {object} Recorded measured figures of this lesson, and where they come from; website/recorded.py
  * @property {string} device
  * @property {string} date
  * @property {string} commit
- * @property {Record<string, any>[]} runs
+ * @property {number | null} multiprocessors
+ * @property {string | null} capability 9.0
+ * @property {Timed[]} runs of the lesson and the one before it in its ladder
+ * @property {Resources | null} resources
+ * @property {number | null} global_load_bytes as ncu counted them, at size³
+ * @property {number} size of what ncu counted
+ * @property {Roofline | null} roofline of its ladder
  */
 /**
  * @typedef {object} Payload
@@ -227,7 +239,7 @@ export const WARP = 32;
  * @property {Source[]} sources
  * @property {Descriptor} descriptor
  * @property {Recorded | null} recorded
- * @property {Record<string, Record<string, number>>} machines limits of an SM, by architecture: sm_90
+ * @property {Record<string, import("explorer/occupancy").Machine>} machines what an SM has room for, by architecture: sm_90
  */
 
 /**
@@ -255,11 +267,17 @@ export function lanesOf(mask) {
 
 /** One block's history with what follows from it. Everything but `raw` is worked out at its first use. */
 export class Block {
-  /** @param {BlockHistory} raw */
-  constructor(raw) {
+  /**
+   * @param {BlockHistory} raw
+   * @param {Owners | null} [owners] who stores what of C, where that is known of this block without its events
+   */
+  constructor(raw, owners = null) {
     this.raw = raw;
+    this.knownOwners = owners;
     this.warps = Math.ceil(raw.threads / WARP);
-    /** @type {{step: Int32Array, count: number, by: "barriers" | "phases" | "requests"} | null} */
+    /** @type {Int32Array | null} */
+    this._clocks = null;
+    /** @type {import("explorer/order").Steps | null} */
     this._steps = null;
     /** @type {Map<string, number[]> | null} */
     this._requests = null;
@@ -267,6 +285,8 @@ export class Block {
     this._occurrence = null;
     /** @type {Map<number, number> | null} */
     this._owners = null;
+    /** @type {{row: number, col: number, thread: number}[] | null} */
+    this._owned = null;
   }
 
   /** @returns {string} (1, 0, 0) */
@@ -398,9 +418,15 @@ export class Block {
     };
   }
 
+  /** @returns {Int32Array} of each event: what must come before it has less */
+  get clocks() {
+    this._clocks ??= clocks(this.raw);
+    return this._clocks;
+  }
+
   /** How the block's events divide into steps. */
   get steps() {
-    this._steps ??= divide(this);
+    this._steps ??= divide(this.raw, this.clocks);
     return this._steps;
   }
 
@@ -425,7 +451,8 @@ export class Block {
   /** @returns {{row: number, col: number, thread: number}[]} every element of C that this block stores */
   get owned() {
     this._owners ??= storers(this);
-    return [...this._owners].map(([key, thread]) => ({ row: Math.floor(key / 2 ** 26), col: key % 2 ** 26, thread }));
+    this._owned ??= [...this._owners].map(([key, thread]) => ({ row: Math.floor(key / 2 ** 26), col: key % 2 ** 26, thread }));
+    return this._owned;
   }
 }
 
@@ -434,8 +461,9 @@ export class Block {
  * @returns {Map<number, number>} row · 2²⁶ + column of C → thread
  */
 function storers(block) {
-  const { raw } = block;
+  const { raw, knownOwners } = block;
   const found = new Map();
+  knownOwners?.rows.forEach((row, index) => found.set(row * 2 ** 26 + knownOwners.cols[index], knownOwners.threads[index]));
   const ours = raw.accesses.map((access) => {
     const array = raw.arrays[access.array];
     return access.op === "store" && array.space === "global" && array.name === "C" && array.element_bytes ? array : null;
@@ -463,54 +491,6 @@ function storers(block) {
   return found;
 }
 
-/**
- * Steps are what lies between two barriers of the whole block; without those, between phases of mbarriers that bytes come to;
- * without those either, each warp's step is how often it has run the line that it runs most.
- * @param {Block} block
- * @returns {{step: Int32Array, count: number, by: "barriers" | "phases" | "requests"}}
- */
-function divide(block) {
-  const { events } = block.raw;
-  const step = new Int32Array(events.length);
-  let barriers = 0;
-  let phases = 0;
-  const full = new Set();
-  for (const event of events) {
-    if (Array.isArray(event)) continue;
-    if (event.e === "met") barriers++;
-    if (event.e === "expect") full.add(event.barrier);
-    if (event.e === "phase" && full.has(event.barrier)) phases++;
-  }
-  let count = 0;
-  if (barriers > 1 || phases > 0) {
-    const by = phases > barriers ? "phases" : "barriers";
-    events.forEach((event, index) => {
-      step[index] = count;
-      if (Array.isArray(event)) return;
-      if (by === "barriers" ? event.e === "met" : event.e === "phase" && full.has(event.barrier)) count++;
-    });
-    return { step, count: count + 1, by };
-  }
-  const seen = new Map();
-  const now = new Int32Array(block.warps);
-  events.forEach((event, index) => {
-    const warp = block.warpOf(index);
-    if (warp === null) {
-      step[index] = count;
-      return;
-    }
-    if (Array.isArray(event) && block.raw.accesses[event[0]].op === "load") {
-      const key = event[0] * 4096 + warp;
-      const often = seen.get(key) ?? 0;
-      seen.set(key, often + 1);
-      now[warp] = Math.max(now[warp], often);
-    }
-    step[index] = now[warp];
-    count = Math.max(count, now[warp]);
-  });
-  return { step, count: count + 1, by: "requests" };
-}
-
 /** Everything that the views show. */
 export class Data {
   /** @param {Payload} payload */
@@ -521,7 +501,8 @@ export class Data {
     this.descriptor = payload.descriptor;
     this.sources = payload.sources;
     /** The blocks whose history was kept; none where nothing was. */
-    this.blocks = (payload.trace.history ?? []).map((raw) => new Block(raw));
+    const { owners } = payload.trace;
+    this.blocks = (payload.trace.history ?? []).map((raw) => new Block(raw, owners?.block === raw.index ? owners : null));
   }
 
   /**
