@@ -372,11 +372,7 @@ void History::box(const Who& who, const BulkCopy& copy, const Access* access, st
     const TensorMap& map = copy.map;
     BlockHistory::Copy box{
         .sectors = sectors, .bytes = copy.bytes(), .thread = copy.thread, .rank = running_};
-    if (access != nullptr) {
-        Access whole = *access;
-        whole.width = 0;  // as it is counted
-        box.access = access_of(kept, whole);
-    }
+    if (access != nullptr) box.access = access_of(kept, *access);
     std::tie(box.shared, box.offset) = shared_place(history, copy.chunks.front().shared);
     if (copy.load) box.barrier = mbarrier_of(kept, copy.mbarrier);
     box.element_bytes = 1;
