@@ -1,6 +1,6 @@
 """The command line.
 
-`./gemm chart | test | run | inspect | explore | sass | profile | autotune | doctor`, and for learners and teachers
+`./gemm chart | test | run | inspect | explore | site | sass | profile | autotune | doctor`, and for learners and teachers
 `./gemm start | check | watch | hint | reset | progress | quiz | grade`.
 
 A command imports its room itself: that of all of them takes longer than many a command.
@@ -200,6 +200,17 @@ def descriptor_command(
     return descriptor.descriptor(what, options, as_json, plot)
 
 
+@app.command("site")
+def site_command(
+    no_explorers: bool = typer.Option(False, "--no-explorers", help="Without the lessons' explorers, which take longer."),
+    as_json: bool = JSON,
+) -> int:
+    """Build the lessons as a site in out/site."""
+    from website import site
+
+    return site.site(not no_explorers, as_json)
+
+
 @app.command("sass")
 def sass_command(
     name: str = LESSON,
@@ -316,11 +327,17 @@ def reset_command(name: str = LESSON, hunt: bool = HUNT) -> int:
 
 
 @app.command("progress")
-def progress_command(as_json: bool = JSON) -> int:
-    """Show which exercises have passed, and what comes next."""
+def progress_command(
+    off: bool = typer.Option(False, "--no-achievements", help="Leave out points, levels and achievements."),
+    as_json: bool = JSON,
+) -> int:
+    """Show which exercises have passed, and what comes next.
+
+    With points, a level and achievements. GEMM_ACHIEVEMENTS=0 keeps them off here, in check, quiz and watch.
+    """
     from runner.learn import course
 
-    return course.show_progress(as_json)
+    return course.show_progress(not off, as_json)
 
 
 @app.command("grade")

@@ -24,7 +24,7 @@ from runner.core.results import ROOT, UserError
 from runner.inspect.counts import Counts
 from runner.inspect.inspection import grouped, rate
 from runner.inspect.trace_types import Trace
-from runner.learn import course, exercise, progress
+from runner.learn import achievements, course, exercise, progress
 from runner.learn.check_types import Case, Checked, Timed
 from runner.learn.diagnosis import ENDED, Diagnosis, Tile, diagnose
 from runner.learn.exercise import Task
@@ -369,8 +369,8 @@ def _speed_lines(report: Report) -> list[str]:
     return lines + [_wrapped(f"- {reason}", "  ", "    ") for reason in speed["reasons"]]
 
 
-def told(report: Report, seconds: float, after: str = "") -> str:
-    """The report as text: what is right, then the first thing that is wrong. seconds: it took; after: its last line."""
+def told(report: Report, seconds: float) -> str:
+    """The report as text: what is right, then the first thing that is wrong. seconds: it took."""
     task, lines = report.task, [f"{report.task.title}: {report.name}"]
     if report.stage != "compile" or report.cases:
         lines.append("  ✓ It compiles.")
@@ -403,7 +403,6 @@ def told(report: Report, seconds: float, after: str = "") -> str:
     again = f", seed {report.seed} (the same again: --seed {report.seed})" if report.seed is not None else ""
     times = f"compiled in {report.compiled:.1f} s, ran in {report.ran:.1f} s, {seconds:.1f} s in all"
     lines.append(f"{verdict}: {task.title}{again}; {times}.")
-    lines += [after] if after else []
     return "\n".join(lines) + "\n"
 
 
@@ -484,11 +483,18 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
     if as_json:
         print(json.dumps(as_object(report, _age()), ensure_ascii=False))
     else:
-        sys.stdout.write(told(report, _age(), _after(task) if remembered else ""))
+        sys.stdout.write(told(report, _age()))
     sys.stdout.flush()
     if remembered:
-        progress.passed(task, raw.decode("utf-8"))
+        earned = progress.passed(task, raw.decode("utf-8"), speed=_speed_to_keep(report))
+        if not as_json:
+            sys.stdout.writelines(f"{line}\n" for line in (achievements.told(earned), _after(task)) if line)
     return 0 if report.passed else 1
+
+
+def _speed_to_keep(report: Report) -> progress.Speed | None:
+    over = report.speed["over_lesson"] if report.speed else None
+    return progress.Speed(over, report.gpu) if over is not None else None
 
 
 def _after(task: Task) -> str:

@@ -82,11 +82,15 @@ def test_data_of_another_schema_is_refused() -> None:
 
 
 def test_as_many_blocks_are_kept_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    block: Any = {"events": [[0, 0, 0, 0, 4]] * 1000}
+    block: Any = {"events": [[0, 0, 0, 0, 4]] * 1000, "truncated": False}
     trace: Any = {**naive("01_naive"), "history": [block] * 4}
     assert explore.fitted(trace)["history"] == [block] * 4
     monkeypatch.setattr(explore, "LARGEST", len(json.dumps(naive("01_naive"))) + 30_000)
     assert explore.fitted(trace)["history"] == [block] * 2
+    monkeypatch.setattr(explore, "LARGEST", len(json.dumps(naive("01_naive"))) + 6_000)
+    (cut,) = explore.fitted(trace)["history"]
+    assert cut["truncated"]
+    assert 300 < len(cut["events"]) < 600
 
 
 @pytest.mark.parametrize("lesson", lessons())
@@ -317,7 +321,7 @@ def test_along_k(visit: Visit) -> None:
     slider.focus()
     visit.page.keyboard.press("ArrowRight")
     assert "Step 1 of 0 to 8: behind the block’s barrier 1." in stepped(visit)
-    assert "Read for the product: A[0–31][0–31] and B[0–31][0–31]." in stepped(visit)
+    assert "Read in this step: A[0–31][0–31] and B[0–31][0–31]." in stepped(visit)
     assert re.search(r"As \(4.096 bytes\), filled through registers, holds A\[0–31\]\[0–31\] in use\.", stepped(visit))
     visit.page.keyboard.press("ArrowRight")
     assert "Loaded into registers: A[0–31][32–63] and B[32–63][0–31]." in stepped(visit)
@@ -481,7 +485,7 @@ def test_every_lesson(browser: Browser, tmp_path: Path, lesson: str) -> None:
         slider.focus()
         visit.page.keyboard.press("ArrowRight")
         visit.page.keyboard.press("ArrowRight")
-        assert re.search(r"Read for the product|Loaded into registers|On its way", stepped(visit))
+        assert re.search(r"Read in this step|Loaded into registers|On its way", stepped(visit))
         assert visit.page.get_by_text("This view could not be drawn.").count() == 0
         visit.accessible()
         visit.clean()
