@@ -104,16 +104,16 @@ export function predicted(data, c) {
   });
   rows.push({
     id: "grid",
-    name: "Blocks in the grid",
+    name: "Tiles of C, a block each",
     formula: "⌈M / BM⌉ · ⌈N / BN⌉",
     numbers: `${all.rows} · ${all.cols}`,
     value: grouped(all.blocks),
-    traced: asTraced ? grouped(data.trace.blocks) : undefined,
+    traced: asTraced ? `${grouped(data.trace.blocks)} blocks` : undefined,
   });
   rows.push({
     id: "waves",
     name: "Waves",
-    formula: "blocks / (SMs · blocks an SM)",
+    formula: "tiles / (SMs · blocks an SM)",
     numbers: `${grouped(all.blocks)} / (${machine.sms} · ${blocks})`,
     value: slots ? rate(turns) : "none: no block fits",
   });
