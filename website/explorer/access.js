@@ -93,62 +93,15 @@ export function means(line) {
 /** @param {Line} line */
 const widthOf = (line) => (line.width ? `${line.width} B` : "box");
 
-/** @param {HTMLElement} element @param {Data} data @param {State} state */
-export function mount(element, data, state) {
-  if (!data.blocks.length) {
-    element.append(html("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
-    return;
-  }
-  const list = html("tbody");
-  const warp = slider("Warp", { min: 0, max: data.blocks[0].warps - 1, value: 0 }, (value) => {
-    const block = blockNow();
-    const now = shownOf(data, block, state.selection);
-    const events = now.wgmma !== null ? multiplications(block, now.wgmma, value) : block.requests(now.line ?? 0, value);
-    const event = events[Math.min(now.place, events.length - 1)];
-    state.set({
-      ...(event === undefined ? { event: null, line: now.line } : block.selectionOf(event)),
-      warp: value,
-      ...threadOf(value, state.selection.lane),
-    });
-  });
-  const occurrence = slider("Request", { min: 1, max: 1, value: 1 }, (value) => {
-    const block = blockNow(), now = shownOf(data, block, state.selection);
-    const event = now.events[value - 1];
-    if (event !== undefined) state.set(block.selectionOf(event));
-  });
-  const readout = html("div", { class: "readout", role: "status", "data-view": "access" });
-  const pictures = html("div", { class: "pictures" });
-  element.append(
-    html("table", { class: "accesses" }, [
-      html("caption", { class: "spoken" }, ["Accesses of the kernel, by source line"]),
-      html("thead", {}, [
-        html(
-          "tr",
-          {},
-          ["line", "array", "access", "width", "requests", "a request", "ideal"].map((words) =>
-            html("th", { scope: "col" }, [words])
-          ),
-        ),
-      ]),
-      list,
-    ]),
-    html("div", { class: "access-controls" }, [warp.element, occurrence.element]),
-    readout,
-    pictures,
-  );
-
-  const blockNow = () => data.blocks[state.selection.block] ?? data.blocks[0];
-  /** @param {number} of @param {number | null} lane */
-  const threadOf = (of, lane) => ({ thread: lane === null ? state.selection.thread : of * 32 + lane });
-  /** @param {number} lane */
-  const chooseLane = (lane) => {
-    const block = blockNow(), now = shownOf(data, block, state.selection);
-    const event = now.events[now.place];
-    state.set({ ...(event === undefined ? {} : block.selectionOf(event)), lane, warp: now.warp, thread: now.warp * 32 + lane });
-  };
-
+/**
+ * The kernel's accesses as a table, a row for each line, array, width, and load or store; wgmma at its end.
+ * @param {Data} data @param {(line: number) => void} chooseLine @param {(wgmma: number) => void} chooseWgmma
+ * @returns {{element: HTMLElement, buttons: HTMLButtonElement[]}}
+ */
+function listed(data, chooseLine, chooseWgmma) {
   /** @type {HTMLButtonElement[]} */
   const buttons = [];
+  const list = html("tbody");
   data.lines.forEach((line, index) => {
     const button = html("button", { type: "button", "data-line": index }, [String(line.line)]);
     button.addEventListener("click", () => chooseLine(index));
@@ -191,6 +144,64 @@ export function mount(element, data, state) {
     );
     buttons.push(button);
   });
+  const element = html("table", { class: "accesses" }, [
+    html("caption", { class: "spoken" }, ["Accesses of the kernel, by source line"]),
+    html("thead", {}, [
+      html(
+        "tr",
+        {},
+        ["line", "array", "access", "width", "requests", "a request", "ideal"].map((words) =>
+          html("th", { scope: "col" }, [words])
+        ),
+      ),
+    ]),
+    list,
+  ]);
+  return { element, buttons };
+}
+
+/** @param {HTMLElement} element @param {Data} data @param {State} state */
+export function mount(element, data, state) {
+  if (!data.blocks.length) {
+    element.append(html("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
+    return;
+  }
+  const list = listed(data, chooseLine, chooseWgmma);
+  const warp = slider("Warp", { min: 0, max: data.blocks[0].warps - 1, value: 0 }, (value) => {
+    const block = blockNow();
+    const now = shownOf(data, block, state.selection);
+    const events = now.wgmma !== null ? multiplications(block, now.wgmma, value) : block.requests(now.line ?? 0, value);
+    const event = events[Math.min(now.place, events.length - 1)];
+    state.set({
+      ...(event === undefined ? { event: null, line: now.line } : block.selectionOf(event)),
+      warp: value,
+      ...threadOf(value, state.selection.lane),
+    });
+  });
+  const occurrence = slider("Request", { min: 1, max: 1, value: 1 }, (value) => {
+    const block = blockNow(), now = shownOf(data, block, state.selection);
+    const event = now.events[value - 1];
+    if (event !== undefined) state.set(block.selectionOf(event));
+  });
+  const readout = html("div", { class: "readout", role: "status", "data-view": "access" });
+  const pictures = html("div", { class: "pictures" });
+  element.append(
+    list.element,
+    html("div", { class: "access-controls" }, [warp.element, occurrence.element]),
+    readout,
+    pictures,
+  );
+
+  const blockNow = () => data.blocks[state.selection.block] ?? data.blocks[0];
+  /** @param {number} of @param {number | null} lane */
+  const threadOf = (of, lane) => ({ thread: lane === null ? state.selection.thread : of * 32 + lane });
+  /** @param {number} lane */
+  const chooseLane = (lane) => {
+    const block = blockNow(), now = shownOf(data, block, state.selection);
+    const event = now.events[now.place];
+    state.set({ ...(event === undefined ? {} : block.selectionOf(event)), lane, warp: now.warp, thread: now.warp * 32 + lane });
+  };
+
   /** @param {number} line */
   function chooseLine(line) {
     const block = blockNow(), { selection } = state;
@@ -214,7 +225,7 @@ export function mount(element, data, state) {
 
   function draw() {
     const block = blockNow(), { selection } = state, now = shownOf(data, block, selection);
-    buttons.forEach((button) => {
+    list.buttons.forEach((button) => {
       const mine = now.wgmma === null ? button.dataset.line === String(now.line) : button.dataset.wgmma === String(now.wgmma);
       button.setAttribute("aria-pressed", String(mine));
       button.closest("tr")?.classList.toggle("chosen", mine);
