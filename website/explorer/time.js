@@ -149,7 +149,7 @@ function lanes(block) {
     const along = matrix === "B" ? span(fill.row, fill.rowEnd) : span(fill.col, fill.colEnd);
     lane.spans.push({ from: fill.asked, landed: fill.landed, to: fill.gone, label: matrix === "C" ? "C" : `${matrix} ${along}`, event: fill.event, fill });
   }
-  const places = [...found].sort(([a], [b]) => a.localeCompare(b, undefined, { numeric: true })).map(([, lane]) => lane);
+  const places = [...found.values()].sort((a, b) => a.name.localeCompare(b.name) || (a.spans[0].fill?.lo ?? 0) - (b.spans[0].fill?.lo ?? 0));
   for (const lane of places) {
     const stage = lane.spans[0].fill ? stageOf(block, lane.spans[0].fill) : null;
     if (stage !== null) lane.name += `, stage ${stage}`;
