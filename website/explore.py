@@ -19,7 +19,7 @@ from runner.core.descriptors import Descriptor, described, targets
 from runner.core.process import say
 from runner.core.results import ROOT, UserError, folder_of, write_atomically
 from runner.inspect import inspection
-from runner.inspect.trace_types import Trace
+from runner.inspect.trace_types import BlockHistory, Trace
 from runner.learn import course
 from runner.learn.exercise import Task
 from runner.learn.mine import trace_mine
@@ -111,13 +111,18 @@ def _title(name: str, mine: bool) -> str:
 
 
 def fitted(trace: Trace) -> Trace:
-    """With the history of as many blocks as fit into a page."""
+    """With the history of as many blocks as fit into a page; of the first block its first events, where it alone is too long."""
     left = LARGEST - len(_embedded({**trace, "history": []}))
-    kept = []
+    kept: list[BlockHistory] = []
     for block in trace.get("history", []):
-        left -= len(_embedded(block))
-        if left < 0:
+        size = len(_embedded(block))
+        if size > left and not kept:
+            events = len(_embedded(block["events"]))
+            most = int(len(block["events"]) * max(left - (size - events), 0) / events * 0.95)
+            block, size = {**block, "events": block["events"][:most], "truncated": True}, left
+        if size > left:
             break
+        left -= size
         kept.append(block)
     return {**trace, "history": kept}
 

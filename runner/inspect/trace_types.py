@@ -367,7 +367,7 @@ class _HistoryEvent(TypedDict):
 class HistoryEvent(_HistoryEvent, total=False):
     """Everything that is no warp's request. `e` says which fields there are; warps, lanes and threads count in the block.
 
-    barrier, met        a warp has come to __syncthreads() (warp, lanes, site); all have
+    barrier, met        lanes of a warp have come to __syncthreads() (warp, lanes, site); all have
     commit, copied      cp.async: a group is closed (warp, lanes); a wait has ended: so many groups have landed since (warp,
                         lanes, count)
     begin               an mbarrier begins (warp, lanes, barrier, count: arrivals a phase, site)

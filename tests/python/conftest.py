@@ -147,7 +147,7 @@ def warm() -> Warm:
 
 
 @cache
-def toolchain(program: str = "check") -> dict:
+def toolchain(program: str = "check", *more: str) -> dict:
     """compiling.toolchain() of the CPU device in this checkout. It is asked for once: nothing that it builds changes meanwhile.
     With it, lessons.json is built, and with that of "exam" gemm_judge."""
     device = doctor.Device("cpu", None, (), "kernels are checked on the CPU")
@@ -155,7 +155,7 @@ def toolchain(program: str = "check") -> dict:
         patched.setenv("GEMM_NO_INSTALL", "1")
         if program == "exam":
             build.build(device, doctor.provide(device), ["gemm_judge"])
-        return _toolchain(device, program, ["gemm_lessons_json"])
+        return _toolchain(device, program, ["gemm_lessons_json", *more])
 
 
 @cache

@@ -17,7 +17,7 @@ import { lanesOf, WARP } from "explorer/payload";
  * @property {number} colEnd
  * @property {"stores" | "cp.async" | "TMA"} how
  * @property {number} asked clock
- * @property {number} landed clock; Infinity: never seen
+ * @property {number} landed clock at which somebody knows that it is there; Infinity: never
  * @property {number} gone clock at which something else comes to its place; Infinity: never
  * @property {number} askedStep
  * @property {number} landedStep
@@ -93,6 +93,8 @@ class Replay {
     /** @type {Map<number, Fill>} copies of TMA under way */
     this.boxes = new Map();
     this.phases = new Int32Array(block.raw.mbarriers.length); // how many of each are complete
+    /** @type {Map<string, Set<Fill>>} copies of TMA by mbarrier and phase, that nobody has seen complete */
+    this.unseen = new Map();
   }
 
   /** @param {number} array @param {number} offset @returns {number} −1 outside */
@@ -180,7 +182,11 @@ class Replay {
         }
       }
     } else if (found.e === "phase") this.phases[found.barrier ?? 0]++;
-    else if (found.e === "box") this.box(event, found.copy ?? -1, read);
+    else if (found.e === "passed") {
+      const key = `${found.barrier} ${found.phase}`;
+      for (const fill of this.unseen.get(key) ?? []) this.land(fill, event);
+      this.unseen.delete(key);
+    } else if (found.e === "box") this.box(event, found.copy ?? -1, read);
     else if (found.e === "landed") this.arrived(event, found.copy ?? -1);
     else if (found.e === "wgmma") {
       const multiply = raw.multiplies[found.multiply ?? -1];
@@ -211,7 +217,9 @@ class Replay {
     if (box.array === null) return;
     // Boxes of one matrix that one phase waits for are one piece.
     const fill = this.fill(`box ${box.shared} ${box.array} ${box.barrier} ${this.phases[box.barrier]}`, box.shared, box.array, "TMA", event);
-    fill.open++;
+    fill.open = 1; // until somebody has seen the phase complete
+    const key = `${box.barrier} ${this.phases[box.barrier]}`;
+    this.unseen.set(key, (this.unseen.get(key) ?? new Set()).add(fill));
     this.boxes.set(copy, fill);
     const contents = /** @type {Int32Array} */ (this.contents[box.shared]);
     this.eachOfBox(box, (grain, code) => {
@@ -223,11 +231,9 @@ class Replay {
   /** @param {number} event @param {number} copy */
   arrived(event, copy) {
     const box = this.block.raw.copies[copy];
-    const fill = this.boxes.get(copy);
-    if (!box || box.shared === null || !fill) return;
+    if (!box || box.shared === null || !this.boxes.has(copy)) return;
     const contents = /** @type {Int32Array} */ (this.contents[box.shared]);
     this.eachOfBox(box, (grain, code) => (contents[grain] = code));
-    this.land(fill, event);
     this.boxes.delete(copy);
   }
 
@@ -328,6 +334,9 @@ class Replay {
   }
 }
 
+/** @type {{block: Block, step: number, replay: Replay} | null} the last step that was gone through, from which the next one goes on */
+let reached = null;
+
 /** @type {WeakMap<Block, Fill[]>} */
 const known = new WeakMap();
 
@@ -376,7 +385,9 @@ export function stateOf(fill, step) {
  */
 export function snapshot(block, step) {
   const { arrays, events } = block.raw;
-  const replay = new Replay(block);
+  const from = reached?.block === block && reached.step < step ? reached : { step: -1, replay: new Replay(block) };
+  const { replay } = from;
+  reached = { block, step, replay };
   /** @type {Snapshot} */
   const found = { marks: new Map(), threads: new Map() };
   for (const [index, array] of arrays.entries()) {
@@ -401,7 +412,7 @@ export function snapshot(block, step) {
   };
   const { step: steps } = block.steps;
   for (let event = 0; event < events.length; event++) {
-    if (steps[event] > step) continue;
+    if (steps[event] > step || steps[event] <= from.step) continue;
     if (steps[event] < step) {
       replay.step(event, null, null);
       continue;
@@ -425,8 +436,9 @@ export function snapshot(block, step) {
   for (const groups of replay.groups) {
     for (const group of groups) for (const piece of group) for (const code of piece.codes) if (code >= 0) noted(null, code, FLIGHT);
   }
-  for (const copy of replay.boxes.keys()) {
-    replay.eachOfBox(block.raw.copies[copy], (_, code) => code >= 0 && noted(null, code, FLIGHT));
+  for (const { matrix, row, rowEnd, col, colEnd } of [...replay.unseen.values()].flatMap((unseen) => [...unseen])) {
+    const cols = arrays[matrix].cols ?? 1;
+    for (let r = row; r < rowEnd; r++) for (let c = col; c < colEnd; c++) noted(null, matrix * EACH + r * cols + c, FLIGHT);
   }
   return found;
 }

@@ -1,7 +1,7 @@
 // Begins the page: reads its data, keeps the selection in the URL, mounts the views.
 
 import * as access from "explorer/access";
-import { beginning } from "explorer/choosing";
+import { beginning, element as chooseElement } from "explorer/choosing";
 import { counted, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
 import { follow } from "explorer/live";
@@ -88,6 +88,8 @@ function begin() {
   if (!block) state.set({ ...read(""), ...beginning(data) });
   else if (!location.hash) state.set(beginning(data));
   else if (state.selection.step >= block.steps.count) state.set({ step: block.steps.count - 1 });
+  const { element: chosen, thread } = state.selection;
+  if (chosen && thread === null) state.set(chooseElement(data, state.selection, chosen.row, chosen.col));
   summary(data);
   theme(() => state.redraw());
   navigation();

@@ -267,9 +267,13 @@ export function lanesOf(mask) {
 
 /** One block's history with what follows from it. Everything but `raw` is worked out at its first use. */
 export class Block {
-  /** @param {BlockHistory} raw */
-  constructor(raw) {
+  /**
+   * @param {BlockHistory} raw
+   * @param {Owners | null} [owners] who stores what of C, where that is known of this block without its events
+   */
+  constructor(raw, owners = null) {
     this.raw = raw;
+    this.knownOwners = owners;
     this.warps = Math.ceil(raw.threads / WARP);
     /** @type {Int32Array | null} */
     this._clocks = null;
@@ -281,6 +285,8 @@ export class Block {
     this._occurrence = null;
     /** @type {Map<number, number> | null} */
     this._owners = null;
+    /** @type {{row: number, col: number, thread: number}[] | null} */
+    this._owned = null;
   }
 
   /** @returns {string} (1, 0, 0) */
@@ -445,7 +451,8 @@ export class Block {
   /** @returns {{row: number, col: number, thread: number}[]} every element of C that this block stores */
   get owned() {
     this._owners ??= storers(this);
-    return [...this._owners].map(([key, thread]) => ({ row: Math.floor(key / 2 ** 26), col: key % 2 ** 26, thread }));
+    this._owned ??= [...this._owners].map(([key, thread]) => ({ row: Math.floor(key / 2 ** 26), col: key % 2 ** 26, thread }));
+    return this._owned;
   }
 }
 
@@ -454,8 +461,9 @@ export class Block {
  * @returns {Map<number, number>} row · 2²⁶ + column of C → thread
  */
 function storers(block) {
-  const { raw } = block;
+  const { raw, knownOwners } = block;
   const found = new Map();
+  knownOwners?.rows.forEach((row, index) => found.set(row * 2 ** 26 + knownOwners.cols[index], knownOwners.threads[index]));
   const ours = raw.accesses.map((access) => {
     const array = raw.arrays[access.array];
     return access.op === "store" && array.space === "global" && array.name === "C" && array.element_bytes ? array : null;
@@ -493,7 +501,8 @@ export class Data {
     this.descriptor = payload.descriptor;
     this.sources = payload.sources;
     /** The blocks whose history was kept; none where nothing was. */
-    this.blocks = (payload.trace.history ?? []).map((raw) => new Block(raw));
+    const { owners } = payload.trace;
+    this.blocks = (payload.trace.history ?? []).map((raw) => new Block(raw, owners?.block === raw.index ? owners : null));
   }
 
   /**

@@ -279,7 +279,7 @@ function stepWords(data, now, found) {
   const { arrays } = block.raw;
   const sentences = [`${stepName(block, now.step)}.`];
   const kinds = /** @type {const} */ ([
-    [USED, "read for the product"], [FLIGHT, "on its way to shared memory"], [REGISTERS, "loaded into registers"],
+    [USED, "read in this step"], [FLIGHT, "on its way to shared memory"], [REGISTERS, "loaded into registers"],
   ]);
   for (const [mark, words] of kinds) {
     const parts = [];

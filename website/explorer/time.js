@@ -159,7 +159,7 @@ function lanes(block) {
     if (Array.isArray(event) || event.e !== "phase" || event.barrier === undefined) return;
     barriers[event.barrier]?.ticks.push({ clock: block.clocks[index], label: String(event.phase), event: index });
   });
-  return [...places.slice(0, 24), ...barriers.filter(({ ticks }) => ticks.length)];
+  return [...places.slice(0, 24), ...barriers.slice(0, 24)];
 }
 
 /**
@@ -333,7 +333,8 @@ export function mount(element, data, state) {
       view.begin = block().steps.begins[now.step] - 1;
     }
     draw();
-    const text = now.event === null ? "No event is chosen." : sentence(block(), now.event);
+    const rest = block().raw.truncated ? " More happened than is kept here: these are the block’s first events." : "";
+    const text = (now.event === null ? "No event is chosen." : sentence(block(), now.event)) + rest;
     const step = summary(block(), rows(), now.step, now.warp);
     if (said.dataset.text !== text + step) {
       said.dataset.text = text + step;
@@ -488,8 +489,9 @@ function paintWarp(context, rows, warp, y, view, end, x, colour) {
     const wide = Math.max(view.each - (view.each > 3 ? 1 : 0), 1);
     // What it waits for: from where it stands to where it goes on.
     const found = block.raw.events[event];
-    if (place + 1 < events.length && !Array.isArray(found) && (found.e === "barrier" || found.e === "wait")) {
-      const on = Math.min(x(block.clocks[events[place + 1]]), LEFT + (end - view.begin) * view.each);
+    if (!Array.isArray(found) && (found.e === "barrier" || found.e === "wait")) {
+      const next = place + 1 < events.length ? block.clocks[events[place + 1]] : rows.last + 1; // the last one waits for ever
+      const on = Math.min(x(next), LEFT + (end - view.begin) * view.each);
       if (on - from > 2) mark(context, "wait", from, y, on - from, track, colour);
     }
     mark(context, name, from, y, name === "barrier" ? Math.min(Math.max(wide, 1.5), 3) : wide, track, colour);
@@ -551,5 +553,5 @@ function drawLegend(legend) {
   const context = sharp(swatch, 26, 18);
   context.fillStyle = hatch(context, "/", colours().paper, colours().ink);
   context.fillRect(0, 0, 26, 18);
-  legend.append(el("li", {}, swatch, "below: a copy in flight; plain when it has landed"));
+  legend.append(el("li", {}, swatch, "below: a copy in flight, until a wait has seen it; plain behind that"));
 }

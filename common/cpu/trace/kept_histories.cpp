@@ -4,18 +4,25 @@
 #include <iterator>
 #include <utility>
 
+#include "common/cpu/execution/cluster.hpp"
+
 namespace cpu_device::trace {
 
-void KeptHistories::begin(const Histories& asked, std::uint64_t blocks) {
+void KeptHistories::begin(const Histories& asked, const Grid& grid, std::uint64_t blocks) {
     wanted_ = asked.blocks;
     spread_.clear();
     entries_.clear();
-    const std::uint64_t total = asked.among.empty() ? blocks : asked.among.size();
+    const bool all = asked.among.empty();
+    const auto size = static_cast<std::uint64_t>(grid.cluster_blocks());
+    const std::uint64_t total = all ? blocks / size : asked.among.size();
     const std::uint64_t count = std::min<std::uint64_t>(wanted_, total);
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t at = count == 1 ? 0 : i * (total - 1) / (count - 1);
-        spread_.insert(
-            asked.among.empty() ? at : *std::next(asked.among.begin(), static_cast<std::ptrdiff_t>(at)));
+        if (!all) {
+            spread_.insert(*std::next(asked.among.begin(), static_cast<std::ptrdiff_t>(at)));
+        } else {
+            spread_.insert(size > 1 ? Cluster::blocks_of(grid, at).front() : at);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "common/cpu/execution/scheduler.hpp"
 #include "common/cpu/trace/block_history.hpp"
 #include "common/cpu/trace/findings.hpp"
 
@@ -15,7 +16,7 @@ namespace cpu_device::trace {
 class KeptHistories {
   public:
     /// A launch of so many blocks begins.
-    void begin(const Histories& asked, std::uint64_t blocks);
+    void begin(const Histories& asked, const Grid& grid, std::uint64_t blocks);
     /// Of a block, or those of a cluster. `findings`: of all blocks so far, with those of this one.
     void put(std::vector<BlockHistory> histories, bool failed, bool found, const FindingMap& findings);
     /// As many as were asked for.

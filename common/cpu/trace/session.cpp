@@ -26,7 +26,7 @@ void Session::launch_begins(const Grid& grid, std::uint64_t count) {
     blocks = count;
     threads_per_block = std::uint64_t{grid.block.x} * grid.block.y * grid.block.z;
     block = {grid.block.x, grid.block.y, grid.block.z};
-    kept_histories.begin(histories, count);
+    kept_histories.begin(histories, grid, count);
     globals.clear();
     allocations.clear();
     for (std::size_t i = 0; i < matrices.size(); ++i) {
