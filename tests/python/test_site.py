@@ -300,7 +300,7 @@ def test_a_terms_meaning_is_shown_by_pointer_and_keyboard(site: Path, browser: B
 
 def test_ones_progress_is_a_page_whose_links_lead_to_the_lessons(site: Path, browser: Browser) -> None:
     with browser.visit((site / "progress" / "index.html").as_uri()) as visit:
-        visit.page.frame_locator("iframe").locator('a[href$="03_smem/index.html"]').first.click()
+        visit.page.frame_locator("iframe.explorer").locator('a[href$="03_smem/index.html"]').first.click()
         visit.page.wait_for_url("**/03_smem/index.html")
         visit.clean()
 
