@@ -45,9 +45,13 @@ struct RowByRow {
 template <unsigned ROWS>
 struct Grouped {
     static constexpr __host__ __device__ Tiles at(unsigned i, Tiles all) {
+        Tiles at{0, 0};
+        // gap: order
         const unsigned first = i / (ROWS * all.n) * ROWS, in_group = i - first * all.n;
         const unsigned rows = all.m - first < ROWS ? all.m - first : ROWS;
-        return {first + in_group % rows, in_group / rows};
+        at = {first + in_group % rows, in_group / rows};
+        // end gap
+        return at;
     }
 };
 
@@ -192,7 +196,9 @@ __device__ __forceinline__ void multiply(float (&acc)[WGMMA_N / 2], unsigned bas
         if (step > 0) give_back(n - 1);
     }
     gemm::ptx::wgmma_wait<0>(acc);
+    // gap: last
     if (steps > 0) give_back(n - 1);  // before the sums are written: the next tile of C needs it
+    // end gap
 }
 
 /// Writes them: 64 rows of C from row0 on.
@@ -250,9 +256,12 @@ __global__ void __launch_bounds__(THREADS, 1)
     const unsigned base = gemm::ptx::shared_address(shared);
     unsigned n = 0;  // tiles of A and of B since the block began
 #pragma unroll 1
-    for (unsigned i = blockIdx.x; i < all.m * all.n; i += gridDim.x, n += steps) {
+    for (unsigned i = blockIdx.x; i < all.m * all.n; i += gridDim.x) {
         float acc[WGMMA_N / 2] = {};
         multiply<T>(acc, base, full, empty, y, n, steps);
+        // gap: carry
+        n += steps;  // the ring goes on where it is
+        // end gap
         const Tiles c_tile = ORDER::at(i, all);
         store(acc, std::int64_t{c_tile.m} * BM + y, std::int64_t{c_tile.n} * BN, M, N, alpha, beta, C, ldc);
     }
