@@ -10,7 +10,7 @@ from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
 _LEFT, _RIGHT, _LANE = 1.75, WIDTH - 0.15, 0.72  # inches: where time begins and ends, height of a lane
-_FIRST, _PRODUCTS, _STORE = 0.95, 1.55, 0.8  # inches: the first tiles on their way, products, results to C
+_FIRST, _PRODUCTS, _STORE = 0.8, 1.3, 0.75  # inches: the first tiles on their way, products, results to C
 
 
 def _piece(axes: Axes, x: float, wide: float, y: float, row: int, fill: str, label: str) -> None:
@@ -90,13 +90,13 @@ def picture_order(lesson: Descriptor) -> Figure:
     side = 16
     orders = {
         "row by row": [divmod(i, side) for i in range(side * side)],
-        "down groups of 4 rows": [(i // (4 * side) * 4 + i % 4, i % (4 * side) // 4) for i in range(side * side)],
+        "down groups of 8 rows": [(i // (8 * side) * 8 + i % 8, i % (8 * side) // 8) for i in range(side * side)],
         "Hilbert's curve": [hilbert(i, side) for i in range(side * side)],
     }
     at_once = 64
-    high, wide = 0.105, 0.15
+    high, wide = 0.1, 0.16
     tall = side * high + 1.0
-    figure, axes = canvas(1.5 + 3 * tall + 1.1)
+    figure, axes = canvas(1.5 + 3 * tall + 1.0)
     text = axes.text
     text(0.2, 0.45, "13a: the order of the tiles of C", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, f"C has {side}×{side} tiles, and {at_once} blocks begin together.", fontsize=TEXT)
