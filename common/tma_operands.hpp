@@ -38,7 +38,7 @@ void prepare_operands(TmaOperands& operands, const Problem& p, int rows_a, int r
 
 /// Where TMA refuses the matrix itself, `m` has memory for a copy, which this fills.
 template <class T>
-void copy_if_refused(const TmaMatrix& m, const void* matrix, std::int64_t pitch, cudaStream_t stream) {
+void copy_refused(const TmaMatrix& m, const void* matrix, std::int64_t pitch, cudaStream_t stream) {
     if (m.copy == nullptr) return;
     const cudaLaunchConfig_t config{dim3(copy_blocks(m.rows)), dim3(kCopyThreads), 0, stream, nullptr, 0};
     cudaLaunchKernelEx(&config, copy_rows<T>, m.rows, m.cols, static_cast<const T*>(matrix), pitch,
@@ -50,8 +50,8 @@ template <class Launch>
 void launch_behind_copies(const Problem& p, const TmaOperands& operands, cudaStream_t stream,
                           const Launch& launch) {
     const auto of_type = [&](auto zero) {
-        copy_if_refused<decltype(zero)>(operands.a, p.A, p.lda, stream);
-        copy_if_refused<decltype(zero)>(operands.b, p.B, p.ldb, stream);
+        copy_refused<decltype(zero)>(operands.a, p.A, p.lda, stream);
+        copy_refused<decltype(zero)>(operands.b, p.B, p.ldb, stream);
         launch(zero);
     };
     p.variant.C == DType::bf16 ? of_type(__nv_bfloat16{}) : of_type(__half{});

@@ -72,7 +72,8 @@ HUNT = Hunt(
         "In the loop a stage is given back behind wgmma_wait<1>: the batch that read it is done, and only the newest one is "
         "under way. Which batch is under way behind the loop?",
         "Giving a stage back says that the tile there has been read. Behind the loop the newest batch may still read the last "
-        "one. The producer is fast: in a block's last tile of C it asks for nothing, but in any other it fills the stage at once.",
+        "one. The producer is fast: in a block's last tile of C it asks for nothing, but in any other it "
+        "fills the stage at once.",
     ),
     check_says="Shared memory is overwritten while wgmma is still reading it.",
 )
@@ -136,7 +137,8 @@ def rows_and_columns(q: Quiz) -> Question:
     group, cols = q.choose((4, 8, 16)), q.whole(4, 12)
     answer = group * 128 + cols * 256
     return Question(
-        f"{group * cols} blocks compute tiles of 128×256 at the same time: {group} rows of tiles and {cols} columns. How many rows "
+        f"{group * cols} blocks compute tiles of 128×256 at the same time: {group} rows of tiles and {cols} "
+        "columns. How many rows "
         "of A and columns of B do they need together?",
         answer,
         "",

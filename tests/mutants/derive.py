@@ -167,19 +167,18 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
         _12,
         [_BF16, ("more_registers<CONSUMER_REGISTERS>", "more_registers<CONSUMER_REGISTERS + 8>", 0)],
     ),
-    "last_kept_13a": (_13A, [_BF16, ("if (steps > 0) give_back(n - 1);", "", 0)]),  # the last stage of a tile of C
+    "last_kept_13a": (_13A, [("if (steps > 0) give_back(n - 1);", "", 0)]),  # the last stage of a tile of C
     "last_early_13a": (
         _13A,
         [
-            _BF16,
             ("if (steps > 0) give_back(n - 1);", "", 0),
             ("gemm::ptx::wgmma_wait<0>(acc);", "if (steps > 0) give_back(n - 1); gemm::ptx::wgmma_wait<0>(acc);", 0),
         ],
     ),
-    "begun_again_13a": (_13A, [_BF16, ("n += steps;", "", 0)]),  # the consumers' counter, in each tile of C
-    "asked_again_13a": (_13A, [_BF16, ("for (int step = 0; step < steps; ++step, ++n) {", _AGAIN_13A, 0)]),  # the producer's
-    "row_by_row_13a": (_13A, [_BF16, ("using Order = Grouped<16>;", "using Order = RowByRow;", 0)]),  # no mistake
-    "hilbert_13a": (_13A, [_BF16, ("using Order = Grouped<16>;", "using Order = Hilbert<4>;", 0)]),  # the same
+    "begun_again_13a": (_13A, [("n += steps;", "", 0)]),  # the consumers' counter, in each tile of C
+    "asked_again_13a": (_13A, [("for (int step = 0; step < steps; ++step, ++n) {", _AGAIN_13A, 0)]),  # the producer's
+    "row_by_row_13a": (_13A, [("using Order = Grouped<16>;", "using Order = RowByRow;", 0)]),  # no mistake
+    "hilbert_13a": (_13A, [("using Order = Grouped<16>;", "using Order = Hilbert<4>;", 0)]),  # the same
 }
 
 

@@ -1,8 +1,4 @@
-// 13c ping-pong — each consumer has a tile of C of its own: one multiplies while the other writes its
-// results, which leave by the copy engine.
-//
-// Changed since 13b: two policies, ping-pong and cooperative consumers, each with clusters or without;
-// mbarriers by which consumers take turns; results go through shared memory to TMA where C allows it.
+#include "tests/kernels/ping_pong.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +10,8 @@
 #include "common/ptx/wgmma.hpp"
 #include "common/tma_operands.hpp"
 
-namespace lesson_13c {
+namespace kernels {
+namespace {
 
 using gemm::ptx::Major;
 using gemm::ptx::Mbarrier;
@@ -32,8 +29,10 @@ constexpr int SHARED = 226 * 1024;              // bytes of a block's stages and
 
 /// How consumers share tiles of C. Each has a piece of ROWS×COLUMNS sums: a tile of its own where they take
 /// turns, else its rows of the tile of both. CLUSTER: blocks that share their tiles of B, 1 for none.
-template <int ROWS_OF_ONE, int COLUMNS, bool TURNS, int BLOCKS>
+template <int ROWS_OF_ONE, int COLUMNS, bool TURNS, int BLOCKS,
+          PingPongMistake PLANTED = PingPongMistake::none>
 struct Policy {
+    static constexpr PingPongMistake MISTAKE = PLANTED;
     static constexpr int ROWS = ROWS_OF_ONE, CLUSTER = BLOCKS;
     static constexpr bool PING_PONG = TURNS;
     static constexpr int READERS = PING_PONG ? 1 : CONSUMERS;         // of a stage, in a block
@@ -44,9 +43,6 @@ struct Policy {
     static constexpr int STAGES = (SHARED - OUTS) / STAGE;
     static_assert(BN % (CLUSTER * BOX) == 0 && ROWS % WGMMA_M == 0, "whole boxes, whole instructions");
 };
-using Large = Policy<128, 128, true, 1>;
-using Small = Policy<64, 128, true, 1>;  // for problems of few tiles
-
 /// A tile of C, or how many there are: rows and columns of tiles, of a cluster's tiles where there are
 /// clusters.
 struct Tiles {
@@ -110,7 +106,7 @@ __device__ __forceinline__ void store_boxes(char* out, const float (&acc)[D::ROW
     const int t = threadIdx.x % WARPGROUP, lane = t % 32;
 #pragma unroll
     for (int i = 0; i < D::ROWS / WGMMA_M; ++i) {
-        if (lane == 0) gemm::ptx::bulk_wait_read<0>();  // the rows before have been read
+        if (lane == 0 && D::MISTAKE != PingPongMistake::no_wait_read) gemm::ptx::bulk_wait_read<0>();
         __syncwarp();
 #pragma unroll
         for (int e = 0; e < D::BN / 2; e += 2) {
@@ -122,7 +118,7 @@ __device__ __forceinline__ void store_boxes(char* out, const float (&acc)[D::ROW
                                               in.column % 8 * 2) =
                 *reinterpret_cast<const std::uint32_t*>(both);
         }
-        gemm::ptx::fence_proxy_async();  // each lane, for what it has written
+        if (D::MISTAKE != PingPongMistake::no_fence) gemm::ptx::fence_proxy_async();  // each lane
         __syncwarp();
         if (lane == 0) {
             const int row = row0 + i * WGMMA_M + t / 32 * WARP_ROWS;
@@ -183,7 +179,8 @@ __device__ __forceinline__ void multiply(float (&acc)[D::ROWS / WGMMA_M][D::BN /
             if (thread == 0) gemm::ptx::mbarrier_arrive(barriers.empty[of % D::STAGES]);
         }
     };
-    if (D::PING_PONG) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);
+    if (D::PING_PONG && D::MISTAKE != PingPongMistake::no_turn)
+        gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);
     gemm::ptx::wgmma_fence(acc);
 #pragma unroll 1
     for (int step = 0; step < steps; ++step, ++n) {
@@ -277,8 +274,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 /// What a problem needs before its launch.
 struct Operands : gemm::TmaOperands {
     CUtensorMap map_c{};
-    bool by_tma = false, large = false;
-    int multiprocessors = 1;
+    bool by_tma = false;
 };
 
 template <class D>
@@ -287,18 +283,13 @@ Tiles tiles_of(const gemm::Problem& p) {
             static_cast<unsigned>(gemm::ceil_div(p.N, D::BN))};
 }
 
-/// Blocks: one for each SM, but where the last round leaves some without work, as few as need no more rounds.
+/// One for each SM, but where the last round leaves some without work, as few as need no more rounds.
 template <class D>
-unsigned blocks_of(Tiles all, int multiprocessors) {
+unsigned blocks_of(Tiles all) {
     const unsigned count = all.m * all.n;
-    const auto most = static_cast<unsigned>(std::max(multiprocessors / D::CLUSTER, 1));
+    const auto most = static_cast<unsigned>(std::max(gemm::multiprocessors() / D::CLUSTER, 1));
     const unsigned rounds = (count + most - 1) / most;
     return rounds == 0 ? 0 : (count + rounds - 1) / rounds * D::CLUSTER;
-}
-
-/// Whether large tiles are enough for all SMs.
-bool is_large(const gemm::Problem& p, int multiprocessors) {
-    return gemm::ceil_div(p.M, Large::BM) * gemm::ceil_div(p.N, Large::BN) > multiprocessors;
 }
 
 /// Whether TMA can write C: from multiples of 16 bytes, whole units of 16 bytes, and without reading C.
@@ -307,99 +298,84 @@ bool stores_boxes(const gemm::Problem& p) {
            (p.ldc | p.N) % 8 == 0;
 }
 
+template <class D>
 gemm::Plan prepare(const gemm::Problem& p) {
     const auto plan = std::make_shared<Operands>();
-    plan->multiprocessors = gemm::multiprocessors();
-    plan->large = is_large(p, plan->multiprocessors);
-    gemm::prepare_operands(*plan, p, plan->large ? Large::BM : Small::BM, BK);
+    gemm::prepare_operands(*plan, p, D::BM, BK);
     plan->by_tma = stores_boxes(p);
     if (plan->by_tma) plan->map_c = gemm::tma_map(p.variant.C, p.C, p.M, p.N, p.ldc, WARP_ROWS);
     return plan;
 }
 
-template <class T, class D>
-void launch_policy(const gemm::Problem& p, const Operands& operands, cudaStream_t stream) {
+template <class D>
+void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    const Operands& operands = *static_cast<const Operands*>(plan);
+    gemm::copy_refused<__nv_bfloat16>(operands.a, p.A, p.lda, stream);
+    gemm::copy_refused<__nv_bfloat16>(operands.b, p.B, p.ldb, stream);
     constexpr int bytes = D::STAGES * D::STAGE + D::OUTS;  // beyond 48 KiB CUDA wants to be told
-    const auto kernel = hgemm_ping_pong<T, D>;
+    const auto kernel = hgemm_ping_pong<__nv_bfloat16, D>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     cudaLaunchAttribute cluster{};
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim.x = D::CLUSTER;
     cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(blocks_of<D>(tiles_of<D>(p), operands.multiprocessors));
+    config.gridDim = dim3(blocks_of<D>(tiles_of<D>(p)));
     config.blockDim = dim3(THREADS);
     config.dynamicSmemBytes = bytes;
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = D::CLUSTER > 1 ? 1 : 0;
     cudaLaunchKernelEx(&config, kernel, p.M, p.N, p.K, p.alpha, operands.map_a, operands.map_b, p.beta,
-                       static_cast<T*>(p.C), p.ldc, operands.map_c, operands.by_tma);
-}
-
-void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
-    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
-    const Operands& operands = *static_cast<const Operands*>(plan);
-    gemm::launch_behind_copies(p, operands, stream, [&](auto zero) {
-        using T = decltype(zero);
-        operands.large ? launch_policy<T, Large>(p, operands, stream)
-                       : launch_policy<T, Small>(p, operands, stream);
-    });
+                       static_cast<__nv_bfloat16*>(p.C), p.ldc, operands.map_c, operands.by_tma);
 }
 
 template <class D>
-gemm::Owner owner_in(const gemm::Problem& p, int multiprocessors, std::int64_t row, std::int64_t col) {
-    const Tiles all = tiles_of<D>(p);
-    unsigned i = 0;
-    for (Tiles c_tile{}; i < all.m * all.n; ++i) {
-        c_tile = tile_at(i, all);
-        if (c_tile.m == row / (D::CLUSTER * D::BM) && c_tile.n == col / D::BN) break;
+gemm::Lesson lesson_of(const char* name) {
+    static const gemm::Offer offers[] = {
+        {.variant = gemm::of_type(gemm::DType::bf16),
+         .kernel = reinterpret_cast<const void*>(&hgemm_ping_pong<__nv_bfloat16, D>),
+         .architectures = {.exactly = "90a"}}};
+    return {.name = name,
+            .part = 2,
+            .ladder = "tensorcore",
+            .tile = {D::BM, D::BN, BK},
+            .block = dim3(THREADS),
+            .dynamic_shared_bytes = D::STAGES * D::STAGE + D::OUTS,
+            .variants = offers,
+            .prepare = prepare<D>,
+            .launch = launch<D>};
+}
+
+}  // namespace
+
+gemm::Lesson ping_pong(PingPongPolicy policy) {
+    switch (policy) {
+        case PingPongPolicy::turns:
+            return lesson_of<Policy<128, 128, true, 1>>("ping_pong");
+        case PingPongPolicy::small:
+            return lesson_of<Policy<64, 128, true, 1>>("ping_pong_small");
+        case PingPongPolicy::together:
+            return lesson_of<Policy<128, 128, false, 1>>("cooperative");
+        case PingPongPolicy::clusters:
+            return lesson_of<Policy<64, 256, true, 2>>("ping_pong_clusters");
+        default:
+            return lesson_of<Policy<64, 256, false, 2>>("cooperative_clusters");
     }
-    const unsigned clusters = blocks_of<D>(all, multiprocessors) / D::CLUSTER;
-    const auto rank = static_cast<unsigned>(row / D::BM % D::CLUSTER);
-    const int in_tile = static_cast<int>(row % D::BM), y = in_tile % WGMMA_M, x = static_cast<int>(col % 8);
-    const unsigned consumer = D::PING_PONG ? i / clusters % CONSUMERS : in_tile / D::ROWS;
-    return {{i % clusters * D::CLUSTER + rank, 0, 0},
-            {consumer * WARPGROUP + static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
 }
 
-gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    const int multiprocessors = gemm::multiprocessors();
-    return is_large(p, multiprocessors) ? owner_in<Large>(p, multiprocessors, row, col)
-                                        : owner_in<Small>(p, multiprocessors, row, col);
+gemm::Lesson ping_pong_mistake(PingPongMistake mistake) {
+    switch (mistake) {
+        case PingPongMistake::no_turn:
+            return lesson_of<Policy<64, 128, true, 1, PingPongMistake::no_turn>>("no_turn");
+        case PingPongMistake::no_wait_read:
+            return lesson_of<Policy<64, 128, true, 1, PingPongMistake::no_wait_read>>("no_wait_read");
+        case PingPongMistake::no_fence:
+            return lesson_of<Policy<64, 128, true, 1, PingPongMistake::no_fence>>("no_fence");
+        default:
+            return ping_pong(PingPongPolicy::small);
+    }
 }
 
-const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
-                                    {"WGMMA_N", Large::BN},
-                                    {"WGMMA_K", WGMMA_K},
-                                    {"BOX", BOX},
-                                    {"STAGES", Large::STAGES},
-                                    {"CONSUMERS", CONSUMERS},
-                                    {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
-                                    {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
-const gemm::Offer variants[] = {
-    {.variant = gemm::of_type(gemm::DType::bf16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_ping_pong<__nv_bfloat16, Large>),
-     .architectures = {.exactly = "90a"}},
-    {.variant = gemm::of_type(gemm::DType::fp16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_ping_pong<__half, Large>),
-     .architectures = {.exactly = "90a"}}};
-
-const gemm::Reach reaching[] = {
-    {.path = "large tiles, the third of a block", .M = 2, .N = 264 * 128 + 8, .K = 456, .every_type = true},
-    {.path = "large tiles, pair by pair", .M = 2, .N = 264 * 128 + 7, .K = 72}};
-
-extern const gemm::Lesson lesson{.name = "13c_ping_pong",
-                                 .part = 2,
-                                 .ladder = "tensorcore",
-                                 .tile = {Large::BM, Large::BN, BK},
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = Large::STAGES * Large::STAGE + Large::OUTS,
-                                 .variants = variants,
-                                 .reaching = reaching,
-                                 .prepare = prepare,
-                                 .launch = launch,
-                                 .owner = owner};
-
-}  // namespace lesson_13c
+}  // namespace kernels
