@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "common/cpu/execution/device.hpp"
 #include "common/verify.hpp"
 #include "runner/programs/traced.hpp"
 #include "tests/kernels/ping_pong.hpp"
@@ -15,12 +14,6 @@ namespace {
 using gemm::Lesson;
 using kernels::PingPongMistake;
 using kernels::PingPongPolicy;
-
-/// A device of few multiprocessors: blocks that stay have several tiles of C.
-struct Few {
-    explicit Few(int count) { cpu_device::set_multiprocessors(count); }
-    ~Few() { cpu_device::set_multiprocessors(0); }
-};
 
 struct Told {
     std::string all;  // the error, the findings and the verdict
@@ -52,7 +45,6 @@ Told told(const Lesson& lesson, std::int64_t M, std::int64_t N, std::int64_t K, 
 }  // namespace
 
 TEST_CASE("trace: ping-pong and cooperative consumers, with clusters and without, are right") {
-    const Few few(2);
     for (const PingPongPolicy policy :
          {PingPongPolicy::turns, PingPongPolicy::small, PingPongPolicy::together, PingPongPolicy::clusters,
           PingPongPolicy::clusters_together}) {
@@ -69,7 +61,6 @@ TEST_CASE("trace: ping-pong and cooperative consumers, with clusters and without
 }
 
 TEST_CASE("trace: mistakes of consumers that take turns and store by TMA") {
-    const Few few(2);
     for (const auto& [mistake, words] : {std::tuple{PingPongMistake::no_turn, "mbarrier"},
                                          std::tuple{PingPongMistake::no_wait_read, "store"},
                                          std::tuple{PingPongMistake::no_fence, "fence.proxy.async"}}) {

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "common/cpu/execution/device.hpp"
 #include "common/verify.hpp"
 #include "runner/programs/traced.hpp"
 #include "tests/mutants/mutants.hpp"
@@ -18,12 +17,6 @@ using gemm::Lesson;
 struct Told {
     gemm::TracedLaunch launch;
     gemm::Verdict verdict;
-};
-
-/// A device of two multiprocessors: blocks that stay have several tiles of C.
-struct Few {
-    Few() { cpu_device::set_multiprocessors(2); }
-    ~Few() { cpu_device::set_multiprocessors(0); }
 };
 
 /// Throws what prepare() throws.
@@ -156,7 +149,6 @@ TEST_CASE("trace: mistakes between a producer and its consumers in mutants of 12
 }
 
 TEST_CASE("trace: mistakes from one tile of C to the next in mutants of 13a") {
-    const Few few;
     require_told("13a_persistent",
                  {{mutant_last_kept_13a::lesson, "mbarrier_hang", "empty["},
                   {mutant_last_early_13a::lesson, "wgmma_in_flight",
@@ -167,7 +159,6 @@ TEST_CASE("trace: mistakes from one tile of C to the next in mutants of 13a") {
 }
 
 TEST_CASE("lesson 13a computes each tile of C once in other orders, too") {
-    const Few few;
     for (const Lesson* order : {&mutant_row_by_row_13a::lesson, &mutant_hilbert_13a::lesson}) {
         const Told t = told(*order, 8, 4 * 128 + 8, 9 * 256 - 8);
         INFO(order->name << ": " << all_of(t));

@@ -401,11 +401,6 @@ class Ladder {
             }
         }
         variant_ = lesson_.variant();
-        if (!kOnCpu) return;
-        LadderCase& c =
-            add("paths", "more tiles of C than multiprocessors", 2 * BM + 1, 2 * BN + vector_, 5 * BK);
-        c.shape.alpha = draw_.scalar();
-        c.few = 2;
     }
 
     void path(const Reach& reach, const std::string& type) {

@@ -12,16 +12,15 @@ namespace gemm {
 
 /// While it lives, the limits of a compute capability hold (0: as they are), and only these blocks of a grid
 /// run (none: all of them): of a device with so many multiprocessors that blocks which stay do not do the
-/// work of others. Where all run, it has `few` multiprocessors (0: as many as ever), so that blocks which
-/// stay have several tiles of C.
+/// work of others.
 class Conditions {
   public:
-    Conditions(int sm, std::vector<std::uint64_t> blocks, int few) : before_(cpu_device::limits().sm) {
+    Conditions(int sm, std::vector<std::uint64_t> blocks) : before_(cpu_device::limits().sm) {
         if (sm != 0) like(sm);
-        if (blocks.empty() && few == 0) return;
+        if (blocks.empty()) return;
         multiprocessors_ = cpu_device::multiprocessors();
-        cpu_device::set_multiprocessors(blocks.empty() ? few : kManyMultiprocessors);
-        if (!blocks.empty()) cpu_device::set_blocks(std::move(blocks));
+        cpu_device::set_multiprocessors(kManyMultiprocessors);
+        cpu_device::set_blocks(std::move(blocks));
     }
     ~Conditions() {
         cpu_device::set_block_filter({});

@@ -33,8 +33,7 @@ struct Question {
     std::uint8_t types[3], layout;
     // To be computed with the first bytes, then with the others at the same pointers, which the answer is of.
     std::uint8_t twice;
-    std::uint8_t few;        // multiprocessors that the device has; 0: as many as ever
-    std::uint8_t unused[2];  // 0
+    std::uint8_t unused[3];  // 0
     std::int32_t sm;         // the compute capability whose limits hold, 10·major + minor; 0: the usual one
     std::uint32_t block_count;  // how many of `blocks` run and no others; 0: all do
     std::uint64_t blocks[kMostBlocks];

@@ -74,7 +74,6 @@ std::string paper_of(const std::vector<LadderCase>& cases, std::uint64_t seed) {
                     static_cast<std::uint8_t>(p.variant.C)},
                    static_cast<std::uint8_t>(p.variant.layout),
                    c.twice,
-                   static_cast<std::uint8_t>(c.few),
                    {},
                    c.sm,
                    static_cast<std::uint32_t>(c.blocks.size()),

@@ -34,7 +34,7 @@ void nothing_written(std::vector<float>& c) {
 /// One launch, or two of which the second counts, without a trace.
 Verdict judged(const Lesson& lesson, Workload& w, const LadderCase& problem, std::uint64_t seed) {
 #ifdef GEMM_CPU_DEVICE
-    const Conditions conditions(problem.sm, problem.blocks, problem.few);
+    const Conditions conditions(problem.sm, problem.blocks);
     const std::uint64_t before = cpu_device::steps().launches;
 #endif
     run_once(lesson, w);
@@ -164,7 +164,7 @@ void run_untraced(const Lesson& lesson, Workload& w, CaseResult& result) {
 TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     const Restore restore;
     const LadderCase& problem = result.problem;
-    const Conditions conditions(problem.sm, problem.blocks, problem.few);
+    const Conditions conditions(problem.sm, problem.blocks);
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
     const Plan plan = prepared(lesson, p);

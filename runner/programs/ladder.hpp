@@ -24,7 +24,6 @@ struct LadderCase {
     bool twice = false;       // launched with other numbers before, at the same pointers
     int sm = 0;               // under the limits of this compute capability (CPU device); 0: the usual ones
     std::vector<std::uint64_t> blocks = {};  // that run, and no others (CPU device); none: all. beta is 0
-    int few = 0;            // multiprocessors that the device has (CPU device); 0: as many as ever
     bool long_run = false;  // takes seconds (CPU device): it has more of them, and is not traced
 };
 

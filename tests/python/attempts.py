@@ -1693,19 +1693,18 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("No thread of the block can go on: a GPU would hang.",),
         ),
         Attempt(
-            "a stage given back that nobody has filled",
-            {"if (steps > 0) give_back(n - 1);": "give_back(n - 1);"},
-            ("No thread of the block can go on|An mbarrier|✗ Wrong with|read where nobody has written|still bringing it",),
-        ),
-        Attempt(
             "the ring begun again with each tile of C",
             {"        n += steps;  // the ring goes on where it is\n": ""},
-            ("No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma",),
+            (
+                "No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma|✗ Wrong with",
+            ),
         ),
         Attempt(
             "n counted on by one",
             {"n += steps;  // the ring": "n += 1;  // the ring"},
-            ("No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma",),
+            (
+                "No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma|✗ Wrong with",
+            ),
         ),
         Attempt(
             "the last group taken for a whole one",
