@@ -82,6 +82,7 @@ HUNT = Hunt(
         "not wait for the block's seven other warps.",
     ),
     check_says="A barrier is missing.",
+    race=True,
 )
 
 

@@ -81,6 +81,7 @@ HUNT = Hunt(
         "time that a tile is on its way.",
     ),
     check_says="Shared memory is overwritten while wgmma is still reading it.",
+    race=True,
 )
 
 

@@ -1,6 +1,6 @@
 """The command line.
 
-`./gemm chart | test | run | inspect | sass | profile | autotune | doctor`, and for learners and teachers
+`./gemm chart | test | run | inspect | explore | site | sass | profile | autotune | doctor`, and for learners and teachers
 `./gemm start | check | watch | hint | reset | progress | quiz | grade`.
 
 A command imports its room itself: that of all of them takes longer than many a command.
@@ -147,6 +147,26 @@ def inspect_command(
     return inspection.inspect(chosen[0], request, line, array, as_json, files[0].absolute() if files else None, plot)
 
 
+@app.command("explore")
+def explore_command(
+    name: str = LESSON,
+    mine: bool = typer.Option(False, "--mine", help="What you wrote in exercises/ instead of the lesson's kernel."),
+    hunt: bool = typer.Option(False, "--hunt", help="Your file of the lesson's bug hunt."),
+    m: Optional[str] = typer.Option(None, help="Rows of A and C (two block tiles, 256 at most)."),
+    n: Optional[str] = typer.Option(None, help="Columns of B and C (two block tiles, 256 at most)."),
+    k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (several block tiles)."),
+    blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid, or all."),
+    variant: Optional[str] = VARIANT,
+    seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
+    serve: bool = typer.Option(False, "--serve", help="Serve it on this machine, anew at every save of the kernel."),
+    no_open: bool = typer.Option(False, "--no-open", help="Open no browser."),
+) -> int:
+    """Write a page on which one can point at what a kernel does."""
+    from website import explore
+
+    return explore.explore(name, mine, hunt, {"m": m, "n": n, "k": k, "seed": seed}, blocks, variant, serve, not no_open)
+
+
 @app.command("descriptor")
 def descriptor_command(
     what: Optional[str] = typer.Argument(None, metavar="[NUMBER|LESSON]", help="64 bits, 0x…, or a lesson: its own."),
@@ -178,6 +198,17 @@ def descriptor_command(
                "--row": row, "--k": k, "--type": data_type, "--size": size, "--strides": strides, "--box": box,
                "--fill": fill}  # fmt: skip
     return descriptor.descriptor(what, options, as_json, plot)
+
+
+@app.command("site")
+def site_command(
+    no_explorers: bool = typer.Option(False, "--no-explorers", help="Without the lessons' explorers, which take longer."),
+    as_json: bool = JSON,
+) -> int:
+    """Build the lessons as a site in out/site."""
+    from website import site
+
+    return site.site(not no_explorers, as_json)
 
 
 @app.command("sass")
@@ -296,11 +327,17 @@ def reset_command(name: str = LESSON, hunt: bool = HUNT) -> int:
 
 
 @app.command("progress")
-def progress_command(as_json: bool = JSON) -> int:
-    """Show which exercises have passed, and what comes next."""
+def progress_command(
+    off: bool = typer.Option(False, "--no-achievements", help="Leave out points, levels and achievements."),
+    as_json: bool = JSON,
+) -> int:
+    """Show which exercises have passed, and what comes next.
+
+    With points, a level and achievements. GEMM_ACHIEVEMENTS=0 keeps them off here, in check, quiz and watch.
+    """
     from runner.learn import course
 
-    return course.show_progress(as_json)
+    return course.show_progress(not off, as_json)
 
 
 @app.command("grade")

@@ -1,6 +1,7 @@
 #include "tests/tracing.hpp"
 
 #include <fstream>
+#include <limits>
 #include <utility>
 
 #include "common/error.hpp"
@@ -13,10 +14,11 @@ using trace::Finding;
 using trace::Line;
 using trace::Report;
 
-Traced run_traced(std::vector<trace::Matrix> matrices, const std::function<void()>& launch) {
+Traced run_traced(std::vector<trace::Matrix> matrices, const std::function<void()>& launch,
+                  const trace::Histories& histories) {
     device();
     Traced t;
-    trace::begin(std::move(matrices));
+    trace::begin(std::move(matrices), std::numeric_limits<std::size_t>::max(), histories);
     try {
         launch();
     } catch (const gemm::Error& e) {

@@ -15,7 +15,8 @@ struct Traced {
     cpu_device::trace::Report report;
     std::string error;  // what the launch threw
 };
-Traced run_traced(std::vector<cpu_device::trace::Matrix> matrices, const std::function<void()>& launch);
+Traced run_traced(std::vector<cpu_device::trace::Matrix> matrices, const std::function<void()>& launch,
+                  const cpu_device::trace::Histories& histories = {});
 
 /// A line each, for messages.
 std::string all_findings(const cpu_device::trace::Report& report);

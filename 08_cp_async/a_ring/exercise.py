@@ -99,6 +99,7 @@ HUNT = Hunt(
         "Look at the commits: one of them has a condition.",
     ),
     check_says="A cp.async copy is used before anyone has waited for it.",
+    race=True,
 )
 
 

@@ -107,6 +107,7 @@ HUNT = Hunt(
         "i has read: is it certain in each round that every lane has read?",
     ),
     check_says="A barrier is missing.",
+    race=True,
 )
 
 

@@ -96,6 +96,7 @@ HUNT = Hunt(
         "barrier of the block tells it: it must stand before the request.",
     ),
     check_says="Shared memory is used while TMA is still bringing it.",
+    race=True,
 )
 
 

@@ -96,6 +96,7 @@ HUNT = Hunt(
         "first, and the next one is a tile away: without a wait of their own the others transpose what has not arrived.",
     ),
     check_says="Shared memory is used while TMA is still bringing it.",
+    race=True,
 )
 
 

@@ -92,6 +92,7 @@ HUNT = Hunt(
         "meets the barrier of round n first, and waits for that batch behind it. Meanwhile thread 0 has the stage overwritten.",
     ),
     check_says="Shared memory is overwritten while wgmma is still reading it.",
+    race=True,
 )
 
 

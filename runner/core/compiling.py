@@ -28,6 +28,17 @@ struct Lesson;
 extern const gemm::Lesson* const gemm_checked[];
 const gemm::Lesson* const gemm_checked[] = {{{addresses}, nullptr}};
 """
+_LESSONS = """#include <span>
+namespace gemm {{
+struct Lesson;
+std::span<const Lesson* const> all_lessons();
+}}
+{namespaces}
+std::span<const gemm::Lesson* const> gemm::all_lessons() {{
+    static const Lesson* const lessons[] = {{{addresses}}};
+    return lessons;
+}}
+"""
 
 # A kernel's first lines, as far as they change nothing for what stands below: comments without a backslash, and headers of the
 # system's and of the project's. Each piece by itself, so that no text takes long.
@@ -179,10 +190,19 @@ def with_prepared(kernel: Sequence[str], header: str) -> list[str]:
     return [*kernel[:place], header, *kernel[place + 1 :]]
 
 
-def list_of(sources: Sequence[Source]) -> str:
-    """C++ that names the kernels for the program that they are linked with."""
+def _named(template: str, sources: Sequence[Source]) -> str:
     namespaces = "\n".join(f"namespace {s.namespace} {{\nextern const gemm::Lesson lesson;\n}}" for s in sources)
-    return _LIST.format(namespaces=namespaces, addresses=", ".join(f"&{s.namespace}::lesson" for s in sources))
+    return template.format(namespaces=namespaces, addresses=", ".join(f"&{s.namespace}::lesson" for s in sources))
+
+
+def list_of(sources: Sequence[Source]) -> str:
+    """C++ that names the kernels for gemm_check and gemm_exam."""
+    return _named(_LIST, sources)
+
+
+def lessons_of(sources: Sequence[Source]) -> str:
+    """The same for gemm_bench and gemm_inspect, to which they are all lessons that there are."""
+    return _named(_LESSONS, sources)
 
 
 def _compiled(tools: Mapping, source: Source, folder: Path) -> tuple[process.Finished, Path]:
@@ -196,7 +216,9 @@ def _compiled(tools: Mapping, source: Source, folder: Path) -> tuple[process.Fin
     return done, made
 
 
-def compile_program(tools: Mapping, sources: Sequence[Source], folder: Path) -> tuple[Path, list[str]]:
+def compile_program(
+    tools: Mapping, sources: Sequence[Source], folder: Path, listed_as: Callable[[Sequence[Source]], str] = list_of
+) -> tuple[Path, list[str]]:
     """The program that checks sources[0], and the compiler's warnings about it. Raises NotCompiled."""
     warnings: list[str] = []
     objects = []
@@ -210,8 +232,8 @@ def compile_program(tools: Mapping, sources: Sequence[Source], folder: Path) -> 
         if source is sources[0]:
             warnings = [text for text in lines if (m := _MESSAGE.match(text)) and m["kind"] == "warning"]
     listed = folder / "list.cpp"
-    listed.write_text(list_of(sources), encoding="utf-8")
-    program = folder / "check"
+    listed.write_text(listed_as(sources), encoding="utf-8")
+    program = folder / "program"
     command = [*tools["link_before"], listed, *objects, "-o", program, *tools["link_after"]]
     done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
     if done.status:

@@ -8,11 +8,13 @@ alone come from the gemm_lesson() lines of CMakeLists.txt (results.py), for whic
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.core.results import UserError
+from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, lessons, load
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class Descriptor:
     block: tuple[int, int, int]
     dynamic_shared_bytes: int
     variants: tuple[Variant, ...]  # the first is charted
+
+    @property
+    def least_sm(self) -> int | None:
+        """10 times the compute capability that its first variant needs at least: 90 of an "90a" as well."""
+        first = self.variants[0]
+        return int(re.sub(r"\D", "", first.exactly)) if first.exactly else first.from_sm
 
 
 def targets(names: Iterable[str]) -> list[str]:
@@ -80,3 +88,19 @@ def all_described(build: Path) -> dict[str, Descriptor]:
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is of another version; build its target gemm_lessons_json again.") from error
     return {one.name: one for one in found}
+
+
+def known(root: Path = ROOT) -> dict[str, Descriptor]:
+    """The lessons' descriptors that are here without anything being built: what a build wrote down, or else what was recorded
+    with the published results. Lessons that have neither are left out."""
+    recorded: Mapping = {}
+    with suppress(UserError):
+        recorded = load(root / "plots" / "results" / f"{PUBLISHED}.json").get("lessons", {})
+    found: dict[str, Descriptor] = {}
+    for name in lessons(root):
+        with suppress(KeyError, TypeError, ValueError):
+            found[name] = _read({**recorded[name], "folder": folder_of(name, root)})
+        for build in (root / "build" / "cpu", root / "build" / "cuda"):
+            with suppress(UserError):
+                found[name] = described(build, name)
+    return found

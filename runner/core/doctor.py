@@ -496,6 +496,29 @@ def provide_pytest() -> tuple[Path, bool]:
     raise UserError(f"Python's pytest is missing; {why}.")
 
 
+def provide_site() -> Path:
+    """An interpreter that has what builds the site, at the versions of requirements-site.txt, beside what ./gemm needs."""
+    listed = ROOT / "requirements-site.txt"
+    pins = [line for line in listed.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    probe = (
+        "import sys\nfrom importlib.metadata import version\nfrom importlib.util import find_spec\n"
+        f"assert all(map(find_spec, {PACKAGES!r}))\n"
+        "assert all(version(pin.split('==')[0]) == pin.split('==')[1] for pin in sys.argv[1:])"
+    )
+
+    def usable() -> Path | None:
+        candidates = (path for path in (Path(sys.executable), VENV / "bin" / "python") if path.exists())
+        return next((path for path in candidates if process.quiet([path, "-c", probe, *pins])[0] == 0), None)
+
+    why = ""
+    if not usable():
+        both = [] if VENV in Path(sys.executable).parents else ["-r", "requirements.txt"]
+        why = venv_install([*both, "-r", "requirements-site.txt"], "what builds the site")
+    if found := usable():
+        return found
+    raise UserError(f"The site's Python packages are missing; {why or f'remove {VENV}, and run ./gemm site again'}.")
+
+
 def places_of_cuda() -> list[Path]:
     """Folders of CUDA's programs: the toolkit's, then those of packages from PyPI."""
     home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")

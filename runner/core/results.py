@@ -66,9 +66,9 @@ def only_architecture(lesson: str, root: Path = ROOT) -> str | None:
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
-def _code(path: Path) -> str:
-    """A source without comments and with each run of whitespace but line ends as one space."""
-    code = _COMMENT_OR_LITERAL.sub(lambda m: " " if m[0].startswith("/") else m[0], path.read_text(encoding="utf-8"))
+def code_of(text: str) -> str:
+    """A source's text without comments and with each run of whitespace but line ends as one space."""
+    code = _COMMENT_OR_LITERAL.sub(lambda m: " " if m[0].startswith("/") else m[0], text)
     return "\n".join(" ".join(line.split()) for line in code.splitlines() if line.strip())
 
 
@@ -81,7 +81,7 @@ def kernel_sources(kernel: Path) -> list[Path]:
         if path in found:
             return
         found.append(path)
-        for name in _INCLUDE.findall(_code(path)):
+        for name in _INCLUDE.findall(code_of(path.read_text(encoding="utf-8"))):
             if header := next((home / name for home in (path.parent, root) if (home / name).is_file()), None):
                 visit(Path(os.path.normpath(header)))
 
@@ -92,7 +92,7 @@ def kernel_sources(kernel: Path) -> list[Path]:
 def kernel_hash(kernel: Path) -> str:
     """SHA-256 of what the compiler sees of a kernel: its source and the project's headers that it includes, without comments,
     each run of whitespace as one space."""
-    code = " ".join(_code(path) for path in kernel_sources(kernel))
+    code = " ".join(code_of(path.read_text(encoding="utf-8")) for path in kernel_sources(kernel))
     return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()
 
 

@@ -108,7 +108,8 @@ def estimate(request: Request, tile: tuple[int, ...]) -> float:
     return 2 * elements * request.k / ACCESSES_A_SECOND + ready / ELEMENTS_A_SECOND
 
 
-def _tile(name: str) -> tuple[int, int, int]:
+def declared_tile(name: str) -> tuple[int, int, int]:
+    """BM, BN, BK of a lesson's descriptor."""
     return described(build(_CPU, doctor.provide(_CPU), targets([name])), name).tile
 
 
@@ -144,17 +145,57 @@ def check(trace: object) -> Trace:
     return cast(Trace, trace)
 
 
-def trace_text(program: Path, name: str, request: Request) -> tuple[str, int]:
-    """Runs gemm_inspect: the JSON that it wrote, and its exit status, 0 or 1. A UserError where it could not run."""
+@dataclass(frozen=True)
+class Own:
+    """A learner's kernel instead of a lesson's: the only one of the program that traces it."""
+
+    title: str  # "exercise 05"
+    file: str
+    patience: int = 5  # seconds that one of its threads may run without meeting another
+    silence: float = 60  # seconds without progress, after which the program is ended
+
+
+def _command(program: Path, name: str, request: Request, history: int, own: Own | None) -> list[str | Path]:
+    asked = [f"--{key}={getattr(request, key)}" for key in ("m", "n", "k", "blocks")]
+    chosen = [f"--patience={own.patience}"] if own else ["--lesson", name]
+    return [program, *chosen, *asked, *request.options, *([f"--history={history}"] if history else [])]
+
+
+def _run(command: Sequence[str | Path], title: str, own: Own | None) -> process.Finished:
+    if own is None:
+        return process.stream(command, title, process.PROGRESS)
+    heard, ended = time.monotonic(), False
+
+    def parse(line: str) -> tuple[int, int, str] | None:
+        nonlocal heard
+        heard = time.monotonic()
+        return process.PROGRESS(line)
+
+    def hung() -> bool:
+        nonlocal ended
+        ended = time.monotonic() - heard > own.silence
+        return ended
+
+    done = process.stream(command, title, parse, hung=hung)
+    if ended:
+        raise UserError(f"launch() of {own.title} did not return within {own.silence:.0f} s: probably an endless loop in it.", 1)
+    return done
+
+
+def trace_text(program: Path, name: str, request: Request, history: int = 0, own: Own | None = None) -> tuple[str, int]:
+    """Runs gemm_inspect: the JSON that it wrote, and its exit status, 0 or 1. A UserError where it could not run.
+
+    history: of how many blocks it keeps what they do, in order.
+    """
+    whose = f"{own.file} crashes" if own else f"{name} crashes there, or that is a bug in common/cpu/"
+    silent = f"{own.file} ended the program" if own else "build it again"
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "trace.json"
-        asked = (f"--{key}={getattr(request, key)}" for key in ("m", "n", "k", "blocks"))
-        command: list[str | Path] = [program, "--lesson", name, *asked, *request.options, "--output", output]
-        done = process.stream(command, f"Tracing {name}", process.PROGRESS)
+        done = _run([*_command(program, name, request, history, own), "--output", output], f"Tracing {name}", own)
         if what := process.crash(done.status):
             say_all(done.lines)
             at = f" during {done.last}" if done.last else ""
-            raise UserError(f"gemm_inspect was ended by {what}{at}; {name} crashes there, or that is a bug in common/cpu/.")
+            raise UserError(f"gemm_inspect was ended by {what}{at}; {whose}.")
         if done.status not in (0, 1):
             say_all(done.lines[:-1])
             said = done.lines[-1] if done.lines else f"gemm_inspect ended with status {done.status} and said nothing."
@@ -163,12 +204,12 @@ def trace_text(program: Path, name: str, request: Request) -> tuple[str, int]:
         try:
             return output.read_text(encoding="utf-8"), done.status
         except OSError as error:
-            raise UserError(f"gemm_inspect ended with status {done.status} and wrote nothing; build it again.") from error
+            raise UserError(f"gemm_inspect ended with status {done.status} and wrote nothing; {silent}.") from error
 
 
-def trace(program: Path, name: str, request: Request) -> tuple[Trace, int]:
+def trace(program: Path, name: str, request: Request, history: int = 0, own: Own | None = None) -> tuple[Trace, int]:
     """As trace_text, but read and checked."""
-    text, status = trace_text(program, name, request)
+    text, status = trace_text(program, name, request, history, own)
     try:
         return check(json.loads(text)), status
     except ValueError as error:
@@ -365,7 +406,7 @@ def inspect(
     """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
     found_name = lesson.find(name)
     number = None if line is None else int(lesson.whole("--line", line, 1))
-    refuse_if_long(request, _tile(found_name))
+    refuse_if_long(request, declared_tile(found_name))
     program = build_tracer() / "gemm_inspect"
     if as_json:
         text, status = trace_text(program, found_name, request)
@@ -380,7 +421,7 @@ def inspect(
     before = None
     if earlier := found.get("before"):
         try:
-            refuse_if_long(request, _tile(earlier))
+            refuse_if_long(request, declared_tile(earlier))
             before, _ = trace(program, earlier, request)
         except UserError as error:
             say(f"No comparison with {earlier}: {error}")

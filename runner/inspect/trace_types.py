@@ -319,6 +319,158 @@ class Owners(TypedDict):
     threads: list[int]
 
 
+# What one block did in order: gemm_inspect --history
+
+
+class HistoryArray(TypedDict):
+    """Memory that the block's accesses name."""
+
+    name: str  # "A", "As"; "shared memory" for dynamic arrays, "global memory" for an allocation without a matrix
+    space: Literal["global", "shared"]
+    rows: int | None  # of a matrix; None of other memory, whose elements' size nobody knows
+    cols: int | None
+    pitch: int | None  # elements
+    element_bytes: int | None
+    bytes: int
+    offset: int | None  # of a shared array: bytes from where the block's shared memory begins; (offset + byte) / 4 % 32 is a bank
+    rank: int | None  # of a shared array that is another block's of the cluster: whose
+
+
+class HistoryAccess(TypedDict):
+    """What a request is of: its place, its array, its form."""
+
+    site: int
+    line: int | None  # index into the trace's lines
+    array: int
+    op: Literal["load", "store"]
+    width: int  # bytes a thread; 0 of a box
+    copy: bool  # by cp.async or a box: no register is in between
+    matrix: bool  # by ldmatrix: 16 bytes a thread, which it hands out to the others
+
+
+# [lanes as a mask, bytes from the first lane's of each lane that takes part]
+HistoryPattern = tuple[int, list[int]]
+
+# A warp's request: access, warp, pattern, where its first lane is (bytes from the array's start), units (sectors of global
+# memory, wavefronts of shared memory). Of a store to shared memory of which it is known what was stored, also: array, pattern,
+# where the first lane's bytes come from. Lanes that take part in the first pattern and not in the second stored zeros.
+HistoryRequest = list[int]
+
+
+class _HistoryEvent(TypedDict):
+    e: Literal[
+        "barrier", "met", "commit", "copied", "begin", "expect", "arrive", "wait", "passed", "phase", "box", "landed", "wgmma",
+        "summed", "mma", "cluster_arrive", "cluster_passed", "cluster_met", "returned",
+    ]  # fmt: skip
+
+
+class HistoryEvent(_HistoryEvent, total=False):
+    """Everything that is no warp's request. `e` says which fields there are; warps, lanes and threads count in the block.
+
+    barrier, met        lanes of a warp have come to __syncthreads() (warp, lanes, site); all have
+    commit, copied      cp.async: a group is closed (warp, lanes); a wait has ended: so many groups have landed since (warp,
+                        lanes, count)
+    begin               an mbarrier begins (warp, lanes, barrier, count: arrivals a phase, site)
+    expect, arrive      at an mbarrier (warp, lanes, barrier, phase, site; expect: bytes)
+    wait, passed        a warp has to wait for that phase; it has seen it complete (warp, lanes, barrier, phase, site)
+    phase               that phase is complete (barrier, phase)
+    box                 a copy of the copy engine (TMA) begins, see HistoryBox (warp, lanes, copy: index into copies)
+    landed              a load's bytes are all there; or a store's have been read (copy)
+    wgmma               a warpgroup has issued one, see HistoryMultiply (warp, lanes, multiply: index into multiplies)
+    summed              a warp's sums of that batch and all before it are there (warp, lanes, batch, warpgroup)
+    mma                 a warp has multiplied on tensor cores (warp, site)
+    cluster_arrive, cluster_passed, cluster_met      the same as barrier and met for the cluster (warp, lanes)
+    returned            all threads of the warp have returned (warp)
+    """
+
+    warp: int
+    lanes: int  # mask
+    site: int
+    barrier: int  # index into mbarriers
+    phase: int  # from 0
+    bytes: int
+    count: int
+    copy: int
+    multiply: int
+    warpgroup: int
+    batch: int
+    rank: int  # of the warp's block, where that is another one of the cluster
+
+
+class HistoryBox(TypedDict):
+    """One copy of the copy engine, as an event `box` begins it."""
+
+    access: int | None  # index into accesses; None where nothing of it lies in an array
+    units: int  # sectors
+    thread: int
+    shared: int | None  # index into arrays
+    offset: int  # bytes from the shared array's start
+    bytes: int  # of shared memory, all of it
+    barrier: int | None  # index into mbarriers; None of a store
+    array: int | None  # index into arrays: the matrix
+    row: int  # of the matrix, of the box's first element; may lie outside of it
+    col: int
+    rows: int
+    cols: int
+    element_bytes: int
+    swizzle: Literal["none", "32B", "64B", "128B"]
+    rank: int  # of the block that has asked for it
+
+
+class Operand(TypedDict):
+    """What a wgmma reads of shared memory: 16 bytes from each of its places."""
+
+    array: int
+    offset: int  # bytes from the array's start, of the first place
+    places: int  # index into places
+
+
+class HistoryMultiply(TypedDict):
+    """One wgmma, as an event `wgmma` begins it."""
+
+    site: int
+    wgmma: int | None  # index into the trace's wgmma
+    warpgroup: int
+    batch: int  # of the warpgroup, from 0: what a commit closes
+    m: int
+    n: int
+    k: int
+    a: Operand | None  # None where A comes from registers
+    b: Operand | None
+    a_descriptor: str | None  # 0x…
+    b_descriptor: str
+
+
+class HistoryMbarrier(TypedDict):
+    name: str  # full[1]
+    array: int | None
+    offset: int
+    arrivals: int  # a phase
+
+
+class BlockHistory(TypedDict):
+    """What one block did, in the order in which the CPU device ran it: one that a GPU could have taken, and no GPU's time.
+
+    A warp's events stand in its own order. Warps run one after another until each has to wait, so that only barriers, mbarriers
+    and copies tell what comes before what in different warps.
+    """
+
+    block: list[int]  # x, y, z
+    index: int  # in the grid, x fastest
+    rank: int  # in its cluster
+    threads: int
+    arrays: list[HistoryArray]
+    sites: list[Place]  # what: "access", "ldmatrix", "cp.async", "__syncthreads()", "mbarrier.arrive" …
+    accesses: list[HistoryAccess]
+    patterns: list[HistoryPattern]
+    events: list[HistoryRequest | HistoryEvent]
+    copies: list[HistoryBox]
+    multiplies: list[HistoryMultiply]
+    places: list[list[int]]  # bytes from the first of them; first along K where that is the major dimension, else along rows
+    mbarriers: list[HistoryMbarrier]
+    truncated: bool  # more happened than is kept; the events are the first ones
+
+
 class _Trace(TypedDict):
     """gemm_inspect's object, and what gemm_check says of the run whose accesses it counts."""
 
@@ -351,3 +503,4 @@ class Trace(_Trace, total=False):
     """With what gemm_inspect alone says."""
 
     before: str | None  # the lesson to compare with: the one before in its ladder, or else in the course
+    history: list[BlockHistory]  # of the blocks that --history keeps

@@ -24,7 +24,7 @@ from runner.core.results import ROOT, UserError
 from runner.inspect.counts import Counts
 from runner.inspect.inspection import grouped, rate
 from runner.inspect.trace_types import Trace
-from runner.learn import course, exercise, progress
+from runner.learn import achievements, course, exercise, progress
 from runner.learn.check_types import Case, Checked, Timed
 from runner.learn.diagnosis import ENDED, Diagnosis, Tile, diagnose
 from runner.learn.exercise import Task
@@ -369,8 +369,8 @@ def _speed_lines(report: Report) -> list[str]:
     return lines + [_wrapped(f"- {reason}", "  ", "    ") for reason in speed["reasons"]]
 
 
-def told(report: Report, seconds: float, after: str = "") -> str:
-    """The report as text: what is right, then the first thing that is wrong. seconds: it took; after: its last line."""
+def told(report: Report, seconds: float) -> str:
+    """The report as text: what is right, then the first thing that is wrong. seconds: it took."""
     task, lines = report.task, [f"{report.task.title}: {report.name}"]
     if report.stage != "compile" or report.cases:
         lines.append("  ✓ It compiles.")
@@ -403,7 +403,6 @@ def told(report: Report, seconds: float, after: str = "") -> str:
     again = f", seed {report.seed} (the same again: --seed {report.seed})" if report.seed is not None else ""
     times = f"compiled in {report.compiled:.1f} s, ran in {report.ran:.1f} s, {seconds:.1f} s in all"
     lines.append(f"{verdict}: {task.title}{again}; {times}.")
-    lines += [after] if after else []
     return "\n".join(lines) + "\n"
 
 
@@ -446,7 +445,7 @@ def source_text(raw: bytes) -> str:
     return io.StringIO(raw.decode("utf-8-sig"), newline=None).read()
 
 
-def _read(path: Path, shown: str, again: str) -> bytes:
+def read(path: Path, shown: str, again: str) -> bytes:
     """The file's bytes. `again`: what brings it back."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -456,6 +455,14 @@ def _read(path: Path, shown: str, again: str) -> bytes:
         raise UserError(f"{shown} is not there{again}.") from error
     except OSError as error:
         raise UserError(f"{shown} cannot be read: {error.strerror}; make it readable.") from error
+
+
+def text_in(raw: bytes, shown: str) -> str:
+    """source_text(), with a UserError where the file `shown` is no text."""
+    try:
+        return source_text(raw)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{shown} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from error
 
 
 def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bool) -> int:
@@ -468,22 +475,26 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
     shown = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
     if begun := "" if file else course.provide(task):
         say(begun)
-    raw = _read(path, shown, "" if file else f"; ./gemm start {task.argument} brings its start back")
-    try:
-        text = source_text(raw)
-    except UnicodeDecodeError as error:
-        raise UserError(f"{shown} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+    raw = read(path, shown, "" if file else f"; ./gemm start {task.argument} brings its start back")
+    text = text_in(raw, shown)
     report = examine(task, shown, text, number)
     # The verdict comes first: a .progress.json of no use must not take it away.
     remembered = report.passed and path == task.file
     if as_json:
         print(json.dumps(as_object(report, _age()), ensure_ascii=False))
     else:
-        sys.stdout.write(told(report, _age(), _after(task) if remembered else ""))
+        sys.stdout.write(told(report, _age()))
     sys.stdout.flush()
     if remembered:
-        progress.passed(task, raw.decode("utf-8"))
+        earned = progress.passed(task, raw.decode("utf-8"), speed=_speed_to_keep(report))
+        if not as_json:
+            sys.stdout.writelines(f"{line}\n" for line in (achievements.told(earned), _after(task)) if line)
     return 0 if report.passed else 1
+
+
+def _speed_to_keep(report: Report) -> progress.Speed | None:
+    over = report.speed["over_lesson"] if report.speed else None
+    return progress.Speed(over, report.gpu) if over is not None else None
 
 
 def _after(task: Task) -> str:

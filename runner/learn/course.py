@@ -6,15 +6,18 @@ import errno
 import json
 import os
 import shutil
+import textwrap
 from contextlib import suppress
 from pathlib import Path
 
+from rich import box
 from rich.cells import cell_len, get_character_cell_size
 from rich.table import Table
 
 from runner.core import lesson, tables
 from runner.core.results import ROOT, UserError, write_atomically
-from runner.learn import exercise, progress
+from runner.learn import achievements, exercise, progress
+from runner.learn.achievements import Standing
 from runner.learn.exercise import Task
 from runner.learn.progress import HINTS, State
 
@@ -167,11 +170,13 @@ def _cell(task: Task, state: State) -> str:
     standing, date = progress.state_of(task, state), state.passed(task)
     if standing == "passed":
         return f"passed {date[:10]}" if date else standing
-    return f"{standing} (passed before)" if date and standing == "not begun" else standing
+    if standing == "changed since it passed":
+        return "passed, then changed"
+    return "passed, then reset" if date and standing == "not begun" else standing
 
 
-def _object(tasks: list[Task], state: State) -> dict:
-    """What `./gemm progress --json` prints."""
+def _object(tasks: list[Task], state: State, standing: Standing | None) -> dict:
+    """What `./gemm progress --json` prints; standing: None leaves out points, level and achievements."""
 
     def of_task(task: Task) -> dict:
         return {
@@ -187,7 +192,14 @@ def _object(tasks: list[Task], state: State) -> dict:
         row[task.kind] = of_task(task)
     for name, row in lessons.items():
         row["quiz"] = state.quiz(name)
-    return {"schema": _SCHEMA, "lessons": list(lessons.values()), **_sums(tasks, state), "next": _next(tasks, state)}
+    found = {"schema": _SCHEMA, "lessons": list(lessons.values()), **_sums(tasks, state), "next": _next(tasks, state)}
+    if not standing:
+        return found
+    for of_lesson in standing["lessons"]:
+        lessons[of_lesson["lesson"]]["points"] = {"points": of_lesson["points"], "of": of_lesson["of"]}
+    level = {"level": standing["level"], "name": standing["name"], "next": standing["next"]}
+    points = {"points": standing["points"], "of": standing["of"]}
+    return {**found, "points": points, "level": level, "achievements": standing["achievements"]}
 
 
 def _quizzes(tasks: list[Task]) -> list[str]:
@@ -220,20 +232,54 @@ def summary(state: State) -> str:
     return f"{done}{quizzes}. {f'Next: {following}' if following else 'Everything is done.'}"
 
 
-def show_progress(as_json: bool) -> int:
-    """`./gemm progress`: exit status 0."""
-    state, tasks = progress.load(), exercise.tasks()
-    if as_json:
-        print(json.dumps(_object(tasks, state)))
-        return 0
-    table = Table()
-    for column in ("Lesson", "Exercise", "Bug hunt", "Quiz"):
-        table.add_column(column, overflow="fold")
+def _bare(*columns: str) -> Table:
+    """A table without lines between its columns, which has room for five of them in 80."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(column, justify="right" if column == "Points" else "left", overflow="fold")
+    return table
+
+
+def _lessons(tasks: list[Task], state: State, standing: Standing | None) -> Table:
+    table = _bare("Lesson", "Exercise", "Bug hunt", "Quiz", *(["Points"] if standing else []))
+    points = {row["lesson"]: [str(row["points"])] for row in standing["lessons"]} if standing else {}
     for name in dict.fromkeys(task.lesson for task in tasks):
         cells = {task.kind: _cell(task, state) for task in tasks if task.lesson == name}
         quiz = state.quiz(name)
-        taken = f"{quiz['right']} of {quiz['of']} right" if quiz else "not taken" if exercise.content(name).quiz else "–"
-        table.add_row(name, cells.get("exercise", "–"), cells.get("hunt", "–"), taken)
-    tables.show(table)
+        taken = f"{quiz['right']} of {quiz['of']}" if quiz else "not taken" if exercise.content(name).quiz else "–"
+        table.add_row(name, cells.get("exercise", "–"), cells.get("hunt", "–"), taken, *points.get(name, []))
+    return table
+
+
+def _achieved(standing: Standing) -> Table:
+    found = standing["achievements"]
+    table = _bare("Earned", f"{sum(a['earned'] for a in found)} of {len(found)} achievements", "What for")
+    for a in found:
+        when = (a["date"] or "earned")[:10] if a["earned"] else f"{a['done']} of {a['of']}" if a["of"] > 1 else "–"
+        table.add_row(when, a["title"], a["how"])
+    return table
+
+
+def _points(standing: Standing) -> str:
+    """`Level 2, warp: 58 of 455 points. Level 3, warpgroup, begins at 128.`"""
+    after = standing["next"]
+    more = f" Level {standing['level'] + 1}, {after['name']}, begins at {after['points']}." if after else " There is none above."
+    return f"Level {standing['level']}, {standing['name']}: {standing['points']} of {standing['of']} points.{more}"
+
+
+def show_progress(with_achievements: bool, as_json: bool) -> int:
+    """`./gemm progress`: exit status 0."""
+    state, tasks = progress.load(), exercise.tasks()
+    rules = achievements.rules() if with_achievements and achievements.wanted() else None
+    standing = achievements.standing(rules, state.raw) if rules else None
+    if as_json:
+        print(json.dumps(_object(tasks, state, standing)))
+        return 0
+    tables.show(_lessons(tasks, state, standing), tables.PAPER)
+    if rules and standing:
+        print()
+        tables.show(_achieved(standing), tables.PAPER)
+        print(f"\n{_points(standing)}")
+        print(textwrap.fill(rules["points"]["rule"], tables.PAPER))
     print(summary(state))
     return 0

@@ -101,6 +101,7 @@ class Hunt:
     bug: Mapping[str, str]  # pieces of kernel.cu, each there once, and what stands there instead
     hints: tuple[str, str, str]
     check_says: str  # what the check of the planted bug says
+    race: bool = False  # it is one: two use the same memory, and nothing puts them in order. A test asks the check
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,18 @@
 """What a learner has done: which tasks passed, which hints were shown, the best quiz of each lesson. Kept in .progress.json:
 
     {"schema": 1,
-     "tasks": {"03_smem/exercise": {"passed": "2026-11-20T14:03:00", "sha256": "…", "hints": 2}},
-     "quizzes": {"03_smem": {"right": 4, "of": 5, "date": "2026-11-20T14:10:00", "seed": 7}}}
+     "tasks": {"03_smem/exercise": {"passed": "2026-11-20T14:03:00", "sha256": "…", "hints": 2, "helped": 1,
+                                    "code": "…", "versions": 1, "over_lesson": 0.97, "gpu": "NVIDIA H200"}},
+     "quizzes": {"03_smem": {"right": 4, "of": 5, "date": "2026-11-20T14:10:00", "seed": 7}},
+     "achievements": {"first_kernel": "2026-11-20T14:03:00", "unaided": null}}
 
-Dates are local time. `sha256` is of the text that passed, its lines ended by \\n. Every change is made under a lock and
-written at once; keys that are not known here are kept. Nothing but the standard library is needed.
+Dates are local time. `sha256` is of the text that passed, its lines ended by \\n; `code` the same without comments and spaces,
+and `versions` how often it was another one than before. `helped`: hints that were shown before it first passed. `over_lesson`:
+how many times as fast as the lesson's own kernel it was, at best, on `gpu`. An achievement without a date was earned before
+such were written down. All but schema, tasks and quizzes may be missing: older versions wrote less.
+
+Every change is made under a lock and written at once; keys that are not known here are kept. Nothing but the standard library
+is needed.
 """
 
 from __future__ import annotations
@@ -13,15 +20,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from runner.core import lock
-from runner.core.results import ROOT, UserError, write_atomically
-from runner.learn import exercise
+from runner.core.results import ROOT, UserError, code_of, write_atomically
+from runner.learn import achievements, exercise
+from runner.learn.achievements import Earned
 from runner.learn.exercise import Task
 
 NAME = ".progress.json"
@@ -72,10 +80,16 @@ def _fits(raw: object) -> bool:
     if not isinstance(tasks, dict) or not isinstance(quizzes, dict):
         return False
     for entry in tasks.values():
-        if not isinstance(entry, dict) or not whole(entry.get("hints", 0)):
+        if not isinstance(entry, dict) or not all(whole(entry.get(key, 0)) for key in ("hints", "helped", "versions")):
             return False
-        if not all(isinstance(entry.get(key, ""), str) for key in ("passed", "sha256")):
+        if not all(isinstance(entry.get(key, ""), str) for key in ("passed", "sha256", "code", "gpu")):
             return False
+        over_lesson = entry.get("over_lesson", 0)
+        if not isinstance(over_lesson, int | float) or isinstance(over_lesson, bool):
+            return False
+    noted = raw.get("achievements", {})
+    if not isinstance(noted, dict) or not all(date is None or isinstance(date, str) for date in noted.values()):
+        return False
     return all(isinstance(q, dict) and whole(q.get("right")) and whole(q.get("of")) for q in quizzes.values())
 
 
@@ -111,6 +125,21 @@ def _changing(root: Path) -> Iterator[dict[str, Any]]:
         write_atomically(root / NAME, json.dumps(raw, indent=1) + "\n")
 
 
+@contextmanager
+def _earning(root: Path, when: datetime | None) -> Iterator[tuple[dict[str, Any], list[Earned]]]:
+    """_changing(), and the achievements that the change has earned: the list is filled behind the block. Where they are not
+    wanted, or their rules cannot be read, it stays empty."""
+    rules: achievements.Rules | None = None
+    with suppress(UserError):  # a lesson's exercise.py is missing: what was done is remembered all the same
+        rules = achievements.rules(root) if achievements.wanted() else None
+    new: list[Earned] = []
+    with _changing(root) as raw:
+        before = achievements.earned(rules, raw) if rules else set()
+        yield raw, new
+        if rules:
+            new += achievements.note(rules, before, raw, _date(when))
+
+
 def _date(when: datetime | None) -> str:
     return (when or datetime.now()).isoformat(timespec="seconds")
 
@@ -128,11 +157,29 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.replace("\r\n", "\n").encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def passed(task: Task, text: str | None = None, when: datetime | None = None) -> None:
-    """Remembers that the task passed with this text (None: the file's as it is now) at this time (None: now)."""
-    sha256 = digest(text_of(task.file) if text is None else text)
-    with _changing(task.root) as raw:
-        raw["tasks"].setdefault(task.key, {}).update(passed=_date(when), sha256=sha256)
+class Speed(NamedTuple):
+    """What a check on a GPU measured in one run."""
+
+    over_lesson: float  # times as fast as the lesson's own kernel
+    gpu: str
+
+
+def passed(task: Task, text: str | None = None, when: datetime | None = None, speed: Speed | None = None) -> list[Earned]:
+    """Remembers that the task passed with this text (None: the file's as it is now) at this time (None: now). Returns the
+    achievements that it has earned."""
+    text = text_of(task.file) if text is None else text
+    code = digest(code_of(text))
+    with _earning(task.root, when) as (raw, new):
+        entry = raw["tasks"].setdefault(task.key, {})
+        if "passed" not in entry:
+            entry["helped"] = entry.get("hints", 0)
+        if code != entry.get("code"):
+            # What passed before `code` was written down may have been the same.
+            entry["versions"] = entry.get("versions", 0) + 1 if "code" in entry else 1
+        entry.update(passed=_date(when), sha256=digest(text), code=code)
+        if speed and speed.over_lesson > entry.get("over_lesson", 0):
+            entry.update(over_lesson=speed.over_lesson, gpu=speed.gpu)
+    return new
 
 
 def hint_shown(task: Task, level: int) -> None:
@@ -141,16 +188,25 @@ def hint_shown(task: Task, level: int) -> None:
         return
     with _changing(task.root) as raw:
         entry = raw["tasks"].setdefault(task.key, {})
+        if "passed" in entry:
+            entry.setdefault("helped", entry.get("hints", 0))
         entry["hints"] = max(level, entry.get("hints", 0))
 
 
-def quiz_taken(lesson: str, right: int, of: int, seed: int, when: datetime | None = None, root: Path = ROOT) -> Mapping[str, Any]:
-    """Remembers a quiz if it is better than the best one so far; returns the best: right, of, date, seed."""
-    with _changing(root) as raw:
+class Taken(NamedTuple):
+    """What a quiz has come to."""
+
+    best: Mapping[str, Any]  # of all so far: right, of, date, seed
+    earned: list[Earned]
+
+
+def quiz_taken(lesson: str, right: int, of: int, seed: int, when: datetime | None = None, root: Path = ROOT) -> Taken:
+    """Remembers a quiz if it is better than the best one so far."""
+    with _earning(root, when) as (raw, new):
         best = raw["quizzes"].get(lesson)
         if best is None or right * best["of"] > best["right"] * of:
             raw["quizzes"][lesson] = {**(best or {}), "right": right, "of": of, "date": _date(when), "seed": seed}
-        return dict(raw["quizzes"][lesson])
+    return Taken(dict(raw["quizzes"][lesson]), new)
 
 
 # What follows from it

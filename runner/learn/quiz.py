@@ -417,7 +417,7 @@ def quiz(name: str, seed: str | None, learner: str | None, answers_only: bool, a
     answers_only: the questions with their answers are printed, and nothing is asked; 0.
     """
     from runner.core import lesson, process
-    from runner.learn import exercise, progress
+    from runner.learn import achievements, exercise, progress
 
     chosen = lesson.find(name)
     if seed is not None and learner is not None:
@@ -471,7 +471,9 @@ def quiz(name: str, seed: str | None, learner: str | None, answers_only: bool, a
         print(json.dumps(result, indent=1, ensure_ascii=False))
     else:
         print(f"\n{total} of {len(asked)} right. Seed {drawn}.", flush=True)
-    best = progress.quiz_taken(chosen, total, len(asked), drawn)
+    best, earned = progress.quiz_taken(chosen, total, len(asked), drawn)
     if not as_json:
         print(f"Best so far: {best['right']} of {best['of']}.")
+        if line := achievements.told(earned):
+            print(line)
     return 0 if total == len(asked) else 1

@@ -36,17 +36,6 @@ SCHEMA = 1
 SIZE = "4096"
 CLOSE = 0.01  # of the best ratio: nearer than this is as good
 PATIENCE = 60.0  # seconds that a step of a variant may take, beyond ten times the longest before it (large sizes)
-_LIST = """#include <span>
-namespace gemm {{
-struct Lesson;
-std::span<const Lesson* const> all_lessons();
-}}
-{namespaces}
-std::span<const gemm::Lesson* const> gemm::all_lessons() {{
-    static const Lesson* const lessons[] = {{{addresses}}};
-    return lessons;
-}}
-"""
 
 Row = dict  # what came of a variant: see row_of()
 
@@ -93,10 +82,8 @@ def compile_all(tools: Mapping, wanted: Sequence[Source], folder: Path) -> tuple
 
 def link(tools: Mapping, compiled: Sequence[Source], objects: Sequence[Path], folder: Path) -> Path:
     """A gemm_bench of the variants."""
-    namespaces = "\n".join(f"namespace {s.namespace} {{\nextern const gemm::Lesson lesson;\n}}" for s in compiled)
-    addresses = ", ".join(f"&{s.namespace}::lesson" for s in compiled)
     listed, program = folder / "list.cpp", folder / "bench"
-    listed.write_text(_LIST.format(namespaces=namespaces, addresses=addresses), encoding="utf-8")
+    listed.write_text(compiling.lessons_of(compiled), encoding="utf-8")
     command = [*tools["link_before"], listed, *objects, *tools["link_after"], "-o", program]
     done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
     if done.status:

@@ -19,6 +19,7 @@
 #include "common/report.hpp"
 #include "common/variant.hpp"
 #include "common/verify.hpp"
+#include "runner/programs/history_json.hpp"
 #include "runner/programs/traced.hpp"
 
 namespace {
@@ -31,16 +32,19 @@ struct Settings {
     std::optional<gemm::Lesson> lesson;  // with the variant that was asked for
     gemm::Shape shape;
     std::uint64_t seed = 0;
-    std::int64_t blocks = 0;  // 0: all
+    std::int64_t blocks = 0;    // 0: all
+    std::int64_t history = 0;   // blocks
+    std::int64_t patience = 0;  // seconds; 0: the kernel is one that ends
     std::string like, output;
 };
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
     std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all",
-                        variant, dtype;
+                        variant, dtype, history = "0", patience;
+    const bool several = gemm::all_lessons().size() > 1;
     std::vector<gemm::Option> options;
-    options.push_back({"--lesson", &lesson, "which", "NAME", true});
+    options.push_back({"--lesson", &lesson, "which, if there are several", "NAME", several});
     options.push_back({"--m", &m, "rows of A and C [128]"});
     options.push_back({"--n", &n, "columns of B and C [128]"});
     options.push_back({"--k", &k, "columns of A, rows of B [128]"});
@@ -51,6 +55,10 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     options.push_back({"--dtype", &dtype, "in short: one type, fp32, bf16 or fp16", "TYPE"});
     options.push_back({"--seed", &seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--blocks", &blocks, "how many blocks to trace, spread over the grid, or all [all]"});
+    options.push_back({"--history", &history, "of how many blocks to keep all that they do, in order [0]"});
+    options.push_back(
+        {"--patience", &patience,
+         "of a kernel that may not end: seconds that a thread may run without meeting another [60]"});
     options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
     if (const std::optional<int> status = gemm::parse_options(
@@ -60,7 +68,7 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
 
     std::string names;
     for (const gemm::Lesson* l : gemm::all_lessons()) {
-        if (lesson == l->name) s.lesson = *l;
+        if (lesson == l->name || (lesson.empty() && !several)) s.lesson = *l;
         names += (names.empty() ? "" : ", ") + std::string(l->name);
     }
     if (!s.lesson) throw Error("There is no lesson \"" + lesson + "\"; there are " + names + ".");
@@ -76,6 +84,8 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     s.shape = s.shape.resolved();
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     if (blocks != "all") s.blocks = gemm::whole_number("--blocks", blocks, 1, kMost);
+    if (!patience.empty()) s.patience = gemm::whole_number("--patience", patience, 1, 100000);
+    s.history = gemm::whole_number("--history", history, 0, kMost);
     if (!s.output.empty()) gemm::check_writable(s.output);
     return std::nullopt;
 }
@@ -103,6 +113,7 @@ int run(const Settings& s) {
     const gemm::Device device = gemm::select_device(0, s.like);
     if (const std::string why = gemm::why_skipped(*s.lesson, device); !why.empty()) throw Error(why);
     std::fprintf(stderr, "progress 0 100 inputs and reference\n");
+    if (s.patience > 0) cpu_device::set_hang_seconds(static_cast<double>(s.patience));
     gemm::Workload w(s.shape, s.seed);
     std::optional<gemm::Verifier> verifier;
     if (s.blocks == 0) verifier.emplace(w);
@@ -123,7 +134,10 @@ int run(const Settings& s) {
         std::fprintf(stderr, "progress %d 100 tracing\n", static_cast<int>(100 * done / total));
     });
 
-    const gemm::TracedLaunch traced = gemm::launch_traced(*s.lesson, p, plan.get());
+    const trace::Histories histories{.blocks = static_cast<std::size_t>(s.history), .among = chosen};
+    const std::size_t most_steps =
+        s.patience > 0 ? gemm::kMostSteps : std::numeric_limits<std::size_t>::max();
+    const gemm::TracedLaunch traced = gemm::launch_traced(*s.lesson, p, plan.get(), most_steps, histories);
     cpu_device::set_block_filter({});
     cpu_device::set_progress({});
 
@@ -137,10 +151,12 @@ int run(const Settings& s) {
         right = right && verdict.passed;
     }
     std::fprintf(stderr, "progress 100 100 done\n");
+    const std::string text =
+        s.history > 0 ? gemm::to_text_with(json, gemm::history_json(traced.report)) : gemm::to_text(json);
     if (s.output.empty()) {
-        gemm::print(gemm::to_text(json));
+        gemm::print(text);
     } else {
-        gemm::write_file(s.output, gemm::to_text(json));
+        gemm::write_file(s.output, text);
     }
     return right ? gemm::kRight : gemm::kWrong;
 }

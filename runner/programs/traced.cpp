@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "common/cpu/execution/autopsy.hpp"
@@ -13,21 +12,12 @@
 #include "common/error.hpp"
 #include "common/variant.hpp"
 #include "runner/programs/descriptor_json.hpp"
+#include "runner/programs/history_json.hpp"
 
 namespace gemm {
 namespace {
 
 namespace trace = cpu_device::trace;
-
-/// The file as it is called in the repository.
-std::string relative(const std::string& file) {
-    const std::string root = GEMM_SOURCE_DIR "/";
-    if (file.starts_with(root)) return file.substr(root.size());
-    // ccache with a base directory names headers from the folder of the build.
-    std::string below = file;
-    while (below.starts_with("../")) below.erase(0, 3);
-    return below != file && std::filesystem::exists(root + below) ? below : file;
-}
 
 std::string without_root(std::string text) {
     const std::string root = GEMM_SOURCE_DIR "/";
@@ -36,7 +26,7 @@ std::string without_root(std::string text) {
 }
 
 Json line_json(const trace::Line& l) {
-    return {{"file", relative(l.file)},
+    return {{"file", file_in_repository(l.file)},
             {"line", l.line},
             {"array", l.array},
             {"space", l.shared ? "shared" : "global"},
@@ -66,7 +56,7 @@ Json wgmma_json(const trace::Multiplication& m) {
         return std::string(text);
     };
     const auto major = [](ptx::Major major) { return major == ptx::Major::k ? "k" : "row"; };
-    return {{"file", relative(m.file)},
+    return {{"file", file_in_repository(m.file)},
             {"line", m.line},
             {"m", m.rows},
             {"n", m.columns},
@@ -91,7 +81,7 @@ Json finding_json(const trace::Finding& f) {
     if (f.other) {
         other = {{"access", access_name(*f.other)},
                  {"thread", known(f.other->thread)},
-                 {"file", relative(f.other->file)},
+                 {"file", file_in_repository(f.other->file)},
                  {"line", f.other->line}};
     }
     return {{"id", name_of(f.id)},
@@ -104,7 +94,7 @@ Json finding_json(const trace::Finding& f) {
             {"beyond", f.beyond},
             {"block", f.block},
             {"thread", known(f.access.thread)},
-            {"file", relative(f.access.file)},
+            {"file", file_in_repository(f.access.file)},
             {"line", f.access.line},
             {"other", std::move(other)},
             {"count", f.count}};
@@ -143,7 +133,7 @@ Json owners_json(const trace::Report& report) {
 }
 
 Json place_json(const Autopsy::Place& p) {
-    return {{"what", p.what}, {"file", relative(p.file)}, {"line", p.line}};
+    return {{"what", p.what}, {"file", file_in_repository(p.file)}, {"line", p.line}};
 }
 Json place_json(const std::optional<Autopsy::Place>& p) {
     return p ? place_json(*p) : Json(nullptr);
@@ -229,7 +219,8 @@ Ended launch(const Lesson& lesson, const Problem& p, const void* plan) {
 
 }  // namespace
 
-TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* plan, std::size_t most_steps) {
+TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* plan, std::size_t most_steps,
+                           const cpu_device::trace::Histories& histories) {
     TracedLaunch traced;
     const auto start = std::chrono::steady_clock::now();
     const char* const no_inputs = p.alpha == 0.0f ? "alpha = 0" : "";
@@ -240,7 +231,7 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
     trace::begin({{"A", p.A, a_rows, a_cols, p.lda, size(v.A), no_inputs, false},
                   {"B", p.B, b_rows, b_cols, p.ldb, size(v.B), no_inputs, false},
                   {"C", p.C, p.M, p.N, p.ldc, size(v.C), p.beta == 0.0f ? "beta = 0" : "", true}},
-                 most_steps);
+                 most_steps, histories);
     const Ended ended = launch(lesson, p, plan);
     traced.fault = ended.fault;
     traced.error = ended.error;

@@ -15,6 +15,10 @@
 
 namespace gemm {
 
+/// Accesses and basic blocks to keep of a thread of a kernel that may not end: 32 MiB. The largest case of a
+/// check takes a thread some 2000 of them for each element of C.
+constexpr std::size_t kMostSteps = std::size_t{1} << 21;
+
 /// What a traced launch did. A deadlock, a crash or a refused launch leaves what was traced until then.
 struct TracedLaunch {
     cpu_device::trace::Report report;
@@ -24,11 +28,12 @@ struct TracedLaunch {
     double seconds = 0;                      // tracing included
 };
 
-/// Launches the lesson on the problem, traced; `plan` is what its prepare() returned. most_steps: as in
-/// trace::begin(). Reads of C with beta = 0 and of A and B with alpha = 0 are findings, and so are writes to
-/// A and B.
+/// Launches the lesson on the problem, traced; `plan` is what its prepare() returned. most_steps and
+/// histories: as in trace::begin(). Reads of C with beta = 0 and of A and B with alpha = 0 are findings, and
+/// so are writes to A and B.
 TracedLaunch launch_traced(const Lesson& lesson, const Problem& problem, const void* plan,
-                           std::size_t most_steps = std::numeric_limits<std::size_t>::max());
+                           std::size_t most_steps = std::numeric_limits<std::size_t>::max(),
+                           const cpu_device::trace::Histories& histories = {});
 
 /// The finding no_kernel where kernels stored fewer elements of C than it has: then something else
 /// computed it. For a launch after which C is right, and had something to compute. Else null.

@@ -7,6 +7,7 @@ import compileall
 import fcntl
 import json
 import os
+import pty
 import random
 import shlex
 import shutil
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from browser import browser  # noqa: F401  a fixture
 from warm import Warm
 
 from runner.core import build, compiling, doctor
@@ -121,6 +123,14 @@ def labels_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Figure, "savefig", savefig)
 
 
+def pseudo_terminal() -> tuple[int, int]:
+    """Our end and a program's. The test is skipped where the system has none to give, such as a root without /dev/pts."""
+    try:
+        return pty.openpty()
+    except OSError as error:
+        pytest.skip(f"this system gives no pseudo-terminal: {error}")
+
+
 @contextmanager
 def alone(name: str) -> Iterator[None]:
     """One process of all that test this checkout at a time."""
@@ -137,7 +147,7 @@ def warm() -> Warm:
 
 
 @cache
-def toolchain(program: str = "check") -> dict:
+def toolchain(program: str = "check", *more: str) -> dict:
     """compiling.toolchain() of the CPU device in this checkout. It is asked for once: nothing that it builds changes meanwhile.
     With it, lessons.json is built, and with that of "exam" gemm_judge."""
     device = doctor.Device("cpu", None, (), "kernels are checked on the CPU")
@@ -145,7 +155,7 @@ def toolchain(program: str = "check") -> dict:
         patched.setenv("GEMM_NO_INSTALL", "1")
         if program == "exam":
             build.build(device, doctor.provide(device), ["gemm_judge"])
-        return _toolchain(device, program, ["gemm_lessons_json"])
+        return _toolchain(device, program, ["gemm_lessons_json", *more])
 
 
 @cache

@@ -7,6 +7,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -82,14 +83,16 @@ def test_what_the_file_holds(root: Path) -> None:
     progress.passed(task, "text\n", NOON)
     progress.hint_shown(task, 2)
     progress.hint_shown(task, 1)
-    assert progress.quiz_taken("01_naive", 4, 5, 7, NOON, root)["right"] == 4
+    assert progress.quiz_taken("01_naive", 4, 5, 7, NOON, root).best["right"] == 4
     best = {"right": 4, "of": 5, "date": "2026-11-20T12:00:05", "seed": 7}
     for right, of in ((3, 5), (4, 5), (0, 1), (0, 0)):
-        assert progress.quiz_taken("01_naive", right, of, 8, root=root) == best
-    entry = {"passed": "2026-11-20T12:00:05", "sha256": hashlib.sha256(b"text\n").hexdigest(), "hints": 2}
-    expected = {"schema": 1, "tasks": {"01_naive/exercise": entry}, "quizzes": {"01_naive": best}}
+        assert progress.quiz_taken("01_naive", right, of, 8, root=root).best == best
+    entry = {"passed": "2026-11-20T12:00:05", "sha256": hashlib.sha256(b"text\n").hexdigest(), "hints": 2, "helped": 0,
+             "code": hashlib.sha256(b"text").hexdigest(), "versions": 1}  # fmt: skip
+    earned = {"first_kernel": "2026-11-20T12:00:05", "unaided": "2026-11-20T12:00:05"}
+    expected = {"schema": 1, "tasks": {"01_naive/exercise": entry}, "quizzes": {"01_naive": best}, "achievements": earned}
     assert json.loads((root / progress.NAME).read_text()) == expected
-    assert progress.quiz_taken("01_naive", 1, 1, 9, NOON, root) == {**best, "right": 1, "of": 1, "seed": 9}
+    assert progress.quiz_taken("01_naive", 1, 1, 9, NOON, root).best == {**best, "right": 1, "of": 1, "seed": 9}
     assert sorted(path.name for path in root.glob(".*")) == [progress.NAME, progress.NAME + ".lock"]
 
 
@@ -118,7 +121,11 @@ def test_unknown_keys_are_kept(root: Path) -> None:
             b'{"schema": 1, "tasks": {"a": {"hints": "2"}}, "quizzes": {}}',
             b'{"schema": 1, "tasks": {"a": {"hints": true}}, "quizzes": {}}',
             b'{"schema": 1, "tasks": {"a": {"passed": 3}}, "quizzes": {}}',
+            b'{"schema": 1, "tasks": {"a": {"versions": -1}}, "quizzes": {}}',
+            b'{"schema": 1, "tasks": {"a": {"over_lesson": "1.1"}}, "quizzes": {}}',
             b'{"schema": 1, "tasks": {}, "quizzes": {"a": {"right": 1}}}',
+            b'{"schema": 1, "tasks": {}, "quizzes": {}, "achievements": ["first_kernel"]}',
+            b'{"schema": 1, "tasks": {}, "quizzes": {}, "achievements": {"first_kernel": 1}}',
         ],
         4,
     ),
@@ -333,8 +340,10 @@ def test_a_kernel_without_its_gaps_is_named(taught: Checkout) -> None:
 # Progress
 
 
-def rows(table: str) -> list[list[str]]:
-    return [[cell.strip() for cell in line.strip("│").split("│")] for line in table.splitlines() if line.startswith("│")]
+def rows(shown: str) -> list[list[str]]:
+    """Of the first table, less its points."""
+    table = shown.split("\n\n")[0].splitlines()
+    return [re.split(" {2,}", line.strip())[:4] for line in table[2:]]
 
 
 def test_progress(taught: Checkout) -> None:
@@ -353,7 +362,7 @@ def test_progress(taught: Checkout) -> None:
     shown = said(taught, "progress")
     assert rows(shown) == [
         ["01_naive", "passed 2026-11-20", "–", "not taken"],
-        ["02_coalesced", "begun", "not begun (passed before)", "4 of 5 right"],
+        ["02_coalesced", "begun", "passed, then reset", "4 of 5"],
     ]
     assert shown.splitlines()[-1] == "2 of 3 tasks passed, 1 of 2 quizzes taken. Next: ./gemm watch 02"
     found = json.loads(said(taught, "progress", "--json"))
@@ -365,12 +374,13 @@ def test_progress(taught: Checkout) -> None:
         "exercise": {"file": "exercises/01_naive/exercise.cu", "state": "passed", "passed": "2026-11-20T12:00:05", "hints": 0},
         "hunt": None,
         "quiz": None,
+        "points": {"points": 10, "of": 11},
     }
     assert found["lessons"][1]["quiz"]["seed"] == 7
     first.file.write_text("more\n")
     progress.passed(second, "mine\n")
     shown = said(taught, "progress")
-    assert rows(shown)[0][1] == "changed since it passed"
+    assert rows(shown)[0][1] == "passed, then changed"
     assert shown.splitlines()[-1] == "3 of 3 tasks passed, 1 of 2 quizzes taken. Next: ./gemm quiz 01"
     progress.quiz_taken("01_naive", 0, 5, 7, root=taught.root)
     assert said(taught, "progress").splitlines()[-1] == "3 of 3 tasks passed, 2 of 2 quizzes taken. Everything is done."

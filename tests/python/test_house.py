@@ -18,17 +18,18 @@ ROOMS = {
     "runner.learn": {"runner.core", "runner.inspect"},
     "runner.measure": {"runner.core", "runner.inspect", "plots"},
     "runner.grading": {"runner.core", "runner.learn"},
+    "website": {"runner.core", "runner.inspect", "runner.learn", "plots"},
     # A lesson's exercise.py, tune.py and picture.py say things in the words that these rooms define.
     "lessons": {"runner.core", "runner.inspect", "runner.learn", "runner.measure", "plots"},
-    "runner": {"runner.core", "runner.inspect", "runner.learn", "runner.measure", "runner.grading"},
+    "runner": {"runner.core", "runner.inspect", "runner.learn", "runner.measure", "runner.grading", "website"},
 }
 
 
 def room(module: str) -> str | None:
     """The room of a dotted name; None outside the project."""
     parts = module.split(".")
-    if parts[0] == "plots":
-        return "plots"
+    if parts[0] in ("plots", "website"):
+        return parts[0]
     if parts[0] != "runner":
         return None
     name = ".".join(parts[:2])
@@ -48,8 +49,9 @@ def sources(root: Path) -> Iterator[tuple[Path, str]]:
     """Every Python file of the project's own with its room."""
     for file in sorted(root.glob("runner/**/*.py")):
         yield file, room(".".join(file.relative_to(root).with_suffix("").parts)) or ""
-    for file in sorted(root.glob("plots/**/*.py")):
-        yield file, "plots"
+    for name in ("plots", "website"):
+        for file in sorted(root.glob(f"{name}/**/*.py")):
+            yield file, name
     for file in sorted(root.glob("[0-9]*/**/*.py")):
         yield file, "lessons"
 

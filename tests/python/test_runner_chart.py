@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import signal
 from pathlib import Path
 
 import pytest
-from conftest import BENCH, PATIENCE, Checkout, alive, results, run_entry, stop, timed_entry, wait_for
+from conftest import BENCH, PATIENCE, Checkout, alive, pseudo_terminal, results, run_entry, stop, timed_entry, wait_for
 
 from runner.core.results import kernel_hash
 
@@ -323,10 +322,7 @@ def test_interrupt_ends_a_child_that_ignores_sigterm(checkout: Checkout) -> None
 def test_interrupt_restores_the_terminal(checkout: Checkout) -> None:
     slow_bench(checkout)
     checkout.env["TERM"] = "xterm-256color"
-    try:
-        master, slave = pty.openpty()
-    except OSError as error:
-        pytest.skip(f"this system gives no pseudo-terminal: {error}")
+    master, slave = pseudo_terminal()
     process = checkout.start("chart", stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     wait_for(checkout.fakes / "pid")

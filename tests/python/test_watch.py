@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Checkout, Course, alive
+from conftest import Checkout, Course, alive, pseudo_terminal
 from exercise_synthetic import with_exercises
 from rich.cells import cell_len
 
@@ -84,7 +84,7 @@ else:
 CHECK = """
 import os, signal, sys, time
 from pathlib import Path
-from runner.learn import exercise, progress
+from runner.learn import achievements, exercise, progress
 task = exercise.task({"01": "01_naive", "02": "02_coalesced"}[sys.argv[2]], "--hunt" in sys.argv)
 fakes = Path(os.environ["FAKES"])
 def log(what):
@@ -116,8 +116,8 @@ if "LONG" in text:
 if "RIGHT" not in text:
     print("NOT YET")
     sys.exit(1)
-progress.passed(task, text)
-print("PASSED")
+earned = achievements.told(progress.passed(task, text))
+print("PASSED", earned, sep="\\n")
 """
 
 
@@ -141,7 +141,7 @@ class Session:
         size: tuple[int, int] = (80, 24),
         hangup: signal.Handlers = signal.SIG_DFL,
     ) -> None:
-        self.master, slave = os.openpty()
+        self.master, slave = pseudo_terminal()
         self.note = note
         self.seen = ""
         self.resize(*size)
@@ -358,7 +358,7 @@ def test_edit_error_fix_pass_hint_next_quit(watched: Watched) -> None:
     session.wait("Hint 3 of 3: Write C[row]. This is the last hint.")
     assert watched.progress["tasks"]["01_naive/exercise"]["hints"] == 3
     watched.write("version 3 RIGHT")
-    session.wait("saw version 3", "PASSED", "Passed (", "n goes on to exercise 02.", "01 ✓", "1/3")
+    session.wait("saw version 3", "PASSED Earned: Right at every shape.", "Passed (", "n goes on to exercise 02.", "01 ✓", "1/3")
     session.type("xX?\x1b[C\x1bOBé ")  # no keys: nothing happens
     session.type("n")
     assert "Hint" not in session.wait("Exercise 02", "saw version start 02", "02 ▸")

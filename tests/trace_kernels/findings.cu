@@ -215,11 +215,23 @@ __global__ void divergent_barrier_kernel(float* out) {
     out[t] = tile[t];
 }
 
+__global__ void one_races_kernel(int which, float* out) {
+    __shared__ float values[64];
+    const int t = threadIdx.x;
+    values[t] = static_cast<float>(t);
+    if (static_cast<int>(blockIdx.x) != which) __syncthreads();
+    out[blockIdx.x * 64 + t] = values[63 - t];
+}
+
 }  // namespace
 
 void race(Race kind, int blocks, int rounds, float* out) {
     race_kernel<<<blocks, kThreads, kThreads * sizeof(float)>>>(kind, rounds, out);
 }
+void one_races(int which, int blocks, float* out) {
+    one_races_kernel<<<static_cast<unsigned>(blocks), 64>>>(which, out);
+}
+
 void uninitialised(float* out) {
     uninitialised_kernel<<<1, kThreads>>>(out);
 }

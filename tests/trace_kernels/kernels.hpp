@@ -36,6 +36,9 @@ enum class Race {
 /// out: 64 floats. `rounds` times the same, with a barrier after each round.
 void race(Race kind, int blocks, int rounds, float* out);
 
+/// 64 threads of each block exchange, and only those of block `which` without a barrier. out: blocks × 64.
+void one_races(int which, int blocks, float* out);
+
 /// Thread 0 reads the last of 64 floats, which nobody has written; out: 64 floats.
 void uninitialised(float* out);
 /// The same in dynamic shared memory, and a float of which two bytes were written.

@@ -118,7 +118,10 @@ Block::Progress Block::advance() {
     for (int i = 0; i < warps; ++i) {
         const int first = (i + turn) % warps * kWarp, last = std::min(first + kWarp, count_);
         while (sweep_warp(first, last) || release_lanes(first, last)) moved = true;
-        if (Observer* o = observer()) o->warp_paused(first, last);
+        if (Observer* o = observer()) {
+            const auto begin = states_.begin() + first, end = states_.begin() + last;
+            o->warp_paused(first, last, std::count(begin, end, State::done) == last - first);
+        }
     }
     if (done_ == count_) {
         if (async_) check_nothing_left();
@@ -230,6 +233,7 @@ int Block::barrier(Site site, bool predicate) {
     Thread& t = current();
     t.site = site;
     t.in = predicate ? 1 : 0;
+    if (Observer* o = observer()) o->barrier_reached(site);
     wait_as(State::at_barrier);
     return static_cast<int>(t.out);
 }

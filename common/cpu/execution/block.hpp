@@ -163,7 +163,7 @@ class Block {
     // Beside them: mbarriers and the copy engine (block_async.cpp).
     void mbarrier_init(const void* caller, void* address, unsigned arrivals, const Site& site);
     void mbarrier_inval(void* address, const Site& site);
-    void mbarrier_expect(void* address, unsigned bytes, const Site& site);
+    void mbarrier_expect(const void* caller, void* address, unsigned bytes, const Site& site);
     /// Also makes it expect bytes, where there are any.
     void mbarrier_arrive(const void* caller, void* address, unsigned count, unsigned bytes, const Site& site);
     bool mbarrier_is_complete(const void* caller, void* address, unsigned parity, bool cluster,

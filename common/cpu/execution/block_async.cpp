@@ -19,8 +19,8 @@ constexpr int kMostUnanswered = 4;
 
 using AtMbarrier = Observer::AtMbarrier;
 
-void observe(AtMbarrier what, const void* caller, const void* mbarrier) {
-    if (Observer* o = observer()) o->at_mbarrier(what, caller, mbarrier);
+void observe(AtMbarrier what, const void* caller, const void* mbarrier, std::uint64_t count = 0) {
+    if (Observer* o = observer()) o->at_mbarrier(what, caller, mbarrier, count);
 }
 
 bool multiple(const void* address, std::size_t of) {
@@ -91,7 +91,7 @@ void Block::mbarrier_init(const void* caller, void* address, unsigned arrivals, 
     const std::string why =
         mbarriers_.init(address, arrivals, running_->thread, static_cast<std::size_t>(cluster_.threads()));
     if (!why.empty()) wrong(FaultId::mbarrier_misused, site, why);
-    observe(AtMbarrier::begins, caller, address);
+    observe(AtMbarrier::begins, caller, address, arrivals);
 }
 
 void Block::mbarrier_inval(void* address, const Site& site) {
@@ -99,10 +99,11 @@ void Block::mbarrier_inval(void* address, const Site& site) {
     (void)mbarriers_.inval(address);
 }
 
-void Block::mbarrier_expect(void* address, unsigned bytes, const Site& site) {
+void Block::mbarrier_expect(const void* caller, void* address, unsigned bytes, const Site& site) {
     Mbarrier& barrier = mbarrier_at(address, site);
     if (const std::string why = Mbarriers::expect(barrier, bytes); !why.empty())
         wrong(FaultId::mbarrier_misused, site, why);
+    observe(AtMbarrier::expects, caller, address, bytes);
     current().did = site;
     settle(barrier);
 }
@@ -128,6 +129,7 @@ void Block::arrive_at(const void* caller, Block& there, Mbarrier& barrier, unsig
               why + ", at " + there.name_of(barrier.address) +
                   (&there == this ? "" : " of block " + std::to_string(there.rank_)) + open);
     }
+    if (bytes > 0) observe(AtMbarrier::expects, caller, barrier.address, bytes);
     observe(how, caller, barrier.address);
     barrier.arrived[number()] = barrier.phase + 1;
     current().did = site;
@@ -193,6 +195,7 @@ bool Block::mbarrier_is_complete(const void* caller, void* address, unsigned par
         t.site = site;
         t.mbarrier = address;
         t.parity = parity;
+        observe(AtMbarrier::waits, caller, address);
         wait_as(State::at_mbarrier);
         if (t.out == 0) return false;
     }
@@ -226,6 +229,7 @@ bool Block::unblock() {
                                                               text(piece.copy->site) + " " + why + ", at " +
                                                               name_of(piece.mbarrier) + "."};
         }
+        if (Observer* o = observer(); o != nullptr && piece.copy->moved()) o->bulk_copy_lands(*piece.copy);
         settle(*barrier);
     }
     if (woken_ > 0) return true;
@@ -282,6 +286,7 @@ void Block::check_copy(const BulkCopy& copy, const Site& site) {
 void Block::start_copy(BulkCopy copy, const Site& site) {
     check_copy(copy, site);
     current().did = site;
+    if (!copy.load) copy.group = bulk_.open_group(copy.thread);
     if (Observer* o = observer()) o->bulk_copy_begins(copy, false);
     if (copy.load) {
         bulk_.start_load(std::move(copy), dice_);

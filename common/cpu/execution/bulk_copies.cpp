@@ -105,7 +105,6 @@ void BulkCopies::start_load(BulkCopy copy, Dice& dice) {
 void BulkCopies::start_store(BulkCopy copy, Dice& dice) {
     use_images();
     shuffle(copy, dice);
-    copy.group = groups_[static_cast<std::size_t>(copy.thread)];
     copy.taken.resize(copy.bytes());
     // Some of it is read at once, some as late as may be.
     for (std::size_t early = dice.below(copy.pieces() + 1); early > 0; --early) store_piece(copy, dice);

@@ -80,6 +80,8 @@ class BulkCopies {
 
     void start_load(BulkCopy copy, Dice& dice);
     void start_store(BulkCopy copy, Dice& dice);
+    /// That the thread's stores belong to from here on.
+    std::uint64_t open_group(int thread) const { return groups_[static_cast<std::size_t>(thread)]; }
     void commit(int thread) { ++groups_[static_cast<std::size_t>(thread)]; }
     /// Of the thread's stores but for the newest groups: reads the rest, and writes too unless only `read`.
     /// Returns the first group that it has not waited for.

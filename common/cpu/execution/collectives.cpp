@@ -90,7 +90,13 @@ void Block::meet(int first, unsigned lanes) {
         inputs[static_cast<std::size_t>(lane)] = any->in;
         arguments[static_cast<std::size_t>(lane)] = any->argument;
     }
-    if (Observer* seen = observer(); seen != nullptr && !any->whole_warp) seen->warp_met(first, lanes);
+    if (Observer* seen = observer()) {
+        if (any->whole_warp) {
+            seen->warp_executes(any->site);
+        } else {
+            seen->warp_met(first, lanes);
+        }
+    }
     if (any->compute != nullptr)
         any->compute(lanes, inputs.data(), arguments.data(), any->width, outputs.data());
     for (int lane = 0; lane < kWarp; ++lane) {

@@ -54,6 +54,7 @@ void Copies::commit(int thread) {
     OfThread& mine = of(thread);
     mine.groups.push_back(mine.open);
     mine.open = 0;
+    if (Observer* o = observer()) o->copies_committed();
 }
 
 void Copies::wait(int thread, int pending) {
@@ -65,6 +66,7 @@ void Copies::wait(int thread, int pending) {
     }
     mine.copies.erase(mine.copies.begin(), mine.copies.begin() + static_cast<std::ptrdiff_t>(copies));
     mine.groups.erase(mine.groups.begin(), mine.groups.begin() + static_cast<std::ptrdiff_t>(groups));
+    if (Observer* o = observer(); o != nullptr && groups > 0) o->copies_waited(static_cast<int>(groups));
 }
 
 void Copies::end(const Copy& copy) {

@@ -105,7 +105,7 @@ void mbarrier_inval(void* barrier, Site site) {
     block().mbarrier_inval(barrier, site);
 }
 void mbarrier_expect_tx(void* barrier, unsigned bytes, Site site) {
-    block().mbarrier_expect(barrier, bytes, site);
+    block().mbarrier_expect(__builtin_return_address(0), barrier, bytes, site);
 }
 void mbarrier_arrive(void* barrier, unsigned count, Site site) {
     block().mbarrier_arrive(__builtin_return_address(0), barrier, count, 0, site);

@@ -64,11 +64,15 @@ class Observer {
     virtual void at_cluster_barrier(AtCluster what) = 0;
     /// From here on that thread of the block runs.
     virtual void thread_runs(int thread) = 0;
-    /// Every thread in [first, last), a warp, waits or has returned.
-    virtual void warp_paused(int first, int last) = 0;
+    /// Every thread in [first, last), a warp, waits or has returned; `returned`: all have.
+    virtual void warp_paused(int first, int last, bool returned) = 0;
     /// The threads of the warp from `first` on that `lanes` names have met (__syncwarp, shuffles, votes).
     virtual void warp_met(int first, unsigned lanes) = 0;
+    /// The running thread waits at a barrier of its block from here on; all threads have met there.
+    virtual void barrier_reached(const Site& site) = 0;
     virtual void barrier_met() = 0;
+    /// All lanes of the running thread's warp have come to this instruction.
+    virtual void warp_executes(const Site& site) = 0;
     /// The running thread reads `bytes` bytes of shared memory for an instruction of its whole warp, or takes
     /// part in it and reads nothing (null).
     virtual void warp_reads(const void* caller, const void* address, int bytes) = 0;
@@ -78,18 +82,34 @@ class Observer {
     virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
     /// The running thread has waited for it.
     virtual void copy_ends(const void* caller, void* shared, int bytes) = 0;
-    /// At an mbarrier: the running thread has begun it, arrives, has seen a phase complete (`caller` is the
-    /// return address into the kernel); or, whoever has caused it, a phase is complete. Relaxed: and says
-    /// nothing of what it has done to memory; of the cluster: and knows what threads of other blocks did. It
-    /// is an mbarrier of the block that is live.
-    enum class AtMbarrier { begins, arrives, arrives_relaxed, waited, waited_cluster, completes };
-    virtual void at_mbarrier(AtMbarrier what, const void* caller, const void* mbarrier) = 0;
+    /// It has closed a group of its copies; it has waited for so many more groups.
+    virtual void copies_committed() = 0;
+    virtual void copies_waited(int groups) = 0;
+    /// At an mbarrier: the running thread has begun it, makes it expect bytes, arrives, waits from here on,
+    /// has seen a phase complete (`caller` is the return address into the kernel); or, whoever has caused it,
+    /// a phase is complete. Relaxed: and says nothing of what it has done to memory; of the cluster: and
+    /// knows what threads of other blocks did. It is an mbarrier of the block that is live. count: where it
+    /// begins, arrivals a phase; the bytes that are expected.
+    enum class AtMbarrier {
+        begins,
+        expects,
+        arrives,
+        arrives_relaxed,
+        waits,
+        waited,
+        waited_cluster,
+        completes
+    };
+    virtual void at_mbarrier(AtMbarrier what, const void* caller, const void* mbarrier,
+                             std::uint64_t count) = 0;
     /// The running thread has made the mbarriers that it has begun visible to the copy engine.
     virtual void mbarriers_fenced() = 0;
     /// The running thread starts a copy of the copy engine, see bulk_copies.hpp. It ends, for
     /// others, with the mbarrier's phase, a store when the thread has waited for its group. again: it is a
     /// part of the one before, that goes to another block.
     virtual void bulk_copy_begins(const BulkCopy& copy, bool again) = 0;
+    /// All bytes of a load have come.
+    virtual void bulk_copy_lands(const BulkCopy& copy) = 0;
     /// The running thread has waited until its stores of all groups before that one have read shared memory.
     virtual void bulk_copies_read(std::uint64_t group) = 0;
     /// The running thread is the first of a warpgroup to come to a wgmma, which reads 16 bytes from each of

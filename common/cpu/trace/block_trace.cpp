@@ -1,6 +1,8 @@
 #include "common/cpu/trace/block_trace.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/cpu/execution/bulk_copies.hpp"
@@ -19,6 +21,14 @@ void BlockTrace::begin(const std::vector<BlockView>& views) {
     bounds_.begin_blocks(views);
     races_.begin_blocks(threads, static_cast<int>(pitch_), blocks, bounds_);
     requests_.begin_blocks(first, session->most_steps);
+    if (session->histories.blocks == 0) {
+        history_.reset();
+    } else if (!history_) {
+        history_ = std::make_unique<History>(bounds_);
+    }
+    if (history_) history_->begin_blocks(views, session->histories.most_events);
+    requests_.keep_history(history_.get());
+    failed_ = false;
     owners_.begin_block(first.index);
     overwrites_.begin_blocks(first);
     block_runs(0);
@@ -38,6 +48,7 @@ void BlockTrace::block_runs(unsigned rank) {
     races_.block_runs(rank);
     requests_.block_runs(view_.index);
     overwrites_.block_runs(view_.index);
+    if (history_) history_->block_runs(rank);
 }
 
 void BlockTrace::end() {
@@ -46,6 +57,8 @@ void BlockTrace::end() {
     requests_.flush(*running_);
     overwrites_.end_block();
     Session& all = *session;
+    std::vector<BlockHistory> histories = history_ ? history_->take() : std::vector<BlockHistory>();
+    const bool found = findings_.any();
     const std::scoped_lock lock(all.mutex);
     if (all.shared.empty()) {
         all.shared = bounds_.shared();
@@ -59,6 +72,12 @@ void BlockTrace::end() {
     move_to(all.multiplied, multiplied_);
     owners_.move_to(all);
     findings_.move_to(all.findings);
+    all.kept_histories.put(std::move(histories), failed_, found, all.findings);
+}
+
+/// The running thread.
+History::Who BlockTrace::who() const {
+    return {*running_, requests_.accesses(), requests_.runs()};
 }
 
 void BlockTrace::access(const void* caller, Address address, int width, std::uint8_t flags) {
@@ -136,7 +155,10 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy, bool again) {
     const std::uint32_t site = site_of(copy.caller);
     const unsigned thread = first_ + static_cast<unsigned>(copy.thread);
     races_.bulk_begins(copy, site, thread);
-    if (again) return;
+    if (again) {
+        if (history_) history_->box(who(), copy, nullptr, 0);
+        return;
+    }
     const std::uint8_t flags = copy.load ? 0 : kStore;
     Access first{};  // what lies in the tensor
     std::uint64_t bytes = 0;
@@ -157,11 +179,11 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy, bool again) {
         for (Address s = access.address / 32; s <= (access.address + width - 1) / 32; ++s)
             sectors.push_back(s);
     }
-    if (bytes == 0) return;
     std::sort(sectors.begin(), sectors.end());
     sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
     first.flags |= kBulk;
-    requests_.box(first, copy.thread, bytes, sectors.size(), copy.map);
+    if (bytes > 0) requests_.box(first, copy.thread, bytes, sectors.size(), copy.map);
+    if (history_) history_->box(who(), copy, bytes > 0 ? &first : nullptr, sectors.size());
 }
 
 void BlockTrace::wgmma_begins(const void* caller, const WgmmaMultiply& call,
@@ -178,6 +200,7 @@ void BlockTrace::wgmma_begins(const void* caller, const WgmmaMultiply& call,
     ++m.count;
     m.shared_bytes += places.size() * kChunk;
     races_.wgmma_begins(places, site_of(caller), warpgroup + first_warpgroup_, batch, number());
+    if (history_) history_->multiplies(who(), site_of(caller), call, places, warpgroup, batch);
 }
 
 /// A store writes more than a row of the tensor has.

@@ -62,6 +62,7 @@ class Findings {
     /// A thread's access, without its place; thread: its number in the cluster.
     Finding::Side side(int thread, bool write) const;
 
+    bool any() const { return !found_.empty(); }
     /// Adds them to those of the other blocks, and forgets them.
     void move_to(FindingMap& all);
 

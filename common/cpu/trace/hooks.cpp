@@ -99,17 +99,27 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->run(thread);
     }
-    void warp_paused(int, int) override {
+    void warp_paused(int first, int, bool returned) override {
         const Quiet quiet;
-        local.own->warp_paused();
+        local.own->warp_paused(first, returned);
     }
     void warp_met(int first, unsigned lanes) override {
         const Quiet quiet;
         local.own->warp_met(first, lanes);
     }
+    void barrier_reached(const Site& site) override {
+        if (!local.own->keeps_history()) return;
+        const Quiet quiet;
+        local.own->barrier_reached(site);
+    }
     void barrier_met() override {
         const Quiet quiet;
         local.own->barrier_met();
+    }
+    void warp_executes(const Site& site) override {
+        if (!local.own->keeps_history()) return;
+        const Quiet quiet;
+        local.own->warp_executes(site);
     }
     void warp_reads(const void* caller, const void* address, int bytes) override {
         const Quiet quiet;
@@ -127,9 +137,20 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->copy_ends(caller, address_of(shared), bytes);
     }
-    void at_mbarrier(AtMbarrier what, const void* caller, const void* mbarrier) override {
+    void copies_committed() override {
+        if (!local.own->keeps_history()) return;
         const Quiet quiet;
-        local.own->at_mbarrier(what, caller, mbarrier);
+        local.own->copies_committed();
+    }
+    void copies_waited(int groups) override {
+        if (!local.own->keeps_history()) return;
+        const Quiet quiet;
+        local.own->copies_waited(groups);
+    }
+    void at_mbarrier(AtMbarrier what, const void* caller, const void* mbarrier,
+                     std::uint64_t count) override {
+        const Quiet quiet;
+        local.own->at_mbarrier(what, caller, mbarrier, count);
     }
     void mbarriers_fenced() override {
         const Quiet quiet;
@@ -138,6 +159,11 @@ class Tracer final : public Observer {
     void bulk_copy_begins(const BulkCopy& copy, bool again) override {
         const Quiet quiet;
         local.own->bulk_copy_begins(copy, again);
+    }
+    void bulk_copy_lands(const BulkCopy& copy) override {
+        if (!local.own->keeps_history()) return;
+        const Quiet quiet;
+        local.own->bulk_copy_lands(copy);
     }
     void bulk_copies_read(std::uint64_t group) override {
         const Quiet quiet;
@@ -160,7 +186,9 @@ class Tracer final : public Observer {
     void host_writes(const void* start, std::size_t bytes) override {
         session->host_writes(address_of(start), bytes);
     }
-    void fails() override { stop_recording(); }
+    void fails() override {
+        if (BlockTrace* const was = stop_recording()) was->fails();
+    }
     void blocks_end() override {
         stop_recording();
         if (!local.running) return;

@@ -54,6 +54,9 @@ void Races::at_mbarrier(AtMbarrier what, const void* mbarrier, std::uint32_t sit
         case AtMbarrier::completes:
             clocks_.complete(key(mbarrier));
             break;
+        case AtMbarrier::expects:
+        case AtMbarrier::waits:
+            break;
     }
 }
 

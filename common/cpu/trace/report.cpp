@@ -136,6 +136,7 @@ Report end() {
     r.owners_block = s.owners.empty() ? 0 : s.owners_block;
     r.owners = std::move(s.owners);
     r.findings = findings_of(s);
+    r.histories = s.kept_histories.take(r.findings);
     session = nullptr;
     return r;
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "common/cpu/trace/history.hpp"
 #include "common/cpu/trace/places.hpp"
 
 namespace cpu_device::trace {
@@ -78,6 +79,20 @@ void Requests::run(int thread) {
     leave();
     go_to(at_[static_cast<std::size_t>(thread % kWarp)]);
     here_.thread = thread;
+}
+
+std::uint32_t Requests::accesses() const {
+    if (here_.key == nullptr) return 0;
+    const auto lane = static_cast<std::size_t>(here_.thread % kWarp);
+    std::uint32_t count = 0;
+    if (parted_ >> lane & 1u) {
+        for (const Access& a : own_[lane]) count += (a.flags & kNoAddress) == 0 ? 1 : 0;
+    }
+    const Place last = parted_ >> lane & 1u ? parted_at_[lane] : place();
+    for (Place end = last;; end = ways_[end.way].from) {
+        count += end.step;
+        if (end.way == 0) return count;
+    }
 }
 
 void Requests::keep(Key key, const Access& access, const Races::Instruction& instruction) {
@@ -320,6 +335,7 @@ void Requests::request(Counted& c, const Access& access, std::uint32_t mask, con
     if (!known) price(c, access, mask, addresses, count);
     c.counts.units += c.units;
     c.counts.ideal += c.ideal;
+    if (history_ != nullptr) history_->request(warp_, access, mask, addresses, c.units);
 }
 
 /// What the request costs, and would at the least.

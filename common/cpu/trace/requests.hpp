@@ -72,12 +72,16 @@ struct Counted {
     std::uint64_t units = 0, ideal = 0;
 };
 
+class History;
+
 /// Of the block that a worker runs.
 class Requests {
   public:
     explicit Requests(const Bounds& bounds);
     void begin_blocks(const BlockView& first, std::size_t most_steps);
     void block_runs(std::uint64_t block) { block_ = block; }
+    /// Told of every request; null: nobody.
+    void keep_history(History* history) { history_ = history; }
 
     /// What the program was about to do, as far as its hook knows: an access, which has a width, or to enter
     /// a basic block. (A type of our own: what the kernels' own vectors are made of has hooks.)
@@ -141,6 +145,9 @@ class Requests {
     Here& here() { return here_; }
     /// From here on another thread runs.
     void run(int thread);
+    /// Whether one does, and how many accesses it has behind it since its warp's last flush.
+    bool runs() const { return here_.key != nullptr; }
+    std::uint32_t accesses() const;
     /// What the running thread does, where its hook could not take it along the way.
     void keep(Key key, const Access& access, const Races::Instruction& instruction);
 
@@ -193,6 +200,7 @@ class Requests {
     void forget_lanes();
 
     const Bounds& bounds_;
+    History* history_ = nullptr;
     std::uint64_t block_ = 0, examples_ = 0;
     std::uint32_t blocks_ = 0;  // that have begun
     std::size_t most_steps_ = 0;

@@ -26,6 +26,7 @@ void Session::launch_begins(const Grid& grid, std::uint64_t count) {
     blocks = count;
     threads_per_block = std::uint64_t{grid.block.x} * grid.block.y * grid.block.z;
     block = {grid.block.x, grid.block.y, grid.block.z};
+    kept_histories.begin(histories, grid, count);
     globals.clear();
     allocations.clear();
     for (std::size_t i = 0; i < matrices.size(); ++i) {
@@ -60,7 +61,7 @@ void Session::host_writes(Address start, Address bytes) {
     }
 }
 
-void begin(std::vector<Matrix> matrices, std::size_t most_steps) {
+void begin(std::vector<Matrix> matrices, std::size_t most_steps, Histories histories) {
     if (!hooked) throw gemm::Error("This program's kernels were compiled without the access hooks.");
     get_places_ready();
     static std::unique_ptr<Session> current;
@@ -71,6 +72,7 @@ void begin(std::vector<Matrix> matrices, std::size_t most_steps) {
         current->written.push_back(may_be ? std::make_unique<Written>(m) : nullptr);
     }
     current->most_steps = most_steps;
+    current->histories = std::move(histories);
     session = current.get();
     set_observer(&tracer());
 }

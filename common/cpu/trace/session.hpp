@@ -13,6 +13,7 @@
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/cpu/trace/access.hpp"
 #include "common/cpu/trace/findings.hpp"
+#include "common/cpu/trace/kept_histories.hpp"
 #include "common/cpu/trace/multiplied.hpp"
 #include "common/cpu/trace/requests.hpp"
 #include "common/cpu/trace/trace.hpp"
@@ -23,6 +24,7 @@ namespace cpu_device::trace {
 struct Session {
     std::vector<Matrix> matrices;
     std::size_t most_steps = 0;
+    Histories histories;
     std::vector<std::unique_ptr<Written>> written;  // of each matrix that may be, else null
     std::uint64_t launches = 0;                     // that have begun
     bool set_by_host = false;                       // one of the matrices that may be
@@ -44,6 +46,7 @@ struct Session {
     std::uint64_t traced_blocks = 0, barriers = 0;
     std::uint64_t owners_block = ~std::uint64_t{0};
     std::vector<Owned> owners;
+    KeptHistories kept_histories;
 
     void launch_begins(const Grid& grid, std::uint64_t blocks);
     void host_writes(Address start, Address bytes);

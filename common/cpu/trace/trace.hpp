@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/cpu/ptx/tensor_map.hpp"
+#include "common/cpu/trace/block_history.hpp"
 #include "common/facts.hpp"
 #include "common/ptx/wgmma_descriptor.hpp"
 
@@ -125,13 +126,16 @@ struct Report {
     std::vector<Finding> findings;  // in the order of their first occurrence, block by block
     std::uint64_t launches = 0;     // of all that was traced
     bool set_by_host = false;       // a matrix was, by cudaMemset or a copy
+    /// Of the last launch; of a cluster all blocks. In the order in which Histories tells them.
+    std::vector<BlockHistory> histories;
 };
 
 /// Traces the launches from here on. Throws gemm::Error when the program was built without hooks.
 /// most_steps: accesses and basic blocks that are kept of a thread between two meetings of its warp; beyond
 /// that an endless loop would fill the memory. A thread that goes on is counted as if it had parted from its
 /// warp: its requests are more, its bytes the same.
-void begin(std::vector<Matrix> matrices, std::size_t most_steps = std::numeric_limits<std::size_t>::max());
+void begin(std::vector<Matrix> matrices, std::size_t most_steps = std::numeric_limits<std::size_t>::max(),
+           Histories histories = {});
 /// Ends it; what the last launch did. Also after a launch that threw.
 Report end();
 

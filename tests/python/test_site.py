@@ -1,0 +1,320 @@
+"""The site: every text is a page, every link leads somewhere, and in a browser it does what a reader wants of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from browser import Browser
+from conftest import PATIENCE, descriptors, drawn, whole_families
+
+from runner.core import doctor
+from runner.core.descriptors import Descriptor
+from runner.core.results import ROOT, UserError
+
+pytestmark = pytest.mark.xdist_group("browser")  # in one process, so that the site is built once
+
+_MISSING = "Python lacks what builds the site; type: .venv/bin/pip install -r requirements-site.txt"
+_LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}  # which a browser fetches by itself
+_STUB = '<!doctype html><html lang="en"><title>Explorer</title><h1>Explorer</h1></html>'
+
+
+def _needed() -> None:
+    try:
+        import mkdocs  # noqa: F401
+
+        from website import builder  # noqa: F401
+    except ImportError:
+        if os.environ.get("GEMM_BROWSER") == "required":
+            pytest.fail(_MISSING)
+        pytest.skip(_MISSING)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of this checkout, with a stub for lesson 03's explorer."""
+    _needed()
+    from website import builder
+
+    folder = tmp_path_factory.mktemp("site")
+    stub = folder / "03_smem.html"
+    stub.write_text(_STUB)
+    builder.write(ROOT, list(descriptors().values()), {"03_smem": stub}, folder / "built")
+    return folder / "built"
+
+
+class _Page(HTMLParser):
+    """What a page links to, what it loads, and its ids."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if name := found.get("id"):
+            self.ids.add(name)
+        if tag == "a" and (link := found.get("href")):
+            self.links.append(link)
+        if (loaded := found.get(_LOADED.get(tag, ""))) and found.get("rel") not in ("prev", "next", "canonical"):
+            self.loaded.append(loaded)
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, _Page]:
+    """By their addresses in the site."""
+    found = sorted(site.rglob("*.html"))
+    return {path.relative_to(site).as_posix(): _Page(path.read_text(encoding="utf-8")) for path in found}
+
+
+def _wrong(pages: dict[str, _Page], site: Path) -> Iterator[str]:
+    for address, page in pages.items():
+        for link in [*page.links, *page.loaded]:
+            parts = urlsplit(link)
+            if parts.scheme or (address == "404.html" and link.startswith("/")):
+                continue
+            there = posixpath.normpath(posixpath.join(posixpath.dirname(address), unquote(parts.path))) if parts.path else address
+            there = "index.html" if there == "." else there
+            if not (site / there).is_file():
+                yield f"{address}: {link} is not there"
+            elif parts.fragment and there in pages and parts.fragment not in pages[there].ids | {"__drawer", "__search"}:
+                yield f"{address}: {link}: no such place"
+
+
+def test_every_link_of_the_built_pages_leads_somewhere(pages: dict[str, _Page], site: Path) -> None:
+    assert list(_wrong(pages, site)) == []
+
+
+def test_nothing_is_loaded_from_elsewhere(pages: dict[str, _Page], site: Path) -> None:
+    loaded = [(address, one) for address, page in pages.items() for one in page.loaded]
+    assert [one for one in loaded if urlsplit(one[1]).scheme not in ("", "data") or one[1].startswith("//")] == []
+    styles = [path for path in site.rglob("*.css") if re.search(r"url\(\s*['\"]?(https?:)?//|@import", path.read_text())]
+    assert styles == []
+
+
+def test_every_text_is_a_page_and_stands_unchanged_in_it(pages: dict[str, _Page], site: Path) -> None:
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for file in listed.stdout.split():
+        folder, name = posixpath.split(file)
+        address = posixpath.join(folder, "index.html" if name == "README.md" else name.replace(".md", ".html"))
+        assert address in pages, file
+        shown = re.sub(r"<[^>]+>", "", (site / address).read_text(encoding="utf-8"))
+        title = re.search(r"^# (.*)$", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+        assert title and title[1].replace("`", "").replace("&", "&amp;") in shown
+
+
+def test_a_lesson_has_its_kernel_its_start_and_its_explorer(pages: dict[str, _Page], site: Path) -> None:
+    for one in descriptors().values():
+        page = pages[f"{one.folder}/index.html"]
+        assert "kernel.cu.html" in page.links
+        assert any(link.endswith(f"exercises/{one.name}.html") for link in page.links)
+    assert "../explore/03_smem.html" in pages["03_smem/index.html"].loaded
+    assert "explorer" not in pages["04_1d_blocktile/index.html"].ids
+    start = re.sub(r"<[^>]+>", "", (site / "exercises" / "03_smem.html").read_text(encoding="utf-8"))
+    assert "TODO 1: " in start and "./gemm watch 03 --hunt" in start
+
+
+def test_folds_tables_and_code_are_rendered(site: Path) -> None:
+    text = (site / "05_2d_blocktile" / "index.html").read_text(encoding="utf-8")
+    fold = re.search(r"<details><summary>Answers</summary>(.*?)</details>", text, re.DOTALL)
+    assert fold and "<ol>" in fold[1] and "<strong>2.1</strong>" in fold[1]
+    assert '<table class="plain">' in text and "| :-- |" not in text
+    assert re.search(r'<span class="k[a-z]*">const</span>', text)  # coloured
+
+
+def test_a_term_is_explained_once_and_where_the_course_has_come_to_it(site: Path) -> None:
+    third = (site / "03_smem" / "index.html").read_text(encoding="utf-8")
+    assert third.count('aria-describedby="tip-term-bank"') == 1
+    assert "One of the 32 parts of shared memory" in re.search(r'<div id="tip-term-bank">(.*?)</div>', third)[1]  # type: ignore[index]
+    assert "tip-term-phase" not in third  # an everyday word until lesson 10 has mbarriers
+    assert "tip-term-phase" in (site / "10_tma" / "a_swizzle" / "index.html").read_text(encoding="utf-8")
+    assert 'class="term"' not in re.sub(r"<h\d.*?</h\d>", "", (site / "GLOSSARY.html").read_text(encoding="utf-8"))
+
+
+def test_only_prose_is_searched(site: Path) -> None:
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    places = {entry["location"].partition("#")[0] for entry in entries}
+    assert "03_smem/index.html" in places and not any(".cu.html" in place or ".hpp.html" in place for place in places)
+
+
+# What is wrong is found
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A course of one lesson, all of whose links lead somewhere."""
+    _needed()
+    (tmp_path / "01_naive").mkdir()
+    (tmp_path / "README.md").write_text("# Course\n\n[Lesson](01_naive/README.md#in-short), [it](#course)\n")
+    (tmp_path / "GLOSSARY.md").write_text(
+        "# Glossary\n\n| term | meaning |\n| :-- | :-- |\n| warp | 32 threads ([01](01_naive/README.md)). |\n"
+    )
+    (tmp_path / "01_naive" / "README.md").write_text(
+        '# 01 naive: one\n\n## In short\n\n[kernel](kernel.cu#L2)\n\n<img src="a.png" alt="A">\n'
+    )
+    (tmp_path / "01_naive" / "kernel.cu").write_text("// one\n// two\n")
+    (tmp_path / "01_naive" / "a.png").write_bytes(b"\x89PNG\0")
+    return tmp_path
+
+
+def _problems(root: Path) -> list[str]:
+    from website import builder
+
+    lesson = Descriptor("01_naive", "01", "01_naive", 1, "fp32", (1, 1, 1), {}, (1, 1, 1), 0, ())
+    try:
+        builder.Course(root, [lesson]).collect()
+    except builder.Broken as broken:
+        return str(broken).splitlines()
+    return []
+
+
+def test_a_course_without_fault_has_none(course: Path) -> None:
+    assert _problems(course) == []
+
+
+@pytest.mark.parametrize(
+    ("planted", "said"),
+    [
+        ("[a](kernel2.cu)", "01_naive/README.md links to kernel2.cu, which does not exist."),
+        ("[a](../../elsewhere)", "01_naive/README.md links to ../../elsewhere, which does not exist."),
+        ("[a](../README.md#lost)", "01_naive/README.md links to ../README.md#lost: README.md has no such heading or line."),
+        ("[a](#lost)", "01_naive/README.md links to #lost: 01_naive/README.md has no such heading or line."),
+        ("[a](kernel.cu#L9)", "01_naive/README.md links to kernel.cu#L9: 01_naive/kernel.cu has no such heading or line."),
+        ("![a](b.png)", "01_naive/README.md shows the picture b.png, which does not exist."),
+        ('<img alt="b" src="../b.png">', "01_naive/README.md shows the picture ../b.png, which does not exist."),
+        ('text <a href="gone.md">a</a>', "01_naive/README.md links to gone.md, which does not exist."),
+        (
+            "![a](https://example.org/b.png)",
+            "01_naive/README.md shows https://example.org/b.png, which a reader without a network would not see; add the file.",
+        ),
+    ],
+)
+def test_what_leads_nowhere_is_named_with_its_page(course: Path, planted: str, said: str) -> None:
+    with (course / "01_naive" / "README.md").open("a") as file:
+        file.write(f"\n{planted}\n\n    [code](not/a/link)\n")
+    assert _problems(course) == [said]
+
+
+def test_a_broken_link_ends_the_build_and_leaves_the_old_site(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from website import builder
+
+    (course / "README.md").write_text("# Course\n\n[a](gone.md)\n")
+    (course / "site").mkdir()
+    (course / "lessons.json").write_text('{"lessons": []}')
+    monkeypatch.setattr(builder, "ROOT", course)
+    assert builder.main([str(course / "lessons.json"), str(course / "site")]) == 1
+    assert capsys.readouterr().out == "README.md links to gone.md, which does not exist.\n"
+    assert (course / "site").is_dir()
+
+
+def test_without_its_packages_one_sentence_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMM_NO_INSTALL", "1")
+    monkeypatch.setattr(doctor.process, "quiet", lambda *_, **__: (1, ""))
+    with pytest.raises(UserError, match=r"^The site's Python packages are missing; type: .*-r requirements-site\.txt\.$"):
+        doctor.provide_site()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not whole_families(), reason="every lesson is traced: ./gemm test --all")
+def test_the_command_builds_it_with_every_lessons_explorer() -> None:
+    _needed()
+    command = [sys.executable, "-m", "runner", "site", "--json"]
+    environment = {**os.environ, "GEMM_NO_INSTALL": "1", "GEMM_DEVICE": "cpu"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    built = Path(json.loads(done.stdout)["site"]).parent
+    for name in descriptors():
+        assert (built / "explore" / f"{name}.html").stat().st_size < 5_000_000
+
+
+# In a browser
+
+
+def test_search_finds_a_word_in_a_file_without_a_server(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "03_smem" / "index.html").as_uri()) as visit:
+        visit.page.keyboard.press("f")  # the theme's key for the search
+        visit.page.keyboard.type("swizzle")
+        result = visit.page.locator(".md-search-result__link", has_text="10a swizzle").first
+        result.wait_for()
+        result.click()
+        visit.page.wait_for_url("**/10_tma/a_swizzle/index.html*")
+        visit.clean()
+
+
+def test_pages_follow_each_other_in_the_courses_order(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "01_naive" / "index.html").as_uri()) as visit:
+        for name in ("02_coalesced", "03_smem"):
+            visit.page.click("a.md-footer__link--next")
+            visit.page.wait_for_url(f"**/{name}/index.html")
+        visit.page.click("a.md-footer__link--prev")
+        visit.page.wait_for_url("**/02_coalesced/index.html")
+        visit.clean()
+
+
+def test_a_reader_chooses_dark_and_it_stays(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "02_coalesced" / "index.html").as_uri()) as visit:
+        scheme = "document.body.dataset.mdColorScheme"
+        assert visit.page.evaluate(scheme) == "default"
+        visit.page.click('label[title="Switch to the light colours"]')
+        visit.page.click('label[title="Switch to the dark colours"]')
+        assert visit.page.evaluate(scheme) == "slate"
+        visit.page.reload()
+        assert visit.page.evaluate(scheme) == "slate"
+        visit.clean()
+
+
+def test_the_systems_dark_is_followed(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "index.html").as_uri(), dark=True) as visit:
+        assert visit.page.evaluate("document.body.dataset.mdColorScheme") == "slate"
+
+
+def test_a_terms_meaning_is_shown_by_pointer_and_keyboard(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "03_smem" / "index.html").as_uri()) as visit:
+        term, tip = visit.page.locator('a.term[href$="#term-tile"]'), visit.page.locator(".tip")
+        assert not tip.is_visible()
+        term.hover()
+        assert "part of a matrix" in tip.inner_text()
+        visit.page.keyboard.press("Escape")
+        assert not tip.is_visible()
+        visit.page.mouse.move(0, 0)
+        term.focus()
+        assert "part of a matrix" in tip.inner_text()
+        term.press("Enter")
+        visit.page.wait_for_url("**/GLOSSARY.html#term-tile")
+        visit.clean()
+
+
+_SHOWN = ("index.html", "05_2d_blocktile/index.html", "03_smem/kernel.cu.html", "exercises/03_smem.html", "plots/index.html",
+          "GLOSSARY.html", "classroom/index.html", "common/index.html")  # fmt: skip
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_pages_fit_a_phone_and_are_accessible(site: Path, browser: Browser, dark: bool) -> None:
+    chosen = sorted(path.relative_to(site).as_posix() for path in site.rglob("index.html")) if whole_families() else ()
+    for address in dict.fromkeys((*drawn(_SHOWN, 3), *chosen)):
+        with browser.visit((site / address).as_uri(), width=390, height=844, dark=dark) as visit:
+            visit.fits()
+            visit.clean()  # before axe-core, which asks for the style sheets again and is refused
+            visit.accessible()
+
+
+def test_a_wide_page_is_accessible_and_frames_the_explorer(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "03_smem" / "index.html").as_uri(), width=1300) as visit:
+        visit.page.locator("iframe.explorer").scroll_into_view_if_needed()
+        visit.page.frame_locator("iframe.explorer").get_by_role("heading", name="Explorer").wait_for()
+        visit.clean()
+        visit.accessible()

@@ -1,0 +1,47 @@
+// What a term of the glossary means, when it is pointed at or reached with the keyboard. Escape closes it.
+(() => {
+  document.querySelector(".md-search")?.setAttribute("aria-label", "Search"); // a dialog, to which the theme gives no name
+
+  const tip = document.createElement("div");
+  tip.className = "tip";
+  tip.setAttribute("role", "tooltip");
+  tip.hidden = true;
+  document.body.append(tip);
+  let shown = null;
+  let leaving = 0;
+
+  const hide = () => {
+    tip.hidden = true;
+    shown = null;
+  };
+  const show = (term) => {
+    clearTimeout(leaving);
+    const meaning = document.getElementById(term.getAttribute("aria-describedby"));
+    if (!meaning) return;
+    shown = term;
+    tip.innerHTML = meaning.innerHTML;
+    tip.hidden = false;
+    const at = term.getBoundingClientRect();
+    const size = tip.getBoundingClientRect();
+    const left = Math.max(8, Math.min(at.left, document.documentElement.clientWidth - size.width - 8));
+    const below = at.bottom + 4 + size.height < window.innerHeight;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${below ? at.bottom + 4 : Math.max(8, at.top - size.height - 4)}px`;
+  };
+  const leave = () => {
+    clearTimeout(leaving);
+    leaving = setTimeout(hide, 150);
+  };
+  for (const term of document.querySelectorAll("a.term")) {
+    term.addEventListener("pointerenter", () => show(term));
+    term.addEventListener("pointerleave", leave);
+    term.addEventListener("focus", () => show(term));
+    term.addEventListener("blur", hide);
+  }
+  tip.addEventListener("pointerenter", () => clearTimeout(leaving));
+  tip.addEventListener("pointerleave", leave);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && shown) hide();
+  });
+  document.addEventListener("scroll", () => shown && hide(), { passive: true, capture: true });
+})();

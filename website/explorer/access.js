@@ -1,0 +1,266 @@
+// A warp's access: a source line, one of its requests, and what its 32 lanes touch. The numbers are the tracer's.
+
+import { grouped, whenResized } from "explorer/dom";
+import * as copies from "explorer/copies";
+import { size, rate } from "explorer/occupancy";
+import { count, html, named, slider } from "explorer/picture";
+import { readOf, sourceOf } from "explorer/memory";
+import * as sectors from "explorer/sectors";
+import * as wavefronts from "explorer/wavefronts";
+
+/** @typedef {import("explorer/payload").Block} Block */
+/** @typedef {import("explorer/payload").Data} Data */
+/** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
+/** @typedef {import("explorer/payload").Line} Line */
+/** @typedef {import("explorer/payload").Request} Request */
+/** @typedef {import("explorer/state").Selection} Selection */
+/** @typedef {import("explorer/state").State} State */
+
+/**
+ * What is shown: a request (or a box of the copy engine), or a wgmma.
+ * @typedef {object} Shown
+ * @property {number | null} line index into the trace's lines
+ * @property {number | null} wgmma index into the trace's wgmma
+ * @property {number} warp
+ * @property {readonly number[]} events the requests of that line by that warp
+ * @property {number} place in events
+ */
+
+/**
+ * The wgmma of one of the trace's lines that a warp issues, in order.
+ * @param {Block} block @param {number} wgmma @param {number} warp
+ */
+function multiplications(block, wgmma, warp) {
+  /** @type {number[]} */
+  const found = [];
+  block.raw.events.forEach((event, index) => {
+    if (Array.isArray(event) || event.e !== "wgmma") return;
+    const multiply = block.raw.multiplies[event.multiply ?? -1];
+    if (multiply?.wgmma === wgmma && (event.warp === warp || multiply.warpgroup === Math.floor(warp / 4))) found.push(index);
+  });
+  return found;
+}
+
+/**
+ * @param {Data} data @param {Block} block @param {Readonly<Selection>} selection
+ * @returns {Shown}
+ */
+function shownOf(data, block, selection) {
+  const event = selection.event !== null ? block.raw.events[selection.event] : undefined;
+  if (selection.event !== null && selection.line === null && event && !Array.isArray(event) && event.e === "wgmma") {
+    const multiply = block.raw.multiplies[event.multiply ?? -1];
+    const wgmma = multiply?.wgmma ?? null;
+    const warp = event.warp ?? (multiply?.warpgroup ?? 0) * 4;
+    const events = wgmma === null ? [selection.event] : multiplications(block, wgmma, warp);
+    return { line: null, wgmma, warp, events, place: Math.max(0, events.indexOf(selection.event)) };
+  }
+  const own = selection.event !== null ? block.lineOf(selection.event) : null;
+  const line = selection.line ?? own ?? data.lines.findIndex((_, index) => warpsOf(block, index).length);
+  const warp = selection.warp ?? warpsOf(block, line)[0] ?? 0;
+  const events = block.requests(line, warp);
+  const at = selection.event !== null && own === line ? events.indexOf(selection.event) : -1;
+  return { line, wgmma: null, warp, events, place: at >= 0 ? at : Math.min(selection.occurrence ?? 0, Math.max(events.length - 1, 0)) };
+}
+
+/**
+ * The warps that have requests of this line in the block's history.
+ * @param {Block} block @param {number} line
+ */
+const warpsOf = (block, line) => Array.from({ length: block.warps }, (_, warp) => warp).filter((warp) => block.requests(line, warp).length);
+
+/** @param {Line} line */
+export const unitOf = (line) => (line.space === "global" ? "sector" : "wavefront");
+
+/**
+ * The means of all of a line's requests, as the table of `./gemm inspect` has them.
+ * @param {Line} line
+ */
+export function means(line) {
+  const [all, ideal] = line.space === "global" ? [line.sectors, line.ideal_sectors] : [line.wavefronts, line.ideal_wavefronts];
+  const guess = line.diverged ? "≈ " : "";
+  return line.requests ? { units: guess + rate(all / line.requests), ideal: guess + rate(ideal / line.requests) } : { units: "–", ideal: "–" };
+}
+
+/** @param {Line} line */
+const widthOf = (line) => (line.width ? `${line.width} B` : "box");
+
+/** @param {HTMLElement} element @param {Data} data @param {State} state */
+export function mount(element, data, state) {
+  if (!data.blocks.length) {
+    element.append(html("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
+    return;
+  }
+  const list = html("tbody");
+  const warp = slider("Warp", { min: 0, max: data.blocks[0].warps - 1, value: 0 }, (value) => {
+    const block = blockNow();
+    const now = shownOf(data, block, state.selection);
+    const events = now.wgmma !== null ? multiplications(block, now.wgmma, value) : block.requests(now.line ?? 0, value);
+    const event = events[Math.min(now.place, events.length - 1)];
+    state.set({ ...(event === undefined ? { event: null, line: now.line } : block.selectionOf(event)), warp: value, ...threadOf(value, state.selection.lane) });
+  });
+  const occurrence = slider("Request", { min: 1, max: 1, value: 1 }, (value) => {
+    const block = blockNow(), now = shownOf(data, block, state.selection);
+    const event = now.events[value - 1];
+    if (event !== undefined) state.set(block.selectionOf(event));
+  });
+  const readout = html("div", { class: "readout", role: "status", "data-view": "access" });
+  const pictures = html("div", { class: "pictures" });
+  element.append(
+    html("table", { class: "accesses" }, [
+      html("caption", { class: "spoken" }, ["Accesses of the kernel, by source line"]),
+      html("thead", {}, [html("tr", {}, ["line", "array", "access", "width", "requests", "a request", "ideal"].map((words) => html("th", { scope: "col" }, [words])))]),
+      list]),
+    html("div", { class: "access-controls" }, [warp.element, occurrence.element]), readout, pictures);
+
+  const blockNow = () => data.blocks[state.selection.block] ?? data.blocks[0];
+  /** @param {number} of @param {number | null} lane */
+  const threadOf = (of, lane) => ({ thread: lane === null ? state.selection.thread : of * 32 + lane });
+  /** @param {number} lane */
+  const chooseLane = (lane) => {
+    const block = blockNow(), now = shownOf(data, block, state.selection);
+    const event = now.events[now.place];
+    state.set({ ...(event === undefined ? {} : block.selectionOf(event)), lane, warp: now.warp, thread: now.warp * 32 + lane });
+  };
+
+  /** @type {HTMLButtonElement[]} */
+  const buttons = [];
+  data.lines.forEach((line, index) => {
+    const button = html("button", { type: "button", "data-line": index }, [String(line.line)]);
+    button.addEventListener("click", () => chooseLine(index));
+    const mean = means(line);
+    const unit = line.requests ? ` ${unitOf(line)}${mean.units === "1" ? "" : "s"}` : "";
+    list.append(html("tr", {}, [html("td", {}, [button]), html("td", {}, [line.array]), html("td", {}, [line.op]), html("td", {}, [widthOf(line)]),
+      html("td", {}, [grouped(line.requests)]), html("td", {}, [mean.units + unit]), html("td", {}, [mean.ideal])]));
+    button.setAttribute("aria-label", `line ${line.line}: ${line.op} of ${line.array}, ${widthOf(line)}, ${grouped(line.requests)} requests`);
+    buttons.push(button);
+  });
+  data.trace.wgmma.forEach((entry, index) => {
+    const button = html("button", { type: "button", "data-wgmma": index }, [String(entry.line)]);
+    button.addEventListener("click", () => chooseWgmma(index));
+    list.append(html("tr", {}, [html("td", {}, [button]), html("td", {}, [entry.a ? "A and B" : "B"]), html("td", {}, ["wgmma"]), html("td", {}, [`m${entry.m}n${entry.n}k${entry.k}`]),
+      html("td", {}, [grouped(entry.count)]), html("td", {}, ["unknown"]), html("td", {}, ["–"])]));
+    button.setAttribute("aria-label", `line ${entry.line}: wgmma m${entry.m}n${entry.n}k${entry.k}, ${grouped(entry.count)} times`);
+    buttons.push(button);
+  });
+  /** @param {number} line */
+  function chooseLine(line) {
+    const block = blockNow(), { selection } = state;
+    const warps = warpsOf(block, line);
+    const of = selection.warp !== null && warps.includes(selection.warp) ? selection.warp : warps[0];
+    const event = of === undefined ? undefined : block.requests(line, of)[0];
+    state.set(event === undefined ? { line, event: null, occurrence: null } : { ...block.selectionOf(event), ...threadOf(of, selection.lane) });
+  }
+  /** @param {number} wgmma */
+  function chooseWgmma(wgmma) {
+    const block = blockNow();
+    for (let of = 0; of < block.warps; ++of) {
+      const [event] = multiplications(block, wgmma, of);
+      if (event !== undefined) return state.set({ ...block.selectionOf(event), line: null });
+    }
+  }
+
+  function draw() {
+    const block = blockNow(), { selection } = state, now = shownOf(data, block, selection);
+    buttons.forEach((button) => {
+      const mine = now.wgmma === null ? button.dataset.line === String(now.line) : button.dataset.wgmma === String(now.wgmma);
+      button.setAttribute("aria-pressed", String(mine));
+      button.closest("tr")?.classList.toggle("chosen", mine);
+    });
+    warp.set(now.warp, block.warps - 1);
+    occurrence.set(Math.min(now.place + 1, Math.max(now.events.length, 1)), Math.max(now.events.length, 1));
+    const event = now.events[now.place];
+    const width = Math.max(280, Math.floor(pictures.clientWidth));
+    if (event === undefined) {
+      const others = now.line === null ? [] : warpsOf(block, now.line);
+      readout.replaceChildren(html("p", {}, [others.length ? `Warp ${now.warp} makes no request of this line in block ${block.name}; ${named(others, "warp")} ${others.length === 1 ? "does" : "do"}.`
+        : `No request of this line is in the history of block ${block.name}.`]));
+      pictures.replaceChildren();
+      return;
+    }
+    // The keyboard stays at the lane that it is at, in the picture that it is in.
+    const within = [...pictures.querySelectorAll("svg")].findIndex((drawn) => drawn.contains(document.activeElement));
+    const focused = within >= 0 ? document.activeElement?.getAttribute("data-lane") ?? null : null;
+    const what = now.wgmma !== null || block.request(event) === null ? copies.multiplied(data, block, event, width) : requested(data, block, now, event, width, selection.lane, chooseLane);
+    const head = `Request ${now.place + 1} of ${grouped(now.events.length)} by warp ${now.warp} of block ${block.name}`;
+    readout.replaceChildren(...what.words.map((words, index) => html("p", {}, [index === 0 ? `${head}: ${words}` : words])));
+    for (const [name, value] of Object.entries(what.figures)) readout.setAttribute(`data-${name}`, String(value));
+    pictures.replaceChildren(...what.pictures);
+    if (focused !== null) /** @type {HTMLElement | null} */ (pictures.querySelectorAll("svg")[within]?.querySelector(`[data-lane="${focused}"]`))?.focus();
+  }
+  state.subscribe(draw);
+  whenResized(pictures, draw);
+}
+
+/** @typedef {{words: string[], pictures: Node[], figures: Record<string, number | string>}} Told */
+
+/**
+ * @param {Data} data @param {Block} block @param {Shown} now @param {number} event @param {number} width
+ * @param {number | null} lane @param {(lane: number) => void} choose
+ * @returns {Told}
+ */
+function requested(data, block, now, event, width, lane, choose) {
+  const request = /** @type {Request} */ (block.request(event));
+  const line = data.lines[now.line ?? 0];
+  if (request.box) return copies.boxed(block, request, line, width);
+  const mean = means(line);
+  const average = `All ${grouped(line.requests)} requests of the line: ${mean.units} ${unitOf(line)}${mean.units === "1" ? "" : "s"} on average, ideal ${mean.ideal}.`;
+  const { access, array } = request;
+  if (!access || !array) return { words: ["it touches no array."], pictures: [], figures: {} };
+  const own = side(block, request, width, lane, choose);
+  const other = readOf(block, request);
+  if (!other) return { ...own, words: [...own.words, average] };
+  const theirs = side(block, other, width, lane, choose);
+  const parts = access.op === "load" ? [own, theirs] : [theirs, own];
+  return {
+    words: [`${own.words[0]}`, ...own.words.slice(1), `cp.async ${access.op === "load" ? "stores" : "reads"} at once: ${theirs.words[0]}`, ...theirs.words.slice(1), average],
+    pictures: parts.flatMap((part) => part.pictures), figures: own.figures,
+  };
+}
+
+/**
+ * One request, of one memory.
+ * @param {Block} block @param {Request} request @param {number} width @param {number | null} lane
+ * @param {(lane: number) => void} choose
+ * @returns {Told}
+ */
+function side(block, request, width, lane, choose) {
+  const access = /** @type {NonNullable<Request["access"]>} */ (request.access);
+  const array = /** @type {HistoryArray} */ (request.array);
+  const does = `${named(request.lanes)} ${access.op} ${access.width} B each ${access.op === "load" ? "from" : "to"} ${array.name}`;
+  if (array.space === "global") {
+    const touching = { array, lanes: request.lanes, offsets: request.offsets, width: access.width };
+    const found = sectors.figures(touching);
+    const words = [`${does}. ${count(request.units, "sector")} in ${count(found.lines, "line")} of 128 bytes, ideal ${found.ideal}; ${grouped(found.used)} of ${grouped(request.units * 32)} bytes moved are used.`];
+    if (found.sectors.length !== request.units) words.push(`The tracer counts ${count(request.units, "sector")}; the picture shows ${found.sectors.length}.`);
+    if (lane !== null) words.push(`Lane ${lane} (thread ${request.warp * 32 + lane}): ${sectors.laneWords(touching, lane)}.`);
+    return { words, pictures: [html("h3", {}, [`${array.name}, global memory: lines and sectors`]), sectors.draw(touching, width, lane, choose)],
+      figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: found.sectors.length } };
+  }
+  const source = sourceOf(block, request);
+  const touching = {
+    array, lanes: request.lanes, offsets: request.offsets, width: access.width, op: access.op, matrix: access.matrix, units: request.units,
+    copied: access.copy ? new Map(source ? source.lanes.map((which, index) => [which, source.offsets[index]]) : []) : null,
+  };
+  const found = wavefronts.figures(touching), served = wavefronts.split(touching);
+  const conflict = access.width > 4 ? `at most ${count(found.most, "word")} of a bank` : found.most > 1 ? `a ${found.most}-way bank conflict` : "no bank conflict";
+  const words = [`${does}${access.matrix ? " by ldmatrix: a row of an 8×8 matrix a lane, eight lanes a matrix" : ""}. ${count(request.units, "wavefront")}, ideal ${found.ideal}; ${size(found.used)} used, ${conflict}.`];
+  if (access.copy && request.units > found.ideal) words.push("Words that share a bank where cp.async reads them leave L1 in different wavefronts, and each part is stored by itself.");
+  if (!served) words.push(`The split into wavefronts isn’t known here: the tracer counts ${request.units}.`);
+  if (lane !== null) {
+    const index = source ? source.lanes.indexOf(lane) : -1;
+    const holds = source && index >= 0 ? `, and stores ${placeNameOf(source, index, access.width)}` : source && request.lanes.includes(lane) ? ", and stores zeros" : "";
+    words.push(`Lane ${lane} (thread ${request.warp * 32 + lane}): ${wavefronts.laneWords(touching, lane)}${holds}.`);
+  }
+  return {
+    words, figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: served?.length ?? -1 },
+    pictures: [html("h3", {}, [`${array.name === "shared memory" ? "Dynamic shared memory" : `${array.name}, shared memory`}: ${served ? "wavefront by wavefront" : "the split isn’t known"}`]), wavefronts.draw(touching, width, lane, choose),
+      html("h3", {}, ["Where it lies: rows of 128 bytes, a word of each bank"]), wavefronts.map(block, touching, width, lane),
+      html("p", { class: "note" }, ["Numbers are wavefronts. Hatched words: nothing in this block’s history touches them, as in padding."])],
+  };
+}
+
+/** @param {NonNullable<ReturnType<typeof sourceOf>>} source @param {number} index @param {number} width */
+function placeNameOf(source, index, width) {
+  return copies.placeName(source.array, source.offsets[index], width);
+}
+

@@ -1,0 +1,150 @@
+// Charts of what was recorded, whose points can be chosen.
+
+import { box, html, picture, roving, svg, text } from "explorer/picture";
+
+/**
+ * @typedef {object} Point
+ * @property {number} x
+ * @property {number} y
+ * @property {string} name for those who do not see it
+ * @property {string} [label] beside it
+ * @property {boolean} [aside] the line leaves it out
+ * @property {() => void} [chosen]
+ */
+/**
+ * @typedef {object} Series
+ * @property {string} name
+ * @property {"strong" | "before" | "baseline" | "roof" | "mark"} look
+ * @property {Point[]} points
+ * @property {boolean} [line] through them
+ * @property {boolean} [dots]
+ */
+/** @typedef {{label: string, low: number, high: number, log: boolean, ticks: number[]}} Axis */
+/**
+ * @typedef {object} Chart
+ * @property {string} name
+ * @property {Axis} x
+ * @property {Axis} y
+ * @property {Series[]} series
+ * @property {{x: number, y: number, words: string, anchor?: string, at?: string}[]} [notes]  at: "data" or "below"
+ */
+
+const LEFT = 52, RIGHT = 14, TOP = 16, BOTTOM = 46;
+
+/**
+ * 0.5, 10, 4096.
+ * @param {number} value
+ */
+const tick = (value) => String(Number(value.toPrecision(4)));
+
+/** @param {Axis} axis @param {number} from @param {number} to @returns {(value: number) => number} */
+function scale(axis, from, to) {
+  const of = axis.log ? Math.log : (/** @type {number} */ value) => value;
+  const low = of(axis.low), high = of(axis.high);
+  return (value) => from + ((of(value) - low) / (high - low)) * (to - from);
+}
+
+/**
+ * @param {Chart} chart @param {number} width pixels @param {number} height
+ * @returns {HTMLElement}
+ */
+export function draw(chart, width, height) {
+  const x = scale(chart.x, LEFT, width - RIGHT), y = scale(chart.y, height - BOTTOM, TOP);
+  const root = picture(width, height, chart.name);
+  root.setAttribute("role", "group");
+  const frame = svg("g", { "aria-hidden": "true" });
+  root.append(frame);
+  let lastTick = -Infinity;
+  for (const value of chart.x.ticks) {
+    frame.append(svg("line", { x1: x(value), x2: x(value), y1: TOP, y2: height - BOTTOM, class: "chart-grid" }));
+    if (x(value) - lastTick < 34) continue;
+    lastTick = x(value);
+    frame.append(text(x(value), height - BOTTOM + 17, tick(value), { "text-anchor": "middle" }));
+  }
+  for (const value of chart.y.ticks) {
+    frame.append(svg("line", { x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value), class: "chart-grid" }));
+    frame.append(text(LEFT - 6, y(value) + 4, tick(value), { "text-anchor": "end" }));
+  }
+  frame.append(box(LEFT, TOP, width - LEFT - RIGHT, height - TOP - BOTTOM, { class: "chart-frame" }));
+  frame.append(text((LEFT + width - RIGHT) / 2, height - 8, chart.x.label, { "text-anchor": "middle" }));
+  frame.append(svg("text", { transform: `translate(13 ${(TOP + height - BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" }, [chart.y.label]));
+  /** @type {SVGGElement[]} */
+  const targets = [];
+  /** @type {[number, number][]} where labels and the points are */
+  const taken = chart.series.filter((series) => series.dots !== false).flatMap((series) => series.points.map((point) => /** @type {[number, number]} */ ([x(point.x), y(point.y)])));
+  /**
+   * A label beside its point, off others as far as there is room.
+   * @param {number} px @param {number} py @param {string} words
+   */
+  const label = (px, py, words) => {
+    /** @type {[number, number][]} */
+    const around = [20, 32, 46, 62, 80].flatMap((away) => [-45, 45, 135, -135, -90, 90, 0, 180].map((angle) => /** @type {[number, number]} */ ([px + away * Math.cos((angle * Math.PI) / 180), py + away * 0.8 * Math.sin((angle * Math.PI) / 180)])));
+    const at = around.find(([ax, ay]) => ax > LEFT + 10 && ax < width - 14 && ay > TOP + 6 && ay < height - BOTTOM - 4 && taken.every(([ox, oy]) => Math.abs(ox - ax) > 27 || Math.abs(oy - ay) > 14)) ?? around[0];
+    taken.push(at);
+    const far = Math.hypot(at[0] - px, at[1] - py) > 24;
+    return svg("g", {}, [far ? svg("line", { x1: px, y1: py, x2: at[0], y2: at[1], class: "idle" }) : null, text(at[0], at[1] + 4, words, { class: "chart-label", "text-anchor": "middle" })]);
+  };
+  for (const series of chart.series) {
+    if (series.line)
+      frame.append(svg("polyline", { points: series.points.filter((point) => !point.aside).map((point) => `${x(point.x)},${y(point.y)}`).join(" "), class: `chart-line ${series.look}` }));
+    for (const point of series.dots === false ? [] : series.points) {
+      const [px, py] = [x(point.x), y(point.y)];
+      const dot = series.look === "baseline" ? svg("path", { d: `M${px} ${py - 6}l6 6l-6 6l-6 -6z`, class: "chart-dot baseline" }) : svg("circle", { cx: px, cy: py, r: 5.5, class: `chart-dot ${series.look}` });
+      const { chosen } = point;
+      if (!chosen) {
+        frame.append(dot);
+        continue;
+      }
+      const target = svg("g", { role: "button", "aria-label": point.name, tabindex: targets.length ? -1 : 0, class: "chart-point" }, [
+        svg("circle", { cx: px, cy: py, r: 12, class: "chart-reach" }), dot,
+        point.label ? label(px, py, point.label) : null,
+      ]);
+      const choose = () => {
+        targets.forEach((other) => other.setAttribute("aria-pressed", String(other === target)));
+        chosen();
+      };
+      target.addEventListener("click", choose);
+      target.addEventListener("focus", choose);
+      target.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        choose();
+      });
+      targets.push(target);
+      root.append(target);
+    }
+  }
+  for (const note of chart.notes ?? []) frame.append(text(x(note.x), y(note.y), note.words, { class: "chart-note", "text-anchor": note.anchor ?? "start" }));
+  roving(root, () => targets);
+  const legend = html("p", { class: "legend" }, chart.series.filter((series) => series.name).map((series) => html("span", { class: "legend-entry" }, [sample(series), ` ${series.name}`])));
+  return html("div", { class: "chart" }, [root, legend]);
+}
+
+/** @param {Series} series */
+function sample(series) {
+  return svg("svg", { width: 30, height: 14, "aria-hidden": "true" }, [
+    series.line ? svg("line", { x1: 1, x2: 29, y1: 7, y2: 7, class: `chart-line ${series.look}` }) : null,
+    series.dots === false ? null : series.look === "baseline" ? svg("path", { d: "M15 1l6 6l-6 6l-6 -6z", class: "chart-dot baseline" }) : svg("circle", { cx: 15, cy: 7, r: 5, class: `chart-dot ${series.look}` }),
+  ]);
+}
+
+/**
+ * 1, 3, 10, 30 … between the two.
+ * @param {number} low @param {number} high
+ */
+export function decades(low, high) {
+  const found = [];
+  for (let power = -3; power < 6; ++power)
+    for (const step of [1, 3]) if (step * 10 ** power >= low && step * 10 ** power <= high) found.push(step * 10 ** power);
+  return found;
+}
+
+/**
+ * About five round numbers from 0 on.
+ * @param {number} high
+ */
+export function rounds(high) {
+  const rough = high / 5, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough) ?? rough;
+  return Array.from({ length: Math.floor(high / step) + 1 }, (_, index) => index * step);
+}

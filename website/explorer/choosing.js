@@ -1,0 +1,68 @@
+// What follows when something is chosen: the fields that a view hands to State.set().
+
+/** @typedef {import("explorer/payload").Data} Data */
+/** @typedef {import("explorer/state").Selection} Selection */
+
+/**
+ * @param {Data} data
+ * @param {Readonly<Selection>} now
+ * @param {number} row of C
+ * @param {number} col of C
+ * @returns {Partial<Selection>} the element and who stores it; the request that is chosen becomes that warp's
+ */
+export function element(data, now, row, col) {
+  const owner = data.ownerOf(row, col);
+  if (!owner) return { element: { row, col } };
+  const block = data.blocks[owner.block];
+  const warp = Math.floor(owner.thread / 32);
+  const step = Math.min(now.step, block.steps.count - 1);
+  /** @type {Partial<Selection>} */
+  const fields = { element: { row, col }, block: owner.block, thread: owner.thread, warp, lane: owner.thread % 32, step };
+  if (owner.block !== now.block || warp !== now.warp) fields.event = request(data, owner.block, now.line, warp, now.occurrence);
+  return fields;
+}
+
+/**
+ * @param {Data} data
+ * @param {number} block
+ * @param {number | null} line
+ * @param {number | null} warp
+ * @param {number | null} occurrence
+ * @returns {number | null} the event
+ */
+export function request(data, block, line, warp, occurrence) {
+  if (line === null || warp === null) return null;
+  return data.blocks[block]?.requests(line, warp)[occurrence ?? 0] ?? null;
+}
+
+/**
+ * @param {Data} data
+ * @param {Readonly<Selection>} now
+ * @param {number} line index into the trace's lines
+ * @returns {Partial<Selection>} the line with a request of the chosen warp, or of the first that has one, in this step where there is one
+ */
+export function line(data, now, line) {
+  const block = data.blocks[now.block];
+  if (!block) return { line };
+  const warps = [now.warp ?? 0, ...Array.from({ length: block.warps }, (_, warp) => warp)];
+  const warp = warps.find((one) => block.requests(line, one).length);
+  if (warp === undefined) return { line, occurrence: null, event: null };
+  const events = block.requests(line, warp);
+  const event = events.find((one) => block.stepOf(one) >= now.step) ?? events[events.length - 1];
+  const thread = now.warp === warp ? {} : { thread: null, lane: null, element: null };
+  return { ...block.selectionOf(event), ...thread };
+}
+
+/**
+ * @param {Data} data
+ * @returns {Partial<Selection>} to begin with: the first element of C, and its warp's first request
+ */
+export function beginning(data) {
+  const block = data.blocks[0];
+  if (!block) return {};
+  const first = block.owned[0];
+  const warp = first ? Math.floor(first.thread / 32) : 0;
+  const event = block.raw.events.findIndex((_, index) => block.warpOf(index) === warp && block.lineOf(index) !== null);
+  const chosen = event >= 0 ? { ...block.selectionOf(event), step: 0 } : {};
+  return first ? { ...chosen, element: { row: first.row, col: first.col }, thread: first.thread, warp, lane: first.thread % 32 } : chosen;
+}

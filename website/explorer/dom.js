@@ -1,0 +1,137 @@
+// Small things that every view needs: elements, canvases, colours, hatching.
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number | boolean | EventListener>} [attributes] `onclick` and the like take functions; true: present, false: absent
+ * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  fill(made, attributes, children);
+  return made;
+}
+
+/**
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number | boolean | EventListener>} [attributes]
+ * @param {...(Node | string)} children
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function svg(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  fill(made, attributes, children);
+  return made;
+}
+
+/**
+ * @param {Element} made
+ * @param {Record<string, string | number | boolean | EventListener>} attributes
+ * @param {(Node | string)[]} children
+ */
+function fill(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(name.replace(/^on/, ""), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false) made.setAttribute(name, String(value));
+  }
+  made.append(...children);
+}
+
+/**
+ * What the page's colours are now, by the names of style.css.
+ * @typedef {"paper" | "ink" | "grey" | "strong" | "on-strong" | "mid" | "on-mid" | "light" | "pale" | "mark" | "bad"} Colour
+ * @returns {Record<Colour, string>}
+ */
+export function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const names = /** @type {Colour[]} */ ([
+    "paper", "ink", "grey", "strong", "on-strong", "mid", "on-mid", "light", "pale", "mark", "bad",
+  ]);
+  return /** @type {Record<Colour, string>} */ (
+    Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]))
+  );
+}
+
+/**
+ * Makes a canvas as sharp as the screen. Its context counts in CSS pixels; what was drawn is gone.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width CSS pixels
+ * @param {number} height CSS pixels
+ * @returns {CanvasRenderingContext2D}
+ */
+export function sharp(canvas, width, height) {
+  const scale = window.devicePixelRatio || 1;
+  canvas.width = Math.max(1, Math.round(width * scale));
+  canvas.height = Math.max(1, Math.round(height * scale));
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  return context;
+}
+
+/**
+ * Lines or dots in front of a colour, so that a meaning needs no colour.
+ * @param {CanvasRenderingContext2D} context
+ * @param {"/" | "\\" | "x" | "." | "-" | "|"} kind
+ * @param {string} back
+ * @param {string} front
+ * @returns {CanvasPattern}
+ */
+export function hatch(context, kind, back, front) {
+  const size = 8;
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = size;
+  const brush = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
+  brush.fillStyle = back;
+  brush.fillRect(0, 0, size, size);
+  brush.strokeStyle = brush.fillStyle = front;
+  brush.lineWidth = 1.2;
+  brush.beginPath();
+  for (const shift of [-size, 0, size]) {
+    if (kind === "/" || kind === "x") brush.moveTo(shift, size), brush.lineTo(shift + size, 0);
+    if (kind === "\\" || kind === "x") brush.moveTo(shift, 0), brush.lineTo(shift + size, size);
+  }
+  if (kind === "-") brush.moveTo(0, size / 2), brush.lineTo(size, size / 2);
+  if (kind === "|") brush.moveTo(size / 2, 0), brush.lineTo(size / 2, size);
+  brush.stroke();
+  if (kind === ".") brush.fillRect(3, 3, 2, 2);
+  return /** @type {CanvasPattern} */ (context.createPattern(tile, "repeat"));
+}
+
+/**
+ * Calls `draw` now, and again whenever the element becomes another width.
+ * @param {HTMLElement} element
+ * @param {() => void} draw
+ */
+export function whenResized(element, draw) {
+  let width = -1;
+  new ResizeObserver(() => {
+    const now = Math.round(element.clientWidth);
+    if (now !== width) {
+      width = now;
+      draw();
+    }
+  }).observe(element);
+}
+
+/**
+ * @param {number} count
+ * @param {string} one
+ * @param {string} [many]
+ * @returns {string} 1 sector, 2 sectors
+ */
+export function counted(count, one, many = `${one}s`) {
+  return `${grouped(count)} ${count === 1 ? one : many}`;
+}
+
+/**
+ * @param {number} value
+ * @returns {string} 1 048 576
+ */
+export function grouped(value) {
+  return String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+}

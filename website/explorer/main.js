@@ -1,0 +1,120 @@
+// Begins the page: reads its data, keeps the selection in the URL, mounts the views.
+
+import * as access from "explorer/access";
+import { beginning, element as chooseElement } from "explorer/choosing";
+import { counted, grouped } from "explorer/dom";
+import * as findings from "explorer/findings";
+import { follow } from "explorer/live";
+import { decode } from "explorer/payload";
+import * as product from "explorer/product";
+import * as source from "explorer/source";
+import { read, State, written } from "explorer/state";
+import * as time from "explorer/time";
+import * as whatif from "explorer/whatif";
+
+const VIEWS = { product, source, access, time, findings, whatif };
+const THEMES = /** @type {const} */ (["auto", "light", "dark"]);
+
+/** @param {string} id */
+function byId(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+/** @param {string} sentence none: all is well */
+function trouble(sentence) {
+  byId("trouble").textContent = sentence;
+  byId("trouble").hidden = !sentence;
+}
+
+/**
+ * A button that goes through light, dark and what the system asks for. It is remembered where the browser lets us.
+ * @param {() => void} changed
+ */
+function theme(changed) {
+  const button = byId("theme");
+  /** @param {string} name */
+  const show = (name) => {
+    if (name === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = name;
+    button.textContent = `Colours: ${name === "auto" ? "as the system" : name}`;
+  };
+  let now = "auto";
+  try {
+    now = localStorage.getItem("gemm-theme") ?? "auto";
+  } catch {} // a browser may refuse
+  if (!THEMES.some((name) => name === now)) now = "auto";
+  show(now);
+  button.addEventListener("click", () => {
+    now = THEMES[(THEMES.findIndex((name) => name === now) + 1) % THEMES.length];
+    try {
+      localStorage.setItem("gemm-theme", now);
+    } catch {}
+    show(now);
+    changed();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+}
+
+/** Links to views scroll there; the hash is the selection's. */
+function navigation() {
+  for (const link of document.querySelectorAll("nav a")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      const section = byId(/** @type {HTMLAnchorElement} */ (link).hash.slice(1));
+      const heading = /** @type {HTMLElement} */ (section.querySelector("h2"));
+      heading.tabIndex = -1;
+      heading.focus({ preventScroll: true });
+      section.scrollIntoView();
+    });
+  }
+}
+
+/** @param {import("explorer/payload").Data} data */
+function summary(data) {
+  const { trace } = data;
+  const whose = data.payload.mine ? "your kernel" : "the lesson’s kernel";
+  const kept = data.blocks.length ? `, the history of ${counted(data.blocks.length, "block")} kept` : "";
+  byId("summary").textContent =
+    `${data.payload.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
+    `${counted(trace.blocks, "block")} of ${grouped(trace.threads_per_block)} threads, ` +
+    `${trace.traced_blocks >= trace.blocks ? "all" : grouped(trace.traced_blocks)} traced${kept}. ` +
+    "Counted on the CPU device, which runs the same source; no time here is a GPU’s.";
+}
+
+function begin() {
+  const data = decode(byId("payload").textContent ?? "");
+  const state = new State(read(location.hash));
+  const block = data.blocks[state.selection.block];
+  if (!block) state.set({ ...read(""), ...beginning(data) });
+  else if (!location.hash) state.set(beginning(data));
+  else if (state.selection.step >= block.steps.count) state.set({ step: block.steps.count - 1 });
+  const { element: chosen, thread } = state.selection;
+  if (chosen && thread === null) state.set(chooseElement(data, state.selection, chosen.row, chosen.col));
+  summary(data);
+  theme(() => state.redraw());
+  navigation();
+  for (const [name, view] of Object.entries(VIEWS)) {
+    const element = /** @type {HTMLElement} */ (byId(name).querySelector(".view"));
+    element.replaceChildren();
+    try {
+      view.mount(element, data, state);
+    } catch (error) {
+      console.error(error); // one view's mistake leaves the others
+      element.replaceChildren("This view could not be drawn.");
+    }
+  }
+  let waiting = 0;
+  state.subscribe((now) => {
+    clearTimeout(waiting); // browsers allow some hundred changes of an address a minute
+    waiting = window.setTimeout(() => history.replaceState(null, "", `#${written(now)}`), 150);
+  });
+  addEventListener("hashchange", () => state.set(read(location.hash)));
+}
+
+try {
+  begin();
+} catch (error) {
+  trouble(error instanceof Error ? error.message : String(error));
+}
+document.documentElement.dataset.ready = String(Math.round(performance.now())); // ms since the page was asked for
+follow(trouble);

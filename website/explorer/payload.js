@@ -1,0 +1,548 @@
+// What the page shows, as ./gemm explore wrote it into the page: its types, and a reader that works things out when they are
+// first asked for. runner/inspect/trace_types.py says the same in Python, with more words.
+
+import { clocks, divide } from "explorer/order";
+
+export const SCHEMA = 1;
+export const WARP = 32;
+
+/** @typedef {{what: string, file: string, line: number}} Place */
+/** @typedef {{block: number, warp: number, lanes: number[], offsets: number[]}} Sample */
+/**
+ * @typedef {object} Line a source line's accesses to one array, of one width
+ * @property {string} file
+ * @property {number} line
+ * @property {string} array
+ * @property {"global" | "shared"} space
+ * @property {"load" | "store"} op
+ * @property {number} width bytes a thread; 0: boxes of the copy engine, each a request
+ * @property {number} requests
+ * @property {number} threads
+ * @property {number} bytes
+ * @property {number} sectors
+ * @property {number} ideal_sectors
+ * @property {number} wavefronts
+ * @property {number} ideal_wavefronts
+ * @property {boolean} diverged
+ * @property {Record<string, any> | null} tensor_map
+ * @property {Sample} sample
+ */
+/**
+ * @typedef {object} Wgmma a source line's multiplications by warpgroups, of one form
+ * @property {string} file
+ * @property {number} line
+ * @property {number} m
+ * @property {number} n
+ * @property {number} k
+ * @property {number} count
+ * @property {number} flop
+ * @property {number} shared_bytes
+ * @property {null} wavefronts
+ * @property {string | null} a
+ * @property {string | null} major_a
+ * @property {string} b
+ * @property {string} major_b
+ */
+/** @typedef {{access: "read" | "write", thread: number[] | null, file: string, line: number}} Side */
+/**
+ * @typedef {object} Finding
+ * @property {string} id
+ * @property {string} text
+ * @property {"read" | "write"} access
+ * @property {string} array
+ * @property {number | null} row
+ * @property {number | null} column
+ * @property {number} offset
+ * @property {number} beyond
+ * @property {number} block
+ * @property {number[] | null} thread
+ * @property {string} file
+ * @property {number} line
+ * @property {Side | null} other
+ * @property {number} count
+ */
+/** @typedef {{threads: number[], parity: number, at: Place}} Waiting */
+/**
+ * @typedef {object} Barrier the phase of an mbarrier that is open
+ * @property {string} name
+ * @property {number} phase
+ * @property {number} arrivals
+ * @property {number} arrivals_missing
+ * @property {number[]} arrived
+ * @property {number[]} absent
+ * @property {number[]} passed
+ * @property {number} bytes_expected
+ * @property {number} bytes_missing
+ * @property {number} bytes_under_way
+ * @property {Waiting[]} waiting
+ */
+/** @typedef {{threads: number[], returned: boolean, at: Place | null, at_mbarrier: boolean, last: Place | null}} Group */
+/** @typedef {{id: string, text: string, barriers: string[], threads: number[], phase: number, bytes: number, arrivals: number, came: number}} Likely */
+/** @typedef {{kernel: string, block: number[], barriers: Barrier[], groups: Group[], likely: Likely | null}} Autopsy */
+/** @typedef {{id: string, text: string, autopsy?: Autopsy}} Fault */
+/** @typedef {{passed: boolean, checked: number, compared: number, wrong: number, text: string, first: any, patterns: any[]}} Verdict */
+/** @typedef {{array: string, block: number, rows: number[], cols: number[], threads: number[]}} Owners */
+/**
+ * @typedef {object} Trace gemm_inspect's object
+ * @property {number} schema
+ * @property {string} lesson
+ * @property {string} variant bf16
+ * @property {string} kernel
+ * @property {number} m
+ * @property {number} n
+ * @property {number} k
+ * @property {number} alpha
+ * @property {number} beta
+ * @property {number} seed
+ * @property {string} like
+ * @property {number} blocks
+ * @property {number} traced_blocks
+ * @property {number} threads_per_block
+ * @property {number} barriers_per_thread
+ * @property {Line[]} lines
+ * @property {Wgmma[]} wgmma
+ * @property {Finding[]} findings
+ * @property {Record<string, number | null>} totals
+ * @property {Owners} owners
+ * @property {Verdict | null} verdict
+ * @property {Fault | null} error
+ * @property {BlockHistory[]} [history]
+ */
+
+/**
+ * @typedef {object} HistoryArray
+ * @property {string} name
+ * @property {"global" | "shared"} space
+ * @property {number | null} rows of a matrix
+ * @property {number | null} cols
+ * @property {number | null} pitch elements
+ * @property {number | null} element_bytes
+ * @property {number} bytes
+ * @property {number | null} offset of a shared array: bytes in the block's shared memory
+ * @property {number | null} rank whose, of another block's in the cluster
+ */
+/**
+ * @typedef {object} HistoryAccess what a request is of
+ * @property {number} site
+ * @property {number | null} line index into the trace's lines
+ * @property {number} array
+ * @property {"load" | "store"} op
+ * @property {number} width bytes a thread; 0 of a box
+ * @property {boolean} copy by cp.async or a box
+ * @property {boolean} matrix by ldmatrix
+ */
+/** @typedef {[number, number[]]} HistoryPattern lanes as a mask, bytes from the first lane's of each lane that takes part */
+/**
+ * @typedef {object} HistoryEvent what is no warp's request; `e` says which fields there are
+ * @property {string} e
+ * @property {number} [warp]
+ * @property {number} [lanes]
+ * @property {number} [site]
+ * @property {number} [barrier]
+ * @property {number} [phase]
+ * @property {number} [bytes]
+ * @property {number} [count]
+ * @property {number} [copy]
+ * @property {number} [multiply]
+ * @property {number} [warpgroup]
+ * @property {number} [batch]
+ */
+/**
+ * @typedef {object} HistoryBox a copy of the copy engine (TMA)
+ * @property {number | null} access
+ * @property {number} units
+ * @property {number} thread
+ * @property {number | null} shared index into arrays
+ * @property {number} offset
+ * @property {number} bytes
+ * @property {number | null} barrier
+ * @property {number | null} array index into arrays: the matrix
+ * @property {number} row
+ * @property {number} col
+ * @property {number} rows
+ * @property {number} cols
+ * @property {number} element_bytes
+ * @property {"none" | "32B" | "64B" | "128B"} swizzle
+ * @property {number} rank
+ */
+/** @typedef {{array: number, offset: number}} SharedPlace */
+/**
+ * @typedef {object} HistoryMultiply a wgmma
+ * @property {number} site
+ * @property {number | null} wgmma index into the trace's wgmma
+ * @property {number} warpgroup
+ * @property {number} batch
+ * @property {number} m
+ * @property {number} n
+ * @property {number} k
+ * @property {SharedPlace | null} a
+ * @property {SharedPlace | null} b
+ * @property {string | null} a_descriptor
+ * @property {string} b_descriptor
+ */
+/** @typedef {{name: string, array: number | null, offset: number, arrivals: number}} HistoryMbarrier */
+/**
+ * @typedef {object} BlockHistory what one block did, in the order in which the CPU device ran it
+ * @property {number[]} block x, y, z
+ * @property {number} index in the grid, x fastest
+ * @property {number} rank
+ * @property {number} threads
+ * @property {HistoryArray[]} arrays
+ * @property {Place[]} sites
+ * @property {HistoryAccess[]} accesses
+ * @property {HistoryPattern[]} patterns
+ * @property {(number[] | HistoryEvent)[]} events
+ * @property {HistoryBox[]} copies
+ * @property {HistoryMultiply[]} multiplies
+ * @property {HistoryMbarrier[]} mbarriers
+ * @property {boolean} truncated
+ */
+
+/**
+ * @typedef {object} Descriptor the lesson's entry of lessons.json
+ * @property {string} name
+ * @property {string} number
+ * @property {string} folder
+ * @property {number} part
+ * @property {string} ladder
+ * @property {Record<string, number>} tile BM, BN, BK
+ * @property {Record<string, number>} constants
+ * @property {number[]} block x, y, z
+ * @property {number} dynamic_shared_bytes
+ * @property {{text: string, architectures: Record<string, any>}[]} variants
+ */
+/** @typedef {{file: string, lines: string[]}} Source */
+/** @typedef {{lesson: string, variant: string, m: number, n: number, k: number, ms: number, tflops: number, baseline: string, baseline_tflops: number, ratio: number}} Timed a run */
+/** @typedef {{registers: number | null, blocks_per_sm: number | null, threads_per_block: number, static_shared_bytes: number, dynamic_shared_bytes: number}} Resources what a block of the lesson takes */
+/** @typedef {{lesson: string, tflops: number, intensity: Record<string, number>}} Spot */
+/** @typedef {{size: number, levels: {name: string, ceiling: string, tbytes: number}[], peaks: Record<string, number>, points: Spot[], sources: string[]}} Roofline */
+/**
+ * @typedef {object} Recorded measured figures of this lesson, and where they come from; website/recorded.py
+ * @property {string} device
+ * @property {string} date
+ * @property {string} commit
+ * @property {number | null} multiprocessors
+ * @property {string | null} capability 9.0
+ * @property {Timed[]} runs of the lesson and the one before it in its ladder
+ * @property {Resources | null} resources
+ * @property {number | null} global_load_bytes as ncu counted them, at size³
+ * @property {number} size of what ncu counted
+ * @property {Roofline | null} roofline of its ladder
+ */
+/**
+ * @typedef {object} Payload
+ * @property {number} schema
+ * @property {string} lesson
+ * @property {string} title
+ * @property {boolean} mine the learner's own kernel
+ * @property {Trace} trace
+ * @property {Source[]} sources
+ * @property {Descriptor} descriptor
+ * @property {Recorded | null} recorded
+ * @property {Record<string, import("explorer/occupancy").Machine>} machines what an SM has room for, by architecture: sm_90
+ */
+
+/**
+ * @typedef {object} Request a warp's request, or a box of the copy engine
+ * @property {number} event
+ * @property {HistoryAccess | null} access null of a box of which nothing lies in an array
+ * @property {number} warp
+ * @property {HistoryArray | null} array
+ * @property {number[]} lanes that take part, ascending
+ * @property {number[]} offsets bytes from the array's start, one a lane; none of a box
+ * @property {number} units sectors of global memory, wavefronts of shared memory
+ * @property {{array: HistoryArray, lanes: number[], offsets: number[]} | null} from of a store to shared memory: what was stored, where that is known
+ * @property {HistoryBox | null} box
+ */
+
+/**
+ * @param {number} mask 32 bits
+ * @returns {number[]} the lanes whose bit is set
+ */
+export function lanesOf(mask) {
+  const lanes = [];
+  for (let lane = 0; lane < WARP; lane++) if ((mask >>> lane) & 1) lanes.push(lane);
+  return lanes;
+}
+
+/** One block's history with what follows from it. Everything but `raw` is worked out at its first use. */
+export class Block {
+  /**
+   * @param {BlockHistory} raw
+   * @param {Owners | null} [owners] who stores what of C, where that is known of this block without its events
+   */
+  constructor(raw, owners = null) {
+    this.raw = raw;
+    this.knownOwners = owners;
+    this.warps = Math.ceil(raw.threads / WARP);
+    /** @type {Int32Array | null} */
+    this._clocks = null;
+    /** @type {import("explorer/order").Steps | null} */
+    this._steps = null;
+    /** @type {Map<string, number[]> | null} */
+    this._requests = null;
+    /** @type {Int32Array | null} */
+    this._occurrence = null;
+    /** @type {Map<number, number> | null} */
+    this._owners = null;
+    /** @type {{row: number, col: number, thread: number}[] | null} */
+    this._owned = null;
+  }
+
+  /** @returns {string} (1, 0, 0) */
+  get name() {
+    return `(${this.raw.block.join(", ")})`;
+  }
+
+  /**
+   * @param {number} event
+   * @returns {number | null} its warp; null where the event is of the whole block
+   */
+  warpOf(event) {
+    const found = this.raw.events[event];
+    return Array.isArray(found) ? found[1] : found?.warp ?? null;
+  }
+
+  /**
+   * @param {number} event
+   * @returns {number | null} index into accesses, of a request or a box
+   */
+  accessOf(event) {
+    const found = this.raw.events[event];
+    if (Array.isArray(found)) return found[0];
+    return found?.e === "box" ? this.raw.copies[found.copy ?? -1]?.access ?? null : null;
+  }
+
+  /**
+   * @param {number} event
+   * @returns {number | null} index into the trace's lines
+   */
+  lineOf(event) {
+    const access = this.accessOf(event);
+    return access === null ? null : this.raw.accesses[access].line;
+  }
+
+  /**
+   * @param {number} event
+   * @returns {Place | null} where in the source it is
+   */
+  placeOf(event) {
+    const found = this.raw.events[event];
+    if (!found) return null;
+    const access = this.accessOf(event);
+    let site = access === null ? null : this.raw.accesses[access].site;
+    if (!Array.isArray(found)) {
+      site = found.site ?? site;
+      if (found.e === "wgmma") site = this.raw.multiplies[found.multiply ?? -1]?.site ?? null;
+    }
+    return site === null ? null : this.raw.sites[site] ?? null;
+  }
+
+  /**
+   * @param {number} event
+   * @returns {Request | null} null where the event is none
+   */
+  request(event) {
+    const found = this.raw.events[event];
+    if (Array.isArray(found)) {
+      const [accessIndex, warp, pattern, base, units] = found;
+      const access = this.raw.accesses[accessIndex];
+      const [mask, offsets] = this.raw.patterns[pattern];
+      /** @type {Request["from"]} */
+      let from = null;
+      if (found.length > 5) {
+        const [fromMask, fromOffsets] = this.raw.patterns[found[6]];
+        from = {
+          array: this.raw.arrays[found[5]], lanes: lanesOf(fromMask), offsets: fromOffsets.map((offset) => found[7] + offset),
+        };
+      }
+      return {
+        event, access, warp, array: this.raw.arrays[access.array], lanes: lanesOf(mask),
+        offsets: offsets.map((offset) => base + offset), units, from, box: null,
+      };
+    }
+    if (found?.e !== "box") return null;
+    const box = this.raw.copies[found.copy ?? -1];
+    return {
+      event, access: box.access === null ? null : this.raw.accesses[box.access], warp: found.warp ?? 0,
+      array: box.array === null ? null : this.raw.arrays[box.array], lanes: lanesOf(found.lanes ?? 0), offsets: [],
+      units: box.units, from: null, box,
+    };
+  }
+
+  _index() {
+    const requests = new Map();
+    const occurrence = new Int32Array(this.raw.events.length).fill(-1);
+    for (let event = 0; event < occurrence.length; event++) {
+      const line = this.lineOf(event);
+      if (line === null) continue;
+      const key = `${line} ${this.warpOf(event)}`;
+      const events = requests.get(key) ?? [];
+      if (!events.length) requests.set(key, events);
+      occurrence[event] = events.length;
+      events.push(event);
+    }
+    this._requests = requests;
+    this._occurrence = occurrence;
+  }
+
+  /**
+   * The requests of a line by a warp, in order: state's `occurrence` counts in this list.
+   * @param {number} line index into the trace's lines
+   * @param {number} warp
+   * @returns {readonly number[]} events
+   */
+  requests(line, warp) {
+    if (!this._requests) this._index();
+    return this._requests?.get(`${line} ${warp}`) ?? [];
+  }
+
+  /**
+   * @param {number} event
+   * @returns {number | null} which of its line's requests by its warp it is, from 0
+   */
+  occurrenceOf(event) {
+    if (!this._occurrence) this._index();
+    const found = this._occurrence?.[event] ?? -1;
+    return found < 0 ? null : found;
+  }
+
+  /**
+   * What a view sets when an event is chosen.
+   * @param {number} event
+   * @returns {{event: number, warp: number | null, line: number | null, occurrence: number | null, step: number}}
+   */
+  selectionOf(event) {
+    return {
+      event, warp: this.warpOf(event), line: this.lineOf(event), occurrence: this.occurrenceOf(event), step: this.stepOf(event),
+    };
+  }
+
+  /** @returns {Int32Array} of each event: what must come before it has less */
+  get clocks() {
+    this._clocks ??= clocks(this.raw);
+    return this._clocks;
+  }
+
+  /** How the block's events divide into steps. */
+  get steps() {
+    this._steps ??= divide(this.raw, this.clocks);
+    return this._steps;
+  }
+
+  /**
+   * @param {number} event
+   * @returns {number} from 0
+   */
+  stepOf(event) {
+    return this.steps.step[event] ?? 0;
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} col
+   * @returns {number | null} the thread that stores this element of C, linear in the block; null: none of this block does
+   */
+  ownerOf(row, col) {
+    this._owners ??= storers(this);
+    return this._owners.get(row * 2 ** 26 + col) ?? null;
+  }
+
+  /** @returns {{row: number, col: number, thread: number}[]} every element of C that this block stores */
+  get owned() {
+    this._owners ??= storers(this);
+    this._owned ??= [...this._owners].map(([key, thread]) => ({ row: Math.floor(key / 2 ** 26), col: key % 2 ** 26, thread }));
+    return this._owned;
+  }
+}
+
+/**
+ * @param {Block} block
+ * @returns {Map<number, number>} row · 2²⁶ + column of C → thread
+ */
+function storers(block) {
+  const { raw, knownOwners } = block;
+  const found = new Map();
+  knownOwners?.rows.forEach((row, index) => found.set(row * 2 ** 26 + knownOwners.cols[index], knownOwners.threads[index]));
+  const ours = raw.accesses.map((access) => {
+    const array = raw.arrays[access.array];
+    return access.op === "store" && array.space === "global" && array.name === "C" && array.element_bytes ? array : null;
+  });
+  for (let event = 0; event < raw.events.length; event++) {
+    const access = block.accessOf(event);
+    const array = access === null ? null : ours[access];
+    if (access === null || !array || !array.element_bytes || !array.pitch) continue;
+    const request = /** @type {Request} */ (block.request(event));
+    if (request.box) {
+      const { row, col, rows, cols, thread } = request.box;
+      for (let r = Math.max(row, 0); r < Math.min(row + rows, array.rows ?? 0); r++) {
+        for (let c = Math.max(col, 0); c < Math.min(col + cols, array.cols ?? 0); c++) found.set(r * 2 ** 26 + c, thread);
+      }
+      continue;
+    }
+    const width = raw.accesses[access].width / array.element_bytes;
+    request.lanes.forEach((lane, place) => {
+      const element = request.offsets[place] / /** @type {number} */ (array.element_bytes);
+      const row = Math.floor(element / /** @type {number} */ (array.pitch));
+      const col = element % /** @type {number} */ (array.pitch);
+      for (let more = 0; more < width; more++) found.set(row * 2 ** 26 + col + more, request.warp * WARP + lane);
+    });
+  }
+  return found;
+}
+
+/** Everything that the views show. */
+export class Data {
+  /** @param {Payload} payload */
+  constructor(payload) {
+    this.payload = payload;
+    this.trace = payload.trace;
+    this.lines = payload.trace.lines;
+    this.descriptor = payload.descriptor;
+    this.sources = payload.sources;
+    /** The blocks whose history was kept; none where nothing was. */
+    const { owners } = payload.trace;
+    this.blocks = (payload.trace.history ?? []).map((raw) => new Block(raw, owners?.block === raw.index ? owners : null));
+  }
+
+  /**
+   * @param {string} file
+   * @param {number} line from 1
+   * @returns {string} the source line, without what is before and behind it
+   */
+  code(file, line) {
+    return this.sources.find((source) => source.file === file)?.lines[line - 1]?.trim() ?? "";
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} col
+   * @returns {{block: number, thread: number} | null} index into blocks, and who stores this element of C there
+   */
+  ownerOf(row, col) {
+    for (const [index, block] of this.blocks.entries()) {
+      const thread = block.ownerOf(row, col);
+      if (thread !== null) return { block: index, thread };
+    }
+    return null;
+  }
+}
+
+/**
+ * @param {string} text JSON
+ * @returns {Data}
+ * @throws {Error} one sentence, where this page cannot show it
+ */
+export function decode(text) {
+  let payload;
+  try {
+    payload = JSON.parse(text);
+  } catch {
+    throw new Error("This page holds no data that can be read; write it again with ./gemm explore.");
+  }
+  const found = payload?.schema;
+  if (found !== SCHEMA) {
+    throw new Error(`This page holds data of schema ${JSON.stringify(found ?? null)}, but reads schema ${SCHEMA}; write it again with ./gemm explore.`);
+  }
+  return new Data(payload);
+}

@@ -1,0 +1,164 @@
+// Elements of pages and pictures, and what the views' pictures share.
+
+import * as dom from "explorer/dom";
+
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes  null, undefined and false: none */
+/** @typedef {(Node | string | null | undefined | false)[]} Children */
+
+/** @param {Attributes} attributes */
+const there = (attributes) => Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, value ?? false]));
+
+/** @param {Children} children */
+const present = (children) => /** @type {(Node | string)[]} */ (children.filter((child) => child || child === ""));
+
+/**
+ * An element of whose attributes and children some may be missing.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} name @param {Attributes} [attributes] @param {Children} [children]
+ */
+export const html = (name, attributes = {}, children = []) => dom.el(name, there(attributes), ...present(children));
+
+/**
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} name @param {Attributes} [attributes] @param {Children} [children]
+ */
+export const svg = (name, attributes = {}, children = []) => dom.svg(name, there(attributes), ...present(children));
+
+/**
+ * A picture with a name, in pixels. It is as wide as it says: whoever draws asks how much room there is.
+ * @param {number} width @param {number} height @param {string} label @param {Children} [children]
+ */
+export function picture(width, height, label, children = []) {
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, class: "picture" }, children);
+}
+
+/** @param {number} x @param {number} y @param {string} words @param {Attributes} [attributes] */
+export const text = (x, y, words, attributes = {}) => svg("text", { x, y, ...attributes }, [words]);
+
+/** @param {number} x @param {number} y @param {number} width @param {number} height @param {Attributes} [attributes] */
+export const box = (x, y, width, height, attributes = {}) => svg("rect", { x, y, width, height, ...attributes });
+
+/**
+ * Which of the eight shades, told apart by lightness and by the number that stands in them, is that of `index`.
+ * @param {number} index
+ */
+export const shade = (index) => `shade shade-${((index % 8) + 8) % 8}`;
+
+/**
+ * Calls `draw` with the width there is, now and whenever it changes.
+ * @param {HTMLElement} element @param {(width: number) => void} draw
+ */
+export function fitted(element, draw) {
+  let last = -1;
+  const again = () => {
+    const width = Math.floor(element.clientWidth);
+    if (width > 0 && width !== last) draw((last = width));
+  };
+  new ResizeObserver(again).observe(element);
+  return () => {
+    last = -1;
+    again();
+  };
+}
+
+/**
+ * 0, 1, 2, 5 -> "0–2, 5".
+ * @param {number[]} numbers
+ */
+export function spans(numbers) {
+  /** @type {number[][]} */
+  const parts = [];
+  for (const number of [...new Set(numbers)].sort((a, b) => a - b)) {
+    const last = parts[parts.length - 1];
+    if (last && number === last[1] + 1) last[1] = number;
+    else parts.push([number, number]);
+  }
+  return parts.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
+}
+
+/**
+ * "1 sector", "4 sectors".
+ * @param {number} number @param {string} word
+ */
+export const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+
+/**
+ * "lane 5", "lanes 0–31".
+ * @param {number[]} lanes @param {string} [word]
+ */
+export const named = (lanes, word = "lane") => `${word}${new Set(lanes).size === 1 ? "" : "s"} ${spans(lanes)}`;
+
+/**
+ * A slider and a field for the same number, both with the name `label`.
+ * @param {string} label @param {{min: number, max: number, value: number, step?: number, list?: number[]}} range
+ *   list: the values that the slider steps through; the field takes others as well
+ * @param {(value: number) => void} changed
+ * @returns {{element: HTMLElement, set: (value: number, max?: number) => void}}
+ */
+export function slider(label, range, changed) {
+  const { list } = range;
+  /** @param {number} value */
+  const place = (value) => {
+    if (!list) return value;
+    const found = list.findIndex((entry) => entry >= value);
+    return found < 0 ? list.length - 1 : found;
+  };
+  const bar = html("input", { type: "range", min: list ? 0 : range.min, max: list ? list.length - 1 : range.max, step: list ? 1 : range.step ?? 1, "aria-label": `${label}, slider` });
+  const field = html("input", { type: "number", min: range.min, max: range.max, step: range.step ?? 1, "aria-label": label, inputmode: "numeric" });
+  const element = html("div", { class: "slider" }, [html("span", { class: "slider-name", "aria-hidden": "true" }, [label]), bar, field]);
+  let max = range.max;
+  /** @param {number} value */
+  const show = (value) => {
+    bar.value = String(place(value));
+    if (list) bar.setAttribute("aria-valuetext", String(value));
+    if (document.activeElement !== field || field.value === "") field.value = String(value);
+  };
+  bar.addEventListener("input", () => {
+    const value = list ? list[Number(bar.value)] : Number(bar.value);
+    field.value = String(value);
+    if (list) bar.setAttribute("aria-valuetext", String(value));
+    changed(value);
+  });
+  field.addEventListener("input", () => {
+    const value = Number(field.value);
+    if (field.value === "" || !Number.isInteger(value) || value < range.min || value > max) return field.setAttribute("aria-invalid", "true");
+    field.removeAttribute("aria-invalid");
+    bar.value = String(place(value));
+    changed(value);
+  });
+  show(range.value);
+  return {
+    element,
+    set(value, most) {
+      if (most !== undefined) {
+        max = most;
+        bar.max = field.max = String(most);
+        bar.disabled = field.disabled = most <= range.min;
+      }
+      if (document.activeElement !== field || Number(field.value) !== value) field.value = String(value);
+      field.removeAttribute("aria-invalid");
+      bar.value = String(place(value));
+    },
+  };
+}
+
+/**
+ * One stop of the tab key for a group of things that one chooses among: the arrow keys, Home and End go on.
+ * @param {Element} group @param {() => (HTMLElement | SVGElement)[]} members in order @param {(index: number) => void} [chosen]
+ * @param {number} [columns] members in a row: the arrows up and down go so many on
+ */
+export function roving(group, members, chosen = () => {}, columns = 1) {
+  group.addEventListener("keydown", (event) => {
+    const key = /** @type {KeyboardEvent} */ (event).key;
+    const all = members();
+    const now = all.findIndex((member) => member === document.activeElement);
+    if (now < 0) return;
+    const steps = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowDown: columns, ArrowLeft: -1, ArrowUp: -columns, Home: -now, End: all.length - 1 - now });
+    if (!(key in steps)) return;
+    event.preventDefault();
+    const next = Math.min(Math.max(now + steps[key], 0), all.length - 1);
+    all.forEach((member, index) => member.setAttribute("tabindex", index === next ? "0" : "-1"));
+    all[next].focus();
+    chosen(next);
+  });
+}

@@ -1,0 +1,575 @@
+// A, B and C; who stores which element of C; what of A and B is where in a step.
+
+import { element as chooseElement } from "explorer/choosing";
+import { colours, counted, el, grouped, hatch, sharp, whenResized } from "explorer/dom";
+import { FLIGHT, fills, rectangles, REGISTERS, SHARED, snapshot, stageOf, stateOf, USED } from "explorer/contents";
+import { WARP } from "explorer/payload";
+import { stepControls, stepName } from "explorer/playing";
+
+/** @typedef {import("explorer/contents").Fill} Fill */
+/** @typedef {import("explorer/contents").Range} Range */
+/** @typedef {import("explorer/contents").Snapshot} Snapshot */
+/** @typedef {import("explorer/payload").Block} Block */
+
+const GAP = 26; // CSS pixels between the matrices, with their names
+const TALLEST = 620;
+const ZOOM = { rows: 7, cols: 9, height: 24 };
+
+/** @param {number} from @param {number} to behind the last one @returns {string} 0–127 */
+export function span(from, to) {
+  return to - from === 1 ? String(from) : `${from}–${to - 1}`;
+}
+
+/** @param {string} name @param {Range} range @returns {string} A[0–127][16–23] */
+function part(name, range) {
+  return `${name}[${span(range.row, range.rowEnd)}][${span(range.col, range.colEnd)}]`;
+}
+
+/** @param {Iterable<Range>} ranges @returns {Range | null} around all of them */
+function hull(ranges) {
+  let found = null;
+  for (const { row, rowEnd, col, colEnd } of ranges) {
+    found ??= { row, rowEnd, col, colEnd };
+    found.row = Math.min(found.row, row);
+    found.rowEnd = Math.max(found.rowEnd, rowEnd);
+    found.col = Math.min(found.col, col);
+    found.colEnd = Math.max(found.colEnd, colEnd);
+  }
+  return found;
+}
+
+/**
+ * The fills of the picture: shades differ in lightness, and what is no shade of C's is hatched or dotted.
+ * @param {CanvasRenderingContext2D} context
+ */
+function shades(context) {
+  const colour = colours();
+  return {
+    colour,
+    used: colour.strong,
+    landed: colour.light,
+    flight: hatch(context, "/", colour.paper, colour.ink),
+    registers: hatch(context, ".", colour.pale, colour.ink),
+    block: colour.light,
+    warp: colour.mid,
+    thread: colour.strong,
+  };
+}
+
+/** Where the matrices stand on the canvas, and how large their elements are. */
+class Layout {
+  /** @param {number} width @param {{m: number, n: number, k: number}} size */
+  constructor(width, { m, n, k }) {
+    const deep = Math.min(k, 1.5 * Math.max(m, n)); // a long K is drawn shorter
+    const left = 20;
+    const scale = Math.min((width - left - GAP - 2) / (deep + n), (TALLEST - 2 * GAP) / (deep + m));
+    this.scale = scale;
+    this.deep = (scale * deep) / k; // along K
+    this.shortened = deep < k;
+    this.a = { x: left, y: GAP + scale * deep + GAP, width: scale * deep, height: scale * m };
+    this.b = { x: left + this.a.width + GAP, y: GAP, width: scale * n, height: scale * deep };
+    this.c = { x: this.b.x, y: this.a.y, width: this.b.width, height: this.a.height };
+    this.height = this.c.y + this.c.height + 2;
+    this.width = Math.min(width, this.c.x + this.c.width + 2);
+  }
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {import("explorer/payload").Data} data
+ * @param {import("explorer/state").State} state
+ */
+export function mount(element, data, state) {
+  if (!data.blocks.length) {
+    element.append(el("p", { class: "readout" }, "No block’s history was kept, so there is nothing to point at; the findings below may say why."));
+    return;
+  }
+  const { m, n, k } = data.trace;
+  const size = { m, n, k };
+  const canvas = el("canvas", {
+    tabindex: 0, role: "application", "aria-roledescription": "picture of the matrices",
+    "aria-label": "A, B and C. The arrow keys move the chosen element of C, with Shift by 8; Enter lets it follow the pointer or holds it.",
+    "aria-describedby": "product-words",
+  });
+  const said = el("div", { class: "readout", id: "product-words", "aria-live": "polite" });
+  const inStep = el("div", { class: "readout", id: "product-step", "aria-live": "polite" });
+  const bars = el("canvas", { role: "img", "aria-label": "What lies in shared memory; the words below say it" });
+  const zoom = el("canvas", { role: "img", "aria-label": "The threads of the elements around the chosen one" });
+  /** @param {string} name @param {number} most */
+  const number = (name, most) => el("input", { type: "number", min: 0, max: most, value: 0, "aria-label": `${name} of C`, inputmode: "numeric" });
+  const row = number("Row", m - 1);
+  const col = number("Column", n - 1);
+  const legend = el("ul", { class: "legend" });
+  const picture = el("div", { class: "matrices" }, canvas);
+  element.append(
+    el("p", { class: "note" }, "Point at an element of C, tap it, or move it with the arrow keys. A click holds it, another lets it go."),
+    el("div", { class: "controls" }, el("label", {}, "C: row", row), el("label", {}, "column", col)),
+    picture, legend, said,
+    stepControls(data, state, "Along K:"),
+    inStep,
+    el("h3", {}, "In shared memory"), bars,
+    el("h3", {}, "Whose the elements around it are"), zoom,
+    el("p", { class: "note" }, "The number of the thread that stores each; a shade is a warp."),
+  );
+
+  /** @type {Layout | null} */
+  let layout = null;
+  /** @type {{block: Block, step: number, found: Snapshot} | null} */
+  let kept = null;
+  let held = false;
+
+  const block = () => data.blocks[state.selection.block];
+  const snapshotNow = () => {
+    const { step } = state.selection;
+    if (!kept || kept.block !== block() || kept.step !== step) kept = { block: block(), step, found: snapshot(block(), step) };
+    return kept.found;
+  };
+
+  /** @param {number} r @param {number} c */
+  const choose = (r, c) => {
+    const at = { r: Math.max(0, Math.min(m - 1, Math.floor(r))), c: Math.max(0, Math.min(n - 1, Math.floor(c))) };
+    state.set(chooseElement(data, state.selection, at.r, at.c));
+  };
+
+  /** @param {PointerEvent} event @returns {boolean} whether it is at C */
+  const point = (event) => {
+    if (!layout) return false;
+    const box = canvas.getBoundingClientRect();
+    const x = event.clientX - box.left - layout.c.x;
+    const y = event.clientY - box.top - layout.c.y;
+    if (x < 0 || y < 0 || x >= layout.c.width || y >= layout.c.height) return false;
+    choose(y / layout.scale, x / layout.scale);
+    return true;
+  };
+  canvas.addEventListener("pointermove", (event) => {
+    if (!held || event.buttons) point(event);
+  });
+  canvas.addEventListener("pointerdown", (event) => {
+    if (point(event)) held = event.pointerType === "mouse" ? !held : true;
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const now = state.selection.element ?? { row: 0, col: 0 };
+    const far = event.shiftKey ? 8 : 1;
+    /** @type {Record<string, [number, number]>} */
+    const moves = {
+      ArrowUp: [now.row - far, now.col], ArrowDown: [now.row + far, now.col], ArrowLeft: [now.row, now.col - far],
+      ArrowRight: [now.row, now.col + far], Home: [now.row, 0], End: [now.row, n - 1],
+    };
+    if (event.key === "Enter") held = !held;
+    else if (event.key in moves) {
+      held = true;
+      choose(...moves[event.key]);
+    } else return;
+    event.preventDefault();
+  });
+  for (const input of [row, col]) {
+    input.addEventListener("change", () => {
+      held = true;
+      choose(Number(row.value), Number(col.value));
+    });
+  }
+
+  const draw = () => {
+    const width = picture.clientWidth;
+    if (!width) return;
+    layout = new Layout(width, size);
+    const context = sharp(canvas, layout.width, layout.height);
+    canvas.dataset.c = [layout.c.x, layout.c.y, layout.scale].join(" "); // where C stands, for whoever points by program
+    paint(context, layout, data, state.selection, snapshotNow());
+    drawBars(bars, element.clientWidth, block(), state.selection.step);
+    drawZoom(zoom, Math.min(element.clientWidth, 560), data, state.selection);
+  };
+
+  state.subscribe((now) => {
+    row.value = String(now.element?.row ?? "");
+    col.value = String(now.element?.col ?? "");
+    draw();
+    tell(said, elementWords(data, now));
+    tell(inStep, stepWords(data, now, snapshotNow()));
+    drawLegend(legend, layout?.shortened ?? false);
+  });
+  whenResized(picture, draw);
+}
+
+/** @param {HTMLElement} element @param {string[]} sentences */
+function tell(element, sentences) {
+  const text = sentences.join("\n");
+  if (element.dataset.text === text) return; // a live region speaks only when something is different
+  element.dataset.text = text;
+  element.replaceChildren(...sentences.map((sentence) => el("p", {}, sentence)));
+}
+
+/** @param {Readonly<import("explorer/state").Selection>} now @returns {number | null} */
+function threadOf(now) {
+  return now.thread ?? (now.warp !== null && now.lane !== null ? now.warp * WARP + now.lane : null);
+}
+
+/**
+ * @param {Block} block
+ * @param {(thread: number) => boolean} test
+ * @returns {{count: number, hull: Range | null}} the elements of C that such threads store
+ */
+function storedBy(block, test) {
+  const owned = block.owned.filter(({ thread }) => test(thread));
+  return { count: owned.length, hull: hull(owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 }))) };
+}
+
+/**
+ * @param {import("explorer/payload").Data} data
+ * @param {Readonly<import("explorer/state").Selection>} now
+ * @returns {string[]}
+ */
+function elementWords(data, now) {
+  const block = data.blocks[now.block];
+  const { element } = now;
+  const sentences = [];
+  const thread = threadOf(now);
+  if (element) {
+    const where = `C[${element.row}][${element.col}]`;
+    const owner = data.ownerOf(element.row, element.col);
+    if (!owner) {
+      const kept = data.blocks.map((one) => one.name).join(", ");
+      sentences.push(`${where}: nobody stores it among the blocks whose history was kept: ${kept}.`);
+    } else {
+      const warp = Math.floor(owner.thread / WARP);
+      sentences.push(
+        `${where}: block ${data.blocks[owner.block].name}, warp ${warp}, thread ${owner.thread} (lane ${owner.thread % WARP}). ` +
+        `It is row ${element.row} of A times column ${element.col} of B.`,
+      );
+    }
+  }
+  if (thread !== null) {
+    const mine = storedBy(block, (one) => one === thread);
+    const warp = storedBy(block, (one) => Math.floor(one / WARP) === Math.floor(thread / WARP));
+    const all = storedBy(block, () => true);
+    const held = block.raw.multiplies.length || block.raw.events.some((event) => !Array.isArray(event) && event.e === "mma")
+      ? "" : `, whose ${mine.count === 1 ? "sum" : "sums"} it keeps in registers`;
+    /** @param {{count: number, hull: Range | null}} found */
+    const words = ({ count, hull: around }) => {
+      if (!around) return "no element of C";
+      const full = (around.rowEnd - around.row) * (around.colEnd - around.col) === count;
+      const rows = `row${around.rowEnd - around.row > 1 ? "s" : ""} ${span(around.row, around.rowEnd)}`;
+      const columns = `column${around.colEnd - around.col > 1 ? "s" : ""} ${span(around.col, around.colEnd)}`;
+      return `${counted(count, "element")} of C, ${full ? "" : "within "}${rows} and ${columns}`;
+    };
+    sentences.push(`Thread ${thread} stores ${words(mine)}${mine.count ? held : ""}.`);
+    sentences.push(`Warp ${Math.floor(thread / WARP)} stores ${words(warp)}; block ${block.name} ${words(all)}.`);
+  }
+  return sentences.length ? sentences : ["No element of C is chosen."];
+}
+
+/**
+ * @param {Uint8Array} marks
+ * @param {number} cols
+ * @param {number} mark
+ * @returns {Range | null}
+ */
+function marked(marks, cols, mark) {
+  return hull(rectangles(marks, cols, (one) => (one & mark) !== 0));
+}
+
+/**
+ * @param {import("explorer/payload").Data} data
+ * @param {Readonly<import("explorer/state").Selection>} now
+ * @param {Snapshot} found
+ * @returns {string[]}
+ */
+function stepWords(data, now, found) {
+  const block = data.blocks[now.block];
+  const { arrays } = block.raw;
+  const sentences = [`${stepName(block, now.step)}.`];
+  const kinds = /** @type {const} */ ([
+    [USED, "read in this step"], [FLIGHT, "on its way to shared memory"], [REGISTERS, "loaded into registers"],
+  ]);
+  for (const [mark, words] of kinds) {
+    const parts = [];
+    for (const [matrix, marks] of found.marks) {
+      if (arrays[matrix].name === "C") continue;
+      const range = marked(marks, arrays[matrix].cols ?? 1, mark);
+      if (range) parts.push(part(arrays[matrix].name, range));
+    }
+    if (parts.length) sentences.push(`${words[0].toUpperCase()}${words.slice(1)}: ${parts.join(" and ")}.`);
+  }
+  const thread = threadOf(now);
+  if (thread !== null) {
+    /** @param {(one: number) => boolean} test */
+    const reads = (test) => [...found.threads].flatMap(([matrix, threads]) => {
+      const range = hull([...threads].filter(([one]) => test(one)).map(([, one]) => one));
+      return range && arrays[matrix].name !== "C" ? [part(arrays[matrix].name, range)] : [];
+    });
+    const mine = reads((one) => one === thread);
+    const warp = reads((one) => Math.floor(one / WARP) === Math.floor(thread / WARP));
+    if (mine.length) sentences.push(`Of that, thread ${thread} reads ${mine.join(" and ")}, its warp ${warp.join(" and ")}.`);
+  }
+  for (const line of sharedWords(block, now.step)) sentences.push(line);
+  return sentences;
+}
+
+const HOW = { stores: "through registers", "cp.async": "by cp.async", TMA: "by TMA" };
+
+/**
+ * @param {Block} block
+ * @param {number} step
+ * @returns {{array: number, pieces: {fill: Fill, state: "in use" | "in flight" | "landed"}[]}[]} what lies in each shared array
+ */
+function inShared(block, step) {
+  const barriers = new Set(block.raw.mbarriers.map(({ array }) => array));
+  const found = block.raw.arrays.flatMap((array, index) => {
+    if (array.space !== "shared" || array.rank !== null || barriers.has(index)) return [];
+    const pieces = fills(block).flatMap((fill) => {
+      const now = fill.shared === index ? stateOf(fill, step) : null;
+      return now ? [{ fill, state: now }] : [];
+    });
+    pieces.sort((a, b) => a.fill.lo - b.fill.lo || a.fill.asked - b.fill.asked);
+    return [{ array: index, pieces }];
+  });
+  return found.sort((a, b) => block.raw.arrays[a.array].name.localeCompare(block.raw.arrays[b.array].name));
+}
+
+/** @param {Block} block @param {number} step @returns {string[]} */
+function sharedWords(block, step) {
+  const { arrays } = block.raw;
+  return inShared(block, step).map(({ array, pieces }) => {
+    const { name, bytes } = arrays[array];
+    const what = `${name} (${grouped(bytes)} bytes)`;
+    if (!pieces.length) return `${what} holds nothing that is known to be of A or B.`;
+    /** @type {Map<string, string[]>} */
+    const places = new Map(); // by stage, in the order of addresses
+    for (const { fill, state: now } of pieces) {
+      const stage = stageOf(block, fill);
+      const key = stage === null ? "" : `stage ${stage}: `;
+      const words = `${part(arrays[fill.matrix].name, fill)} ${now}`;
+      places.set(key, [...(places.get(key) ?? []), words]);
+    }
+    const ways = [...new Set(pieces.map(({ fill }) => HOW[fill.how]))].join(" and ");
+    return `${what}, filled ${ways}, holds ${[...places].map(([key, words]) => key + words.join(" and ")).join("; ")}.`;
+  });
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Layout} layout
+ * @param {import("explorer/payload").Data} data
+ * @param {Readonly<import("explorer/state").Selection>} now
+ * @param {Snapshot} found
+ */
+function paint(context, layout, data, now, found) {
+  const shade = shades(context);
+  const { colour } = shade;
+  const block = data.blocks[now.block];
+  const { n, k } = data.trace;
+  context.font = '600 15px "DejaVu Sans", Verdana, sans-serif';
+  context.fillStyle = colour.ink;
+  context.textBaseline = "bottom";
+  for (const [name, where] of /** @type {const} */ ([["A", layout.a], ["B", layout.b], ["C", layout.c]])) {
+    context.fillStyle = colour.ink;
+    context.fillText(name, where.x, where.y - 4);
+    context.fillStyle = colour.paper;
+    context.fillRect(where.x, where.y, where.width, where.height);
+  }
+  const all = hull(block.owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 })));
+  const { scale, deep } = layout;
+  /** @param {"a" | "b" | "c"} which @param {Range} range @returns {[number, number, number, number]} */
+  const place = (which, range) => {
+    const where = layout[which];
+    const across = which === "a" ? deep : scale;
+    const down = which === "b" ? deep : scale;
+    return [where.x + range.col * across, where.y + range.row * down, (range.colEnd - range.col) * across, (range.rowEnd - range.row) * down];
+  };
+  if (all) {
+    context.fillStyle = colour.pale;
+    context.fillRect(...place("a", { row: all.row, rowEnd: all.rowEnd, col: 0, colEnd: k }));
+    context.fillRect(...place("b", { row: 0, rowEnd: k, col: all.col, colEnd: all.colEnd }));
+  }
+  for (const [matrix, marks] of found.marks) {
+    const array = block.raw.arrays[matrix];
+    const which = array.name === "A" ? "a" : array.name === "B" ? "b" : null;
+    if (!which) continue;
+    const layers = /** @type {[string | CanvasPattern, (mark: number) => boolean][]} */ ([
+      [shade.landed, (mark) => (mark & SHARED) !== 0 && !(mark & (USED | FLIGHT))],
+      [shade.registers, (mark) => (mark & REGISTERS) !== 0 && !(mark & (SHARED | USED | FLIGHT))],
+      [shade.flight, (mark) => (mark & FLIGHT) !== 0 && !(mark & USED)],
+      [shade.used, (mark) => (mark & USED) !== 0],
+    ]);
+    for (const [fill, test] of layers) {
+      context.fillStyle = fill;
+      for (const range of rectangles(marks, array.cols ?? 1, test)) {
+        const [x, y, width, height] = place(which, range);
+        context.fillRect(x, y, Math.max(width, 0.5), Math.max(height, 0.5));
+      }
+    }
+  }
+  paintC(context, layout, data, now, shade, place);
+  context.strokeStyle = colour.grey;
+  context.lineWidth = 1;
+  for (const where of [layout.a, layout.b, layout.c]) context.strokeRect(where.x, where.y, where.width, where.height);
+  if (now.element) {
+    const { row, col } = now.element;
+    context.strokeStyle = colour.mark;
+    context.lineWidth = 2;
+    /** @param {[number, number, number, number]} box */
+    const outline = ([x, y, width, height]) => context.strokeRect(x - 1, y - 1, Math.max(width, 2) + 2, Math.max(height, 2) + 2);
+    outline(place("a", { row, rowEnd: row + 1, col: 0, colEnd: k }));
+    outline(place("b", { row: 0, rowEnd: k, col, colEnd: col + 1 }));
+    outline(place("c", { row, rowEnd: row + 1, col, colEnd: col + 1 }));
+  }
+  context.fillStyle = colour.grey;
+  context.font = '12px "DejaVu Sans", Verdana, sans-serif';
+  const room = layout.b.x - layout.a.x - GAP;
+  if (room > 60) context.fillText(`${data.trace.m}×${k}`, layout.a.x + 20, layout.a.y - 5);
+  context.fillText(`${k}×${n}`, layout.b.x + 20, layout.b.y - 5);
+  context.fillText(`${data.trace.m}×${n}`, layout.c.x + 20, layout.c.y - 5);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Layout} layout
+ * @param {import("explorer/payload").Data} data
+ * @param {Readonly<import("explorer/state").Selection>} now
+ * @param {ReturnType<typeof shades>} shade
+ * @param {(which: "c", range: Range) => [number, number, number, number]} place
+ */
+function paintC(context, layout, data, now, shade, place) {
+  const { m, n } = data.trace;
+  const thread = threadOf(now);
+  const warp = thread !== null ? Math.floor(thread / WARP) : now.warp;
+  const marks = new Uint8Array(m * n);
+  for (const { row, col, thread: owner } of data.blocks[now.block].owned) {
+    if (row >= m || col >= n) continue;
+    marks[row * n + col] = owner === thread ? 3 : Math.floor(owner / WARP) === warp ? 2 : 1;
+  }
+  for (const [mark, fill] of /** @type {[number, string][]} */ ([[1, shade.block], [2, shade.warp], [3, shade.thread]])) {
+    context.fillStyle = fill;
+    for (const range of rectangles(marks, n, (one) => one === mark)) context.fillRect(...place("c", range));
+  }
+  context.lineWidth = 1;
+  context.strokeStyle = shade.colour.grey;
+  for (const [index, block] of data.blocks.entries()) {
+    if (index === now.block) continue;
+    const around = hull(block.owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 })));
+    if (around) context.strokeRect(...place("c", around));
+  }
+  const around = hull(data.blocks[now.block].owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 })));
+  if (around) {
+    context.strokeStyle = shade.colour.ink;
+    context.lineWidth = 2;
+    context.strokeRect(...place("c", around));
+  }
+}
+
+/** @param {HTMLElement} legend @param {boolean} shortened */
+function drawLegend(legend, shortened) {
+  /** @type {[string, string][]} */
+  const entries = [
+    ["block", "C: stored by this block; in A and B: in shared memory"], ["warp", "C: by this warp"], ["thread", "C: by this thread; in A and B: read in this step"],
+    ["flight", "on its way"], ["registers", "in registers"], ["needed", "what the block needs in all"],
+  ];
+  legend.replaceChildren(...entries.map(([kind, words]) => {
+    const swatch = el("canvas", { "aria-hidden": "true" });
+    const context = sharp(swatch, 26, 18);
+    const shade = shades(context);
+    context.fillStyle = kind === "needed" ? shade.colour.pale : shade[/** @type {"block"} */ (kind)];
+    context.fillRect(0, 0, 26, 18);
+    return el("li", {}, swatch, words);
+  }));
+  if (shortened) legend.append(el("li", {}, "K is drawn shorter than it is."));
+}
+
+/**
+ * A bar for each shared array, from its first byte to its last, with what lies there.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {Block} block
+ * @param {number} step
+ */
+function drawBars(canvas, width, block, step) {
+  const rows = inShared(block, step);
+  const tall = 30;
+  const each = tall + 26;
+  const context = sharp(canvas, width, Math.max(rows.length * each, 22));
+  const shade = shades(context);
+  const { colour } = shade;
+  context.font = '13px "DejaVu Sans", Verdana, sans-serif';
+  if (!rows.length) {
+    context.fillStyle = colour.grey;
+    context.fillText("This kernel has no shared arrays.", 0, 15);
+    return;
+  }
+  rows.forEach(({ array, pieces }, index) => {
+    const { name, bytes } = block.raw.arrays[array];
+    const y = index * each + 20;
+    context.fillStyle = colour.ink;
+    context.fillText(`${name}, ${grouped(bytes)} bytes`, 0, y - 5);
+    context.fillStyle = colour.paper;
+    context.fillRect(0, y, width, tall);
+    const scale = (width - 2) / bytes;
+    for (const { fill, state: now } of pieces) {
+      const x = 1 + fill.lo * scale;
+      const wide = (fill.hi - fill.lo) * scale;
+      context.fillStyle = now === "in use" ? shade.used : now === "landed" ? shade.landed : shade.flight;
+      context.fillRect(x, y, wide, tall);
+      context.strokeStyle = colour.ink;
+      context.lineWidth = 1;
+      context.strokeRect(x, y, wide, tall);
+      const matrix = block.raw.arrays[fill.matrix].name;
+      const along = matrix === "B" ? span(fill.row, fill.rowEnd) : span(fill.col, fill.colEnd);
+      const label = [`${matrix}, k ${along}`, `${matrix} ${along}`, matrix].find((text) => context.measureText(text).width < wide - 6);
+      if (!label || matrix === "C") continue;
+      const middle = x + wide / 2 - context.measureText(label).width / 2;
+      if (now === "in flight") {
+        context.fillStyle = colour.paper;
+        context.fillRect(middle - 3, y + 6, context.measureText(label).width + 6, tall - 12);
+      }
+      context.fillStyle = now === "in use" ? colour["on-strong"] : colour.ink;
+      context.fillText(label, middle, y + tall / 2 + 5);
+    }
+    context.strokeStyle = colour.grey;
+    context.strokeRect(0.5, y, width - 1, tall);
+  });
+}
+
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {import("explorer/payload").Data} data
+ * @param {Readonly<import("explorer/state").Selection>} now
+ */
+function drawZoom(canvas, width, data, now) {
+  const { m, n } = data.trace;
+  const rows = Math.min(ZOOM.rows, m);
+  const cols = Math.min(ZOOM.cols, n);
+  const left = 34;
+  const wide = (width - left - 2) / cols;
+  const context = sharp(canvas, width, 20 + rows * ZOOM.height + 2);
+  const { colour } = shades(context);
+  const at = now.element ?? { row: 0, col: 0 };
+  const top = Math.max(0, Math.min(m - rows, at.row - Math.floor(rows / 2)));
+  const first = Math.max(0, Math.min(n - cols, at.col - Math.floor(cols / 2)));
+  const thread = threadOf(now);
+  const backs = [colour.paper, colour.light, colour.pale];
+  context.font = '12px "DejaVu Sans", Verdana, sans-serif';
+  context.textBaseline = "middle";
+  context.textAlign = "center";
+  context.fillStyle = colour.grey;
+  for (let c = 0; c < cols; c++) context.fillText(String(first + c), left + (c + 0.5) * wide, 10);
+  for (let r = 0; r < rows; r++) {
+    const y = 20 + r * ZOOM.height;
+    context.fillStyle = colour.grey;
+    context.fillText(String(top + r), left / 2, y + ZOOM.height / 2);
+    for (let c = 0; c < cols; c++) {
+      const owner = data.ownerOf(top + r, first + c);
+      const mine = owner !== null && owner.block === now.block && owner.thread === thread;
+      context.fillStyle = mine ? colour.strong : owner ? backs[Math.floor(owner.thread / WARP) % backs.length] : colour.paper;
+      context.fillRect(left + c * wide, y, wide, ZOOM.height);
+      context.strokeStyle = colour.grey;
+      context.lineWidth = 1;
+      context.strokeRect(left + c * wide, y, wide, ZOOM.height);
+      context.fillStyle = mine ? colour["on-strong"] : colour.ink;
+      context.fillText(owner ? String(owner.thread) : "–", left + (c + 0.5) * wide, y + ZOOM.height / 2);
+    }
+  }
+  if (!now.element) return;
+  context.strokeStyle = colour.mark;
+  context.lineWidth = 3;
+  context.strokeRect(left + (at.col - first) * wide, 20 + (at.row - top) * ZOOM.height, wide, ZOOM.height);
+}
