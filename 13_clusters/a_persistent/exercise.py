@@ -76,6 +76,7 @@ HUNT = Hunt(
         "fills the stage at once.",
     ),
     check_says="Shared memory is overwritten while wgmma is still reading it.",
+    race=True,
 )
 
 

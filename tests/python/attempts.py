@@ -54,6 +54,9 @@ _ASK_AHEAD = "        if (t == 0 && n + STAGES - 1 < tiles) load(n + STAGES - 1)
 _EMPTY_WAIT = "        gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);  // at first, all are\n"
 _WAIT_12 = "        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back\n"
 _ARRIVE_12 = "        if (n > 0 && t % WARPGROUP == 0) gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);\n"
+_OUT_OF_STEP = (
+    "No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma|✗ Wrong with",
+)
 _LAST_13A = "    if (steps > 0) give_back(n - 1);  // before the sums are written: the next tile of C needs it\n"
 _TMA_BARRIER = "                __syncthreads();  // everyone has read the tiles before others come to their place\n"
 _TMA_ASK = "                if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);\n"
@@ -1695,16 +1698,12 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "the ring begun again with each tile of C",
             {"        n += steps;  // the ring goes on where it is\n": ""},
-            (
-                "No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma|✗ Wrong with",
-            ),
+            _OUT_OF_STEP,
         ),
         Attempt(
             "n counted on by one",
             {"n += steps;  // the ring": "n += 1;  // the ring"},
-            (
-                "No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma|✗ Wrong with",
-            ),
+            _OUT_OF_STEP,
         ),
         Attempt(
             "the last group taken for a whole one",
