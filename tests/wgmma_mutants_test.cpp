@@ -1,4 +1,4 @@
-// The mutants of 11 and 12 that derive.py makes, traced: a mistake with TMA, mbarriers, wgmma or their
+// The mutants of 11, 12 and 13 that derive.py makes, traced: a mistake with TMA, mbarriers, wgmma or their
 // descriptors each, and what is told of it.
 #include <algorithm>
 #include <string>
@@ -20,9 +20,9 @@ struct Told {
 };
 
 /// Throws what prepare() throws.
-Told told(const Lesson& lesson, std::int64_t K) {
+Told told(const Lesson& lesson, std::int64_t K, std::int64_t M = 72, std::int64_t N = 136) {
     test::device();
-    gemm::Shape shape = test::shape(72, 136, K, false);
+    gemm::Shape shape = test::shape(M, N, K, false);
     shape.variant = lesson.variant();
     gemm::Workload w(shape.resolved(), test::seed());
     const gemm::Verifier verifier(w);
@@ -47,14 +47,15 @@ std::string all_of(const Told& t) {
     return all + t.verdict.failure;
 }
 
-void require_told(const std::string& of, const std::vector<Mistake>& mistakes, std::int64_t K) {
-    const Told right = told(test::lesson(of), K);
+void require_told(const std::string& of, const std::vector<Mistake>& mistakes, std::int64_t K,
+                  std::int64_t M = 72, std::int64_t N = 136) {
+    const Told right = told(test::lesson(of), K, M, N);
     INFO(of << ": " << all_of(right));
     REQUIRE(right.launch.error.empty());
     REQUIRE(right.launch.report.findings.empty());
     REQUIRE(right.verdict.passed);
     for (const Mistake& m : test::drawn(mistakes, 4)) {
-        const Told t = told(m.mutant, K);
+        const Told t = told(m.mutant, K, M, N);
         INFO(m.mutant.name << ": " << all_of(t));
         const auto& found = t.launch.report.findings;
         const auto finding = std::find_if(found.begin(), found.end(),
@@ -62,7 +63,7 @@ void require_told(const std::string& of, const std::vector<Mistake>& mistakes, s
         if (*m.id == '\0') {
             REQUIRE(t.launch.error.empty());
             REQUIRE(found.empty());
-            REQUIRE(t.verdict.wrong > 72 * 136 / 2);
+            REQUIRE(t.verdict.wrong > M * N / 2);
         } else if (finding != found.end()) {
             test::require_contains(finding->text, m.words);
         } else {
@@ -145,4 +146,24 @@ TEST_CASE("trace: mistakes between a producer and its consumers in mutants of 12
           "has room for 0 more, at full[0]: its phase 0 still waits for bytes"},
          {mutant_registers_12::lesson, "registers_missing", "128·240 + 128·240 + 128·40 = 66560"}},
         11 * 64 - 8);
+}
+
+TEST_CASE("trace: mistakes from one tile of C to the next in mutants of 13a") {
+    require_told("13a_persistent",
+                 {{mutant_last_kept_13a::lesson, "mbarrier_hang", "empty["},
+                  {mutant_last_early_13a::lesson, "wgmma_in_flight",
+                   "may still be reading it when thread (256,0,0) writes it"},
+                  {mutant_begun_again_13a::lesson, "mbarrier_hang", "threads 0–255 wait for parity 0"},
+                  {mutant_asked_again_13a::lesson, "mbarrier_hang", ""}},
+                 5 * 64, 300, 520);
+}
+
+TEST_CASE("lesson 13a computes each tile of C once in other orders, too") {
+    for (const Lesson* order : {&mutant_row_by_row_13a::lesson, &mutant_hilbert_13a::lesson}) {
+        const Told t = told(*order, 8, 4 * 128 + 8, 9 * 256 - 8);
+        INFO(order->name << ": " << all_of(t));
+        REQUIRE(t.launch.error.empty());
+        REQUIRE(t.launch.report.findings.empty());
+        REQUIRE(t.verdict.passed);
+    }
 }

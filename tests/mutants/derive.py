@@ -24,7 +24,9 @@ _SMALL_10B = [("launch_tiles<Large>", "launch_tiles<Small>", 0), ("sgemm_tma<Lar
 _ASK_10B = "if (t == 0 && tile + STAGES < tiles) ask(stage, tile + STAGES);"
 _BF16 = ("<__half>", "<__nv_bfloat16>", ALL)  # no mistake where it runs in BF16: compiled in half the time
 _12 = "12_warp_specialized"
+_13A = "13a_persistent"
 _GIVE_BACK_12 = "gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);"
+_AGAIN_13A = "n = 0; for (int step = 0; step < steps; ++step, ++n) {"
 _ZEROS_11A = """parity ^= 1;
 for (int i = t; i < BM * BK; i += THREADS) {
     if (k0 + i % BK >= k_end) reinterpret_cast<T*>(shared)[i] = gemm::from_float<T>(0.0f);
@@ -165,6 +167,18 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
         _12,
         [_BF16, ("more_registers<CONSUMER_REGISTERS>", "more_registers<CONSUMER_REGISTERS + 8>", 0)],
     ),
+    "last_kept_13a": (_13A, [("if (steps > 0) give_back(n - 1);", "", 0)]),  # the last stage of a tile of C
+    "last_early_13a": (
+        _13A,
+        [
+            ("if (steps > 0) give_back(n - 1);", "", 0),
+            ("gemm::ptx::wgmma_wait<0>(acc);", "if (steps > 0) give_back(n - 1); gemm::ptx::wgmma_wait<0>(acc);", 0),
+        ],
+    ),
+    "begun_again_13a": (_13A, [("n += steps;", "", 0)]),  # the consumers' counter, in each tile of C
+    "asked_again_13a": (_13A, [("for (int step = 0; step < steps; ++step, ++n) {", _AGAIN_13A, 0)]),  # the producer's
+    "row_by_row_13a": (_13A, [("using Order = Grouped<16>;", "using Order = RowByRow;", 0)]),  # no mistake
+    "hilbert_13a": (_13A, [("using Order = Grouped<16>;", "using Order = Hilbert<4>;", 0)]),  # the same
 }
 
 

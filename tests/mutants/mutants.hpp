@@ -87,4 +87,10 @@ namespace mutant_late_parity_12      { extern const gemm::Lesson lesson; }
 namespace mutant_full_parity_12      { extern const gemm::Lesson lesson; }
 namespace mutant_all_produce_12      { extern const gemm::Lesson lesson; }
 namespace mutant_registers_12        { extern const gemm::Lesson lesson; }
+namespace mutant_last_kept_13a       { extern const gemm::Lesson lesson; }
+namespace mutant_last_early_13a      { extern const gemm::Lesson lesson; }
+namespace mutant_begun_again_13a     { extern const gemm::Lesson lesson; }
+namespace mutant_asked_again_13a     { extern const gemm::Lesson lesson; }
+namespace mutant_row_by_row_13a      { extern const gemm::Lesson lesson; }
+namespace mutant_hilbert_13a         { extern const gemm::Lesson lesson; }
 // clang-format on

@@ -54,6 +54,10 @@ _ASK_AHEAD = "        if (t == 0 && n + STAGES - 1 < tiles) load(n + STAGES - 1)
 _EMPTY_WAIT = "        gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);  // at first, all are\n"
 _WAIT_12 = "        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back\n"
 _ARRIVE_12 = "        if (n > 0 && t % WARPGROUP == 0) gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);\n"
+_OUT_OF_STEP = (
+    "No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma|✗ Wrong with",
+)
+_LAST_13A = "    if (steps > 0) give_back(n - 1);  // before the sums are written: the next tile of C needs it\n"
 _TMA_BARRIER = "                __syncthreads();  // everyone has read the tiles before others come to their place\n"
 _TMA_ASK = "                if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);\n"
 _TMA_WAIT = "                if (more) gemm::ptx::mbarrier_wait(full[stage], parity);\n"
@@ -1684,6 +1688,38 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("✗ Wrong with",),
         ),
         Attempt("beta forgotten", {"alpha * acc[e + 1], beta);": "alpha * acc[e + 1], 0.0f);"}, ("beta", "✗ Wrong with")),
+    ),
+    "13a_persistent": (
+        Attempt(
+            "the last stage of a tile of C kept",
+            {_LAST_13A: ""},
+            ("No thread of the block can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "the ring begun again with each tile of C",
+            {"        n += steps;  // the ring goes on where it is\n": ""},
+            _OUT_OF_STEP,
+        ),
+        Attempt(
+            "n counted on by one",
+            {"n += steps;  // the ring": "n += 1;  // the ring"},
+            _OUT_OF_STEP,
+        ),
+        Attempt(
+            "the last group taken for a whole one",
+            {"all.m - first < ROWS ? all.m - first : ROWS;": "ROWS;"},
+            ("Elements of C are never written.|✗ Wrong with|twice",),
+        ),
+        Attempt(
+            "every tile of C the first",
+            {"at = {first + in_group % rows, in_group / rows};": "at = {0, 0}; (void)in_group; (void)rows;"},
+            ("Elements of C are never written.|Two threads|✗ Wrong with|A barrier is missing",),
+        ),
+        Attempt(
+            "rows and columns swapped",
+            {"first + in_group % rows, in_group / rows}": "first + in_group / rows, in_group % rows}"},
+            ("Elements of C are never written.|✗ Wrong with|A barrier is missing",),
+        ),
     ),
 }
 
