@@ -6,6 +6,7 @@
 #include "tests/device_array.hpp"
 #include "tests/kernels/tma_gemm.hpp"
 #include "tests/support.hpp"
+#include "tests/trace_kernels/kernels.hpp"
 #include "tests/tracing.hpp"
 
 namespace {
@@ -114,4 +115,18 @@ TEST_CASE("trace: mistakes with mbarriers and the copy engine") {
     const Traced t = traced_tma(TmaMistake::wrong_parity);
     (void)test::finding_at(t.report, "uninitialised_read", tma_line("read-b"));
     test::require_contains(t.error, "no thread can go on");
+}
+
+TEST_CASE("trace: a store of a later group is not over when the first has been waited for") {
+    const DeviceArray<float> out(64);
+    const auto found = [&](int again) {
+        return test::run_traced({}, [&] { traced::bulk_stores(again, out.data()); }).report;
+    };
+    CHECK(found(0).findings.empty());
+    const trace::Report wrong = found(1);
+    INFO(test::all_findings(wrong));
+    const char* const file = "/tests/trace_kernels/copies.cu";
+    const trace::Finding& finding =
+        test::finding_at(wrong, "store_in_flight", test::marked(file, "bulk-again"));
+    CHECK(finding.other->line == test::marked(file, "bulk-store"));
 }

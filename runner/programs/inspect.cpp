@@ -85,7 +85,7 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     if (blocks != "all") s.blocks = gemm::whole_number("--blocks", blocks, 1, kMost);
     if (!patience.empty()) s.patience = gemm::whole_number("--patience", patience, 1, 100000);
-    s.history = gemm::whole_number("--history", history, 0, kMost);
+    s.history = gemm::whole_number("--history", history, 0, 1000);
     if (!s.output.empty()) gemm::check_writable(s.output);
     return std::nullopt;
 }

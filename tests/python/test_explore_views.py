@@ -341,7 +341,7 @@ def test_sliders_change_what_is_predicted(browser: Browser, tmp_path: Path) -> N
         page.get_by_label("GPU").select_option("sm_86")
         assert value("blocks-an-sm") == "1"
         page.get_by_role("button", name="As traced").click()
-        assert value("grid", "traced") == "16"
+        assert value("grid", "traced") == "16 blocks"
         visit.clean()
 
 

@@ -298,14 +298,21 @@ def test_a_terms_meaning_is_shown_by_pointer_and_keyboard(site: Path, browser: B
         visit.clean()
 
 
+def test_ones_progress_is_a_page_whose_links_lead_to_the_lessons(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "progress" / "index.html").as_uri()) as visit:
+        visit.page.frame_locator("iframe.explorer").locator('a[href$="03_smem/index.html"]').first.click()
+        visit.page.wait_for_url("**/03_smem/index.html")
+        visit.clean()
+
+
 _SHOWN = ("index.html", "05_2d_blocktile/index.html", "03_smem/kernel.cu.html", "exercises/03_smem.html", "plots/index.html",
           "GLOSSARY.html", "classroom/index.html", "common/index.html")  # fmt: skip
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_pages_fit_a_phone_and_are_accessible(site: Path, browser: Browser, dark: bool) -> None:
-    chosen = sorted(path.relative_to(site).as_posix() for path in site.rglob("index.html")) if whole_families() else ()
-    for address in dict.fromkeys((*drawn(_SHOWN, 3), *chosen)):
+    all_pages = sorted(path.relative_to(site).as_posix() for path in site.rglob("index.html"))
+    for address in dict.fromkeys((*drawn(_SHOWN, 3), *all_pages[dark :: 2 if whole_families() else len(all_pages)])):
         with browser.visit((site / address).as_uri(), width=390, height=844, dark=dark) as visit:
             visit.fits()
             visit.clean()  # before axe-core, which asks for the style sheets again and is refused

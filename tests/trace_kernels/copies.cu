@@ -1,5 +1,6 @@
 // cp.async, right and wrong.
 #include "common/ptx/cp_async.hpp"
+#include "common/ptx/tma.hpp"
 #include "tests/trace_kernels/kernels.hpp"
 
 namespace traced {
@@ -123,6 +124,22 @@ __global__ void ring_kernel(int tiles, const float* in, float* out) {
     for (int i = 0; i < 4; ++i) out[i * kThreads + t] = sums[i];
 }
 
+__global__ void bulk_stores_kernel(int again, float* out) {
+    __shared__ __align__(16) float tile[2][32];
+    const int t = threadIdx.x;
+    for (int part = 0; part < 2; ++part) tile[part][t] = static_cast<float>(t);
+    gemm::ptx::fence_proxy_async();
+    __syncthreads();
+    if (t != 0) return;
+    for (int part = 0; part < 2; ++part) {
+        gemm::ptx::bulk_store(&out[32 * part], tile[part], sizeof tile[part]);  // LINE bulk-store
+        gemm::ptx::bulk_commit();
+    }
+    gemm::ptx::bulk_wait_read<1>();
+    tile[again][0] = 0.0f;  // LINE bulk-again
+    gemm::ptx::bulk_wait<0>();
+}
+
 }  // namespace
 
 void copying(Copying kind, const float* in, float* out) {
@@ -133,6 +150,10 @@ void fill(int valid, const float* in, float* out) {
 }
 void ring(int tiles, const float* in, float* out) {
     ring_kernel<<<1, kThreads>>>(tiles, in, out);
+}
+
+void bulk_stores(int again, float* out) {
+    bulk_stores_kernel<<<1, 32>>>(again, out);
 }
 
 }  // namespace traced

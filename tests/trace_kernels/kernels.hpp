@@ -39,6 +39,10 @@ void race(Race kind, int blocks, int rounds, float* out);
 /// 64 threads of each block exchange, and only those of block `which` without a barrier. out: blocks × 64.
 void one_races(int which, int blocks, float* out);
 
+/// Thread 0 stores two parts of shared memory by the copy engine, a group each, waits until the first has
+/// been read, and writes to part `again`. out: 64 floats.
+void bulk_stores(int again, float* out);
+
 /// Thread 0 reads the last of 64 floats, which nobody has written; out: 64 floats.
 void uninitialised(float* out);
 /// The same in dynamic shared memory, and a float of which two bytes were written.

@@ -2,7 +2,7 @@
 
 import { grouped, whenResized } from "explorer/dom";
 import * as copies from "explorer/copies";
-import { size, rate } from "explorer/occupancy";
+import { rate, size } from "explorer/occupancy";
 import { count, html, named, slider } from "explorer/picture";
 import { readOf, sourceOf } from "explorer/memory";
 import * as sectors from "explorer/sectors";
@@ -59,14 +59,21 @@ function shownOf(data, block, selection) {
   const warp = selection.warp ?? warpsOf(block, line)[0] ?? 0;
   const events = block.requests(line, warp);
   const at = selection.event !== null && own === line ? events.indexOf(selection.event) : -1;
-  return { line, wgmma: null, warp, events, place: at >= 0 ? at : Math.min(selection.occurrence ?? 0, Math.max(events.length - 1, 0)) };
+  return {
+    line,
+    wgmma: null,
+    warp,
+    events,
+    place: at >= 0 ? at : Math.min(selection.occurrence ?? 0, Math.max(events.length - 1, 0)),
+  };
 }
 
 /**
  * The warps that have requests of this line in the block's history.
  * @param {Block} block @param {number} line
  */
-const warpsOf = (block, line) => Array.from({ length: block.warps }, (_, warp) => warp).filter((warp) => block.requests(line, warp).length);
+const warpsOf = (block, line) =>
+  Array.from({ length: block.warps }, (_, warp) => warp).filter((warp) => block.requests(line, warp).length);
 
 /** @param {Line} line */
 export const unitOf = (line) => (line.space === "global" ? "sector" : "wavefront");
@@ -78,11 +85,80 @@ export const unitOf = (line) => (line.space === "global" ? "sector" : "wavefront
 export function means(line) {
   const [all, ideal] = line.space === "global" ? [line.sectors, line.ideal_sectors] : [line.wavefronts, line.ideal_wavefronts];
   const guess = line.diverged ? "≈ " : "";
-  return line.requests ? { units: guess + rate(all / line.requests), ideal: guess + rate(ideal / line.requests) } : { units: "–", ideal: "–" };
+  return line.requests
+    ? { units: guess + rate(all / line.requests), ideal: guess + rate(ideal / line.requests) }
+    : { units: "–", ideal: "–" };
 }
 
 /** @param {Line} line */
 const widthOf = (line) => (line.width ? `${line.width} B` : "box");
+
+/**
+ * The kernel's accesses as a table, a row for each line, array, width, and load or store; wgmma at its end.
+ * @param {Data} data @param {(line: number) => void} chooseLine @param {(wgmma: number) => void} chooseWgmma
+ * @returns {{element: HTMLElement, buttons: HTMLButtonElement[]}}
+ */
+function listed(data, chooseLine, chooseWgmma) {
+  /** @type {HTMLButtonElement[]} */
+  const buttons = [];
+  const list = html("tbody");
+  data.lines.forEach((line, index) => {
+    const button = html("button", { type: "button", "data-line": index }, [String(line.line)]);
+    button.addEventListener("click", () => chooseLine(index));
+    const mean = means(line);
+    const unit = line.requests ? ` ${unitOf(line)}${mean.units === "1" ? "" : "s"}` : "";
+    list.append(
+      html("tr", {}, [
+        html("td", {}, [button]),
+        html("td", {}, [line.array]),
+        html("td", {}, [line.op]),
+        html("td", {}, [widthOf(line)]),
+        html("td", {}, [grouped(line.requests)]),
+        html("td", {}, [mean.units + unit]),
+        html("td", {}, [mean.ideal]),
+      ]),
+    );
+    button.setAttribute(
+      "aria-label",
+      `line ${line.line}: ${line.op} of ${line.array}, ${widthOf(line)}, ${grouped(line.requests)} requests`,
+    );
+    buttons.push(button);
+  });
+  data.trace.wgmma.forEach((entry, index) => {
+    const button = html("button", { type: "button", "data-wgmma": index }, [String(entry.line)]);
+    button.addEventListener("click", () => chooseWgmma(index));
+    list.append(
+      html("tr", {}, [
+        html("td", {}, [button]),
+        html("td", {}, [entry.a ? "A and B" : "B"]),
+        html("td", {}, ["wgmma"]),
+        html("td", {}, [`m${entry.m}n${entry.n}k${entry.k}`]),
+        html("td", {}, [grouped(entry.count)]),
+        html("td", {}, ["unknown"]),
+        html("td", {}, ["–"]),
+      ]),
+    );
+    button.setAttribute(
+      "aria-label",
+      `line ${entry.line}: wgmma m${entry.m}n${entry.n}k${entry.k}, ${grouped(entry.count)} times`,
+    );
+    buttons.push(button);
+  });
+  const element = html("table", { class: "accesses" }, [
+    html("caption", { class: "spoken" }, ["Accesses of the kernel, by source line"]),
+    html("thead", {}, [
+      html(
+        "tr",
+        {},
+        ["line", "array", "access", "width", "requests", "a request", "ideal"].map((words) =>
+          html("th", { scope: "col" }, [words])
+        ),
+      ),
+    ]),
+    list,
+  ]);
+  return { element, buttons };
+}
 
 /** @param {HTMLElement} element @param {Data} data @param {State} state */
 export function mount(element, data, state) {
@@ -90,13 +166,17 @@ export function mount(element, data, state) {
     element.append(html("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
     return;
   }
-  const list = html("tbody");
+  const list = listed(data, chooseLine, chooseWgmma);
   const warp = slider("Warp", { min: 0, max: data.blocks[0].warps - 1, value: 0 }, (value) => {
     const block = blockNow();
     const now = shownOf(data, block, state.selection);
     const events = now.wgmma !== null ? multiplications(block, now.wgmma, value) : block.requests(now.line ?? 0, value);
     const event = events[Math.min(now.place, events.length - 1)];
-    state.set({ ...(event === undefined ? { event: null, line: now.line } : block.selectionOf(event)), warp: value, ...threadOf(value, state.selection.lane) });
+    state.set({
+      ...(event === undefined ? { event: null, line: now.line } : block.selectionOf(event)),
+      warp: value,
+      ...threadOf(value, state.selection.lane),
+    });
   });
   const occurrence = slider("Request", { min: 1, max: 1, value: 1 }, (value) => {
     const block = blockNow(), now = shownOf(data, block, state.selection);
@@ -106,11 +186,11 @@ export function mount(element, data, state) {
   const readout = html("div", { class: "readout", role: "status", "data-view": "access" });
   const pictures = html("div", { class: "pictures" });
   element.append(
-    html("table", { class: "accesses" }, [
-      html("caption", { class: "spoken" }, ["Accesses of the kernel, by source line"]),
-      html("thead", {}, [html("tr", {}, ["line", "array", "access", "width", "requests", "a request", "ideal"].map((words) => html("th", { scope: "col" }, [words])))]),
-      list]),
-    html("div", { class: "access-controls" }, [warp.element, occurrence.element]), readout, pictures);
+    list.element,
+    html("div", { class: "access-controls" }, [warp.element, occurrence.element]),
+    readout,
+    pictures,
+  );
 
   const blockNow = () => data.blocks[state.selection.block] ?? data.blocks[0];
   /** @param {number} of @param {number | null} lane */
@@ -122,33 +202,17 @@ export function mount(element, data, state) {
     state.set({ ...(event === undefined ? {} : block.selectionOf(event)), lane, warp: now.warp, thread: now.warp * 32 + lane });
   };
 
-  /** @type {HTMLButtonElement[]} */
-  const buttons = [];
-  data.lines.forEach((line, index) => {
-    const button = html("button", { type: "button", "data-line": index }, [String(line.line)]);
-    button.addEventListener("click", () => chooseLine(index));
-    const mean = means(line);
-    const unit = line.requests ? ` ${unitOf(line)}${mean.units === "1" ? "" : "s"}` : "";
-    list.append(html("tr", {}, [html("td", {}, [button]), html("td", {}, [line.array]), html("td", {}, [line.op]), html("td", {}, [widthOf(line)]),
-      html("td", {}, [grouped(line.requests)]), html("td", {}, [mean.units + unit]), html("td", {}, [mean.ideal])]));
-    button.setAttribute("aria-label", `line ${line.line}: ${line.op} of ${line.array}, ${widthOf(line)}, ${grouped(line.requests)} requests`);
-    buttons.push(button);
-  });
-  data.trace.wgmma.forEach((entry, index) => {
-    const button = html("button", { type: "button", "data-wgmma": index }, [String(entry.line)]);
-    button.addEventListener("click", () => chooseWgmma(index));
-    list.append(html("tr", {}, [html("td", {}, [button]), html("td", {}, [entry.a ? "A and B" : "B"]), html("td", {}, ["wgmma"]), html("td", {}, [`m${entry.m}n${entry.n}k${entry.k}`]),
-      html("td", {}, [grouped(entry.count)]), html("td", {}, ["unknown"]), html("td", {}, ["–"])]));
-    button.setAttribute("aria-label", `line ${entry.line}: wgmma m${entry.m}n${entry.n}k${entry.k}, ${grouped(entry.count)} times`);
-    buttons.push(button);
-  });
   /** @param {number} line */
   function chooseLine(line) {
     const block = blockNow(), { selection } = state;
     const warps = warpsOf(block, line);
     const of = selection.warp !== null && warps.includes(selection.warp) ? selection.warp : warps[0];
     const event = of === undefined ? undefined : block.requests(line, of)[0];
-    state.set(event === undefined ? { line, event: null, occurrence: null } : { ...block.selectionOf(event), ...threadOf(of, selection.lane) });
+    state.set(
+      event === undefined
+        ? { line, event: null, occurrence: null }
+        : { ...block.selectionOf(event), ...threadOf(of, selection.lane) },
+    );
   }
   /** @param {number} wgmma */
   function chooseWgmma(wgmma) {
@@ -161,7 +225,7 @@ export function mount(element, data, state) {
 
   function draw() {
     const block = blockNow(), { selection } = state, now = shownOf(data, block, selection);
-    buttons.forEach((button) => {
+    list.buttons.forEach((button) => {
       const mine = now.wgmma === null ? button.dataset.line === String(now.line) : button.dataset.wgmma === String(now.wgmma);
       button.setAttribute("aria-pressed", String(mine));
       button.closest("tr")?.classList.toggle("chosen", mine);
@@ -172,20 +236,32 @@ export function mount(element, data, state) {
     const width = Math.max(280, Math.floor(pictures.clientWidth));
     if (event === undefined) {
       const others = now.line === null ? [] : warpsOf(block, now.line);
-      readout.replaceChildren(html("p", {}, [others.length ? `Warp ${now.warp} makes no request of this line in block ${block.name}; ${named(others, "warp")} ${others.length === 1 ? "does" : "do"}.`
-        : `No request of this line is in the history of block ${block.name}.`]));
+      readout.replaceChildren(
+        html("p", {}, [
+          others.length
+            ? `Warp ${now.warp} makes no request of this line in block ${block.name}; ${named(others, "warp")} ${
+              others.length === 1 ? "does" : "do"
+            }.`
+            : `No request of this line is in the history of block ${block.name}.`,
+        ]),
+      );
       pictures.replaceChildren();
       return;
     }
     // The keyboard stays at the lane that it is at, in the picture that it is in.
     const within = [...pictures.querySelectorAll("svg")].findIndex((drawn) => drawn.contains(document.activeElement));
     const focused = within >= 0 ? document.activeElement?.getAttribute("data-lane") ?? null : null;
-    const what = now.wgmma !== null || block.request(event) === null ? copies.multiplied(data, block, event, width) : requested(data, block, now, event, width, selection.lane, chooseLane);
+    const what = now.wgmma !== null || block.request(event) === null
+      ? copies.multiplied(data, block, event, width)
+      : requested(data, block, now, event, width, selection.lane, chooseLane);
     const head = `Request ${now.place + 1} of ${grouped(now.events.length)} by warp ${now.warp} of block ${block.name}`;
     readout.replaceChildren(...what.words.map((words, index) => html("p", {}, [index === 0 ? `${head}: ${words}` : words])));
     for (const [name, value] of Object.entries(what.figures)) readout.setAttribute(`data-${name}`, String(value));
     pictures.replaceChildren(...what.pictures);
-    if (focused !== null) /** @type {HTMLElement | null} */ (pictures.querySelectorAll("svg")[within]?.querySelector(`[data-lane="${focused}"]`))?.focus();
+    if (focused !== null) {
+      /** @type {HTMLElement | null} */ (pictures.querySelectorAll("svg")[within]?.querySelector(`[data-lane="${focused}"]`))
+        ?.focus();
+    }
   }
   state.subscribe(draw);
   whenResized(pictures, draw);
@@ -203,7 +279,9 @@ function requested(data, block, now, event, width, lane, choose) {
   const line = data.lines[now.line ?? 0];
   if (request.box) return copies.boxed(block, request, line, width);
   const mean = means(line);
-  const average = `All ${grouped(line.requests)} requests of the line: ${mean.units} ${unitOf(line)}${mean.units === "1" ? "" : "s"} on average, ideal ${mean.ideal}.`;
+  const average = `All ${grouped(line.requests)} requests of the line: ${mean.units} ${unitOf(line)}${
+    mean.units === "1" ? "" : "s"
+  } on average, ideal ${mean.ideal}.`;
   const { access, array } = request;
   if (!access || !array) return { words: ["it touches no array."], pictures: [], figures: {} };
   const own = side(block, request, width, lane, choose);
@@ -212,8 +290,15 @@ function requested(data, block, now, event, width, lane, choose) {
   const theirs = side(block, other, width, lane, choose);
   const parts = access.op === "load" ? [own, theirs] : [theirs, own];
   return {
-    words: [`${own.words[0]}`, ...own.words.slice(1), `cp.async ${access.op === "load" ? "stores" : "reads"} at once: ${theirs.words[0]}`, ...theirs.words.slice(1), average],
-    pictures: parts.flatMap((part) => part.pictures), figures: own.figures,
+    words: [
+      `${own.words[0]}`,
+      ...own.words.slice(1),
+      `cp.async ${access.op === "load" ? "stores" : "reads"} at once: ${theirs.words[0]}`,
+      ...theirs.words.slice(1),
+      average,
+    ],
+    pictures: parts.flatMap((part) => part.pictures),
+    figures: own.figures,
   };
 }
 
@@ -226,36 +311,83 @@ function requested(data, block, now, event, width, lane, choose) {
 function side(block, request, width, lane, choose) {
   const access = /** @type {NonNullable<Request["access"]>} */ (request.access);
   const array = /** @type {HistoryArray} */ (request.array);
-  const does = `${named(request.lanes)} ${access.op} ${access.width} B each ${access.op === "load" ? "from" : "to"} ${array.name}`;
+  const does = `${named(request.lanes)} ${access.op} ${access.width} B each ${
+    access.op === "load" ? "from" : "to"
+  } ${array.name}`;
   if (array.space === "global") {
     const touching = { array, lanes: request.lanes, offsets: request.offsets, width: access.width };
     const found = sectors.figures(touching);
-    const words = [`${does}. ${count(request.units, "sector")} in ${count(found.lines, "line")} of 128 bytes, ideal ${found.ideal}; ${grouped(found.used)} of ${grouped(request.units * 32)} bytes moved are used.`];
-    if (found.sectors.length !== request.units) words.push(`The tracer counts ${count(request.units, "sector")}; the picture shows ${found.sectors.length}.`);
+    const words = [
+      `${does}. ${count(request.units, "sector")} in ${count(found.lines, "line")} of 128 bytes, ideal ${found.ideal}; ${
+        grouped(found.used)
+      } of ${grouped(request.units * 32)} bytes moved are used.`,
+    ];
+    if (found.sectors.length !== request.units) {
+      words.push(`The tracer counts ${count(request.units, "sector")}; the picture shows ${found.sectors.length}.`);
+    }
     if (lane !== null) words.push(`Lane ${lane} (thread ${request.warp * 32 + lane}): ${sectors.laneWords(touching, lane)}.`);
-    return { words, pictures: [html("h3", {}, [`${array.name}, global memory: lines and sectors`]), sectors.draw(touching, width, lane, choose)],
-      figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: found.sectors.length } };
+    return {
+      words,
+      pictures: [
+        html("h3", {}, [`${array.name}, global memory: lines and sectors`]),
+        sectors.draw(touching, width, lane, choose),
+      ],
+      figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: found.sectors.length },
+    };
   }
   const source = sourceOf(block, request);
   const touching = {
-    array, lanes: request.lanes, offsets: request.offsets, width: access.width, op: access.op, matrix: access.matrix, units: request.units,
+    array,
+    lanes: request.lanes,
+    offsets: request.offsets,
+    width: access.width,
+    op: access.op,
+    matrix: access.matrix,
+    units: request.units,
     copied: access.copy ? new Map(source ? source.lanes.map((which, index) => [which, source.offsets[index]]) : []) : null,
   };
   const found = wavefronts.figures(touching), served = wavefronts.split(touching);
-  const conflict = access.width > 4 ? `at most ${count(found.most, "word")} of a bank` : found.most > 1 ? `a ${found.most}-way bank conflict` : "no bank conflict";
-  const words = [`${does}${access.matrix ? " by ldmatrix: a row of an 8×8 matrix a lane, eight lanes a matrix" : ""}. ${count(request.units, "wavefront")}, ideal ${found.ideal}; ${size(found.used)} used, ${conflict}.`];
-  if (access.copy && request.units > found.ideal) words.push("Words that share a bank where cp.async reads them leave L1 in different wavefronts, and each part is stored by itself.");
+  const conflict = access.width > 4
+    ? `at most ${count(found.most, "word")} of a bank`
+    : found.most > 1
+    ? `a ${found.most}-way bank conflict`
+    : "no bank conflict";
+  const words = [
+    `${does}${access.matrix ? " by ldmatrix: a row of an 8×8 matrix a lane, eight lanes a matrix" : ""}. ${
+      count(request.units, "wavefront")
+    }, ideal ${found.ideal}; ${size(found.used)} used, ${conflict}.`,
+  ];
+  if (access.copy && request.units > found.ideal) {
+    words.push(
+      "Words that share a bank where cp.async reads them leave L1 in different wavefronts, and each part is stored by itself.",
+    );
+  }
   if (!served) words.push(`The split into wavefronts isn’t known here: the tracer counts ${request.units}.`);
   if (lane !== null) {
     const index = source ? source.lanes.indexOf(lane) : -1;
-    const holds = source && index >= 0 ? `, and stores ${placeNameOf(source, index, access.width)}` : source && request.lanes.includes(lane) ? ", and stores zeros" : "";
+    const holds = source && index >= 0
+      ? `, and stores ${placeNameOf(source, index, access.width)}`
+      : source && request.lanes.includes(lane)
+      ? ", and stores zeros"
+      : "";
     words.push(`Lane ${lane} (thread ${request.warp * 32 + lane}): ${wavefronts.laneWords(touching, lane)}${holds}.`);
   }
   return {
-    words, figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: served?.length ?? -1 },
-    pictures: [html("h3", {}, [`${array.name === "shared memory" ? "Dynamic shared memory" : `${array.name}, shared memory`}: ${served ? "wavefront by wavefront" : "the split isn’t known"}`]), wavefronts.draw(touching, width, lane, choose),
-      html("h3", {}, ["Where it lies: rows of 128 bytes, a word of each bank"]), wavefronts.map(block, touching, width, lane),
-      html("p", { class: "note" }, ["Numbers are wavefronts. Hatched words: nothing in this block’s history touches them, as in padding."])],
+    words,
+    figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: served?.length ?? -1 },
+    pictures: [
+      html("h3", {}, [
+        `${array.name === "shared memory" ? "Dynamic shared memory" : `${array.name}, shared memory`}: ${
+          served ? "wavefront by wavefront" : "the split isn’t known"
+        }`,
+      ]),
+      wavefronts.draw(touching, width, lane, choose),
+      html("h3", {}, ["Where it lies: rows of 128 bytes, a word of each bank"]),
+      wavefronts.map(block, touching, width, lane),
+      html("p", { class: "note" }, [
+        "Numbers are wavefronts. Hatched words: nothing in this block’s history touches them, as in padding.",
+      ]),
+    ],
   };
 }
 
@@ -263,4 +395,3 @@ function side(block, request, width, lane, choose) {
 function placeNameOf(source, index, width) {
   return copies.placeName(source.array, source.offsets[index], width);
 }
-

@@ -29,7 +29,11 @@ const place = (at) => `${at.file}:${at.line}`;
 function bar(root, x, y, width, came, all, words, hatch) {
   const share = all > 0 ? Math.min(Math.max(came / all, 0), 1) : 1;
   const done = share < 1 ? Math.min(share * width, width - 8) : width; // that something is missing shows
-  root.append(box(x, y, width, 16, { class: "cell", style: `fill: ${hatch}` }), box(x, y, done, 16, { class: `cell ${shade(0)}` }), text(x, y + 31, words));
+  root.append(
+    box(x, y, width, 16, { class: "cell", style: `fill: ${hatch}` }),
+    box(x, y, done, 16, { class: `cell ${shade(0)}` }),
+    text(x, y + 31, words),
+  );
 }
 
 /** @param {Barrier} barrier @param {number} width pixels */
@@ -37,9 +41,16 @@ function drawn(barrier, width) {
   const came = barrier.arrivals - barrier.arrivals_missing;
   const bytes = barrier.bytes_expected !== 0 || barrier.bytes_missing !== 0;
   const there = barrier.bytes_expected - barrier.bytes_missing;
-  const said = [`${came} of ${barrier.arrivals} arrivals`, ...(bytes ? [`${grouped(there)} of ${grouped(barrier.bytes_expected)} bytes`] : [])];
+  const said = [
+    `${came} of ${barrier.arrivals} arrivals`,
+    ...(bytes ? [`${grouped(there)} of ${grouped(barrier.bytes_expected)} bytes`] : []),
+  ];
   const narrow = width < 460;
-  const root = picture(width, narrow && bytes ? 136 : 92, `${barrier.name}, phase ${barrier.phase}, parity ${barrier.phase % 2}: ${said.join(", ")}`);
+  const root = picture(
+    width,
+    narrow && bytes ? 136 : 92,
+    `${barrier.name}, phase ${barrier.phase}, parity ${barrier.phase % 2}: ${said.join(", ")}`,
+  );
   const hatch = hatching(root);
   let x = 4;
   const phases = narrow ? PHASES - 1 : PHASES;
@@ -47,7 +58,10 @@ function drawn(barrier, width) {
     const open = phase === barrier.phase;
     const words = open ? `phase ${phase}, parity ${phase % 2}: open` : `${phase}, complete`;
     const wide = open ? 176 : 100;
-    root.append(box(x, 4, wide, 24, { class: `cell ${open ? "strong" : "quiet"}` }), text(x + wide / 2, 20, words, { "text-anchor": "middle" }));
+    root.append(
+      box(x, 4, wide, 24, { class: `cell ${open ? "strong" : "quiet"}` }),
+      text(x + wide / 2, 20, words, { "text-anchor": "middle" }),
+    );
     x += wide + 2;
   }
   const wide = narrow || !bytes ? Math.min(width - 8, 300) : (width - 24) / 2;
@@ -62,7 +76,11 @@ function drawn(barrier, width) {
  */
 function doing(group) {
   const many = group.threads.length > 1;
-  const now = group.returned ? (many ? "have returned" : "has returned") : group.at ? `${many ? "wait" : "waits"} at ${group.at.what}, ${place(group.at)}` : "";
+  const now = group.returned
+    ? (many ? "have returned" : "has returned")
+    : group.at
+    ? `${many ? "wait" : "waits"} at ${group.at.what}, ${place(group.at)}`
+    : "";
   const last = group.last ? `last: ${group.last.what}, ${place(group.last)}` : "";
   return [now, last].filter(Boolean).join("; ");
 }
@@ -74,7 +92,9 @@ function doing(group) {
  */
 export function draw(found, threads, width, choose) {
   const suspects = found.likely?.barriers ?? [];
-  const groupOf = new Map(found.groups.flatMap((group, index) => group.threads.map((thread) => /** @type {const} */ ([thread, index]))));
+  const groupOf = new Map(
+    found.groups.flatMap((group, index) => group.threads.map((thread) => /** @type {const} */ ([thread, index]))),
+  );
   /** @param {number[]} all */
   const button = (all) => {
     const made = html("button", { type: "button", class: "thread" }, [who(all)]);
@@ -85,26 +105,69 @@ export function draw(found, threads, width, choose) {
   const inner = Math.floor((width - (across - 1) * 12) / across) - 28;
   return [
     html("p", {}, [`In block (${found.block.join(", ")}) of ${found.kernel} no thread can go on.`]),
-    found.likely ? html("p", { class: "trouble", "data-likely": found.likely.id }, [html("strong", {}, ["Likeliest cause: "]), found.likely.text]) : html("p", {}, ["No cause is likelier than others."]),
+    found.likely
+      ? html("p", { class: "trouble", "data-likely": found.likely.id }, [
+        html("strong", {}, ["Likeliest cause: "]),
+        found.likely.text,
+      ])
+      : html("p", {}, ["No cause is likelier than others."]),
     html("h3", {}, ["What the mbarriers wait for"]),
     html("p", { class: "note" }, ["Dark has come, hatched is missing."]),
-    html("div", { class: "mbarriers" }, found.barriers.map((barrier) => html("section", { class: `mbarrier ${suspects.includes(barrier.name) ? "suspect" : ""}`, "aria-label": `mbarrier ${barrier.name}`, "data-barrier": barrier.name }, [
-      html("h4", {}, [`${barrier.name}${suspects.includes(barrier.name) ? ": part of the likeliest cause" : ""}`]),
-      drawn(barrier, inner),
-      html("ul", {}, [
-        barrier.arrived.length && barrier.arrivals_missing ? html("li", {}, [`Arrived in this phase: ${who(barrier.arrived)}.`]) : null,
-        barrier.absent.length ? html("li", {}, [`Arrived in the phase before and not in this one: ${who(barrier.absent)}.`]) : null,
-        barrier.passed.length ? html("li", {}, [`Went past it in phase 0, when nothing was complete: ${who(barrier.passed)}.`]) : null,
-        barrier.bytes_missing < 0 ? html("li", {}, [`${grouped(-barrier.bytes_missing)} bytes more have come than it was told to expect.`]) : null,
-        barrier.bytes_under_way > 0 ? html("li", {}, [`${grouped(barrier.bytes_under_way)} bytes are under way.`]) : null,
-        ...barrier.waiting.map((wait) => html("li", {}, [button(wait.threads), ` ${wait.threads.length === 1 ? "waits" : "wait"} for parity ${wait.parity} at ${place(wait.at)}`])),
-      ]),
-    ]))),
+    html(
+      "div",
+      { class: "mbarriers" },
+      found.barriers.map((barrier) =>
+        html("section", {
+          class: `mbarrier ${suspects.includes(barrier.name) ? "suspect" : ""}`,
+          "aria-label": `mbarrier ${barrier.name}`,
+          "data-barrier": barrier.name,
+        }, [
+          html("h4", {}, [`${barrier.name}${suspects.includes(barrier.name) ? ": part of the likeliest cause" : ""}`]),
+          drawn(barrier, inner),
+          html("ul", {}, [
+            barrier.arrived.length && barrier.arrivals_missing
+              ? html("li", {}, [`Arrived in this phase: ${who(barrier.arrived)}.`])
+              : null,
+            barrier.absent.length
+              ? html("li", {}, [`Arrived in the phase before and not in this one: ${who(barrier.absent)}.`])
+              : null,
+            barrier.passed.length
+              ? html("li", {}, [`Went past it in phase 0, when nothing was complete: ${who(barrier.passed)}.`])
+              : null,
+            barrier.bytes_missing < 0
+              ? html("li", {}, [`${grouped(-barrier.bytes_missing)} bytes more have come than it was told to expect.`])
+              : null,
+            barrier.bytes_under_way > 0 ? html("li", {}, [`${grouped(barrier.bytes_under_way)} bytes are under way.`]) : null,
+            ...barrier.waiting.map((wait) =>
+              html("li", {}, [
+                button(wait.threads),
+                ` ${wait.threads.length === 1 ? "waits" : "wait"} for parity ${wait.parity} at ${place(wait.at)}`,
+              ])
+            ),
+          ]),
+        ])
+      ),
+    ),
     html("h3", {}, ["Who waits where"]),
     grid(threads, width, `The block’s ${threads} threads, by what they do`, (thread) => {
       const group = groupOf.get(thread);
-      return group === undefined ? null : { shade: group, label: String(group + 1), title: `thread ${thread}: ${doing(found.groups[group])}` };
+      return group === undefined
+        ? null
+        : { shade: group, label: String(group + 1), title: `thread ${thread}: ${doing(found.groups[group])}` };
     }),
-    html("ol", { class: "groups" }, found.groups.map((group, index) => html("li", {}, [svg("svg", { width: 18, height: 14, "aria-hidden": "true", class: shade(index) }, [box(1, 1, 16, 12, { class: "cell shade" })]), " ", button(group.threads), ` ${doing(group)}`]))),
+    html(
+      "ol",
+      { class: "groups" },
+      found.groups.map((group, index) =>
+        html("li", {}, [
+          svg("svg", { width: 18, height: 14, "aria-hidden": "true", class: shade(index) }, [
+            box(1, 1, 16, 12, { class: "cell shade" }),
+          ]),
+          " ",
+          button(group.threads),
+          ` ${doing(group)}`,
+        ])
+      ),
+    ),
   ];
 }

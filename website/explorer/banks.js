@@ -141,8 +141,7 @@ export function copyWavefronts(lanes, to, from, width) {
     while (leaving.length <= turn) leaving.push([]);
     leaving[turn].push(index);
   });
-  return leaving.flatMap((part) =>
-    part.length ? wavefronts(part.map((i) => lanes[i]), part.map((i) => to[i]), width, true) : []);
+  return leaving.flatMap((part) => part.length ? wavefronts(part.map((i) => lanes[i]), part.map((i) => to[i]), width, true) : []);
 }
 
 /**

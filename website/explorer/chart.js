@@ -67,36 +67,69 @@ export function draw(chart, width, height) {
   }
   frame.append(box(LEFT, TOP, width - LEFT - RIGHT, height - TOP - BOTTOM, { class: "chart-frame" }));
   frame.append(text((LEFT + width - RIGHT) / 2, height - 8, chart.x.label, { "text-anchor": "middle" }));
-  frame.append(svg("text", { transform: `translate(13 ${(TOP + height - BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" }, [chart.y.label]));
+  frame.append(
+    svg("text", { transform: `translate(13 ${(TOP + height - BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" }, [
+      chart.y.label,
+    ]),
+  );
   /** @type {SVGGElement[]} */
   const targets = [];
   /** @type {[number, number][]} where labels and the points are */
-  const taken = chart.series.filter((series) => series.dots !== false).flatMap((series) => series.points.map((point) => /** @type {[number, number]} */ ([x(point.x), y(point.y)])));
+  const taken = chart.series.filter((series) => series.dots !== false).flatMap((series) =>
+    series.points.map((point) => /** @type {[number, number]} */ ([x(point.x), y(point.y)]))
+  );
   /**
    * A label beside its point, off others as far as there is room.
    * @param {number} px @param {number} py @param {string} words
    */
   const label = (px, py, words) => {
     /** @type {[number, number][]} */
-    const around = [20, 32, 46, 62, 80].flatMap((away) => [-45, 45, 135, -135, -90, 90, 0, 180].map((angle) => /** @type {[number, number]} */ ([px + away * Math.cos((angle * Math.PI) / 180), py + away * 0.8 * Math.sin((angle * Math.PI) / 180)])));
-    const at = around.find(([ax, ay]) => ax > LEFT + 10 && ax < width - 14 && ay > TOP + 6 && ay < height - BOTTOM - 4 && taken.every(([ox, oy]) => Math.abs(ox - ax) > 27 || Math.abs(oy - ay) > 14)) ?? around[0];
+    const around = [20, 32, 46, 62, 80].flatMap((away) =>
+      [-45, 45, 135, -135, -90, 90, 0, 180].map((
+        angle,
+      ) => /** @type {[number, number]} */ ([
+        px + away * Math.cos((angle * Math.PI) / 180),
+        py + away * 0.8 * Math.sin((angle * Math.PI) / 180),
+      ]))
+    );
+    const at = around.find(([ax, ay]) =>
+      ax > LEFT + 10 && ax < width - 14 && ay > TOP + 6 && ay < height - BOTTOM - 4 &&
+      taken.every(([ox, oy]) => Math.abs(ox - ax) > 27 || Math.abs(oy - ay) > 14)
+    ) ?? around[0];
     taken.push(at);
     const far = Math.hypot(at[0] - px, at[1] - py) > 24;
-    return svg("g", {}, [far ? svg("line", { x1: px, y1: py, x2: at[0], y2: at[1], class: "idle" }) : null, text(at[0], at[1] + 4, words, { class: "chart-label", "text-anchor": "middle" })]);
+    return svg("g", {}, [
+      far ? svg("line", { x1: px, y1: py, x2: at[0], y2: at[1], class: "idle" }) : null,
+      text(at[0], at[1] + 4, words, { class: "chart-label", "text-anchor": "middle" }),
+    ]);
   };
   for (const series of chart.series) {
-    if (series.line)
-      frame.append(svg("polyline", { points: series.points.filter((point) => !point.aside).map((point) => `${x(point.x)},${y(point.y)}`).join(" "), class: `chart-line ${series.look}` }));
+    if (series.line) {
+      frame.append(
+        svg("polyline", {
+          points: series.points.filter((point) => !point.aside).map((point) => `${x(point.x)},${y(point.y)}`).join(" "),
+          class: `chart-line ${series.look}`,
+        }),
+      );
+    }
     for (const point of series.dots === false ? [] : series.points) {
       const [px, py] = [x(point.x), y(point.y)];
-      const dot = series.look === "baseline" ? svg("path", { d: `M${px} ${py - 6}l6 6l-6 6l-6 -6z`, class: "chart-dot baseline" }) : svg("circle", { cx: px, cy: py, r: 5.5, class: `chart-dot ${series.look}` });
+      const dot = series.look === "baseline"
+        ? svg("path", { d: `M${px} ${py - 6}l6 6l-6 6l-6 -6z`, class: "chart-dot baseline" })
+        : svg("circle", { cx: px, cy: py, r: 5.5, class: `chart-dot ${series.look}` });
       const { chosen } = point;
       if (!chosen) {
         frame.append(dot);
         continue;
       }
-      const target = svg("g", { role: "button", "aria-label": point.name, tabindex: targets.length ? -1 : 0, class: "chart-point" }, [
-        svg("circle", { cx: px, cy: py, r: 12, class: "chart-reach" }), dot,
+      const target = svg("g", {
+        role: "button",
+        "aria-label": point.name,
+        tabindex: targets.length ? -1 : 0,
+        class: "chart-point",
+      }, [
+        svg("circle", { cx: px, cy: py, r: 12, class: "chart-reach" }),
+        dot,
         point.label ? label(px, py, point.label) : null,
       ]);
       const choose = () => {
@@ -114,9 +147,17 @@ export function draw(chart, width, height) {
       root.append(target);
     }
   }
-  for (const note of chart.notes ?? []) frame.append(text(x(note.x), y(note.y), note.words, { class: "chart-note", "text-anchor": note.anchor ?? "start" }));
+  for (const note of chart.notes ?? []) {
+    frame.append(text(x(note.x), y(note.y), note.words, { class: "chart-note", "text-anchor": note.anchor ?? "start" }));
+  }
   roving(root, () => targets);
-  const legend = html("p", { class: "legend" }, chart.series.filter((series) => series.name).map((series) => html("span", { class: "legend-entry" }, [sample(series), ` ${series.name}`])));
+  const legend = html(
+    "p",
+    { class: "legend" },
+    chart.series.filter((series) => series.name).map((series) =>
+      html("span", { class: "legend-entry" }, [sample(series), ` ${series.name}`])
+    ),
+  );
   return html("div", { class: "chart" }, [root, legend]);
 }
 
@@ -124,7 +165,11 @@ export function draw(chart, width, height) {
 function sample(series) {
   return svg("svg", { width: 30, height: 14, "aria-hidden": "true" }, [
     series.line ? svg("line", { x1: 1, x2: 29, y1: 7, y2: 7, class: `chart-line ${series.look}` }) : null,
-    series.dots === false ? null : series.look === "baseline" ? svg("path", { d: "M15 1l6 6l-6 6l-6 -6z", class: "chart-dot baseline" }) : svg("circle", { cx: 15, cy: 7, r: 5, class: `chart-dot ${series.look}` }),
+    series.dots === false
+      ? null
+      : series.look === "baseline"
+      ? svg("path", { d: "M15 1l6 6l-6 6l-6 -6z", class: "chart-dot baseline" })
+      : svg("circle", { cx: 15, cy: 7, r: 5, class: `chart-dot ${series.look}` }),
   ]);
 }
 
@@ -134,8 +179,9 @@ function sample(series) {
  */
 export function decades(low, high) {
   const found = [];
-  for (let power = -3; power < 6; ++power)
+  for (let power = -3; power < 6; ++power) {
     for (const step of [1, 3]) if (step * 10 ** power >= low && step * 10 ** power <= high) found.push(step * 10 ** power);
+  }
   return found;
 }
 

@@ -62,7 +62,9 @@ export function beginning(data) {
   if (!block) return {};
   const first = block.owned[0];
   const warp = first ? Math.floor(first.thread / 32) : 0;
-  const event = block.raw.events.findIndex((_, index) => block.warpOf(index) === warp && block.lineOf(index) !== null);
+  const { events } = block.raw;
+  const mine = events.findIndex((_, index) => block.warpOf(index) === warp && block.lineOf(index) !== null);
+  const event = mine >= 0 || first ? mine : events.findIndex((_, index) => block.lineOf(index) !== null);
   const chosen = event >= 0 ? { ...block.selectionOf(event), step: 0 } : {};
   return first ? { ...chosen, element: { row: first.row, col: first.col }, thread: first.thread, warp, lane: first.thread % 32 } : chosen;
 }

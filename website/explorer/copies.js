@@ -32,7 +32,15 @@ function chunkMap(cells, base, name, width) {
   const rows = [...new Set([...cells.keys()].map((chunk) => Math.floor(chunk / across)))].sort((a, b) => a - b);
   const shown = rows.slice(0, MOST_ROWS);
   const root = picture(width, 10, name);
-  for (let chunk = 0; chunk < across; ++chunk) root.append(text(left + (chunk + 0.5) * cell, 11, `${chunk * 4}–${chunk * 4 + 3}`, { "text-anchor": "middle", "font-size": 10, class: "soft" }));
+  for (let chunk = 0; chunk < across; ++chunk) {
+    root.append(
+      text(left + (chunk + 0.5) * cell, 11, `${chunk * 4}–${chunk * 4 + 3}`, {
+        "text-anchor": "middle",
+        "font-size": 10,
+        class: "soft",
+      }),
+    );
+  }
   root.append(text(left - 6, 11, "byte", { "text-anchor": "end", "font-size": 10, class: "soft" }));
   let y = 16;
   shown.forEach((row, place) => {
@@ -43,8 +51,15 @@ function chunkMap(cells, base, name, width) {
     root.append(text(left - 6, y + 13, grouped(row * LINE - base), { "text-anchor": "end", "font-size": 10 }));
     for (let chunk = 0; chunk < across; ++chunk) {
       const found = cells.get(row * across + chunk), x = left + chunk * cell;
-      const here = svg("g", { class: found ? shade(found.shade) : "" }, [box(x, y, cell, high, { class: `cell ${found ? "shade" : ""}` })]);
-      if (found) here.append(text(x + cell / 2, y + 13, found.label, { "text-anchor": "middle", "font-size": 10 }), svg("title", {}, [found.title]));
+      const here = svg("g", { class: found ? shade(found.shade) : "" }, [
+        box(x, y, cell, high, { class: `cell ${found ? "shade" : ""}` }),
+      ]);
+      if (found) {
+        here.append(
+          text(x + cell / 2, y + 13, found.label, { "text-anchor": "middle", "font-size": 10 }),
+          svg("title", {}, [found.title]),
+        );
+      }
       root.append(here);
     }
     y += high;
@@ -69,17 +84,39 @@ function tensor(array, copy, width) {
   const scale = Math.min((Math.min(width, 520) - 80) / wide, 220 / tall);
   const at = (/** @type {number} */ row, /** @type {number} */ col) => [66 + (col - left) * scale, 20 + (row - top) * scale];
   const [x, y] = at(0, 0), [bx, by] = at(copy.row, copy.col);
-  const root = picture(width, Math.ceil(tall * scale + 44), `${array.name}, ${rows}×${cols}, and in it the box: rows ${copy.row} to ${copy.row + copy.rows - 1}, columns ${copy.col} to ${copy.col + copy.cols - 1}`);
+  const root = picture(
+    width,
+    Math.ceil(tall * scale + 44),
+    `${array.name}, ${rows}×${cols}, and in it the box: rows ${copy.row} to ${copy.row + copy.rows - 1}, columns ${copy.col} to ${
+      copy.col + copy.cols - 1
+    }`,
+  );
   const hatch = hatching(root);
   const [bw, bh] = [Math.max(copy.cols * scale, 3), Math.max(copy.rows * scale, 3)];
-  root.append(box(x, y, cols * scale, rows * scale, { class: "cell quiet" }), box(bx, by, bw, bh, { class: "cell", style: `fill: ${hatch}` }));
-  const inside = { row: Math.max(copy.row, 0), col: Math.max(copy.col, 0), end: Math.min(copy.row + copy.rows, rows), right: Math.min(copy.col + copy.cols, cols) };
+  root.append(
+    box(x, y, cols * scale, rows * scale, { class: "cell quiet" }),
+    box(bx, by, bw, bh, { class: "cell", style: `fill: ${hatch}` }),
+  );
+  const inside = {
+    row: Math.max(copy.row, 0),
+    col: Math.max(copy.col, 0),
+    end: Math.min(copy.row + copy.rows, rows),
+    right: Math.min(copy.col + copy.cols, cols),
+  };
   if (inside.end > inside.row && inside.right > inside.col) {
     const [ix, iy] = at(inside.row, inside.col);
-    root.append(box(ix, iy, Math.max((inside.right - inside.col) * scale, 3), Math.max((inside.end - inside.row) * scale, 3), { class: `cell ${shade(0)}` }));
+    root.append(
+      box(ix, iy, Math.max((inside.right - inside.col) * scale, 3), Math.max((inside.end - inside.row) * scale, 3), {
+        class: `cell ${shade(0)}`,
+      }),
+    );
   }
-  root.append(box(bx, by, bw, bh, { class: "marked" }), text(x, 14, `${array.name}: ${rows}×${cols}`), text(60, by + 10, String(copy.row), { "text-anchor": "end", "font-size": 11 }),
-    text(bx, y + rows * scale + 16, `column ${copy.col}`, { "font-size": 11 }));
+  root.append(
+    box(bx, by, bw, bh, { class: "marked" }),
+    text(x, 14, `${array.name}: ${rows}×${cols}`),
+    text(60, by + 10, String(copy.row), { "text-anchor": "end", "font-size": 11 }),
+    text(bx, y + rows * scale + 16, `column ${copy.col}`, { "font-size": 11 }),
+  );
   return root;
 }
 
@@ -93,25 +130,50 @@ export function boxed(block, request, line, width) {
   const shared = copy.shared === null ? null : block.raw.arrays[copy.shared];
   const stores = line?.op === "store";
   const rowBytes = copy.cols * copy.element_bytes;
-  const words = [`thread ${copy.thread} has the copy engine ${stores ? "store" : "bring"} a box of ${copy.rows}×${copy.cols} elements ${stores ? "to" : "of"} ${request.array?.name ?? "a matrix"}, from row ${copy.row} and column ${copy.col} on. ${count(request.units, "sector")}, ${size(copy.bytes)} of shared memory.`];
+  const words = [
+    `thread ${copy.thread} has the copy engine ${stores ? "store" : "bring"} a box of ${copy.rows}×${copy.cols} elements ${
+      stores ? "to" : "of"
+    } ${request.array?.name ?? "a matrix"}, from row ${copy.row} and column ${copy.col} on. ${count(request.units, "sector")}, ${
+      size(copy.bytes)
+    } of shared memory.`,
+  ];
   /** @type {Node[]} */
   const pictures = [];
   if (request.array) pictures.push(html("h3", {}, [`The box in ${request.array.name}`]), tensor(request.array, copy, width));
   if (shared) {
-    words.push(`${stores ? "It lies" : "It lands"} at byte ${grouped(copy.offset)} of ${shared.name}, ${copy.swizzle === "none" ? "row behind row, not swizzled" : `swizzled by ${copy.swizzle}: the chunks of 16 bytes of a row change places by the row’s number`}.`);
-    if (copy.barrier !== null) words.push(`Its bytes count for the mbarrier ${block.raw.mbarriers[copy.barrier]?.name ?? copy.barrier}.`);
+    words.push(
+      `${stores ? "It lies" : "It lands"} at byte ${grouped(copy.offset)} of ${shared.name}, ${
+        copy.swizzle === "none"
+          ? "row behind row, not swizzled"
+          : `swizzled by ${copy.swizzle}: the chunks of 16 bytes of a row change places by the row’s number`
+      }.`,
+    );
+    if (copy.barrier !== null) {
+      words.push(`Its bytes count for the mbarrier ${block.raw.mbarriers[copy.barrier]?.name ?? copy.barrier}.`);
+    }
     const base = shared.offset ?? 0;
     /** @type {Map<number, Cell>} */
     const cells = new Map();
     for (const chunk of boxChunks(copy.rows, rowBytes, copy.swizzle, base + copy.offset)) {
       const number = chunk.byte / CHUNK, first = copy.col + chunk.byte / copy.element_bytes;
       const last = first + Math.min(CHUNK, rowBytes - chunk.byte) / copy.element_bytes - 1;
-      cells.set(chunk.address / CHUNK, { label: `${chunk.row}:${number}`, shade: number, title: `row ${copy.row + chunk.row}, columns ${first} to ${last}` });
+      cells.set(chunk.address / CHUNK, {
+        label: `${chunk.row}:${number}`,
+        shade: number,
+        title: `row ${copy.row + chunk.row}, columns ${first} to ${last}`,
+      });
     }
-    pictures.push(html("h3", {}, [`Where its rows ${stores ? "come from" : "land"} in ${shared.name}: chunks of 16 bytes`]), chunkMap(cells, base, `${grouped(cells.size)} chunks of the box in rows of 128 bytes`, width),
-      html("p", { class: "note" }, ["3:5 is chunk 5 of row 3 of the box; a shade is a chunk’s number in its row."]));
+    pictures.push(
+      html("h3", {}, [`Where its rows ${stores ? "come from" : "land"} in ${shared.name}: chunks of 16 bytes`]),
+      chunkMap(cells, base, `${grouped(cells.size)} chunks of the box in rows of 128 bytes`, width),
+      html("p", { class: "note" }, ["3:5 is chunk 5 of row 3 of the box; a shade is a chunk’s number in its row."]),
+    );
   }
-  if (line) words.push(`All ${grouped(line.requests)} boxes of the line: ${grouped(line.sectors)} sectors, ideal ${grouped(line.ideal_sectors)}.`);
+  if (line) {
+    words.push(
+      `All ${grouped(line.requests)} boxes of the line: ${grouped(line.sectors)} sectors, ideal ${grouped(line.ideal_sectors)}.`,
+    );
+  }
   return { words, pictures, figures: { units: request.units, ideal: "", used: copy.bytes, drawn: request.units } };
 }
 
@@ -125,24 +187,70 @@ export function multiplied(data, block, event, width) {
   const multiply = Array.isArray(found) ? undefined : block.raw.multiplies[found?.multiply ?? -1];
   if (!multiply) return { words: ["it is no request to memory."], pictures: [], figures: {} };
   const entry = multiply.wgmma === null ? null : data.trace.wgmma[multiply.wgmma];
-  const words = [`warpgroup ${multiply.warpgroup} issues wgmma m${multiply.m}n${multiply.n}k${multiply.k}, batch ${multiply.batch}: A from ${multiply.a_descriptor ? "shared memory" : "registers"}, B from shared memory. How many wavefronts its reads take is not known.`];
+  const words = [
+    `warpgroup ${multiply.warpgroup} issues wgmma m${multiply.m}n${multiply.n}k${multiply.k}, batch ${multiply.batch}: A from ${
+      multiply.a_descriptor ? "shared memory" : "registers"
+    }, B from shared memory. How many wavefronts its reads take is not known.`,
+  ];
   /** @type {Node[]} */
   const pictures = [];
   let total = 0;
-  for (const [name, number, major, rows, place] of /** @type {const} */ ([["A", multiply.a_descriptor, entry?.major_a, multiply.m, multiply.a], ["B", multiply.b_descriptor, entry?.major_b, multiply.n, multiply.b]])) {
+  for (
+    const [name, number, major, rows, place]
+      of /** @type {const} */ ([["A", multiply.a_descriptor, entry?.major_a, multiply.m, multiply.a], [
+        "B",
+        multiply.b_descriptor,
+        entry?.major_b,
+        multiply.n,
+        multiply.b,
+      ]])
+  ) {
     if (!number) continue;
     const fields = decode(number);
     const which = major === "row" ? "row" : "k";
     const read = chunks(fields, which, rows, multiply.k);
     total += read.length;
     const array = place ? block.raw.arrays[place.array] : null;
-    words.push(`${name}: ${rows}×${multiply.k} elements, ${which === "k" ? "K" : name === "A" ? "M" : "N"} side by side, from ${array ? `byte ${grouped(place?.offset ?? 0)} of ${array.name}` : `shared address ${grouped(fields.start)}`} on, ${fields.swizzle ? `swizzled by ${nameOf(fields.swizzle)}` : "not swizzled"}; ${grouped(read.length)} chunks of 16 bytes.`);
-    const cells = new Map(read.map((chunk) => [chunk.address / CHUNK, { label: `${chunk.row},${chunk.k}`, shade: which === "k" ? chunk.row % 8 : chunk.row / 8, title: `row ${chunk.row}, k ${chunk.k}: shared address ${chunk.address}` }]));
-    pictures.push(html("h3", {}, [`${name}’s descriptor ${number}`]),
-      html("table", { class: "fields" }, [html("caption", { class: "spoken" }, [`Fields of ${name}’s descriptor`]), html("thead", {}, [html("tr", {}, ["field", "bits", "value"].map((head) => html("th", { scope: "col" }, [head])))]),
-        html("tbody", {}, table(fields).map((field) => html("tr", {}, [html("td", {}, [field.name]), html("td", {}, [field.bits]), html("td", {}, [`${grouped(field.value)} ${field.unit}`])])))]),
+    words.push(
+      `${name}: ${rows}×${multiply.k} elements, ${which === "k" ? "K" : name === "A" ? "M" : "N"} side by side, from ${
+        array ? `byte ${grouped(place?.offset ?? 0)} of ${array.name}` : `shared address ${grouped(fields.start)}`
+      } on, ${fields.swizzle ? `swizzled by ${nameOf(fields.swizzle)}` : "not swizzled"}; ${
+        grouped(read.length)
+      } chunks of 16 bytes.`,
+    );
+    const cells = new Map(
+      read.map((
+        chunk,
+      ) => [chunk.address / CHUNK, {
+        label: `${chunk.row},${chunk.k}`,
+        shade: which === "k" ? chunk.row % 8 : chunk.row / 8,
+        title: `row ${chunk.row}, k ${chunk.k}: shared address ${chunk.address}`,
+      }]),
+    );
+    pictures.push(
+      html("h3", {}, [`${name}’s descriptor ${number}`]),
+      html("table", { class: "fields" }, [
+        html("caption", { class: "spoken" }, [`Fields of ${name}’s descriptor`]),
+        html("thead", {}, [html("tr", {}, ["field", "bits", "value"].map((head) => html("th", { scope: "col" }, [head])))]),
+        html(
+          "tbody",
+          {},
+          table(fields).map((field) =>
+            html("tr", {}, [
+              html("td", {}, [field.name]),
+              html("td", {}, [field.bits]),
+              html("td", {}, [`${grouped(field.value)} ${field.unit}`]),
+            ])
+          ),
+        ),
+      ]),
       chunkMap(cells, array?.offset ?? 0, `${name}: ${grouped(read.length)} chunks that the descriptor makes it read`, width),
-      html("p", { class: "note" }, [`8,0 is the chunk that begins with row 8${which === "k" ? "" : " (eight rows side by side)"} and step 0 along K${name === "B" ? "; rows of B count along N" : ""}.`]));
+      html("p", { class: "note" }, [
+        `8,0 is the chunk that begins with row 8${which === "k" ? "" : " (eight rows side by side)"} and step 0 along K${
+          name === "B" ? "; rows of B count along N" : ""
+        }.`,
+      ]),
+    );
   }
   return { words, pictures, figures: { units: "", ideal: "", used: total * CHUNK, drawn: total } };
 }

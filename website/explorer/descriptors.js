@@ -17,7 +17,13 @@ export function decode(number) {
   const bits = BigInt(number);
   /** @param {number} low @param {number} count */
   const field = (low, count) => Number((bits >> BigInt(low)) & ((1n << BigInt(count)) - 1n));
-  return { start: field(0, 14) * 16, leading: field(16, 14) * 16, stride: field(32, 14) * 16, baseOffset: field(49, 3), swizzle: field(62, 2) };
+  return {
+    start: field(0, 14) * 16,
+    leading: field(16, 14) * 16,
+    stride: field(32, 14) * 16,
+    baseOffset: field(49, 3),
+    swizzle: field(62, 2),
+  };
 }
 
 /**
@@ -69,8 +75,9 @@ export function addressOf(f, major, row, k) {
 export function chunks(fields, major, rows, depth) {
   const found = [];
   const rowStep = major === "k" ? 1 : 8, kStep = major === "k" ? 8 : 1;
-  for (let row = 0; row < rows; row += rowStep)
+  for (let row = 0; row < rows; row += rowStep) {
     for (let k = 0; k < depth; k += kStep) found.push({ row, k, address: addressOf(fields, major, row, k) });
+  }
   return found;
 }
 
@@ -91,8 +98,10 @@ export function swizzled(mode, address) {
 export function boxChunks(rows, rowBytes, mode, at) {
   const pitch = mode === "none" ? rowBytes : Number.parseInt(mode, 10); // a swizzled row takes a whole span
   const found = [];
-  for (let row = 0; row < rows; ++row)
-    for (let byte = 0; byte < rowBytes; byte += CHUNK)
+  for (let row = 0; row < rows; ++row) {
+    for (let byte = 0; byte < rowBytes; byte += CHUNK) {
       found.push({ row, byte, address: swizzled(mode, at + row * pitch + byte) });
+    }
+  }
   return found;
 }

@@ -83,8 +83,9 @@ export function touchedWords(block, array) {
   for (const copy of raw.copies) {
     if (copy.shared !== index) continue;
     const start = array.offset ?? 0;
-    for (const chunk of boxChunks(copy.rows, copy.cols * copy.element_bytes, copy.swizzle, start + copy.offset))
+    for (const chunk of boxChunks(copy.rows, copy.cols * copy.element_bytes, copy.swizzle, start + copy.offset)) {
       for (let word = 0; word < CHUNK / WORD; ++word) words[(chunk.address - start) / WORD + word] = 1;
+    }
   }
   known.set(index, words);
   return words;
@@ -107,8 +108,12 @@ export function laneStrip(root, left, width, top, of, chosen, choose) {
     const found = of(lane);
     const x = left + (lane % inRow) * wide, y = top + Math.floor(lane / inRow) * high;
     const cell = svg("g", {
-      role: "radio", "aria-checked": String(lane === chosen), "aria-label": `lane ${lane}: ${found.words}`, class: `pick ${found.shade === null ? "" : shade(found.shade)}`,
-      tabindex: lane === (chosen ?? 0) ? 0 : -1, "data-lane": lane,
+      role: "radio",
+      "aria-checked": String(lane === chosen),
+      "aria-label": `lane ${lane}: ${found.words}`,
+      class: `pick ${found.shade === null ? "" : shade(found.shade)}`,
+      tabindex: lane === (chosen ?? 0) ? 0 : -1,
+      "data-lane": lane,
     }, [
       box(x, y, wide, high, { class: `cell ${found.shade === null ? "" : "shade"}` }),
       found.shade === null ? svg("path", { d: `M${x} ${y + high}L${x + wide} ${y}`, class: "idle" }) : null,
@@ -143,7 +148,13 @@ let patterns = 0;
  */
 export function hatching(root) {
   const id = `hatching-${++patterns}`;
-  root.append(svg("defs", {}, [svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, [svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "idle" })])]));
+  root.append(
+    svg("defs", {}, [
+      svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, [
+        svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "idle" }),
+      ]),
+    ]),
+  );
   return `url(#${id})`;
 }
 

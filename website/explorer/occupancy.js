@@ -29,7 +29,6 @@ import { grouped } from "explorer/dom";
 /** @param {number} value @param {number} unit */
 const up = (value, unit) => Math.ceil(value / unit) * unit;
 
-
 /**
  * To three digits, without zeros at the end: 32, 4.25, 0.0606.
  * @param {number} value
@@ -54,14 +53,30 @@ export function size(count) {
  */
 export function limits(machine, asked) {
   const warps = Math.ceil(asked.threads / 32);
-  if (asked.threads > 1024) return { limits: [], refused: `A block has 1 024 threads at most, and this one ${grouped(asked.threads)}.` };
-  if (asked.registers > machine.registers_a_thread)
-    return { limits: [], refused: `A thread has ${machine.registers_a_thread} registers at most, and this one ${asked.registers}.` };
-  if (asked.shared > machine.shared_a_block)
-    return { limits: [], refused: `A block has ${grouped(machine.shared_a_block)} bytes of shared memory at most, and this one ${grouped(asked.shared)}.` };
+  if (asked.threads > 1024) {
+    return { limits: [], refused: `A block has 1 024 threads at most, and this one ${grouped(asked.threads)}.` };
+  }
+  if (asked.registers > machine.registers_a_thread) {
+    return {
+      limits: [],
+      refused: `A thread has ${machine.registers_a_thread} registers at most, and this one ${asked.registers}.`,
+    };
+  }
+  if (asked.shared > machine.shared_a_block) {
+    return {
+      limits: [],
+      refused: `A block has ${grouped(machine.shared_a_block)} bytes of shared memory at most, and this one ${
+        grouped(asked.shared)
+      }.`,
+    };
+  }
   const found = [
     { name: "block slots", blocks: machine.blocks, formula: `${machine.blocks}` },
-    { name: "threads", blocks: Math.floor(machine.threads / (32 * warps)), formula: `⌊${grouped(machine.threads)} / ${grouped(32 * warps)}⌋` },
+    {
+      name: "threads",
+      blocks: Math.floor(machine.threads / (32 * warps)),
+      formula: `⌊${grouped(machine.threads)} / ${grouped(32 * warps)}⌋`,
+    },
   ];
   const ofWarp = up(32 * Math.max(asked.registers, 1), machine.register_unit);
   const inPart = Math.floor(machine.registers / machine.parts / ofWarp);
@@ -71,9 +86,16 @@ export function limits(machine, asked) {
     formula: `⌊${machine.parts} · ⌊${grouped(machine.registers / machine.parts)} / ${grouped(ofWarp)}⌋ / ${warps}⌋`,
   });
   const taken = up(asked.shared + machine.shared_reserved, machine.shared_unit);
-  if (taken > 0)
-    found.push({ name: "shared memory", blocks: Math.floor(machine.shared / taken), formula: `⌊${grouped(machine.shared)} / ${grouped(taken)}⌋` });
-  const refused = found[2].blocks === 0 ? `One block’s registers do not fit: ${warps} warps of ${grouped(ofWarp)} each, of ${grouped(machine.registers)}.` : null;
+  if (taken > 0) {
+    found.push({
+      name: "shared memory",
+      blocks: Math.floor(machine.shared / taken),
+      formula: `⌊${grouped(machine.shared)} / ${grouped(taken)}⌋`,
+    });
+  }
+  const refused = found[2].blocks === 0
+    ? `One block’s registers do not fit: ${warps} warps of ${grouped(ofWarp)} each, of ${grouped(machine.registers)}.`
+    : null;
   return { limits: found, refused };
 }
 
@@ -103,7 +125,12 @@ export function moved(s) {
   const loaded = s.bytes * s.k * (s.m * cols + s.n * rows);
   const stored = s.bytesC * s.m * s.n;
   return {
-    rows, cols, blocks, flop, loaded, stored,
+    rows,
+    cols,
+    blocks,
+    flop,
+    loaded,
+    stored,
     perByte: loaded ? flop / loaded : 0, // of loads alone, whole matrices
     tilePerByte: (2 * s.bm * s.bn) / (s.bytes * (s.bm + s.bn)),
     sharedPerFlop: (s.bytes * (s.tm + s.tn)) / (2 * s.tm * s.tn),

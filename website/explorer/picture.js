@@ -29,7 +29,11 @@ export const svg = (name, attributes = {}, children = []) => dom.svg(name, there
  * @param {number} width @param {number} height @param {string} label @param {Children} [children]
  */
 export function picture(width, height, label, children = []) {
-  return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, class: "picture" }, children);
+  return svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, class: "picture" },
+    children,
+  );
 }
 
 /** @param {number} x @param {number} y @param {string} words @param {Attributes} [attributes] */
@@ -52,7 +56,7 @@ export function fitted(element, draw) {
   let last = -1;
   const again = () => {
     const width = Math.floor(element.clientWidth);
-    if (width > 0 && width !== last) draw((last = width));
+    if (width > 0 && width !== last) draw(last = width);
   };
   new ResizeObserver(again).observe(element);
   return () => {
@@ -103,9 +107,26 @@ export function slider(label, range, changed) {
     const found = list.findIndex((entry) => entry >= value);
     return found < 0 ? list.length - 1 : found;
   };
-  const bar = html("input", { type: "range", min: list ? 0 : range.min, max: list ? list.length - 1 : range.max, step: list ? 1 : range.step ?? 1, "aria-label": `${label}, slider` });
-  const field = html("input", { type: "number", min: range.min, max: range.max, step: range.step ?? 1, "aria-label": label, inputmode: "numeric" });
-  const element = html("div", { class: "slider" }, [html("span", { class: "slider-name", "aria-hidden": "true" }, [label]), bar, field]);
+  const bar = html("input", {
+    type: "range",
+    min: list ? 0 : range.min,
+    max: list ? list.length - 1 : range.max,
+    step: list ? 1 : range.step ?? 1,
+    "aria-label": `${label}, slider`,
+  });
+  const field = html("input", {
+    type: "number",
+    min: range.min,
+    max: range.max,
+    step: range.step ?? 1,
+    "aria-label": label,
+    inputmode: "numeric",
+  });
+  const element = html("div", { class: "slider" }, [
+    html("span", { class: "slider-name", "aria-hidden": "true" }, [label]),
+    bar,
+    field,
+  ]);
   let max = range.max;
   /** @param {number} value */
   const show = (value) => {
@@ -121,7 +142,9 @@ export function slider(label, range, changed) {
   });
   field.addEventListener("input", () => {
     const value = Number(field.value);
-    if (field.value === "" || !Number.isInteger(value) || value < range.min || value > max) return field.setAttribute("aria-invalid", "true");
+    if (field.value === "" || !Number.isInteger(value) || value < range.min || value > max) {
+      return field.setAttribute("aria-invalid", "true");
+    }
     field.removeAttribute("aria-invalid");
     bar.value = String(place(value));
     changed(value);
@@ -153,7 +176,14 @@ export function roving(group, members, chosen = () => {}, columns = 1) {
     const all = members();
     const now = all.findIndex((member) => member === document.activeElement);
     if (now < 0) return;
-    const steps = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowDown: columns, ArrowLeft: -1, ArrowUp: -columns, Home: -now, End: all.length - 1 - now });
+    const steps = /** @type {Record<string, number>} */ ({
+      ArrowRight: 1,
+      ArrowDown: columns,
+      ArrowLeft: -1,
+      ArrowUp: -columns,
+      Home: -now,
+      End: all.length - 1 - now,
+    });
     if (!(key in steps)) return;
     event.preventDefault();
     const next = Math.min(Math.max(now + steps[key], 0), all.length - 1);

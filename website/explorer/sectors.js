@@ -32,7 +32,9 @@ export function laneWords(request, lane) {
   const offset = request.offsets[index];
   const all = sectors(request.offsets, request.width);
   const mine = sectors([offset], request.width).map((sector) => all.indexOf(sector) + 1);
-  const bytes = request.width === 1 ? `byte ${grouped(offset)}` : `bytes ${grouped(offset)}–${grouped(offset + request.width - 1)}`;
+  const bytes = request.width === 1
+    ? `byte ${grouped(offset)}`
+    : `bytes ${grouped(offset)}–${grouped(offset + request.width - 1)}`;
   return `${placeName(request.array, offset, request.width)}, ${bytes}, ${numbered("sector", mine)}`;
 }
 
@@ -46,16 +48,30 @@ export function draw(request, width, lane, choose) {
   const rows = [...new Set(all.map((sector) => Math.floor((sector * SECTOR) / LINE)))];
   const left = 66, right = width >= 700 ? 8 : 2;
   const inner = width - left - right, word = inner / LINE_WORDS;
-  const root = picture(width, 10, `${count(request.lanes.length, "lane")} of ${request.array.name}: ${count(all.length, "sector")} in ${count(lines, "line")} of 128 bytes, ${used} of ${moved} bytes used`);
+  const root = picture(
+    width,
+    10,
+    `${count(request.lanes.length, "lane")} of ${request.array.name}: ${count(all.length, "sector")} in ${
+      count(lines, "line")
+    } of 128 bytes, ${used} of ${moved} bytes used`,
+  );
   root.setAttribute("role", "group");
   const hatch = hatching(root);
   root.append(text(left, 12, "lanes, and the sector of each", { class: "soft" }));
-  const strip = laneStrip(root, left, inner, 18, (which) => {
-    const index = request.lanes.indexOf(which);
-    if (index < 0) return { words: "takes no part", shade: null, note: "" };
-    const mine = sectors([request.offsets[index]], request.width).map((sector) => all.indexOf(sector));
-    return { words: laneWords(request, which), shade: mine[0], note: mine.length === 1 ? `${mine[0] + 1}` : `${mine[0] + 1}+` };
-  }, lane, choose);
+  const strip = laneStrip(
+    root,
+    left,
+    inner,
+    18,
+    (which) => {
+      const index = request.lanes.indexOf(which);
+      if (index < 0) return { words: "takes no part", shade: null, note: "" };
+      const mine = sectors([request.offsets[index]], request.width).map((sector) => all.indexOf(sector));
+      return { words: laneWords(request, which), shade: mine[0], note: mine.length === 1 ? `${mine[0] + 1}` : `${mine[0] + 1}+` };
+    },
+    lane,
+    choose,
+  );
   const fan = strip.oneRow && rows.length <= 2 ? 44 : 16;
   let y = strip.bottom + fan + 16;
   const links = svg("g", { "aria-hidden": "true" });
@@ -87,7 +103,13 @@ export function draw(request, width, lane, choose) {
         } else memory.append(box(x + at * word, y, word, HIGH, { class: "cell", style: `fill: ${hatch}` }));
       }
       memory.append(box(x, y, SECTOR_WORDS * word, HIGH, { class: "cell none strong" }));
-      memory.append(text(x + (SECTOR_WORDS * word) / 2, y + HIGH / 2 + 5, String(number + 1), { "text-anchor": "middle", class: "chart-label", "font-size": 13 }));
+      memory.append(
+        text(x + (SECTOR_WORDS * word) / 2, y + HIGH / 2 + 5, String(number + 1), {
+          "text-anchor": "middle",
+          class: "chart-label",
+          "font-size": 13,
+        }),
+      );
     }
     y += HIGH;
   });
@@ -97,10 +119,33 @@ export function draw(request, width, lane, choose) {
     if (!mine.length) return;
     const middle = left + (((mine[0] % LINE_WORDS) + (mine[mine.length - 1] % LINE_WORDS) + 1) / 2) * word;
     const top = places.get(mine[0]) ?? 0;
-    if (which === lane) mine.forEach((wanted) => memory.append(box(left + (wanted % LINE_WORDS) * word, places.get(wanted) ?? 0, word, HIGH, { class: "marked" })));
-    if (strip.oneRow) links.append(svg("line", { x1: strip.middle(which), y1: strip.bottom, x2: middle, y2: top, class: `thread-line ${which === lane ? "chosen" : ""}` }));
+    if (which === lane) {
+      mine.forEach((wanted) =>
+        memory.append(box(left + (wanted % LINE_WORDS) * word, places.get(wanted) ?? 0, word, HIGH, { class: "marked" }))
+      );
+    }
+    if (strip.oneRow) {
+      links.append(
+        svg("line", {
+          x1: strip.middle(which),
+          y1: strip.bottom,
+          x2: middle,
+          y2: top,
+          class: `thread-line ${which === lane ? "chosen" : ""}`,
+        }),
+      );
+    }
   });
-  root.append(text(left, y + 15, width >= 560 ? "A row is a line of 128 bytes; framed and numbered: its sectors of 32. Hatched: moved, not used." : "A row: a line of 128 bytes, its sectors framed.", { class: "soft" }));
+  root.append(
+    text(
+      left,
+      y + 15,
+      width >= 560
+        ? "A row is a line of 128 bytes; framed and numbered: its sectors of 32. Hatched: moved, not used."
+        : "A row: a line of 128 bytes, its sectors framed.",
+      { class: "soft" },
+    ),
+  );
   y += 18;
   root.setAttribute("height", String(y + 4));
   root.setAttribute("viewBox", `0 0 ${width} ${y + 4}`);

@@ -17,9 +17,10 @@ export function mount(element, data, state) {
     lines.forEach((text, index) => {
       const number = index + 1;
       const here = data.lines.findIndex((line) => line.file === file && line.line === number);
-      const code = here < 0 ? el("span", { class: "code" }, text)
-        : el("button", { type: "button", class: "code", onclick: () => state.set(chooseLine(data, state.selection, here)) }, text);
-      const row = el("li", {}, el("span", { class: "number" }, String(number)), code);
+      const indent = text.length - text.trimStart().length;
+      const code = here < 0 ? text
+        : el("button", { type: "button", onclick: () => state.set(chooseLine(data, state.selection, here)) }, text.slice(indent));
+      const row = el("li", {}, el("span", { class: "number" }, String(number)), el("span", {}, here < 0 ? "" : text.slice(0, indent)), code);
       rows.set(`${file} ${number}`, row);
       list.append(row);
     });

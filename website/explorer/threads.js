@@ -30,14 +30,19 @@ export function linear(thread, block, threads) {
  * @returns {SVGSVGElement}
  */
 export function grid(count, width, name, of, few = false) {
-  const left = 66, warps = Math.ceil(count / 32), cell = Math.min((width - left - 4) / 32, 26), high = Math.max(12, Math.min(18, cell));
+  const left = 66,
+    warps = Math.ceil(count / 32),
+    cell = Math.min((width - left - 4) / 32, 26),
+    high = Math.max(12, Math.min(18, cell));
   const all = Array.from({ length: warps }, (_, warp) => warp);
   const marked = all.filter((warp) => Array.from({ length: 32 }, (_, lane) => of(warp * 32 + lane)).some(Boolean));
   const rows = few ? all.filter((warp) => marked.some((other) => Math.abs(other - warp) <= 1)) : all;
   const gaps = rows.filter((warp, place) => place > 0 && warp !== rows[place - 1] + 1).length;
   const root = picture(width, 20 + rows.length * high + gaps * 12, name);
   root.append(text(left - 6, 12, "warp \\ lane", { "text-anchor": "end", "font-size": 10, class: "soft" }));
-  for (let lane = 0; lane < 32; lane += 4) root.append(text(left + (lane + 0.5) * cell, 12, String(lane), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
+  for (let lane = 0; lane < 32; lane += 4) {
+    root.append(text(left + (lane + 0.5) * cell, 12, String(lane), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
+  }
   let y = 16 - high;
   rows.forEach((warp, place) => {
     y += high;
@@ -45,12 +50,20 @@ export function grid(count, width, name, of, few = false) {
       root.append(text(left - 6, y + 8, "⋮", { "text-anchor": "end" }));
       y += 12;
     }
-    if (rows.length <= 16 || warp % 4 === 0) root.append(text(left - 6, y + high - 3, String(warp), { "text-anchor": "end", "font-size": 10 }));
+    if (rows.length <= 16 || warp % 4 === 0) {
+      root.append(text(left - 6, y + high - 3, String(warp), { "text-anchor": "end", "font-size": 10 }));
+    }
     for (let lane = 0; lane < Math.min(32, count - warp * 32); ++lane) {
       const mark = of(warp * 32 + lane), x = left + lane * cell;
       root.append(svg("g", { class: mark ? shade(mark.shade) : "" }, [
         box(x, y, cell, high, { class: `cell ${mark ? (cell < 14 ? "shade" : "shade strong") : ""}` }),
-        mark && cell >= 8 ? text(x + cell / 2, y + high - 3, mark.label, { "text-anchor": "middle", "font-size": cell < 12 ? 8 : 10, "font-weight": "bold" }) : null,
+        mark && cell >= 8
+          ? text(x + cell / 2, y + high - 3, mark.label, {
+            "text-anchor": "middle",
+            "font-size": cell < 12 ? 8 : 10,
+            "font-weight": "bold",
+          })
+          : null,
         mark ? svg("title", {}, [mark.title]) : null,
       ]));
     }

@@ -149,7 +149,7 @@ function lanes(block) {
     const along = matrix === "B" ? span(fill.row, fill.rowEnd) : span(fill.col, fill.colEnd);
     lane.spans.push({ from: fill.asked, landed: fill.landed, to: fill.gone, label: matrix === "C" ? "C" : `${matrix} ${along}`, event: fill.event, fill });
   }
-  const places = [...found].sort(([a], [b]) => a.localeCompare(b, undefined, { numeric: true })).map(([, lane]) => lane);
+  const places = [...found.values()].sort((a, b) => a.name.localeCompare(b.name) || (a.spans[0].fill?.lo ?? 0) - (b.spans[0].fill?.lo ?? 0));
   for (const lane of places) {
     const stage = lane.spans[0].fill ? stageOf(block, lane.spans[0].fill) : null;
     if (stage !== null) lane.name += `, stage ${stage}`;
@@ -159,7 +159,7 @@ function lanes(block) {
     if (Array.isArray(event) || event.e !== "phase" || event.barrier === undefined) return;
     barriers[event.barrier]?.ticks.push({ clock: block.clocks[index], label: String(event.phase), event: index });
   });
-  return [...places.slice(0, 24), ...barriers.filter(({ ticks }) => ticks.length)];
+  return [...places.slice(0, 24), ...barriers.slice(0, 24)];
 }
 
 /**
@@ -489,8 +489,9 @@ function paintWarp(context, rows, warp, y, view, end, x, colour) {
     const wide = Math.max(view.each - (view.each > 3 ? 1 : 0), 1);
     // What it waits for: from where it stands to where it goes on.
     const found = block.raw.events[event];
-    if (place + 1 < events.length && !Array.isArray(found) && (found.e === "barrier" || found.e === "wait")) {
-      const on = Math.min(x(block.clocks[events[place + 1]]), LEFT + (end - view.begin) * view.each);
+    if (!Array.isArray(found) && (found.e === "barrier" || found.e === "wait")) {
+      const next = place + 1 < events.length ? block.clocks[events[place + 1]] : rows.last + 1; // the last one waits for ever
+      const on = Math.min(x(next), LEFT + (end - view.begin) * view.each);
       if (on - from > 2) mark(context, "wait", from, y, on - from, track, colour);
     }
     mark(context, name, from, y, name === "barrier" ? Math.min(Math.max(wide, 1.5), 3) : wide, track, colour);

@@ -1,6 +1,16 @@
 // A warp's request to shared memory: wavefront by wavefront which bank serves which lanes, and a map of the array.
 
-import { BANKS, copyWavefronts, distinctBytes, idealWavefronts, LINE, mostOfABank, wavefronts, WORD, wordsOf } from "explorer/banks";
+import {
+  BANKS,
+  copyWavefronts,
+  distinctBytes,
+  idealWavefronts,
+  LINE,
+  mostOfABank,
+  wavefronts,
+  WORD,
+  wordsOf,
+} from "explorer/banks";
 import { grouped } from "explorer/dom";
 import { hatching, laneStrip, numbered, touchedWords } from "explorer/memory";
 import { box, count, named, picture, shade, spans, svg, text } from "explorer/picture";
@@ -41,7 +51,12 @@ export function split(request) {
 /** @param {Touching} request */
 export function figures(request) {
   const used = distinctBytes(request.offsets, request.width);
-  return { wavefronts: request.units, ideal: idealWavefronts(request.lanes, request.offsets, request.width), used, most: mostOfABank(request.offsets.map((offset) => offset + start(request)), request.width) };
+  return {
+    wavefronts: request.units,
+    ideal: idealWavefronts(request.lanes, request.offsets, request.width),
+    used,
+    most: mostOfABank(request.offsets.map((offset) => offset + start(request)), request.width),
+  };
 }
 
 /** @param {Wavefront[]} served @param {number} lane */
@@ -69,22 +84,54 @@ export function laneWords(request, lane) {
 export function draw(request, width, lane, choose) {
   const served = split(request);
   const left = 66, right = 4, inner = width - left - right;
-  const root = picture(width, 10, served ? `${count(served.length, "wavefront")} serve ${count(request.lanes.length, "lane")}` : `${count(request.lanes.length, "lane")}; the split into wavefronts is not known`);
+  const root = picture(
+    width,
+    10,
+    served
+      ? `${count(served.length, "wavefront")} serve ${count(request.lanes.length, "lane")}`
+      : `${count(request.lanes.length, "lane")}; the split into wavefronts is not known`,
+  );
   root.setAttribute("role", "group");
   root.append(text(left, 12, served ? "lanes, and the wavefront that serves each" : "lanes", { class: "soft" }));
-  const strip = laneStrip(root, left, inner, 18, (which) => {
-    if (!request.lanes.includes(which)) return { words: "takes no part", shade: null, note: "" };
-    const turns = served ? turnsOf(served, which) : [];
-    return { words: laneWords(request, which), shade: turns[0] ?? 0, note: turns.length > 1 ? `${turns[0] + 1}–${turns[turns.length - 1] + 1}` : turns.length ? `${turns[0] + 1}` : "" };
-  }, lane, choose);
+  const strip = laneStrip(
+    root,
+    left,
+    inner,
+    18,
+    (which) => {
+      if (!request.lanes.includes(which)) return { words: "takes no part", shade: null, note: "" };
+      const turns = served ? turnsOf(served, which) : [];
+      return {
+        words: laneWords(request, which),
+        shade: turns[0] ?? 0,
+        note: turns.length > 1 ? `${turns[0] + 1}–${turns[turns.length - 1] + 1}` : turns.length ? `${turns[0] + 1}` : "",
+      };
+    },
+    lane,
+    choose,
+  );
   let y = strip.bottom + 34;
   if (served) {
     const across = inner >= 24 * BANKS ? BANKS : BANKS / 2; // banks side by side
     const cell = inner / across, high = 20;
     const picture = svg("g", { role: "list", "aria-label": "Wavefronts" });
-    root.append(text(left, y - 14, width >= 480 ? "banks, and in each wavefront the lanes that it serves" : "banks, and the lanes that they serve", { class: "soft" }));
-    for (let bank = 0; bank < BANKS; ++bank)
-      root.append(text(left + ((bank % across) + 0.5) * cell, y + (bank < across ? 0 : 11), String(bank), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
+    root.append(
+      text(
+        left,
+        y - 14,
+        width >= 480 ? "banks, and in each wavefront the lanes that it serves" : "banks, and the lanes that they serve",
+        { class: "soft" },
+      ),
+    );
+    for (let bank = 0; bank < BANKS; ++bank) {
+      root.append(
+        text(left + ((bank % across) + 0.5) * cell, y + (bank < across ? 0 : 11), String(bank), {
+          "text-anchor": "middle",
+          "font-size": 10,
+          class: "soft",
+        }),
+      );
+    }
     if (across < BANKS) y += 11;
     y += 5;
     served.forEach((front, turn) => {
@@ -92,8 +139,15 @@ export function draw(request, width, lane, choose) {
       const lanes = new Map();
       for (const entry of front) lanes.set(entry.word % BANKS, [...(lanes.get(entry.word % BANKS) ?? []), entry.lane]);
       const all = [...new Set(front.map((entry) => entry.lane))];
-      const row = svg("g", { role: "listitem", "aria-label": `wavefront ${turn + 1}: ${named(all)}, ${count(lanes.size, "bank")}`, class: shade(turn), "data-wavefront": turn + 1 });
-      row.append(text(left - 6, y + 14, String(turn + 1), { "text-anchor": "end", "font-weight": "bold", style: "fill: var(--ink)" }));
+      const row = svg("g", {
+        role: "listitem",
+        "aria-label": `wavefront ${turn + 1}: ${named(all)}, ${count(lanes.size, "bank")}`,
+        class: shade(turn),
+        "data-wavefront": turn + 1,
+      });
+      row.append(
+        text(left - 6, y + 14, String(turn + 1), { "text-anchor": "end", "font-weight": "bold", style: "fill: var(--ink)" }),
+      );
       for (let bank = 0; bank < BANKS; ++bank) {
         const x = left + (bank % across) * cell, top = y + Math.floor(bank / across) * high;
         const here = lanes.get(bank);
@@ -127,21 +181,32 @@ export function map(block, request, width, lane) {
   const wanted = new Map();
   request.lanes.forEach((which, index) => {
     for (const word of wordsOf(request.offsets[index] + begin, request.width)) {
-      const known = wanted.get(word) ?? { turn: served ? served.findIndex((front) => front.some((entry) => entry.word === word)) : 0, lanes: [] };
+      const known = wanted.get(word) ??
+        { turn: served ? served.findIndex((front) => front.some((entry) => entry.word === word)) : 0, lanes: [] };
       known.lanes.push(which);
       wanted.set(word, known);
     }
   });
   const rowOf = (/** @type {number} */ word) => Math.floor((word * WORD) / LINE);
   const first = rowOf(begin / WORD), last = rowOf((begin + request.array.bytes - 1) / WORD);
-  const rows = [...new Set([...wanted.keys()].flatMap((word) => [rowOf(word) - 1, rowOf(word), rowOf(word) + 1]))].filter((row) => row >= first && row <= last).sort((a, b) => a - b);
+  const rows = [...new Set([...wanted.keys()].flatMap((word) => [rowOf(word) - 1, rowOf(word), rowOf(word) + 1]))].filter((row) =>
+    row >= first && row <= last
+  ).sort((a, b) => a - b);
   const shown = rows.slice(0, MOST_ROWS);
   const left = 66, cell = (width - left - 4) / BANKS, high = cell >= 14 ? 17 : 13;
-  const root = picture(width, 10, `${request.array.name}: ${count(wanted.size, "word")} of it, in ${count(new Set([...wanted.keys()].map(rowOf)).size, "row")} of 128 bytes`);
+  const root = picture(
+    width,
+    10,
+    `${request.array.name}: ${count(wanted.size, "word")} of it, in ${
+      count(new Set([...wanted.keys()].map(rowOf)).size, "row")
+    } of 128 bytes`,
+  );
   const hatch = hatching(root);
   const words = touchedWords(block, request.array);
   let y = 16;
-  for (let bank = 0; bank < BANKS; bank += 4) root.append(text(left + (bank + 0.5) * cell, 11, String(bank), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
+  for (let bank = 0; bank < BANKS; bank += 4) {
+    root.append(text(left + (bank + 0.5) * cell, 11, String(bank), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
+  }
   root.append(text(left - 6, 11, "byte \\ bank", { "text-anchor": "end", "font-size": 10, class: "soft" }));
   shown.forEach((row, place) => {
     if (place > 0 && row !== shown[place - 1] + 1) {
@@ -154,8 +219,26 @@ export function map(block, request, width, lane) {
       const index = word - begin / WORD;
       const inside = index >= 0 && index < words.length;
       if (!inside) continue;
-      root.append(box(x, y, cell, high, mine ? { class: `cell ${shade(mine.turn)}` } : { class: "cell", style: words[index] ? "fill: var(--paper)" : `fill: ${hatch}` }));
-      if (mine && cell >= 14 && served) root.append(text(x + cell / 2, y + high - 4, String(mine.turn + 1), { "text-anchor": "middle", "font-size": 10, class: shade(mine.turn) }));
+      root.append(
+        box(
+          x,
+          y,
+          cell,
+          high,
+          mine
+            ? { class: `cell ${shade(mine.turn)}` }
+            : { class: "cell", style: words[index] ? "fill: var(--paper)" : `fill: ${hatch}` },
+        ),
+      );
+      if (mine && cell >= 14 && served) {
+        root.append(
+          text(x + cell / 2, y + high - 4, String(mine.turn + 1), {
+            "text-anchor": "middle",
+            "font-size": 10,
+            class: shade(mine.turn),
+          }),
+        );
+      }
       if (mine && lane !== null && mine.lanes.includes(lane)) root.append(box(x, y, cell, high, { class: "marked" }));
     }
     y += high;
