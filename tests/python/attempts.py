@@ -54,6 +54,7 @@ _ASK_AHEAD = "        if (t == 0 && n + STAGES - 1 < tiles) load(n + STAGES - 1)
 _EMPTY_WAIT = "        gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);  // at first, all are\n"
 _WAIT_12 = "        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back\n"
 _ARRIVE_12 = "        if (n > 0 && t % WARPGROUP == 0) gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);\n"
+_OVERWRITTEN_13B = "overwritten while wgmma|Two loads by TMA|can go on: a GPU would hang.|An mbarrier"
 _OUT_OF_STEP = (
     "No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma|✗ Wrong with",
 )
@@ -1719,6 +1720,33 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             "rows and columns swapped",
             {"first + in_group % rows, in_group / rows}": "first + in_group / rows, in_group % rows}"},
             ("Elements of C are never written.|✗ Wrong with|A barrier is missing",),
+        ),
+    ),
+    "13b_multicast": (
+        Attempt(
+            "the arrivals of one block",
+            {"mbarrier_init(barrier, CLUSTER * CONSUMERS);": "mbarrier_init(barrier, CONSUMERS);"},
+            (_OVERWRITTEN_13B,),
+        ),
+        Attempt(
+            "the own block alone told",
+            {"if (rank < CLUSTER) gemm::ptx": "if (rank == gemm::ptx::cluster_rank()) gemm::ptx"},
+            ("No thread of the|can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "the own half for the own block",
+            {"                                              BOTH);": "                                              1 << rank);"},
+            ("can go on: a GPU would hang.|still bringing it|read where nobody has written",),
+        ),
+        Attempt(
+            "the same half by both",
+            {"for (int j = rank * BOX; j < BN; j += CLUSTER * BOX) {": "for (int j = 0; j < BN; j += CLUSTER * BOX) {"},
+            ("Two loads by TMA|read where nobody has written|An mbarrier|✗ Wrong with",),
+        ),
+        Attempt(
+            "all of B by both, for both",
+            {"for (int j = rank * BOX; j < BN; j += CLUSTER * BOX) {": "for (int j = 0; j < BN; j += BOX) {"},
+            ("Two loads by TMA|An mbarrier|can go on: a GPU would hang.|more bytes",),
         ),
     ),
 }

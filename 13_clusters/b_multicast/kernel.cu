@@ -1,0 +1,333 @@
+// 13b multicast — two blocks of a cluster, one below the other in C, need the same tiles of B: each asks for
+// half of every one, and the copy engine brings it to both.
+//
+// Changed since 13a: the order is one of pairs of tiles; a stage is empty when both blocks' consumers have
+// read it; nobody leaves before the other; as many clusters as the last round needs.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/element.hpp"
+#include "common/gemm.hpp"
+#include "common/ptx/cluster.hpp"
+#include "common/ptx/tma.hpp"
+#include "common/ptx/wgmma.hpp"
+#include "common/tma_operands.hpp"
+
+namespace lesson_13b {
+
+using gemm::ptx::Major;
+using gemm::ptx::Mbarrier;
+using gemm::ptx::WgmmaSwizzle;
+
+constexpr int BM = 128, BN = 256, BK = 64;               // block tile: rows and columns of C, steps along K
+constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;  // what one instruction multiplies
+constexpr int STAGES = 4;                                // tiles of A and of B in shared memory
+constexpr int WARPGROUP = 128, CONSUMERS = BM / WGMMA_M, THREADS = (CONSUMERS + 1) * WARPGROUP;
+constexpr int AT_LAUNCH = 168, PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // of a thread
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS == (CONSUMERS + 1) * AT_LAUNCH,
+              "nobody gets registers that nobody gives");
+constexpr int SPAN = 128, BOX = gemm::kTmaBox;             // what the swizzle permutes: bytes, elements
+constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
+constexpr int CLUSTER = 2;                                 // blocks, which share their tiles of B
+static_assert(BK == BOX && BN % (CLUSTER * BOX) == 0, "a row of As is a span, a row of Bs several for each");
+
+/// A tile of C, or how many there are: rows and columns of tiles.
+struct Tiles {
+    unsigned m, n;
+};
+
+/// Which tile of C comes as number `i`, of all.m·all.n: down a group of GROUP rows of tiles, then along it.
+/// Here these are tiles of a cluster, CLUSTER·BM×BN.
+constexpr unsigned GROUP = 8;
+constexpr __host__ __device__ Tiles tile_at(unsigned i, Tiles all) {
+    const unsigned first = i / (GROUP * all.n) * GROUP, in_group = i - first * all.n;
+    const unsigned rows = all.m - first < GROUP ? all.m - first : GROUP;
+    return {first + in_group % rows, in_group / rows};
+}
+
+/// Two neighbours in a row of C, of which only the first `left` are there.
+template <class T>
+__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
+                                       float beta) {
+    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
+        if (left > 0) first += beta * gemm::to_float(c[0]);
+        if (left > 1) second += beta * gemm::to_float(c[1]);
+    }
+    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
+    if (pairs && left > 1) {  // one store for the two
+        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
+    } else {
+        if (left > 0) c[0] = both[0];
+        if (left > 1) c[1] = both[1];
+    }
+}
+
+/// Four lanes hold a row each of a 4×4 matrix of words; afterwards each holds a column.
+__device__ __forceinline__ void transpose4(std::uint32_t (&words)[4]) {
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) {
+        const bool upper = threadIdx.x & step;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (i & step) continue;
+            const std::uint32_t mine = upper ? words[i] : words[i + step];
+            const std::uint32_t got = __shfl_xor_sync(0xffffffffu, mine, step);
+            if (upper)
+                words[i] = got;
+            else
+                words[i + step] = got;
+        }
+    }
+}
+
+/// A warp's 16×BN sums, 16 bytes a store: of 32 neighbours in a row a lane has two in each 8, and four lanes
+/// transpose what they have, so that each gets 8 neighbours. c: C at the lane's first sum; left: rows from
+/// there.
+template <class T>
+__device__ __forceinline__ void store_whole(T* c, std::int64_t ldc, std::int64_t left, float alpha,
+                                            const float (&acc)[WGMMA_N / 2]) {
+    c += threadIdx.x % 4 * 6;  // from 2 to 8 elements a lane
+#pragma unroll
+    for (int e = 0; e < WGMMA_N / 2; e += 16) {  // 32 columns
+#pragma unroll
+        for (int y = 0; y < 16; y += 8) {  // the lane's two rows
+            std::uint32_t words[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const float* const sums = &acc[e + 4 * i + y / 4];
+                __align__(4) const T both[2] = {gemm::from_float<T>(alpha * sums[0]),
+                                                gemm::from_float<T>(alpha * sums[1])};
+                words[i] = *reinterpret_cast<const std::uint32_t*>(both);
+            }
+            transpose4(words);
+            if (y < left) {
+                *reinterpret_cast<uint4*>(&c[y * ldc + 2 * e]) =
+                    make_uint4(words[0], words[1], words[2], words[3]);
+            }
+        }
+    }
+}
+
+/// One thread of the producer: asks for the block's tiles of A, and for its share of both blocks' tiles of B.
+__device__ __forceinline__ void produce(char* shared, Mbarrier (&full)[STAGES], Mbarrier (&empty)[STAGES],
+                                        const CUtensorMap& map_a, const CUtensorMap& map_b, Tiles all,
+                                        int steps) {
+    constexpr std::uint16_t BOTH = (1 << CLUSTER) - 1;
+    const int rank = static_cast<int>(gemm::ptx::cluster_rank());
+    unsigned n = 0;  // tiles of A and of B since the block began
+    for (unsigned i = blockIdx.x / CLUSTER; i < all.m * all.n; i += gridDim.x / CLUSTER) {
+        const Tiles c_tile = tile_at(i, all);
+        const int row0 = (static_cast<int>(c_tile.m) * CLUSTER + rank) * BM;
+        const int col0 = static_cast<int>(c_tile.n) * BN;
+        for (int step = 0; step < steps; ++step, ++n) {
+            char* const to = shared + n % STAGES * STAGE;
+            Mbarrier& arrived = full[n % STAGES];
+            gemm::ptx::mbarrier_wait_cluster(empty[n % STAGES], n / STAGES % 2 ^ 1);  // in both blocks
+            gemm::ptx::mbarrier_arrive_expect_tx(arrived, STAGE);  // the other's share of Bs, too
+            gemm::ptx::tma_load(to, map_a, {step * BK, row0}, arrived);
+            // gap: share
+            for (int j = rank * BOX; j < BN; j += CLUSTER * BOX) {
+                gemm::ptx::tma_load_multicast(to + BS + j * BK * 2, map_b, {col0 + j, step * BK}, arrived,
+                                              BOTH);
+            }
+            // end gap
+        }
+    }
+}
+
+/// A warpgroup's sums of one tile of C, 64 rows from `y` on. n: tiles of A and of B that the block has had
+/// before.
+template <class T>
+__device__ __forceinline__ void multiply(float (&acc)[WGMMA_N / 2], unsigned base, Mbarrier (&full)[STAGES],
+                                         Mbarrier (&empty)[STAGES], int y, unsigned n, int steps) {
+    const auto give_back = [&](unsigned of) {  // the stage of tile `of`, to both blocks, by a thread each
+        // gap: give
+        const unsigned rank = threadIdx.x % WARPGROUP;
+        if (rank < CLUSTER) gemm::ptx::mbarrier_arrive_relaxed_at(empty[of % STAGES], rank);
+        // end gap
+    };
+    gemm::ptx::wgmma_fence(acc);
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step, ++n) {
+        gemm::ptx::mbarrier_wait(full[n % STAGES], n / STAGES % 2);  // the tiles are there
+        const unsigned as = base + n % STAGES * STAGE, bs = as + BS;
+        gemm::ptx::wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < BK; k += WGMMA_K) {
+            const std::uint64_t a = gemm::ptx::encode(
+                {.start = as + y * SPAN + 2 * k, .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128});
+            const std::uint64_t b = gemm::ptx::encode({.start = bs + k * SPAN,
+                                                       .leading = BK * SPAN,
+                                                       .stride = 8 * SPAN,
+                                                       .swizzle = WgmmaSwizzle::bytes128});
+            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, true);
+        }
+        gemm::ptx::wgmma_commit();
+        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back
+        if (step > 0) give_back(n - 1);
+    }
+    gemm::ptx::wgmma_wait<0>(acc);
+    if (steps > 0) give_back(n - 1);  // before the sums are written: the next tile of C needs it
+}
+
+/// Writes them: 64 rows of C from row0 on.
+template <class T>
+__device__ __forceinline__ void store(const float (&acc)[WGMMA_N / 2], std::int64_t row0, std::int64_t col0,
+                                      std::int64_t M, std::int64_t N, float alpha, float beta, T* C,
+                                      std::int64_t ldc) {
+    const int t = threadIdx.x % WARPGROUP;
+    const auto address = reinterpret_cast<std::uintptr_t>(C);
+    if (beta == 0.0f && col0 + BN <= N && (address % 16 | ldc % 8) == 0) {
+        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t, 0);
+        const std::int64_t row = row0 + in.row;
+        store_whole(&C[row * ldc + col0 + in.column], ldc, M - row, alpha, acc);
+        return;
+    }
+    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.
+    const bool pairs = (address % 4 | ldc % 2) == 0;
+#pragma unroll
+    for (int e = 0; e < WGMMA_N / 2; e += 2) {
+        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t, e);
+        const std::int64_t row = row0 + in.row, col = col0 + in.column;
+        if (row >= M) continue;
+        store2(&C[row * ldc + col], N - col, pairs, alpha * acc[e], alpha * acc[e + 1], beta);
+    }
+}
+
+// A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major.
+template <class T>
+__global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
+    hgemm_multicast(std::int64_t M, std::int64_t N, std::int64_t K, float alpha,
+                    const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                    float beta, T* C, std::int64_t ldc) {
+    // Stages: T As[BM][BK]; then Bs, in boxes of 64 columns, one behind the other: T [BN / BOX][BK][BOX].
+    extern __shared__ __align__(1024) char shared[];
+    __shared__ Mbarrier full[STAGES], empty[STAGES];
+    const int t = threadIdx.x, warpgroup = t / WARPGROUP;
+
+    if (t == 0) {
+        for (Mbarrier& barrier : full) gemm::ptx::mbarrier_init(barrier, 1);
+        // gap: counts
+        for (Mbarrier& barrier : empty) gemm::ptx::mbarrier_init(barrier, CLUSTER * CONSUMERS);
+        // end gap
+        gemm::ptx::fence_mbarrier_init();
+    }
+    gemm::ptx::cluster_sync();  // nobody uses an mbarrier of either block before it is one
+
+    const Tiles all{static_cast<unsigned>((M + CLUSTER * BM - 1) / (CLUSTER * BM)),
+                    static_cast<unsigned>((N + BN - 1) / BN)};                  // of a cluster
+    const int steps = alpha == 0.0f ? 0 : static_cast<int>((K + BK - 1) / BK);  // BLAS: as if K were 0
+    if (warpgroup == CONSUMERS) {
+        gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
+        if (t == CONSUMERS * WARPGROUP) {
+            produce(shared, full, empty, map_a, map_b, all, steps);
+            gemm::ptx::cluster_sync();
+        }
+        return;
+    }
+
+    gemm::ptx::more_registers<CONSUMER_REGISTERS>();
+    const int y = warpgroup * WGMMA_M;  // the warpgroup's first row of the block tile
+    const unsigned base = gemm::ptx::shared_address(shared);
+    unsigned n = 0;  // tiles of A and of B since the block began
+#pragma unroll 1
+    for (unsigned i = blockIdx.x / CLUSTER; i < all.m * all.n; i += gridDim.x / CLUSTER, n += steps) {
+        float acc[WGMMA_N / 2] = {};
+        multiply<T>(acc, base, full, empty, y, n, steps);
+        const Tiles c_tile = tile_at(i, all);
+        const std::int64_t row0 = (std::int64_t{c_tile.m} * CLUSTER + gemm::ptx::cluster_rank()) * BM;
+        if (row0 + y < M) store(acc, row0 + y, std::int64_t{c_tile.n} * BN, M, N, alpha, beta, C, ldc);
+    }
+    gemm::ptx::cluster_sync();  // neither block ends while the other still reaches into it
+}
+
+const gemm::Tile tile{BM, BN, BK};
+
+/// Clusters: for each two SMs one, but where the last round leaves some without work, as few as need no
+/// more rounds.
+unsigned clusters_of(Tiles all) {
+    const unsigned count = all.m * all.n, most = std::max(gemm::multiprocessors() / CLUSTER, 1);
+    const unsigned rounds = (count + most - 1) / most;
+    return rounds == 0 ? 0 : (count + rounds - 1) / rounds;
+}
+
+Tiles tiles_of(const gemm::Problem& p) {
+    return {static_cast<unsigned>(gemm::ceil_div(p.M, CLUSTER * BM)),
+            static_cast<unsigned>(gemm::ceil_div(p.N, BN))};
+}
+
+/// What a problem needs before its launch.
+struct Operands : gemm::TmaOperands {
+    unsigned clusters = 0;
+};
+
+gemm::Plan prepare(const gemm::Problem& p) {
+    const auto plan = std::make_shared<Operands>();
+    gemm::prepare_operands(*plan, p, BM, BK);
+    plan->clusters = clusters_of(tiles_of(p));
+    return plan;
+}
+
+void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    const Operands& operands = *static_cast<const Operands*>(plan);
+    gemm::launch_behind_copies(p, operands, stream, [&](auto zero) {
+        using T = decltype(zero);
+        constexpr int bytes = STAGES * STAGE;  // beyond 48 KiB CUDA wants to be told
+        cudaFuncSetAttribute(hgemm_multicast<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        hgemm_multicast<T><<<CLUSTER * operands.clusters, THREADS, bytes, stream>>>(
+            p.M, p.N, p.K, p.alpha, operands.map_a, operands.map_b, p.beta, static_cast<T*>(p.C), p.ldc);
+    });
+}
+
+gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+    const Tiles all = tiles_of(p);
+    unsigned i = 0;
+    for (Tiles c_tile{}; i < all.m * all.n; ++i) {
+        c_tile = tile_at(i, all);
+        if (c_tile.m == row / (CLUSTER * BM) && c_tile.n == col / BN) break;
+    }
+    const auto rank = static_cast<unsigned>(row / BM % CLUSTER);
+    const int y = static_cast<int>(row % BM), x = static_cast<int>(col % 8);
+    return {{i % clusters_of(all) * CLUSTER + rank, 0, 0},
+            {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
+}
+
+const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
+                                    {"WGMMA_N", WGMMA_N},
+                                    {"WGMMA_K", WGMMA_K},
+                                    {"BOX", BOX},
+                                    {"STAGES", STAGES},
+                                    {"CONSUMERS", CONSUMERS},
+                                    {"CLUSTER", CLUSTER},
+                                    {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
+                                    {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
+const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
+                                 .kernel = reinterpret_cast<const void*>(&hgemm_multicast<__nv_bfloat16>),
+                                 .architectures = {.exactly = "90a"}},
+                                {.variant = gemm::of_type(gemm::DType::fp16),
+                                 .kernel = reinterpret_cast<const void*>(&hgemm_multicast<__half>),
+                                 .architectures = {.exactly = "90a"}}};
+
+const gemm::Reach reaching[] = {{.path = "a ring that goes on to the cluster's next tile",
+                                 .M = 2 * CLUSTER * BM + 1,
+                                 .N = BN + 8,
+                                 .K = 5 * BK,
+                                 .every_type = true},
+                                {.path = "the second group of block tiles", .M = 2050, .N = 264, .K = 8}};
+
+extern const gemm::Lesson lesson{.name = "13b_multicast",
+                                 .part = 2,
+                                 .ladder = "tensorcore",
+                                 .tile = tile,
+                                 .constants = constants,
+                                 .block = dim3(THREADS),
+                                 .dynamic_shared_bytes = STAGES * STAGE,
+                                 .variants = variants,
+                                 .reaching = reaching,
+                                 .prepare = prepare,
+                                 .launch = launch,
+                                 .owner = owner};
+
+}  // namespace lesson_13b

@@ -1,0 +1,10 @@
+// Makes lesson 13b a program of its own: build/<device>/bin/13b_multicast --help
+#include "common/harness.hpp"
+
+namespace lesson_13b {
+extern const gemm::Lesson lesson;
+}
+
+int main(int argc, char** argv) {
+    return gemm::lesson_main(argc, argv, lesson_13b::lesson);
+}
