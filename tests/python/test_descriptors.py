@@ -27,6 +27,7 @@ TILES = {  # each lesson's text says which, and why
     "11a_one_stage": (128, 128, 64), "11b_ring": (128, 256, 64),
     "12_warp_specialized": (128, 256, 64),
     "13a_persistent": (128, 256, 64),
+    "13b_multicast": (128, 256, 64),
 }  # fmt: skip
 
 
