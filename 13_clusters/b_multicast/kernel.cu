@@ -113,7 +113,7 @@ __device__ __forceinline__ void store_whole(T* c, std::int64_t ldc, std::int64_t
 __device__ __forceinline__ void produce(char* shared, Mbarrier (&full)[STAGES], Mbarrier (&empty)[STAGES],
                                         const CUtensorMap& map_a, const CUtensorMap& map_b, Tiles all,
                                         int steps) {
-    constexpr std::uint16_t BOTH = (1 << CLUSTER) - 1;
+    constexpr unsigned BOTH = (1 << CLUSTER) - 1;
     const int rank = static_cast<int>(gemm::ptx::cluster_rank());
     unsigned n = 0;  // tiles of A and of B since the block began
     for (unsigned i = blockIdx.x / CLUSTER; i < all.m * all.n; i += gridDim.x / CLUSTER) {

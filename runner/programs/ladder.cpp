@@ -109,7 +109,7 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
     for (std::uint64_t b = 0; b < std::min(report.blocks, kMostBlocks); ++b) candidates.push_back(b);
     for (const std::uint64_t candidate : candidates) {
         cpu_device::set_block_filter([&](std::uint64_t b) { return b == candidate; });
-        const TracedLaunch alone = launch_traced(lesson, p, plan, kMostSteps);
+        const TracedLaunch alone = launch_traced(lesson, p, plan, kMostKept);
         cpu_device::set_block_filter({});
         for (const trace::Owned& o : alone.report.owners) {
             if (o.matrix != "C" || o.row != row || o.col != col) continue;
@@ -125,7 +125,7 @@ void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& f
     const auto is_race = [](const Json& finding) { return finding["id"] == name_of(FindingId::race); };
     if (std::none_of(findings.begin(), findings.end(), is_race)) return;
     p.K = std::min<std::int64_t>(p.K, lesson.tile.BK);
-    const Json alone = findings_json(launch_traced(lesson, p, plan, kMostSteps).report, kMostFindings);
+    const Json alone = findings_json(launch_traced(lesson, p, plan, kMostKept).report, kMostFindings);
     for (Json& finding : findings) {
         if (!is_race(finding)) continue;
         finding["in_one_tile"] = std::any_of(alone.begin(), alone.end(), [&](const Json& other) {
@@ -166,10 +166,10 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
     const Plan plan = prepared(lesson, p);
-    TracedLaunch traced = launch_traced(lesson, p, plan.get(), kMostSteps);
+    TracedLaunch traced = launch_traced(lesson, p, plan.get(), kMostKept);
     if (problem.twice && traced.error.empty()) {
         w.refill(result.seed);
-        traced = launch_traced(lesson, p, plan.get(), kMostSteps);
+        traced = launch_traced(lesson, p, plan.get(), kMostKept);
     }
     std::vector<float> c = w.download_c();  // before anything is launched again
     const std::string breach = w.breach();

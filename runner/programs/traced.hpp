@@ -17,7 +17,7 @@ namespace gemm {
 
 /// Accesses and basic blocks to keep of a thread of a kernel that may not end: 32 MiB. The largest case of a
 /// check takes a thread some 2000 of them for each element of C.
-constexpr std::size_t kMostSteps = std::size_t{1} << 21;
+constexpr std::size_t kMostKept = std::size_t{1} << 21;
 
 /// What a traced launch did. A deadlock, a crash or a refused launch leaves what was traced until then.
 struct TracedLaunch {
