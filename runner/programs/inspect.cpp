@@ -135,8 +135,7 @@ int run(const Settings& s) {
     });
 
     const trace::Histories histories{.blocks = static_cast<std::size_t>(s.history), .among = chosen};
-    const std::size_t most_steps =
-        s.patience > 0 ? gemm::kMostKept : std::numeric_limits<std::size_t>::max();
+    const std::size_t most_steps = s.patience > 0 ? gemm::kMostKept : std::numeric_limits<std::size_t>::max();
     const gemm::TracedLaunch traced = gemm::launch_traced(*s.lesson, p, plan.get(), most_steps, histories);
     cpu_device::set_block_filter({});
     cpu_device::set_progress({});
