@@ -3,7 +3,7 @@
 //
 // Changed since 12: a loop over tiles of C, whose order is a template parameter; the ring goes on from one to
 // the next, so that the last stage is given back, too. The host's part of 11 and 12 is in
-// common/tma_operands.hpp.
+// common/tma_launch.hpp.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "common/gemm.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/tma_operands.hpp"
+#include "common/tma_launch.hpp"
 
 namespace lesson_13a {
 

@@ -8,7 +8,7 @@
 #include "common/ptx/cluster.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/tma_operands.hpp"
+#include "common/tma_launch.hpp"
 
 namespace kernels {
 namespace {
