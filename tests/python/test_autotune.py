@@ -50,6 +50,7 @@ def of_lesson(name: str) -> tuple[Tuning, str]:
 def test_lessons_with_tile_sizes_can_be_tuned() -> None:
     assert tuning.tunable() == [
         "05_2d_blocktile", "06b_warp_tile", "07_double_buffer", "08b_read_ahead", "09c_pipelined", "09d_persistent",
+        "13a_persistent",
     ]  # fmt: skip
     with pytest.raises(UserError, match="01_naive has no constants to tune; those that have are 05_2d_blocktile, "):
         tuning.load("01_naive")
