@@ -8,7 +8,7 @@ _ORDER = "using Order = Grouped<16>;"
 
 TUNE = Tuning(
     lines=("constexpr int STAGES = {STAGES};", "using Order = Grouped<{GROUP}>;"),
-    sweep=({"GROUP": 4}, {"GROUP": 8}, {"GROUP": 32}, {"STAGES": 3}),
+    sweep=({"GROUP": 4}, {"GROUP": 8}, {"GROUP": 16}, {"GROUP": 32}, {"STAGES": 3}),
     compare={
         "a block for each tile of C": Compared(edits=_BLOCK_A_TILE),
         "tiles of C row by row": Compared(edits={_ORDER: "using Order = RowByRow;"}),
