@@ -45,26 +45,34 @@ def counted(block: BlockHistory) -> dict[int, list[int]]:
 @pytest.mark.parametrize("shape", [(256, 256, 256), (136, 72, 80)])  # the second at no tile, and as TMA takes it
 def test_a_block_did_what_its_lines_count(name: str, shape: tuple[int, int, int]) -> None:
     found = traced(name, *shape, "1")
-    (block,) = found["history"]
-    assert counted(block) == {
+    blocks = found["history"]  # one, or those of a cluster
+    assert [block["rank"] for block in blocks] == list(range(found["traced_blocks"]))
+    counts: dict[int, list[int]] = {}
+    for block in blocks:
+        for line, (requests, units) in counted(block).items():
+            of_line = counts.setdefault(line, [0, 0])
+            of_line[0] += requests
+            of_line[1] += units
+    assert counts == {
         number: [line["requests"], line["sectors"] + line["wavefronts"]] for number, line in enumerate(found["lines"])
     }
-    assert len(json.dumps(block)) < LARGEST
-    assert (block["index"], block["rank"], block["truncated"]) == (0, 0, False)
-    assert block["threads"] == found["threads_per_block"]
-    events = Counter(event["e"] for event in block["events"] if isinstance(event, dict))
-    waited = Counter(
-        event["e"] for event in block["events"] if isinstance(event, dict) for _ in range(event.get("lanes", 0).bit_count())
-    )
-    assert waited["barrier"] == block["threads"] * events["met"] == block["threads"] * found["barriers_per_thread"]
-    assert events["returned"] == block["threads"] // 32
-    assert len(block["multiplies"]) == sum(line["count"] for line in found["wgmma"])
-    for event in block["events"]:
-        if isinstance(event, list):
-            lanes, offsets = block["patterns"][event[2]]
-            assert len(offsets) == lanes.bit_count()
-            array = block["arrays"][block["accesses"][event[0]]["array"]]
-            assert all(0 <= event[3] + offset < array["bytes"] for offset in offsets)
+    assert sum(len(block["multiplies"]) for block in blocks) == sum(line["count"] for line in found["wgmma"])
+    for block in blocks:
+        assert len(json.dumps(block)) < LARGEST
+        assert (block["index"], block["truncated"]) == (block["rank"], False)
+        assert block["threads"] == found["threads_per_block"]
+        events = Counter(event["e"] for event in block["events"] if isinstance(event, dict))
+        waited = Counter(
+            event["e"] for event in block["events"] if isinstance(event, dict) for _ in range(event.get("lanes", 0).bit_count())
+        )
+        assert waited["barrier"] == block["threads"] * events["met"] == block["threads"] * found["barriers_per_thread"]
+        assert events["returned"] == block["threads"] // 32
+        for event in block["events"]:
+            if isinstance(event, list):
+                lanes, offsets = block["patterns"][event[2]]
+                assert len(offsets) == lanes.bit_count()
+                array = block["arrays"][block["accesses"][event[0]]["array"]]
+                assert all(0 <= event[3] + offset < array["bytes"] for offset in offsets)
 
 
 def test_nothing_changes_without_it() -> None:
