@@ -593,7 +593,9 @@ def test_a_learners_quiz_and_its_key(course: Checkout) -> None:
     assert done.stdout.startswith(f"02_coalesced, 5 questions for ada, seed {seed}.")
     assert f"\n5 of 5 right. Seed {seed}.\n" in done.stdout
     assert recorded(course, "02_coalesced") == (5, 5, seed)
-    again = json.loads(take(course, "02", "--seed", str(seed), "--answers", "--json", answers="").stdout)
+    done = take(course, "02", "--seed", str(seed), "--answers", "--json", answers="")
+    assert (done.returncode, done.stderr) == (0, "")
+    again = json.loads(done.stdout)
     assert again["questions"] == told["questions"]
     other = json.loads(take(course, "02", "--learner", "bob", "--answers", "--json", answers="").stdout)
     assert [q["text"] for q in other["questions"]] != [q["text"] for q in told["questions"]]
