@@ -1,0 +1,450 @@
+// 13c ping-pong — a block's two consumers have a tile of C each and take turns at the tensor cores, so that
+// one writes while the other multiplies; or they share a tile, as in 13b. Which of the two depends on the
+// problem.
+//
+// Changed since 13b: how consumers share the work is a template parameter, and the launch chooses; results go
+// to C by TMA; descriptors are counted up instead of computed anew.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/element.hpp"
+#include "common/gemm.hpp"
+#include "common/ptx/cluster.hpp"
+#include "common/ptx/tma.hpp"
+#include "common/ptx/wgmma.hpp"
+#include "common/tma_launch.hpp"
+
+namespace lesson_13c {
+
+using gemm::ptx::Major;
+using gemm::ptx::Mbarrier;
+using gemm::ptx::WgmmaSwizzle;
+
+constexpr int BK = 64;                     // steps along K of a tile
+constexpr int WGMMA_M = 64, WGMMA_K = 16;  // what one instruction multiplies, beside a tile's columns
+constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (CONSUMERS + 1) * WARPGROUP;
+constexpr int AT_LAUNCH = 168, PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // of a thread
+static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS == (CONSUMERS + 1) * AT_LAUNCH,
+              "nobody gets registers that nobody gives");
+constexpr int SPAN = 128, BOX = gemm::kTmaBox;            // what the swizzle permutes: bytes, elements
+constexpr int WARP_ROWS = WGMMA_M / 4;                    // what of a product's rows a warp has
+constexpr int OUT_BOXES = 2, OUT_BOX = WARP_ROWS * SPAN;  // a warp's results on their way to C; bytes of each
+constexpr int OUT = OUT_BOXES * OUT_BOX,
+              OUTS = CONSUMERS * WARPGROUP / 32 * OUT;  // bytes: a warp's, a block's
+constexpr int SHARED = 224 * 1024;                      // bytes: a block's stages, and results behind them
+
+/// How consumers share the tiles of C. Each computes ROWS×COLUMNS sums at a time: of a tile of its own,
+/// IN_TURNS, or of its half of one tile. BLOCKS: of a cluster, one below the other, which share their tiles
+/// of B. SLOWER: its time for the same products, in per cent of the fastest policy's, measured on an H200.
+template <int ROWS_EACH, int COLUMNS, bool IN_TURNS, int BLOCKS, int SLOWER>
+struct Policy {
+    static constexpr bool TURNS = IN_TURNS;
+    static constexpr int ROWS = ROWS_EACH, PIECES = ROWS / WGMMA_M;   // of a consumer's sums
+    static constexpr int READERS = TURNS ? 1 : CONSUMERS;             // of a stage, in a block
+    static constexpr int BM = READERS * ROWS, BN = COLUMNS;           // block tile: rows and columns of C
+    static constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
+    static constexpr int STAGES = (SHARED - OUTS) / STAGE;            // tiles of A and of B in shared memory
+    static constexpr int CLUSTER = BLOCKS, TIME = SLOWER;
+    static_assert(BN % (CLUSTER * BOX) == 0 && ROWS % WGMMA_M == 0, "whole boxes, whole products");
+    static_assert(STAGES * STAGE + OUTS == SHARED, "whole stages");
+};
+using Together = Policy<64, 256, false, 2, 100>;
+using Turns = Policy<128, 128, true, 1, 103>;
+using SmallTurns = Policy<64, 128, true, 1, 117>;
+
+/// A tile of C, or how many there are: rows and columns of tiles, of a cluster's tiles where there are
+/// clusters.
+struct Tiles {
+    unsigned m, n;
+};
+
+/// Which tile of C comes as number `i`, of all.m·all.n: down a group of GROUP rows of tiles, then along it.
+constexpr unsigned GROUP = 16;
+constexpr __host__ __device__ Tiles tile_at(unsigned i, Tiles all) {
+    const unsigned first = i / (GROUP * all.n) * GROUP, in_group = i - first * all.n;
+    const unsigned rows = all.m - first < GROUP ? all.m - first : GROUP;
+    return {first + in_group % rows, in_group / rows};
+}
+
+/// The mbarriers of a block: of each stage, and of each consumer's turn.
+template <class P>
+struct Barriers {
+    Mbarrier full[P::STAGES], empty[P::STAGES], turn[CONSUMERS];
+};
+
+/// Two neighbours in a row of C, of which only the first `left` are there.
+template <class T>
+__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
+                                       float beta) {
+    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
+        if (left > 0) first += beta * gemm::to_float(c[0]);
+        if (left > 1) second += beta * gemm::to_float(c[1]);
+    }
+    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
+    if (pairs && left > 1) {  // one store for the two
+        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
+    } else {
+        if (left > 0) c[0] = both[0];
+        if (left > 1) c[1] = both[1];
+    }
+}
+
+/// A consumer's sums, from (row0, col0) of C on, pair by pair.
+template <class P, class T>
+__device__ __forceinline__ void store_pairs(const float (&acc)[P::PIECES][P::BN / 2], std::int64_t row0,
+                                            std::int64_t col0, std::int64_t M, std::int64_t N, float alpha,
+                                            float beta, T* C, std::int64_t ldc) {
+    const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
+#pragma unroll
+    for (int i = 0; i < P::PIECES; ++i) {
+#pragma unroll
+        for (int e = 0; e < P::BN / 2; e += 2) {
+            const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(threadIdx.x % WARPGROUP, e);
+            const std::int64_t row = row0 + i * WGMMA_M + in.row, col = col0 + in.column;
+            if (row >= M) continue;
+            store2(&C[row * ldc + col], N - col, pairs, alpha * acc[i][e], alpha * acc[i][e + 1], beta);
+        }
+    }
+}
+
+/// The same by the copy engine: a warp puts a box of 16 rows and 64 columns to `out`, its own part of shared
+/// memory, T [OUT_BOXES][WARP_ROWS][BOX], swizzled as map_c says, and goes on while it is copied. What lies
+/// outside of C is left out.
+template <class P, class T>
+__device__ __forceinline__ void store_boxes(char* out, const float (&acc)[P::PIECES][P::BN / 2], int row0,
+                                            int col0, float alpha, const CUtensorMap& map_c) {
+    const int t = threadIdx.x % WARPGROUP, lane = t % 32;
+#pragma unroll
+    for (int box = 0; box < P::PIECES * P::BN / BOX; ++box) {
+        const int piece = box / (P::BN / BOX), column = box % (P::BN / BOX) * BOX;
+        char* const to = out + box % OUT_BOXES * OUT_BOX;
+        // gap: reuse
+        if (lane == 0) gemm::ptx::bulk_wait_read<OUT_BOXES - 1>();  // the box before last has been read
+        __syncwarp();
+        // end gap
+#pragma unroll
+        for (int e = column / 2; e < (column + BOX) / 2; e += 2) {
+            const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t, e);
+            const int row = in.row % WARP_ROWS, chunk = in.column % BOX / 8 ^ row % 8;  // of 16 bytes
+            __align__(4) const T both[2] = {gemm::from_float<T>(alpha * acc[piece][e]),
+                                            gemm::from_float<T>(alpha * acc[piece][e + 1])};
+            *reinterpret_cast<std::uint32_t*>(to + row * SPAN + chunk * 16 + in.column % 8 * 2) =
+                *reinterpret_cast<const std::uint32_t*>(both);
+        }
+        // gap: store
+        gemm::ptx::fence_proxy_async();  // each lane, for what it has written
+        __syncwarp();
+        if (lane == 0) {
+            gemm::ptx::tma_store(map_c, {col0 + column, row0 + piece * WGMMA_M + t / 32 * WARP_ROWS}, to);
+            gemm::ptx::bulk_commit();
+        }
+        // end gap
+    }
+}
+
+/// One thread of the producer: asks for the block's tiles of A, and for its share of the cluster's tiles of
+/// B.
+template <class P>
+__device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, const CUtensorMap& map_a,
+                                        const CUtensorMap& map_b, Tiles all, int steps) {
+    constexpr unsigned EACH = (1 << P::CLUSTER) - 1;
+    const int rank = static_cast<int>(gemm::ptx::cluster_rank());
+    unsigned n = 0;  // tiles of A and of B since the block began
+    for (unsigned i = blockIdx.x / P::CLUSTER; i < all.m * all.n; i += gridDim.x / P::CLUSTER) {
+        const Tiles c_tile = tile_at(i, all);
+        const int row0 = (static_cast<int>(c_tile.m) * P::CLUSTER + rank) * P::BM;
+        const int col0 = static_cast<int>(c_tile.n) * P::BN;
+        for (int step = 0; step < steps; ++step, ++n) {
+            char* const to = shared + n % P::STAGES * P::STAGE;
+            Mbarrier& arrived = barriers.full[n % P::STAGES];
+            gemm::ptx::mbarrier_wait_cluster(barriers.empty[n % P::STAGES], n / P::STAGES % 2 ^ 1);
+            gemm::ptx::mbarrier_arrive_expect_tx(arrived, P::STAGE);
+            gemm::ptx::tma_load(to, map_a, {step * BK, row0}, arrived);
+            for (int j = rank * BOX; j < P::BN; j += P::CLUSTER * BOX) {
+                char* const bs = to + P::BS + j * BK * 2;
+                if constexpr (P::CLUSTER > 1) {
+                    gemm::ptx::tma_load_multicast(bs, map_b, {col0 + j, step * BK}, arrived, EACH);
+                } else {
+                    gemm::ptx::tma_load(bs, map_b, {col0 + j, step * BK}, arrived);
+                }
+            }
+        }
+    }
+}
+
+/// A consumer's sums of one tile of C, from row y of the block tile on. n: tiles of A and of B that the block
+/// has had before.
+template <class P, class T>
+__device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], unsigned base,
+                                         Barriers<P>& barriers, int y, unsigned n, int steps) {
+    const auto give_back = [&](unsigned stage) {  // to each block of the cluster, by a thread each
+        const unsigned rank = threadIdx.x % WARPGROUP;
+        if constexpr (P::CLUSTER > 1) {
+            if (rank < P::CLUSTER) gemm::ptx::mbarrier_arrive_relaxed_at(barriers.empty[stage], rank);
+        } else {
+            if (rank == 0) gemm::ptx::mbarrier_arrive(barriers.empty[stage]);
+        }
+    };
+    // Those of stage 0: of each other they are moved.
+    const std::uint64_t a0 =
+        gemm::ptx::encode({.start = base + y * SPAN, .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128});
+    const std::uint64_t b0 = gemm::ptx::encode(
+        {.start = base + P::BS, .leading = BK * SPAN, .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128});
+    unsigned stage = n % P::STAGES, parity = n / P::STAGES % 2, before = 0;
+    gemm::ptx::wgmma_fence(acc);
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+        gemm::ptx::mbarrier_wait(barriers.full[stage], parity);  // the tiles are there
+        gemm::ptx::wgmma_fence();
+        const std::uint64_t as = gemm::ptx::moved(a0, stage * P::STAGE);
+        const std::uint64_t bs = gemm::ptx::moved(b0, stage * P::STAGE);
+#pragma unroll
+        for (int k = 0; k < BK; k += WGMMA_K) {
+#pragma unroll
+            for (int i = 0; i < P::PIECES; ++i) {
+                gemm::ptx::wgmma<T, P::BN, Major::k, Major::row>(
+                    acc[i], gemm::ptx::moved(as, i * WGMMA_M * SPAN + 2 * k), gemm::ptx::moved(bs, k * SPAN),
+                    true);
+            }
+        }
+        gemm::ptx::wgmma_commit();
+        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back
+        if (step > 0) give_back(before);
+        before = stage;
+        if (++stage == P::STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+    // gap: pass
+    if (P::TURNS && threadIdx.x % WARPGROUP == 0) {  // all products are asked for: now the other's
+        gemm::ptx::mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]);
+    }
+    // end gap
+    gemm::ptx::wgmma_wait<0>(acc);
+    if (steps > 0) give_back(before);  // before the sums are written: the next tile of C needs it
+}
+
+// A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major. boxes: map_c is C's, and
+// TMA may write it.
+template <class T, class P>
+__global__ void __launch_bounds__(THREADS, 1)
+    hgemm_ping_pong(std::int64_t M, std::int64_t N, std::int64_t K, float alpha,
+                    const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                    float beta, T* C, std::int64_t ldc, const __grid_constant__ CUtensorMap map_c,
+                    bool boxes) {
+    // Stages: T As[BM][BK]; then Bs, in boxes of 64 columns, one behind the other: T [BN / BOX][BK][BOX].
+    // Behind the stages each warp of the consumers has OUT bytes for results.
+    extern __shared__ __align__(1024) char shared[];
+    __shared__ Barriers<P> barriers;
+    // By a shuffle the compiler knows that all lanes of a warp have the same, and computes with it once a
+    // warp.
+    const int t = threadIdx.x, consumer = __shfl_sync(0xffffffffu, t / WARPGROUP, 0);
+
+    if (t == 0) {
+        for (Mbarrier& barrier : barriers.full) gemm::ptx::mbarrier_init(barrier, 1);
+        for (Mbarrier& barrier : barriers.empty) {
+            gemm::ptx::mbarrier_init(barrier, P::CLUSTER * P::READERS);
+        }
+        for (Mbarrier& barrier : barriers.turn) gemm::ptx::mbarrier_init(barrier, 1);
+        gemm::ptx::fence_mbarrier_init();
+    }
+    gemm::ptx::cluster_sync();  // nobody uses an mbarrier of the cluster before it is one
+
+    const Tiles all{static_cast<unsigned>((M + P::CLUSTER * P::BM - 1) / (P::CLUSTER * P::BM)),
+                    static_cast<unsigned>((N + P::BN - 1) / P::BN)};
+    const int steps = alpha == 0.0f ? 0 : static_cast<int>((K + BK - 1) / BK);  // BLAS: as if K were 0
+    if (consumer == CONSUMERS) {
+        gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
+        if (t == CONSUMERS * WARPGROUP) {
+            produce<P>(shared, barriers, map_a, map_b, all, steps);
+            gemm::ptx::cluster_sync();
+        }
+        return;
+    }
+
+    gemm::ptx::more_registers<CONSUMER_REGISTERS>();
+    const unsigned base = __shfl_sync(0xffffffffu, gemm::ptx::shared_address(shared), 0);
+    char* const out = shared + P::STAGES * P::STAGE + t / 32 * OUT;
+    const int y = P::TURNS ? 0 : consumer * P::ROWS;  // the consumer's first row of the block tile
+    // Tiles of C are counted through the block, tile j is number first + j·clusters of all. In turns a
+    // consumer has every second of them.
+    const unsigned first = blockIdx.x / P::CLUSTER, clusters = gridDim.x / P::CLUSTER;
+    const unsigned mine = P::TURNS ? consumer : 0, every = P::TURNS ? CONSUMERS : 1;
+#pragma unroll 1
+    for (unsigned j = mine; first + j * clusters < all.m * all.n; j += every) {
+        float acc[P::PIECES][P::BN / 2] = {};
+        // gap: turn
+        if (P::TURNS) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);
+        // end gap
+        multiply<P, T>(acc, base, barriers, y, j * steps, steps);
+        const Tiles c_tile = tile_at(first + j * clusters, all);
+        const int row0 = (static_cast<int>(c_tile.m * P::CLUSTER + gemm::ptx::cluster_rank())) * P::BM + y;
+        const int col0 = static_cast<int>(c_tile.n) * P::BN;
+        if (boxes) {
+            store_boxes<P, T>(out, acc, row0, col0, alpha, map_c);
+        } else {
+            store_pairs<P, T>(acc, row0, col0, M, N, alpha, beta, C, ldc);
+        }
+    }
+    if (t % 32 == 0) gemm::ptx::bulk_wait_read<0>();  // shared memory lives as long as the block
+    gemm::ptx::cluster_sync();                        // and as long as the other block reaches into it
+}
+
+const gemm::Tile tile{Turns::BM, Turns::BN, BK};
+
+template <class P>
+Tiles tiles_of(const gemm::Problem& p) {
+    return {static_cast<unsigned>(gemm::ceil_div(p.M, P::CLUSTER * P::BM)),
+            static_cast<unsigned>(gemm::ceil_div(p.N, P::BN))};
+}
+
+/// Clusters that are there at the same time.
+template <class P>
+unsigned most_clusters() {
+    return static_cast<unsigned>(std::max(gemm::multiprocessors() / P::CLUSTER, 1));
+}
+
+/// How often each of them has a tile of C, at most.
+template <class P>
+unsigned rounds_of(Tiles all) {
+    return (all.m * all.n + most_clusters<P>() - 1) / most_clusters<P>();
+}
+
+/// As few blocks as need no more rounds.
+template <class P>
+unsigned blocks_of(Tiles all) {
+    const unsigned rounds = rounds_of<P>(all);
+    return rounds == 0 ? 0 : (all.m * all.n + rounds - 1) / rounds * P::CLUSTER;
+}
+
+/// Whether TMA may write C: whole units of 16 bytes at multiples of 16 bytes, and without reading C.
+bool stores_boxes(const gemm::Problem& p) {
+    return p.M > 0 && p.N > 0 && p.beta == 0.0f && reinterpret_cast<std::uintptr_t>(p.C) % 16 == 0 &&
+           (p.ldc | p.N) % 8 == 0;
+}
+
+/// About how long it takes: rounds, and what a block multiplies in each. Where nobody multiplies while
+/// results are written, they take the time of some more steps along K.
+template <class P>
+double time_of(const gemm::Problem& p) {
+    const double alone = P::TURNS ? 0.0 : stores_boxes(p) ? 80.0 : 640.0;
+    return rounds_of<P>(tiles_of<P>(p)) * static_cast<double>(P::BM * P::BN) *
+           (static_cast<double>(p.K) + alone) * P::TIME;
+}
+
+enum class Choice { together, turns, small_turns };
+Choice choice_for(const gemm::Problem& p) {
+    const double together = time_of<Together>(p), turns = time_of<Turns>(p), small = time_of<SmallTurns>(p);
+    if (together <= std::min(turns, small)) return Choice::together;
+    return turns <= small ? Choice::turns : Choice::small_turns;
+}
+
+/// what(Policy{}) with the one that is chosen.
+template <class What>
+auto with_policy(Choice choice, const What& what) {
+    if (choice == Choice::together) return what(Together{});
+    return choice == Choice::turns ? what(Turns{}) : what(SmallTurns{});
+}
+
+/// What a problem needs before its launch.
+struct Operands : gemm::TmaOperands {
+    Choice choice = Choice::together;
+    unsigned blocks = 0;
+    bool boxes = false;
+    CUtensorMap map_c{};
+};
+
+gemm::Plan prepare(const gemm::Problem& p) {
+    const auto plan = std::make_shared<Operands>();
+    plan->choice = choice_for(p);
+    with_policy(plan->choice, [&](auto policy) {
+        using P = decltype(policy);
+        gemm::prepare_operands(*plan, p, P::BM, BK);
+        plan->blocks = blocks_of<P>(tiles_of<P>(p));
+    });
+    plan->boxes = stores_boxes(p);
+    if (plan->boxes) plan->map_c = gemm::tma_map(p.variant.C, p.C, p.M, p.N, p.ldc, WARP_ROWS);
+    return plan;
+}
+
+template <class T, class P>
+void launch_policy(const gemm::Problem& p, const Operands& operands, cudaStream_t stream) {
+    const auto kernel = hgemm_ping_pong<T, P>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);  // beyond 48 KiB
+    cudaLaunchAttribute cluster{};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = P::CLUSTER;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config{dim3(operands.blocks), dim3(THREADS), SHARED, stream, &cluster, 1};
+    cudaLaunchKernelEx(&config, kernel, p.M, p.N, p.K, p.alpha, operands.map_a, operands.map_b, p.beta,
+                       static_cast<T*>(p.C), p.ldc, operands.map_c, operands.boxes);
+}
+
+void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    const Operands& operands = *static_cast<const Operands*>(plan);
+    gemm::launch_behind_copies(p, operands, stream, [&](auto zero) {
+        with_policy(operands.choice, [&](auto policy) {
+            launch_policy<decltype(zero), decltype(policy)>(p, operands, stream);
+        });
+    });
+}
+
+gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+    return with_policy(choice_for(p), [&](auto policy) -> gemm::Owner {
+        using P = decltype(policy);
+        const Tiles all = tiles_of<P>(p);
+        unsigned i = 0;
+        for (Tiles c_tile{}; i < all.m * all.n; ++i) {
+            c_tile = tile_at(i, all);
+            if (c_tile.m == row / (P::CLUSTER * P::BM) && c_tile.n == col / P::BN) break;
+        }
+        const unsigned clusters = blocks_of<P>(all) / P::CLUSTER;
+        const auto rank = static_cast<unsigned>(row / P::BM % P::CLUSTER);
+        const int y = static_cast<int>(row % P::BM), x = static_cast<int>(col % 8);
+        const unsigned consumer = P::TURNS ? i / clusters % CONSUMERS : y / P::ROWS;
+        const int in = y % WGMMA_M;  // row of a product
+        return {{i % clusters * P::CLUSTER + rank, 0, 0},
+                {consumer * WARPGROUP + static_cast<unsigned>(in / 16 * 32 + in % 8 * 4 + x / 2), 0, 0}};
+    });
+}
+
+const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
+                                    {"WGMMA_N", Turns::BN},
+                                    {"WGMMA_K", WGMMA_K},
+                                    {"BOX", BOX},
+                                    {"STAGES", Turns::STAGES},
+                                    {"CONSUMERS", CONSUMERS},
+                                    {"CLUSTER", Together::CLUSTER},
+                                    {"WARP_ROWS", WARP_ROWS},
+                                    {"OUT_BOXES", OUT_BOXES},
+                                    {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
+                                    {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::bf16),
+     .kernel = reinterpret_cast<const void*>(&hgemm_ping_pong<__nv_bfloat16, Turns>),
+     .architectures = {.exactly = "90a"}},
+    {.variant = gemm::of_type(gemm::DType::fp16),
+     .kernel = reinterpret_cast<const void*>(&hgemm_ping_pong<__half, Turns>),
+     .architectures = {.exactly = "90a"}}};
+
+const gemm::Reach reaching[] = {
+    {.path = "consumers that share a tile of C", .M = 136, .N = 264, .K = 2688, .every_type = true},
+    {.path = "the second group of block tiles", .M = 2049, .N = 8, .K = 8}};
+
+extern const gemm::Lesson lesson{.name = "13c_ping_pong",
+                                 .part = 2,
+                                 .ladder = "tensorcore",
+                                 .tile = tile,
+                                 .constants = constants,
+                                 .block = dim3(THREADS),
+                                 .dynamic_shared_bytes = SHARED,
+                                 .variants = variants,
+                                 .reaching = reaching,
+                                 .prepare = prepare,
+                                 .launch = launch,
+                                 .owner = owner};
+
+}  // namespace lesson_13c

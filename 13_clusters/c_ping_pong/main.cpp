@@ -1,0 +1,10 @@
+// Makes lesson 13c a program of its own: build/<device>/bin/13c_ping_pong --help
+#include "common/harness.hpp"
+
+namespace lesson_13c {
+extern const gemm::Lesson lesson;
+}
+
+int main(int argc, char** argv) {
+    return gemm::lesson_main(argc, argv, lesson_13c::lesson);
+}
