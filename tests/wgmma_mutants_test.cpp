@@ -158,6 +158,28 @@ TEST_CASE("trace: mistakes from one tile of C to the next in mutants of 13a") {
                  5 * 64, 300, 520);
 }
 
+TEST_CASE("trace: mistakes with turns, and with results that leave by TMA, in mutants of 13c") {
+    require_told(
+        "13c_ping_pong",
+        {{mutant_no_turn_13c::lesson, "load_in_flight", "it has not waited for the mbarrier's phase"},
+         {mutant_turn_parity_13c::lesson, "mbarrier_hang", "barriers["},
+         {mutant_passed_early_13c::lesson, "load_in_flight", "it has not waited for the mbarrier's phase"},
+         {mutant_ring_parity_13c::lesson, "load_in_flight", "it has not waited for the mbarrier's phase"},
+         {mutant_no_wait_read_13c::lesson, "store_in_flight", "may still be reading it when"},
+         {mutant_short_wait_read_13c::lesson, "store_in_flight", "may still be reading it when"},
+         {mutant_no_fence_13c::lesson, "no_proxy_fence", "with no fence.proxy.async in between"},
+         {mutant_not_read_13c::lesson, "copy_left_behind",
+          "nobody has waited for the store that it started"}},
+        11 * 64 - 8, 260, 264);
+}
+
+TEST_CASE("trace: mistakes between the blocks of a cluster in mutants of 13c") {
+    require_told("13c_ping_pong",
+                 {{mutant_few_arrivals_13c::lesson, "loads_overlap", "starts another one to the same place"},
+                  {mutant_left_early_13c::lesson, "block_left", "that block may have returned by then"}},
+                 11 * 64 - 8, 260, 520);
+}
+
 TEST_CASE("lesson 13a computes each tile of C once in other orders, too") {
     for (const Lesson* order : {&mutant_row_by_row_13a::lesson, &mutant_hilbert_13a::lesson}) {
         const Told t = told(*order, 8, 4 * 128 + 8, 9 * 256 - 8);

@@ -32,6 +32,24 @@ for (int i = t; i < BM * BK; i += THREADS) {
     if (k0 + i % BK >= k_end) reinterpret_cast<T*>(shared)[i] = gemm::from_float<T>(0.0f);
 }
 __syncthreads();"""
+_13C = "13c_ping_pong"
+_TURN_13C = "if (P::TURNS) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);"
+_PASS_13C = "if (P::TURNS && threadIdx.x % WARPGROUP == 0) {"
+_EARLY_13C = _PASS_13C + " gemm::ptx::mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]); }"
+_REUSE_13C = "if (lane == 0) gemm::ptx::bulk_wait_read<OUT_BOXES - 1>();"
+
+
+def _policy_13c(name: str) -> list[tuple[str, str, int]]:
+    """No mistake: one policy for every problem, compiled in a third of the time."""
+    return [
+        ("if (choice == Choice::together) return what(Together{});", "static_cast<void>(choice);", 0),
+        ("return choice == Choice::turns ? what(Turns{}) : what(SmallTurns{});", f"return what({name}{{}});", 0),
+        ("<__nv_bfloat16, Turns>", f"<__nv_bfloat16, {name}>", 0),
+        ("<__half, Turns>", f"<__half, {name}>", 0),
+    ]
+
+
+_TURNS_13C, _TOGETHER_13C = _policy_13c("SmallTurns"), _policy_13c("Together")
 # Name: lesson, and what is replaced in its kernel without comments: a piece, what stands there instead, and which of its
 # occurrences is meant, from 0.
 MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
@@ -179,6 +197,23 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "asked_again_13a": (_13A, [("for (int step = 0; step < steps; ++step, ++n) {", _AGAIN_13A, 0)]),  # the producer's
     "row_by_row_13a": (_13A, [("using Order = Grouped<16>;", "using Order = RowByRow;", 0)]),  # no mistake
     "hilbert_13a": (_13A, [("using Order = Grouped<16>;", "using Order = Hilbert<4>;", 0)]),  # the same
+    "no_turn_13c": (_13C, [*_TURNS_13C, (_TURN_13C, "", 0)]),
+    "turn_parity_13c": (_13C, [*_TURNS_13C, ("(j / CONSUMERS + consumer + 1) % 2", "(consumer + 1) % 2", 0)]),
+    "passed_early_13c": (  # before the products, not behind them
+        _13C,
+        [
+            *_TURNS_13C,
+            (_PASS_13C, "if (false) {", 0),
+            ("gemm::ptx::wgmma_fence(acc);", _EARLY_13C + " gemm::ptx::wgmma_fence(acc);", 0),
+        ],
+    ),
+    "ring_parity_13c": (_13C, [*_TURNS_13C, ("parity = n / P::STAGES % 2", "parity = 0", 0)]),  # begun again in each tile of C
+    "no_wait_read_13c": (_13C, [*_TURNS_13C, (_REUSE_13C, "", 0)]),
+    "short_wait_read_13c": (_13C, [*_TURNS_13C, ("bulk_wait_read<OUT_BOXES - 1>", "bulk_wait_read<OUT_BOXES>", 0)]),
+    "no_fence_13c": (_13C, [*_TURNS_13C, ("gemm::ptx::fence_proxy_async();", "", 0)]),
+    "not_read_13c": (_13C, [*_TURNS_13C, ("if (t % 32 == 0) gemm::ptx::bulk_wait_read<0>();", "", 0)]),  # when the block ends
+    "few_arrivals_13c": (_13C, [*_TOGETHER_13C, ("(barrier, P::CLUSTER * P::READERS);", "(barrier, P::READERS);", 0)]),
+    "left_early_13c": (_13C, [*_TOGETHER_13C, ("gemm::ptx::cluster_sync();", "", 2)]),  # by the consumers of a block
 }
 
 

@@ -93,4 +93,14 @@ namespace mutant_begun_again_13a     { extern const gemm::Lesson lesson; }
 namespace mutant_asked_again_13a     { extern const gemm::Lesson lesson; }
 namespace mutant_row_by_row_13a      { extern const gemm::Lesson lesson; }
 namespace mutant_hilbert_13a         { extern const gemm::Lesson lesson; }
+namespace mutant_no_turn_13c         { extern const gemm::Lesson lesson; }
+namespace mutant_turn_parity_13c     { extern const gemm::Lesson lesson; }
+namespace mutant_passed_early_13c    { extern const gemm::Lesson lesson; }
+namespace mutant_ring_parity_13c     { extern const gemm::Lesson lesson; }
+namespace mutant_no_wait_read_13c    { extern const gemm::Lesson lesson; }
+namespace mutant_short_wait_read_13c { extern const gemm::Lesson lesson; }
+namespace mutant_no_fence_13c        { extern const gemm::Lesson lesson; }
+namespace mutant_not_read_13c        { extern const gemm::Lesson lesson; }
+namespace mutant_few_arrivals_13c    { extern const gemm::Lesson lesson; }
+namespace mutant_left_early_13c      { extern const gemm::Lesson lesson; }
 // clang-format on
