@@ -158,7 +158,7 @@ __device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, con
         for (int step = 0; step < steps; ++step, ++n) {
             char* const to = shared + n % P::STAGES * P::STAGE;
             Mbarrier& arrived = barriers.full[n % P::STAGES];
-            gemm::ptx::mbarrier_wait_cluster(barriers.empty[n % P::STAGES], n / P::STAGES % 2 ^ 1);
+            gemm::ptx::mbarrier_wait(barriers.empty[n % P::STAGES], n / P::STAGES % 2 ^ 1);
             gemm::ptx::mbarrier_arrive_expect_tx(arrived, P::STAGE);
             gemm::ptx::tma_load(to, map_a, {step * BK, row0}, arrived);
             for (int j = rank * BOX; j < P::BN; j += P::CLUSTER * BOX) {
@@ -226,6 +226,13 @@ __device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], uns
     if (steps > 0) give_back(before);  // before the sums are written: the next tile of C needs it
 }
 
+/// A barrier of all threads of the cluster that have not returned. It says nothing of memory: that mbarriers
+/// are initialised the fence behind their initialisation says.
+__device__ __forceinline__ void meet() {
+    gemm::ptx::cluster_arrive_relaxed();
+    gemm::ptx::cluster_wait();
+}
+
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major. boxes: map_c is C's, and
 // TMA may write it.
 template <class T, class P>
@@ -250,7 +257,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (Mbarrier& barrier : barriers.turn) gemm::ptx::mbarrier_init(barrier, 1);
         gemm::ptx::fence_mbarrier_init();
     }
-    gemm::ptx::cluster_sync();  // nobody uses an mbarrier of the cluster before it is one
+    meet();  // nobody uses an mbarrier of the cluster before it is one
 
     const Tiles all{static_cast<unsigned>((M + P::CLUSTER * P::BM - 1) / (P::CLUSTER * P::BM)),
                     static_cast<unsigned>((N + P::BN - 1) / P::BN)};
@@ -259,7 +266,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
         if (t == CONSUMERS * WARPGROUP) {
             produce<P>(shared, barriers, map_a, map_b, all, steps);
-            gemm::ptx::cluster_sync();
+            meet();
         }
         return;
     }
@@ -289,7 +296,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
     }
     if (t % 32 == 0) gemm::ptx::bulk_wait_read<0>();  // shared memory lives as long as the block
-    gemm::ptx::cluster_sync();                        // and as long as the other block reaches into it
+    meet();                                           // and as long as the other block reaches into it
 }
 
 const gemm::Tile tile{Turns::BM, Turns::BN, BK};
