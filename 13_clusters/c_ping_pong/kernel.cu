@@ -149,7 +149,7 @@ template <class P>
 __device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, const CUtensorMap& map_a,
                                         const CUtensorMap& map_b, Tiles all, int steps) {
     constexpr unsigned EACH = (1 << P::CLUSTER) - 1;
-    const int rank = static_cast<int>(gemm::ptx::cluster_rank());
+    const int rank = P::CLUSTER > 1 ? static_cast<int>(gemm::ptx::cluster_rank()) : 0;
     unsigned n = 0;  // tiles of A and of B since the block began
     for (unsigned i = blockIdx.x / P::CLUSTER; i < all.m * all.n; i += gridDim.x / P::CLUSTER) {
         const Tiles c_tile = tile_at(i, all);
@@ -161,12 +161,14 @@ __device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, con
             gemm::ptx::mbarrier_wait(barriers.empty[n % P::STAGES], n / P::STAGES % 2 ^ 1);
             gemm::ptx::mbarrier_arrive_expect_tx(arrived, P::STAGE);
             gemm::ptx::tma_load(to, map_a, {step * BK, row0}, arrived);
-            for (int j = rank * BOX; j < P::BN; j += P::CLUSTER * BOX) {
-                char* const bs = to + P::BS + j * BK * 2;
+#pragma unroll
+            for (int j = 0; j < P::BN; j += P::CLUSTER * BOX) {
+                char* const bs = to + P::BS + (j + rank * BOX) * BK * 2;
+                const int col = col0 + j + rank * BOX;
                 if constexpr (P::CLUSTER > 1) {
-                    gemm::ptx::tma_load_multicast(bs, map_b, {col0 + j, step * BK}, arrived, EACH);
+                    gemm::ptx::tma_load_multicast(bs, map_b, {col, step * BK}, arrived, EACH);
                 } else {
-                    gemm::ptx::tma_load(bs, map_b, {col0 + j, step * BK}, arrived);
+                    gemm::ptx::tma_load(bs, map_b, {col, step * BK}, arrived);
                 }
             }
         }
