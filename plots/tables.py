@@ -10,7 +10,8 @@ same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that i
 What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
-`./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->.
+`./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->, and the
+same of some variants at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 from plots import data, roofline
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
 
-_KINDS = "table|counts|profile|tuned"
+_KINDS = "table|counts|profile|tuned|shapes"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S+)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
@@ -340,13 +342,19 @@ def _tuned_row(row: Mapping, label: str, own: Mapping) -> list[str]:
     return [label, *speed, ", ".join(differ) or NONE, *taken]
 
 
-def render_tuned(lesson: str, results: Mapping) -> str:
-    """The Markdown of what is compared in a lesson: its named variants, its own constants, the best of the set. Without
-    markers, ending in a newline. Throws UserError for a lesson that was not measured."""
+def _tried(lesson: str, results: Mapping) -> Mapping:
+    """What `./gemm autotune --record` wrote of the lesson. Throws UserError where there is nothing."""
     found = results["lessons"].get(lesson)
     if found is None:
         known = ", ".join(results["lessons"]) or "none"
         raise UserError(f"No constants of {lesson!r} were tried; of {known} they were; measure with ./gemm autotune --record.")
+    return found
+
+
+def render_tuned(lesson: str, results: Mapping) -> str:
+    """The Markdown of what is compared in a lesson: its named variants, its own constants, the best of the set. Without
+    markers, ending in a newline. Throws UserError for a lesson that was not measured."""
+    found = _tried(lesson, results)
     rows = found["rows"]
     own = next(row for row in rows if row["own"])
     tried, first = sum(row["swept"] for row in rows), rows[found["best"]] if found["best"] is not None else None
@@ -366,6 +374,33 @@ def render_tuned(lesson: str, results: Mapping) -> str:
     variant = next((run["variant"] for run in runs), "fp32")  # all of a lesson's have the same
     caption = _caption(results, runs, f"{SHAPE}.{note}", f"autotune {number}", variant)
     return "\n".join([*lines, "", caption]) + "\n"
+
+
+def render_shapes(lesson: str, results: Mapping) -> str:
+    """The Markdown of what some variants of a lesson and the lesson itself come to at each size that was measured, as ratios to
+    cuBLAS; the largest of the variants is bold. Without markers, ending in a newline. Throws UserError for a lesson without
+    any."""
+    found = _tried(lesson, results)
+    rows = found["rows"]
+    if not (names := found.get("by_shape", [])):
+        raise UserError(f"No variants of {lesson!r} are shown by shape: its tune.py has no by_shape.")
+    shown = [rows[found["compared"][name]] for name in names] + [next(row for row in rows if row["own"])]
+    timed = [{(run["m"], run["n"], run["k"]): run for run in row["runs"] if "ratio" in run} for row in shown]
+    lines = []
+    for shape in dict.fromkeys(shape for of in timed for shape in of):
+        ratios = [of[shape]["ratio"] if shape in of else 0.0 for of in timed]
+        cells = [data.ratio(ratio) if ratio else NONE for ratio in ratios]
+        first = max(range(len(names)), key=lambda place: ratios[place])
+        cells[first] = f"**{cells[first]}**"
+        baseline = median(of[shape]["baseline_ms_median"] for of in timed if shape in of)
+        rate = 2 * shape[0] * shape[1] * shape[2] / baseline / 1e9
+        lines.append(["×".join(map(str, shape)), *cells, data.rate(rate)])
+    runs = [run for of in timed for run in of.values()]
+    variant = next((run["variant"] for run in runs), "fp32")
+    what = "M×N×K. Ratio to cuBLAS in the same run; bold: the fastest of the policies; last column: cuBLAS's own rate."
+    number = lesson.partition("_")[0]
+    header = ["shape", *names, lesson, "cuBLAS, TFLOP/s"]
+    return "\n".join([*_table(header, lines), "", _caption(results, runs, what, f"autotune {number}", variant)]) + "\n"
 
 
 def markdown_files(root: Path, order: Sequence[str]) -> list[Path]:
@@ -432,7 +467,11 @@ def update_profiles(root: Path, results: Results) -> list[Path]:
 def update_tuned(root: Path) -> list[Path]:
     """The same for the tables of variants, from what `./gemm autotune --record` wrote."""
     results = data.tuned(root)
-    return [] if results is None else _update(root, lessons(root), "tuned", lambda name: render_tuned(name, results))
+    if results is None:
+        return []
+    order = lessons(root)
+    tuned = _update(root, order, "tuned", lambda name: render_tuned(name, results))
+    return tuned + _update(root, order, "shapes", lambda name: render_shapes(name, results))
 
 
 def _update(root: Path, order: Sequence[str], kind: str, text_of: Callable[[str], str]) -> list[Path]:

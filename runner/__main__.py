@@ -247,7 +247,7 @@ def profile_command(
 @app.command("autotune")
 def autotune_command(
     names: Optional[list[str]] = LESSONS,
-    sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513 (4096)."),
+    sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513 (a lesson's own, mostly 4096)."),
     record: bool = typer.Option(
         False, "--record", help="Write plots/results/<gpu>-autotune.json (all lessons, committed sources)."
     ),

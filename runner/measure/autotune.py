@@ -33,7 +33,7 @@ from runner.measure import chart, tuning
 from runner.measure.tuning import Tuning, Variant
 
 SCHEMA = 1
-SIZE = "4096"
+ABREAST = 2  # sizes in a table
 CLOSE = 0.01  # of the best ratio: nearer than this is as good
 PATIENCE = 60.0  # seconds that a step of a variant may take, beyond ten times the longest before it (large sizes)
 
@@ -264,16 +264,18 @@ def _variant_of(rows: Sequence[Row]) -> str:
 
 
 def _show(results: Mapping, tunes: Mapping[str, tuple[Tuning, str]]) -> None:
-    shapes = _shapes(results["sizes"])
-    sizes = ", ".join("×".join(map(str, shape)) for shape in shapes)
-    print(f"{results['device']['name']}, {sizes}: TFLOP/s, and the ratio to cuBLAS in the same run")
+    print(f"{results['device']['name']}: TFLOP/s, and the ratio to cuBLAS in the same run")
     for name, found in results["lessons"].items():
-        rows, compared = found["rows"], found["compared"]
-        print(f"\n{name}{_variant_of(rows)}: {sum(row['swept'] for row in rows)} configurations")
-        tables.show(table([("", row) for row in by_ratio(rows)], shapes), 160)
+        rows, compared, shapes = found["rows"], found["compared"], _shapes(found["sizes"])
+        sizes = ", ".join("×".join(map(str, shape)) for shape in shapes)
+        print(f"\n{name}{_variant_of(rows)}, {sizes}: {sum(row['swept'] for row in rows)} configurations")
+        pieces = [shapes[at : at + ABREAST] for at in range(0, len(shapes), ABREAST)]
+        for piece in pieces:
+            tables.show(table([("", row) for row in by_ratio(rows)], piece), 160)
         if compared:
             print("One idea at a time:")
-            tables.show(table([(label, rows[place]) for label, place in compared.items()], shapes), 160)
+        for piece in pieces if compared else ():
+            tables.show(table([(label, rows[place]) for label, place in compared.items()], piece), 160)
         sys.stdout.flush()
         _say_failures(name, rows)
         print(advice(name, rows, *tunes[name]))
@@ -282,8 +284,9 @@ def _show(results: Mapping, tunes: Mapping[str, tuple[Tuning, str]]) -> None:
 # The command
 
 
-def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], device: doctor.Device, sizes: str) -> dict:
-    """Every variant of the lessons, compiled, verified and timed, lesson after lesson in one program."""
+def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], device: doctor.Device, sizes: str | None) -> dict:
+    """Every variant of the lessons, compiled, verified and timed, lesson after lesson in one program. `sizes`: None for those
+    that each lesson's tune.py says."""
     variants: dict[str, list[Variant]] = {}
     compared: dict[str, dict[str, int]] = {}
     for name in chosen:
@@ -294,22 +297,25 @@ def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], de
     wanted = [source for name in chosen for source in sources(variants[name], *tunes[name])]
     tools = compiling.toolchain(device, "bench")
     seed = secrets.randbelow(10**9)
-    results: dict = {"schema": SCHEMA, "device": {"name": device.gpus[0]}, "sizes": sizes, "seed": seed, "lessons": {}}
+    results: dict = {"schema": SCHEMA, "device": {"name": device.gpus[0]}, "seed": seed, "lessons": {}}
     with compiling.scratch() as folder:
         compiled, objects, failed = compile_all(tools, wanted, folder)
         program = link(tools, compiled, objects, folder) if compiled else None
         for name in chosen:
             names = [variant.name for variant in variants[name] if variant.name not in failed]
-            found = {}
+            tune, _ = tunes[name]
+            wanted_here, found = sizes or tune.sizes, {}
             if program and names:
                 with gpu.alone(device):
-                    found = run(program, name, names, sizes, seed, folder)
+                    found = run(program, name, names, wanted_here, seed, folder)
             results["device"] = found.get("device", results["device"])
             rows = [row_of(variant, found, failed) for variant in variants[name]]
             first = best(rows)
             results["lessons"][name] = {
+                "sizes": wanted_here,
                 "best": rows.index(first) if first else None,
                 "compared": compared[name],
+                "by_shape": list(tune.by_shape),
                 "rows": rows,
             }
     return results
@@ -318,9 +324,9 @@ def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], de
 def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: bool) -> int:
     """Exit status: 0 every configuration that runs is right, 1 one is wrong."""
     chosen = list(dict.fromkeys(lesson.find(name) for name in names)) or tuning.tunable()
-    wanted = chart.parse_sizes(sizes) if sizes is not None else SIZE
+    wanted = chart.parse_sizes(sizes) if sizes is not None else None
     if record and (names or sizes is not None):
-        raise UserError(f"--record measures every lesson with a tune.py at {SIZE}; leave the lessons and --sizes out.")
+        raise UserError("--record measures every lesson with a tune.py at the sizes that it says; leave lessons and --sizes out.")
     tunes = {name: (tuning.load(name), (ROOT / folder_of(name) / "kernel.cu").read_text(encoding="utf-8")) for name in chosen}
     if not tunes:
         raise UserError("No lesson has a tune.py; bring them back with git checkout.")

@@ -14,6 +14,7 @@ from pathlib import Path
 from runner.core.results import ROOT, UserError, folder_of, lessons
 
 Constants = Mapping[str, int]
+SIZE = "4096"
 _NAME = re.compile(r"\{(\w+)\}")
 _OPTIONAL = re.compile(r"\[(.*?)\]")
 
@@ -32,13 +33,16 @@ class Tuning:
 
     `lines`: the pieces of kernel.cu that hold the constants, each there once, with {NAME} for a number. What stands in
     [brackets] may be missing; its constant is 0 then: "__launch_bounds__(THREADS[, {BLOCKS}])". `sweep`: the configurations
-    to try; constants that one leaves out are as in kernel.cu. `edits`: made in every variant.
+    to try; constants that one leaves out are as in kernel.cu. `edits`: made in every variant. `sizes`: as --sizes has them.
+    `by_shape`: names of `compare` that a table shows beside the lesson, a row for each size.
     """
 
     lines: tuple[str, ...]
     sweep: tuple[Constants, ...]
     compare: Mapping[str, Compared] = field(default_factory=dict)
     edits: Mapping[str, str] = field(default_factory=dict)
+    sizes: str = SIZE
+    by_shape: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,11 @@ def changed_lines(tuning: Tuning, kernel: str, constants: Constants) -> list[str
 
 def variants(lesson: str, tuning: Tuning, kernel: str) -> tuple[list[Variant], dict[str, int]]:
     """Every configuration to measure, each once: kernel.cu's own, the set, what is compared; and which of them has which name
-    in `compare`. Raises ValueError as own_constants, and for a constant that no line holds."""
+    in `compare`. Raises ValueError as own_constants, for a constant that no line holds, and for a name in `by_shape` that
+    nothing in `compare` has."""
     own = own_constants(tuning, kernel)
+    if unknown := set(tuning.by_shape) - tuning.compare.keys():
+        raise ValueError(f"{lesson}/tune.py shows {', '.join(sorted(unknown))} by shape, which it does not compare")
     found: list[Variant] = []
     places: dict[tuple, int] = {}
 

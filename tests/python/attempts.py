@@ -55,6 +55,14 @@ _EMPTY_WAIT = "        gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 
 _WAIT_12 = "        gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back\n"
 _ARRIVE_12 = "        if (n > 0 && t % WARPGROUP == 0) gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);\n"
 _OVERWRITTEN_13B = "overwritten while wgmma|Two loads by TMA|can go on: a GPU would hang.|An mbarrier"
+_PASS_13C = """    if (P::TURNS && threadIdx.x % WARPGROUP == 0) {  // all products are asked for: now the other's
+        gemm::ptx::mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]);
+    }
+"""
+_TURN_13C = "        if (P::TURNS) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);\n"
+_FENCE_ACC_13C = "    gemm::ptx::wgmma_fence(acc);\n"
+_FENCE_13C = "        gemm::ptx::fence_proxy_async();  // each lane, for what it has written\n"
+_REUSE_13C = "        if (lane == 0) gemm::ptx::bulk_wait_read<OUT_BOXES - 1>();  // the box before last has been read\n"
 _OUT_OF_STEP = (
     "No thread of the block can go on|still bringing it|read where nobody has written|overwritten while wgmma|✗ Wrong with",
 )
@@ -1747,6 +1755,73 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             "all of B by both, for both",
             {"for (int j = rank * BOX; j < BN; j += CLUSTER * BOX) {": "for (int j = 0; j < BN; j += BOX) {"},
             ("Two loads by TMA|An mbarrier|can go on: a GPU would hang.|more bytes",),
+        ),
+    ),
+    "13c_ping_pong": (
+        Attempt(
+            "no wait for the turn",
+            {_TURN_13C: ""},
+            ("Shared memory is used while TMA is still bringing it.",),
+        ),
+        Attempt(
+            "each turn's parity that of the first",
+            {"(j / CONSUMERS + consumer + 1) % 2": "(consumer + 1) % 2"},
+            ("No thread of the|can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "both consumers begin with the same parity",
+            {"(j / CONSUMERS + consumer + 1) % 2": "(j / CONSUMERS) % 2"},
+            ("No thread of the|can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "the turn passed to oneself",
+            {"barriers.turn[1 - threadIdx.x / WARPGROUP]": "barriers.turn[threadIdx.x / WARPGROUP]"},
+            ("No thread of the|can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "the turn passed by every thread",
+            {"if (P::TURNS && threadIdx.x % WARPGROUP == 0) {": "if (P::TURNS) {"},
+            ("An mbarrier|can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "the turn passed before the products",
+            {_PASS_13C: "", _FENCE_ACC_13C: _PASS_13C + _FENCE_ACC_13C},
+            ("still bringing it|overwritten while wgmma|An mbarrier|can go on: a GPU would hang.",),
+        ),
+        Attempt(
+            "no wait before a box is used again",
+            {_REUSE_13C: ""},
+            ("Shared memory is overwritten while TMA is still storing it.",),
+        ),
+        Attempt(
+            "as many boxes waited for as there are",
+            {"bulk_wait_read<OUT_BOXES - 1>": "bulk_wait_read<OUT_BOXES>"},
+            ("Shared memory is overwritten while TMA is still storing it.",),
+        ),
+        Attempt(
+            "the copies not closed to a group",
+            {"            gemm::ptx::bulk_commit();\n": ""},
+            ("Shared memory is overwritten while TMA is still storing it.|The block ends before a copy by TMA does.",),
+        ),
+        Attempt(
+            "no fence for the copy engine",
+            {_FENCE_13C: ""},
+            ("fence.proxy.async",),
+        ),
+        Attempt(
+            "the other lanes not waited for",
+            {_FENCE_13C + "        __syncwarp();\n": _FENCE_13C},
+            ("A barrier is missing|Two threads|race|at the same time|nobody has written",),
+        ),
+        Attempt(
+            "every lane asks",
+            {_FENCE_13C + "        __syncwarp();\n        if (lane == 0) {\n": _FENCE_13C + "        __syncwarp();\n        {\n"},
+            ("twice|Two|overwritten while TMA|same",),
+        ),
+        Attempt(
+            "every warp's rows the first one's",
+            {"row0 + piece * WGMMA_M + t / 32 * WARP_ROWS}, to)": "row0 + piece * WGMMA_M}, to)"},
+            ("Elements of C are never written.|✗ Wrong with",),
         ),
     ),
 }

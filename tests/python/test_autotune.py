@@ -19,7 +19,7 @@ from runner.core.results import ROOT, UserError, folder_of, kernel_hash
 from runner.measure import autotune, tuning
 from runner.measure.tuning import Compared, Tuning, Variant
 
-TENSOR_CORES = ("09c_pipelined", "09d_persistent", "13a_persistent")
+TENSOR_CORES = ("09c_pipelined", "09d_persistent", "13a_persistent", "13c_ping_pong")
 BENCH = ROOT / "build" / "cpu" / "bench.json"
 KERNEL = """// a kernel
 namespace lesson_01 {
@@ -50,7 +50,7 @@ def of_lesson(name: str) -> tuple[Tuning, str]:
 def test_lessons_with_tile_sizes_can_be_tuned() -> None:
     assert tuning.tunable() == [
         "05_2d_blocktile", "06b_warp_tile", "07_double_buffer", "08b_read_ahead", "09c_pipelined", "09d_persistent",
-        "13a_persistent",
+        "13a_persistent", "13c_ping_pong",
     ]  # fmt: skip
     with pytest.raises(UserError, match="01_naive has no constants to tune; those that have are 05_2d_blocktile, "):
         tuning.load("01_naive")
@@ -63,7 +63,7 @@ def test_a_set_fits_its_kernel(name: str) -> None:
     assert variants[0].own
     assert dict(variants[0].constants) in [{**tuning.own_constants(tune, kernel), **set_} for set_ in tune.sweep]
     if name in TENSOR_CORES:  # what is compared, and little else: each costs time on a GPU
-        assert len(variants) <= 8
+        assert len(variants) <= 10
     else:
         assert 16 <= sum(variant.swept for variant in variants) <= 28
     assert list(compared) == list(tune.compare)
@@ -112,6 +112,8 @@ def test_every_variant_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> 
         if name == "13a_persistent":  # a producer and two consumers; a tile of A and one of B in each stage
             assert block["threads_per_block"] == 3 * 128
             assert shared >= 2 * 64 * (128 + 256) * constants["STAGES"]
+        elif name == "13c_ping_pong":  # all of a block's stages, and its results behind them
+            assert (block["threads_per_block"], block["dynamic_shared_bytes"]) == (3 * 128, 224 * 1024)
         elif name in TENSOR_CORES:
             rows, depth = constants.get("BM", 256), 32 if name == "09c_pipelined" or constants["STAGES"] == 6 else 64
             assert block["threads_per_block"] == rows
@@ -174,6 +176,7 @@ def test_constants_are_read_and_set() -> None:
         (TUNE, KERNEL.replace("BM = 8", "BM = N"), "0 times what should be there once: constexpr int BM"),
         (TUNE, KERNEL + "constexpr int BM = 9;\n", "2 times what should be there once: constexpr int BM"),
         (replace(TUNE, sweep=({"WM": 1},)), KERNEL, "sets WM, which none of its lines holds"),
+        (replace(TUNE, by_shape=("short", "long")), KERNEL, "shows long by shape, which it does not compare"),
         (replace(TUNE, edits={"g()": "h()"}), KERNEL, "0 times what an edit replaces: 'g()'"),
         (TUNE, KERNEL.replace('"01_naive"', "name"), 'does not contain "01_naive"'),
     ],
@@ -328,15 +331,16 @@ def test_a_lesson_is_tuned(gpu: Checkout) -> None:
     assert "01_naive with BM = 7, BK = 4, BLOCKS = 0: does not compile: ptxas error : uses too much shared data" in done.stderr
     assert "Written: out/h200-autotune.json." in done.stderr
     assert (gpu.fakes / "runs").read_text() == "01_naive.0,01_naive.1,01_naive.2,01_naive.4,01_naive.5 4096\n"
-    assert "01_naive, fp32: 4 configurations" in done.stdout
+    assert "01_naive, fp32, 4096×4096×4096: 4 configurations" in done.stdout
     listed = (gpu.fakes / "list").read_text()
     assert re.search(r"lessons\[\] = \{&tuned_01_0::lesson, &tuned_01_1::lesson, &tuned_01_2::lesson, &tuned_01_4", listed)
     assert "tuned_01_3" not in listed
     found = written(gpu)
-    assert (found["schema"], found["device"]["name"], found["sizes"]) == (1, "NVIDIA H200", "4096")
+    assert (found["schema"], found["device"]["name"]) == (1, "NVIDIA H200")
     assert found["kernel_hashes"] == {"01_naive": kernel_hash(gpu.root / "01_naive" / "kernel.cu")}
     lesson = found["lessons"]["01_naive"]
     assert (lesson["best"], lesson["compared"]) == (1, {"short": 4, "empty": 5, "large": 1})
+    assert (lesson["sizes"], lesson["by_shape"]) == ("4096", [])
     assert [r["own"] for r in lesson["rows"]] == [True] + [False] * 5
     assert lesson["rows"][1]["runs"][0]["ratio"] == 0.6
 
@@ -348,6 +352,21 @@ def test_several_sizes(gpu: Checkout) -> None:
     assert [run["m"] for run in found["lessons"]["01_naive"]["rows"][0]["runs"]] == [512, 4096]
     assert found["files"] == ["out/h200-autotune.json"]
     assert "TFLOP/s 512×512×512" in gpu.run("autotune", "01", "--sizes", "512,4096").stdout
+
+
+def test_a_lesson_says_its_sizes(gpu: Checkout) -> None:
+    of_its_own = replace(TUNE, sizes="512,1024,2048,4096", by_shape=("short", "large"))
+    tune = f"from runner.measure.tuning import Compared, Tuning\n\nTUNE = {of_its_own!r}\n"
+    (gpu.root / "01_naive" / "tune.py").write_text(tune)
+    done = gpu.run("autotune", "01")
+    assert done.returncode == 0, done.stderr
+    lesson = written(gpu)["lessons"]["01_naive"]
+    assert (lesson["sizes"], lesson["by_shape"]) == ("512,1024,2048,4096", ["short", "large"])
+    assert [run["m"] for run in lesson["rows"][1]["runs"]] == [512, 1024, 2048, 4096]
+    assert "01_naive, fp32, 512×512×512, 1024×1024×1024, 2048×2048×2048, 4096×4096×4096: 4 configurations" in done.stdout
+    assert done.stdout.count("TFLOP/s 4096×4096×4096") == done.stdout.count("TFLOP/s 512×512×512") == 2
+    assert gpu.run("autotune", "01", "--sizes", "512").returncode == 0
+    assert written(gpu)["lessons"]["01_naive"]["sizes"] == "512"
 
 
 def test_a_wrong_variant_has_no_time_and_a_refused_one_is_no_failure(gpu: Checkout) -> None:

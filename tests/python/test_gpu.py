@@ -228,8 +228,8 @@ def test_autotune_runs_alone(lock: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(autotune, "run", lambda *_: looks("run", {"device": {"name": "NVIDIA H200"}, "runs": [], "failed": []}))
     monkeypatch.setattr(autotune, "row_of", lambda *_: {})
     monkeypatch.setattr(autotune, "best", lambda _: None)
-    tune: tuple[Tuning, str] = (None, "")  # type: ignore[assignment]
-    autotune._measured(["01_naive"], {"01_naive": tune}, CUDA, "256")
+    tune = Tuning((), ())
+    autotune._measured(["01_naive"], {"01_naive": (tune, "")}, CUDA, "256")
     assert held == {"build": False, "compile": False, "link": False, "run": True}
 
 

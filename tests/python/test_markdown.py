@@ -97,15 +97,19 @@ def hash_problems(root: Path) -> list[str]:
     ]
 
 
+TUNED_KINDS = {"tuned": tables.render_tuned, "shapes": tables.render_shapes}
+
+
 def tuned_problems(root: Path) -> list[str]:
     recorded, problems = data.tuned(root), []
     for path in tables.markdown_files(root, lessons(root)):
         lines = path.read_text(encoding="utf-8").splitlines()
-        for name, start, end in tables.blocks(path, "tuned"):
+        found = [(render, *block) for kind, render in TUNED_KINDS.items() for block in tables.blocks(path, kind)]
+        for render, name, start, end in found:
             where = f"{path.relative_to(root)}:{start + 1}: variants of {name}"
             if recorded is None:
                 problems.append(f"{where} have no {TUNED} to come from")
-            elif lines[start + 1 : end] != tables.render_tuned(name, recorded).splitlines():
+            elif lines[start + 1 : end] != render(name, recorded).splitlines():
                 problems.append(f"{where} are not what {TUNED} gives; run python -m plots")
     for lesson, digest in recorded["kernel_hashes"].items() if recorded else ():
         if lesson not in lessons(root) or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu"):
@@ -227,7 +231,7 @@ def figure_problems(root: Path) -> list[str]:
     shares = [100 * run["ratio"] for run in [*runs, *runs_of_variants]]
     problems = []
     for path in markdown(root):
-        generated = [range(start, end + 1) for kind in ("table", "tuned") for _, start, end in tables.blocks(path, kind)]
+        generated = [range(start, end + 1) for kind in ("table", *TUNED_KINDS) for _, start, end in tables.blocks(path, kind)]
         predicting = False
         for number, line in lines_outside_code(path):
             if line.startswith("#"):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from plots_synthetic import STEPS, TWELVE, checkout, cpu_results, gpu_results, mixed_results, tuned_results
+from plots_synthetic import STEPS, TWELVE, checkout, cpu_results, gpu_results, mixed_results, ms, tuned_results
 
 from plots import data, tables
 from plots.publish import publish
@@ -260,6 +260,31 @@ def test_tuned_says_which_type_its_lesson_multiplies() -> None:
         for run in row["runs"]:
             run["variant"] = "bf16"
     assert ", BF16, alpha = 1, beta = 0" in tables.render_tuned("03_smem", results)
+
+
+def test_variants_by_shape() -> None:
+    results = tuned_results()
+    lesson = results["lessons"]["03_smem"]
+    lesson |= {"compared": {"small": 1, "short": 2, "broken": 3}, "by_shape": ["small", "short", "broken"]}
+    for row, ratio in zip(lesson["rows"], (0.9, 0.8, 0.95), strict=False):
+        at_4096 = {**row["runs"][1], "baseline_ms_median": ms(4096, 50)}
+        row["runs"] = [at_4096, {**at_4096, "m": 1024, "n": 512, "k": 64, "ratio": ratio, "baseline_ms_median": 0.001}]
+    table = tables.render_shapes("03_smem", results).splitlines()
+    assert table[:4] == [
+        "| shape | small | short | broken | 03_smem | cuBLAS, TFLOP/s |",
+        "| :-- | --: | --: | --: | --: | --: |",
+        "| 4096×4096×4096 | **0.850** | 0.700 | – | 0.800 | 50.0 |",
+        "| 1024×512×64 | 0.800 | **0.950** | – | 0.900 | 67.1 |",
+    ]
+    assert table[5].startswith("M×N×K. Ratio to cuBLAS in the same run; bold: ")
+    assert table[5].endswith("Reproduce with `./gemm autotune 03`.")
+
+
+def test_variants_by_shape_of_a_lesson_without_any() -> None:
+    with pytest.raises(UserError, match=r"No constants of '09_i' were tried; of 03_smem they were; .*--record\.$"):
+        tables.render_shapes("09_i", tuned_results())
+    with pytest.raises(UserError, match="No variants of '03_smem' are shown by shape"):  # as older files have it
+        tables.render_shapes("03_smem", tuned_results())
 
 
 def test_tuned_of_a_lesson_that_was_not_measured() -> None:
