@@ -60,6 +60,9 @@ TEST_CASE("trace: a right kernel of clusters has no findings, and what it shares
     CHECK(b.bytes == 4 * 160 * 32 * sizeof(float));  // by each cluster, not by each block
     CHECK(test::line_of(t.report, line("read-b"), "Bs", false).requests == 8 * 5 * 2 * 32);
     REQUIRE(t.report.owners.size() == 32 * 32);
+    const Traced relaxed = traced_gemm(ClusterMistake::relaxed_syncs);
+    INFO(relaxed.error << "\n" << test::all_findings(relaxed.report));
+    CHECK((relaxed.error.empty() && relaxed.report.findings.empty()));
     const Traced sum = traced_sum(SumMistake::none);
     INFO(sum.error << "\n" << test::all_findings(sum.report));
     CHECK((sum.error.empty() && sum.report.findings.empty()));
@@ -78,6 +81,8 @@ TEST_CASE("trace: mistakes with clusters") {
          "with nothing in between that orders the two"},
         {ClusterMistake::block_scope_wait, "load_overwrites", "load-b", "read-b", " of block "},
         {ClusterMistake::no_sync_at_start, "mbarrier_not_begun", "load-b", "init-full",
+         "with no barrier in between: it may come there first"},
+        {ClusterMistake::unfenced_syncs, "mbarrier_not_begun", "load-b", "init-full",
          "with no barrier in between: it may come there first"},
         {ClusterMistake::no_sync_at_end, "block_left", "release", "", "of its cluster at "},
     };

@@ -123,8 +123,8 @@ __device__ __forceinline__ void produce(char* shared, Mbarrier (&full)[STAGES], 
         for (int step = 0; step < steps; ++step, ++n) {
             char* const to = shared + n % STAGES * STAGE;
             Mbarrier& arrived = full[n % STAGES];
-            gemm::ptx::mbarrier_wait_cluster(empty[n % STAGES], n / STAGES % 2 ^ 1);  // in both blocks
-            gemm::ptx::mbarrier_arrive_expect_tx(arrived, STAGE);  // the other's share of Bs, too
+            gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);  // in both blocks
+            gemm::ptx::mbarrier_arrive_expect_tx(arrived, STAGE);             // the other's share of Bs, too
             gemm::ptx::tma_load(to, map_a, {step * BK, row0}, arrived);
             // gap: share
             for (int j = rank * BOX; j < BN; j += CLUSTER * BOX) {
@@ -195,6 +195,13 @@ __device__ __forceinline__ void store(const float (&acc)[WGMMA_N / 2], std::int6
     }
 }
 
+/// A barrier of all threads of the cluster that have not returned. It says nothing of memory: that mbarriers
+/// are initialised the fence behind their initialisation says.
+__device__ __forceinline__ void meet() {
+    gemm::ptx::cluster_arrive_relaxed();
+    gemm::ptx::cluster_wait();
+}
+
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major.
 template <class T>
 __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
@@ -213,7 +220,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
         // end gap
         gemm::ptx::fence_mbarrier_init();
     }
-    gemm::ptx::cluster_sync();  // nobody uses an mbarrier of either block before it is one
+    meet();  // nobody uses an mbarrier of either block before it is one
 
     const Tiles all{static_cast<unsigned>((M + CLUSTER * BM - 1) / (CLUSTER * BM)),
                     static_cast<unsigned>((N + BN - 1) / BN)};                  // of a cluster
@@ -222,7 +229,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
         if (t == CONSUMERS * WARPGROUP) {
             produce(shared, full, empty, map_a, map_b, all, steps);
-            gemm::ptx::cluster_sync();
+            meet();
         }
         return;
     }
@@ -239,7 +246,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
         const std::int64_t row0 = (std::int64_t{c_tile.m} * CLUSTER + gemm::ptx::cluster_rank()) * BM;
         if (row0 + y < M) store(acc, row0 + y, std::int64_t{c_tile.n} * BN, M, N, alpha, beta, C, ldc);
     }
-    gemm::ptx::cluster_sync();  // neither block ends while the other still reaches into it
+    meet();  // neither block ends while the other still reaches into it
 }
 
 const gemm::Tile tile{BM, BN, BK};

@@ -149,7 +149,7 @@ template <class P>
 __device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, const CUtensorMap& map_a,
                                         const CUtensorMap& map_b, Tiles all, int steps) {
     constexpr unsigned EACH = (1 << P::CLUSTER) - 1;
-    const int rank = static_cast<int>(gemm::ptx::cluster_rank());
+    const int rank = P::CLUSTER > 1 ? static_cast<int>(gemm::ptx::cluster_rank()) : 0;
     unsigned n = 0;  // tiles of A and of B since the block began
     for (unsigned i = blockIdx.x / P::CLUSTER; i < all.m * all.n; i += gridDim.x / P::CLUSTER) {
         const Tiles c_tile = tile_at(i, all);
@@ -158,15 +158,17 @@ __device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, con
         for (int step = 0; step < steps; ++step, ++n) {
             char* const to = shared + n % P::STAGES * P::STAGE;
             Mbarrier& arrived = barriers.full[n % P::STAGES];
-            gemm::ptx::mbarrier_wait_cluster(barriers.empty[n % P::STAGES], n / P::STAGES % 2 ^ 1);
+            gemm::ptx::mbarrier_wait(barriers.empty[n % P::STAGES], n / P::STAGES % 2 ^ 1);
             gemm::ptx::mbarrier_arrive_expect_tx(arrived, P::STAGE);
             gemm::ptx::tma_load(to, map_a, {step * BK, row0}, arrived);
-            for (int j = rank * BOX; j < P::BN; j += P::CLUSTER * BOX) {
-                char* const bs = to + P::BS + j * BK * 2;
+#pragma unroll
+            for (int j = 0; j < P::BN; j += P::CLUSTER * BOX) {
+                char* const bs = to + P::BS + (j + rank * BOX) * BK * 2;
+                const int col = col0 + j + rank * BOX;
                 if constexpr (P::CLUSTER > 1) {
-                    gemm::ptx::tma_load_multicast(bs, map_b, {col0 + j, step * BK}, arrived, EACH);
+                    gemm::ptx::tma_load_multicast(bs, map_b, {col, step * BK}, arrived, EACH);
                 } else {
-                    gemm::ptx::tma_load(bs, map_b, {col0 + j, step * BK}, arrived);
+                    gemm::ptx::tma_load(bs, map_b, {col, step * BK}, arrived);
                 }
             }
         }
@@ -226,6 +228,13 @@ __device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], uns
     if (steps > 0) give_back(before);  // before the sums are written: the next tile of C needs it
 }
 
+/// A barrier of all threads of the cluster that have not returned. It says nothing of memory: that mbarriers
+/// are initialised the fence behind their initialisation says.
+__device__ __forceinline__ void meet() {
+    gemm::ptx::cluster_arrive_relaxed();
+    gemm::ptx::cluster_wait();
+}
+
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major. boxes: map_c is C's, and
 // TMA may write it.
 template <class T, class P>
@@ -250,7 +259,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (Mbarrier& barrier : barriers.turn) gemm::ptx::mbarrier_init(barrier, 1);
         gemm::ptx::fence_mbarrier_init();
     }
-    gemm::ptx::cluster_sync();  // nobody uses an mbarrier of the cluster before it is one
+    meet();  // nobody uses an mbarrier of the cluster before it is one
 
     const Tiles all{static_cast<unsigned>((M + P::CLUSTER * P::BM - 1) / (P::CLUSTER * P::BM)),
                     static_cast<unsigned>((N + P::BN - 1) / P::BN)};
@@ -259,7 +268,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
         if (t == CONSUMERS * WARPGROUP) {
             produce<P>(shared, barriers, map_a, map_b, all, steps);
-            gemm::ptx::cluster_sync();
+            meet();
         }
         return;
     }
@@ -289,7 +298,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
     }
     if (t % 32 == 0) gemm::ptx::bulk_wait_read<0>();  // shared memory lives as long as the block
-    gemm::ptx::cluster_sync();                        // and as long as the other block reaches into it
+    meet();                                           // and as long as the other block reaches into it
 }
 
 const gemm::Tile tile{Turns::BM, Turns::BN, BK};

@@ -29,6 +29,16 @@ __device__ void release(ClusterMistake mistake, Mbarrier& empty) {
     __syncwarp();
 }
 
+/// All threads of the cluster meet.
+__device__ void meet(ClusterMistake mistake) {
+    if (mistake == ClusterMistake::relaxed_syncs || mistake == ClusterMistake::unfenced_syncs) {
+        gemm::ptx::cluster_arrive_relaxed();
+        gemm::ptx::cluster_wait();
+    } else {
+        gemm::ptx::cluster_sync();
+    }
+}
+
 __global__ void __launch_bounds__(kThreads)
     cluster_gemm_kernel(ClusterMistake mistake, int M, int N, int K,
                         const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
@@ -47,12 +57,12 @@ __global__ void __launch_bounds__(kThreads)
             gemm::ptx::mbarrier_init(full[stage], 1);                          // LINE init-full
             gemm::ptx::mbarrier_init(empty[stage], blocks * kConsumers / 32);  // LINE init-empty
         }
-        gemm::ptx::fence_mbarrier_init();
+        if (mistake != ClusterMistake::unfenced_syncs) gemm::ptx::fence_mbarrier_init();
     }
     if (mistake == ClusterMistake::no_sync_at_start) {
         __syncthreads();
     } else {
-        gemm::ptx::cluster_sync();
+        meet(mistake);
     }
     const int steps = (K + BK - 1) / BK - (mistake == ClusterMistake::steps_short && rank == 1 ? 1 : 0);
     if (thread == kConsumers) {
@@ -89,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
             if (m0 + row + r < M && n0 + n < N) C[(m0 + row + r) * N + n0 + n] = sums[r];
         }
     }
-    if (mistake != ClusterMistake::no_sync_at_end) gemm::ptx::cluster_sync();
+    if (mistake != ClusterMistake::no_sync_at_end) meet(mistake);
 }
 
 __global__ void cluster_sum_kernel(SumMistake mistake, const int* in, int* out) {

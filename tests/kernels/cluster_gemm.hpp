@@ -20,6 +20,8 @@ enum class ClusterMistake {
     no_sync_at_end,
     rowless_returns,  // the block that has no row of C
     steps_short,      // block 1 leaves out the last step
+    relaxed_syncs,    // no mistake: barriers that say nothing of memory, behind the fence
+    unfenced_syncs,   // the same without the fence
 };
 
 /// C = A·B, row-major, tight; K and N multiples of 4.

@@ -204,6 +204,7 @@ class Races {
     }
     void touch(const Array& a, Address offset, std::uint32_t site, unsigned thread,
                std::optional<Clocks::End> end);
+    bool behind(unsigned thread, unsigned other, Clocks::Stamp stamp) const;
     Begun* uses(const void* mbarrier, std::uint32_t site, unsigned thread);
     void signals(const void* mbarrier, std::uint32_t site, unsigned thread);
     void begun_finding(gemm::FindingId id, Begun& begun, const void* mbarrier, std::uint32_t site,
@@ -232,6 +233,12 @@ class Races {
     };
 
     Clocks clocks_;
+    // When each thread has arrived at the cluster's barrier last, and at those of its last two phases: a
+    // third cannot be complete before who has passed the first arrives again. How many phases each thread has
+    // passed.
+    std::vector<Clocks::Stamp> arriving_, met_at_[2];
+    std::vector<std::uint32_t> passed_;
+    std::uint32_t cluster_phases_ = 0;
     std::size_t threads_ = 0;
     unsigned blocks_ = 1, pitch_ = 0, running_ = 0, live_ = 0;
     int block_threads_ = 0;

@@ -17,6 +17,9 @@ void Races::use_clocks() {
     bulk_words_.assign(state_.size(), {});
     bulk_copies_.clear();
     begun_.clear();
+    arriving_.assign(threads_, 0);
+    passed_.assign(threads_, 0);
+    cluster_phases_ = 0;
     for (std::size_t w = 0; w < meetings_.size(); ++w) {
         const auto first = static_cast<unsigned>(w * kWarp);
         for (unsigned a = 0; a < kWarp && first + a < threads_; ++a) {
@@ -66,6 +69,7 @@ void Races::at_cluster_barrier(Observer::AtCluster what, unsigned thread) {
     using AtCluster = Observer::AtCluster;
     use_clocks();
     const void* const barrier = this;  // no mbarrier's address
+    if (what == AtCluster::arrives || what == AtCluster::arrives_relaxed) arriving_[thread] = next_stamp();
     switch (what) {
         case AtCluster::arrives:
             clocks_.release(thread, next_stamp(), barrier);
@@ -75,11 +79,21 @@ void Races::at_cluster_barrier(Observer::AtCluster what, unsigned thread) {
             break;
         case AtCluster::waited:
             clocks_.acquire(thread, barrier, true);
+            passed_[thread] = cluster_phases_;
             break;
         case AtCluster::completes:
+            met_at_[cluster_phases_++ % 2] = arriving_;
             clocks_.complete(barrier);
             break;
     }
+}
+
+/// Whether a barrier of the cluster that the thread has passed lies behind what the other did with that
+/// stamp. So it does where arrivals are relaxed: they say nothing of memory, and order what happens all the
+/// same.
+bool Races::behind(unsigned thread, unsigned other, Clocks::Stamp stamp) const {
+    const std::uint32_t passed = passed_[thread];
+    return passed > 0 && stamp < met_at_[(passed - 1) % 2][other];
 }
 
 /// The threads of the block that runs have met.
@@ -99,7 +113,8 @@ void Races::block_left(unsigned rank) {
         const unsigned thread = by_whom / 2;
         bool known = false;
         for (unsigned own = rank * pitch_; own < rank * pitch_ + static_cast<unsigned>(block_threads_); ++own)
-            known = known || clocks_.knows(own, thread, t.at) || (t.end && clocks_.knows(own, *t.end));
+            known = known || behind(own, thread, t.at) || clocks_.knows(own, thread, t.at) ||
+                    (t.end && clocks_.knows(own, *t.end));
         if (known) continue;
         findings_.note(FindingId::block_left, t.site, t.site, 0, [&, &touched = t] {
             Finding finding = by(thread, false, *touched.array, touched.offset);
@@ -113,6 +128,7 @@ void Races::block_left(unsigned rank) {
 Races::Begun* Races::uses(const void* mbarrier, std::uint32_t site, unsigned thread) {
     Begun& b = begun_[key(mbarrier)];  // is there: the device takes no other
     if (thread == b.thread || clocks_.knows(thread, b.thread, b.at)) return &b;
+    if (b.fenced && behind(thread, b.thread, *b.fenced)) return &b;  // what the fence is for
     begun_finding(FindingId::mbarrier_not_begun, b, mbarrier, site, thread);
     return nullptr;
 }
@@ -121,7 +137,9 @@ Races::Begun* Races::uses(const void* mbarrier, std::uint32_t site, unsigned thr
 void Races::signals(const void* mbarrier, std::uint32_t site, unsigned thread) {
     Begun* const b = uses(mbarrier, site, thread);
     if (b == nullptr || clocks_.proxied(thread, b->thread, b->at)) return;  // (fence.proxy.async does, too)
-    if (b->fenced && (thread == b->thread || clocks_.knows(thread, b->thread, *b->fenced))) return;
+    if (b->fenced && (thread == b->thread || clocks_.knows(thread, b->thread, *b->fenced) ||
+                      behind(thread, b->thread, *b->fenced)))
+        return;
     begun_finding(FindingId::mbarrier_unfenced, *b, mbarrier, site, thread);
 }
 
