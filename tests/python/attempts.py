@@ -1761,7 +1761,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "no wait for the turn",
             {_TURN_13C: ""},
-            ("Shared memory is used while TMA is still bringing it.",),
+            ("still bringing it|overwritten while wgmma",),
         ),
         Attempt(
             "each turn's parity that of the first",
