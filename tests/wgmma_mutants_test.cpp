@@ -20,10 +20,12 @@ struct Told {
 };
 
 /// Throws what prepare() throws.
-Told told(const Lesson& lesson, std::int64_t K, std::int64_t M = 72, std::int64_t N = 136) {
+Told told(const Lesson& lesson, std::int64_t K, std::int64_t M = 72, std::int64_t N = 136,
+          bool padded = false, float beta = 0.0f) {
     test::device();
-    gemm::Shape shape = test::shape(M, N, K, false);
+    gemm::Shape shape = test::shape(M, N, K, padded);
     shape.variant = lesson.variant();
+    shape.beta = beta;
     gemm::Workload w(shape.resolved(), test::seed());
     const gemm::Verifier verifier(w);
     const gemm::Problem p = w.problem();
@@ -187,5 +189,19 @@ TEST_CASE("lesson 13a computes each tile of C once in other orders, too") {
         REQUIRE(t.launch.error.empty());
         REQUIRE(t.launch.report.findings.empty());
         REQUIRE(t.verdict.passed);
+    }
+}
+
+TEST_CASE("lesson 13c is right with each of its policies, whichever the launch would choose") {
+    for (const Lesson* policy :
+         {&mutant_together_13c::lesson, &mutant_turns_13c::lesson, &mutant_small_turns_13c::lesson}) {
+        for (const bool by_tma : {true, false}) {
+            const Told t =
+                by_tma ? told(*policy, 5 * 64 - 8, 257, 520) : told(*policy, 137, 257, 519, true, -0.5f);
+            INFO(policy->name << (by_tma ? ", by TMA: " : ", pair by pair: ") << all_of(t));
+            REQUIRE(t.launch.error.empty());
+            REQUIRE(t.launch.report.findings.empty());
+            REQUIRE(t.verdict.passed);
+        }
     }
 }

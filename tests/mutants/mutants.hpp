@@ -103,4 +103,7 @@ namespace mutant_no_fence_13c        { extern const gemm::Lesson lesson; }
 namespace mutant_not_read_13c        { extern const gemm::Lesson lesson; }
 namespace mutant_few_arrivals_13c    { extern const gemm::Lesson lesson; }
 namespace mutant_left_early_13c      { extern const gemm::Lesson lesson; }
+namespace mutant_together_13c        { extern const gemm::Lesson lesson; }
+namespace mutant_turns_13c           { extern const gemm::Lesson lesson; }
+namespace mutant_small_turns_13c     { extern const gemm::Lesson lesson; }
 // clang-format on
