@@ -331,6 +331,9 @@ function side(block, request, width, lane, choose) {
       pictures: [
         html("h3", {}, [`${array.name}, global memory: lines and sectors`]),
         sectors.draw(touching, width, lane, choose),
+        html("p", { class: "note" }, [
+          "A row is a line of 128 bytes; framed and numbered: its sectors of 32 that are moved. Hatched: moved, not used.",
+        ]),
       ],
       figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: found.sectors.length },
     };

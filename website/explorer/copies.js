@@ -5,7 +5,7 @@ import { boxChunks, CHUNK, chunks, decode, nameOf, table } from "explorer/descri
 import { grouped } from "explorer/dom";
 import { hatching, placeName } from "explorer/memory";
 import { size } from "explorer/occupancy";
-import { box, count, html, picture, shade, svg, text } from "explorer/picture";
+import { box, count, html, marked, picture, shade, svg, text } from "explorer/picture";
 
 export { placeName };
 
@@ -112,7 +112,7 @@ function tensor(array, copy, width) {
     );
   }
   root.append(
-    box(bx, by, bw, bh, { class: "marked" }),
+    marked(bx, by, bw, bh),
     text(x, 14, `${array.name}: ${rows}×${cols}`),
     text(60, by + 10, String(copy.row), { "text-anchor": "end", "font-size": 11 }),
     text(bx, y + rows * scale + 16, `column ${copy.col}`, { "font-size": 11 }),
