@@ -1,7 +1,7 @@
 // Begins the page: reads its data, keeps the selection in the URL, mounts the views.
 
 import * as access from "explorer/access";
-import { beginning, element as chooseElement } from "explorer/choosing";
+import { beginning, settled } from "explorer/choosing";
 import { counted, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
 import { follow } from "explorer/live";
@@ -83,13 +83,9 @@ function summary(data) {
 
 function begin() {
   const data = decode(byId("payload").textContent ?? "");
-  const state = new State(read(location.hash));
-  const block = data.blocks[state.selection.block];
-  if (!block) state.set({ ...read(""), ...beginning(data) });
-  else if (!location.hash) state.set(beginning(data));
-  else if (state.selection.step >= block.steps.count) state.set({ step: block.steps.count - 1 });
-  const { element: chosen, thread } = state.selection;
-  if (chosen && thread === null) state.set(chooseElement(data, state.selection, chosen.row, chosen.col));
+  const asked = read(location.hash);
+  const state = new State(asked, (wanted, before) => settled(data, wanted, before));
+  if (!location.hash || !data.blocks[asked.block]) state.set({ ...read(""), ...beginning(data) });
   summary(data);
   theme(() => state.redraw());
   navigation();
