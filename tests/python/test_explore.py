@@ -230,6 +230,10 @@ def test_the_server_follows_the_kernel(explored: Checkout) -> None:
         (explored.fakes / "build_fails").unlink()
         kernel.write_text("// mended\n")
         _until(address, version=2, note="")
+        kernel.rename(kernel.with_suffix(".away"))
+        _until(address, version=2, note="01_naive/kernel.cu is not there; the page shows it as it last was.")
+        kernel.with_suffix(".away").rename(kernel)
+        _until(address, version=2, note="")
         for path, host in (("other", None), ("", "elsewhere.example")):
             with pytest.raises(HTTPError, match="404"):
                 urlopen(Request(f"{address}{path}", headers={"Host": host} if host else {}), timeout=PATIENCE)
@@ -243,6 +247,14 @@ def test_the_served_page_comes_anew_and_keeps_what_is_chosen(explored: Checkout,
         with browser.visit(f"{address}#element=3,5&step=2") as visit:
             row = visit.page.get_by_label("Row of C")
             assert row.input_value() == "3"
+            visit.page.mouse.wheel(0, 2000)
+            (explored.fakes / "build_fails").touch()
+            (explored.root / "01_naive" / "kernel.cu").write_text("// broken\n")
+            trouble = visit.page.get_by_role("alert")
+            trouble.get_by_text("The build failed").wait_for()
+            box = trouble.bounding_box()
+            assert box and 0 <= box["y"] < 450  # in sight, though the reader is far down
+            (explored.fakes / "build_fails").unlink()
             (explored.root / "01_naive" / "kernel.cu").write_text("// another\n")
             visit.page.wait_for_selector('html[data-served="2"]', timeout=PATIENCE * 1000)
             assert row.input_value() == "3"
