@@ -180,13 +180,10 @@ export function draw(request, width, lane, choose) {
 }
 
 /**
- * The shared array as rows of 128 bytes, a word of each bank: what this request touches, and what nothing ever does.
- * @param {Block} block @param {Touching} request @param {number} width pixels @param {number | null} lane chosen
- * @returns {SVGSVGElement}
+ * The words that a request touches, with the wavefront that serves each.
+ * @param {Touching} request @param {Wavefront[] | null} served @param {number} begin of the array in shared memory
  */
-export function map(block, request, width, lane) {
-  const served = split(request);
-  const begin = start(request);
+function wantedWords(request, served, begin) {
   /** @type {Map<number, {turn: number, lanes: number[]}>} word of shared memory */
   const wanted = new Map();
   request.lanes.forEach((which, index) => {
@@ -197,6 +194,18 @@ export function map(block, request, width, lane) {
       wanted.set(word, known);
     }
   });
+  return wanted;
+}
+
+/**
+ * The shared array as rows of 128 bytes, a word of each bank: what this request touches, and what nothing ever does.
+ * @param {Block} block @param {Touching} request @param {number} width pixels @param {number | null} lane chosen
+ * @returns {SVGSVGElement}
+ */
+export function map(block, request, width, lane) {
+  const served = split(request);
+  const begin = start(request);
+  const wanted = wantedWords(request, served, begin);
   const rowOf = (/** @type {number} */ word) => Math.floor((word * WORD) / LINE);
   const first = rowOf(begin / WORD), last = rowOf((begin + request.array.bytes - 1) / WORD);
   const rows = [...new Set([...wanted.keys()].flatMap((word) => [rowOf(word) - 1, rowOf(word), rowOf(word) + 1]))].filter((row) =>
