@@ -561,7 +561,7 @@ function drawBars(canvas, width, block, step) {
       const wide = (fill.hi - fill.lo) * scale;
       context.fillStyle = now === "in use" ? shade.used : now === "landed" ? shade.landed : shade.flight;
       context.fillRect(x, y, wide, tall);
-      context.strokeStyle = colour.ink;
+      context.strokeStyle = now === "in use" ? colour.paper : colour.ink; // a line between neighbours shows on its shade
       context.lineWidth = 1;
       context.strokeRect(x, y, wide, tall);
       const matrix = block.raw.arrays[fill.matrix].name;
