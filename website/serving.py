@@ -41,7 +41,8 @@ class Shown:
         script = "setInterval(async () => { if ((await (await fetch('now')).json()).version) location.reload(); }, 1000)"
         note = html.escape(self.note or "Tracing …")
         return (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>explore</title><p>{note}</p><script>{script}</script>'
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>explore</title>'
+            f'<p style="white-space: pre-wrap">{note}</p><script>{script}</script>'
         )
 
 
@@ -98,6 +99,8 @@ def _renew(asked: Asked, now: Shown) -> None:
         explore.write(asked)
         now.page, now.note = asked.path.read_text(encoding="utf-8"), ""
         now.version += 1
+        if now.version > 1:
+            say("The page shows the kernel as it is now.")
     except UserError as error:
         now.note = str(error)
         say(f"gemm: {error}")
@@ -108,13 +111,20 @@ def serve(asked: Asked, open_it: bool) -> int:
     now = Shown()
     with served(now) as address:
         print(f"{address} shows {asked.lesson}, anew at every save of {shown(asked.kernel)}; Ctrl-C ends it.", flush=True)
+        gone = f"{shown(asked.kernel)} is not there; the page shows it as it last was."
         before = _signatures(asked)
         _renew(asked, now)
         explore.show(address, open_it)
         while True:
             time.sleep(_TICK)
             found = _signatures(asked)
-            if found == before or None in found:
+            if None in found:
+                if not asked.kernel.exists():
+                    now.note = gone
+                continue
+            if found == before:
+                if now.note == gone:
+                    now.note = ""
                 continue
             time.sleep(_SETTLED)
             if _signatures(asked) == found:  # else it is still being written

@@ -4,6 +4,7 @@ of C, going along K and through a block's events."""
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import re
 import shutil
@@ -229,6 +230,10 @@ def test_the_server_follows_the_kernel(explored: Checkout) -> None:
         (explored.fakes / "build_fails").unlink()
         kernel.write_text("// mended\n")
         _until(address, version=2, note="")
+        kernel.rename(kernel.with_suffix(".away"))
+        _until(address, version=2, note="01_naive/kernel.cu is not there; the page shows it as it last was.")
+        kernel.with_suffix(".away").rename(kernel)
+        _until(address, version=2, note="")
         for path, host in (("other", None), ("", "elsewhere.example")):
             with pytest.raises(HTTPError, match="404"):
                 urlopen(Request(f"{address}{path}", headers={"Host": host} if host else {}), timeout=PATIENCE)
@@ -242,6 +247,14 @@ def test_the_served_page_comes_anew_and_keeps_what_is_chosen(explored: Checkout,
         with browser.visit(f"{address}#element=3,5&step=2") as visit:
             row = visit.page.get_by_label("Row of C")
             assert row.input_value() == "3"
+            visit.page.mouse.wheel(0, 2000)
+            (explored.fakes / "build_fails").touch()
+            (explored.root / "01_naive" / "kernel.cu").write_text("// broken\n")
+            trouble = visit.page.get_by_role("alert")
+            trouble.get_by_text("The build failed").wait_for()
+            box = trouble.bounding_box()
+            assert box and 0 <= box["y"] < 450  # in sight, though the reader is far down
+            (explored.fakes / "build_fails").unlink()
             (explored.root / "01_naive" / "kernel.cu").write_text("// another\n")
             visit.page.wait_for_selector('html[data-served="2"]', timeout=PATIENCE * 1000)
             assert row.input_value() == "3"
@@ -404,6 +417,64 @@ def test_choosing_an_event_chooses_its_line_in_all_views(visit: Visit) -> None:
     words = time_words.inner_text()
     visit.page.reload()
     assert time_words.inner_text() == words
+
+
+@pytest.mark.xdist_group("browser")
+def test_all_views_name_the_same_thread(browser: Browser, tmp_path: Path) -> None:
+    payload = copy.deepcopy(real("03_smem"))
+    del payload["trace"]["history"][1:]
+
+    def named(words: str) -> set[str]:
+        return set(re.findall(r"thread (\d+)", words, re.IGNORECASE))
+
+    with browser.visit(written(payload, tmp_path)) as visit:
+        point(visit, 3, 5)
+        assert visit.page.locator("#product .controls [role=status]").inner_text() == "Follows the pointer."
+        visit.page.mouse.down()
+        visit.page.mouse.up()
+        assert visit.page.locator("#product .controls [role=status]").inner_text().startswith("Held")
+        assert named(said(visit)) == {"101"}
+        # A lane that is chosen elsewhere is another thread, and so another element.
+        visit.page.locator("#access [data-lane='9']").first.click()
+        assert named(said(visit)) == named(visit.page.locator("#access .readout").inner_text()) == {"105"}
+        assert said(visit).startswith("C[3][9]: block (0, 0, 0), warp 3, thread 105 (lane 9).")
+        visit.page.get_by_label("Warp, slider").press("ArrowLeft")
+        assert named(said(visit)) == named(visit.page.locator("#access .readout").inner_text()) == {"73"}
+        # Another warp's event: no lane of it is chosen, so no thread is.
+        visit.page.goto(f"{visit.page.url.partition('#')[0]}#element=3,5&thread=7")
+        visit.page.reload()
+        assert named(said(visit)) == {"101"}  # what contradicts the element gives way
+        visit.page.get_by_label("Column of C").fill("40")
+        visit.page.keyboard.press("Enter")
+        assert said(visit) == "C[3][40]: nobody stores it among the blocks whose history was kept: (0, 0, 0)."
+        visit.clean()
+
+
+@pytest.mark.xdist_group("browser")
+def test_a_wgmma_is_its_warpgroups(browser: Browser, tmp_path: Path) -> None:
+    payload = real("11a_one_stage")
+    events = payload["trace"]["history"][0]["events"]
+    event = next(at for at, one in enumerate(events) if isinstance(one, dict) and one["e"] == "wgmma")
+    with browser.visit(written(payload, tmp_path)) as visit:
+        time_words = visit.page.locator("#time-words")
+        counts = []
+        for warp in range(4):
+            visit.page.goto(f"{visit.page.url.partition('#')[0]}#event={event}&warp={warp}&step=1")
+            visit.page.reload()
+            assert "warpgroup 0, warps 0–3, multiplies by wgmma, m64" in time_words.inner_text()
+            found = re.search(rf"Warp {warp}: .*?(\d+) products with its warpgroup", time_words.inner_text())
+            assert found
+            counts.append(found[1])
+        assert len(set(counts)) == 1
+        assert "warpgroup 0 (warps 0–3) multiplies A[0–127][0–63] by B[0–63][0–127] in its wgmma." in stepped(visit)
+        assert (
+            "Warpgroup 0 (warps 0–3) multiplies together and stores 16\u202f384 elements of C, rows 0–127 and columns 0–127."
+        ) in said(visit)
+        # The keyboard goes along the row of a warp that did not begin it, and comes to the next product of its warpgroup.
+        visit.page.locator("#time canvas").first.press("ArrowRight")
+        assert "multiplies by wgmma" in time_words.inner_text()
+        assert "Warp 3: " in time_words.inner_text()
+        visit.clean()
 
 
 @pytest.mark.xdist_group("browser")

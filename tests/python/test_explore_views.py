@@ -392,3 +392,56 @@ def test_fits_and_is_accessible(browser: Browser, tmp_path: Path, width: int, da
         visit.fits()
         visit.accessible()
         visit.clean()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_words_of_a_picture_are_cut_off(browser: Browser, tmp_path: Path, width: int) -> None:
+    payload = made(findings=[RACE, OVERRUN])
+    with browser.visit(written(tmp_path, payload), width=width) as visit:
+        for which in range(5):
+            visit.page.locator(f"#access [data-line='{which}']").click()
+            cut = visit.page.evaluate(
+                """[...document.querySelectorAll("#access svg text, #findings svg text")].filter((words) => {
+                  const at = words.getBoundingClientRect(), all = words.ownerSVGElement.getBoundingClientRect();
+                  return at.left < all.left - 1 || at.right > all.right + 1;
+                }).map((words) => words.textContent)"""
+            )
+            assert not cut
+        visit.clean()
+
+
+# Contrast of neighbours in a picture, as a screen without colours shows them: relative luminance, WCAG 2.
+_GREY = """() => {
+  const style = getComputedStyle(document.documentElement);
+  const light = (name) => {
+    const parts = style.getPropertyValue(`--${name}`).trim().match(/[0-9a-f]{2}/g).map((part) => parseInt(part, 16) / 255)
+      .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  return (one, other) => {
+    const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_must_be_told_apart_is_so_in_grey(browser: Browser, tmp_path: Path, dark: bool) -> None:
+    with browser.visit(written(tmp_path, made()) + "#line=0&warp=0&lane=4", dark=dark) as visit:
+
+        def apart(one: str, other: str) -> float:
+            return visit.page.evaluate(f"([one, other]) => ({_GREY})()(one, other)", [one, other])
+
+        fills = ["strong", "mid", "light", "pale"]  # thread, warp, block; in use, landed, needed
+        for at, one in enumerate(fills):
+            for other in fills[at + 1 :]:
+                assert apart(one, other) > 1.25, (one, other)
+        for at in range(7):  # shades of neighbours: sectors, wavefronts, chunks
+            assert apart(f"s{at}", f"s{at + 1}") > 2.5, at
+        assert apart("mark", "paper") > 4.5
+        # What is chosen has an outline that paper surrounds, whatever it lies on.
+        outlines = visit.page.locator("#access .marked")
+        assert outlines.count() == 2  # the lane and its word
+        for at in range(2):
+            assert outlines.nth(at).evaluate("(one) => one.previousSibling.classList.contains('halo')")
+        visit.clean()

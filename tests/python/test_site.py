@@ -11,15 +11,18 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from browser import Browser
 from conftest import PATIENCE, descriptors, drawn, whole_families
+from test_explore import made
 
 from runner.core import doctor
 from runner.core.descriptors import Descriptor
 from runner.core.results import ROOT, UserError
+from website import explore
 
 pytestmark = pytest.mark.xdist_group("browser")  # in one process, so that the site is built once
 
@@ -41,14 +44,16 @@ def _needed() -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of this checkout, with a stub for lesson 03's explorer."""
+    """The site of this checkout, with a stub for lesson 03's explorer, and for lesson 01's one that has little to show."""
     _needed()
     from website import builder
 
     folder = tmp_path_factory.mktemp("site")
     stub = folder / "03_smem.html"
     stub.write_text(_STUB)
-    builder.write(ROOT, list(descriptors().values()), {"03_smem": stub}, folder / "built")
+    real = folder / "01_naive.html"
+    real.write_text(explore.page(made()), encoding="utf-8")
+    builder.write(ROOT, list(descriptors().values()), {"03_smem": stub, "01_naive": real}, folder / "built")
     return folder / "built"
 
 
@@ -280,6 +285,41 @@ def test_a_reader_chooses_dark_and_it_stays(site: Path, browser: Browser) -> Non
 def test_the_systems_dark_is_followed(site: Path, browser: Browser) -> None:
     with browser.visit((site / "index.html").as_uri(), dark=True) as visit:
         assert visit.page.evaluate("document.body.dataset.mdColorScheme") == "slate"
+
+
+@pytest.mark.parametrize("address", ["01_naive/index.html", "progress/index.html"])
+def test_a_page_in_a_frame_has_the_sites_colours(site: Path, browser: Browser, address: str) -> None:
+    def dark(where: Any) -> bool:
+        return (
+            sum(
+                map(
+                    int, re.findall(r"\d+", where.locator("body").evaluate("getComputedStyle(document.body).backgroundColor"))[:3]
+                )
+            )
+            < 200
+        )
+
+    def until(where: Any, wanted: bool) -> None:
+        where.locator(f'html[data-theme="{"dark" if wanted else "light"}"]').wait_for(state="attached")
+        assert dark(where) == wanted
+
+    with browser.visit((site / address).as_uri()) as visit:
+        visit.page.locator("iframe.explorer").scroll_into_view_if_needed()
+        frame = visit.page.frame_locator("iframe.explorer")
+        until(frame, False)
+        visit.page.click('label[title="Switch to the light colours"]')
+        visit.page.click('label[title="Switch to the dark colours"]')
+        until(frame, True)
+        visit.page.reload()  # a frame asks as it comes up
+        until(frame, True)
+        visit.page.click('label[title="Switch to the colours of the system"]')
+        until(frame, False)
+        visit.page.emulate_media(color_scheme="dark")
+        until(frame, True)
+        if address.startswith("01"):  # what the reader chooses in the frame is stronger
+            frame.locator("#theme").click()
+            until(frame, False)
+        visit.clean()
 
 
 def test_a_terms_meaning_is_shown_by_pointer_and_keyboard(site: Path, browser: Browser) -> None:

@@ -1,3 +1,17 @@
+// Pages in frames, the explorer and one's progress, have the colours of this one; website/explorer/theme.js listens.
+(() => {
+  const tell = (frame) => {
+    const gemmTheme = document.body.dataset.mdColorScheme === "slate" ? "dark" : "light";
+    frame.postMessage({ gemmTheme }, "*"); // a page from a file has no origin to name; there is no secret in it
+  };
+  const all = () => document.querySelectorAll("iframe.explorer").forEach((frame) => tell(frame.contentWindow));
+  addEventListener("message", (event) => {
+    if (event.data?.gemmTheme === "?" && event.source) tell(event.source);
+  });
+  new MutationObserver(all).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+  all();
+})();
+
 // What a term of the glossary means, when it is pointed at or reached with the keyboard. Escape closes it.
 (() => {
   document.querySelector(".md-search")?.setAttribute("aria-label", "Search"); // a dialog, to which the theme gives no name

@@ -50,7 +50,8 @@ function shownOf(data, block, selection) {
   if (selection.event !== null && selection.line === null && event && !Array.isArray(event) && event.e === "wgmma") {
     const multiply = block.raw.multiplies[event.multiply ?? -1];
     const wgmma = multiply?.wgmma ?? null;
-    const warp = event.warp ?? (multiply?.warpgroup ?? 0) * 4;
+    const four = block.warpsOf(selection.event);
+    const warp = selection.warp !== null && four.includes(selection.warp) ? selection.warp : event.warp ?? four[0] ?? 0;
     const events = wgmma === null ? [selection.event] : multiplications(block, wgmma, warp);
     return { line: null, wgmma, warp, events, place: Math.max(0, events.indexOf(selection.event)) };
   }
@@ -160,29 +161,75 @@ function listed(data, chooseLine, chooseWgmma) {
   return { element, buttons };
 }
 
+/**
+ * What is chosen in this view; thread and element follow by themselves.
+ * @param {Data} data @param {State} state
+ */
+function choosing(data, state) {
+  const blockNow = () => data.blocks[state.selection.block] ?? data.blocks[0];
+  const shownNow = () => shownOf(data, blockNow(), state.selection);
+  return {
+    blockNow,
+    /** @param {number} line */
+    line(line) {
+      const block = blockNow(), { selection } = state;
+      const warps = warpsOf(block, line);
+      const of = selection.warp !== null && warps.includes(selection.warp) ? selection.warp : warps[0];
+      const event = of === undefined ? undefined : block.requests(line, of)[0];
+      state.set(event === undefined ? { line, event: null, occurrence: null } : block.selectionOf(event));
+    },
+    /** @param {number} wgmma */
+    wgmma(wgmma) {
+      const block = blockNow();
+      for (let of = 0; of < block.warps; ++of) {
+        const [event] = multiplications(block, wgmma, of);
+        if (event !== undefined) return state.set({ ...block.selectionOf(event), line: null });
+      }
+    },
+    /** @param {number} warp */
+    warp(warp) {
+      const block = blockNow(), now = shownNow();
+      const events = now.wgmma !== null ? multiplications(block, now.wgmma, warp) : block.requests(now.line ?? 0, warp);
+      const event = events[Math.min(now.place, events.length - 1)];
+      state.set({ ...(event === undefined ? { event: null, line: now.line } : block.selectionOf(event)), warp });
+    },
+    /** @param {number} place from 0 */
+    request(place) {
+      const event = shownNow().events[place];
+      if (event !== undefined) state.set(blockNow().selectionOf(event));
+    },
+    /** @param {number} lane */
+    lane(lane) {
+      const block = blockNow(), now = shownNow();
+      const event = now.events[now.place];
+      state.set({ ...(event === undefined ? {} : block.selectionOf(event)), lane, warp: now.warp, thread: now.warp * 32 + lane });
+    },
+  };
+}
+
+/**
+ * Why there is nothing to draw.
+ * @param {Block} block @param {Shown} now
+ */
+function nothing(block, now) {
+  const others = now.line === null ? [] : warpsOf(block, now.line);
+  return others.length
+    ? `Warp ${now.warp} makes no request of this line in block ${block.name}; ${named(others, "warp")} ${
+      others.length === 1 ? "does" : "do"
+    }.`
+    : `No request of this line is in the history of block ${block.name}.`;
+}
+
 /** @param {HTMLElement} element @param {Data} data @param {State} state */
 export function mount(element, data, state) {
   if (!data.blocks.length) {
     element.append(html("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
     return;
   }
-  const list = listed(data, chooseLine, chooseWgmma);
-  const warp = slider("Warp", { min: 0, max: data.blocks[0].warps - 1, value: 0 }, (value) => {
-    const block = blockNow();
-    const now = shownOf(data, block, state.selection);
-    const events = now.wgmma !== null ? multiplications(block, now.wgmma, value) : block.requests(now.line ?? 0, value);
-    const event = events[Math.min(now.place, events.length - 1)];
-    state.set({
-      ...(event === undefined ? { event: null, line: now.line } : block.selectionOf(event)),
-      warp: value,
-      ...threadOf(value, state.selection.lane),
-    });
-  });
-  const occurrence = slider("Request", { min: 1, max: 1, value: 1 }, (value) => {
-    const block = blockNow(), now = shownOf(data, block, state.selection);
-    const event = now.events[value - 1];
-    if (event !== undefined) state.set(block.selectionOf(event));
-  });
+  const choose = choosing(data, state);
+  const list = listed(data, choose.line, choose.wgmma);
+  const warp = slider("Warp", { min: 0, max: data.blocks[0].warps - 1, value: 0 }, choose.warp);
+  const occurrence = slider("Request", { min: 1, max: 1, value: 1 }, (value) => choose.request(value - 1));
   const readout = html("div", { class: "readout", role: "status", "data-view": "access" });
   const pictures = html("div", { class: "pictures" });
   element.append(
@@ -192,39 +239,8 @@ export function mount(element, data, state) {
     pictures,
   );
 
-  const blockNow = () => data.blocks[state.selection.block] ?? data.blocks[0];
-  /** @param {number} of @param {number | null} lane */
-  const threadOf = (of, lane) => ({ thread: lane === null ? state.selection.thread : of * 32 + lane });
-  /** @param {number} lane */
-  const chooseLane = (lane) => {
-    const block = blockNow(), now = shownOf(data, block, state.selection);
-    const event = now.events[now.place];
-    state.set({ ...(event === undefined ? {} : block.selectionOf(event)), lane, warp: now.warp, thread: now.warp * 32 + lane });
-  };
-
-  /** @param {number} line */
-  function chooseLine(line) {
-    const block = blockNow(), { selection } = state;
-    const warps = warpsOf(block, line);
-    const of = selection.warp !== null && warps.includes(selection.warp) ? selection.warp : warps[0];
-    const event = of === undefined ? undefined : block.requests(line, of)[0];
-    state.set(
-      event === undefined
-        ? { line, event: null, occurrence: null }
-        : { ...block.selectionOf(event), ...threadOf(of, selection.lane) },
-    );
-  }
-  /** @param {number} wgmma */
-  function chooseWgmma(wgmma) {
-    const block = blockNow();
-    for (let of = 0; of < block.warps; ++of) {
-      const [event] = multiplications(block, wgmma, of);
-      if (event !== undefined) return state.set({ ...block.selectionOf(event), line: null });
-    }
-  }
-
   function draw() {
-    const block = blockNow(), { selection } = state, now = shownOf(data, block, selection);
+    const block = choose.blockNow(), { selection } = state, now = shownOf(data, block, selection);
     list.buttons.forEach((button) => {
       const mine = now.wgmma === null ? button.dataset.line === String(now.line) : button.dataset.wgmma === String(now.wgmma);
       button.setAttribute("aria-pressed", String(mine));
@@ -235,16 +251,7 @@ export function mount(element, data, state) {
     const event = now.events[now.place];
     const width = Math.max(280, Math.floor(pictures.clientWidth));
     if (event === undefined) {
-      const others = now.line === null ? [] : warpsOf(block, now.line);
-      readout.replaceChildren(
-        html("p", {}, [
-          others.length
-            ? `Warp ${now.warp} makes no request of this line in block ${block.name}; ${named(others, "warp")} ${
-              others.length === 1 ? "does" : "do"
-            }.`
-            : `No request of this line is in the history of block ${block.name}.`,
-        ]),
-      );
+      readout.replaceChildren(html("p", {}, [nothing(block, now)]));
       pictures.replaceChildren();
       return;
     }
@@ -253,8 +260,9 @@ export function mount(element, data, state) {
     const focused = within >= 0 ? document.activeElement?.getAttribute("data-lane") ?? null : null;
     const what = now.wgmma !== null || block.request(event) === null
       ? copies.multiplied(data, block, event, width)
-      : requested(data, block, now, event, width, selection.lane, chooseLane);
-    const head = `Request ${now.place + 1} of ${grouped(now.events.length)} by warp ${now.warp} of block ${block.name}`;
+      : requested(data, block, now, event, width, selection.lane, choose.lane);
+    const by = block.multiplyOf(event) ? "" : ` by warp ${now.warp}`;
+    const head = `Request ${now.place + 1} of ${grouped(now.events.length)}${by} of block ${block.name}`;
     readout.replaceChildren(...what.words.map((words, index) => html("p", {}, [index === 0 ? `${head}: ${words}` : words])));
     for (const [name, value] of Object.entries(what.figures)) readout.setAttribute(`data-${name}`, String(value));
     pictures.replaceChildren(...what.pictures);
@@ -314,27 +322,48 @@ function side(block, request, width, lane, choose) {
   const does = `${named(request.lanes)} ${access.op} ${access.width} B each ${
     access.op === "load" ? "from" : "to"
   } ${array.name}`;
-  if (array.space === "global") {
-    const touching = { array, lanes: request.lanes, offsets: request.offsets, width: access.width };
-    const found = sectors.figures(touching);
-    const words = [
-      `${does}. ${count(request.units, "sector")} in ${count(found.lines, "line")} of 128 bytes, ideal ${found.ideal}; ${
-        grouped(found.used)
-      } of ${grouped(request.units * 32)} bytes moved are used.`,
-    ];
-    if (found.sectors.length !== request.units) {
-      words.push(`The tracer counts ${count(request.units, "sector")}; the picture shows ${found.sectors.length}.`);
-    }
-    if (lane !== null) words.push(`Lane ${lane} (thread ${request.warp * 32 + lane}): ${sectors.laneWords(touching, lane)}.`);
-    return {
-      words,
-      pictures: [
-        html("h3", {}, [`${array.name}, global memory: lines and sectors`]),
-        sectors.draw(touching, width, lane, choose),
-      ],
-      figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: found.sectors.length },
-    };
+  const side = array.space === "global" ? inGlobal : inShared;
+  return side(block, request, access, array, does, width, lane, choose);
+}
+
+/**
+ * @param {Block} _block @param {Request} request @param {NonNullable<Request["access"]>} access @param {HistoryArray} array
+ * @param {string} does lanes 0–31 load 4 B each from A @param {number} width @param {number | null} lane
+ * @param {(lane: number) => void} choose
+ * @returns {Told}
+ */
+function inGlobal(_block, request, access, array, does, width, lane, choose) {
+  const touching = { array, lanes: request.lanes, offsets: request.offsets, width: access.width };
+  const found = sectors.figures(touching);
+  const words = [
+    `${does}. ${count(request.units, "sector")} in ${count(found.lines, "line")} of 128 bytes, ideal ${found.ideal}; ${
+      grouped(found.used)
+    } of ${grouped(request.units * 32)} bytes moved are used.`,
+  ];
+  if (found.sectors.length !== request.units) {
+    words.push(`The tracer counts ${count(request.units, "sector")}; the picture shows ${found.sectors.length}.`);
   }
+  if (lane !== null) words.push(`Lane ${lane} (thread ${request.warp * 32 + lane}): ${sectors.laneWords(touching, lane)}.`);
+  return {
+    words,
+    pictures: [
+      html("h3", {}, [`${array.name}, global memory: lines and sectors`]),
+      sectors.draw(touching, width, lane, choose),
+      html("p", { class: "note" }, [
+        "A row is a line of 128 bytes; framed and numbered: its sectors of 32 that are moved. Hatched: moved, not used.",
+      ]),
+    ],
+    figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: found.sectors.length },
+  };
+}
+
+/**
+ * @param {Block} block @param {Request} request @param {NonNullable<Request["access"]>} access @param {HistoryArray} array
+ * @param {string} does lanes 0–31 load 4 B each from A @param {number} width @param {number | null} lane
+ * @param {(lane: number) => void} choose
+ * @returns {Told}
+ */
+function inShared(block, request, access, array, does, width, lane, choose) {
   const source = sourceOf(block, request);
   const touching = {
     array,

@@ -86,6 +86,42 @@ function doing(group) {
 }
 
 /**
+ * An mbarrier: its phases, what has come, and who waits there.
+ * @param {Barrier} barrier @param {boolean} suspect @param {number} width pixels of its picture @param {(threads: number[]) => Node} button
+ */
+function card(barrier, suspect, width, button) {
+  return html("section", {
+    class: `mbarrier ${suspect ? "suspect" : ""}`,
+    "aria-label": `mbarrier ${barrier.name}`,
+    "data-barrier": barrier.name,
+  }, [
+    html("h4", {}, [`${barrier.name}${suspect ? ": part of the likeliest cause" : ""}`]),
+    drawn(barrier, width),
+    html("ul", {}, [
+      barrier.arrived.length && barrier.arrivals_missing
+        ? html("li", {}, [`Arrived in this phase: ${who(barrier.arrived)}.`])
+        : null,
+      barrier.absent.length
+        ? html("li", {}, [`Arrived in the phase before and not in this one: ${who(barrier.absent)}.`])
+        : null,
+      barrier.passed.length
+        ? html("li", {}, [`Went past it in phase 0, when nothing was complete: ${who(barrier.passed)}.`])
+        : null,
+      barrier.bytes_missing < 0
+        ? html("li", {}, [`${grouped(-barrier.bytes_missing)} bytes more have come than it was told to expect.`])
+        : null,
+      barrier.bytes_under_way > 0 ? html("li", {}, [`${grouped(barrier.bytes_under_way)} bytes are under way.`]) : null,
+      ...barrier.waiting.map((wait) =>
+        html("li", {}, [
+          button(wait.threads),
+          ` ${wait.threads.length === 1 ? "waits" : "wait"} for parity ${wait.parity} at ${place(wait.at)}`,
+        ])
+      ),
+    ]),
+  ]);
+}
+
+/**
  * @param {Autopsy} found @param {number} threads of the block @param {number} width pixels
  * @param {(thread: number) => void} choose
  * @returns {Node[]}
@@ -116,37 +152,7 @@ export function draw(found, threads, width, choose) {
     html(
       "div",
       { class: "mbarriers" },
-      found.barriers.map((barrier) =>
-        html("section", {
-          class: `mbarrier ${suspects.includes(barrier.name) ? "suspect" : ""}`,
-          "aria-label": `mbarrier ${barrier.name}`,
-          "data-barrier": barrier.name,
-        }, [
-          html("h4", {}, [`${barrier.name}${suspects.includes(barrier.name) ? ": part of the likeliest cause" : ""}`]),
-          drawn(barrier, inner),
-          html("ul", {}, [
-            barrier.arrived.length && barrier.arrivals_missing
-              ? html("li", {}, [`Arrived in this phase: ${who(barrier.arrived)}.`])
-              : null,
-            barrier.absent.length
-              ? html("li", {}, [`Arrived in the phase before and not in this one: ${who(barrier.absent)}.`])
-              : null,
-            barrier.passed.length
-              ? html("li", {}, [`Went past it in phase 0, when nothing was complete: ${who(barrier.passed)}.`])
-              : null,
-            barrier.bytes_missing < 0
-              ? html("li", {}, [`${grouped(-barrier.bytes_missing)} bytes more have come than it was told to expect.`])
-              : null,
-            barrier.bytes_under_way > 0 ? html("li", {}, [`${grouped(barrier.bytes_under_way)} bytes are under way.`]) : null,
-            ...barrier.waiting.map((wait) =>
-              html("li", {}, [
-                button(wait.threads),
-                ` ${wait.threads.length === 1 ? "waits" : "wait"} for parity ${wait.parity} at ${place(wait.at)}`,
-              ])
-            ),
-          ]),
-        ])
-      ),
+      found.barriers.map((barrier) => card(barrier, suspects.includes(barrier.name), inner, button)),
     ),
     html("h3", {}, ["Who waits where"]),
     grid(threads, width, `The block’s ${threads} threads, by what they do`, (thread) => {

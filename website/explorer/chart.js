@@ -44,16 +44,13 @@ function scale(axis, from, to) {
   return (value) => from + ((of(value) - low) / (high - low)) * (to - from);
 }
 
+/** @typedef {(value: number) => number} Place pixels */
+
 /**
- * @param {Chart} chart @param {number} width pixels @param {number} height
- * @returns {HTMLElement}
+ * The frame, with its grid and the axes' numbers and names.
+ * @param {SVGGElement} frame @param {Chart} chart @param {Place} x @param {Place} y @param {number} width @param {number} height
  */
-export function draw(chart, width, height) {
-  const x = scale(chart.x, LEFT, width - RIGHT), y = scale(chart.y, height - BOTTOM, TOP);
-  const root = picture(width, height, chart.name);
-  root.setAttribute("role", "group");
-  const frame = svg("g", { "aria-hidden": "true" });
-  root.append(frame);
+function axes(frame, chart, x, y, width, height) {
   let lastTick = -Infinity;
   for (const value of chart.x.ticks) {
     frame.append(svg("line", { x1: x(value), x2: x(value), y1: TOP, y2: height - BOTTOM, class: "chart-grid" }));
@@ -72,37 +69,78 @@ export function draw(chart, width, height) {
       chart.y.label,
     ]),
   );
+}
+
+/**
+ * A label beside its point, off others as far as there is room.
+ * @param {[number, number][]} taken where labels and the points are; the label's place joins them
+ * @param {number} width @param {number} height
+ * @param {number} px @param {number} py @param {string} words
+ */
+function label(taken, width, height, px, py, words) {
+  /** @type {[number, number][]} */
+  const around = [20, 32, 46, 62, 80].flatMap((away) =>
+    [-45, 45, 135, -135, -90, 90, 0, 180].map((
+      angle,
+    ) => /** @type {[number, number]} */ ([
+      px + away * Math.cos((angle * Math.PI) / 180),
+      py + away * 0.8 * Math.sin((angle * Math.PI) / 180),
+    ]))
+  );
+  const at = around.find(([ax, ay]) =>
+    ax > LEFT + 10 && ax < width - 14 && ay > TOP + 6 && ay < height - BOTTOM - 4 &&
+    taken.every(([ox, oy]) => Math.abs(ox - ax) > 27 || Math.abs(oy - ay) > 14)
+  ) ?? around[0];
+  taken.push(at);
+  const far = Math.hypot(at[0] - px, at[1] - py) > 24;
+  return svg("g", {}, [
+    far ? svg("line", { x1: px, y1: py, x2: at[0], y2: at[1], class: "idle" }) : null,
+    text(at[0], at[1] + 4, words, { class: "chart-label", "text-anchor": "middle" }),
+  ]);
+}
+
+/**
+ * A point that can be chosen.
+ * @param {Point} point @param {SVGElement} dot @param {Node | null} beside its label @param {number} px @param {number} py
+ * @param {SVGGElement[]} targets of the chart; this one joins them
+ */
+function choosable(point, dot, beside, px, py, targets) {
+  const target = svg("g", { role: "button", "aria-label": point.name, tabindex: targets.length ? -1 : 0, class: "chart-point" }, [
+    svg("circle", { cx: px, cy: py, r: 12, class: "chart-reach" }),
+    dot,
+    beside,
+  ]);
+  const choose = () => {
+    targets.forEach((other) => other.setAttribute("aria-pressed", String(other === target)));
+    point.chosen?.();
+  };
+  target.addEventListener("click", choose);
+  target.addEventListener("focus", choose);
+  target.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    choose();
+  });
+  targets.push(target);
+  return target;
+}
+
+/**
+ * @param {Chart} chart @param {number} width pixels @param {number} height
+ * @returns {HTMLElement}
+ */
+export function draw(chart, width, height) {
+  const x = scale(chart.x, LEFT, width - RIGHT), y = scale(chart.y, height - BOTTOM, TOP);
+  const root = picture(width, height, chart.name);
+  root.setAttribute("role", "group");
+  const frame = svg("g", { "aria-hidden": "true" });
+  root.append(frame);
+  axes(frame, chart, x, y, width, height);
   /** @type {SVGGElement[]} */
   const targets = [];
-  /** @type {[number, number][]} where labels and the points are */
   const taken = chart.series.filter((series) => series.dots !== false).flatMap((series) =>
     series.points.map((point) => /** @type {[number, number]} */ ([x(point.x), y(point.y)]))
   );
-  /**
-   * A label beside its point, off others as far as there is room.
-   * @param {number} px @param {number} py @param {string} words
-   */
-  const label = (px, py, words) => {
-    /** @type {[number, number][]} */
-    const around = [20, 32, 46, 62, 80].flatMap((away) =>
-      [-45, 45, 135, -135, -90, 90, 0, 180].map((
-        angle,
-      ) => /** @type {[number, number]} */ ([
-        px + away * Math.cos((angle * Math.PI) / 180),
-        py + away * 0.8 * Math.sin((angle * Math.PI) / 180),
-      ]))
-    );
-    const at = around.find(([ax, ay]) =>
-      ax > LEFT + 10 && ax < width - 14 && ay > TOP + 6 && ay < height - BOTTOM - 4 &&
-      taken.every(([ox, oy]) => Math.abs(ox - ax) > 27 || Math.abs(oy - ay) > 14)
-    ) ?? around[0];
-    taken.push(at);
-    const far = Math.hypot(at[0] - px, at[1] - py) > 24;
-    return svg("g", {}, [
-      far ? svg("line", { x1: px, y1: py, x2: at[0], y2: at[1], class: "idle" }) : null,
-      text(at[0], at[1] + 4, words, { class: "chart-label", "text-anchor": "middle" }),
-    ]);
-  };
   for (const series of chart.series) {
     if (series.line) {
       frame.append(
@@ -117,34 +155,11 @@ export function draw(chart, width, height) {
       const dot = series.look === "baseline"
         ? svg("path", { d: `M${px} ${py - 6}l6 6l-6 6l-6 -6z`, class: "chart-dot baseline" })
         : svg("circle", { cx: px, cy: py, r: 5.5, class: `chart-dot ${series.look}` });
-      const { chosen } = point;
-      if (!chosen) {
-        frame.append(dot);
-        continue;
+      if (!point.chosen) frame.append(dot);
+      else {
+        const beside = point.label ? label(taken, width, height, px, py, point.label) : null;
+        root.append(choosable(point, dot, beside, px, py, targets));
       }
-      const target = svg("g", {
-        role: "button",
-        "aria-label": point.name,
-        tabindex: targets.length ? -1 : 0,
-        class: "chart-point",
-      }, [
-        svg("circle", { cx: px, cy: py, r: 12, class: "chart-reach" }),
-        dot,
-        point.label ? label(px, py, point.label) : null,
-      ]);
-      const choose = () => {
-        targets.forEach((other) => other.setAttribute("aria-pressed", String(other === target)));
-        chosen();
-      };
-      target.addEventListener("click", choose);
-      target.addEventListener("focus", choose);
-      target.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        choose();
-      });
-      targets.push(target);
-      root.append(target);
     }
   }
   for (const note of chart.notes ?? []) {

@@ -4,6 +4,42 @@
 /** @typedef {import("explorer/state").Selection} Selection */
 
 /**
+ * One block, warp, lane, thread and element in all views, of what is there: where they contradict each other, what is newly
+ * chosen decides, and an element's thread before a thread.
+ * @param {Data} data
+ * @param {Selection} wanted
+ * @param {Readonly<Selection>} before
+ * @returns {Selection}
+ */
+export function settled(data, wanted, before) {
+  const now = { ...wanted };
+  if (!data.blocks.length) return now;
+  if (!data.blocks[now.block]) now.block = data.blocks[before.block] ? before.block : 0;
+  const chosen = now.element && (now.element.row !== before.element?.row || now.element.col !== before.element?.col);
+  const owner = now.element && data.ownerOf(now.element.row, now.element.col);
+  if (chosen) {
+    now.block = owner?.block ?? now.block;
+    now.thread = owner?.thread ?? null;
+    if (!owner) now.lane = null;
+  } else if (now.thread === before.thread || now.thread === null) {
+    now.thread = now.warp !== null && now.lane !== null ? now.warp * 32 + now.lane : null;
+  }
+  const block = data.blocks[now.block];
+  if (now.thread !== null && now.thread >= Math.max(block.raw.threads, data.trace.threads_per_block)) now.thread = now.lane = null;
+  if (now.thread !== null) {
+    now.warp = Math.floor(now.thread / 32);
+    now.lane = now.thread % 32;
+  }
+  if (!chosen && now.element && (owner?.block !== now.block || owner.thread !== now.thread)) {
+    const first = now.thread === null ? undefined : block.owned.find(({ thread }) => thread === now.thread);
+    now.element = first ? { row: first.row, col: first.col } : null;
+  }
+  if (now.event !== null && now.event >= block.raw.events.length) now.event = null;
+  now.step = Math.min(now.step, block.steps.count - 1);
+  return now;
+}
+
+/**
  * @param {Data} data
  * @param {Readonly<Selection>} now
  * @param {number} row of C

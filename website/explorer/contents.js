@@ -37,9 +37,13 @@ export const REGISTERS = 8; // was loaded into registers, and lies in no shared 
  * @typedef {object} Snapshot
  * @property {Map<number, Uint8Array>} marks by matrix (index into arrays): a byte an element, row by row
  * @property {Map<number, Map<number, Range>>} threads by matrix: what each thread reads
+ * @property {Map<number, Map<number, Range>>} warpgroups by matrix: what the wgmma of each warpgroup read
  */
 /** @typedef {{row: number, rowEnd: number, col: number, colEnd: number}} Range */
+/** @typedef {{thread: number} | {warpgroup: number} | null} Reader null: nobody in particular */
+/** @typedef {(reader: Reader, code: number) => void} Read */
 
+const CHUNK = 16; // bytes that a wgmma reads at a time
 const EACH = 2 ** 27; // more than a matrix has elements here
 
 /** @param {Range | undefined} range @param {number} row @param {number} col @returns {Range} with that element, too */
@@ -159,7 +163,7 @@ class Replay {
 
   /**
    * @param {number} event
-   * @param {((thread: number | null, code: number) => void) | null} read is told what is read, where that is known
+   * @param {Read | null} read is told what is read, where that is known
    * @param {((code: number) => void) | null} loaded is told what comes to registers from global memory
    */
   step(event, read, loaded) {
@@ -190,20 +194,30 @@ class Replay {
     else if (found.e === "landed") this.arrived(event, found.copy ?? -1);
     else if (found.e === "wgmma") {
       const multiply = raw.multiplies[found.multiply ?? -1];
-      for (const place of [multiply?.a, multiply?.b]) {
-        const fill = place && this.fillAt[place.array]?.[Math.floor(place.offset / this.grain)];
-        if (!fill) continue;
-        fill.used.add(this.block.stepOf(event));
-        if (!read) continue;
-        const cols = raw.arrays[fill.matrix].cols ?? 0;
-        for (let row = fill.row; row < fill.rowEnd; row++) {
-          for (let col = fill.col; col < fill.colEnd; col++) read(null, fill.matrix * EACH + row * cols + col);
-        }
+      for (const place of [multiply?.a, multiply?.b]) if (place) this.operand(event, multiply.warpgroup, place, read);
+    }
+  }
+
+  /**
+   * An operand of a wgmma, of which a descriptor says where it lies.
+   * @param {number} event
+   * @param {number} warpgroup
+   * @param {import("explorer/payload").HistoryOperand} place
+   * @param {Read | null} read
+   */
+  operand(event, warpgroup, place, read) {
+    this.fillAt[place.array]?.[Math.floor(place.offset / this.grain)]?.used.add(this.block.stepOf(event));
+    const contents = this.contents[place.array];
+    if (!read || !contents) return;
+    for (const chunk of this.block.raw.places[place.places] ?? []) {
+      const first = Math.floor((place.offset + chunk) / this.grain);
+      for (let grain = first; grain < first + CHUNK / this.grain; grain++) {
+        if (contents[grain] >= 0) read({ warpgroup }, contents[grain]);
       }
     }
   }
 
-  /** @param {number} event @param {number} copy @param {((thread: number | null, code: number) => void) | null} read */
+  /** @param {number} event @param {number} copy @param {Read | null} read */
   box(event, copy, read) {
     const box = this.block.raw.copies[copy];
     if (!box || box.shared === null) return;
@@ -258,7 +272,7 @@ class Replay {
   /**
    * @param {number} event
    * @param {number[]} found
-   * @param {((thread: number | null, code: number) => void) | null} read
+   * @param {Read | null} read
    * @param {((code: number) => void) | null} loaded
    */
   request(event, found, read, loaded) {
@@ -285,7 +299,7 @@ class Replay {
         if (!read) return;
         for (let more = 0; more < access.width; more += this.grain) {
           const code = contents[first + more / this.grain];
-          if (code >= 0) read(access.matrix ? null : warp * WARP + lanes[place], code);
+          if (code >= 0) read(access.matrix ? null : { thread: warp * WARP + lanes[place] }, code);
         }
       });
       return;
@@ -389,26 +403,28 @@ export function snapshot(block, step) {
   const { replay } = from;
   reached = { block, step, replay };
   /** @type {Snapshot} */
-  const found = { marks: new Map(), threads: new Map() };
+  const found = { marks: new Map(), threads: new Map(), warpgroups: new Map() };
   for (const [index, array] of arrays.entries()) {
     if (array.space !== "global" || !array.rows || !array.cols) continue;
     found.marks.set(index, new Uint8Array(array.rows * array.cols));
     found.threads.set(index, new Map());
+    found.warpgroups.set(index, new Map());
   }
   const withShared = arrays.some((array) => array.space === "shared" && array.rank === null);
-  /** @param {number | null} thread @param {number} code @param {number} mark */
-  const noted = (thread, code, mark) => {
+  /** @param {Reader} reader @param {number} code @param {number} mark */
+  const noted = (reader, code, mark) => {
     const matrix = Math.floor(code / EACH);
     const element = code % EACH;
     const marks = found.marks.get(matrix);
     if (!marks) return;
     marks[element] |= mark;
-    if (thread === null) return;
-    const threads = /** @type {Map<number, Range>} */ (found.threads.get(matrix));
+    if (reader === null) return;
+    const [readers, who] = "thread" in reader ? [found.threads, reader.thread] : [found.warpgroups, reader.warpgroup];
+    const ranges = /** @type {Map<number, Range>} */ (readers.get(matrix));
     const cols = arrays[matrix].cols ?? 1;
-    const range = threads.get(thread);
+    const range = ranges.get(who);
     const now = grown(range, Math.floor(element / cols), element % cols);
-    if (!range) threads.set(thread, now);
+    if (!range) ranges.set(who, now);
   };
   const { step: steps } = block.steps;
   for (let event = 0; event < events.length; event++) {
@@ -424,11 +440,11 @@ export function snapshot(block, step) {
       request.offsets.forEach((offset, place) => {
         for (let more = 0; more < (request.access?.width ?? 0); more += size) {
           const code = replay.code(request.access?.array ?? 0, offset + more);
-          if (code >= 0) noted(request.warp * WARP + request.lanes[place], code, USED);
+          if (code >= 0) noted({ thread: request.warp * WARP + request.lanes[place] }, code, USED);
         }
       });
     }
-    replay.step(event, (thread, code) => noted(thread, code, USED), withShared ? (code) => code >= 0 && noted(null, code, REGISTERS) : null);
+    replay.step(event, (reader, code) => noted(reader, code, USED), withShared ? (code) => code >= 0 && noted(null, code, REGISTERS) : null);
   }
   for (const contents of replay.contents) {
     for (const code of contents ?? []) if (code >= 0) noted(null, code, SHARED);

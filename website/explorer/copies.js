@@ -5,7 +5,7 @@ import { boxChunks, CHUNK, chunks, decode, nameOf, table } from "explorer/descri
 import { grouped } from "explorer/dom";
 import { hatching, placeName } from "explorer/memory";
 import { size } from "explorer/occupancy";
-import { box, count, html, picture, shade, svg, text } from "explorer/picture";
+import { box, count, html, marked, named, picture, shade, svg, text } from "explorer/picture";
 
 export { placeName };
 
@@ -112,7 +112,7 @@ function tensor(array, copy, width) {
     );
   }
   root.append(
-    box(bx, by, bw, bh, { class: "marked" }),
+    marked(bx, by, bw, bh),
     text(x, 14, `${array.name}: ${rows}×${cols}`),
     text(60, by + 10, String(copy.row), { "text-anchor": "end", "font-size": 11 }),
     text(bx, y + rows * scale + 16, `column ${copy.col}`, { "font-size": 11 }),
@@ -188,7 +188,7 @@ export function multiplied(data, block, event, width) {
   if (!multiply) return { words: ["it is no request to memory."], pictures: [], figures: {} };
   const entry = multiply.wgmma === null ? null : data.trace.wgmma[multiply.wgmma];
   const words = [
-    `warpgroup ${multiply.warpgroup} issues wgmma m${multiply.m}n${multiply.n}k${multiply.k}, batch ${multiply.batch}: A from ${
+    `warpgroup ${multiply.warpgroup} (${named(block.warpsOf(event), "warp")}) issues wgmma m${multiply.m}n${multiply.n}k${multiply.k}, batch ${multiply.batch}: A from ${
       multiply.a_descriptor ? "shared memory" : "registers"
     }, B from shared memory. How many wavefronts its reads take is not known.`,
   ];

@@ -103,6 +103,23 @@ export function hatch(context, kind, back, front) {
 }
 
 /**
+ * An outline around what is chosen, as picture.js has it: the paper shows on both sides.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {number} height
+ */
+export function outlined(context, x, y, width, height) {
+  const { paper, mark } = colours();
+  for (const [stroke, wide] of /** @type {[string, number][]} */ ([[paper, 6], [mark, 2.5]])) {
+    context.strokeStyle = stroke;
+    context.lineWidth = wide;
+    context.strokeRect(x, y, width, height);
+  }
+}
+
+/**
  * Calls `draw` now, and again whenever the element becomes another width.
  * @param {HTMLElement} element
  * @param {() => void} draw

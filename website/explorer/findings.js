@@ -4,7 +4,7 @@ import * as autopsy from "explorer/autopsy";
 import { BANKS, LINE, WORD } from "explorer/banks";
 import { grouped, whenResized } from "explorer/dom";
 import { hatching } from "explorer/memory";
-import { box, html, picture, roving, shade, svg, text } from "explorer/picture";
+import { box, html, marked, picture, roving, shade, svg, text } from "explorer/picture";
 import { grid, linear, where } from "explorer/threads";
 
 /** @typedef {import("explorer/payload").Block} Block */
@@ -143,7 +143,7 @@ function shown(data, finding, width) {
   const note = !data.blocks.length || kept ? null : html("p", { class: "note" }, [
     `The history of block ${finding.block} was not kept, so that the other views show another block.`,
   ]);
-  const marked = threads.map((thread, index) => ({ thread, index })).filter(({ thread }) => thread !== null);
+  const who = threads.map((thread, index) => ({ thread, index })).filter(({ thread }) => thread !== null);
   return [
     html("p", { role: "status" }, [
       html("strong", {}, [`${inWords(finding.id)}: `]),
@@ -163,15 +163,15 @@ function shown(data, finding, width) {
     ]),
     html("h3", {}, [`Where: ${placeOf(finding)}`]),
     finding.row !== null ? inMatrix(data, finding, width) : inArray(data, finding, width),
-    ...(marked.length
+    ...(who.length
       ? [
         html("h3", {}, ["Who: the block’s warps and lanes"]),
         grid(
           data.trace.threads_per_block,
           width,
-          marked.map(({ thread }) => where(/** @type {number} */ (thread))).join("; "),
+          who.map(({ thread }) => where(/** @type {number} */ (thread))).join("; "),
           (thread) => {
-            const found = marked.filter((entry) => entry.thread === thread);
+            const found = who.filter((entry) => entry.thread === thread);
             return found.length
               ? {
                 shade: !first || found[0].index === 0 ? 0 : 3,
@@ -308,6 +308,8 @@ function inArray(data, finding, width) {
     root.append(text(left + (at + 0.5) * cell, 12, String(at), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
   }
   root.append(text(left - 6, 12, "byte \\ bank", { "text-anchor": "end", "font-size": 10, class: "soft" }));
+  /** @type {Node[]} */
+  const marks = [];
   for (let line = row - 1; line <= row + 1; ++line) {
     const y = 18 + (line - row + 1) * 20;
     const begin = line * LINE - start;
@@ -324,9 +326,10 @@ function inArray(data, finding, width) {
           mine ? { class: "cell bad-fill" } : { class: "cell", style: inside ? "" : `fill: ${hatch}` },
         ),
       );
-      if (mine) root.append(box(left + at * cell, y, cell, 20, { class: "marked" }));
+      if (mine) marks.push(marked(left + at * cell, y, cell, 20));
     }
   }
+  root.append(...marks);
   if (bytes !== null) {
     const low = Math.min(0, offset), high = Math.max(bytes, offset + WORD), scale = inner / (high - low);
     root.append(

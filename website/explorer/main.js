@@ -1,7 +1,7 @@
 // Begins the page: reads its data, keeps the selection in the URL, mounts the views.
 
 import * as access from "explorer/access";
-import { beginning, element as chooseElement } from "explorer/choosing";
+import { beginning, settled } from "explorer/choosing";
 import { counted, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
 import { follow } from "explorer/live";
@@ -9,11 +9,11 @@ import { decode } from "explorer/payload";
 import * as product from "explorer/product";
 import * as source from "explorer/source";
 import { read, State, written } from "explorer/state";
+import * as theme from "explorer/theme";
 import * as time from "explorer/time";
 import * as whatif from "explorer/whatif";
 
 const VIEWS = { product, source, access, time, findings, whatif };
-const THEMES = /** @type {const} */ (["auto", "light", "dark"]);
 
 /** @param {string} id */
 function byId(id) {
@@ -24,35 +24,6 @@ function byId(id) {
 function trouble(sentence) {
   byId("trouble").textContent = sentence;
   byId("trouble").hidden = !sentence;
-}
-
-/**
- * A button that goes through light, dark and what the system asks for. It is remembered where the browser lets us.
- * @param {() => void} changed
- */
-function theme(changed) {
-  const button = byId("theme");
-  /** @param {string} name */
-  const show = (name) => {
-    if (name === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = name;
-    button.textContent = `Colours: ${name === "auto" ? "as the system" : name}`;
-  };
-  let now = "auto";
-  try {
-    now = localStorage.getItem("gemm-theme") ?? "auto";
-  } catch {} // a browser may refuse
-  if (!THEMES.some((name) => name === now)) now = "auto";
-  show(now);
-  button.addEventListener("click", () => {
-    now = THEMES[(THEMES.findIndex((name) => name === now) + 1) % THEMES.length];
-    try {
-      localStorage.setItem("gemm-theme", now);
-    } catch {}
-    show(now);
-    changed();
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
 }
 
 /** Links to views scroll there; the hash is the selection's. */
@@ -83,15 +54,11 @@ function summary(data) {
 
 function begin() {
   const data = decode(byId("payload").textContent ?? "");
-  const state = new State(read(location.hash));
-  const block = data.blocks[state.selection.block];
-  if (!block) state.set({ ...read(""), ...beginning(data) });
-  else if (!location.hash) state.set(beginning(data));
-  else if (state.selection.step >= block.steps.count) state.set({ step: block.steps.count - 1 });
-  const { element: chosen, thread } = state.selection;
-  if (chosen && thread === null) state.set(chooseElement(data, state.selection, chosen.row, chosen.col));
+  const asked = read(location.hash);
+  const state = new State(asked, (wanted, before) => settled(data, wanted, before));
+  if (!location.hash || !data.blocks[asked.block]) state.set({ ...read(""), ...beginning(data) });
   summary(data);
-  theme(() => state.redraw());
+  theme.choose(byId("theme"), () => state.redraw());
   navigation();
   for (const [name, view] of Object.entries(VIEWS)) {
     const element = /** @type {HTMLElement} */ (byId(name).querySelector(".view"));

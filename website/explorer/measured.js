@@ -97,6 +97,76 @@ function sweep(data, width) {
 
 let levelChosen = 0;
 
+/**
+ * @param {import("explorer/payload").Roofline} roof @param {number | null} tile @param {(words: string) => void} say what a point is, as it is chosen
+ * @returns {Parameters<typeof draw>[0]}
+ */
+function roofChart(roof, tile, say) {
+  const { name, ceiling, tbytes } = roof.levels[levelChosen];
+  const here = roof.points.filter((point) => name in point.intensity);
+  const peaks = Object.entries(roof.peaks);
+  const peak = peaks.length ? peaks[0][1] : null;
+  const xs = here.map((point) => point.intensity[name]), ys = here.map((point) => point.tflops);
+  const low = Math.min(...xs, peak ? peak / tbytes / 3 : Infinity, tile && levelChosen === 1 ? tile : Infinity) / 2;
+  const high = Math.max(...xs, peak ? (peak / tbytes) * 3 : 0) * 2;
+  const bottom = Math.min(...ys) / 2, top = (peak ?? Math.max(...ys) * 2) * 2;
+  const end = peak ? peak / tbytes : Math.min(high, top / tbytes), begin = Math.max(low, bottom / tbytes);
+  /** @param {number} x */
+  const under = (x) => Math.min(tbytes * x, peak ?? Infinity);
+  return {
+    name: `Roofline over bytes of ${name}, recorded`,
+    x: { label: `FLOP per byte of ${name}`, low, high, log: true, ticks: decades(low, high) },
+    y: { label: "TFLOP/s", low: bottom, high: top, log: true, ticks: decades(bottom, top) },
+    series: [
+      {
+        name: `${ceiling}, ${rate(tbytes)} TB/s${peaks.length ? `, then ${peaks[0][0]}, ${rate(peaks[0][1])} TFLOP/s` : ""}`,
+        look: "roof",
+        line: true,
+        dots: false,
+        points: [[begin, begin * tbytes], [end, end * tbytes], ...(peak ? [[high, peak]] : [])].map(([x, y]) => ({
+          x,
+          y,
+          name: "",
+        })),
+      },
+      ...peaks.slice(1).map(([words, value]) => ({
+        name: `${words}, ${rate(value)} TFLOP/s`,
+        look: /** @type {const} */ ("before"),
+        line: true,
+        dots: false,
+        points: [{ x: value / tbytes, y: value, name: "" }, { x: high, y: value, name: "" }],
+      })),
+      ...(tile && levelChosen === 1
+        ? [{
+          name: "predicted: the tile’s FLOP per byte, as the sliders stand",
+          look: /** @type {const} */ ("mark"),
+          line: true,
+          dots: false,
+          points: [{ x: tile, y: bottom, name: "" }, { x: tile, y: top, name: "" }],
+        }]
+        : []),
+      {
+        name: "a lesson, recorded",
+        look: "strong",
+        points: here.map((point) => ({
+          x: point.intensity[name],
+          y: point.tflops,
+          label: short(point.lesson),
+          name: `${point.lesson}: ${rate(point.tflops)} TFLOP/s at ${rate(point.intensity[name])} FLOP per byte`,
+          chosen: () => {
+            const most = under(point.intensity[name]);
+            say(`Recorded, ${point.lesson} at ${roof.size}×${roof.size}×${roof.size}: ${
+              rate(point.tflops)
+            } TFLOP/s, ${rate(point.intensity[name])} FLOP per byte of ${name}. The roof there is ${
+              rate(most)
+            } TFLOP/s: it reaches ${rate((100 * point.tflops) / most)} % of it.`);
+          },
+        })),
+      },
+    ],
+  };
+}
+
 /** @param {Data} data @param {number} width @param {number | null} tile */
 function roofline(data, width, tile) {
   const roof = data.payload.recorded?.roofline;
@@ -121,76 +191,10 @@ function roofline(data, width, tile) {
       return html("label", {}, [input, ` ${level.name}`]);
     }),
   ]);
-  function show() {
-    const { name, ceiling, tbytes } = roof_.levels[levelChosen];
-    const here = roof_.points.filter((point) => name in point.intensity);
-    const peaks = Object.entries(roof_.peaks);
-    const peak = peaks.length ? peaks[0][1] : null;
-    const xs = here.map((point) => point.intensity[name]), ys = here.map((point) => point.tflops);
-    const low = Math.min(...xs, peak ? peak / tbytes / 3 : Infinity, tile && levelChosen === 1 ? tile : Infinity) / 2;
-    const high = Math.max(...xs, peak ? (peak / tbytes) * 3 : 0) * 2;
-    const bottom = Math.min(...ys) / 2, top = (peak ?? Math.max(...ys) * 2) * 2;
-    const end = peak ? peak / tbytes : Math.min(high, top / tbytes), begin = Math.max(low, bottom / tbytes);
-    /** @param {number} x */
-    const under = (x) => Math.min(tbytes * x, peak ?? Infinity);
-    picture.replaceChildren(draw(
-      {
-        name: `Roofline over bytes of ${name}, recorded`,
-        x: { label: `FLOP per byte of ${name}`, low, high, log: true, ticks: decades(low, high) },
-        y: { label: "TFLOP/s", low: bottom, high: top, log: true, ticks: decades(bottom, top) },
-        series: [
-          {
-            name: `${ceiling}, ${rate(tbytes)} TB/s${peaks.length ? `, then ${peaks[0][0]}, ${rate(peaks[0][1])} TFLOP/s` : ""}`,
-            look: "roof",
-            line: true,
-            dots: false,
-            points: [[begin, begin * tbytes], [end, end * tbytes], ...(peak ? [[high, peak]] : [])].map(([x, y]) => ({
-              x,
-              y,
-              name: "",
-            })),
-          },
-          ...peaks.slice(1).map(([words, value]) => ({
-            name: `${words}, ${rate(value)} TFLOP/s`,
-            look: /** @type {const} */ ("before"),
-            line: true,
-            dots: false,
-            points: [{ x: value / tbytes, y: value, name: "" }, { x: high, y: value, name: "" }],
-          })),
-          ...(tile && levelChosen === 1
-            ? [{
-              name: "predicted: the tile’s FLOP per byte, as the sliders stand",
-              look: /** @type {const} */ ("mark"),
-              line: true,
-              dots: false,
-              points: [{ x: tile, y: bottom, name: "" }, { x: tile, y: top, name: "" }],
-            }]
-            : []),
-          {
-            name: "a lesson, recorded",
-            look: "strong",
-            points: here.map((point) => ({
-              x: point.intensity[name],
-              y: point.tflops,
-              label: short(point.lesson),
-              name: `${point.lesson}: ${rate(point.tflops)} TFLOP/s at ${rate(point.intensity[name])} FLOP per byte`,
-              chosen: () => {
-                const most = under(point.intensity[name]);
-                said.textContent = `Recorded, ${point.lesson} at ${roof_.size}×${roof_.size}×${roof_.size}: ${
-                  rate(point.tflops)
-                } TFLOP/s, ${rate(point.intensity[name])} FLOP per byte of ${name}. The roof there is ${
-                  rate(most)
-                } TFLOP/s: it reaches ${rate((100 * point.tflops) / most)} % of it.`;
-              },
-            })),
-          },
-        ],
-      },
-      width,
-      Math.min(400, Math.max(300, width * 0.55)),
-    ));
-  }
-  const roof_ = roof;
+  const show = () => {
+    const chart = roofChart(roof, tile, (words) => (said.textContent = words));
+    picture.replaceChildren(draw(chart, width, Math.min(400, Math.max(300, width * 0.55))));
+  };
   show();
   const note = Object.keys(roof.peaks).length
     ? ""

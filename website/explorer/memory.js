@@ -4,7 +4,7 @@
 import { WARP, WORD, wordsOf } from "explorer/banks";
 import { grouped } from "explorer/dom";
 import { boxChunks, CHUNK } from "explorer/descriptors";
-import { box, roving, shade, spans, svg, text } from "explorer/picture";
+import { box, marked, roving, shade, spans, svg, text } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
@@ -132,7 +132,7 @@ export function laneStrip(root, left, width, top, of, chosen, choose) {
   }
   if (chosen !== null) {
     const x = left + (chosen % inRow) * wide, y = top + Math.floor(chosen / inRow) * high;
-    group.append(box(x, y, wide, high, { class: "marked", "pointer-events": "none" }));
+    group.append(marked(x, y, wide, high, { "pointer-events": "none" }));
   }
   roving(group, () => cells, choose, inRow);
   root.append(group);

@@ -4,7 +4,7 @@
 
 /**
  * A number for each event: more than those of all events that came before it for a reason. A warp's own events count up; a barrier,
- * an mbarrier's phase and a copy's arrival bring warps together. It is Lamport's clock, and no GPU's time.
+ * an mbarrier's phase, a copy's arrival and the sums of a warpgroup bring warps together. It is Lamport's clock, and no GPU's time.
  * @param {BlockHistory} raw
  * @returns {Int32Array}
  */
@@ -19,6 +19,10 @@ export function clocks(raw) {
   const contributions = new Map(); // of what makes a phase complete
   /** @type {Map<string, number>} */
   const complete = new Map();
+  /** @type {Map<number, number>} */
+  const multiplied = new Map(); // by warpgroup, the clock of its last wgmma
+  /** @type {Map<string, number>} */
+  const sums = new Map(); // by warpgroup and batch, what multiplied was when the first warp had them: the others began no other wgmma before
   /** @param {number} barrier @param {number} phase @param {number} clock */
   const contribute = (barrier, phase, clock) => {
     const key = `${barrier} ${phase}`;
@@ -57,7 +61,14 @@ export function clocks(raw) {
     }
     warps[warp]++;
     if (event.e === "passed") warps[warp] = Math.max(warps[warp], (complete.get(`${barrier} ${event.phase}`) ?? 0) + 1);
+    if (event.e === "summed") {
+      const key = `${event.warpgroup} ${event.batch}`;
+      if (!sums.has(key)) sums.set(key, multiplied.get(event.warpgroup ?? -1) ?? 0);
+      warps[warp] = Math.max(warps[warp], (sums.get(key) ?? 0) + 1);
+    }
     found[index] = warps[warp];
+    const multiply = event.e === "wgmma" ? raw.multiplies[event.multiply ?? -1] : undefined;
+    if (multiply) multiplied.set(multiply.warpgroup, Math.max(multiplied.get(multiply.warpgroup) ?? 0, warps[warp]));
     if (event.e === "barrier") meeting.add(warp);
     if (event.e === "box") copies[event.copy ?? 0] = found[index];
     if (event.e === "arrive" || event.e === "expect") contribute(barrier, event.phase ?? 0, found[index]);

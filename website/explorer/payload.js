@@ -5,6 +5,7 @@ import { clocks, divide } from "explorer/order";
 
 export const SCHEMA = 1;
 export const WARP = 32;
+export const WARPGROUP = 4; // warps
 
 /** @typedef {{what: string, file: string, line: number}} Place */
 /** @typedef {{block: number, warp: number, lanes: number[], offsets: number[]}} Sample */
@@ -165,7 +166,7 @@ export const WARP = 32;
  * @property {"none" | "32B" | "64B" | "128B"} swizzle
  * @property {number} rank
  */
-/** @typedef {{array: number, offset: number}} SharedPlace */
+/** @typedef {{array: number, offset: number, places: number}} HistoryOperand what a wgmma reads: places is an index into the block's */
 /**
  * @typedef {object} HistoryMultiply a wgmma
  * @property {number} site
@@ -175,8 +176,8 @@ export const WARP = 32;
  * @property {number} m
  * @property {number} n
  * @property {number} k
- * @property {SharedPlace | null} a
- * @property {SharedPlace | null} b
+ * @property {HistoryOperand | null} a
+ * @property {HistoryOperand | null} b
  * @property {string | null} a_descriptor
  * @property {string} b_descriptor
  */
@@ -194,6 +195,7 @@ export const WARP = 32;
  * @property {(number[] | HistoryEvent)[]} events
  * @property {HistoryBox[]} copies
  * @property {HistoryMultiply[]} multiplies
+ * @property {number[][]} places of 16 bytes each, bytes from where the operand begins
  * @property {HistoryMbarrier[]} mbarriers
  * @property {boolean} truncated
  */
@@ -301,6 +303,27 @@ export class Block {
   warpOf(event) {
     const found = this.raw.events[event];
     return Array.isArray(found) ? found[1] : found?.warp ?? null;
+  }
+
+  /**
+   * The warps whose event it is: four of a wgmma, which is a warpgroup's, none where it is the whole block's.
+   * @param {number} event
+   * @returns {number[]}
+   */
+  warpsOf(event) {
+    const multiply = this.multiplyOf(event);
+    const warp = this.warpOf(event);
+    if (!multiply) return warp === null ? [] : [warp];
+    return Array.from({ length: WARPGROUP }, (_, index) => multiply.warpgroup * WARPGROUP + index).filter((one) => one < this.warps);
+  }
+
+  /**
+   * @param {number} event
+   * @returns {HistoryMultiply | null} null where it is no wgmma
+   */
+  multiplyOf(event) {
+    const found = this.raw.events[event];
+    return !Array.isArray(found) && found?.e === "wgmma" ? this.raw.multiplies[found.multiply ?? -1] ?? null : null;
   }
 
   /**

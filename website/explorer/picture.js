@@ -43,6 +43,13 @@ export const text = (x, y, words, attributes = {}) => svg("text", { x, y, ...att
 export const box = (x, y, width, height, attributes = {}) => svg("rect", { x, y, width, height, ...attributes });
 
 /**
+ * An outline around what is chosen. The paper shows on both sides of it, so that it stands out from every shade without its colour.
+ * @param {number} x @param {number} y @param {number} width @param {number} height @param {Attributes} [attributes]
+ */
+export const marked = (x, y, width, height, attributes = {}) =>
+  svg("g", attributes, [box(x, y, width, height, { class: "halo" }), box(x, y, width, height, { class: "marked" })]);
+
+/**
  * Which of the eight shades, told apart by lightness and by the number that stands in them, is that of `index`.
  * @param {number} index
  */

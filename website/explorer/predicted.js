@@ -47,17 +47,15 @@ export function bytes(data) {
 
 /** @typedef {{name: string, formula: string, numbers: string, value: string, recorded?: string, traced?: string, id: string}} Row */
 
-/** @param {Data} data @param {Chosen} c */
-export function predicted(data, c) {
+/**
+ * What the formulas make of the sliders.
+ * @param {Data} data @param {Chosen} c
+ */
+function workedOut(data, c) {
   const machine = data.payload.machines[c.machine];
   const element = bytes(data);
-  const resources = data.payload.recorded?.resources ?? null;
-  const own = owner(data);
-  const [tmName, tnName] = own.names;
   const room = limits(machine, c);
   const blocks = room.refused ? 0 : Math.min(...room.limits.map((limit) => limit.blocks));
-  const deciding = room.limits.filter((limit) => limit.blocks === blocks).map((limit) => limit.name);
-  const warps = Math.ceil(c.threads / 32);
   const all = moved({
     m: c.m,
     n: c.n,
@@ -71,11 +69,39 @@ export function predicted(data, c) {
     bytesC: element,
   });
   const slots = blocks * machine.sms;
-  const turns = waves(all.blocks, slots);
-  const same = c.m === RECORDED && c.n === RECORDED && c.k === RECORDED;
-  const asTraced = c.m === data.trace.m && c.n === data.trace.n && c.k === data.trace.k;
+  return {
+    machine,
+    element,
+    room,
+    blocks,
+    deciding: room.limits.filter((limit) => limit.blocks === blocks).map((limit) => limit.name),
+    warps: Math.ceil(c.threads / 32),
+    all,
+    slots,
+    turns: waves(all.blocks, slots),
+    asTraced: c.m === data.trace.m && c.n === data.trace.n && c.k === data.trace.k,
+    resources: data.payload.recorded?.resources ?? null,
+  };
+}
+
+/** @typedef {ReturnType<typeof workedOut>} Worked */
+
+/** @param {Data} data @param {Chosen} c */
+export function predicted(data, c) {
+  const worked = workedOut(data, c);
+  return {
+    rows: [...ofLaunch(data, c, worked), ...ofMemory(data, c, worked)],
+    words: inWords(worked),
+    tile: c.stages > 0 ? worked.all.tilePerByte : null,
+  };
+}
+
+/**
+ * Blocks, occupancy, waves, FLOP per byte.
+ * @param {Data} data @param {Chosen} c @param {Worked} worked
+ */
+function ofLaunch(data, c, { machine, element, room, blocks, deciding, warps, all, slots, turns, asTraced, resources }) {
   const { totals } = data.trace;
-  const part = data.trace.traced_blocks < data.trace.blocks ? ` of ${data.trace.traced_blocks} blocks` : "";
   /** @type {Row[]} */
   const rows = [];
   for (const limit of room.limits) {
@@ -125,6 +151,20 @@ export function predicted(data, c) {
     value: `${rate(all.tilePerByte)} FLOP/B`,
     traced: asTraced && totals.flop_per_byte ? `${rate(totals.flop_per_byte)} FLOP/B, with C` : undefined,
   });
+  return rows;
+}
+
+/**
+ * Bytes of global and of shared memory.
+ * @param {Data} data @param {Chosen} c @param {Worked} worked
+ */
+function ofMemory(data, c, { element, all, asTraced, resources }) {
+  const [tmName, tnName] = owner(data).names;
+  const same = c.m === RECORDED && c.n === RECORDED && c.k === RECORDED;
+  const { totals } = data.trace;
+  const part = data.trace.traced_blocks < data.trace.blocks ? ` of ${data.trace.traced_blocks} blocks` : "";
+  /** @type {Row[]} */
+  const rows = [];
   if (c.stages > 0) {
     rows.push({
       id: "global-loads",
@@ -164,20 +204,24 @@ export function predicted(data, c) {
       recorded: same && data.payload.recorded?.global_load_bytes ? size(data.payload.recorded.global_load_bytes) : undefined,
     });
   }
+  return rows;
+}
+
+/** @param {Worked} worked */
+function inWords({ machine, room, blocks, deciding, warps, all, slots, turns }) {
   const last = slots ? all.blocks % slots : 0;
   const tail = !slots
     ? ""
     : last === 0
     ? " Every wave is full."
     : ` The last wave fills ${grouped(last)} of ${grouped(slots)} places.`;
-  const words = room.refused
+  return room.refused
     ? `Predicted: cannot be launched. ${room.refused}`
     : `Predicted: ${blocks} block${blocks === 1 ? "" : "s"} an SM (${deciding.join(" and ")} decide${
       deciding.length === 1 ? "s" : ""
     }), occupancy ${rate((100 * blocks * warps * 32) / machine.threads)} %, ${rate(turns)} waves on ${machine.sms} SMs, ${
       rate(all.tilePerByte)
     } FLOP per byte of the tile.${tail}`;
-  return { rows, words, tile: c.stages > 0 ? all.tilePerByte : null };
 }
 
 /**

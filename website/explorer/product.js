@@ -1,9 +1,9 @@
 // A, B and C; who stores which element of C; what of A and B is where in a step.
 
 import { element as chooseElement } from "explorer/choosing";
-import { colours, counted, el, grouped, hatch, sharp, whenResized } from "explorer/dom";
+import { colours, counted, el, grouped, hatch, outlined, sharp, whenResized } from "explorer/dom";
 import { FLIGHT, fills, rectangles, REGISTERS, SHARED, snapshot, stageOf, stateOf, USED } from "explorer/contents";
-import { WARP } from "explorer/payload";
+import { WARP, WARPGROUP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 
 /** @typedef {import("explorer/contents").Fill} Fill */
@@ -74,56 +74,57 @@ class Layout {
   }
 }
 
+/** What of the view is on the page. */
+class Parts {
+  /** @param {import("explorer/payload").Data} data */
+  constructor(data) {
+    /** @param {string} name @param {number} most */
+    const number = (name, most) => el("input", { type: "number", min: 0, max: most, value: 0, "aria-label": `${name} of C`, inputmode: "numeric" });
+    this.canvas = el("canvas", {
+      tabindex: 0, role: "application", "aria-roledescription": "picture of the matrices",
+      "aria-label": "A, B and C. The arrow keys move the chosen element of C, with Shift by 8; Enter lets it follow the pointer or holds it.",
+      "aria-describedby": "product-words",
+    });
+    this.picture = el("div", { class: "matrices" }, this.canvas);
+    this.row = number("Row", data.trace.m - 1);
+    this.col = number("Column", data.trace.n - 1);
+    this.holding = el("span", { class: "note", role: "status" });
+    this.legend = el("ul", { class: "legend" });
+    this.said = el("div", { class: "readout", id: "product-words", "aria-live": "polite" });
+    this.inStep = el("div", { class: "readout", id: "product-step", "aria-live": "polite" });
+    this.bars = el("canvas", { role: "img", "aria-label": "What lies in shared memory; the words below say it" });
+    this.zoom = el("canvas", { role: "img", "aria-label": "The threads of the elements around the chosen one" });
+  }
+
+  /** @param {HTMLElement} element @param {HTMLElement} steps */
+  place(element, steps) {
+    element.append(
+      el("p", { class: "note" }, "Point at an element of C, tap it, or move it with the arrow keys. A click holds it, another lets it go."),
+      el("div", { class: "controls" }, el("label", {}, "C: row", this.row), el("label", {}, "column", this.col), this.holding),
+      this.picture, this.legend, this.said, steps, this.inStep,
+      el("h3", {}, "In shared memory"), this.bars,
+      el("h3", {}, "Whose the elements around it are"), this.zoom,
+      el("p", { class: "note" }, "The number of the thread that stores each; a shade is a warp, thick lines are between warps."),
+    );
+  }
+}
+
 /**
- * @param {HTMLElement} element
+ * Pointer, keys and fields choose an element of C.
+ * @param {Parts} parts
  * @param {import("explorer/payload").Data} data
  * @param {import("explorer/state").State} state
+ * @param {() => Layout | null} layoutNow
  */
-export function mount(element, data, state) {
-  if (!data.blocks.length) {
-    element.append(el("p", { class: "readout" }, "No block’s history was kept, so there is nothing to point at; the findings below may say why."));
-    return;
-  }
-  const { m, n, k } = data.trace;
-  const size = { m, n, k };
-  const canvas = el("canvas", {
-    tabindex: 0, role: "application", "aria-roledescription": "picture of the matrices",
-    "aria-label": "A, B and C. The arrow keys move the chosen element of C, with Shift by 8; Enter lets it follow the pointer or holds it.",
-    "aria-describedby": "product-words",
-  });
-  const said = el("div", { class: "readout", id: "product-words", "aria-live": "polite" });
-  const inStep = el("div", { class: "readout", id: "product-step", "aria-live": "polite" });
-  const bars = el("canvas", { role: "img", "aria-label": "What lies in shared memory; the words below say it" });
-  const zoom = el("canvas", { role: "img", "aria-label": "The threads of the elements around the chosen one" });
-  /** @param {string} name @param {number} most */
-  const number = (name, most) => el("input", { type: "number", min: 0, max: most, value: 0, "aria-label": `${name} of C`, inputmode: "numeric" });
-  const row = number("Row", m - 1);
-  const col = number("Column", n - 1);
-  const legend = el("ul", { class: "legend" });
-  const picture = el("div", { class: "matrices" }, canvas);
-  element.append(
-    el("p", { class: "note" }, "Point at an element of C, tap it, or move it with the arrow keys. A click holds it, another lets it go."),
-    el("div", { class: "controls" }, el("label", {}, "C: row", row), el("label", {}, "column", col)),
-    picture, legend, said,
-    stepControls(data, state, "Along K:"),
-    inStep,
-    el("h3", {}, "In shared memory"), bars,
-    el("h3", {}, "Whose the elements around it are"), zoom,
-    el("p", { class: "note" }, "The number of the thread that stores each; a shade is a warp."),
-  );
-
-  /** @type {Layout | null} */
-  let layout = null;
-  /** @type {{block: Block, step: number, found: Snapshot} | null} */
-  let kept = null;
+function listen({ canvas, row, col, holding }, data, state, layoutNow) {
+  const { m, n } = data.trace;
   let held = false;
-
-  const block = () => data.blocks[state.selection.block];
-  const snapshotNow = () => {
-    const { step } = state.selection;
-    if (!kept || kept.block !== block() || kept.step !== step) kept = { block: block(), step, found: snapshot(block(), step) };
-    return kept.found;
+  /** @param {boolean} now whether the chosen element stays where it is while the pointer moves */
+  const hold = (now) => {
+    held = now;
+    holding.textContent = now ? "Held: what is said is about this element, wherever the pointer is." : "Follows the pointer.";
   };
+  hold(false);
 
   /** @param {number} r @param {number} c */
   const choose = (r, c) => {
@@ -133,6 +134,7 @@ export function mount(element, data, state) {
 
   /** @param {PointerEvent} event @returns {boolean} whether it is at C */
   const point = (event) => {
+    const layout = layoutNow();
     if (!layout) return false;
     const box = canvas.getBoundingClientRect();
     const x = event.clientX - box.left - layout.c.x;
@@ -145,7 +147,7 @@ export function mount(element, data, state) {
     if (!held || event.buttons) point(event);
   });
   canvas.addEventListener("pointerdown", (event) => {
-    if (point(event)) held = event.pointerType === "mouse" ? !held : true;
+    if (point(event)) hold(event.pointerType === "mouse" ? !held : true);
   });
   canvas.addEventListener("keydown", (event) => {
     const now = state.selection.element ?? { row: 0, col: 0 };
@@ -155,38 +157,63 @@ export function mount(element, data, state) {
       ArrowUp: [now.row - far, now.col], ArrowDown: [now.row + far, now.col], ArrowLeft: [now.row, now.col - far],
       ArrowRight: [now.row, now.col + far], Home: [now.row, 0], End: [now.row, n - 1],
     };
-    if (event.key === "Enter") held = !held;
+    if (event.key === "Enter") hold(!held);
     else if (event.key in moves) {
-      held = true;
+      hold(true);
       choose(...moves[event.key]);
     } else return;
     event.preventDefault();
   });
   for (const input of [row, col]) {
     input.addEventListener("change", () => {
-      held = true;
+      hold(true);
       choose(Number(row.value), Number(col.value));
     });
   }
+}
 
+/**
+ * @param {HTMLElement} element
+ * @param {import("explorer/payload").Data} data
+ * @param {import("explorer/state").State} state
+ */
+export function mount(element, data, state) {
+  if (!data.blocks.length) {
+    element.append(el("p", { class: "readout" }, "No block’s history was kept, so there is nothing to point at; the findings below may say why."));
+    return;
+  }
+  const parts = new Parts(data);
+  const { canvas, picture } = parts;
+  parts.place(element, stepControls(data, state, "Along K:"));
+  /** @type {Layout | null} */
+  let layout = null;
+  listen(parts, data, state, () => layout);
+
+  /** @type {{block: Block, step: number, found: Snapshot} | null} */
+  let kept = null;
+  const block = () => data.blocks[state.selection.block];
+  const snapshotNow = () => {
+    const { step } = state.selection;
+    if (!kept || kept.block !== block() || kept.step !== step) kept = { block: block(), step, found: snapshot(block(), step) };
+    return kept.found;
+  };
   const draw = () => {
     const width = picture.clientWidth;
     if (!width) return;
-    layout = new Layout(width, size);
+    layout = new Layout(width, data.trace);
     const context = sharp(canvas, layout.width, layout.height);
     canvas.dataset.c = [layout.c.x, layout.c.y, layout.scale].join(" "); // where C stands, for whoever points by program
     paint(context, layout, data, state.selection, snapshotNow());
-    drawBars(bars, element.clientWidth, block(), state.selection.step);
-    drawZoom(zoom, Math.min(element.clientWidth, 560), data, state.selection);
+    drawBars(parts.bars, element.clientWidth, block(), state.selection.step);
+    drawZoom(parts.zoom, Math.min(element.clientWidth, 560), data, state.selection);
   };
-
   state.subscribe((now) => {
-    row.value = String(now.element?.row ?? "");
-    col.value = String(now.element?.col ?? "");
+    parts.row.value = String(now.element?.row ?? "");
+    parts.col.value = String(now.element?.col ?? "");
     draw();
-    tell(said, elementWords(data, now));
-    tell(inStep, stepWords(data, now, snapshotNow()));
-    drawLegend(legend, layout?.shortened ?? false);
+    tell(parts.said, elementWords(data, now));
+    tell(parts.inStep, stepWords(data, now, snapshotNow()));
+    drawLegend(parts.legend, layout?.shortened ?? false, block().raw.multiplies.length > 0);
   });
   whenResized(picture, draw);
 }
@@ -199,20 +226,40 @@ function tell(element, sentences) {
   element.replaceChildren(...sentences.map((sentence) => el("p", {}, sentence)));
 }
 
-/** @param {Readonly<import("explorer/state").Selection>} now @returns {number | null} */
-function threadOf(now) {
-  return now.thread ?? (now.warp !== null && now.lane !== null ? now.warp * WARP + now.lane : null);
-}
+/** @typedef {{count: number, hull: Range | null}} Stored elements of C */
 
 /**
  * @param {Block} block
  * @param {(thread: number) => boolean} test
- * @returns {{count: number, hull: Range | null}} the elements of C that such threads store
+ * @returns {Stored} the elements of C that such threads store
  */
 function storedBy(block, test) {
   const owned = block.owned.filter(({ thread }) => test(thread));
   return { count: owned.length, hull: hull(owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 }))) };
 }
+
+/** @param {Stored} stored @returns {string} 16 elements of C, rows 0–3 and columns 0–3 */
+function storedWords({ count, hull: around }) {
+  if (!around) return "no element of C";
+  const full = (around.rowEnd - around.row) * (around.colEnd - around.col) === count;
+  const rows = `row${around.rowEnd - around.row > 1 ? "s" : ""} ${span(around.row, around.rowEnd)}`;
+  const columns = `column${around.colEnd - around.col > 1 ? "s" : ""} ${span(around.col, around.colEnd)}`;
+  return `${counted(count, "element")} of C, ${full ? "" : "within "}${rows} and ${columns}`;
+}
+
+/**
+ * @param {Block} block
+ * @param {number | null} warp
+ * @returns {number | null} the warpgroup that it is in, if that multiplies by wgmma
+ */
+function warpgroupOf(block, warp) {
+  if (warp === null) return null;
+  const group = Math.floor(warp / WARPGROUP);
+  return block.raw.multiplies.some(({ warpgroup }) => warpgroup === group) ? group : null;
+}
+
+/** @param {number} group @returns {string} warpgroup 1 (warps 4–7) */
+const groupName = (group) => `warpgroup ${group} (warps ${span(group * WARPGROUP, (group + 1) * WARPGROUP)})`;
 
 /**
  * @param {import("explorer/payload").Data} data
@@ -221,39 +268,35 @@ function storedBy(block, test) {
  */
 function elementWords(data, now) {
   const block = data.blocks[now.block];
-  const { element } = now;
+  const { element, thread, warp } = now;
   const sentences = [];
-  const thread = threadOf(now);
   if (element) {
     const where = `C[${element.row}][${element.col}]`;
     const owner = data.ownerOf(element.row, element.col);
     if (!owner) {
       const kept = data.blocks.map((one) => one.name).join(", ");
-      sentences.push(`${where}: nobody stores it among the blocks whose history was kept: ${kept}.`);
-    } else {
-      const warp = Math.floor(owner.thread / WARP);
-      sentences.push(
-        `${where}: block ${data.blocks[owner.block].name}, warp ${warp}, thread ${owner.thread} (lane ${owner.thread % WARP}). ` +
-        `It is row ${element.row} of A times column ${element.col} of B.`,
-      );
+      return [`${where}: nobody stores it among the blocks whose history was kept: ${kept}.`];
     }
+    sentences.push(
+      `${where}: block ${data.blocks[owner.block].name}, warp ${Math.floor(owner.thread / WARP)}, thread ${owner.thread} (lane ${owner.thread % WARP}). ` +
+      `It is row ${element.row} of A times column ${element.col} of B.`,
+    );
   }
   if (thread !== null) {
     const mine = storedBy(block, (one) => one === thread);
-    const warp = storedBy(block, (one) => Math.floor(one / WARP) === Math.floor(thread / WARP));
-    const all = storedBy(block, () => true);
-    const held = block.raw.multiplies.length || block.raw.events.some((event) => !Array.isArray(event) && event.e === "mma")
-      ? "" : `, whose ${mine.count === 1 ? "sum" : "sums"} it keeps in registers`;
-    /** @param {{count: number, hull: Range | null}} found */
-    const words = ({ count, hull: around }) => {
-      if (!around) return "no element of C";
-      const full = (around.rowEnd - around.row) * (around.colEnd - around.col) === count;
-      const rows = `row${around.rowEnd - around.row > 1 ? "s" : ""} ${span(around.row, around.rowEnd)}`;
-      const columns = `column${around.colEnd - around.col > 1 ? "s" : ""} ${span(around.col, around.colEnd)}`;
-      return `${counted(count, "element")} of C, ${full ? "" : "within "}${rows} and ${columns}`;
-    };
-    sentences.push(`Thread ${thread} stores ${words(mine)}${mine.count ? held : ""}.`);
-    sentences.push(`Warp ${Math.floor(thread / WARP)} stores ${words(warp)}; block ${block.name} ${words(all)}.`);
+    const alone = !block.raw.multiplies.length && !block.raw.events.some((event) => !Array.isArray(event) && event.e === "mma");
+    const sums = mine.count && alone ? `, whose ${mine.count === 1 ? "sum" : "sums"} it keeps in registers` : "";
+    sentences.push(`Thread ${thread} stores ${storedWords(mine)}${sums}.`);
+  }
+  if (warp !== null) {
+    const warps = storedBy(block, (one) => Math.floor(one / WARP) === warp);
+    sentences.push(`Warp ${warp} stores ${storedWords(warps)}; block ${block.name} ${storedWords(storedBy(block, () => true))}.`);
+    const group = warpgroupOf(block, warp);
+    if (group !== null) {
+      const together = storedBy(block, (one) => Math.floor(one / WARP / WARPGROUP) === group);
+      const name = groupName(group);
+      sentences.push(`${name[0].toUpperCase()}${name.slice(1)} multiplies together and stores ${storedWords(together)}.`);
+    }
   }
   return sentences.length ? sentences : ["No element of C is chosen."];
 }
@@ -290,16 +333,21 @@ function stepWords(data, now, found) {
     }
     if (parts.length) sentences.push(`${words[0].toUpperCase()}${words.slice(1)}: ${parts.join(" and ")}.`);
   }
-  const thread = threadOf(now);
+  /** @param {Snapshot["threads"]} by @param {(one: number) => boolean} test */
+  const read = (by, test) => [...by].flatMap(([matrix, readers]) => {
+    const range = hull([...readers].filter(([one]) => test(one)).map(([, one]) => one));
+    return range && arrays[matrix].name !== "C" ? [part(arrays[matrix].name, range)] : [];
+  });
+  const mineAlone = warpgroupOf(block, now.warp);
+  for (const group of mineAlone !== null ? [mineAlone] : new Set(block.raw.multiplies.map(({ warpgroup }) => warpgroup))) {
+    const parts = read(found.warpgroups, (one) => one === group);
+    if (parts.length) sentences.push(`Of what is read, ${groupName(group)} multiplies ${parts.join(" by ")} in its wgmma.`);
+  }
+  const { thread } = now;
   if (thread !== null) {
-    /** @param {(one: number) => boolean} test */
-    const reads = (test) => [...found.threads].flatMap(([matrix, threads]) => {
-      const range = hull([...threads].filter(([one]) => test(one)).map(([, one]) => one));
-      return range && arrays[matrix].name !== "C" ? [part(arrays[matrix].name, range)] : [];
-    });
-    const mine = reads((one) => one === thread);
-    const warp = reads((one) => Math.floor(one / WARP) === Math.floor(thread / WARP));
-    if (mine.length) sentences.push(`Of that, thread ${thread} reads ${mine.join(" and ")}, its warp ${warp.join(" and ")}.`);
+    const mine = read(found.threads, (one) => one === thread);
+    const warp = read(found.threads, (one) => Math.floor(one / WARP) === Math.floor(thread / WARP));
+    if (mine.length) sentences.push(`Of what is read, thread ${thread} reads ${mine.join(" and ")}, its warp ${warp.join(" and ")}.`);
   }
   for (const line of sharedWords(block, now.step)) sentences.push(line);
   return sentences;
@@ -405,10 +453,8 @@ function paint(context, layout, data, now, found) {
   for (const where of [layout.a, layout.b, layout.c]) context.strokeRect(where.x, where.y, where.width, where.height);
   if (now.element) {
     const { row, col } = now.element;
-    context.strokeStyle = colour.mark;
-    context.lineWidth = 2;
     /** @param {[number, number, number, number]} box */
-    const outline = ([x, y, width, height]) => context.strokeRect(x - 1, y - 1, Math.max(width, 2) + 2, Math.max(height, 2) + 2);
+    const outline = ([x, y, width, height]) => outlined(context, x - 2, y - 2, Math.max(width, 2) + 4, Math.max(height, 2) + 4);
     outline(place("a", { row, rowEnd: row + 1, col: 0, colEnd: k }));
     outline(place("b", { row: 0, rowEnd: k, col, colEnd: col + 1 }));
     outline(place("c", { row, rowEnd: row + 1, col, colEnd: col + 1 }));
@@ -431,8 +477,7 @@ function paint(context, layout, data, now, found) {
  */
 function paintC(context, layout, data, now, shade, place) {
   const { m, n } = data.trace;
-  const thread = threadOf(now);
-  const warp = thread !== null ? Math.floor(thread / WARP) : now.warp;
+  const { thread, warp } = now;
   const marks = new Uint8Array(m * n);
   for (const { row, col, thread: owner } of data.blocks[now.block].owned) {
     if (row >= m || col >= n) continue;
@@ -455,10 +500,17 @@ function paintC(context, layout, data, now, shade, place) {
     context.lineWidth = 2;
     context.strokeRect(...place("c", around));
   }
+  const group = warpgroupOf(data.blocks[now.block], warp);
+  const together = group === null ? null : storedBy(data.blocks[now.block], (one) => Math.floor(one / WARP / WARPGROUP) === group).hull;
+  if (!together) return;
+  const [x, y, width, height] = place("c", together);
+  context.setLineDash([6, 4]);
+  context.strokeRect(x + 2, y + 2, width - 4, height - 4);
+  context.setLineDash([]);
 }
 
-/** @param {HTMLElement} legend @param {boolean} shortened */
-function drawLegend(legend, shortened) {
+/** @param {HTMLElement} legend @param {boolean} shortened @param {boolean} warpgroups whether any multiplies by wgmma */
+function drawLegend(legend, shortened, warpgroups) {
   /** @type {[string, string][]} */
   const entries = [
     ["block", "C: stored by this block; in A and B: in shared memory"], ["warp", "C: by this warp"], ["thread", "C: by this thread; in A and B: read in this step"],
@@ -472,6 +524,7 @@ function drawLegend(legend, shortened) {
     context.fillRect(0, 0, 26, 18);
     return el("li", {}, swatch, words);
   }));
+  if (warpgroups) legend.append(el("li", {}, "dashed in C: by this warpgroup"));
   if (shortened) legend.append(el("li", {}, "K is drawn shorter than it is."));
 }
 
@@ -508,7 +561,7 @@ function drawBars(canvas, width, block, step) {
       const wide = (fill.hi - fill.lo) * scale;
       context.fillStyle = now === "in use" ? shade.used : now === "landed" ? shade.landed : shade.flight;
       context.fillRect(x, y, wide, tall);
-      context.strokeStyle = colour.ink;
+      context.strokeStyle = now === "in use" ? colour.paper : colour.ink; // a line between neighbours shows on its shade
       context.lineWidth = 1;
       context.strokeRect(x, y, wide, tall);
       const matrix = block.raw.arrays[fill.matrix].name;
@@ -529,6 +582,28 @@ function drawBars(canvas, width, block, step) {
 }
 
 /**
+ * Thick lines where neighbours are stored by different warps.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} colour
+ * @param {number} left
+ * @param {number} wide
+ * @param {number} rows
+ * @param {number} cols
+ * @param {(row: number, col: number) => string | null} warp
+ */
+function betweenWarps(context, colour, left, wide, rows, cols, warp) {
+  context.fillStyle = colour;
+  for (let r = 0; r < rows; r++) {
+    for (let c = 0; c < cols; c++) {
+      const x = left + c * wide;
+      const y = 20 + r * ZOOM.height;
+      if (c && warp(r, c) !== warp(r, c - 1)) context.fillRect(x - 1.5, y, 3, ZOOM.height);
+      if (r && warp(r, c) !== warp(r - 1, c)) context.fillRect(x, y - 1.5, wide, 3);
+    }
+  }
+}
+
+/**
  * @param {HTMLCanvasElement} canvas
  * @param {number} width
  * @param {import("explorer/payload").Data} data
@@ -545,7 +620,7 @@ function drawZoom(canvas, width, data, now) {
   const at = now.element ?? { row: 0, col: 0 };
   const top = Math.max(0, Math.min(m - rows, at.row - Math.floor(rows / 2)));
   const first = Math.max(0, Math.min(n - cols, at.col - Math.floor(cols / 2)));
-  const thread = threadOf(now);
+  const { thread } = now;
   const backs = [colour.paper, colour.light, colour.pale];
   context.font = '12px "DejaVu Sans", Verdana, sans-serif';
   context.textBaseline = "middle";
@@ -568,8 +643,10 @@ function drawZoom(canvas, width, data, now) {
       context.fillText(owner ? String(owner.thread) : "–", left + (c + 0.5) * wide, y + ZOOM.height / 2);
     }
   }
+  betweenWarps(context, colour.ink, left, wide, rows, cols, (r, c) => {
+    const owner = data.ownerOf(top + r, first + c);
+    return owner && `${owner.block} ${Math.floor(owner.thread / WARP)}`;
+  });
   if (!now.element) return;
-  context.strokeStyle = colour.mark;
-  context.lineWidth = 3;
-  context.strokeRect(left + (at.col - first) * wide, 20 + (at.row - top) * ZOOM.height, wide, ZOOM.height);
+  outlined(context, left + (at.col - first) * wide, 20 + (at.row - top) * ZOOM.height, wide, ZOOM.height);
 }

@@ -3,7 +3,7 @@
 import { distinctBytes, LINE, SECTOR, sectors, WORD, wordsOf } from "explorer/banks";
 import { grouped } from "explorer/dom";
 import { hatching, laneStrip, numbered, placeName } from "explorer/memory";
-import { box, count, picture, shade, svg, text } from "explorer/picture";
+import { box, count, marked, picture, shade, svg, text } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
 /** @typedef {{array: HistoryArray, lanes: number[], offsets: number[], width: number}} Touching */
@@ -44,7 +44,7 @@ export function laneWords(request, lane) {
  * @returns {SVGSVGElement}
  */
 export function draw(request, width, lane, choose) {
-  const { sectors: all, lines, used, moved } = figures(request);
+  const { sectors: all, lines: lineCount, used, moved } = figures(request);
   const rows = [...new Set(all.map((sector) => Math.floor((sector * SECTOR) / LINE)))];
   const left = 66, right = width >= 700 ? 8 : 2;
   const inner = width - left - right, word = inner / LINE_WORDS;
@@ -52,11 +52,10 @@ export function draw(request, width, lane, choose) {
     width,
     10,
     `${count(request.lanes.length, "lane")} of ${request.array.name}: ${count(all.length, "sector")} in ${
-      count(lines, "line")
+      count(lineCount, "line")
     } of 128 bytes, ${used} of ${moved} bytes used`,
   );
   root.setAttribute("role", "group");
-  const hatch = hatching(root);
   root.append(text(left, 12, "lanes, and the sector of each", { class: "soft" }));
   const strip = laneStrip(
     root,
@@ -73,12 +72,27 @@ export function draw(request, width, lane, choose) {
     choose,
   );
   const fan = strip.oneRow && rows.length <= 2 ? 44 : 16;
-  let y = strip.bottom + fan + 16;
+  const y = strip.bottom + fan + 16;
   const links = svg("g", { "aria-hidden": "true" });
   const memory = svg("g", { "aria-hidden": "true" });
   root.append(links, memory);
   memory.append(text(left - 6, y - 6, "byte", { "text-anchor": "end", class: "soft" }));
-  /** @type {Map<number, number>} word of the array -> y of its row */
+  const { places, bottom } = lines(root, memory, request, all, rows, left, word, y);
+  join(links, memory, request, lane, strip, places, left, word, rows.length <= 2);
+  root.setAttribute("height", String(bottom + 4));
+  root.setAttribute("viewBox", `0 0 ${width} ${bottom + 4}`);
+  return root;
+}
+
+/**
+ * A row for each line of 128 bytes, with its sectors.
+ * @param {SVGSVGElement} root @param {SVGGElement} memory that they come to @param {Touching} request
+ * @param {number[]} all the sectors, in order @param {number[]} rows the lines @param {number} left @param {number} word pixels @param {number} y
+ * @returns {{places: Map<number, number>, bottom: number}} places: word of the array -> y of its row
+ */
+function lines(root, memory, request, all, rows, left, word, y) {
+  const hatch = hatching(root);
+  /** @type {Map<number, number>} */
   const places = new Map();
   rows.forEach((row, place) => {
     if (place > 0 && row !== rows[place - 1] + 1) {
@@ -113,15 +127,25 @@ export function draw(request, width, lane, choose) {
     }
     y += HIGH;
   });
+  return { places, bottom: y };
+}
+
+/**
+ * Lines from lanes to their words, an outline around the chosen lane's.
+ * @param {SVGGElement} links @param {SVGGElement} memory @param {Touching} request @param {number | null} lane chosen
+ * @param {ReturnType<typeof laneStrip>} strip @param {Map<number, number>} places word -> y @param {number} left @param {number} word pixels
+ * @param {boolean} few rows, so that all lanes have room for their lines
+ */
+function join(links, memory, request, lane, strip, places, left, word, few) {
   request.lanes.forEach((which, index) => {
-    if (which !== lane && !(strip.oneRow && rows.length <= 2)) return;
+    if (which !== lane && !(strip.oneRow && few)) return;
     const mine = wordsOf(request.offsets[index], request.width).filter((wanted) => places.has(wanted));
     if (!mine.length) return;
     const middle = left + (((mine[0] % LINE_WORDS) + (mine[mine.length - 1] % LINE_WORDS) + 1) / 2) * word;
     const top = places.get(mine[0]) ?? 0;
     if (which === lane) {
       mine.forEach((wanted) =>
-        memory.append(box(left + (wanted % LINE_WORDS) * word, places.get(wanted) ?? 0, word, HIGH, { class: "marked" }))
+        memory.append(marked(left + (wanted % LINE_WORDS) * word, places.get(wanted) ?? 0, word, HIGH))
       );
     }
     if (strip.oneRow) {
@@ -136,18 +160,4 @@ export function draw(request, width, lane, choose) {
       );
     }
   });
-  root.append(
-    text(
-      left,
-      y + 15,
-      width >= 560
-        ? "A row is a line of 128 bytes; framed and numbered: its sectors of 32. Hatched: moved, not used."
-        : "A row: a line of 128 bytes, its sectors framed.",
-      { class: "soft" },
-    ),
-  );
-  y += 18;
-  root.setAttribute("height", String(y + 4));
-  root.setAttribute("viewBox", `0 0 ${width} ${y + 4}`);
-  return root;
 }

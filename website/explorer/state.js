@@ -51,10 +51,14 @@ export function read(hash) {
 
 /** The selection, and who wants to know when it changes. */
 export class State {
-  /** @param {Selection} selection to begin with */
-  constructor(selection = NOTHING) {
+  /**
+   * @param {Selection} selection to begin with
+   * @param {(wanted: Selection, before: Readonly<Selection>) => Selection} settle makes fields that contradict each other agree
+   */
+  constructor(selection = NOTHING, settle = (wanted) => wanted) {
+    this.settle = settle;
     /** @type {Readonly<Selection>} */
-    this.selection = Object.freeze({ ...selection });
+    this.selection = Object.freeze(settle({ ...selection }, NOTHING));
     /** @type {Set<(now: Readonly<Selection>, before: Readonly<Selection>) => void>} */
     this.listeners = new Set();
   }
@@ -76,7 +80,7 @@ export class State {
    */
   set(fields) {
     const before = this.selection;
-    const now = Object.freeze({ ...before, ...fields });
+    const now = Object.freeze(this.settle({ ...before, ...fields }, before));
     if (written(now) === written(before)) return;
     this.selection = now;
     for (const listener of [...this.listeners]) listener(now, before);

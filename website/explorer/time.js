@@ -1,7 +1,8 @@
 // One block's warps, side by side: what each asks for, waits for and multiplies, step by step.
 
 import { fills, stageOf, stateOf } from "explorer/contents";
-import { colours, counted, el, grouped, hatch, sharp, whenResized } from "explorer/dom";
+import { colours, counted, el, grouped, hatch, outlined, sharp, whenResized } from "explorer/dom";
+import { WARPGROUP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 import { span } from "explorer/product";
 
@@ -34,6 +35,8 @@ const ORDER = /** @type {Kind[]} */ (Object.keys(KINDS));
 const LEFT = 78;
 const TOP = 20;
 const LETTERS = 12; // CSS pixels an event from which on it has room for its letter
+const JOINED = 3; // CSS pixels an event from which on the four marks of a wgmma are joined by a line
+const LETTER = [2, 3, 1, 2]; // where a letter stands beside the mark in each track, in tracks
 const MOST = 24; // CSS pixels an event, at most
 
 /** @param {Block} block @param {number} event @returns {Kind} */
@@ -79,7 +82,7 @@ function words(block, event) {
     arrive: `arrives at ${name}, phase ${found.phase}`, wait: `has to wait for phase ${found.phase} of ${name}`,
     passed: (found.phase ?? 0) < 0 ? `goes past ${name} at once, nothing being in its way` : `has seen phase ${found.phase} of ${name} complete`,
     phase: `phase ${found.phase} of ${name} is complete`, landed: "a copy's bytes are all there",
-    wgmma: multiply ? `multiplies by wgmma, m${multiply.m}n${multiply.n}k${multiply.k}, warpgroup ${multiply.warpgroup}` : "multiplies by wgmma",
+    wgmma: multiply ? `multiplies by wgmma, m${multiply.m}n${multiply.n}k${multiply.k}; on the CPU device warp ${found.warp} was the first there` : "multiplies by wgmma",
     summed: `has its sums up to batch ${found.batch}`, mma: "multiplies on tensor cores", returned: "has returned",
     cluster_arrive: "arrives at the cluster's barrier", cluster_passed: "goes past the cluster's barrier", cluster_met: "the cluster has met",
   };
@@ -90,7 +93,8 @@ function words(block, event) {
 export function sentence(block, event) {
   const warp = block.warpOf(event);
   const place = block.placeOf(event);
-  const who = warp === null ? "" : `warp ${warp} `;
+  const warps = block.warpsOf(event);
+  const who = warps.length > 1 ? `warpgroup ${Math.floor(warps[0] / WARPGROUP)}, warps ${span(warps[0], warps[0] + warps.length)}, ` : warp === null ? "" : `warp ${warp} `;
   const text = `Event ${grouped(event)} of ${grouped(block.raw.events.length)}, step ${block.stepOf(event)}: ${who}${words(block, event)}`;
   return `${text}${place ? `; line ${place.line}` : ""}.`;
 }
@@ -105,12 +109,21 @@ class Rows {
     this.kinds = new Uint8Array(block.raw.events.length);
     this.last = 0;
     block.raw.events.forEach((_, event) => {
-      const warp = block.warpOf(event);
       this.kinds[event] = ORDER.indexOf(kindOf(block, event));
-      if (warp !== null && warp < this.warps.length) this.warps[warp].push(event);
+      for (const warp of block.warpsOf(event)) this.warps[warp]?.push(event);
       this.last = Math.max(this.last, block.clocks[event]);
     });
+    // One warp of its four begins a wgmma; in the rows of the others it stands at the same place.
+    if (block.raw.multiplies.length) for (const events of this.warps) events.sort((a, b) => block.clocks[a] - block.clocks[b] || a - b);
     this.copies = lanes(block);
+    /** @type {Map<number, number[]>} the wgmma of each warpgroup, by its first warp */
+    this.groups = new Map();
+    block.raw.events.forEach((_, event) => {
+      const multiply = block.multiplyOf(event);
+      if (!multiply) return;
+      const first = multiply.warpgroup * WARPGROUP;
+      this.groups.set(first, [...(this.groups.get(first) ?? []), event]);
+    });
     this.track = this.warps.length > 12 ? 5 : 7; // CSS pixels
     this.row = 4 * this.track + 4;
   }
@@ -162,6 +175,229 @@ function lanes(block) {
   return [...places.slice(0, 24), ...barriers.slice(0, 24)];
 }
 
+/** Which of a block's events the canvas shows, and how large. */
+class View {
+  /**
+   * @param {HTMLElement} box that the canvas is in
+   * @param {Data} data
+   * @param {import("explorer/state").State} state
+   */
+  constructor(box, data, state) {
+    this.box = box;
+    this.data = data;
+    this.state = state;
+    this.begin = 0; // the first clock that is shown
+    this.each = 0; // CSS pixels a clock; 0: all fits
+    /** @type {Map<Block, Rows>} */
+    this.kept = new Map();
+    /** @type {Block | null} */
+    this.fitted = null;
+  }
+
+  get block() {
+    return this.data.blocks[this.state.selection.block];
+  }
+
+  get rows() {
+    const now = this.kept.get(this.block) ?? new Rows(this.block);
+    this.kept.set(this.block, now);
+    return now;
+  }
+
+  get width() {
+    return Math.max(this.box.clientWidth, 200);
+  }
+
+  get room() {
+    return this.width - LEFT - 4;
+  }
+
+  get least() {
+    return this.room / (this.rows.last + 2);
+  }
+
+  /** How many clocks there are left of the last window's beginning. */
+  get rest() {
+    return this.rows.last + 2 - this.room / this.each;
+  }
+
+  clamp() {
+    if (this.fitted !== this.block) {
+      this.fitted = this.block;
+      this.begin = this.each = 0;
+    }
+    this.each = Math.min(Math.max(this.each, this.least), Math.max(MOST, this.least));
+    this.begin = Math.max(0, Math.min(this.begin, this.rest));
+  }
+
+  /** @param {number} factor @param {number} [at] the clock that stays where it is */
+  zoom(factor, at) {
+    const { event } = this.state.selection;
+    const centre = at ?? (event !== null ? this.block.clocks[event] : this.begin + this.room / this.each / 2);
+    const place = (centre - this.begin) * this.each;
+    this.each *= factor;
+    this.clamp();
+    this.begin = centre - Math.min(Math.max(place, 0), this.room) / this.each;
+  }
+
+  /** The chosen step alone. */
+  step() {
+    const { begins } = this.block.steps;
+    const { step } = this.state.selection;
+    this.each = this.room / Math.max((begins[step + 1] ?? this.rows.last + 2) - begins[step], 1);
+    this.begin = begins[step];
+  }
+
+  all() {
+    this.each = this.begin = 0;
+  }
+
+  /**
+   * What is newly chosen comes into sight.
+   * @param {Readonly<import("explorer/state").Selection>} now
+   * @param {Readonly<import("explorer/state").Selection>} before
+   */
+  follow(now, before) {
+    if (now.event !== null && (now.event !== before.event || now === before) && this.each && this.fitted === this.block) {
+      const clock = this.block.clocks[now.event];
+      if (clock < this.begin || clock >= this.begin + this.room / this.each - 1) this.begin = clock - this.room / this.each / 2;
+    } else if (now.step !== before.step && this.each > this.least * 1.01) {
+      this.begin = this.block.steps.begins[now.step] - 1;
+    }
+  }
+}
+
+/**
+ * What goes from one event to another.
+ * @param {View} view
+ */
+function walking(view) {
+  const { state } = view;
+  /** @param {number} event @param {number} [row] the warp in whose row it is, of those that it belongs to */
+  const choose = (event, row) => {
+    const now = state.selection;
+    const fields = view.block.selectionOf(event);
+    if (fields.warp === null) {
+      state.set({ event, step: fields.step });
+      return;
+    }
+    const warp = [row, now.warp].find((one) => one !== undefined && one !== null && view.block.warpsOf(event).includes(one)) ?? fields.warp;
+    const other = warp !== now.warp ? { thread: null, lane: null, element: null } : {};
+    state.set({ ...fields, ...other, warp });
+  };
+  /** @param {number} by events of the chosen warp */
+  const move = (by) => {
+    const now = state.selection;
+    const events = view.rows.warps[now.warp ?? 0] ?? [];
+    const at = now.event === null ? -1 : events.indexOf(now.event);
+    const next = events[Math.max(0, Math.min(events.length - 1, at + by))];
+    if (next !== undefined) choose(next, now.warp ?? 0);
+  };
+  /** @param {number} by events in the order in which the CPU device ran them */
+  const run = (by) => {
+    const last = view.block.raw.events.length - 1;
+    choose(Math.max(0, Math.min(last, (state.selection.event ?? -1) + by)));
+  };
+  /** @param {number} by */
+  const warp = (by) => {
+    const now = state.selection;
+    const { rows } = view;
+    const to = Math.max(0, Math.min(rows.warps.length - 1, (now.warp ?? 0) + by));
+    const events = rows.warps[to];
+    const clock = now.event === null ? 0 : view.block.clocks[now.event];
+    const event = events[Math.min(rows.from(to, clock), events.length - 1)];
+    if (event !== undefined) choose(event, to);
+  };
+  return { choose, move, run, warp };
+}
+
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {View} view
+ * @param {ReturnType<typeof walking>} walk
+ * @param {() => void} draw
+ */
+function listen(canvas, view, walk, draw) {
+  /** @param {MouseEvent} event @returns {number} */
+  const clockAt = (event) => view.begin + (event.clientX - canvas.getBoundingClientRect().left - LEFT) / view.each;
+  canvas.addEventListener("click", (event) => {
+    const at = canvas.getBoundingClientRect();
+    const { warps, copies, row, from } = view.rows;
+    const clock = clockAt(event);
+    const line = Math.floor((event.clientY - at.top - TOP) / row);
+    if (line < 0 || event.clientX - at.left < LEFT) return;
+    if (line < warps.length) {
+      const events = warps[line];
+      const place = from.call(view.rows, line, clock);
+      const near = [events[place - 1], events[place]].filter((one) => one !== undefined);
+      const { clocks } = view.block;
+      near.sort((a, b) => Math.abs(clocks[a] + 0.5 - clock) - Math.abs(clocks[b] + 0.5 - clock));
+      if (near.length) walk.choose(near[0], line);
+      return;
+    }
+    const lane = copies[line - warps.length];
+    const chosen = lane?.spans.find(({ from: begins, to }) => begins <= clock && clock < to)?.event
+      ?? lane?.ticks.find(({ clock: one }) => clock < one)?.event;
+    if (chosen !== undefined) walk.choose(chosen);
+  });
+  canvas.addEventListener("keydown", (event) => {
+    /** @param {number} factor */
+    const zoom = (factor) => {
+      view.zoom(factor);
+      draw();
+    };
+    /** @type {Record<string, () => void>} */
+    const keys = {
+      ArrowLeft: () => walk.move(event.shiftKey ? -8 : -1), ArrowRight: () => walk.move(event.shiftKey ? 8 : 1),
+      ArrowUp: () => walk.warp(-1), ArrowDown: () => walk.warp(1), "+": () => zoom(2), "=": () => zoom(2), "-": () => zoom(0.5),
+    };
+    if (!(event.key in keys)) return;
+    keys[event.key]();
+    event.preventDefault();
+  });
+  canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return; // a wheel alone goes through the page
+    event.preventDefault();
+    view.zoom(event.deltaY < 0 ? 1.25 : 0.8, clockAt(event));
+    draw();
+  }, { passive: false });
+}
+
+/**
+ * The rows of buttons, and the slider along the events.
+ * @param {View} view
+ * @param {ReturnType<typeof walking>} walk
+ * @param {() => void} draw
+ * @returns {{row: HTMLElement, show: () => void}}
+ */
+function controls(view, walk, draw) {
+  const { data, state } = view;
+  const which = el("select", { "aria-label": "Block" }, ...data.blocks.map((block, index) => el("option", { value: index }, `block ${block.name}`)));
+  which.addEventListener("change", () => state.set({ block: Number(which.value), event: null, step: 0, thread: null, warp: 0, lane: null, element: null }));
+  const scroller = el("input", { type: "range", min: 0, max: 1000, value: 0, "aria-label": "Where in the block's events the picture begins" });
+  scroller.addEventListener("input", () => {
+    view.begin = (Number(scroller.value) / 1000) * view.rest;
+    draw();
+  });
+  /** @param {string} label @param {string} text @param {() => void} act */
+  const button = (label, text, act) => el("button", { type: "button", "aria-label": label, onclick: act }, text);
+  /** @param {string} label @param {string} text @param {() => void} act */
+  const sight = (label, text, act) => button(label, text, () => (act(), draw()));
+  const row = el("div", { class: "controls" }, which,
+    button("The event before, as the CPU device ran them", "◀ event", () => walk.run(-1)),
+    button("The next event, as the CPU device ran them", "event ▶", () => walk.run(1)),
+    sight("Zoom in", "+", () => view.zoom(2)), sight("Zoom out", "−", () => view.zoom(0.5)),
+    sight("Show the chosen step alone", "This step", () => view.step()),
+    sight("Show everything", "All", () => view.all()),
+    el("label", { class: "wide" }, "From:", scroller));
+  const show = () => {
+    which.value = String(state.selection.block);
+    scroller.disabled = view.rest <= 0;
+    scroller.value = String(view.rest > 0 ? Math.round((1000 * view.begin) / view.rest) : 0);
+  };
+  return { row, show };
+}
+
 /**
  * @param {HTMLElement} element
  * @param {Data} data
@@ -179,168 +415,36 @@ export function mount(element, data, state) {
   });
   const box = el("div", { class: "timeline" }, canvas);
   const said = el("div", { class: "readout", id: "time-words", "aria-live": "polite" });
-  const which = el("select", { "aria-label": "Block" }, ...data.blocks.map((block, index) => el("option", { value: index }, `block ${block.name}`)));
-  /** @param {string} label @param {string} text @param {() => void} act */
-  const button = (label, text, act) => el("button", { type: "button", "aria-label": label, onclick: act }, text);
   const legend = el("ul", { class: "legend" });
-  const scroller = el("input", { type: "range", min: 0, max: 1000, value: 0, "aria-label": "Where in the block's events the picture begins" });
-
-  /** @type {Map<Block, Rows>} */
-  const kept = new Map();
-  const block = () => data.blocks[state.selection.block];
-  const rows = () => {
-    const now = kept.get(block()) ?? new Rows(block());
-    kept.set(block(), now);
-    return now;
-  };
-  const view = { begin: 0, each: 0 }; // the first clock that is shown, CSS pixels a clock; 0: all fits
-  /** @type {Block | null} */
-  let fitted = null;
-
-  const width = () => Math.max(box.clientWidth, 200);
-  const room = () => width() - LEFT - 4;
-  const least = () => room() / (rows().last + 2);
-  const clamp = () => {
-    view.each = Math.min(Math.max(view.each, least()), Math.max(MOST, least()));
-    view.begin = Math.max(0, Math.min(view.begin, rows().last + 2 - room() / view.each));
-  };
-  /** @param {number} factor @param {number} [at] the clock that stays where it is */
-  const zoom = (factor, at) => {
-    const { event } = state.selection;
-    const centre = at ?? (event !== null ? block().clocks[event] : view.begin + room() / view.each / 2);
-    const place = (centre - view.begin) * view.each;
-    view.each *= factor;
-    clamp();
-    view.begin = centre - Math.min(Math.max(place, 0), room()) / view.each;
-    clamp();
-    draw();
-  };
-  /** @param {number} event */
-  const choose = (event) => {
-    const now = state.selection;
-    const fields = block().selectionOf(event);
-    const other = fields.warp !== now.warp ? { thread: null, lane: null, element: null } : {};
-    state.set(fields.warp === null ? { event, step: fields.step } : { ...fields, ...other });
-  };
-  /** @param {number} by events, of the chosen warp, or of all where the event is of no warp */
-  const move = (by) => {
-    const now = state.selection;
-    const events = rows().warps[now.warp ?? 0] ?? [];
-    const at = now.event === null ? -1 : events.indexOf(now.event);
-    const next = events[Math.max(0, Math.min(events.length - 1, at + by))];
-    if (next !== undefined) choose(next);
-  };
-  /** @param {number} by events in the order in which the CPU device ran them */
-  const run = (by) => {
-    const last = block().raw.events.length - 1;
-    choose(Math.max(0, Math.min(last, (state.selection.event ?? -1) + by)));
-  };
-  /** @param {number} by */
-  const warp = (by) => {
-    const now = state.selection;
-    const to = Math.max(0, Math.min(rows().warps.length - 1, (now.warp ?? 0) + by));
-    const events = rows().warps[to];
-    const clock = now.event === null ? 0 : block().clocks[now.event];
-    const event = events[Math.min(rows().from(to, clock), events.length - 1)];
-    if (event !== undefined) choose(event);
-  };
-
-  element.append(
-    el("p", { class: "note" },
-      "A row is a warp; its events stand in its own order from left to right. Warps are in line only where a barrier, an mbarrier or a copy ",
-      "puts them there. The CPU device ran them in one order that a GPU could have taken: this is no GPU’s time. Sums in registers leave no event."),
-    stepControls(data, state, "Step:"),
-    el("div", { class: "controls" }, which,
-      button("The event before, as the CPU device ran them", "◀ event", () => run(-1)),
-      button("The next event, as the CPU device ran them", "event ▶", () => run(1)),
-      button("Zoom in", "+", () => zoom(2)), button("Zoom out", "−", () => zoom(0.5)),
-      button("Show the chosen step alone", "This step", () => {
-        const { begins } = block().steps;
-        const { step } = state.selection;
-        view.each = room() / Math.max((begins[step + 1] ?? rows().last + 2) - begins[step], 1);
-        view.begin = begins[step];
-        clamp();
-        draw();
-      }),
-      button("Show everything", "All", () => {
-        view.each = view.begin = 0;
-        clamp();
-        draw();
-      }), el("label", { class: "wide" }, "From:", scroller)),
-    box, legend, said,
-  );
-  which.addEventListener("change", () => state.set({ block: Number(which.value), event: null, step: 0, thread: null, warp: 0, lane: null, element: null }));
-  scroller.addEventListener("input", () => {
-    view.begin = (Number(scroller.value) / 1000) * (rows().last + 2 - room() / view.each);
-    clamp();
-    draw();
-  });
-
-  canvas.addEventListener("click", (event) => {
-    const at = canvas.getBoundingClientRect();
-    const clock = view.begin + (event.clientX - at.left - LEFT) / view.each;
-    const line = Math.floor((event.clientY - at.top - TOP) / rows().row);
-    if (line < 0 || event.clientX - at.left < LEFT) return;
-    const { warps, copies } = rows();
-    if (line < warps.length) {
-      const events = warps[line];
-      const place = rows().from(line, clock);
-      const near = [events[place - 1], events[place]].filter((one) => one !== undefined);
-      near.sort((a, b) => Math.abs(block().clocks[a] + 0.5 - clock) - Math.abs(block().clocks[b] + 0.5 - clock));
-      if (near.length) choose(near[0]);
-      return;
-    }
-    const lane = copies[line - warps.length];
-    const chosen = lane?.spans.find(({ from, to }) => from <= clock && clock < to)?.event
-      ?? lane?.ticks.find(({ clock: one }) => clock < one)?.event;
-    if (chosen !== undefined) choose(chosen);
-  });
-  canvas.addEventListener("keydown", (event) => {
-    /** @type {Record<string, () => void>} */
-    const keys = {
-      ArrowLeft: () => move(event.shiftKey ? -8 : -1), ArrowRight: () => move(event.shiftKey ? 8 : 1), ArrowUp: () => warp(-1),
-      ArrowDown: () => warp(1), "+": () => zoom(2), "=": () => zoom(2), "-": () => zoom(0.5),
-    };
-    if (!(event.key in keys)) return;
-    keys[event.key]();
-    event.preventDefault();
-  });
-  canvas.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return; // a wheel alone goes through the page
-    event.preventDefault();
-    zoom(event.deltaY < 0 ? 1.25 : 0.8, view.begin + (event.clientX - canvas.getBoundingClientRect().left - LEFT) / view.each);
-  }, { passive: false });
-
+  const view = new View(box, data, state);
+  const walk = walking(view);
   const draw = () => {
     if (!box.clientWidth) return;
-    if (fitted !== block()) {
-      fitted = block();
-      view.each = view.begin = 0;
-    }
-    clamp();
-    paint(canvas, width(), rows(), state.selection, view);
-    const left = rows().last + 2 - room() / view.each;
-    scroller.disabled = left <= 0;
-    scroller.value = String(left > 0 ? Math.round((1000 * view.begin) / left) : 0);
+    view.clamp();
+    paint(canvas, view.width, view.rows, state.selection, view);
+    buttons.show();
   };
-
+  const buttons = controls(view, walk, draw);
+  listen(canvas, view, walk, draw);
+  element.append(
+    el("p", { class: "note" },
+      "A row is a warp; its events stand in its own order from left to right. Warps are in line only where a barrier, an mbarrier, a copy ",
+      "or the sums of a warpgroup put them there. The CPU device ran them in one order that a GPU could have taken: this is no GPU’s time. Sums ",
+      "in registers leave no event."),
+    stepControls(data, state, "Step:"), buttons.row, box, legend, said,
+  );
   state.subscribe((now, before) => {
-    which.value = String(now.block);
-    if (now.event !== null && (now.event !== before.event || now === before) && view.each && fitted === block()) {
-      const clock = block().clocks[now.event]; // what is chosen comes into sight
-      if (clock < view.begin || clock >= view.begin + room() / view.each - 1) view.begin = clock - room() / view.each / 2;
-    } else if (now.step !== before.step && view.each > least() * 1.01) {
-      view.begin = block().steps.begins[now.step] - 1;
-    }
+    view.follow(now, before);
     draw();
-    const rest = block().raw.truncated ? " More happened than is kept here: these are the block’s first events." : "";
-    const text = (now.event === null ? "No event is chosen." : sentence(block(), now.event)) + rest;
-    const step = summary(block(), rows(), now.step, now.warp);
+    const { block, rows } = view;
+    const rest = block.raw.truncated ? " More happened than is kept here: these are the block’s first events." : "";
+    const text = (now.event === null ? "No event is chosen." : sentence(block, now.event)) + rest;
+    const step = summary(block, rows, now.step, now.warp);
     if (said.dataset.text !== text + step) {
       said.dataset.text = text + step;
       said.replaceChildren(el("p", {}, text), el("p", {}, step));
     }
-    drawLegend(legend);
+    drawLegend(legend, data.blocks.some(({ raw }) => raw.multiplies.length));
   });
   whenResized(box, draw);
 }
@@ -349,13 +453,15 @@ export function mount(element, data, state) {
 function summary(block, rows, step, warp) {
   const counts = new Map();
   const { step: steps } = block.steps;
-  const events = warp === null ? rows.warps.flat() : rows.warps[warp] ?? [];
+  const events = new Set(warp === null ? rows.warps.flat() : rows.warps[warp] ?? []);
   for (const event of events) {
     if (steps[event] === step) counts.set(rows.kinds[event], (counts.get(rows.kinds[event]) ?? 0) + 1);
   }
   const parts = ORDER.flatMap((kind, index) => {
     const count = counts.get(index);
-    return count && kind !== "other" ? [counted(count, kind === "copy" ? "request to copy" : kind, kind === "copy" ? "requests to copy" : `${kind}s`)] : [];
+    if (!count || kind === "other") return [];
+    if (kind === "copy") return [counted(count, "request to copy", "requests to copy")];
+    return [counted(count, kind) + (kind === "product" && warp !== null && block.raw.multiplies.length ? " with its warpgroup" : "")];
   });
   const flying = fills(block).filter((fill) => stateOf(fill, step) === "in flight").length;
   const who = warp === null ? "All warps together" : `Warp ${warp}`;
@@ -391,7 +497,7 @@ function paint(canvas, width, rows, now, view) {
   const context = sharp(canvas, width, height);
   const colour = colours();
   const flight = hatch(context, "/", colour.paper, colour.ink);
-  const { clocks, steps } = block;
+  const { steps } = block;
   const end = view.begin + (width - LEFT) / view.each;
   /** @param {number} clock */
   const x = (clock) => LEFT + (clock - view.begin) * view.each;
@@ -451,16 +557,64 @@ function paint(canvas, width, rows, now, view) {
     context.restore();
   });
 
+  paintWarpgroups(context, rows, view, end, x, colour);
+  paintChosen(context, rows, now, view, width, height, x, colour);
+}
+
+/**
+ * A bracket beside the warps of each warpgroup that multiplies by wgmma, and a line through the four marks of each wgmma.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Rows} rows
+ * @param {{begin: number, each: number}} view
+ * @param {number} end
+ * @param {(clock: number) => number} x
+ * @param {ReturnType<typeof colours>} colour
+ */
+function paintWarpgroups(context, rows, view, end, x, colour) {
+  const { block, row: tall, track, groups } = rows;
+  context.strokeStyle = context.fillStyle = colour.ink;
+  context.lineWidth = 2;
+  for (const [first, events] of groups) {
+    const top = TOP + first * tall;
+    const bottom = top + Math.min(WARPGROUP, block.warps - first) * tall;
+    context.beginPath();
+    context.moveTo(LEFT - 4, top + 3);
+    context.lineTo(LEFT - 8, top + 3);
+    context.lineTo(LEFT - 8, bottom - 5);
+    context.lineTo(LEFT - 4, bottom - 5);
+    context.stroke();
+    if (view.each < JOINED) continue; // else the lines of neighbours would be one
+    const middle = KINDS.product.track + 0.5;
+    for (const event of events) {
+      const clock = block.clocks[event];
+      if (clock >= view.begin && clock <= end) {
+        context.fillRect(Math.round(x(clock) + view.each / 2) - 1, top + middle * track, 1.5, bottom - tall - top);
+      }
+    }
+  }
+}
+
+/**
+ * What is chosen: a line at its clock, an outline around it in the row of its warp, or of its four.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Rows} rows
+ * @param {Readonly<import("explorer/state").Selection>} now
+ * @param {{begin: number, each: number}} view
+ * @param {number} width
+ * @param {number} height
+ * @param {(clock: number) => number} x
+ * @param {ReturnType<typeof colours>} colour
+ */
+function paintChosen(context, rows, now, view, width, height, x, colour) {
   if (now.event === null) return;
-  const at = x(clocks[now.event]);
+  const { block, row: tall } = rows;
+  const at = x(block.clocks[now.event]);
   if (at < LEFT - 1 || at > width) return;
   context.fillStyle = colour.mark;
   context.fillRect(at - 1, TOP - 6, 1, height);
-  const warp = block.warpOf(now.event);
-  if (warp === null) return;
-  context.strokeStyle = colour.mark;
-  context.lineWidth = 2;
-  context.strokeRect(at - 2, TOP + warp * tall, Math.max(view.each, 3) + 3, tall - 3);
+  const warps = block.warpsOf(now.event);
+  if (!warps.length) return;
+  outlined(context, at - 2, TOP + warps[0] * tall, Math.max(view.each, 3) + 3, warps.length * tall - 3);
 }
 
 /**
@@ -497,9 +651,9 @@ function paintWarp(context, rows, warp, y, view, end, x, colour) {
     mark(context, name, from, y, name === "barrier" ? Math.min(Math.max(wide, 1.5), 3) : wide, track, colour);
     if (view.each < LETTERS || !KINDS[name].letter) continue;
     const look = KINDS[name];
-    context.fillStyle = colour.ink;
+    context.fillStyle = colour.ink; // beside the mark, where nothing else of this event is
     context.font = '10px "DejaVu Sans", Verdana, sans-serif';
-    context.fillText(look.letter, from + 2, y + (look.track < 2 ? 2 + look.track * 0.5 : look.track) * track + 5);
+    context.fillText(look.letter, from + 2, y + LETTER[look.track] * track);
     context.font = '12px "DejaVu Sans", Verdana, sans-serif';
   }
 }
@@ -534,12 +688,12 @@ function paintSpan(context, from, landed, to, y, tall, label, flight, colour) {
   context.fillText(label, begin, y + tall / 2 - 1);
 }
 
-/** @param {HTMLElement} legend */
-function drawLegend(legend) {
+/** @param {HTMLElement} legend @param {boolean} warpgroups whether any multiplies by wgmma */
+function drawLegend(legend, warpgroups) {
   /** @type {[Kind, string][]} */
   const entries = [
     ["global load", "L: global load"], ["global store", "S: global store"], ["copy", "C: a copy is asked for"], ["shared load", "l: shared load"],
-    ["shared store", "s: shared store"], ["product", "×: product on tensor cores"], ["wait", "w: waits"], ["barrier", "a barrier of the block"],
+    ["shared store", "s: shared store"], ["product", `×: product on tensor cores${warpgroups ? "; a wgmma is one of the four warps in a bracket, where the first of them begins it" : ""}`], ["wait", "w: waits"], ["barrier", "a barrier of the block"],
     ["other", "·: anything else"],
   ];
   legend.replaceChildren(...entries.map(([kind, text]) => {

@@ -13,7 +13,7 @@ import {
 } from "explorer/banks";
 import { grouped } from "explorer/dom";
 import { hatching, laneStrip, numbered, touchedWords } from "explorer/memory";
-import { box, count, named, picture, shade, spans, svg, text } from "explorer/picture";
+import { box, count, marked, named, picture, shade, spans, svg, text } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
@@ -77,6 +77,69 @@ export function laneWords(request, lane) {
 }
 
 /**
+ * A row a wavefront, a column a bank, and in it the lanes that the wavefront serves there.
+ * @param {SVGSVGElement} root @param {Wavefront[]} served @param {number} left @param {number} inner pixels for the banks
+ * @param {number} width pixels of all @param {number} y where they begin @param {number | null} lane chosen
+ * @returns {number} where they end
+ */
+function fronts(root, served, left, inner, width, y, lane) {
+  const across = inner >= 24 * BANKS ? BANKS : BANKS / 2; // banks side by side
+  const cell = inner / across, high = 20;
+  /** @type {Node[]} */
+  const marks = [];
+  const picture = svg("g", { role: "list", "aria-label": "Wavefronts" });
+  root.append(
+    text(
+      left,
+      y - 14,
+      width >= 480 ? "banks, and in each wavefront the lanes that it serves" : "banks, and the lanes that they serve",
+      { class: "soft" },
+    ),
+  );
+  for (let bank = 0; bank < BANKS; ++bank) {
+    root.append(
+      text(left + ((bank % across) + 0.5) * cell, y + (bank < across ? 0 : 11), String(bank), {
+        "text-anchor": "middle",
+        "font-size": 10,
+        class: "soft",
+      }),
+    );
+  }
+  if (across < BANKS) y += 11;
+  y += 5;
+  served.forEach((front, turn) => {
+    /** @type {Map<number, number[]>} */
+    const lanes = new Map();
+    for (const entry of front) lanes.set(entry.word % BANKS, [...(lanes.get(entry.word % BANKS) ?? []), entry.lane]);
+    const all = [...new Set(front.map((entry) => entry.lane))];
+    const row = svg("g", {
+      role: "listitem",
+      "aria-label": `wavefront ${turn + 1}: ${named(all)}, ${count(lanes.size, "bank")}`,
+      class: shade(turn),
+      "data-wavefront": turn + 1,
+    });
+    row.append(
+      text(left - 6, y + 14, String(turn + 1), { "text-anchor": "end", "font-weight": "bold", style: "fill: var(--ink)" }),
+    );
+    for (let bank = 0; bank < BANKS; ++bank) {
+      const x = left + (bank % across) * cell, top = y + Math.floor(bank / across) * high;
+      const here = lanes.get(bank);
+      row.append(box(x, top, cell, high, { class: `cell ${here ? "shade" : ""}` }));
+      if (!here) continue;
+      const few = spans(here);
+      const label = here.length === 1 ? few : few.length <= 4 && cell >= 26 ? few : `${here[0]}+`;
+      row.append(text(x + cell / 2, top + 14, label, { "text-anchor": "middle", "font-size": cell >= 22 ? 10 : 9 }));
+      row.append(svg("title", {}, [`wavefront ${turn + 1}: ${named(all)}`]));
+      if (lane !== null && here.includes(lane)) marks.push(marked(x, top, cell, high));
+    }
+    y += (BANKS / across) * high + 3;
+    picture.append(row);
+  });
+  root.append(picture, ...marks);
+  return y;
+}
+
+/**
  * @param {Touching} request @param {number} width pixels @param {number | null} lane chosen
  * @param {(lane: number) => void} choose
  * @returns {SVGSVGElement}
@@ -110,73 +173,17 @@ export function draw(request, width, lane, choose) {
     lane,
     choose,
   );
-  let y = strip.bottom + 34;
-  if (served) {
-    const across = inner >= 24 * BANKS ? BANKS : BANKS / 2; // banks side by side
-    const cell = inner / across, high = 20;
-    const picture = svg("g", { role: "list", "aria-label": "Wavefronts" });
-    root.append(
-      text(
-        left,
-        y - 14,
-        width >= 480 ? "banks, and in each wavefront the lanes that it serves" : "banks, and the lanes that they serve",
-        { class: "soft" },
-      ),
-    );
-    for (let bank = 0; bank < BANKS; ++bank) {
-      root.append(
-        text(left + ((bank % across) + 0.5) * cell, y + (bank < across ? 0 : 11), String(bank), {
-          "text-anchor": "middle",
-          "font-size": 10,
-          class: "soft",
-        }),
-      );
-    }
-    if (across < BANKS) y += 11;
-    y += 5;
-    served.forEach((front, turn) => {
-      /** @type {Map<number, number[]>} */
-      const lanes = new Map();
-      for (const entry of front) lanes.set(entry.word % BANKS, [...(lanes.get(entry.word % BANKS) ?? []), entry.lane]);
-      const all = [...new Set(front.map((entry) => entry.lane))];
-      const row = svg("g", {
-        role: "listitem",
-        "aria-label": `wavefront ${turn + 1}: ${named(all)}, ${count(lanes.size, "bank")}`,
-        class: shade(turn),
-        "data-wavefront": turn + 1,
-      });
-      row.append(
-        text(left - 6, y + 14, String(turn + 1), { "text-anchor": "end", "font-weight": "bold", style: "fill: var(--ink)" }),
-      );
-      for (let bank = 0; bank < BANKS; ++bank) {
-        const x = left + (bank % across) * cell, top = y + Math.floor(bank / across) * high;
-        const here = lanes.get(bank);
-        row.append(box(x, top, cell, high, { class: `cell ${here ? "shade" : ""}` }));
-        if (!here) continue;
-        const few = spans(here);
-        const label = here.length === 1 ? few : few.length <= 4 && cell >= 26 ? few : `${here[0]}+`;
-        row.append(text(x + cell / 2, top + 14, label, { "text-anchor": "middle", "font-size": cell >= 22 ? 10 : 9 }));
-        row.append(svg("title", {}, [`wavefront ${turn + 1}: ${named(all)}`]));
-        if (lane !== null && here.includes(lane)) row.append(box(x, top, cell, high, { class: "marked" }));
-      }
-      y += (BANKS / across) * high + 3;
-      picture.append(row);
-    });
-    root.append(picture);
-  }
+  const y = served ? fronts(root, served, left, inner, width, strip.bottom + 34, lane) : strip.bottom + 34;
   root.setAttribute("height", String(y + 4));
   root.setAttribute("viewBox", `0 0 ${width} ${y + 4}`);
   return root;
 }
 
 /**
- * The shared array as rows of 128 bytes, a word of each bank: what this request touches, and what nothing ever does.
- * @param {Block} block @param {Touching} request @param {number} width pixels @param {number | null} lane chosen
- * @returns {SVGSVGElement}
+ * The words that a request touches, with the wavefront that serves each.
+ * @param {Touching} request @param {Wavefront[] | null} served @param {number} begin of the array in shared memory
  */
-export function map(block, request, width, lane) {
-  const served = split(request);
-  const begin = start(request);
+function wantedWords(request, served, begin) {
   /** @type {Map<number, {turn: number, lanes: number[]}>} word of shared memory */
   const wanted = new Map();
   request.lanes.forEach((which, index) => {
@@ -187,6 +194,18 @@ export function map(block, request, width, lane) {
       wanted.set(word, known);
     }
   });
+  return wanted;
+}
+
+/**
+ * The shared array as rows of 128 bytes, a word of each bank: what this request touches, and what nothing ever does.
+ * @param {Block} block @param {Touching} request @param {number} width pixels @param {number | null} lane chosen
+ * @returns {SVGSVGElement}
+ */
+export function map(block, request, width, lane) {
+  const served = split(request);
+  const begin = start(request);
+  const wanted = wantedWords(request, served, begin);
   const rowOf = (/** @type {number} */ word) => Math.floor((word * WORD) / LINE);
   const first = rowOf(begin / WORD), last = rowOf((begin + request.array.bytes - 1) / WORD);
   const rows = [...new Set([...wanted.keys()].flatMap((word) => [rowOf(word) - 1, rowOf(word), rowOf(word) + 1]))].filter((row) =>
@@ -208,6 +227,8 @@ export function map(block, request, width, lane) {
     root.append(text(left + (bank + 0.5) * cell, 11, String(bank), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
   }
   root.append(text(left - 6, 11, "byte \\ bank", { "text-anchor": "end", "font-size": 10, class: "soft" }));
+  /** @type {Node[]} */
+  const marks = [];
   shown.forEach((row, place) => {
     if (place > 0 && row !== shown[place - 1] + 1) {
       root.append(text(left - 6, y + 9, "⋮", { "text-anchor": "end" }));
@@ -230,19 +251,21 @@ export function map(block, request, width, lane) {
             : { class: "cell", style: words[index] ? "fill: var(--paper)" : `fill: ${hatch}` },
         ),
       );
-      if (mine && cell >= 14 && served) {
+      if (mine && served) {
+        const label = String(mine.turn + 1);
         root.append(
-          text(x + cell / 2, y + high - 4, String(mine.turn + 1), {
+          text(x + cell / 2, y + high - 4, label, {
             "text-anchor": "middle",
-            "font-size": 10,
+            "font-size": cell >= 14 ? 10 : label.length > 1 ? 7 : 9,
             class: shade(mine.turn),
           }),
         );
       }
-      if (mine && lane !== null && mine.lanes.includes(lane)) root.append(box(x, y, cell, high, { class: "marked" }));
+      if (mine && lane !== null && mine.lanes.includes(lane)) marks.push(marked(x, y, cell, high));
     }
     y += high;
   });
+  root.append(...marks);
   if (rows.length > shown.length) {
     root.append(text(left, y + 14, `and ${rows.length - shown.length} more rows`, { class: "soft" }));
     y += 18;

@@ -67,6 +67,31 @@ const THREADS = {
 const SHARED = { min: 0, max: 262144, list: Array.from({ length: 115 }, (_, i) => i * 2048) };
 
 /**
+ * @param {Data} data @param {Chosen} chosen @param {() => void} changed
+ */
+function machines(data, chosen, changed) {
+  const machine = html(
+    "select",
+    { "aria-label": "GPU" },
+    Object.entries(data.payload.machines).map(([name, entry]) =>
+      html("option", { value: name, selected: name === chosen.machine }, [`${name}: ${entry.gpu}, ${entry.sms} SMs`])
+    ),
+  );
+  machine.addEventListener("change", () => {
+    chosen.machine = machine.value;
+    changed();
+  });
+  return machine;
+}
+
+/** @param {string} words @param {() => void} act */
+function button(words, act) {
+  const made = html("button", { type: "button" }, [words]);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/**
  * Sliders for everything in `chosen`, which they change.
  * @param {Data} data @param {Chosen} chosen @param {() => void} changed
  * @returns {{element: HTMLElement, show: () => void}}
@@ -101,23 +126,7 @@ function controlsOf(data, chosen, changed) {
     chosen.threads = threadsOf();
     if (chosen.stages || start.shared) chosen.shared = sharedOfTiles();
   };
-  const machine = html(
-    "select",
-    { "aria-label": "GPU" },
-    Object.entries(data.payload.machines).map(([name, entry]) =>
-      html("option", { value: name, selected: name === chosen.machine }, [`${name}: ${entry.gpu}, ${entry.sms} SMs`])
-    ),
-  );
-  machine.addEventListener("change", () => {
-    chosen.machine = machine.value;
-    changed();
-  });
-  /** @param {string} words @param {() => void} act */
-  const button = (words, act) => {
-    const made = html("button", { type: "button" }, [words]);
-    made.addEventListener("click", act);
-    return made;
-  };
+  const machine = machines(data, chosen, changed);
   const back = () => {
     Object.assign(chosen, start);
     machine.value = chosen.machine;

@@ -17,7 +17,10 @@ from runner.learn import achievements
 _HERE = Path(__file__).resolve().parent
 _EXPLORER = _HERE.parent / "explorer"
 # By the names that they import each other by.
-_MODULES = {"explorer/dom": _EXPLORER / "dom.js", "progress/rules": _HERE / "rules.js", "progress/main": _HERE / "main.js"}
+_MODULES = {
+    **{f"explorer/{name}": _EXPLORER / f"{name}.js" for name in ("dom", "theme")},
+    **{f"progress/{name}": _HERE / f"{name}.js" for name in ("rules", "main")},
+}
 
 
 def _embedded(value: object) -> str:

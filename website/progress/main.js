@@ -1,6 +1,7 @@
 // The page: reads the file that the reader chooses or drops, and shows what it comes to.
 
 import { el } from "explorer/dom";
+import { follow } from "explorer/theme";
 import { entry, isFact, read, standing, value } from "progress/rules";
 
 /**
@@ -198,4 +199,5 @@ if (payload.home !== null) {
   byId("home").append(el("a", { href: payload.home }, "The course"));
   byId("home").hidden = false;
 }
+follow();
 showAll({ schema: 1, tasks: {}, quizzes: {} });
