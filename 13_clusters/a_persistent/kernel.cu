@@ -2,7 +2,8 @@
 // while this one's sums are written.
 //
 // Changed since 12: a loop over tiles of C, whose order is a template parameter; the ring goes on from one to
-// the next, so that the last stage is given back, too.
+// the next, so that the last stage is given back, too. The host's part of 11 and 12 is in
+// common/tma_launch.hpp.
 
 #include <algorithm>
 #include <cstdint>
