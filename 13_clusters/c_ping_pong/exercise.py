@@ -34,7 +34,7 @@ EXERCISE = Exercise(
             "P::TURNS: this consumer has asked for all products of its tile. One thread tells the other that it is its turn."
         ),
         "turn": Gap(
-            "P::TURNS: wait until it is this consumer's turn. j is the number of its tile of C in the block; consumer 0 "
+            "turns: wait until it is this consumer's turn. j is the number of its tile of C in the block; consumer 0 "
             "begins, and nobody tells it. Which phase of the turn mbarrier is that, and which parity?"
         ),
     },
@@ -52,7 +52,7 @@ EXERCISE = Exercise(
         "  fence_proxy_async(); __syncwarp();\n"
         "  if (lane == 0) { tma_store(map_c, {col0 + column, row0 + …}, to); bulk_commit(); }\n"
         "  if (P::TURNS && threadIdx.x % WARPGROUP == 0) mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]);\n"
-        "  if (P::TURNS) mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);",
+        "  if (turns) mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);",
     ),
     starter_fails="Elements of C are never written.",
     goals=(

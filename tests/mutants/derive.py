@@ -33,7 +33,7 @@ for (int i = t; i < BM * BK; i += THREADS) {
 }
 __syncthreads();"""
 _13C = "13c_ping_pong"
-_TURN_13C = "if (P::TURNS) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);"
+_TURN_13C = "if (turns) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);"
 _PASS_13C = "if (P::TURNS && threadIdx.x % WARPGROUP == 0) {"
 _EARLY_13C = _PASS_13C + " gemm::ptx::mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]); }"
 _REUSE_13C = "if (lane == 0) gemm::ptx::bulk_wait_read<OUT_BOXES - 1>();"

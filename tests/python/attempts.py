@@ -59,7 +59,7 @@ _PASS_13C = """    if (P::TURNS && threadIdx.x % WARPGROUP == 0) {  // all produ
         gemm::ptx::mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]);
     }
 """
-_TURN_13C = "        if (P::TURNS) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);\n"
+_TURN_13C = "        if (turns) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);\n"
 _FENCE_ACC_13C = "    gemm::ptx::wgmma_fence(acc);\n"
 _FENCE_13C = "        gemm::ptx::fence_proxy_async();  // each lane, for what it has written\n"
 _REUSE_13C = "        if (lane == 0) gemm::ptx::bulk_wait_read<OUT_BOXES - 1>();  // the box before last has been read\n"
