@@ -6,10 +6,14 @@ _CHOICE = "    if (together <= std::min(turns, small)) return Choice::together;\
 _TOGETHER = {_CHOICE: "    if (together >= 0.0) return Choice::together;\n"}
 _ALONE = {**_TOGETHER, "Policy<64, 256, false, 2, 100>": "Policy<64, 256, false, 1, 100>"}
 _DESCRIPTORS = {
-    "moved(as, i * WGMMA_M * SPAN + 2 * k)": "gemm::ptx::encode({.start = base + stage * P::STAGE + y * SPAN + i * WGMMA_M * SPAN + 2 * k,\n"
-    "                                              .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128})",
-    "moved(bs, k * SPAN)": "gemm::ptx::encode({.start = base + stage * P::STAGE + P::BS + k * SPAN, .leading = BK * SPAN,\n"
-    "                                              .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128})",
+    "moved(as, i * WGMMA_M * SPAN + 2 * k)": (
+        "gemm::ptx::encode({.start = base + stage * P::STAGE + y * SPAN + i * WGMMA_M * SPAN + 2 * k,\n"
+        "                   .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128})"
+    ),
+    "moved(bs, k * SPAN)": (
+        "gemm::ptx::encode({.start = base + stage * P::STAGE + P::BS + k * SPAN, .leading = BK * SPAN,\n"
+        "                   .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128})"
+    ),
     "        const std::uint64_t as = moved(a0, stage * P::STAGE);\n": "",
     "        const std::uint64_t bs = moved(b0, stage * P::STAGE);\n": "        (void)a0, (void)b0;\n",
 }
