@@ -291,7 +291,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     // consumer has every second of them.
     const unsigned first = blockIdx.x / P::CLUSTER, clusters = gridDim.x / P::CLUSTER;
     const unsigned mine = P::TURNS ? consumer : 0, every = P::TURNS ? CONSUMERS : 1;
-    const bool turns = P::TURNS && steps > 0;  // without products nothing keeps a consumer's warps together
+    // Without products nothing keeps a consumer's warps together.
+    [[maybe_unused]] const bool turns = P::TURNS && steps > 0;
 #pragma unroll 1
     for (unsigned j = mine; first + j * clusters < all.m * all.n; j += every) {
         float acc[P::PIECES][P::BN / 2] = {};
