@@ -195,13 +195,6 @@ __device__ __forceinline__ void store(const float (&acc)[WGMMA_N / 2], std::int6
     }
 }
 
-/// A barrier of all threads of the cluster that have not returned. It says nothing of memory: that mbarriers
-/// are initialised the fence behind their initialisation says.
-__device__ __forceinline__ void meet() {
-    gemm::ptx::cluster_arrive_relaxed();
-    gemm::ptx::cluster_wait();
-}
-
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major.
 template <class T>
 __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
@@ -220,7 +213,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
         // end gap
         gemm::ptx::fence_mbarrier_init();
     }
-    meet();  // nobody uses an mbarrier of either block before it is one
+    gemm::ptx::cluster_sync_relaxed();  // nobody uses an mbarrier of either block before it is one
 
     const Tiles all{static_cast<unsigned>((M + CLUSTER * BM - 1) / (CLUSTER * BM)),
                     static_cast<unsigned>((N + BN - 1) / BN)};                  // of a cluster
@@ -229,7 +222,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
         if (t == CONSUMERS * WARPGROUP) {
             produce(shared, full, empty, map_a, map_b, all, steps);
-            meet();
+            gemm::ptx::cluster_sync_relaxed();
         }
         return;
     }
@@ -246,7 +239,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
         const std::int64_t row0 = (std::int64_t{c_tile.m} * CLUSTER + gemm::ptx::cluster_rank()) * BM;
         if (row0 + y < M) store(acc, row0 + y, std::int64_t{c_tile.n} * BN, M, N, alpha, beta, C, ldc);
     }
-    meet();  // neither block ends while the other still reaches into it
+    gemm::ptx::cluster_sync_relaxed();  // neither block ends while the other still reaches into it
 }
 
 const gemm::Tile tile{BM, BN, BK};

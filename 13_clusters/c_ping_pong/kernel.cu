@@ -3,7 +3,7 @@
 // problem.
 //
 // Changed since 13b: how consumers share the work is a template parameter, and the launch chooses; results go
-// to C by TMA; descriptors are counted up instead of computed anew.
+// to C by TMA; descriptors are counted up instead of computed anew; tensor maps are fetched ahead.
 
 #include <algorithm>
 #include <cstdint>
@@ -195,7 +195,7 @@ __device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], uns
             if (rank == 0) gemm::ptx::mbarrier_arrive(barriers.empty[stage]);
         }
     };
-    // Those of stage 0: of each other they are moved.
+    // Stage 0's; those of every other stage are moved from there.
     const std::uint64_t a0 =
         gemm::ptx::encode({.start = base + y * SPAN, .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128});
     const std::uint64_t b0 = gemm::ptx::encode(
@@ -234,13 +234,6 @@ __device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], uns
     if (steps > 0) give_back(before);  // before the sums are written: the next tile of C needs it
 }
 
-/// A barrier of all threads of the cluster that have not returned. It says nothing of memory: that mbarriers
-/// are initialised the fence behind their initialisation says.
-__device__ __forceinline__ void meet() {
-    gemm::ptx::cluster_arrive_relaxed();
-    gemm::ptx::cluster_wait();
-}
-
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major. boxes: map_c is C's, and
 // TMA may write it.
 template <class T, class P>
@@ -269,7 +262,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (Mbarrier& barrier : barriers.turn) gemm::ptx::mbarrier_init(barrier, 1);
         gemm::ptx::fence_mbarrier_init();
     }
-    meet();  // nobody uses an mbarrier of the cluster before it is one
+    gemm::ptx::cluster_sync_relaxed();  // nobody uses an mbarrier of the cluster before it is one
 
     const Tiles all{static_cast<unsigned>((M + P::CLUSTER * P::BM - 1) / (P::CLUSTER * P::BM)),
                     static_cast<unsigned>((N + P::BN - 1) / P::BN)};
@@ -278,7 +271,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
         if (t == CONSUMERS * WARPGROUP) {
             produce<P>(shared, barriers, map_a, map_b, all, steps);
-            meet();
+            gemm::ptx::cluster_sync_relaxed();
         }
         return;
     }
@@ -310,7 +303,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
     }
     if (t % 32 == 0) gemm::ptx::bulk_wait_read<0>();  // shared memory lives as long as the block
-    meet();                                           // and as long as the other block reaches into it
+    gemm::ptx::cluster_sync_relaxed();                // and as long as the other block reaches into it
 }
 
 const gemm::Tile tile{Turns::BM, Turns::BN, BK};

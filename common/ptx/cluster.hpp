@@ -141,6 +141,13 @@ __device__ __forceinline__ void cluster_sync(Here here = {}) {
     cluster_wait(here);
 }
 
+/// The same with a relaxed arrival: who has passed it knows that the others have come, and that the mbarriers
+/// are there that they have begun and fenced (fence_mbarrier_init()); of memory it knows nothing.
+__device__ __forceinline__ void cluster_sync_relaxed(Here here = {}) {
+    cluster_arrive_relaxed(here);
+    cluster_wait(here);
+}
+
 /// Where block `rank` of the cluster has what this block has at `shared`, for loads and stores.
 template <class T>
 __device__ __forceinline__ T* at_rank([[maybe_unused]] T* shared, [[maybe_unused]] unsigned rank,

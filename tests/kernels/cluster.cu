@@ -87,8 +87,7 @@ __global__ void exchange_kernel(ExchangeCase c, unsigned* out) {
         gemm::ptx::cluster_sync();
         mine[1] = *gemm::ptx::at_rank((round % 2 == 0 ? box : by_mail) + place, from);
         if (c.relaxed_barrier && round % 2 == 0) {  // the next round writes elsewhere
-            gemm::ptx::cluster_arrive_relaxed();
-            gemm::ptx::cluster_wait();
+            gemm::ptx::cluster_sync_relaxed();
         } else {
             gemm::ptx::cluster_sync();
         }

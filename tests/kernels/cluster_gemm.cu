@@ -32,8 +32,7 @@ __device__ void release(ClusterMistake mistake, Mbarrier& empty) {
 /// All threads of the cluster meet.
 __device__ void meet(ClusterMistake mistake) {
     if (mistake == ClusterMistake::relaxed_syncs || mistake == ClusterMistake::unfenced_syncs) {
-        gemm::ptx::cluster_arrive_relaxed();
-        gemm::ptx::cluster_wait();
+        gemm::ptx::cluster_sync_relaxed();
     } else {
         gemm::ptx::cluster_sync();
     }
@@ -116,8 +115,7 @@ __global__ void cluster_sum_kernel(SumMistake mistake, const int* in, int* out) 
     if (mistake == SumMistake::two_arrivals) gemm::ptx::cluster_arrive();
     if (mistake == SumMistake::block_barrier && rank == 1 && thread > 0) __syncthreads();
     if (mistake == SumMistake::relaxed_barrier) {
-        gemm::ptx::cluster_arrive_relaxed();
-        gemm::ptx::cluster_wait();
+        gemm::ptx::cluster_sync_relaxed();
     } else if (mistake == SumMistake::no_barrier) {
         gemm::ptx::cluster_arrive();
     } else {

@@ -290,14 +290,8 @@ def test_the_systems_dark_is_followed(site: Path, browser: Browser) -> None:
 @pytest.mark.parametrize("address", ["01_naive/index.html", "progress/index.html"])
 def test_a_page_in_a_frame_has_the_sites_colours(site: Path, browser: Browser, address: str) -> None:
     def dark(where: Any) -> bool:
-        return (
-            sum(
-                map(
-                    int, re.findall(r"\d+", where.locator("body").evaluate("getComputedStyle(document.body).backgroundColor"))[:3]
-                )
-            )
-            < 200
-        )
+        colour = where.locator("body").evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in re.findall(r"\d+", colour)[:3]) < 200
 
     def until(where: Any, wanted: bool) -> None:
         where.locator(f'html[data-theme="{"dark" if wanted else "light"}"]').wait_for(state="attached")

@@ -72,7 +72,7 @@ void Races::at_cluster_barrier(Observer::AtCluster what, unsigned thread) {
     if (what == AtCluster::arrives || what == AtCluster::arrives_relaxed) arriving_[thread] = next_stamp();
     switch (what) {
         case AtCluster::arrives:
-            clocks_.release(thread, next_stamp(), barrier);
+            clocks_.release(thread, arriving_[thread], barrier);
             break;
         case AtCluster::arrives_relaxed:
             clocks_.release_counts(thread, barrier);
