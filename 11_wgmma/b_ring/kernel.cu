@@ -2,17 +2,17 @@
 // multiply 64×256×16 with one instruction.
 //
 // Changed since 11a: STAGES stages, an mbarrier each; a batch of products is waited for when the next one has
-// begun; a block tile of 128×256, half of its rows a warpgroup's.
+// begun; a block tile of 128×256, half of its rows a warpgroup's. The host's part is in
+// common/tma_launch.hpp.
 
 #include <algorithm>
+#include <cstdint>
 
-#include "common/copy_rows.hpp"
 #include "common/element.hpp"
 #include "common/gemm.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/tensor_map.hpp"
-#include "common/tma_matrix.hpp"
+#include "common/tma_launch.hpp"
 
 namespace lesson_11b {
 
@@ -25,7 +25,7 @@ constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;  // what one instruction
 constexpr int STAGES = 4;                                // tiles of A and of B in shared memory
 constexpr int WARPGROUP = 128, THREADS = BM / WGMMA_M * WARPGROUP;
 constexpr int GROUP = 8;                                   // rows of block tiles that are counted together
-constexpr int SPAN = 128, BOX = SPAN / 2;                  // what the swizzle permutes: bytes, elements
+constexpr int SPAN = 128, BOX = gemm::kTmaBox;             // what the swizzle permutes: bytes, elements
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
 
@@ -129,58 +129,22 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 const gemm::Tile tile{BM, BN, BK};
 
-/// What a problem needs before its launch: A and B as TMA takes them.
-struct Operands {
-    gemm::TmaMatrix a, b;
-    CUtensorMap map_a{}, map_b{};
-};
-
-/// The tensor map of a matrix, of which a copy brings `rows` rows of BOX elements.
-CUtensorMap map_of(const gemm::TmaMatrix& m, gemm::DType type, int rows) {
-    const bool bf16 = type == gemm::DType::bf16;
-    return gemm::tensor_map(
-        {.type = bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-         .address = m.address,
-         .sizes = {static_cast<cuuint64_t>(m.cols), static_cast<cuuint64_t>(m.rows)},
-         .strides = {static_cast<cuuint64_t>(2 * m.pitch)},
-         .box = {BOX, static_cast<cuuint32_t>(rows)},
-         .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
-         .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B});
-}
-
 gemm::Plan prepare(const gemm::Problem& p) {
-    const auto plan = std::make_shared<Operands>();
-    if (p.M == 0 || p.N == 0 || p.K == 0 || p.alpha == 0.0f) return plan;  // A and B are not read
-    plan->a = gemm::tma_matrix(p.A, p.M, p.K, p.lda, 2);
-    plan->b = gemm::tma_matrix(p.B, p.K, p.N, p.ldb, 2);
-    plan->map_a = map_of(plan->a, p.variant.A, BM);
-    plan->map_b = map_of(plan->b, p.variant.B, BK);
+    const auto plan = std::make_shared<gemm::TmaOperands>();
+    gemm::prepare_operands(*plan, p, BM, BK);
     return plan;
-}
-
-/// TMA wants rows that begin at multiples of 16 bytes. Where a matrix has others, it is copied to such rows.
-template <class T>
-void copy_if_refused(const gemm::TmaMatrix& m, const void* matrix, std::int64_t pitch, cudaStream_t stream) {
-    if (m.copy == nullptr) return;
-    gemm::copy_rows<T><<<gemm::copy_blocks(m.rows), gemm::kCopyThreads, 0, stream>>>(
-        m.rows, m.cols, static_cast<const T*>(matrix), pitch, static_cast<T*>(m.copy.get()), m.pitch);
-}
-
-template <class T>
-void launch_type(const gemm::Problem& p, const Operands& operands, cudaStream_t stream) {
-    copy_if_refused<T>(operands.a, p.A, p.lda, stream);
-    copy_if_refused<T>(operands.b, p.B, p.ldb, stream);
-    constexpr int bytes = STAGES * STAGE;  // beyond 48 KiB CUDA wants to be told
-    cudaFuncSetAttribute(hgemm_wgmma_ring<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    hgemm_wgmma_ring<T><<<gemm::grid_of_tiles(p, tile), THREADS, bytes, stream>>>(
-        p.M, p.N, p.K, p.alpha, operands.map_a, operands.map_b, p.beta, static_cast<T*>(p.C), p.ldc);
 }
 
 void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
     if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
-    const Operands& operands = *static_cast<const Operands*>(plan);
-    p.variant.C == gemm::DType::bf16 ? launch_type<__nv_bfloat16>(p, operands, stream)
-                                     : launch_type<__half>(p, operands, stream);
+    const auto& operands = *static_cast<const gemm::TmaOperands*>(plan);
+    gemm::launch_behind_copies(p, operands, stream, [&](auto zero) {
+        using T = decltype(zero);
+        constexpr int bytes = STAGES * STAGE;  // beyond 48 KiB CUDA wants to be told
+        cudaFuncSetAttribute(hgemm_wgmma_ring<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        hgemm_wgmma_ring<T><<<gemm::grid_of_tiles(p, tile), THREADS, bytes, stream>>>(
+            p.M, p.N, p.K, p.alpha, operands.map_a, operands.map_b, p.beta, static_cast<T*>(p.C), p.ldc);
+    });
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {

@@ -2,8 +2,7 @@
 // while this one's sums are written.
 //
 // Changed since 12: a loop over tiles of C, whose order is a template parameter; the ring goes on from one to
-// the next, so that the last stage is given back, too. The host's part of 11 and 12 is in
-// common/tma_launch.hpp.
+// the next, so that the last stage is given back, too.
 
 #include <algorithm>
 #include <cstdint>

@@ -23,6 +23,7 @@ _ASK_10A = "if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);"
 _SMALL_10B = [("launch_tiles<Large>", "launch_tiles<Small>", 0), ("sgemm_tma<Large", "sgemm_tma<Small", 0)]  # the same
 _ASK_10B = "if (t == 0 && tile + STAGES < tiles) ask(stage, tile + STAGES);"
 _BF16 = ("<__half>", "<__nv_bfloat16>", ALL)  # no mistake where it runs in BF16: compiled in half the time
+_BF16_11B = [_BF16, ("using T = decltype(zero);", "(void)zero; using T = __nv_bfloat16;", 0)]  # the same, from 11b on
 _12 = "12_warp_specialized"
 _13A = "13a_persistent"
 _GIVE_BACK_12 = "gemm::ptx::mbarrier_arrive(empty[(n - 1) % STAGES]);"
@@ -136,55 +137,55 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "past_atom_11a": ("11a_one_stage", [_BF16, ("row * SPAN + 2 * k,", "row * SPAN + 4 * k,", 0)]),
     "high_box_11a": ("11a_one_stage", [_BF16, ("p.variant.A, BM);", "p.variant.A, BM + 1);", 0)]),
     "wide_box_11a": ("11a_one_stage", [_BF16, (".box = {BOX,", ".box = {BOX + 1,", 0)]),
-    "parity_11b": ("11b_ring", [_BF16, ("n / STAGES % 2", "0", 0)]),
-    "few_bytes_11b": ("11b_ring", [_BF16, ("(arrived, STAGE);", "(arrived, BS);", 0)]),
-    "many_bytes_11b": ("11b_ring", [_BF16, ("(arrived, STAGE);", "(arrived, STAGE + 16);", 0)]),
-    "not_begun_11b": ("11b_ring", [_BF16, ("__syncthreads();", "", 0)]),
-    "init_fence_11b": ("11b_ring", [_BF16, ("gemm::ptx::fence_mbarrier_init();", "", 0)]),
+    "parity_11b": ("11b_ring", [*_BF16_11B, ("n / STAGES % 2", "0", 0)]),
+    "few_bytes_11b": ("11b_ring", [*_BF16_11B, ("(arrived, STAGE);", "(arrived, BS);", 0)]),
+    "many_bytes_11b": ("11b_ring", [*_BF16_11B, ("(arrived, STAGE);", "(arrived, STAGE + 16);", 0)]),
+    "not_begun_11b": ("11b_ring", [*_BF16_11B, ("__syncthreads();", "", 0)]),
+    "init_fence_11b": ("11b_ring", [*_BF16_11B, ("gemm::ptx::fence_mbarrier_init();", "", 0)]),
     "released_early_11b": (  # a stage is filled while its own products are computed
         "11b_ring",
         [
-            _BF16,
+            *_BF16_11B,
             ("n < STAGES - 1 && n < tiles", "n < STAGES && n < tiles", 0),
             ("n + STAGES - 1 < tiles) load(n + STAGES - 1)", "n + STAGES < tiles) load(n + STAGES)", 0),
         ],
     ),
-    "no_barrier_11b": ("11b_ring", [_BF16, ("__syncthreads();", "", 1)]),
-    "fence_11b": ("11b_ring", [_BF16, ("gemm::ptx::wgmma_fence(acc);", "", 0), ("gemm::ptx::wgmma_fence();", "", 0)]),
-    "wait_too_short_11b": ("11b_ring", [_BF16, ("wgmma_wait<1>();", "wgmma_wait<2>();", 0)]),
-    "wait_11b": ("11b_ring", [_BF16, ("gemm::ptx::wgmma_wait<0>(acc);", "", 0)]),
-    "swizzle_11b": ("11b_ring", [_BF16, ("WgmmaSwizzle::bytes128", "WgmmaSwizzle::none", 0)]),  # of A, in the map alone
+    "no_barrier_11b": ("11b_ring", [*_BF16_11B, ("__syncthreads();", "", 1)]),
+    "fence_11b": ("11b_ring", [*_BF16_11B, ("gemm::ptx::wgmma_fence(acc);", "", 0), ("gemm::ptx::wgmma_fence();", "", 0)]),
+    "wait_too_short_11b": ("11b_ring", [*_BF16_11B, ("wgmma_wait<1>();", "wgmma_wait<2>();", 0)]),
+    "wait_11b": ("11b_ring", [*_BF16_11B, ("gemm::ptx::wgmma_wait<0>(acc);", "", 0)]),
+    "swizzle_11b": ("11b_ring", [*_BF16_11B, ("WgmmaSwizzle::bytes128", "WgmmaSwizzle::none", 0)]),  # of A, in the map alone
     "strides_11b": (
         "11b_ring",
-        [_BF16, (".leading = BK * SPAN,", ".leading = 8 * SPAN,", 0), (".stride = 8 * SPAN,", ".stride = BK * SPAN,", 1)],
+        [*_BF16_11B, (".leading = BK * SPAN,", ".leading = 8 * SPAN,", 0), (".stride = 8 * SPAN,", ".stride = BK * SPAN,", 1)],
     ),
-    "past_atom_11b": ("11b_ring", [_BF16, ("y * SPAN + 2 * k,", "y * SPAN + 4 * k,", 0)]),
-    "high_box_11b": ("11b_ring", [_BF16, ("p.variant.A, BM);", "p.variant.A, BM + 1);", 0)]),
+    "past_atom_11b": ("11b_ring", [*_BF16_11B, ("y * SPAN + 2 * k,", "y * SPAN + 4 * k,", 0)]),
+    "high_box_11b": ("11b_ring", [*_BF16_11B, ("*plan, p, BM, BK);", "*plan, p, BM + 1, BK);", 0)]),
     "released_early_12": (  # the batch that reads the stage is still under way
         _12,
-        [_BF16, ("gemm::ptx::wgmma_wait<1>();", "", 0), (_GIVE_BACK_12, _GIVE_BACK_12 + " gemm::ptx::wgmma_wait<1>();", 0)],
+        [*_BF16_11B, ("gemm::ptx::wgmma_wait<1>();", "", 0), (_GIVE_BACK_12, _GIVE_BACK_12 + " gemm::ptx::wgmma_wait<1>();", 0)],
     ),
     "released_newest_12": (
         _12,
-        [_BF16, ("n > 0 && ", "", 0), ("empty[(n - 1) % STAGES]", "empty[n % STAGES]", 0)],
+        [*_BF16_11B, ("n > 0 && ", "", 0), ("empty[(n - 1) % STAGES]", "empty[n % STAGES]", 0)],
     ),
     "no_empty_wait_12": (
         _12,
-        [_BF16, ("gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);", "(void)empty;", 0)],
+        [*_BF16_11B, ("gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);", "(void)empty;", 0)],
     ),
-    "few_arrivals_12": (_12, [_BF16, ("(barrier, CONSUMERS);", "(barrier, 1);", 0)]),
-    "many_arrivals_12": (_12, [_BF16, ("(barrier, CONSUMERS);", "(barrier, CONSUMERS + 1);", 0)]),
+    "few_arrivals_12": (_12, [*_BF16_11B, ("(barrier, CONSUMERS);", "(barrier, 1);", 0)]),
+    "many_arrivals_12": (_12, [*_BF16_11B, ("(barrier, CONSUMERS);", "(barrier, CONSUMERS + 1);", 0)]),
     "one_releases_12": (  # for both, who do not wait for each other
         _12,
-        [_BF16, ("(barrier, CONSUMERS);", "(barrier, 1);", 0), ("n > 0 && t % WARPGROUP == 0", "n > 0 && t == 0", 0)],
+        [*_BF16_11B, ("(barrier, CONSUMERS);", "(barrier, 1);", 0), ("n > 0 && t % WARPGROUP == 0", "n > 0 && t == 0", 0)],
     ),
-    "parity_12": (_12, [_BF16, ("n / STAGES % 2 ^ 1", "n / STAGES % 2", 0)]),
-    "late_parity_12": (_12, [_BF16, ("n / STAGES % 2 ^ 1", "1", 0)]),
-    "full_parity_12": (_12, [_BF16, ("n / STAGES % 2);", "0);", 0)]),
-    "all_produce_12": (_12, [_BF16, ("if (t == CONSUMERS * WARPGROUP) produce", "produce", 0)]),
+    "parity_12": (_12, [*_BF16_11B, ("n / STAGES % 2 ^ 1", "n / STAGES % 2", 0)]),
+    "late_parity_12": (_12, [*_BF16_11B, ("n / STAGES % 2 ^ 1", "1", 0)]),
+    "full_parity_12": (_12, [*_BF16_11B, ("n / STAGES % 2);", "0);", 0)]),
+    "all_produce_12": (_12, [*_BF16_11B, ("if (t == CONSUMERS * WARPGROUP) produce", "produce", 0)]),
     "registers_12": (
         _12,
-        [_BF16, ("more_registers<CONSUMER_REGISTERS>", "more_registers<CONSUMER_REGISTERS + 8>", 0)],
+        [*_BF16_11B, ("more_registers<CONSUMER_REGISTERS>", "more_registers<CONSUMER_REGISTERS + 8>", 0)],
     ),
     "last_kept_13a": (_13A, [("if (steps > 0) give_back(n - 1);", "", 0)]),  # the last stage of a tile of C
     "last_early_13a": (
