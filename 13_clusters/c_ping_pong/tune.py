@@ -21,7 +21,7 @@ _DESCRIPTORS = {
 
 TUNE = Tuning(
     lines=("constexpr unsigned GROUP = {GROUP};",),
-    sweep=({"GROUP": 4}, {"GROUP": 8}, {"GROUP": 16}, {"GROUP": 32}),
+    sweep=({"GROUP": 8}, {"GROUP": 16}, {"GROUP": 32}),
     compare={
         "together": Compared(edits=_TOGETHER),
         "in turns": Compared(edits=_TURNS),
