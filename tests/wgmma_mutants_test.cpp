@@ -193,8 +193,8 @@ TEST_CASE("lesson 13a computes each tile of C once in other orders, too") {
 }
 
 TEST_CASE("lesson 13c is right with each of its policies, whichever the launch would choose") {
-    for (const Lesson* policy :
-         {&mutant_together_13c::lesson, &mutant_turns_13c::lesson, &mutant_small_turns_13c::lesson}) {
+    for (const Lesson* policy : {&mutant_together_13c::lesson, &mutant_turns_13c::lesson,
+                                 &mutant_wide_turns_13c::lesson, &mutant_small_turns_13c::lesson}) {
         for (const bool by_tma : {true, false}) {
             const Told t =
                 by_tma ? told(*policy, 5 * 64 - 8, 257, 520) : told(*policy, 137, 257, 519, true, -0.5f);

@@ -2,10 +2,13 @@
 
 from runner.measure.tuning import Compared, Tuning
 
-_CHOICE = "    if (together <= std::min(turns, small)) return Choice::together;\n"
-_TOGETHER = {_CHOICE: "    if (together >= 0.0) return Choice::together;\n"}
-_TURNS = {_CHOICE: "    if (together >= 0.0) return Choice::turns;\n"}
-_ALONE = {**_TOGETHER, "Policy<64, 256, false, 2, 100>": "Policy<64, 256, false, 1, 100>"}
+
+def _always(policy: str) -> dict[str, str]:
+    """The edit with which the launch has no choice."""
+    return {"    return fastest.second;\n": f"    return fastest.first < 0.0 ? fastest.second : Choice::{policy};\n"}
+
+
+_ALONE = {**_always("together"), "Policy<64, 256, false, 2, 102>": "Policy<64, 256, false, 1, 102>"}
 _DESCRIPTORS = {
     "moved(as, i * WGMMA_M * SPAN + 2 * k)": (
         "gemm::ptx::encode({.start = base + stage * P::STAGE + y * SPAN + i * WGMMA_M * SPAN + 2 * k,\n"
@@ -21,16 +24,17 @@ _DESCRIPTORS = {
 
 TUNE = Tuning(
     lines=("constexpr unsigned GROUP = {GROUP};",),
-    sweep=({"GROUP": 8}, {"GROUP": 16}, {"GROUP": 32}),
+    sweep=({"GROUP": 8}, {"GROUP": 16}),
     compare={
-        "together": Compared(edits=_TOGETHER),
-        "in turns": Compared(edits=_TURNS),
-        "in turns, 64×128": Compared(edits={_CHOICE: "    if (together >= 0.0) return Choice::small_turns;\n"}),
+        "together": Compared(edits=_always("together")),
+        "in turns": Compared(edits=_always("turns")),
+        "in turns, 128×192": Compared(edits=_always("wide_turns")),
+        "in turns, 64×128": Compared(edits=_always("small_turns")),
         "results pair by pair": Compared(edits={"plan->boxes = stores_boxes(p);": "plan->boxes = false;"}),
         "descriptors computed in every step": Compared(edits=_DESCRIPTORS),
         "together without clusters": Compared(edits=_ALONE),
-        "in turns, in clusters of one block": Compared(edits={**_TURNS, "&cluster, P::CLUSTER > 1}": "&cluster, 1}"}),
+        "in turns, in clusters of one block": Compared(edits={**_always("turns"), "&cluster, P::CLUSTER > 1}": "&cluster, 1}"}),
     },
     sizes="1024,2048,3072,4096,8192,8192x8192x512,16384x4096x4096",
-    by_shape=("together", "in turns", "in turns, 64×128"),
+    by_shape=("together", "in turns", "in turns, 128×192", "in turns, 64×128"),
 )

@@ -44,7 +44,8 @@ def _policy_13c(name: str) -> list[tuple[str, str, int]]:
     """No mistake where it runs in BF16: one policy for every problem, compiled in a sixth of the time."""
     return [
         ("if (choice == Choice::together) return what(Together{});", "static_cast<void>(choice);", 0),
-        ("return choice == Choice::turns ? what(Turns{}) : what(SmallTurns{});", f"return what({name}{{}});", 0),
+        ("if (choice == Choice::turns) return what(Turns{});", "", 0),
+        ("return choice == Choice::wide_turns ? what(WideTurns{}) : what(SmallTurns{});", f"return what({name}{{}});", 0),
         ("<__nv_bfloat16, Turns>", f"<__nv_bfloat16, {name}>", 0),
         ("<__half, Turns>", f"<__nv_bfloat16, {name}>", 0),
         ("launch_policy<decltype(zero), ", "(void)zero; launch_policy<__nv_bfloat16, ", 0),
@@ -218,6 +219,7 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "left_early_13c": (_13C, [*_TOGETHER_13C, ("gemm::ptx::cluster_sync_relaxed();", "", 2)]),  # by the consumers of a block
     "together_13c": (_13C, _TOGETHER_13C),  # no mistake
     "turns_13c": (_13C, _policy_13c("Turns")),  # the same
+    "wide_turns_13c": (_13C, _policy_13c("WideTurns")),  # the same
     "small_turns_13c": (_13C, _TURNS_13C),  # the same
 }
 

@@ -105,5 +105,6 @@ namespace mutant_few_arrivals_13c    { extern const gemm::Lesson lesson; }
 namespace mutant_left_early_13c      { extern const gemm::Lesson lesson; }
 namespace mutant_together_13c        { extern const gemm::Lesson lesson; }
 namespace mutant_turns_13c           { extern const gemm::Lesson lesson; }
+namespace mutant_wide_turns_13c      { extern const gemm::Lesson lesson; }
 namespace mutant_small_turns_13c     { extern const gemm::Lesson lesson; }
 // clang-format on
