@@ -16,9 +16,10 @@
 
 namespace lesson_10b {
 
-constexpr int BK = 32;    // steps along K of a tile: a row of As is 128 bytes, which the swizzle wants
-constexpr int INNER = 8;  // of them in a round of the loop, whose code each launch fetches anew
-constexpr int GROUP = 8;  // rows of block tiles that are counted together
+constexpr int BK = 32;          // steps along K of a tile: a row of As is 128 bytes, which the swizzle wants
+constexpr int INNER = 8;        // of them in a round of the loop, whose code each launch fetches anew
+constexpr int GROUP = 8;        // rows of block tiles that are counted together
+constexpr int REGISTERS = 224;  // of a thread at most: nvcc takes fewer, but chooses better ones than without
 
 /// The sizes of an instantiation.
 template <int BM_, int BN_, int WM_, int WN_, int TM_, int TN_, int STAGES_>
@@ -140,7 +141,7 @@ __device__ __forceinline__ void write_c(const float (&acc)[T::TM][T::TN], std::i
 // map_a: A, M×K, in boxes of BM×BK, swizzled.  map_b: B, K×N, in boxes of BK×BN.  C: M×N, pitch ldc.  All
 // row-major. ALIGNED: every row of C begins at a multiple of 16 bytes, and N is a multiple of 4.
 template <class T, bool ALIGNED>
-__global__ void __launch_bounds__(T::THREADS)
+__global__ void __maxnreg__(REGISTERS)
     sgemm_tma(std::int64_t M, std::int64_t N, std::int64_t K, float alpha,
               const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
               float beta, float* C, std::int64_t ldc) {

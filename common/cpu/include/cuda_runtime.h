@@ -51,6 +51,7 @@ void* memset(void* to, int byte, __SIZE_TYPE__ bytes) noexcept __asm__("cpu_devi
 #define CPU_DEVICE_INLINE_VARIABLE __attribute__((section("cpu_device_inline_variables")))
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __cluster_dims__(...)  // common/cpu/translate.py adds them to the launches
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
