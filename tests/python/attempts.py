@@ -708,7 +708,11 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt("stored into stage 1 first", {"store(0);": "store(1);"}, ("Shared memory is read where nobody has written.",)),
         Attempt("the stage never changed", {"        stage ^= 1;\n": ""}, ("✗ Wrong with a square matrix of one block tile",)),
         Attempt("one step too many in the tile", {"k < BK; ++k": "k <= BK; ++k"}, ("✗ Wrong with", "line ")),
-        Attempt("the other stage read, too", {"As[stage], Bs[stage], k": "As[stage], Bs[stage ^ 1], k"}, ("A barrier is missing.", "line ")),
+        Attempt(
+            "the other stage read, too",
+            {"As[stage], Bs[stage], k": "As[stage], Bs[stage ^ 1], k"},
+            ("A barrier is missing.", "line "),
+        ),
         Attempt("A and B read although alpha is 0", {"alpha == 0.0f ? 0 : K": "K"}, ("A or B is read although alpha is 0.",)),
         Attempt(
             "the partial tile taken for a full one",
