@@ -122,6 +122,7 @@ _LEFT_OUT = (
     r"Swizzle<[^>]*>",
     r"(?<=[\w>,] )\w+(?:\[[^\]=]*\])+(?= = \{\};|;|, \w+\[)",  # a local array's name and extents
     r"constexpr int BM = T::BM[^;]*;",
+    r"constexpr int BITS = [^;]*;",
 )
 _SIGNATURE = re.compile(r"__global__ [^{]*\{")
 _EXCHANGED = {

@@ -1127,12 +1127,12 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "B copied to where it would lie without the swizzle",
-            {"shared + b_at(b.row, b.col) + 2 * i": "shared + BS + 2 * (b.row * BN + b.col + i)"},
+            {"(BS + b_at(b.row, b.col)) + 2 * i": "BS + 2 * (b.row * BN + b.col + i)"},
             ("The result is wrong even where one block tile fits exactly.",),
         ),
         Attempt(
             "no swizzle for B at all",
-            {"BS + gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col))": "BS + 2 * (k * BN + col)"},
+            {"gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col))": "2 * (k * BN + col)"},
             ("It is right, and a goal is not reached.", "without bank conflicts"),
         ),
         Attempt(
