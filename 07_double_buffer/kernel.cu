@@ -3,7 +3,8 @@
 //
 // Changed since 06b: the loads of the next tile come before the sums of this one, its stores after them; As
 // and Bs have two stages, and one barrier per tile is enough. With less to wait for, fewer warps do: a thread
-// computes 8×16 elements, so that a step along K takes 6 reads for 128 multiply-adds instead of 4 for 64.
+// computes 8×16 elements, so that a step along K takes 6 reads for 128 multiply-adds instead of 4 for 64. The
+// reads of a step are a function, and so are its sums.
 
 #include "common/gemm.hpp"
 
@@ -26,6 +27,65 @@ __device__ __forceinline__ float4 load4(const float* p, std::int64_t left) {
     if (ALIGNED) return left > 0 ? *reinterpret_cast<const float4*>(p) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     return make_float4(left > 0 ? p[0] : 0.0f, left > 1 ? p[1] : 0.0f, left > 2 ? p[2] : 0.0f,
                        left > 3 ? p[3] : 0.0f);
+}
+
+/// Reads a thread's values of step k, from row y of As, which is transposed, and from column x of Bs on.
+__device__ __forceinline__ void read(float (&a_frag)[TM], float (&b_frag)[TN],
+                                     const float (&As)[BK][BM + PAD], const float (&Bs)[BK][BN], int k, int y,
+                                     int x) {
+#pragma unroll
+    for (int j = 0; j < TN; j += 4) {
+        *reinterpret_cast<float4*>(&b_frag[j]) = *reinterpret_cast<const float4*>(&Bs[k][x + j * LANES_N]);
+    }
+#pragma unroll
+    for (int i = 0; i < TM; i += 4) {
+        *reinterpret_cast<float4*>(&a_frag[i]) = *reinterpret_cast<const float4*>(&As[k][y + i * LANES_M]);
+    }
+}
+
+/// acc += a_frag · b_frag: down a column and up the next, so that each sum shares a factor with the one
+/// before, which stays in the operand cache.
+__device__ __forceinline__ void add_products(float (&acc)[TM][TN], const float (&a_frag)[TM],
+                                             const float (&b_frag)[TN]) {
+#pragma unroll
+    for (int j = 0; j < TN; ++j) {
+#pragma unroll
+        for (int e = 0; e < TM; ++e) {
+            const int i = j % 2 == 0 ? e : TM - 1 - e;
+            acc[i][j] += a_frag[i] * b_frag[j];
+        }
+    }
+}
+
+/// C = alpha · acc + beta · C, where the thread's first element is (row0, col0).
+template <bool ALIGNED>
+__device__ __forceinline__ void write_c(const float (&acc)[TM][TN], std::int64_t row0, std::int64_t col0,
+                                        std::int64_t M, std::int64_t N, float alpha, float beta, float* C,
+                                        std::int64_t ldc) {
+#pragma unroll  // acc lies in registers, which take no index at run time
+    for (int i = 0; i < TM; ++i) {
+        const std::int64_t row = row0 + i / 4 * 4 * LANES_M + i % 4;
+        if (row >= M) return;
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            const std::int64_t col = col0 + j * LANES_N;
+            float* c = &C[row * ldc + col];
+            if (ALIGNED) {
+                if (col >= N) continue;
+                // BLAS: beta == 0 must not read C
+                const float4 old =
+                    beta == 0.0f ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : *reinterpret_cast<float4*>(c);
+                *reinterpret_cast<float4*>(c) =
+                    make_float4(alpha * acc[i][j] + beta * old.x, alpha * acc[i][j + 1] + beta * old.y,
+                                alpha * acc[i][j + 2] + beta * old.z, alpha * acc[i][j + 3] + beta * old.w);
+            } else {
+                for (int e = 0; e < 4; ++e) {
+                    if (col + e >= N) break;
+                    c[e] = beta == 0.0f ? alpha * acc[i][j + e] : alpha * acc[i][j + e] + beta * c[e];
+                }
+            }
+        }
+    }
 }
 
 // A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: every row begins at a
@@ -57,28 +117,27 @@ __global__ void __launch_bounds__(THREADS)
     float4 a_next[BM / A_ROWS], b_next[BK / B_ROWS];
     const auto load = [&](int steps) {
 #pragma unroll
-        for (int i = 0; i < BM / A_ROWS; ++i) {
-            a_next[i] = load4<ALIGNED>(a + i * A_ROWS * lda, row0 + a_row + i * A_ROWS < M ? steps - a_k : 0);
+        for (int i = 0; i < BM; i += A_ROWS) {
+            a_next[i / A_ROWS] = load4<ALIGNED>(a + i * lda, row0 + a_row + i < M ? steps - a_k : 0);
         }
 #pragma unroll
-        for (int i = 0; i < BK / B_ROWS; ++i) {
-            b_next[i] =
-                load4<ALIGNED>(b + i * B_ROWS * ldb, b_k + i * B_ROWS < steps ? N - (col0 + b_col) : 0);
+        for (int i = 0; i < BK; i += B_ROWS) {
+            b_next[i / B_ROWS] = load4<ALIGNED>(b + i * ldb, b_k + i < steps ? N - (col0 + b_col) : 0);
         }
         a += steps;
         b += steps * ldb;
     };
     const auto store = [&](int stage) {
 #pragma unroll
-        for (int i = 0; i < BM / A_ROWS; ++i) {
-            As[stage][a_k][a_row + i * A_ROWS] = a_next[i].x;
-            As[stage][a_k + 1][a_row + i * A_ROWS] = a_next[i].y;
-            As[stage][a_k + 2][a_row + i * A_ROWS] = a_next[i].z;
-            As[stage][a_k + 3][a_row + i * A_ROWS] = a_next[i].w;
+        for (int i = 0; i < BM; i += A_ROWS) {
+            As[stage][a_k][a_row + i] = a_next[i / A_ROWS].x;
+            As[stage][a_k + 1][a_row + i] = a_next[i / A_ROWS].y;
+            As[stage][a_k + 2][a_row + i] = a_next[i / A_ROWS].z;
+            As[stage][a_k + 3][a_row + i] = a_next[i / A_ROWS].w;
         }
 #pragma unroll
-        for (int i = 0; i < BK / B_ROWS; ++i) {
-            *reinterpret_cast<float4*>(&Bs[stage][b_k + i * B_ROWS][b_col]) = b_next[i];
+        for (int i = 0; i < BK; i += B_ROWS) {
+            *reinterpret_cast<float4*>(&Bs[stage][b_k + i][b_col]) = b_next[i / B_ROWS];
         }
     };
 
@@ -99,22 +158,8 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int k = 0; k < BK; ++k) {  // C_tile += A[:, k] · B[k, :]
             float a_frag[TM], b_frag[TN];
-            for (int j = 0; j < TN; j += 4) {
-                *reinterpret_cast<float4*>(&b_frag[j]) =
-                    *reinterpret_cast<float4*>(&Bs[stage][k][x + j * LANES_N]);
-            }
-            for (int i = 0; i < TM; i += 4) {
-                *reinterpret_cast<float4*>(&a_frag[i]) =
-                    *reinterpret_cast<float4*>(&As[stage][k][y + i * LANES_M]);
-            }
-            // Down a column and up the next: each sum shares a factor with the one before, which its operand
-            // cache still holds.
-            for (int j = 0; j < TN; ++j) {
-                for (int e = 0; e < TM; ++e) {
-                    const int i = j % 2 == 0 ? e : TM - 1 - e;
-                    acc[i][j] += a_frag[i] * b_frag[j];
-                }
-            }
+            read(a_frag, b_frag, As[stage], Bs[stage], k, y, x);
+            add_products(acc, a_frag, b_frag);
         }
         // gap: over
         store(stage ^ 1);
@@ -122,31 +167,7 @@ __global__ void __launch_bounds__(THREADS)
         stage ^= 1;
         // end gap
     }
-
-#pragma unroll  // acc lies in registers, which take no index at run time
-    for (int i = 0; i < TM; ++i) {
-        const std::int64_t row = row0 + y + i / 4 * 4 * LANES_M + i % 4;
-        if (row >= M) return;
-#pragma unroll
-        for (int j = 0; j < TN; j += 4) {
-            const std::int64_t col = col0 + x + j * LANES_N;
-            float* c = &C[row * ldc + col];
-            if (ALIGNED) {
-                if (col >= N) continue;
-                // BLAS: beta == 0 must not read C
-                const float4 old =
-                    beta == 0.0f ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : *reinterpret_cast<float4*>(c);
-                *reinterpret_cast<float4*>(c) =
-                    make_float4(alpha * acc[i][j] + beta * old.x, alpha * acc[i][j + 1] + beta * old.y,
-                                alpha * acc[i][j + 2] + beta * old.z, alpha * acc[i][j + 3] + beta * old.w);
-            } else {
-                for (int e = 0; e < 4; ++e) {
-                    if (col + e >= N) break;
-                    c[e] = beta == 0.0f ? alpha * acc[i][j + e] : alpha * acc[i][j + e] + beta * c[e];
-                }
-            }
-        }
-    }
+    write_c<ALIGNED>(acc, row0 + y, col0 + x, M, N, alpha, beta, C, ldc);
 }
 
 const gemm::Tile tile{BM, BN, BK};

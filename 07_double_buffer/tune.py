@@ -26,31 +26,33 @@ def _blocks(BM: int, BN: int, BK: int, WM: int, WN: int, TM: int, TN: int) -> in
 
 _OF_06 = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "BLOCKS": 2}
 _READ_AS_FIRST = {
-    """for (int j = 0; j < TN; j += 4) {
-                *reinterpret_cast<float4*>(&b_frag[j]) =
-                    *reinterpret_cast<float4*>(&Bs[stage][k][x + j * LANES_N]);
-            }
-            for (int i = 0; i < TM; i += 4) {
-                *reinterpret_cast<float4*>(&a_frag[i]) =
-                    *reinterpret_cast<float4*>(&As[stage][k][y + i * LANES_M]);
-            }
-""": """for (int i = 0; i < TM; i += 4) {
-                *reinterpret_cast<float4*>(&a_frag[i]) =
-                    *reinterpret_cast<float4*>(&As[stage][k][y + i * LANES_M]);
-            }
-            for (int j = 0; j < TN; j += 4) {
-                *reinterpret_cast<float4*>(&b_frag[j]) =
-                    *reinterpret_cast<float4*>(&Bs[stage][k][x + j * LANES_N]);
-            }
+    """#pragma unroll
+    for (int j = 0; j < TN; j += 4) {
+        *reinterpret_cast<float4*>(&b_frag[j]) = *reinterpret_cast<const float4*>(&Bs[k][x + j * LANES_N]);
+    }
+#pragma unroll
+    for (int i = 0; i < TM; i += 4) {
+        *reinterpret_cast<float4*>(&a_frag[i]) = *reinterpret_cast<const float4*>(&As[k][y + i * LANES_M]);
+    }
+""": """#pragma unroll
+    for (int i = 0; i < TM; i += 4) {
+        *reinterpret_cast<float4*>(&a_frag[i]) = *reinterpret_cast<const float4*>(&As[k][y + i * LANES_M]);
+    }
+#pragma unroll
+    for (int j = 0; j < TN; j += 4) {
+        *reinterpret_cast<float4*>(&b_frag[j]) = *reinterpret_cast<const float4*>(&Bs[k][x + j * LANES_N]);
+    }
 """
 }
 # Row after row of a thread's sums, as lesson 06 has them.
 _SUMS_IN_ROWS = {
-    """for (int j = 0; j < TN; ++j) {
-                for (int e = 0; e < TM; ++e) {
-                    const int i = j % 2 == 0 ? e : TM - 1 - e;
-""": """for (int i = 0; i < TM; ++i) {
-                for (int j = 0; j < TN; ++j) {
+    """    for (int j = 0; j < TN; ++j) {
+#pragma unroll
+        for (int e = 0; e < TM; ++e) {
+            const int i = j % 2 == 0 ? e : TM - 1 - e;
+""": """    for (int i = 0; i < TM; ++i) {
+#pragma unroll
+        for (int j = 0; j < TN; ++j) {
 """
 }
 

@@ -96,7 +96,11 @@ EQUIVALENT = (
         "What is for rows that begin anywhere is as right, and slower.",
     ),
     Equivalent("07", r"left > 0; --left", r"left >= 0; --left", "One round more, in which zeros are added."),
-    Equivalent("07", r" \+ i \* A_ROWS(?: \* lda)?", r"|(?: [-+] i(?: [*/%] [^+]*)?)", "i is 0: one turn loads all rows of A."),
+    Equivalent(
+        "07", r"(?<=\ba) \+ i \* lda|(?<=a_row) \+ i\b", r"| [-+] i(?: [*/%] lda)?", "i is 0: one turn loads all rows of A."
+    ),
+    Equivalent("07", r"i < BM; i \+= A_ROWS", r"i < BK; i \+= A_ROWS", "The same: one turn, whose i is 0."),
+    Equivalent("07", r"a_next\[i / A_ROWS\]", r"a_next\[i(?: [/%] [AB]_ROWS)?\]", "The same."),
 )
 
 # What is no code of the kernel's or its launch's, or whose change makes another kernel that is as right: sizes of tiles, bounds
@@ -118,6 +122,7 @@ _LEFT_OUT = (
     r"Swizzle<[^>]*>",
     r"(?<=[\w>,] )\w+(?:\[[^\]=]*\])+(?= = \{\};|;|, \w+\[)",  # a local array's name and extents
     r"constexpr int BM = T::BM[^;]*;",
+    r"constexpr int BITS = [^;]*;",
 )
 _SIGNATURE = re.compile(r"__global__ [^{]*\{")
 _EXCHANGED = {

@@ -2,7 +2,8 @@
 // the same values and shared memory serves them together.
 //
 // Changed since 06a: a warp owns 64×32 of C instead of two strips of 8×128, and of four neighbouring lanes
-// two read the same 16 bytes of As, and two the same of Bs. A step along K takes fewer wavefronts.
+// two read the same 16 bytes of As, and two the same of Bs. A step along K takes fewer wavefronts. The
+// writing of C is a function.
 
 #include "common/gemm.hpp"
 
@@ -25,6 +26,37 @@ __device__ __forceinline__ float4 load4(const float* p, std::int64_t left) {
     if (ALIGNED) return left > 0 ? *reinterpret_cast<const float4*>(p) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     return make_float4(left > 0 ? p[0] : 0.0f, left > 1 ? p[1] : 0.0f, left > 2 ? p[2] : 0.0f,
                        left > 3 ? p[3] : 0.0f);
+}
+
+/// C = alpha · acc + beta · C, where the thread's first element is (row0, col0).
+template <bool ALIGNED>
+__device__ __forceinline__ void write_c(const float (&acc)[TM][TN], std::int64_t row0, std::int64_t col0,
+                                        std::int64_t M, std::int64_t N, float alpha, float beta, float* C,
+                                        std::int64_t ldc) {
+#pragma unroll  // acc lies in registers, which take no index at run time
+    for (int i = 0; i < TM; ++i) {
+        const std::int64_t row = row0 + i / 4 * 4 * LANES_M + i % 4;
+        if (row >= M) return;
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            const std::int64_t col = col0 + j * LANES_N;
+            float* c = &C[row * ldc + col];
+            if (ALIGNED) {
+                if (col >= N) continue;
+                // BLAS: beta == 0 must not read C
+                const float4 old =
+                    beta == 0.0f ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : *reinterpret_cast<float4*>(c);
+                *reinterpret_cast<float4*>(c) =
+                    make_float4(alpha * acc[i][j] + beta * old.x, alpha * acc[i][j + 1] + beta * old.y,
+                                alpha * acc[i][j + 2] + beta * old.z, alpha * acc[i][j + 3] + beta * old.w);
+            } else {
+                for (int e = 0; e < 4; ++e) {
+                    if (col + e >= N) break;
+                    c[e] = beta == 0.0f ? alpha * acc[i][j + e] : alpha * acc[i][j + e] + beta * c[e];
+                }
+            }
+        }
+    }
 }
 
 // A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: every row begins at a
@@ -94,31 +126,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         // end gap
         __syncthreads();  // everyone has read the tiles before anyone overwrites them
     }
-
-#pragma unroll  // acc lies in registers, which take no index at run time
-    for (int i = 0; i < TM; ++i) {
-        const std::int64_t row = row0 + y + i / 4 * 4 * LANES_M + i % 4;
-        if (row >= M) return;
-#pragma unroll
-        for (int j = 0; j < TN; j += 4) {
-            const std::int64_t col = col0 + x + j * LANES_N;
-            float* c = &C[row * ldc + col];
-            if (ALIGNED) {
-                if (col >= N) continue;
-                // BLAS: beta == 0 must not read C
-                const float4 old =
-                    beta == 0.0f ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : *reinterpret_cast<float4*>(c);
-                *reinterpret_cast<float4*>(c) =
-                    make_float4(alpha * acc[i][j] + beta * old.x, alpha * acc[i][j + 1] + beta * old.y,
-                                alpha * acc[i][j + 2] + beta * old.z, alpha * acc[i][j + 3] + beta * old.w);
-            } else {
-                for (int e = 0; e < 4; ++e) {
-                    if (col + e >= N) break;
-                    c[e] = beta == 0.0f ? alpha * acc[i][j + e] : alpha * acc[i][j + e] + beta * c[e];
-                }
-            }
-        }
-    }
+    write_c<ALIGNED>(acc, row0 + y, col0 + x, M, N, alpha, beta, C, ldc);
 }
 
 const gemm::Tile tile{BM, BN, BK};

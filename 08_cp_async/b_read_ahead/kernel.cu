@@ -49,16 +49,16 @@ __device__ __forceinline__ Place first_of_block(std::int64_t M, std::int64_t N) 
 }
 
 /// Reads a thread's values of step k, from where it reads in a stage of As and of Bs.
-template <class T>
-__device__ __forceinline__ void read(float (&a_frag)[T::TM], float (&b_frag)[T::TN], const char* as,
-                                     const char* bs, int k) {
+template <class T, int TM, int TN>
+__device__ __forceinline__ void read(float (&a_frag)[TM], float (&b_frag)[TN], const char* as, const char* bs,
+                                     int k) {
 #pragma unroll
-    for (int i = 0; i < T::TM; i += 4) {
+    for (int i = 0; i < TM; i += 4) {
         *reinterpret_cast<float4*>(&a_frag[i]) =
             *reinterpret_cast<const float4*>(as + 4 * (k * T::A_PITCH + i * T::LANES_M));
     }
 #pragma unroll
-    for (int j = 0; j < T::TN; j += 4) {
+    for (int j = 0; j < TN; j += 4) {
         *reinterpret_cast<float4*>(&b_frag[j]) =
             *reinterpret_cast<const float4*>(bs + 4 * (k * T::BN + j * T::LANES_N));
     }
@@ -80,16 +80,16 @@ __device__ __forceinline__ void add_products(float (&acc)[TM][TN], const float (
 }
 
 /// C = alpha · acc + beta · C, where the thread's first element is (row0, col0).
-template <class T, bool ALIGNED>
-__device__ __forceinline__ void write_c(const float (&acc)[T::TM][T::TN], std::int64_t row0,
-                                        std::int64_t col0, std::int64_t M, std::int64_t N, float alpha,
-                                        float beta, float* C, std::int64_t ldc) {
+template <class T, bool ALIGNED, int TM, int TN>
+__device__ __forceinline__ void write_c(const float (&acc)[TM][TN], std::int64_t row0, std::int64_t col0,
+                                        std::int64_t M, std::int64_t N, float alpha, float beta, float* C,
+                                        std::int64_t ldc) {
 #pragma unroll  // acc lies in registers, which take no index at run time
-    for (int i = 0; i < T::TM; ++i) {
+    for (int i = 0; i < TM; ++i) {
         const std::int64_t row = row0 + i / 4 * 4 * T::LANES_M + i % 4;
         if (row >= M) return;
 #pragma unroll
-        for (int j = 0; j < T::TN; j += 4) {
+        for (int j = 0; j < TN; j += 4) {
             const std::int64_t col = col0 + j * T::LANES_N;
             float* c = &C[row * ldc + col];
             if (ALIGNED) {
@@ -206,7 +206,6 @@ __global__ void __launch_bounds__(T::THREADS)
     };
     for (; tiles > STAGES - 1; --tiles) use_tiles(std::true_type());
     for (; tiles > 0; --tiles) use_tiles(std::false_type());  // everything is copied
-
     write_c<T, ALIGNED>(acc, row0 + y, col0 + x, M, N, alpha, beta, C, ldc);
 }
 

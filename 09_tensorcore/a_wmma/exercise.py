@@ -62,17 +62,17 @@ EXERCISE = Exercise(
         "lies outside of C?",
         "In load8: where ALIGNED, compare `left` with 0 and read one uint4. In tiles: for A, left is steps - a_k in a row that "
         "exists and 0 in any other; for B, N - (col0 + b_col) in a step that exists. In multiply: for k = 0, F, … declare "
-        "WM/F fragments of matrix_a and WN/F of matrix_b, both row_major and of T; load_matrix_sync each from row y + i * F, "
-        "column k of As and row k, column x + j * F of Bs with the padded row as pitch; then mma_sync for all pairs. In store: "
-        "32 lanes, 256 elements: 8 rounds, element e in row e / F and column e % F. A __syncwarp() before the lanes read, and "
-        "one before the next fragment overwrites what they read.",
+        "TILES_M fragments of matrix_a and TILES_N of matrix_b, both row_major and of T; load_matrix_sync each from row y + i "
+        "* F, column k of As and row k, column x + j * F of Bs with the padded row as pitch; then mma_sync for all pairs. In "
+        "store: 32 lanes, 256 elements: 8 rounds, element e in row e / F and column e % F. A __syncwarp() before the lanes "
+        "read, and one before the next fragment overwrites what they read.",
         "nearly the code, in the gaps' order:\n"
         "  if (ALIGNED) { if (left > 0) eight = *reinterpret_cast<const uint4*>(p); } else the loop;\n"
         "  *reinterpret_cast<uint4*>(&As[a_row + i][a_k]) =\n"
         "      load8<ALIGNED>(a + i * lda, row0 + a_row + i < M ? steps - a_k : 0);\n"
         "  *reinterpret_cast<uint4*>(&Bs[b_k + i][b_col]) =\n"
         "      load8<ALIGNED>(b + i * ldb, b_k + i < steps ? N - (col0 + b_col) : 0);\n"
-        "  wmma::fragment<wmma::matrix_a, F, F, F, T, wmma::row_major> a_frag[WM / F]; b_frag likewise;\n"
+        "  wmma::fragment<wmma::matrix_a, F, F, F, T, wmma::row_major> a_frag[TILES_M]; b_frag likewise;\n"
         "  wmma::load_matrix_sync(a_frag[i], &As[y + i * F][k], BK + PAD); b_frag[j] from &Bs[k][x + j * F], BN + PAD;\n"
         "  wmma::mma_sync(acc[i][j], a_frag[i], b_frag[j], acc[i][j]);\n"
         "  wmma::store_matrix_sync(&out[warp][0][0], acc[i][j], F, wmma::mem_row_major); a __syncwarp();\n"

@@ -18,6 +18,7 @@ constexpr int BM = 128, BN = 128, BK = 64;  // block tile: rows and columns of C
 constexpr int WM = 64, WN = 64;             // warp tile: rows and columns of C
 constexpr int F = 16;                       // rows, columns and steps of a fragment
 constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
+constexpr int TILES_M = WM / F, TILES_N = WN / F;  // fragments in the warp tile
 constexpr int PAD = 8;  // elements, 16 bytes: rows of a fragment then lie in different banks
 constexpr int A_ROWS = 8 * THREADS / BK, B_ROWS = 8 * THREADS / BN;  // that all threads load at a time
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % F == 0 && WN % F == 0 && BK % F == 0, "fragments tile");
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(THREADS, ALIGNED ? 2 : 1)
         const T* a = A + (row0 + a_row) * lda + a_k;
         const T* b = B + b_k * ldb + col0 + b_col;
 
-        wmma::fragment<wmma::accumulator, F, F, F, float> acc[WM / F][WN / F];
+        wmma::fragment<wmma::accumulator, F, F, F, float> acc[TILES_M][TILES_N];
         for (auto& row : acc) {
             for (auto& fragment : row) wmma::fill_fragment(fragment, 0.0f);
         }
@@ -95,16 +96,20 @@ __global__ void __launch_bounds__(THREADS, ALIGNED ? 2 : 1)
             // gap: multiply
 #pragma unroll 2  // of more steps at once nvcc keeps too much in registers
             for (int k = 0; k < BK; k += F) {
-                wmma::fragment<wmma::matrix_a, F, F, F, T, wmma::row_major> a_frag[WM / F];
-                wmma::fragment<wmma::matrix_b, F, F, F, T, wmma::row_major> b_frag[WN / F];
-                for (int i = 0; i < WM / F; ++i) {
+                wmma::fragment<wmma::matrix_a, F, F, F, T, wmma::row_major> a_frag[TILES_M];
+                wmma::fragment<wmma::matrix_b, F, F, F, T, wmma::row_major> b_frag[TILES_N];
+#pragma unroll
+                for (int i = 0; i < TILES_M; ++i) {
                     wmma::load_matrix_sync(a_frag[i], &As[y + i * F][k], BK + PAD);
                 }
-                for (int j = 0; j < WN / F; ++j) {
+#pragma unroll
+                for (int j = 0; j < TILES_N; ++j) {
                     wmma::load_matrix_sync(b_frag[j], &Bs[k][x + j * F], BN + PAD);
                 }
-                for (int i = 0; i < WM / F; ++i) {
-                    for (int j = 0; j < WN / F; ++j) {
+#pragma unroll
+                for (int i = 0; i < TILES_M; ++i) {
+#pragma unroll
+                    for (int j = 0; j < TILES_N; ++j) {
                         wmma::mma_sync(acc[i][j], a_frag[i], b_frag[j], acc[i][j]);
                     }
                 }
@@ -115,9 +120,9 @@ __global__ void __launch_bounds__(THREADS, ALIGNED ? 2 : 1)
 
         // Which lane holds which element of a fragment is CUDA's affair: only store_matrix_sync knows.
 #pragma unroll
-        for (int i = 0; i < WM / F; ++i) {
+        for (int i = 0; i < TILES_M; ++i) {
 #pragma unroll
-            for (int j = 0; j < WN / F; ++j) {
+            for (int j = 0; j < TILES_N; ++j) {
                 // gap: store
                 wmma::store_matrix_sync(&out[warp][0][0], acc[i][j], F, wmma::mem_row_major);
                 __syncwarp();  // the fragment is complete before any lane reads it

@@ -24,13 +24,13 @@ constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N;  // of mma.sync in the warp tile
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 
-// Where (row, col) of a stage's tiles lies, in bytes. Eight neighbours stay together, and their place in the
-// row depends on the row: eight rows of a fragment lie in different banks.
+// Where (row, col) of the tiles lies, in bytes: eight neighbours stay together, and which of the row's
+// first eight places they take depends on the row. Eight rows of a fragment then lie in different banks.
 __device__ __forceinline__ int a_at(int row, int k) {
     return gemm::Swizzle<2, 4, 3>::apply(2 * (row * BK + k));
 }
 __device__ __forceinline__ int b_at(int k, int col) {
-    return BS + gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col));
+    return gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col));
 }
 static_assert(BK == 32 && BN == 128, "the swizzles are for rows of 2^5 and 2^7 elements");
 
@@ -84,13 +84,13 @@ struct Fragments {
 struct Reader {
     const char *a[BK / MMA_K], *b[TILES_N / 2];
 
-    /// For the warp tile at (y, x) of the block tile.
-    __device__ __forceinline__ Reader(const char* shared, int y, int x) {
+    /// For the warp tile at (y, x) of the block tile. `bs`: bytes, where Bs begins in a stage.
+    __device__ __forceinline__ Reader(const char* shared, int bs, int y, int x) {
         const gemm::ptx::Position at = gemm::ptx::ldmatrix_row(threadIdx.x % 32);
 #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) a[k / MMA_K] = shared + a_at(y + at.row, k + at.col);
 #pragma unroll
-        for (int j = 0; j < TILES_N / 2; ++j) b[j] = shared + b_at(at.row, x + j * 16 + at.col);
+        for (int j = 0; j < TILES_N / 2; ++j) b[j] = shared + (bs + b_at(at.row, x + j * 16 + at.col));
     }
     __device__ __forceinline__ void read(Fragments& to, int stage, int step) const {
 #pragma unroll
@@ -158,9 +158,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     Share<T, ALIGNED, BM, BK, 32> a;
     Share<T, ALIGNED, BK, BN, 64> b;
     a.to[0] = shared + a_at(a.row, a.col);
-    for (int i = 0; i < BN; i += 64) b.to[i / 64] = shared + b_at(b.row, b.col) + 2 * i;
-    a.from = A + (row0 + a.row) * lda + a.col;
-    b.from = B + b.row * ldb + col0 + b.col;
+    for (int i = 0; i < BN; i += 64) b.to[i / 64] = shared + (BS + b_at(b.row, b.col)) + 2 * i;
     const auto copy = [&](int stage, int steps) {
         a.copy(stage, lda, M - row0, steps);
         b.copy(stage, ldb, steps, N - col0);
@@ -168,9 +166,11 @@ __global__ void __launch_bounds__(THREADS, 1)
         b.from += steps * ldb;
     };
 
-    const Reader fragments(shared, y, x);
+    const Reader fragments(shared, BS, y, x);
     Fragments frag[2];  // of this step along K and of the next
 
+    a.from = A + (row0 + a.row) * lda + a.col;
+    b.from = B + b.row * ldb + col0 + b.col;
     float acc[TILES_M][TILES_N][4] = {};
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     std::int64_t tiles = (k_end + BK - 1) / BK;

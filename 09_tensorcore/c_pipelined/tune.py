@@ -32,8 +32,8 @@ _FOUR_WARPS = {
     "    Share<T, ALIGNED, BK, BN, 64> b;\n": (
         "    constexpr int B_RUN = ALIGNED ? 64 : 32;\n    Share<T, ALIGNED, BK, BN, B_RUN> b;\n"
     ),
-    "    for (int i = 0; i < BN; i += 64) b.to[i / 64] = shared + b_at(b.row, b.col) + 2 * i;\n": (
-        "    for (int i = 0; i < BN; i += B_RUN) b.to[i / B_RUN] = shared + b_at(b.row, b.col + i);\n"
+    "    for (int i = 0; i < BN; i += 64) b.to[i / 64] = shared + (BS + b_at(b.row, b.col)) + 2 * i;\n": (
+        "    for (int i = 0; i < BN; i += B_RUN) b.to[i / B_RUN] = shared + (BS + b_at(b.row, b.col + i));\n"
     ),
 }
 

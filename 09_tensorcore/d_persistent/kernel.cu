@@ -34,17 +34,18 @@ struct Depth {
     static constexpr int BK = BK_;
     static constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
     static constexpr int OUT = STAGES * STAGE, SHARED = OUT + THREADS / 32 * MMA_M * OUT_PITCH;
-
-    /// Where (row, col) of a stage's tiles lies, in bytes. Eight neighbours stay together, and their place in
-    /// the row depends on the row: eight rows of a fragment lie in different banks.
-    static constexpr int A_BITS = BK == 64 ? 3 : 2;  // as many as a row of As has chunks
-    __device__ static int a_at(int row, int k) {
-        return gemm::Swizzle<A_BITS, 4, 3>::apply(2 * (row * BK + k));
-    }
-    __device__ static int b_at(int k, int col) {
-        return BS + gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col));
-    }
 };
+
+// Where (row, col) of the tiles lies, in bytes: eight neighbours stay together, and which of the row's
+// first eight places they take depends on the row. Eight rows of a fragment then lie in different banks.
+template <int BK>
+__device__ __forceinline__ int a_at(int row, int k) {
+    constexpr int BITS = BK == 64 ? 3 : 2;  // as many as a row of As has chunks
+    return gemm::Swizzle<BITS, 4, 3>::apply(2 * (row * BK + k));
+}
+__device__ __forceinline__ int b_at(int k, int col) {
+    return gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col));
+}
 
 /// WIDTH neighbours of a row of which the first `left` are there, and zeros for the others.
 template <bool ALIGNED, class T>
@@ -93,22 +94,22 @@ struct Fragments {
 
 /// Where the rows of its fragments begin whose addresses a lane gives to ldmatrix, in stage 0: one for each
 /// place in a row. What is added to them are constants.
-template <class D>
+template <int BK>
 struct Reader {
-    const char *a[D::BK / MMA_K], *b[TILES_N / 2];
+    const char *a[BK / MMA_K], *b[TILES_N / 2];
 
-    /// For the warp tile at (y, x) of the block tile.
-    __device__ __forceinline__ Reader(const char* shared, int y, int x) {
+    /// For the warp tile at (y, x) of the block tile. `bs`: bytes, where Bs begins in a stage.
+    __device__ __forceinline__ Reader(const char* shared, int bs, int y, int x) {
         const gemm::ptx::Position at = gemm::ptx::ldmatrix_row(threadIdx.x % 32);
 #pragma unroll
-        for (int k = 0; k < D::BK; k += MMA_K) a[k / MMA_K] = shared + D::a_at(y + at.row, k + at.col);
+        for (int k = 0; k < BK; k += MMA_K) a[k / MMA_K] = shared + a_at<BK>(y + at.row, k + at.col);
 #pragma unroll
-        for (int j = 0; j < TILES_N / 2; ++j) b[j] = shared + D::b_at(at.row, x + j * 16 + at.col);
+        for (int j = 0; j < TILES_N / 2; ++j) b[j] = shared + (bs + b_at(at.row, x + j * 16 + at.col));
     }
     __device__ __forceinline__ void read(Fragments& to, int stage, int step) const {
 #pragma unroll
         for (int i = 0; i < TILES_M; ++i) {
-            gemm::ptx::ldmatrix(to.a[i], a[step] + stage + 2 * i * MMA_M * D::BK);
+            gemm::ptx::ldmatrix(to.a[i], a[step] + stage + 2 * i * MMA_M * BK);
         }
 #pragma unroll
         for (int j = 0; j < TILES_N / 2; ++j) {
@@ -133,9 +134,9 @@ __device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], cons
 /// A warp's tile becomes C's, 16 rows at a time through `out` in shared memory, from fragments to rows. Its
 /// upper left corner is (y0, x0) of C.
 template <class T, bool ALIGNED>
-__device__ __forceinline__ void store_tile(char* out, const float (&acc)[TILES_M][TILES_N][4],
-                                           std::int64_t y0, std::int64_t x0, std::int64_t M, std::int64_t N,
-                                           float alpha, float beta, T* C, std::int64_t ldc) {
+__device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][4], std::int64_t y0,
+                                           std::int64_t x0, std::int64_t M, std::int64_t N, float alpha,
+                                           float beta, T* C, std::int64_t ldc, char* out) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < TILES_M; ++i) {
@@ -186,7 +187,7 @@ template <class T, class D, bool ALIGNED>
 __global__ void __launch_bounds__(THREADS, 1)
     hgemm_persistent(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const T* A,
                      std::int64_t lda, const T* B, std::int64_t ldb, float beta, T* C, std::int64_t ldc) {
-    constexpr int BK = D::BK;
+    constexpr int BK = D::BK, BS = D::BS, STAGE = D::STAGE;
     extern __shared__ __align__(128) char shared[];  // stages: T As[BM][BK], Bs[BK][BN]; then results
     const int warp = threadIdx.x / 32;
     const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the block tile
@@ -209,14 +210,17 @@ __global__ void __launch_bounds__(THREADS, 1)
     constexpr int A_RUN = ALIGNED ? BK / 2 : BK;
     Share<T, ALIGNED, BM, BK, A_RUN> a;
     Share<T, ALIGNED, BK, BN, 64> b;
-    for (int i = 0; i < BK; i += A_RUN) a.to[i / A_RUN] = shared + D::a_at(a.row, (a.col + i) % BK);
-    for (int i = 0; i < BN; i += 64) b.to[i / 64] = shared + D::b_at(b.row, b.col) + 2 * i;
+    for (int i = 0; i < BK; i += A_RUN) a.to[i / A_RUN] = shared + a_at<BK>(a.row, (a.col + i) % BK);
+    for (int i = 0; i < BN; i += 64) b.to[i / 64] = shared + (BS + b_at(b.row, b.col)) + 2 * i;
     const auto copy = [&](int stage, int steps) {
         a.copy(stage, lda, M - row0, steps);
         b.copy(stage, ldb, steps, N - col0);
         a.from += steps;
         b.from += steps * ldb;
     };
+    const Reader<BK> fragments(shared, BS, y, x);
+    Fragments frag[2];  // of this step along K and of the next
+
     // The first tiles of a tile of C. The partial one comes first, so that the others need no guard along K.
     const auto fill = [&] {
         a.from = A + (row0 + a.row) * lda + a.col;
@@ -225,24 +229,21 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (tiles > 0) copy(0, static_cast<int>((k_end - 1) % BK) + 1);
         gemm::ptx::cp_async_commit();
         for (int s = 1; s < STAGES - 1; ++s) {
-            if (s < tiles) copy(s * D::STAGE, BK);
+            if (s < tiles) copy(s * STAGE, BK);
             gemm::ptx::cp_async_commit();  // one group per tile, be it empty
         }
     };
 
-    const Reader<D> fragments(shared, y, x);
-    Fragments frag[2];  // of this step along K and of the next
-
-    constexpr int LAST = (STAGES - 1) * D::STAGE;
     unsigned c_tile = blockIdx.x;
     locate(c_tile);
     fill();
 #pragma unroll 1
     for (;;) {
         std::int64_t tiles = (k_end + BK - 1) / BK;
-        float acc[TILES_M][TILES_N][4] = {};
         gemm::ptx::cp_async_wait<STAGES - 2>();
-        __syncthreads();              // the first tiles are complete before anyone reads them
+        __syncthreads();  // the first tiles are complete before anyone reads them
+        constexpr int LAST = (STAGES - 1) * STAGE;
+        float acc[TILES_M][TILES_N][4] = {};
         int stage = 0, ahead = LAST;  // the tiles in use, and those that are copied meanwhile
         if (tiles > 0) fragments.read(frag[0], stage, 0);
         const auto use_tiles = [&](auto copying) {
@@ -251,7 +252,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                 if (step == BK / MMA_K - 1) {
                     gemm::ptx::cp_async_wait<STAGES - 2>();
                     __syncthreads();  // the next tiles are complete, and everyone has read these
-                    stage = stage == LAST ? 0 : stage + D::STAGE;
+                    stage = stage == LAST ? 0 : stage + STAGE;
                 }
                 if (copying.value || step < BK / MMA_K - 1 || tiles > 1) {
                     fragments.read(frag[(step + 1) % 2], stage, (step + 1) % (BK / MMA_K));
@@ -259,7 +260,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                 if (step == 0) {
                     if (copying.value) copy(ahead, BK);
                     gemm::ptx::cp_async_commit();
-                    ahead = ahead == LAST ? 0 : ahead + D::STAGE;
+                    ahead = ahead == LAST ? 0 : ahead + STAGE;
                 }
                 multiply<T>(acc, frag[step % 2]);
             }
@@ -277,8 +278,8 @@ __global__ void __launch_bounds__(THREADS, 1)
             fill();
         }
         // end gap
-        store_tile<T, ALIGNED>(shared + D::OUT + warp * MMA_M * OUT_PITCH, acc, y0, x0, M, N, alpha, beta, C,
-                               ldc);
+        store_tile<T, ALIGNED>(acc, y0, x0, M, N, alpha, beta, C, ldc,
+                               shared + D::OUT + warp * MMA_M * OUT_PITCH);
         if (!more) return;
     }
 }

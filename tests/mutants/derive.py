@@ -94,7 +94,7 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "swizzled_load_09b": ("09b_mma_sync", [("b_at(b_k + i, b_col)", "(b_k + i) * BN + b_col", 0)]),
     "unaligned_09b": ("09b_mma_sync", [(" && p.ldc % 2 == 0", "", 0)]),
     "swizzled_store_09c": ("09c_pipelined", [("a_at(y + at.row, k + at.col)", "2 * ((y + at.row) * BK + k + at.col)", 0)]),
-    "swizzled_load_09c": ("09c_pipelined", [("b_at(b.row, b.col)", "BS + 2 * (b.row * BN + b.col)", 0)]),
+    "swizzled_load_09c": ("09c_pipelined", [("b_at(b.row, b.col)", "2 * (b.row * BN + b.col)", 0)]),
     "k_steps_09c": ("09c_pipelined", [("a[step] + stage", "a[BK / MMA_K - 1 - step] + stage", 0)]),  # of A, and not of B
     "wait_too_short_09c": ("09c_pipelined", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
     "no_barrier_09c": ("09c_pipelined", [("__syncthreads();", "", 1)]),

@@ -708,7 +708,11 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt("stored into stage 1 first", {"store(0);": "store(1);"}, ("Shared memory is read where nobody has written.",)),
         Attempt("the stage never changed", {"        stage ^= 1;\n": ""}, ("✗ Wrong with a square matrix of one block tile",)),
         Attempt("one step too many in the tile", {"k < BK; ++k": "k <= BK; ++k"}, ("✗ Wrong with", "line ")),
-        Attempt("the other stage read, too", {"&Bs[stage][k]": "&Bs[stage ^ 1][k]"}, ("A barrier is missing.", "line ")),
+        Attempt(
+            "the other stage read, too",
+            {"As[stage], Bs[stage], k": "As[stage], Bs[stage ^ 1], k"},
+            ("A barrier is missing.", "line "),
+        ),
         Attempt("A and B read although alpha is 0", {"alpha == 0.0f ? 0 : K": "K"}, ("A or B is read although alpha is 0.",)),
         Attempt(
             "the partial tile taken for a full one",
@@ -728,9 +732,9 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         Attempt(
             "fragments read one by one",
             {
-                "for (int i = 0; i < TM; i += 4) {\n                *reinterpret_cast<float4*>(&a_frag[i]) =\n"
-                "                    *reinterpret_cast<float4*>(&As[stage][k][y + i * LANES_M]);\n": (
-                    "for (int i = 0; i < TM; ++i) {\n                a_frag[i] = As[stage][k][y + i / 4 * 4 * LANES_M + i % 4];\n"
+                "for (int i = 0; i < TM; i += 4) {\n"
+                "        *reinterpret_cast<float4*>(&a_frag[i]) = *reinterpret_cast<const float4*>(&As[k][y + i * LANES_M]);\n": (
+                    "for (int i = 0; i < TM; ++i) {\n        a_frag[i] = As[k][y + i / 4 * 4 * LANES_M + i % 4];\n"
                 )
             },
             ("It is right, and a goal is not reached.", "reads of shared memory"),
@@ -1123,12 +1127,12 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "B copied to where it would lie without the swizzle",
-            {"shared + b_at(b.row, b.col) + 2 * i": "shared + BS + 2 * (b.row * BN + b.col + i)"},
+            {"(BS + b_at(b.row, b.col)) + 2 * i": "BS + 2 * (b.row * BN + b.col + i)"},
             ("The result is wrong even where one block tile fits exactly.",),
         ),
         Attempt(
             "no swizzle for B at all",
-            {"BS + gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col))": "BS + 2 * (k * BN + col)"},
+            {"gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col))": "2 * (k * BN + col)"},
             ("It is right, and a goal is not reached.", "without bank conflicts"),
         ),
         Attempt(
