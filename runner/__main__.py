@@ -244,6 +244,23 @@ def profile_command(
     return profile.profile(names or [], record, as_json)
 
 
+@app.command("timeline")
+def timeline_command(
+    name: Optional[str] = typer.Argument(None, metavar="[LESSON]", help="One that waits at mbarriers: 10a to 13c."),
+    m: Optional[str] = typer.Option(None, help="Rows of A and C."),
+    n: Optional[str] = typer.Option(None, help="Columns of B and C."),
+    k: Optional[str] = typer.Option(None, help="Columns of A, rows of B."),
+    record: bool = typer.Option(
+        False, "--record", help="Write plots/results/<gpu>-timeline.json (all lessons, committed sources)."
+    ),
+    as_json: bool = JSON,
+) -> int:
+    """Show what a block's warps wait for: on the CPU device and on a GPU."""
+    from runner.measure import timeline
+
+    return timeline.timeline(name, {"m": m, "n": n, "k": k}, record, as_json)
+
+
 @app.command("autotune")
 def autotune_command(
     names: Optional[list[str]] = LESSONS,

@@ -1,0 +1,108 @@
+// gemm_timeline: runs one instrumented kernel (runner/programs/stamps.hpp) on the GPU, once to warm up and
+// once to be read, and writes as JSON what its first block wrote down. The runner compiles the kernel and
+// links it.
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/device.hpp"
+#include "common/error.hpp"
+#include "common/launch_watch.hpp"
+#include "common/lessons.hpp"
+#include "common/measure.hpp"
+#include "common/options.hpp"
+#include "common/report.hpp"
+#include "common/variant.hpp"
+#include "common/verify.hpp"
+#include "runner/programs/timeline.hpp"
+
+namespace {
+
+using gemm::Error;
+using gemm::Json;
+using gemm::timeline::Stamp;
+using gemm::timeline::Warp;
+
+struct Settings {
+    gemm::Lesson lesson;
+    gemm::Shape shape;
+    std::uint64_t seed = 0;
+    std::string output;
+};
+
+std::optional<int> read_options(int argc, char** argv, Settings& s) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    std::string m, n, k, seed;
+    if (const std::optional<int> status =
+            gemm::parse_options("gemm_timeline", "Records when the warps of a kernel's first block do what.",
+                                {{"--m", &m, "rows of A and C", "INT", true},
+                                 {"--n", &n, "columns of B and C", "INT", true},
+                                 {"--k", &k, "columns of A, rows of B", "INT", true},
+                                 {"--seed", &seed, "seed of the inputs [a fresh one]"},
+                                 {"--output", &s.output, "where the JSON goes", "FILE", true}},
+                                argc, argv))
+        return status;
+    s.lesson = *gemm::all_lessons().front();
+    s.shape.variant = s.lesson.variant();
+    s.shape.M = gemm::whole_number("--m", m, 1, kMost);
+    s.shape.N = gemm::whole_number("--n", n, 1, kMost);
+    s.shape.K = gemm::whole_number("--k", k, 1, kMost);
+    s.shape = s.shape.resolved();
+    s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
+    gemm::check_writable(s.output);
+    return std::nullopt;
+}
+
+/// A warp's stamps: [site, begin, end, detail], clocks from the block's first one on. Unsigned, so that a
+/// clock whose lower word begins again is right, too.
+Json warp_json(const Warp& warp, std::uint32_t first) {
+    Json stamps = Json::array();
+    for (const Stamp& s : warp.stamps) stamps.push_back({s.site, s.begin - first, s.end - first, s.detail});
+    return {{"wanted", warp.wanted}, {"stamps", std::move(stamps)}};
+}
+
+int run(const Settings& s) {
+    const gemm::Device device = gemm::select_device(0, "");
+    if (const std::string why = gemm::why_skipped(s.lesson, device); !why.empty()) throw Error(why);
+    gemm::Workload w(s.shape, s.seed);
+    const gemm::Verifier verifier(w);
+    {
+        const gemm::LaunchWatch watch(s.lesson.name, gemm::patience_of(s.shape));
+        gemm::run_once(s.lesson, w);
+        if (const gemm::Verdict verdict = gemm::verify(s.lesson, w, verifier); !verdict.passed)
+            throw Error("The instrumented kernel is wrong: " + verdict.failure);
+    }
+    const std::vector<Warp> warps = gemm::timeline::read_stamps();
+    if (warps.empty()) throw Error(std::string(s.lesson.name) + " has left no stamps.");
+
+    std::uint32_t first = warps.front().stamps.front().begin;
+    for (const Warp& warp : warps) {
+        if (const std::uint32_t begin = warp.stamps.front().begin; begin - first >= 1u << 31) first = begin;
+    }
+    Json all = Json::array();
+    for (const Warp& warp : warps) all.push_back(warp_json(warp, first));
+    const Json json = {{"schema", 1},
+                       {"lesson", s.lesson.name},
+                       {"device", gemm::device_json(device)},
+                       {"variant", gemm::text(s.lesson.variant())},
+                       {"m", s.shape.M},
+                       {"n", s.shape.N},
+                       {"k", s.shape.K},
+                       {"seed", s.seed},
+                       {"warps", std::move(all)}};
+    gemm::write_file(s.output, gemm::to_text(json));
+    return gemm::kRight;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return gemm::run_program("gemm_timeline", [&]() -> int {
+        Settings settings;
+        if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
+        return run(settings);
+    });
+}
