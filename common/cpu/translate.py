@@ -39,7 +39,9 @@ DECLARED = re.compile(
 OF_DEVICE = re.compile(r"\b__(?:device|constant|managed)__\b")
 LONGEST_HEAD = 400  # characters of a declaration in front of its qualifier, and behind it up to where the names end
 # Parentheses that are no function's.
-ATTRIBUTE = re.compile(r"\b(?:__align__|alignas|__attribute__|__launch_bounds__|__maxnreg__|decltype)\s*\((?:[^()]|\([^()]*\))*\)")
+ATTRIBUTE = re.compile(
+    r"\b(?:__align__|alignas|__attribute__|__launch_bounds__|__maxnreg__|decltype)\s*\((?:[^()]|\([^()]*\))*\)"
+)
 
 
 # From the attribute on to the kernel's name, in front of its parameters.
