@@ -1,5 +1,7 @@
-"""What the warps of one block do over time, as lanes: from what the CPU device kept of a block (gemm_inspect --history), and from
-the stamps that a GPU wrote down (./gemm timeline --record). Both become the same.
+"""What the warps of one block do over time, as lanes: from what the CPU device kept of a block (gemm_inspect --history), and
+from the stamps that a GPU wrote down (./gemm timeline --record). Both become the same.
+
+Both begin behind the barrier that a block's warps meet at before anything else: on a GPU stamps take most of the time before it.
 
 A lane is a producer, a consumer or a warpgroup, told by its first warp; in a kernel without wgmma a warp.
 """
@@ -110,9 +112,18 @@ class _Raw:
         if end > begin:
             self.spans.append(Span(kind, begin, end))
 
+    def cut(self, at: float) -> None:
+        """Leaves out what is before, and counts from there on."""
+        left = [span for span in self.spans if span.end > at]
+        self.spans = [Span(span.kind, max(span.begin - at, 0), span.end - at) for span in left]
+        self.begin, self.end = max(self.begin - at, 0), self.end - at
+
 
 def _together(raw: Sequence[_Raw], unit: str) -> Timeline:
-    """The lanes that take part, the one that only asks first."""
+    """The lanes that take part, the one that only asks first; from the barrier on that all meet at before anything else."""
+    met = [next((span.end for span in lane.spans if span.kind in ("barrier", "cluster")), 0.0) for lane in raw]
+    for lane in raw:
+        lane.cut(max(met, default=0))
     wgmma = any(lane.multiplies for lane in raw)
     split = any(lane.asks and not lane.multiplies for lane in raw)
     number, lanes = 0, []
@@ -133,25 +144,26 @@ def base(argument: str) -> str:
 
 
 def from_stamps(block: Mapping) -> Timeline:
-    """Of a block of <gpu>-timeline.json."""
+    """Of a block of <gpu>-timeline.json.
+
+    No warp sees a tile land or a batch end. Here they end when the first warp that has waited for them goes on: by then they did.
+    """
     sites = [tuple(site) for site in block["sites"]]
-    passed: dict[int, list[list[float]]] = {}  # of an mbarrier's address: of each lane, when its waits there ended
+    passed: dict[int, list[float]] = {}  # of an mbarrier's address: when waits there ended
     for warp in block["warps"]:
-        ends: dict[int, list[float]] = {}
         for site, _, end, detail in warp["stamps"]:
             if sites[site][0].startswith("mbarrier_wait"):
-                ends.setdefault(detail, []).append(end)
-        for address, when in ends.items():
-            passed.setdefault(address, []).append(when)
+                passed.setdefault(detail, []).append(end)
     return _together([_of_warp(warp, sites, passed) for warp in block["warps"]], "clock cycles")
 
 
-def _of_warp(warp: Mapping, sites: Sequence[tuple], passed: Mapping[int, Sequence[Sequence[float]]]) -> _Raw:
+def _of_warp(warp: Mapping, sites: Sequence[tuple], passed: Mapping[int, Sequence[float]]) -> _Raw:
     lane = _Raw(warp["warp"])
     open_batches: list[float] = []  # when each batch that is under way was begun
-    asked: dict[int, int] = {}  # of an mbarrier's address: phases that were asked for
     written_from: float | None = None  # since when the lane has sums that it may write
-    for site, begin, end, detail in warp["stamps"]:
+    in_loop = sum(what == "wgmma_wait" for what, *_ in sites) == 1  # the one wait for a batch is each batch's, not the last one's
+    waits_for_batch = [number for number, stamp in enumerate(warp["stamps"]) if sites[stamp[0]][0] == "wgmma_wait"]
+    for number, (site, begin, end, detail) in enumerate(warp["stamps"]):
         what, _, argument = sites[site]
         waits = what.startswith("mbarrier_wait") or what in ("syncthreads", "cluster_sync", "cluster_sync_relaxed", "returns")
         if written_from is not None and waits:
@@ -165,9 +177,8 @@ def _of_warp(warp: Mapping, sites: Sequence[tuple], passed: Mapping[int, Sequenc
             lane.add(base(argument), begin, end)
         elif what == "mbarrier_arrive_expect_tx":
             lane.asks = True
-            turn = asked[detail] = asked.get(detail, -1) + 1
-            came = [when[turn] for when in passed.get(detail, ()) if len(when) > turn]
-            if came:
+            # Nobody asks for a phase's bytes before all have gone on who waited for the phase before.
+            if came := [when for when in passed.get(detail, ()) if when > end]:
                 lane.add("loads", begin, min(came))
         elif what == "wgmma_commit":
             lane.multiplies = True
@@ -175,7 +186,7 @@ def _of_warp(warp: Mapping, sites: Sequence[tuple], passed: Mapping[int, Sequenc
         elif what == "wgmma_wait":
             while len(open_batches) > detail:
                 lane.add("products", open_batches.pop(0), end)
-            if detail == 0 and lane.multiplies:
+            if detail == 0 and lane.multiplies and (not in_loop or number == waits_for_batch[-1]):
                 written_from = end
         elif what in ("bulk_wait", "bulk_wait_read"):
             lane.add("drain", begin, end)

@@ -413,7 +413,7 @@ def _spent(found: lanes.Timeline, name: str, kind: str) -> list[str]:
 def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
     """How long no products are under way anywhere: before, between, behind."""
     idle = [found.idle() or (0, 0, 0) for found in parts]
-    labels = ("before the first products", "between products: none under way", "behind the last products")
+    labels = ("before the first products", "between products, as far as waits tell", "behind the last products")
     return [
         [f"*{label}*"]
         + [
@@ -439,7 +439,7 @@ def render_timeline(lesson: str, on_cpu: Mapping, on_gpu: Mapping | None) -> str
         header += [f"{on_gpu['gpu'].removeprefix('NVIDIA ')}: cycles", "of all"]
     keys = dict.fromkeys((one.name, kind) for found in parts for one in found.lanes for kind in lanes.TOLD if one.of(kind))
     rows = [[f"{name} {lanes.DOES[kind]}", *(c for found in parts for c in _spent(found, name, kind))] for name, kind in keys]
-    caption = f"{block['m']}×{block['n']}×{block['k']}, block 0."
+    caption = f"{block['m']}×{block['n']}×{block['k']}, block 0, from its first barrier on."
     if on_gpu and recorded:
         where = ", ".join(data.provenance({"device": {"name": on_gpu["gpu"]}, **on_gpu}))
         caption += f" {where}; a kernel with stamps, which cost it time."

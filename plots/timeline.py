@@ -15,6 +15,8 @@ from plots import data
 from plots.drawing import SMALL, TEXT, TITLE, box, canvas
 from plots.lanes import TOLD, WAITS, Lane, Timeline, from_recorded, from_stamps, union
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH, save, style
+from runner.core.descriptors import Descriptor
+from runner.core.results import UserError
 
 _LEFT, _RIGHT = 1.62, WIDTH - 0.25  # inches: where time begins and ends
 _TALL, _DOES, _WAITS = 0.72, 0.32, 0.24  # of a lane, of what it does, of what it waits for
@@ -22,6 +24,11 @@ _LINE = 0.33  # of the legend
 _ASKED = 0.11  # inches: tiles on their way above products of the same lane
 _FILL = {"products": DARK, "writes": LIGHT, "loads": PALE}
 _HATCH = {"full": "////", "empty": "\\\\\\\\", "turn": "xxxx", "barrier": "....", "cluster": "oo", "drain": "----"}
+# What stamps cannot tell.
+_NOTES = (
+    "GPU: tiles on their way and products end where a warp has waited",
+    "for them. Each stamp takes some time of its own.",
+)
 _TICKS = 5  # at most, on an axis
 
 
@@ -72,7 +79,7 @@ def _panel(axes: Axes, y: float, title: str, found: Timeline) -> float:
     for at in range(0, int(found.length) + 1, step):
         place = _LEFT + at * scale
         axes.plot([place] * 2, [y, y + 0.08], color=INK, linewidth=1.0)
-        axes.text(place, y + 0.28, f"{at:,}".replace(",", " "), ha="center", fontsize=SMALL)
+        axes.text(min(place, _RIGHT - 0.15), y + 0.28, f"{at:,}".replace(",", " "), ha="center", fontsize=SMALL)
     axes.text(_LEFT - 0.32, y + 0.28, found.unit.removeprefix("clock "), ha="right", fontsize=SMALL)
     return y + 0.75
 
@@ -94,7 +101,7 @@ def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figu
     if gpu:
         parts.append((f"{gpu[0]}: clock cycles", gpu[1]))
     kinds = [kind for kind in TOLD if any(kind in found.kinds for _, found in parts)]
-    tall = 0.85 + sum(0.95 + _TALL * len(found.lanes) for _, found in parts) + _LINE * len(kinds) + (0.5 if gpu else 0.1)
+    tall = 0.85 + sum(0.95 + _TALL * len(found.lanes) for _, found in parts) + _LINE * len(kinds) + (0.8 if gpu else 0.1)
     figure, axes = canvas(tall)
     axes.text(0.2, 0.45, title, fontsize=TITLE, fontweight="bold")
     y = 0.95
@@ -104,17 +111,19 @@ def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figu
     for kind in kinds:
         _swatch(axes, 0.2, y, kind)
         y += _LINE
-    if gpu and "loads" in kinds:  # what no warp sees
-        axes.text(0.2, y + 0.22, "On the GPU a tile's way ends when a warp that waits for it goes on.", fontsize=SMALL)
+    for number, words in enumerate(_NOTES if gpu else ()):
+        axes.text(0.2, y + 0.22 + 0.3 * number, words, fontsize=SMALL)
     return figure
 
 
-def of_lesson(root: Path, lesson: str, number: str) -> Figure:
+def of_lesson(root: Path, lesson: Descriptor) -> Figure:
     """From what is recorded: the CPU device's, and below it the published GPU's, where there is one. Throws UserError."""
     on_cpu, on_gpu = data.timeline_of_cpu(root), data.timeline(root)
-    assert on_cpu, data.TIMELINE_CPU
-    gpu = (on_gpu["gpu"], from_stamps(on_gpu["lessons"][lesson])) if on_gpu and lesson in on_gpu["lessons"] else None
-    return twin(f"{number}: a block over time", from_recorded(on_cpu["lessons"][lesson]), gpu)
+    if not on_cpu or lesson.name not in on_cpu["lessons"]:
+        raise UserError(f"{data.TIMELINE_CPU} has no {lesson.name}; GEMM_DEVICE=cpu ./gemm timeline --record writes it.")
+    recorded = on_gpu["lessons"].get(lesson.name) if on_gpu else None
+    gpu = (on_gpu["gpu"], from_stamps(recorded)) if on_gpu and recorded else None
+    return twin(f"{lesson.number}: a block over time", from_recorded(on_cpu["lessons"][lesson.name]), gpu)
 
 
 def draw(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None, stem: Path) -> list[Path]:

@@ -302,7 +302,7 @@ def timeline(name: str | None, sizes: Mapping[str, str | None], record: bool, as
         raise UserError("timeline takes one LESSON, such as ./gemm timeline 12, or --record.")
     chosen = lesson.find(name)
     if chosen not in stamping.eligible():
-        known = ", ".join(stamping.eligible())
+        known = ", ".join(stamping.eligible()) or "none"
         raise UserError(f"No warp of {chosen} waits at an mbarrier; those that have a timeline are {known}.")
     cpu = on_cpu(inspection.build_tracer(*targets([chosen])) / "gemm_inspect", chosen, shape)
     block = _of_gpu(chosen, shape)
