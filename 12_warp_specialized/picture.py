@@ -1,4 +1,4 @@
-"""Lesson 12's pictures: who waits for whom around the ring, and where the registers go."""
+"""Lesson 12's pictures: who waits for whom around the ring, where the registers go, and a block over time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from plots import timeline
 from plots.drawing import SMALL, TEXT, TITLE, box, canvas, legend
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 from runner.core.descriptors import Descriptor
+from runner.core.results import ROOT
 
 _BATCHES = 5  # of products that are drawn, of each consumer
 _LATE = 0.25  # batches that each consumer is behind the one before it
@@ -88,6 +90,11 @@ def picture(lesson: Descriptor) -> Figure:
         (INK, "all consumers have given a stage back: it is empty"),
     ))  # fmt: skip
     return figure
+
+
+def picture_timeline(lesson: Descriptor) -> Figure:
+    """When does nobody multiply? The block on the CPU device and on a GPU, as recorded."""
+    return timeline.of_lesson(ROOT, lesson)
 
 
 def picture_registers(lesson: Descriptor) -> Figure:

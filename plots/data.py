@@ -16,6 +16,8 @@ HOW_TO_MEASURE = "measure with ./gemm chart on a machine with an NVIDIA GPU"
 # What is recorded beside plots/results/h200.json, on the same GPU.
 PROFILE, CEILINGS = "plots/results/h200-profile.json", "plots/results/h200-ceilings.json"
 TUNED = "plots/results/h200-autotune.json"
+TIMELINE = "plots/results/h200-timeline.json"
+TIMELINE_CPU = "plots/results/cpu-timeline.json"  # what the CPU device does is the same everywhere
 
 
 def profile(root: Path) -> dict | None:
@@ -32,6 +34,16 @@ def ceilings(root: Path) -> dict | None:
 def tuned(root: Path) -> dict | None:
     """The same of `./gemm autotune --record`."""
     return recorded(root / TUNED, ("device", "commit", "date", "seed", "kernel_hashes", "lessons"), "./gemm autotune --record")
+
+
+def timeline(root: Path) -> dict | None:
+    """The same of `./gemm timeline --record`."""
+    return recorded(root / TIMELINE, ("gpu", "commit", "date", "lessons"), "./gemm timeline --record")
+
+
+def timeline_of_cpu(root: Path) -> dict | None:
+    """The same of `./gemm timeline --record` without a GPU."""
+    return recorded(root / TIMELINE_CPU, ("lessons",), "GEMM_DEVICE=cpu ./gemm timeline --record")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
 `./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->, and the
-same of some variants at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->.
+same of some variants at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->. What `./gemm timeline --record`
+wrote of a block's warps stands between <!-- timeline:12_warp_specialized --> and <!-- /timeline -->.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from plots import data, roofline
+from plots import data, lanes, roofline
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
 
-_KINDS = "table|counts|profile|tuned|shapes"
+_KINDS = "table|counts|profile|tuned|shapes|timeline"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S+)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
@@ -403,6 +404,49 @@ def render_shapes(lesson: str, results: Mapping) -> str:
     return "\n".join([*_table(header, lines), "", _caption(results, runs, what, f"autotune {number}", variant)]) + "\n"
 
 
+def _spent(found: lanes.Timeline, name: str, kind: str) -> list[str]:
+    """How long a lane is there, and how much of the block's time."""
+    spent = next((lane.spent(kind) for lane in found.lanes if lane.name == name), 0)
+    return [_grouped(round(spent)), f"{100 * spent / found.length:.0f} %"] if spent else [NONE, NONE]
+
+
+def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
+    """How long no products are under way anywhere: before, between, behind."""
+    idle = [found.idle() or (0, 0, 0) for found in parts]
+    labels = ("before the first products", "between products, as far as waits tell", "behind the last products")
+    return [
+        [f"*{label}*"]
+        + [
+            cell
+            for found, times in zip(parts, idle, strict=True)
+            for cell in (_grouped(round(times[place])), f"{100 * times[place] / found.length:.0f} %")
+        ]
+        for place, label in enumerate(labels)
+    ]
+
+
+def render_timeline(lesson: str, on_cpu: Mapping, on_gpu: Mapping | None) -> str:
+    """What the lanes of a lesson's block do and wait for; on_gpu: None where nothing was recorded. Throws UserError for a lesson
+    that was not recorded."""
+    if lesson not in on_cpu["lessons"]:
+        known = ", ".join(on_cpu["lessons"]) or "none"
+        raise UserError(f"There is no timeline of {lesson!r}; there are {known}; record it with ./gemm timeline --record.")
+    block = on_cpu["lessons"][lesson]
+    parts, header = [lanes.from_recorded(block)], ["", "CPU device: steps", "of all"]
+    recorded = on_gpu["lessons"].get(lesson) if on_gpu else None
+    if on_gpu and recorded:
+        parts.append(lanes.from_stamps(recorded))
+        header += [f"{on_gpu['gpu'].removeprefix('NVIDIA ')}: cycles", "of all"]
+    keys = dict.fromkeys((one.name, kind) for found in parts for one in found.lanes for kind in lanes.TOLD if one.of(kind))
+    rows = [[f"{name} {lanes.DOES[kind]}", *(c for found in parts for c in _spent(found, name, kind))] for name, kind in keys]
+    caption = f"{block['m']}×{block['n']}×{block['k']}, block 0, from its first barrier on."
+    if on_gpu and recorded:
+        where = ", ".join(data.provenance({"device": {"name": on_gpu["gpu"]}, **on_gpu}))
+        caption += f" {where}; a kernel with stamps, which cost it time."
+    lines = [*_table(header, [*rows, *_idle_rows(parts)]), "", f"{caption} Reproduce with `./gemm timeline`."]
+    return "\n".join(lines) + "\n"
+
+
 def markdown_files(root: Path, order: Sequence[str]) -> list[Path]:
     """The Markdown files that may hold tables: those of the root, of plots/ and of the lessons' folders, for a step also of
     the folder around it."""
@@ -472,6 +516,14 @@ def update_tuned(root: Path) -> list[Path]:
     order = lessons(root)
     tuned = _update(root, order, "tuned", lambda name: render_tuned(name, results))
     return tuned + _update(root, order, "shapes", lambda name: render_shapes(name, results))
+
+
+def update_timelines(root: Path) -> list[Path]:
+    """The same for the tables of timelines, from what `./gemm timeline --record` wrote."""
+    on_cpu, on_gpu = data.timeline_of_cpu(root), data.timeline(root)
+    if on_cpu is None:
+        return []
+    return _update(root, lessons(root), "timeline", lambda name: render_timeline(name, on_cpu, on_gpu))
 
 
 def _update(root: Path, order: Sequence[str], kind: str, text_of: Callable[[str], str]) -> list[Path]:

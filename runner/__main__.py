@@ -1,7 +1,7 @@
 """The command line.
 
-`./gemm chart | test | run | inspect | explore | site | sass | profile | autotune | doctor`, and for learners and teachers
-`./gemm start | check | watch | hint | reset | progress | quiz | grade`.
+`./gemm chart | test | run | inspect | explore | site | sass | profile | timeline | autotune | doctor`, and for learners and
+teachers `./gemm start | check | watch | hint | reset | progress | quiz | grade`.
 
 A command imports its room itself: that of all of them takes longer than many a command.
 """
@@ -255,7 +255,7 @@ def timeline_command(
     ),
     as_json: bool = JSON,
 ) -> int:
-    """Show what a block's warps wait for: on the CPU device and on a GPU."""
+    """Show what a block's warps do and what they wait for."""
     from runner.measure import timeline
 
     return timeline.timeline(name, {"m": m, "n": n, "k": k}, record, as_json)

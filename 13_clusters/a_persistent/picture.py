@@ -1,13 +1,15 @@
-"""Lesson 13a's pictures: two tiles of C on one SM in time, and the order of the tiles."""
+"""Lesson 13a's pictures: two tiles of C on one SM in time, the order of the tiles, and a block over time."""
 
 from __future__ import annotations
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from plots import timeline
 from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, legend
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 from runner.core.descriptors import Descriptor
+from runner.core.results import ROOT
 
 _LEFT, _RIGHT, _LANE = 1.75, WIDTH - 0.15, 0.72  # inches: where time begins and ends, height of a lane
 _FIRST, _PRODUCTS, _STORE = 0.8, 1.3, 0.75  # inches: the first tiles on their way, products, results to C
@@ -125,3 +127,8 @@ def picture_order(lesson: Descriptor) -> Figure:
         (LIGHT, "rows of A and columns of B that they need"),
     ))  # fmt: skip
     return figure
+
+
+def picture_timeline(lesson: Descriptor) -> Figure:
+    """Where is the bubble between two tiles of C? The block on the CPU device and on a GPU, as recorded."""
+    return timeline.of_lesson(ROOT, lesson)

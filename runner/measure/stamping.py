@@ -13,7 +13,6 @@ from runner.core.results import ROOT, folder_of, lessons
 
 # Wrappers of common/ptx that runner/programs/stamps.hpp has a stamp for.
 STAMPED = (
-    "mbarrier_init",
     "mbarrier_wait",
     "mbarrier_wait_cluster",
     "mbarrier_arrive_expect_tx",

@@ -8,18 +8,25 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, cast
 
-from runner.core import compiling, doctor, gpu, lesson, process
+from rich.table import Table
+
+from plots import data, lanes
+from plots.lanes import Timeline
+from runner.core import compiling, doctor, gpu, lesson, process, tables
 from runner.core.compiling import Source
+from runner.core.descriptors import targets
 from runner.core.git import commit_for
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, writable_folder, write_atomically
+from runner.inspect import inspection
 from runner.measure import autotune, stamping
 from runner.measure.stamping import Stamped
 
+Shape = tuple[int, int, int]  # M, N, K
 SCHEMA = 1  # of what gemm_timeline writes, and of what is recorded
-SHAPE = (2048, 4096, 512)  # M, N, K: on 132 SMs two tiles of C for each block of a persistent kernel, and the seam between them
+SHAPE: Shape = (2048, 4096, 512)  # on 132 SMs two tiles of C for each block of a persistent kernel, and the seam between them
 EVERY = 4  # warps: of so many, a warpgroup, the first one's stamps are kept
 
 
@@ -56,42 +63,43 @@ class RecordedTimelines(TypedDict):
 # On a GPU
 
 
-def _linked(tools: Mapping, name: str, source: Source, made: Path, folder: Path) -> Path:
+def _linked(tools: Mapping, source: Source, made: Path, folder: Path) -> Path:
     """gemm_timeline with this one kernel."""
     listed, program = folder / f"{source.namespace}_list.cpp", folder / f"{source.namespace}_timeline"
     listed.write_text(compiling.lessons_of([source]), encoding="utf-8")
     command = [*tools["link_before"], listed, made, "-o", program, *tools["link_after"]]
-    done = process.stream(command, f"Linking {name}", process.unseen, {"TMPDIR": str(folder)})
+    done = process.stream(command, f"Linking {source.title}", process.unseen, {"TMPDIR": str(folder)})
     if done.status:
         compiling.blame_the_machine("The linker", done.status, done.lines)
         say_all(done.lines)
-        raise UserError(f"The linker could not make the program with {name}'s stamps; its message is above.")
+        raise UserError(f"The linker could not make the program with {source.title}'s stamps; its message is above.")
     return program
 
 
-def _sources(names: Sequence[str]) -> dict[str, tuple[Source, Stamped]]:
-    found = {}
-    for name in names:
-        kernel = ROOT / folder_of(name) / "kernel.cu"
-        try:
-            made = stamping.stamped(kernel.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise UserError(f"{folder_of(name)}/kernel.cu cannot be recorded: {error}.") from error
-        number = name.partition("_")[0]
-        found[name] = (Source(made.text, f"{folder_of(name)}/kernel.cu", f"lesson_{number}", name, name), made)
-    return found
+def _source(name: str) -> tuple[Source, Stamped]:
+    kernel = ROOT / folder_of(name) / "kernel.cu"
+    try:
+        made = stamping.stamped(kernel.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{folder_of(name)}/kernel.cu cannot be recorded: {error}.") from error
+    return Source(made.text, f"{folder_of(name)}/kernel.cu", f"lesson_{name.partition('_')[0]}", name, name), made
+
+
+def _hash(name: str) -> str:
+    return kernel_hash(ROOT / folder_of(name) / "kernel.cu")
 
 
 def programs(device: doctor.Device, names: Sequence[str], folder: Path) -> dict[str, tuple[Path, Stamped]]:
-    """gemm_timeline of each lesson, in `folder`."""
-    wanted = _sources(names)
+    """gemm_timeline of each lesson, in `folder`; says which copies do not compile, and leaves them out."""
+    wanted = {name: _source(name) for name in names}
     tools = compiling.toolchain(device, "timeline")
     compiled, objects, failed = autotune.compile_all(tools, [source for source, _ in wanted.values()], folder)
-    if failed:
-        name, why = next(iter(failed.items()))
-        raise UserError(f"The copy of {name} with stamps {why}.")
-    made = dict(zip((source.title for source in compiled), objects, strict=True))
-    return {name: (_linked(tools, name, source, made[name], folder), stamps) for name, (source, stamps) in wanted.items()}
+    for name, why in failed.items():
+        say(f"The copy of {name} with stamps {why}.")
+    return {
+        source.title: (_linked(tools, source, made, folder), wanted[source.title][1])
+        for source, made in zip(compiled, objects, strict=True)
+    }
 
 
 def block_of(name: str, found: Mapping, made: Stamped) -> RecordedBlock:
@@ -109,14 +117,14 @@ def block_of(name: str, found: Mapping, made: Stamped) -> RecordedBlock:
         "n": found["n"],
         "k": found["k"],
         "seed": found["seed"],
-        "kernel_hash": kernel_hash(ROOT / folder_of(name) / "kernel.cu"),
+        "kernel_hash": _hash(name),
         "warps_of_block": len(found["warps"]),
         "sites": [[site.what, site.line, site.argument] for site in made.sites],
         "warps": warps,
     }
 
 
-def on_gpu(device: doctor.Device, names: Sequence[str], shape: tuple[int, int, int], commit: str | None) -> RecordedTimelines:
+def on_gpu(device: doctor.Device, names: Sequence[str], shape: Shape, commit: str | None) -> RecordedTimelines:
     """Compiles a copy of each lesson's kernel with stamps, runs it, and reads what its first block wrote down."""
     lessons: dict[str, RecordedBlock] = {}
     sizes = [f"--{key}={value}" for key, value in zip("mnk", shape, strict=True)]
@@ -125,48 +133,190 @@ def on_gpu(device: doctor.Device, names: Sequence[str], shape: tuple[int, int, i
             output = folder / f"{name}.json"
             with gpu.alone(device):
                 done = process.stream([program, *sizes, "--output", output], f"Recording {name}", process.unseen)
-            process.require(done, "gemm_timeline", (0,))
-            lessons[name] = block_of(name, json.loads(output.read_text(encoding="utf-8")), made)
+            try:
+                process.require(done, "gemm_timeline", (0,))
+            except UserError as error:  # the others are worth having
+                say(f"{name} was not recorded: {error}")
+                continue
+            block = block_of(name, json.loads(output.read_text(encoding="utf-8")), made)
+            if lost := sum(warp["lost"] for warp in block["warps"]):
+                say(f"{name}: {lost} stamps found no room; choose smaller sizes.")
+            lessons[name] = block
     date = datetime.now(timezone.utc).isoformat(timespec="seconds")
     return {"schema": SCHEMA, "gpu": device.gpus[0], "commit": commit, "date": date, "lessons": lessons}
 
 
-def as_text(recorded: RecordedTimelines) -> str:
+def as_text(recorded: Mapping) -> str:
     """As JSON, a line a stamp."""
     text = json.dumps(recorded, indent=1, ensure_ascii=False)
     item = r'(?:"[^"\n]*"|-?\d+)'
     return re.sub(rf"\[\s+({item}(?:,\s+{item})*)\s+\]", lambda m: f"[{' '.join(m[1].split())}]", text) + "\n"
 
 
-def _record(names: Sequence[str], shape: tuple[int, int, int], keep: bool) -> tuple[RecordedTimelines, Path]:
-    """Records on the GPU that is here and writes it down: with `keep` among what is published."""
+# On the CPU device
+
+
+def _waits(sites: Sequence[stamping.Site]) -> dict[int, str]:
+    """By line of kernel.cu, at which mbarrier it waits, as it stands there."""
+    return {site.line: site.argument for site in sites if site.what.startswith("mbarrier_wait")}
+
+
+def on_cpu(program: Path, name: str, shape: Shape) -> Timeline:
+    """Traces the first block of the lesson's launch; the others do not run. program: gemm_inspect."""
+    m, n, k = shape
+    request = inspection.Request(m, n, k, "1", ("--seed=1",))  # inputs' values change nothing
+    inspection.refuse_if_long(request, inspection.declared_tile(name))
+    found, _ = inspection.trace(program, name, request, history=1)
+    if error := found["error"]:
+        raise UserError(f"{name} does not run there: {error['text']}")
+    history = found["history"][0]
+    if history["truncated"]:
+        raise UserError(f"More happens in a block of {name} at {m}×{n}×{k} than is kept; choose a smaller --k.")
+    _, stamps = _source(name)
+    return lanes.from_history(history, _waits(stamps.sites))
+
+
+class _Lane(TypedDict):
+    name: str
+    begin: float
+    end: float
+    spans: list[list]  # kind (plots/lanes.py), begin, end
+
+
+class TracedBlock(TypedDict):
+    """What the first block of a lesson did on the CPU device, in steps."""
+
+    m: int
+    n: int
+    k: int
+    kernel_hash: str
+    lanes: list[_Lane]
+
+
+def _traced(program: Path, name: str, shape: Shape) -> TracedBlock:
+    found = cast(list[_Lane], lanes.as_recorded(on_cpu(program, name, shape)))
+    return {"m": shape[0], "n": shape[1], "k": shape[2], "kernel_hash": _hash(name), "lanes": found}
+
+
+# The command
+
+
+def _record(shape: Shape, as_json: bool) -> int:
+    """Exit status: 0 every lesson was recorded, 1 one was not."""
     device = doctor.choose()
-    if device.kind != "cuda":
-        raise UserError(f"timeline --record needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
-    commit = commit_for(keep, "recorded")
-    folder = ROOT / "plots" / "results" if keep else ROOT / "out"
+    names = stamping.eligible()
+    folder = ROOT / "plots" / "results"
     writable_folder(folder)
-    recorded = on_gpu(device, names, shape, commit)
-    file = folder / f"{gpu_slug(recorded['gpu'])}-timeline.json"
+    if device.kind == "cuda":
+        commit = commit_for(True, "recorded")
+        recorded: Mapping = on_gpu(device, names, shape, commit)
+        file = folder / f"{gpu_slug(device.gpus[0])}-timeline.json"
+    else:
+        program = inspection.build_tracer(*targets(names)) / "gemm_inspect"
+        recorded = {"schema": SCHEMA, "lessons": {name: _traced(program, name, shape) for name in names}}
+        file = folder / "cpu-timeline.json"
     write_atomically(file, as_text(recorded))
-    for name, block in recorded["lessons"].items():
-        if lost := sum(warp["lost"] for warp in block["warps"]):
-            say(f"{name}: {lost} stamps found no room; choose smaller sizes.")
-    return recorded, file
+    if as_json:
+        print(as_text(recorded), end="")
+    sys.stdout.flush()
+    written, again = [file], ""
+    if file in (ROOT / data.TIMELINE, ROOT / data.TIMELINE_CPU):
+        from plots import tables as published  # matplotlib takes a second
+
+        written += published.update_timelines(ROOT)
+        again = " The lessons' pictures are drawn again by python3 -m plots."
+    say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in written)}.{again}")
+    return 0 if recorded["lessons"].keys() == set(names) else 1
+
+
+def _of_gpu(name: str, shape: Shape) -> tuple[str, RecordedBlock] | None:
+    """The GPU's name and what it did: of the GPU that is here, or else what is published of that shape. None: neither."""
+    device = doctor.choose()
+    if device.kind == "cuda":
+        found = on_gpu(device, [name], shape, commit_for(False, "recorded"))
+        if name not in found["lessons"]:
+            raise UserError(f"{name} could not be recorded on {found['gpu']}; GEMM_DEVICE=cpu leaves that out.")
+        return found["gpu"], found["lessons"][name]
+    published = data.timeline(ROOT)
+    block = published["lessons"].get(name) if published else None
+    if not published or not block:
+        say("Nothing was recorded of it on a GPU; ./gemm timeline --record does so on one.")
+        return None
+    if (block["m"], block["n"], block["k"]) != shape:
+        at = "×".join(str(block[key]) for key in "mnk")
+        say(f"{published['gpu']} was recorded at {at}, and is left out here; without --m, --n and --k it is shown.")
+        return None
+    return published["gpu"], block
+
+
+def _cell(found: Timeline | None, lane: str, kind: str) -> list[str]:
+    """How long, and how much of the block's time."""
+    own = next((one for one in found.lanes if one.name == lane), None) if found else None
+    if not found or not own or not own.of(kind):
+        return ["–", "–"]
+    spent = own.spent(kind)
+    return [inspection.grouped(round(spent)), f"{100 * spent / found.length:.0f} %"]
+
+
+def _show(name: str, shape: Shape, parts: Sequence[tuple[str, Timeline]]) -> None:
+    print(f"{name}, {'×'.join(map(str, shape))}: what the warps of block 0 do, and what they wait for")
+    shown = Table()
+    shown.add_column("")
+    for where, found in parts:
+        shown.add_column(f"{where}: {found.unit}", justify="right")
+        shown.add_column("of all", justify="right")
+    lines = dict.fromkeys((lane.name, kind) for _, found in parts for lane in found.lanes for kind in lanes.TOLD if lane.of(kind))
+    for lane, kind in lines:
+        shown.add_row(f"{lane} {lanes.DOES[kind]}", *(cell for _, found in parts for cell in _cell(found, lane, kind)))
+    tables.show(shown)
+    for where, found in parts:
+        if idle := found.idle():
+            before, between, behind = (inspection.grouped(round(part)) for part in idle)
+            share = 100 * sum(idle) / found.length
+            print(
+                f"{where}: no products are under way in {share:.0f} % of {inspection.grouped(round(found.length))} {found.unit}: "
+                f"before the first {before}, between two {between}, behind the last {behind}."
+            )
+
+
+def _json_of(found: Timeline) -> dict:
+    idle = found.idle()
+    return {
+        "unit": found.unit,
+        "length": found.length,
+        "idle": dict(zip(("before", "between", "behind"), idle, strict=True)) if idle else None,
+        "lanes": lanes.as_recorded(found),
+    }
 
 
 def timeline(name: str | None, sizes: Mapping[str, str | None], record: bool, as_json: bool) -> int:
-    """Exit status 0."""
+    """Exit status 0; 1 where --record could not record a lesson."""
     given = {key: int(lesson.whole(f"--{key}", text, 1)) for key, text in sizes.items() if text is not None}
+    m, n, k = SHAPE
+    shape = (given.get("m", m), given.get("n", n), given.get("k", k))
     if record:
         if name is not None:
             raise UserError("--record records every lesson that waits at mbarriers; leave the lesson out.")
-        m, n, k = SHAPE
-        shape = (given.get("m", m), given.get("n", n), given.get("k", k))
-        recorded, file = _record(stamping.eligible(), shape, True)
-        if as_json:
-            print(as_text(recorded), end="")
-        sys.stdout.flush()
-        say(f"Written: {file.relative_to(ROOT)}.")
+        return _record(shape, as_json)
+    if name is None:
+        raise UserError("timeline takes one LESSON, such as ./gemm timeline 12, or --record.")
+    chosen = lesson.find(name)
+    if chosen not in stamping.eligible():
+        known = ", ".join(stamping.eligible()) or "none"
+        raise UserError(f"No warp of {chosen} waits at an mbarrier; those that have a timeline are {known}.")
+    cpu = on_cpu(inspection.build_tracer(*targets([chosen])) / "gemm_inspect", chosen, shape)
+    block = _of_gpu(chosen, shape)
+    gpu_part = (block[0], lanes.from_stamps(block[1])) if block else None
+    if as_json:
+        on_a_gpu = {"gpu": gpu_part[0], **_json_of(gpu_part[1])} if gpu_part else None
+        told = {"lesson": chosen, "m": shape[0], "n": shape[1], "k": shape[2], "cpu": _json_of(cpu), "gpu": on_a_gpu}
+        print(json.dumps(told, ensure_ascii=False))
         return 0
-    raise UserError("timeline takes one LESSON, such as ./gemm timeline 12, or --record.")
+    _show(chosen, shape, [("CPU device", cpu), *([gpu_part] if gpu_part else [])])
+    sys.stdout.flush()
+    from plots import timeline as pictures  # matplotlib takes a second
+
+    number = chosen.partition("_")[0]
+    written = pictures.draw(f"{number}: a block over time", cpu, gpu_part, ROOT / "out" / "timeline" / chosen)
+    say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in written)}.")
+    return 0

@@ -2,8 +2,9 @@
 // gemm::timeline::At<SITE>:: in place of gemm::ptx:: where a kernel waits, asks, arrives or multiplies, and a
 // Block at the beginning of the kernel. No lesson includes this, and what is timed has never seen it.
 //
-// Lane 0 of each warp of block 0 writes what it sees; a stamp costs it two reads of the clock, an access to
-// shared memory and a store to global memory that nobody waits for.
+// Lane 0 of each warp of block 0 writes what it sees. A stamp costs it two reads of the clock, an access to
+// shared memory and a store to global memory that nobody waits for: 100 clock cycles or more on an H200, so
+// that the kernel takes longer with them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -93,9 +94,6 @@ struct At {
         if (writes()) write(SITE, begin, end, detail);
     }
 
-    static __device__ __forceinline__ void mbarrier_init(ptx::Mbarrier& barrier, unsigned arrivals) {
-        timed(address_of(barrier), [&] { ptx::mbarrier_init(barrier, arrivals); });
-    }
     static __device__ __forceinline__ void mbarrier_wait(ptx::Mbarrier& barrier, unsigned parity) {
         timed(address_of(barrier), [&] { ptx::mbarrier_wait(barrier, parity); });
     }

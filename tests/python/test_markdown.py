@@ -120,6 +120,19 @@ def tuned_problems(root: Path) -> list[str]:
     return problems
 
 
+def timeline_problems(root: Path) -> list[str]:
+    on_cpu, on_gpu, problems = data.timeline_of_cpu(root), data.timeline(root), []
+    for path in tables.markdown_files(root, lessons(root)):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for name, start, end in tables.blocks(path, "timeline"):
+            where = f"{path.relative_to(root)}:{start + 1}: timeline of {name}"
+            if on_cpu is None:
+                problems.append(f"{where} has no {data.TIMELINE_CPU} to come from")
+            elif lines[start + 1 : end] != tables.render_timeline(name, on_cpu, on_gpu).splitlines():
+                problems.append(f"{where} is not what {data.TIMELINE} gives; run GEMM_DEVICE=cpu ./gemm timeline --record")
+    return problems
+
+
 def chart_problems(root: Path, scratch: Path) -> list[str]:
     """Labels, not bytes: another matplotlib places the same labels with other paths."""
     recorded, problems = load(root / RESULTS), []
@@ -231,7 +244,9 @@ def figure_problems(root: Path) -> list[str]:
     shares = [100 * run["ratio"] for run in [*runs, *runs_of_variants]]
     problems = []
     for path in markdown(root):
-        generated = [range(start, end + 1) for kind in ("table", *TUNED_KINDS) for _, start, end in tables.blocks(path, kind)]
+        generated = [
+            range(start, end + 1) for kind in ("table", "timeline", *TUNED_KINDS) for _, start, end in tables.blocks(path, kind)
+        ]
         predicting = False
         for number, line in lines_outside_code(path):
             if line.startswith("#"):
@@ -377,6 +392,10 @@ def test_every_lesson_has_pictures_and_no_other_has() -> None:
     files = [path.stem for path in (ROOT / "plots" / "pictures").glob("*.svg")]
     assert {name for name in known if name not in files} == set()
     assert [stem for stem in files if not any(stem == name or stem.startswith(f"{name}_") for name in known)] == []
+
+
+def test_timelines_are_the_recorded_ones() -> None:
+    none(timeline_problems(ROOT))
 
 
 def test_quotes_are_in_the_kernels() -> None:

@@ -1,0 +1,132 @@
+"""The twin timeline: the lanes of one block on the CPU device, and below them the same block's on a GPU (plots/lanes.py).
+
+Coordinates are inches from the top left corner.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from plots import data
+from plots.drawing import SMALL, TEXT, TITLE, box, canvas
+from plots.lanes import TOLD, WAITS, Lane, Timeline, from_recorded, from_stamps, union
+from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH, save, style
+from runner.core.descriptors import Descriptor
+from runner.core.results import UserError
+
+_LEFT, _RIGHT = 1.62, WIDTH - 0.25  # inches: where time begins and ends
+_TALL, _DOES, _WAITS = 0.72, 0.32, 0.24  # of a lane, of what it does, of what it waits for
+_LINE = 0.33  # of the legend
+_ASKED = 0.11  # inches: tiles on their way above products of the same lane
+_FILL = {"products": DARK, "writes": LIGHT, "loads": PALE}
+_HATCH = {"full": "////", "empty": "\\\\\\\\", "turn": "xxxx", "barrier": "....", "cluster": "oo", "drain": "----"}
+# What stamps cannot tell.
+_NOTES = (
+    "GPU: tiles on their way and products end where a warp has waited",
+    "for them. Each stamp takes some time of its own.",
+)
+_TICKS = 5  # at most, on an axis
+
+
+def _hatched(axes: Axes, x: float, y: float, width: float, height: float, kind: str) -> None:
+    """White and hatched: a wait."""
+    box(axes, x, y, width, height, "white", GREY, 0.6, hatch=_HATCH[kind])
+
+
+def _step(length: float) -> int:
+    """Between two ticks: 1, 2 or 5 times a power of ten."""
+    rough = length / _TICKS
+    power = 10 ** math.floor(math.log10(rough))
+    return int(next(power * nice for nice in (1, 2, 5, 10) if power * nice >= rough)) or 1
+
+
+def _lane(axes: Axes, y: float, lane: Lane, scale: float) -> None:
+    def x(at: float) -> float:
+        return _LEFT + at * scale
+
+    axes.text(_LEFT - 0.12, y + _TALL / 2, lane.name, ha="right", va="center", fontsize=SMALL)
+    top = y + 0.06
+    both = bool(lane.of("loads") and lane.of("products"))
+    rows = {"loads": (top, _ASKED if both else _DOES), "writes": (top, _DOES), "products": (top, _DOES)}
+    if both:
+        rows["products"] = rows["writes"] = top + _ASKED, _DOES - _ASKED
+    for kind, (place, tall) in rows.items():
+        for begin, end in union(lane.of(kind)):
+            box(axes, x(begin), place, (end - begin) * scale, tall, _FILL[kind], GREY, 0.6)
+    for kind, colour, line in (("loads", MID, 2.2), ("products", "white", 1.0)):  # where each begins
+        place, tall = rows[kind]
+        for span in lane.of(kind):
+            axes.plot([x(span.begin)] * 2, [place + 0.02, place + tall - 0.02], color=colour, linewidth=line)
+    for kind in WAITS:
+        for begin, end in union(lane.of(kind)):
+            _hatched(axes, x(begin), top + _DOES, (end - begin) * scale, _WAITS, kind)
+    axes.plot([_LEFT, _RIGHT], [y + _TALL] * 2, color=GREY, linewidth=0.6)
+
+
+def _panel(axes: Axes, y: float, title: str, found: Timeline) -> float:
+    """Draws it from y on; where the next may begin."""
+    axes.text(0.2, y, title, fontsize=TEXT, fontweight="bold")
+    y += 0.2
+    scale = (_RIGHT - _LEFT) / found.length
+    for lane in found.lanes:
+        _lane(axes, y, lane, scale)
+        y += _TALL
+    step = _step(found.length)
+    for at in range(0, int(found.length) + 1, step):
+        place = _LEFT + at * scale
+        axes.plot([place] * 2, [y, y + 0.08], color=INK, linewidth=1.0)
+        axes.text(min(place, _RIGHT - 0.15), y + 0.28, f"{at:,}".replace(",", " "), ha="center", fontsize=SMALL)
+    axes.text(_LEFT - 0.32, y + 0.28, found.unit.removeprefix("clock "), ha="right", fontsize=SMALL)
+    return y + 0.75
+
+
+def _swatch(axes: Axes, x: float, y: float, kind: str) -> None:
+    if kind in _HATCH:
+        _hatched(axes, x, y, 0.42, 0.26, kind)
+    else:
+        box(axes, x, y, 0.42, 0.26, _FILL[kind], GREY, 1.0)
+    if kind == "loads":
+        axes.plot([x] * 2, [y, y + 0.26], color=MID, linewidth=3)
+    words = {"loads": "tiles on their way, from when they are asked for", "products": "products under way, a batch each"}
+    axes.text(x + 0.56, y + 0.13, words.get(kind, TOLD[kind]), va="center", fontsize=SMALL)
+
+
+def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figure:
+    """gpu: its name, and what was recorded there; None where nothing was."""
+    parts = [("CPU device: in which order, not when", on_cpu)]
+    if gpu:
+        parts.append((f"{gpu[0]}: clock cycles", gpu[1]))
+    kinds = [kind for kind in TOLD if any(kind in found.kinds for _, found in parts)]
+    tall = 0.85 + sum(0.95 + _TALL * len(found.lanes) for _, found in parts) + _LINE * len(kinds) + (0.8 if gpu else 0.1)
+    figure, axes = canvas(tall)
+    axes.text(0.2, 0.45, title, fontsize=TITLE, fontweight="bold")
+    y = 0.95
+    for words, found in parts:
+        y = _panel(axes, y, words, found)
+    y -= 0.15
+    for kind in kinds:
+        _swatch(axes, 0.2, y, kind)
+        y += _LINE
+    for number, words in enumerate(_NOTES if gpu else ()):
+        axes.text(0.2, y + 0.22 + 0.3 * number, words, fontsize=SMALL)
+    return figure
+
+
+def of_lesson(root: Path, lesson: Descriptor) -> Figure:
+    """From what is recorded: the CPU device's, and below it the published GPU's, where there is one. Throws UserError."""
+    on_cpu, on_gpu = data.timeline_of_cpu(root), data.timeline(root)
+    if not on_cpu or lesson.name not in on_cpu["lessons"]:
+        raise UserError(f"{data.TIMELINE_CPU} has no {lesson.name}; GEMM_DEVICE=cpu ./gemm timeline --record writes it.")
+    recorded = on_gpu["lessons"].get(lesson.name) if on_gpu else None
+    gpu = (on_gpu["gpu"], from_stamps(recorded)) if on_gpu and recorded else None
+    return twin(f"{lesson.number}: a block over time", from_recorded(on_cpu["lessons"][lesson.name]), gpu)
+
+
+def draw(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None, stem: Path) -> list[Path]:
+    """Draws it to stem.png and .svg."""
+    with style():
+        return save(twin(title, on_cpu, gpu), stem)
