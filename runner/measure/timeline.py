@@ -8,12 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from rich.table import Table
 
-from plots import data, lanes
-from plots.lanes import Timeline
 from runner.core import compiling, doctor, gpu, lesson, process, tables
 from runner.core.compiling import Source
 from runner.core.descriptors import targets
@@ -23,6 +21,9 @@ from runner.core.results import ROOT, UserError, folder_of, gpu_slug, kernel_has
 from runner.inspect import inspection
 from runner.measure import autotune, stamping
 from runner.measure.stamping import Stamped
+
+if TYPE_CHECKING:
+    from plots.lanes import Timeline
 
 Shape = tuple[int, int, int]  # M, N, K
 SCHEMA = 1  # of what gemm_timeline writes, and of what is recorded
@@ -163,6 +164,8 @@ def _waits(sites: Sequence[stamping.Site]) -> dict[int, str]:
 
 def on_cpu(program: Path, name: str, shape: Shape) -> Timeline:
     """Traces the first block of the lesson's launch; the others do not run. program: gemm_inspect."""
+    from plots import lanes
+
     m, n, k = shape
     request = inspection.Request(m, n, k, "1", ("--seed=1",))  # inputs' values change nothing
     inspection.refuse_if_long(request, inspection.declared_tile(name))
@@ -194,6 +197,8 @@ class TracedBlock(TypedDict):
 
 
 def _traced(program: Path, name: str, shape: Shape) -> TracedBlock:
+    from plots import lanes
+
     found = cast(list[_Lane], lanes.as_recorded(on_cpu(program, name, shape)))
     return {"m": shape[0], "n": shape[1], "k": shape[2], "kernel_hash": _hash(name), "lanes": found}
 
@@ -219,6 +224,8 @@ def _record(shape: Shape, as_json: bool) -> int:
     if as_json:
         print(as_text(recorded), end="")
     sys.stdout.flush()
+    from plots import data
+
     written, again = [file], ""
     if file in (ROOT / data.TIMELINE, ROOT / data.TIMELINE_CPU):
         from plots import tables as published  # matplotlib takes a second
@@ -237,6 +244,8 @@ def _of_gpu(name: str, shape: Shape) -> tuple[str, RecordedBlock] | None:
         if name not in found["lessons"]:
             raise UserError(f"{name} could not be recorded on {found['gpu']}; GEMM_DEVICE=cpu leaves that out.")
         return found["gpu"], found["lessons"][name]
+    from plots import data
+
     published = data.timeline(ROOT)
     block = published["lessons"].get(name) if published else None
     if not published or not block:
@@ -259,6 +268,8 @@ def _cell(found: Timeline | None, lane: str, kind: str) -> list[str]:
 
 
 def _show(name: str, shape: Shape, parts: Sequence[tuple[str, Timeline]]) -> None:
+    from plots import lanes
+
     print(f"{name}, {'×'.join(map(str, shape))}: what the warps of block 0 do, and what they wait for")
     shown = Table()
     shown.add_column("")
@@ -280,6 +291,8 @@ def _show(name: str, shape: Shape, parts: Sequence[tuple[str, Timeline]]) -> Non
 
 
 def _json_of(found: Timeline) -> dict:
+    from plots import lanes
+
     idle = found.idle()
     return {
         "unit": found.unit,
@@ -304,6 +317,8 @@ def timeline(name: str | None, sizes: Mapping[str, str | None], record: bool, as
     if chosen not in stamping.eligible():
         known = ", ".join(stamping.eligible()) or "none"
         raise UserError(f"No warp of {chosen} waits at an mbarrier; those that have a timeline are {known}.")
+    from plots import lanes
+
     cpu = on_cpu(inspection.build_tracer(*targets([chosen])) / "gemm_inspect", chosen, shape)
     block = _of_gpu(chosen, shape)
     gpu_part = (block[0], lanes.from_stamps(block[1])) if block else None

@@ -404,13 +404,16 @@ class Ladder {
     }
 
     void path(const Reach& reach, const std::string& type) {
-        LadderCase c = add("paths", reach.path + type, reach.M, reach.N, reach.K);
+        // A ring that goes on does so with the block's next tiles of C, too: several for each of few
+        // multiprocessors, whichever tile the launch chooses.
+        const std::int64_t rows = reach.K > kMostSteps ? std::max<std::int64_t>(reach.M, 3 * BM) : reach.M;
+        LadderCase c = add("paths", reach.path + type, rows, reach.N, reach.K);
         c.sm = reach.sm;
         c.shape.alpha = draw_.scalar();
         // Padding of a tile and more, by which tiles that are counted by a pitch come out wrong.
         c.shape.ldb = reach.N + whole(BN);
         if (reach.M <= kFewRows) c.shape.ldc = reach.N + 2 * whole(BN);
-        const std::int64_t count = tiles_of(reach.M, reach.N);
+        const std::int64_t count = tiles_of(rows, reach.N);
         const bool some = kOnCpu && count > kFewTiles;  // the product in some blocks, beta·C in all of them
         cases_.back() = c;
         if (some) cases_.back().blocks = {0, static_cast<std::uint64_t>(count) - 1};
