@@ -49,10 +49,10 @@ struct Policy {
     static constexpr int CLUSTER = BLOCKS, TIME = SLOWER;
     static_assert(BN % (CLUSTER * BOX) == 0 && ROWS % WGMMA_M == 0, "whole boxes, whole products");
 };
-using Together = Policy<64, 256, false, 2, 102>;
-using Turns = Policy<128, 128, true, 1, 101>;
+using Together = Policy<64, 256, false, 2, 100>;
+using Turns = Policy<128, 128, true, 1, 103>;
 using WideTurns = Policy<128, 192, true, 1, 100>;
-using SmallTurns = Policy<64, 128, true, 1, 110>;
+using SmallTurns = Policy<64, 128, true, 1, 112>;
 
 /// A tile of C, or how many there are: rows and columns of tiles, of a cluster's tiles where there are
 /// clusters.
@@ -235,6 +235,12 @@ __device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], uns
     if (steps > 0) give_back(before);  // before the sums are written: the next tile of C needs it
 }
 
+/// Ends a block, whose shared memory has to live as long as another one reaches into it.
+template <class P>
+__device__ __forceinline__ void leave() {
+    if constexpr (P::CLUSTER > 1) gemm::ptx::cluster_sync_relaxed();
+}
+
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major. boxes: map_c is C's, and
 // TMA may write it.
 template <class T, class P>
@@ -272,7 +278,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
         if (t == CONSUMERS * WARPGROUP) {
             produce<P>(shared, barriers, map_a, map_b, all, steps);
-            gemm::ptx::cluster_sync_relaxed();
+            leave<P>();
         }
         return;
     }
@@ -304,7 +310,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
     }
     if (t % 32 == 0) gemm::ptx::bulk_wait_read<0>();  // shared memory lives as long as the block
-    gemm::ptx::cluster_sync_relaxed();                // and as long as the other block reaches into it
+    leave<P>();
 }
 
 const gemm::Tile tile{Turns::BM, Turns::BN, BK};

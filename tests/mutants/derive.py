@@ -216,7 +216,7 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "no_fence_13c": (_13C, [*_TURNS_13C, ("gemm::ptx::fence_proxy_async();", "", 0)]),
     "not_read_13c": (_13C, [*_TURNS_13C, ("if (t % 32 == 0) gemm::ptx::bulk_wait_read<0>();", "", 0)]),  # when the block ends
     "few_arrivals_13c": (_13C, [*_TOGETHER_13C, ("(barrier, P::CLUSTER * P::READERS);", "(barrier, P::READERS);", 0)]),
-    "left_early_13c": (_13C, [*_TOGETHER_13C, ("gemm::ptx::cluster_sync_relaxed();", "", 2)]),  # by the consumers of a block
+    "left_early_13c": (_13C, [*_TOGETHER_13C, ("leave<P>();", "", 1)]),  # by the consumers of a block
     "together_13c": (_13C, _TOGETHER_13C),  # no mistake
     "turns_13c": (_13C, _policy_13c("Turns")),  # the same
     "wide_turns_13c": (_13C, _policy_13c("WideTurns")),  # the same
