@@ -55,7 +55,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Timeline:
-    """unit: "clock cycles", or "steps", of which the CPU device knows the order alone."""
+    """unit: "clocks", or "steps", of which the CPU device knows the order alone."""
 
     lanes: tuple[Lane, ...]
     unit: str
@@ -154,7 +154,7 @@ def from_stamps(block: Mapping) -> Timeline:
         for site, _, end, detail in warp["stamps"]:
             if sites[site][0].startswith("mbarrier_wait"):
                 passed.setdefault(detail, []).append(end)
-    return _together([_of_warp(warp, sites, passed) for warp in block["warps"]], "clock cycles")
+    return _together([_of_warp(warp, sites, passed) for warp in block["warps"]], "clocks")
 
 
 def _of_warp(warp: Mapping, sites: Sequence[tuple], passed: Mapping[int, Sequence[float]]) -> _Raw:

@@ -323,7 +323,7 @@ def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
     lines = [
         *_table(["", *(f"**{name}**" if name == lesson else name for name in shown)], rows),
         "",
-        f"{shape}, one launch. Per cent of what the unit can do; stalls: warps that wait for it, a cycle with an issue. "
+        f"{shape}, one launch. Per cent of what the unit can do; stalls: warps that wait for it, a clock with an issue. "
         f"{where}. Reproduce with `./gemm profile`.",
     ]
     return "\n".join(lines) + "\n"
@@ -436,7 +436,7 @@ def render_timeline(lesson: str, on_cpu: Mapping, on_gpu: Mapping | None) -> str
     recorded = on_gpu["lessons"].get(lesson) if on_gpu else None
     if on_gpu and recorded:
         parts.append(lanes.from_stamps(recorded))
-        header += [f"{on_gpu['gpu'].removeprefix('NVIDIA ')}: cycles", "of all"]
+        header += [f"{on_gpu['gpu'].removeprefix('NVIDIA ')}: clocks", "of all"]
     keys = dict.fromkeys((one.name, kind) for found in parts for one in found.lanes for kind in lanes.TOLD if one.of(kind))
     rows = [[f"{name} {lanes.DOES[kind]}", *(c for found in parts for c in _spent(found, name, kind))] for name, kind in keys]
     caption = f"{block['m']}×{block['n']}×{block['k']}, block 0, from its first barrier on."

@@ -129,7 +129,7 @@ def test_a_profile() -> None:
         "| stalls, largest reason | barrier 1.50 | **barrier 1.50** |\n"
         "| stalls, second reason | math pipe 0.25 | **math pipe 0.50** |\n"
         "\n"
-        "4096×4096×4096, one launch. Per cent of what the unit can do; stalls: warps that wait for it, a cycle with an issue. "
+        "4096×4096×4096, one launch. Per cent of what the unit can do; stalls: warps that wait for it, a clock with an issue. "
         "NVIDIA X999 <Test>, 2031-02-04, commit abcdef0, ncu 2031.1. Reproduce with `./gemm profile`.\n"
     )
     assert tables.render_profile("01_naive", profile(), TWELVE).startswith("|  | **01_naive** |\n")
