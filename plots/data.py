@@ -8,16 +8,24 @@ from pathlib import Path
 from statistics import median
 
 from runner.core.reports import Results, Run
-from runner.core.results import UserError, recorded
+from runner.core.results import UserError, load, recorded
 
 SIZE = 4096  # the square size at which steps are compared
 HOW_TO_MEASURE = "measure with ./gemm chart on a machine with an NVIDIA GPU"
+
+# The same as plots/results/h200.json of another GPU, for the table that compares the two.
+SECOND = "plots/results/h100-80gb-hbm3.json"
 
 # What is recorded beside plots/results/h200.json, on the same GPU.
 PROFILE, CEILINGS = "plots/results/h200-profile.json", "plots/results/h200-ceilings.json"
 TUNED = "plots/results/h200-autotune.json"
 TIMELINE = "plots/results/h200-timeline.json"
 TIMELINE_CPU = "plots/results/cpu-timeline.json"  # what the CPU device does is the same everywhere
+
+
+def second(root: Path) -> Results | None:
+    """What `./gemm chart --record` wrote on another GPU, or None. Throws UserError."""
+    return load(root / SECOND) if (root / SECOND).exists() else None
 
 
 def profile(root: Path) -> dict | None:
@@ -140,6 +148,11 @@ def percent(ratio: float) -> str:
 def ratio(value: float) -> str:
     """0.0098, 0.122, 1.003."""
     return f"{value:.4f}" if value < 0.1 else f"{value:.3f}"
+
+
+def short(results: Mapping) -> str:
+    """The GPU's name for a column: `NVIDIA H100 80GB HBM3` -> `H100`."""
+    return results["device"]["name"].removeprefix("NVIDIA ").partition(" ")[0]
 
 
 def provenance(results: Mapping) -> list[str]:

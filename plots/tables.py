@@ -6,7 +6,8 @@
 
 Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
 `sweep` (every FP32 lesson's ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the
-same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that is nearest). Lessons are rows.
+same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that is nearest); `gpus` (every lesson at 4096³ on the
+two GPUs of which results are recorded). Lessons are rows.
 What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
@@ -163,15 +164,43 @@ def _roofline(results: Results, order: Sequence[str], profile: Mapping | None, c
     ]
 
 
+def _gpus(results: Results, order: Sequence[str], second: Results | None) -> list[str]:
+    if second is None:
+        raise UserError(f"There is no {data.SECOND} to compare with; ./gemm chart --record writes it on that GPU.")
+    both = (results, second)
+    rows: list[list[str]] = []
+    for ladder in data.ladders(results, order):
+        found = [data.square(of, data.SIZE, ladder.variant) for of in both]
+        for name in ladder.lessons:
+            runs = [there.get(name) for there in found]
+            rows.append([name, *(text for run in runs for text in _rate_and_ratio(run))])
+        cublas = [data.tflops(data.SIZE, data.baseline_ms(there.values())) if there else None for there in found]
+        rows.append(
+            [
+                f"cuBLAS, {data.label(ladder.variant)}",
+                *(text for value in cublas for text in ((NONE, NONE) if value is None else (data.rate(value), data.ratio(1)))),
+            ]
+        )
+    header = ["lesson", *(text for of in both for text in (f"{data.short(of)}: TFLOP/s", "of cuBLAS"))]
+    where = "; ".join(", ".join(data.provenance(of)) for of in both)
+    caption = f"{SHAPE}, alpha = 1, beta = 0, L2 cold. Of cuBLAS: cuBLAS's time over the lesson's, in the same run. {where}."
+    return [*_table(header, rows), "", f"{caption} Reproduce with `./gemm chart`."]
+
+
+def _rate_and_ratio(run: Run | None) -> tuple[str, str]:
+    return (data.rate(run["tflops"]), data.ratio(run["ratio"])) if run else (NONE, NONE)
+
+
 def render(
     name: str,
     results: Results,
     order: Sequence[str] | None = None,
     profile: Mapping | None = None,
     ceilings: Mapping | None = None,
+    second: Results | None = None,
 ) -> str:
     """The Markdown of table `name`, lessons in `order` (the course's by default), without markers, ending in a newline.
-    `profile` and `ceilings` (plots/data.py) are for `roofline`.
+    `profile` and `ceilings` (plots/data.py) are for `roofline`, `second` for `gpus`.
 
     Throws UserError for an unknown name or results that lack what the table shows.
     """
@@ -185,10 +214,12 @@ def render(
         lines = _sweep(results, sweeps[name].lessons, sweeps[name].variant)
     elif name == "roofline":
         lines = _roofline(results, order, profile, ceilings)
+    elif name == "gpus":
+        lines = _gpus(results, order, second)
     elif kind == "step" and lesson in order:
         lines = _step(results, order, lesson)
     else:
-        known = ", ".join([*progressions, *sweeps, "roofline"])
+        known = ", ".join([*progressions, *sweeps, "roofline", "gpus"])
         raise UserError(f"There is no table {name!r}; there are {known} and step:<lesson>, such as step:{order[0]}.")
     return "\n".join(lines) + "\n"
 
@@ -491,8 +522,8 @@ def update_markdown(root: Path, results: Results) -> list[Path]:
     UserError with file and line for unknown tables, missing markers and results that lack what a table shows. A roofline that
     is roofline.Outdated stays as it is.
     """
-    order, profile, ceilings = lessons(root), data.profile(root), data.ceilings(root)
-    return _update(root, order, "table", lambda name: render(name, results, order, profile, ceilings))
+    order, profile, ceilings, second = lessons(root), data.profile(root), data.ceilings(root), data.second(root)
+    return _update(root, order, "table", lambda name: render(name, results, order, profile, ceilings, second))
 
 
 def update_counts(root: Path, counts: Mapping) -> list[Path]:

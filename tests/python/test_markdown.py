@@ -68,7 +68,7 @@ def lines_outside_code(path: Path) -> Iterator[tuple[int, str]]:
 def table_problems(root: Path) -> list[str]:
     problems = []
     recorded = load(root / RESULTS) if (root / RESULTS).exists() else None
-    others = data.profile(root), data.ceilings(root)
+    others = data.profile(root), data.ceilings(root), data.second(root)
     for path in tables.markdown_files(root, lessons(root)):
         lines = path.read_text(encoding="utf-8").splitlines()
         for name, start, end in tables.blocks(path):

@@ -153,6 +153,28 @@ def test_untimed_results_are_one_sentence(name: str) -> None:
         tables.render(name, cpu_results(), TWELVE)
 
 
+def test_two_gpus_beside_each_other() -> None:
+    order, first, other = [*TWELVE, *STEPS], mixed_results(), gpu_results()
+    other["device"] = {**other["device"], "name": "NVIDIA H100 80GB HBM3"}
+    other["runs"] = [{**run, "tflops": run["tflops"] / 2, "ratio": run["ratio"] / 4} for run in other["runs"]]
+    lines = tables.render("gpus", first, order, second=other).splitlines()
+    assert lines[0] == "| lesson | X999: TFLOP/s | of cuBLAS | H100: TFLOP/s | of cuBLAS |"
+    rows = {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in (line.split("|") for line in lines[2:-2])}
+    assert list(rows) == [*TWELVE[:3], "cuBLAS, FP32", *STEPS, "cuBLAS, BF16"]
+    alone = tables.render("progression", first, order).splitlines()[2:]
+    for line in alone[:3]:
+        _, name, rate, _, ratio, _ = (cell.strip() for cell in line.split("|"))
+        assert rows[name][:2] == [rate, ratio]
+        assert float(rows[name][2]) == pytest.approx(float(rate) / 2, rel=0.03)
+        assert float(rows[name][3]) == pytest.approx(float(ratio) / 4, rel=0.03)
+    assert [rows[name][2:] for name in STEPS] == [["–", "–"]] * len(STEPS)  # not measured on the second one
+    assert rows["cuBLAS, BF16"][2:] == ["–", "–"]
+    assert "X999" in lines[-1]
+    assert "NVIDIA H100 80GB HBM3" in lines[-1]
+    with pytest.raises(UserError, match="There is no plots/results/h100.* --record writes it"):
+        tables.render("gpus", first, order)
+
+
 @pytest.mark.parametrize("name", ["progresion", "step:", "step:99_nothing", "sweep:01_naive"])
 def test_unknown_table(name: str) -> None:
     with pytest.raises(UserError, match="There is no table"):
