@@ -99,8 +99,8 @@ def stage_behind_a_tile(q: Quiz) -> Question:
     stages, steps, number, step = q.whole(3, 6), q.whole(5, 40), q.whole(1, 4), q.whole(0, 4)
     answer = (number * steps + step) % stages
     return Question(
-        f"A ring of {stages} stages, {steps} steps along K. A block has done {number} tile{'s' if number > 1 else ''} of C. To "
-        f"which stage does step {step} of its next one come?",
+        f"A ring of {stages} stages, {steps} tiles along K. A block has done {number} tile{'s' if number > 1 else ''} of C. To "
+        f"which stage does tile {step} along K of its next one come?",
         answer,
         "",
         f"{number}·{steps} + {step} = {number * steps + step} tiles of A and of B came before it: {number * steps + step} mod "
@@ -126,8 +126,8 @@ def arrivals_of_all_tiles(q: Quiz) -> Question:
     consumers, tiles, steps = q.whole(2, 3), q.whole(2, 5), q.whole(8, 64)
     answer = consumers * tiles * steps
     return Question(
-        f"A persistent block computes {tiles} tiles of C, {steps} steps along K each, with {consumers} consumer warpgroups. "
-        "How many arrivals are there at its empty mbarriers in all, if every stage is given back?",
+        f"A persistent block computes {tiles} tiles of C, from {steps} tiles of A and of B each, with {consumers} consumer "
+        "warpgroups. How many arrivals are there at its empty mbarriers in all, if every stage is given back?",
         answer,
         "arrivals",
         f"Each of {tiles}·{steps} tiles of A and of B is given back by {consumers} consumers: {grouped(answer)}.",

@@ -115,7 +115,7 @@ def arrivals_at_empty(q: Quiz) -> Question:
     cluster, consumers, steps = q.choose((2, 4)), q.whole(2, 3), q.whole(10, 60)
     answer = cluster * consumers * steps
     return Question(
-        f"A cluster of {cluster} blocks, {consumers} consumer warpgroups in each, one tile of C, {steps} steps "
+        f"A cluster of {cluster} blocks, {consumers} consumer warpgroups in each, one tile of C, {steps} tiles "
         "along K. Every stage is "
         "given back. How many arrivals are there at the empty mbarriers of one block?",
         answer,
