@@ -183,7 +183,7 @@ def _gpus(results: Results, order: Sequence[str], second: Results | None) -> lis
         )
     header = ["lesson", *(text for of in both for text in (f"{data.short(of)}: TFLOP/s", "of cuBLAS"))]
     where = "; ".join(", ".join(data.provenance(of)) for of in both)
-    caption = f"{SHAPE}, alpha = 1, beta = 0, L2 cold. Of cuBLAS: cuBLAS's time over the lesson's, in the same run. {where}."
+    caption = f"{SHAPE}, alpha = 1, beta = 0, L2 cold. Of cuBLAS: the rounds' median of its time over the lesson's. {where}."
     return [*_table(header, rows), "", f"{caption} Reproduce with `./gemm chart`."]
 
 
