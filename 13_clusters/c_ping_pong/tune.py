@@ -8,7 +8,7 @@ def _always(policy: str) -> dict[str, str]:
     return {"    return fastest.second;\n": f"    return fastest.first < 0.0 ? fastest.second : Choice::{policy};\n"}
 
 
-_ALONE = {**_always("together"), "Policy<64, 256, false, 2, 100>": "Policy<64, 256, false, 1, 100>"}
+_ALONE = {**_always("together"), "Policy<64, 256, false, 2,": "Policy<64, 256, false, 1,"}
 _DESCRIPTORS = {
     "moved(as, i * WGMMA_M * SPAN + 2 * k)": (
         "gemm::ptx::encode({.start = base + stage * P::STAGE + y * SPAN + i * WGMMA_M * SPAN + 2 * k,\n"
