@@ -394,7 +394,9 @@ def render_tuned(lesson: str, results: Mapping) -> str:
     if all(row is not own for _, row in named):
         named.append((lesson, own))
     shown = [_tuned_row(row, f"**{name}**" if row is own else name, own) for name, row in named]
-    note = f" The lesson's own constants are the fastest of {tried} that were tried." if first is own else ""
+    sizes = len(found["sizes"].split(","))
+    over = f", all {sizes} sizes taken together" if sizes > 1 else ""
+    note = f" The lesson's own constants are the fastest of {tried} that were tried{over}." if first is own else ""
     if first and first is not own:
         shown.append(_tuned_row(first, f"fastest of {tried} that were tried", own))
     block = ["registers", "blocks per SM", "shared memory (KiB)"]

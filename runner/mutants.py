@@ -70,7 +70,7 @@ EQUIVALENT = (
         "beta is 0 and takes away what is said to be the old C.",
     ),
     Equivalent(
-        "06a 06b 07 08a 08b 09a 09b 09c 09d",
+        "06a 06b 07 08a 08b 09a 09b 09c 09d 09e 09f",
         r"= aligned \? [^;]*;",
         r"= \w+<[^>]*false>;",
         "The kernel for rows that begin anywhere is as right, and slower.",
@@ -78,19 +78,19 @@ EQUIVALENT = (
     Equivalent("08b", r"return gemm::ceil_div\([^;]*;", r".*", "Which of the two sizes of tiles is taken is a matter of speed."),
     Equivalent("08b", r"is_large\(p\) \? [^;]*;", r"launch_tiles<\w+>\(p, stream\);", "The same."),
     Equivalent(
-        "08b 09c 09d",
+        "08b 09d 09e 09f",
         r"copying\.value \|\| \w+ <",
         r"\w+ <",
         "While tiles are copied there is more than one: the rest is true, too.",
     ),
     Equivalent(
-        "07 08a 08b 09c 09d",
+        "07 08a 08b 09d 09e 09f",
         r"const int i = [^;]*;",
         r"const int i = (?:[^?i]*\? e : \w+ - 1 - e|e|\w+ - 1 - e);",
         "In which order the elements take their turns is a matter of speed.",
     ),
     Equivalent(
-        "06a 06b 07 08a 08b 09a 09b 09c 09d",
+        "06a 06b 07 08a 08b 09a 09b 09e 09f",
         r"if \(ALIGNED\)(?: return [^;]*;)?",
         r"if \(false\)(?: return [^;]*;)?|",
         "What is for rows that begin anywhere is as right, and slower.",

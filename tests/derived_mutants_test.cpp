@@ -79,10 +79,12 @@ TEST_CASE("trace: fragments of A that reach into the padding of As in a mutant o
         finds(mutant_pitch_09a::lesson, "09a_wmma", test::shape(128, 128, 64, false), "uninitialised_read"));
 }
 
-TEST_CASE("trace: waits that are too short and a barrier that is missing in mutants of 09c") {
-    REQUIRE(finds(mutant_wait_too_short_09c::lesson, "09c_pipelined", test::shape(72, 64, 192, false),
-                  "copy_in_flight"));
-    REQUIRE(finds(mutant_no_barrier_09c::lesson, "09c_pipelined", test::shape(72, 64, 192, false), "race"));
+TEST_CASE("trace: waits that are too short and barriers that are missing in mutants of 09c, 09d and 09e") {
+    const Shape shape = test::shape(72, 64, 192, false);
+    REQUIRE(finds(mutant_wait_too_short_09c::lesson, "09c_ring", shape, "copy_in_flight"));
+    REQUIRE(finds(mutant_no_barrier_09c::lesson, "09c_ring", shape, "race"));
+    REQUIRE(finds(mutant_no_barrier_09d::lesson, "09d_read_ahead", shape, "race"));
+    REQUIRE(finds(mutant_no_warp_barrier_09e::lesson, "09e_whole_rows", shape, "race"));
 }
 
 TEST_CASE("trace: waits and stages that are wrong in mutants of 10a") {

@@ -210,9 +210,9 @@ TEST_CASE("mutant of 08b: what lies past K is copied") {
     REQUIRE(test::run(mutant, test::shape(64, 64, 64, true), test::seed()).passed);
 }
 
-TEST_CASE("mutant of 09d: each group of tiles is taken for the first") {
-    for (const Lesson& mutant : of_each_type(mutant_one_group_09d::lesson)) {
-        const Verdict v = caught(mutant, test::shape(2301, 8, 8, false), "09d_persistent");
+TEST_CASE("mutant of 09f: each group of tiles is taken for the first") {
+    for (const Lesson& mutant : of_each_type(mutant_one_group_09f::lesson)) {
+        const Verdict v = caught(mutant, test::shape(2301, 8, 8, false), "09f_persistent");
         require_contains(v.failure, "first wrong: row 2048, ");
         REQUIRE(test::run(mutant, test::shape(2048, 8, 8, false), test::seed()).passed);  // one group
     }
@@ -308,8 +308,8 @@ TEST_CASE("mutant of 09b: the halves of A's k are exchanged, which equal halves 
     });
 }
 
-TEST_CASE("mutant of 09c: A's steps of a tile are read backwards, which equal steps hide") {
-    caught_but_hidden(mutant_k_steps_09c::lesson, "09c_pipelined", [](gemm::HostMatrices& host) {
+TEST_CASE("mutant of 09d: A's steps of a tile are read backwards, which equal steps hide") {
+    caught_but_hidden(mutant_k_steps_09d::lesson, "09d_read_ahead", [](gemm::HostMatrices& host) {
         for (std::size_t i = 0; i < host.A.size(); ++i) host.A[i] = host.A[i / 128 * 128 + i % 16];
     });
 }
@@ -324,7 +324,7 @@ TEST_CASE("mutants of 09b and 09c: A is swizzled when it is stored, not when it 
         }
     };
     require_caught(mutant_swizzled_store_09b::lesson, "09b_mma_sync");
-    require_caught(mutant_swizzled_store_09c::lesson, "09c_pipelined");
+    require_caught(mutant_swizzled_store_09c::lesson, "09c_ring");
 }
 
 TEST_CASE("mutants of 09b and 09c: B is swizzled when it is read, not when it is stored") {
@@ -336,20 +336,33 @@ TEST_CASE("mutants of 09b and 09c: B is swizzled when it is read, not when it is
         }
     };
     require_caught(mutant_swizzled_load_09b::lesson, "09b_mma_sync");
-    require_caught(mutant_swizzled_load_09c::lesson, "09c_pipelined");
+    require_caught(mutant_swizzled_load_09c::lesson, "09c_ring");
 }
 
 #ifdef GEMM_CPU_DEVICE  // a GPU may be lucky: the copies are there before they are read
 TEST_CASE("mutant of 09c: the waits are one group too short") {
     for (const Lesson& mutant : of_each_type(mutant_wait_too_short_09c::lesson)) {
-        const Verdict v = caught(mutant, test::shape(72, 64, 96, false), "09c_pipelined");
+        const Verdict v = caught(mutant, test::shape(72, 64, 96, false), "09c_ring");
         require_contains(v.failure, "these elements are NaN: padding, uninitialised memory");
     }
 }
 
 TEST_CASE("mutant of 09c: the barrier after waiting is missing") {
     for (const Lesson& mutant : of_each_type(mutant_no_barrier_09c::lesson)) {
-        const Verdict v = caught(mutant, test::shape(72, 64, 192, false), "09c_pipelined");
+        const Verdict v = caught(mutant, test::shape(72, 64, 192, false), "09c_ring");
+        require_contains(v.failure, "these elements are NaN: padding, uninitialised memory");
+    }
+}
+
+TEST_CASE("mutant of 09e: the rows are read before every lane has stored its pairs") {
+    for (const Lesson& mutant : of_each_type(mutant_no_warp_barrier_09e::lesson)) {
+        REQUIRE(caught(mutant, test::shape(72, 64, 32, false), "09e_whole_rows").wrong > 0);
+    }
+}
+
+TEST_CASE("mutant of 09d: the barrier before the next tile's fragments is missing") {
+    for (const Lesson& mutant : of_each_type(mutant_no_barrier_09d::lesson)) {
+        const Verdict v = caught(mutant, test::shape(72, 64, 192, false), "09d_read_ahead");
         require_contains(v.failure, "these elements are NaN: padding, uninitialised memory");
         REQUIRE(test::run(mutant, test::shape(72, 64, 32, false), test::seed()).passed);  // one tile
     }

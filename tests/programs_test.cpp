@@ -214,10 +214,10 @@ TEST_CASE("program: a kernel that is wrong") {
 TEST_CASE("program: --describe writes the descriptor, and refuses what CMakeLists.txt says otherwise") {
     const Folder folder;
     const std::string file = (folder.path / "describe.json").string();
-    CHECK(run_program("09d_persistent --describe=" + file + " --folder=09_x/d").status == 0);
+    CHECK(run_program("09f_persistent --describe=" + file + " --folder=09_x/d").status == 0);
     std::ifstream in(file);
     const Json json = Json::parse(in);
-    CHECK(json.at("name") == "09d_persistent");
+    CHECK(json.at("name") == "09f_persistent");
     CHECK(json.at("folder") == "09_x/d");
     CHECK(json.at("tile") == Json{{"BM", 256}, {"BN", 128}, {"BK", 64}});
     require_refused("01_naive --describe=" + file + " --folder=x --architectures=90a",

@@ -1827,7 +1827,7 @@ TEST_CASE("gemm_inspect: a sample of blocks, and a file") {
     };
     CHECK(before("10a_swizzle") == "08b_read_ahead");
     CHECK(before("10b_transposed") == "10a_swizzle");
-    CHECK(before("11a_one_stage") == "09d_persistent");
+    CHECK(before("11a_one_stage") == "09f_persistent");
     CHECK(before("09a_wmma") == "08b_read_ahead");
     CHECK(before("01_naive").is_null());
     const Json one = Json::parse(inspect("--lesson 03_smem --m 64 --n 64 --k 9 --blocks 1").out);

@@ -149,9 +149,9 @@ TEST_CASE("variant mutant: wrong conversions are found in every type") {
 }
 
 TEST_CASE("variant: the JSON of a descriptor says what a build and a chart need") {
-    const gemm::Json json = gemm::lesson_json(test::lesson("09d_persistent"));
-    CHECK(json.at("name") == "09d_persistent");
-    CHECK(json.at("number") == "09d");
+    const gemm::Json json = gemm::lesson_json(test::lesson("09f_persistent"));
+    CHECK(json.at("name") == "09f_persistent");
+    CHECK(json.at("number") == "09f");
     CHECK(json.at("ladder") == "tensorcore");
     CHECK(json.at("part") == 2);
     CHECK(json.at("tile") == gemm::Json{{"BM", 256}, {"BN", 128}, {"BK", 64}});

@@ -36,12 +36,15 @@ EXERCISE = Exercise(
             "return k * BN + col;",
         ),
         "fragments": Gap(
-            "a_frag[i] is the 16×16 tile of A with row y + i * MMA_M and step k, for TILES_M i; b_frag[j] the 16×8 tile of B "
-            "with step k and column x + j * MMA_N, for TILES_N j. They lie in As[stage] and Bs[stage]. `at` is the element of a "
-            "16×16 tile whose address this lane gives. Which of gemm::ptx::ldmatrix and ldmatrix_trans for A, which for B? One "
-            "of them brings B's fragments of two j.",
+            "a_frag[i] is the 16×16 tile of A with row y + i * MMA_M and step k, for TILES_M i; b_frag[j] are the two 16×8 tiles "
+            "of B with step k and columns x + j * 16 and x + j * 16 + 8, for TILES_N / 2 j. They lie in As[stage] and Bs[stage]. "
+            "`at` is the element of a 16×16 tile whose address this lane gives. Which of gemm::ptx::ldmatrix and ldmatrix_trans "
+            "for A, which for B?",
         ),
-        "multiply": Gap("add the product of each a_frag[i] and b_frag[j] to acc[i][j]: gemm::ptx::mma_m16n8k16<T>."),
+        "multiply": Gap(
+            "add the product of each a_frag[i] and b_frag[j / 2][j % 2], the fragment of 8 columns, to acc[i][j]: "
+            "gemm::ptx::mma_m16n8k16<T>."
+        ),
         "store": Gap(
             "write acc[i][j][e] and acc[i][j][e + 1] to C, as C = alpha·A·B + beta·C says. The place of the first in the 16×8 "
             "tile is gemm::ptx::fragment_c(lane, e), the second is its neighbour in the row: store2<ALIGNED> writes both.",
@@ -53,17 +56,16 @@ EXERCISE = Exercise(
         "they lie a row apart: for one of the two, ldmatrix must transpose. For the swizzles, write down the offset of (row, k) "
         "in bits: bits 0 to 2 are inside of a chunk of 16 bytes, bits 3 to 5 are the chunk's place in 128 bytes.",
         "A: ldmatrix(a_frag[i], address), the address being &As[stage][a_at(row of the tile + at.row, k + at.col)]. B: "
-        "ldmatrix_trans fills an array of four registers from &Bs[stage][b_at(k + at.row, column of the tile + at.col)]: the "
-        "first two are b_frag[j], the others b_frag[j + 1], so j goes up by 2. C: the row is row0 + y + i * MMA_M + in.row; "
+        "ldmatrix_trans fills b_frag[j], both fragments, from &Bs[stage][b_at(k + at.row, column of the tile + at.col)], and the "
+        "tiles of two j lie 16 columns apart. C: the row is row0 + y + i * MMA_M + in.row; "
         "rows past M are left out, and store2 wants to know how many columns are left up to N. Swizzles: chunks of 2^3 elements, "
         "so M = 3. A row of As is 2^5 elements, half of 128 bytes: the row's bits 1 and 2 stand at 6 and 7, and go to bits 3 and "
         "4. A row of Bs is 2^7: the row's bits 0 to 2 stand at 7 to 9.",
         "nearly the code, in the gaps' order:\n"
         "  gemm::Swizzle<2, 3, 3>::apply(row * BK + k); gemm::Swizzle<3, 3, 4>::apply(k * BN + col);\n"
         "  gemm::ptx::ldmatrix(a_frag[i], &As[stage][a_at(y + i * MMA_M + at.row, k + at.col)]);\n"
-        "  std::uint32_t pair[4]; gemm::ptx::ldmatrix_trans(pair, &Bs[stage][b_at(k + at.row, x + j * MMA_N + at.col)]);\n"
-        "  b_frag[j][0] = pair[0] … b_frag[j + 1][1] = pair[3];\n"
-        "  gemm::ptx::mma_m16n8k16<T>(acc[i][j], a_frag[i], b_frag[j]);\n"
+        "  gemm::ptx::ldmatrix_trans(b_frag[j], &Bs[stage][b_at(k + at.row, x + j * 16 + at.col)]);\n"
+        "  gemm::ptx::mma_m16n8k16<T>(acc[i][j], a_frag[i], b_frag[j / 2][j % 2]);\n"
         "  row = row0 + y + i * MMA_M + in.row, col = col0 + x + j * MMA_N + in.col; where row < M:\n"
         "  store2<ALIGNED>(&C[row * ldc + col], N - col, alpha * acc[i][j][e], alpha * acc[i][j][e + 1], beta);",
     ),

@@ -55,22 +55,16 @@ __device__ __forceinline__ uint4 load8(const T* p, std::int64_t left) {
 /// Two neighbours in a row of C become beta·C + (first, second), of which only the first `left` are there.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void store2(T* c, std::int64_t left, float first, float second, float beta) {
-    if (ALIGNED) {
-        if (left <= 0) return;
-        std::uint32_t both;  // one store for the two
-        T* const two = reinterpret_cast<T*>(&both);
-        if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
-            both = *reinterpret_cast<const std::uint32_t*>(c);
-            first += beta * gemm::to_float(two[0]);
-            second += beta * gemm::to_float(two[1]);
-        }
-        two[0] = gemm::from_float<T>(first);
-        two[1] = gemm::from_float<T>(second);
-        *reinterpret_cast<std::uint32_t*>(c) = both;
+    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
+        if (left > 0) first += beta * gemm::to_float(c[0]);
+        if (left > 1) second += beta * gemm::to_float(c[1]);
+    }
+    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
+    if (ALIGNED && left > 0) {  // one store for the two
+        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
     } else {
-        if (left > 0) c[0] = gemm::from_float<T>(beta == 0.0f ? first : first + beta * gemm::to_float(c[0]));
-        if (left > 1)
-            c[1] = gemm::from_float<T>(beta == 0.0f ? second : second + beta * gemm::to_float(c[1]));
+        if (left > 0) c[0] = both[0];
+        if (left > 1) c[1] = both[1];
     }
 }
 
@@ -132,18 +126,15 @@ __global__ void __launch_bounds__(THREADS, 2)
         if (tiles > 1) load(BK);
 #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
-            std::uint32_t a_frag[TILES_M][4], b_frag[TILES_N][2];
+            std::uint32_t a_frag[TILES_M][4], b_frag[TILES_N / 2][2][2];
             // gap: fragments
 #pragma unroll
             for (int i = 0; i < TILES_M; ++i) {
                 gemm::ptx::ldmatrix(a_frag[i], &As[stage][a_at(y + i * MMA_M + at.row, k + at.col)]);
             }
 #pragma unroll
-            for (int j = 0; j < TILES_N; j += 2) {  // one ldmatrix brings the fragments of 16 columns
-                std::uint32_t pair[4];
-                gemm::ptx::ldmatrix_trans(pair, &Bs[stage][b_at(k + at.row, x + j * MMA_N + at.col)]);
-                b_frag[j][0] = pair[0], b_frag[j][1] = pair[1];
-                b_frag[j + 1][0] = pair[2], b_frag[j + 1][1] = pair[3];
+            for (int j = 0; j < TILES_N / 2; ++j) {  // one ldmatrix brings the fragments of 16 columns
+                gemm::ptx::ldmatrix_trans(b_frag[j], &Bs[stage][b_at(k + at.row, x + j * 16 + at.col)]);
             }
             // end gap
             // gap: multiply
@@ -151,7 +142,7 @@ __global__ void __launch_bounds__(THREADS, 2)
             for (int i = 0; i < TILES_M; ++i) {
 #pragma unroll
                 for (int j = 0; j < TILES_N; ++j) {
-                    gemm::ptx::mma_m16n8k16<T>(acc[i][j], a_frag[i], b_frag[j]);
+                    gemm::ptx::mma_m16n8k16<T>(acc[i][j], a_frag[i], b_frag[j / 2][j % 2]);
                 }
             }
             // end gap

@@ -1,7 +1,7 @@
 // 11a one stage — four warps multiply tiles that lie in shared memory, 64×128×16 with one instruction:
 // wgmma. Where the tiles lie, two descriptors of 64 bits say.
 //
-// Changed since 09d: no fragments and no ldmatrix, the tensor cores read A and B from shared memory
+// Changed since 09f: no fragments and no ldmatrix, the tensor cores read A and B from shared memory
 // themselves; TMA brings the tiles, as in lesson 10, swizzled as wgmma wants them. To begin with, one tile of
 // A and of B at a time, and one tile of C a block.
 

@@ -85,7 +85,10 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "row_off_09b": ("09b_mma_sync", [("i * MMA_M + in.row", "i * MMA_M + in.row + 1", 0)]),
     "cols_off_09b": ("09b_mma_sync", [("acc[i][j][e], alpha * acc[i][j][e + 1]", "acc[i][j][e + 1], alpha * acc[i][j][e]", 0)]),
     "a_rows_off_09b": ("09b_mma_sync", [("i * MMA_M + at.row", "i * MMA_M + (at.row + 1) % MMA_M", 0)]),
-    "not_transposed_09b": ("09b_mma_sync", [("ldmatrix_trans(pair", "ldmatrix(pair", 0)]),
+    "not_transposed_09b": (
+        "09b_mma_sync",
+        [("ldmatrix_trans(b_frag[j]", "ldmatrix(reinterpret_cast<std::uint32_t(&)[4]>(b_frag[j])", 0)],
+    ),
     "k_halves_09b": ("09b_mma_sync", [("k + at.col", "k + 8 - at.col", 0)]),  # of A, and not of B
     "swizzled_store_09b": (
         "09b_mma_sync",
@@ -93,13 +96,18 @@ MUTANTS: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     ),
     "swizzled_load_09b": ("09b_mma_sync", [("b_at(b_k + i, b_col)", "(b_k + i) * BN + b_col", 0)]),
     "unaligned_09b": ("09b_mma_sync", [(" && p.ldc % 2 == 0", "", 0)]),
-    "swizzled_store_09c": ("09c_pipelined", [("a_at(y + at.row, k + at.col)", "2 * ((y + at.row) * BK + k + at.col)", 0)]),
-    "swizzled_load_09c": ("09c_pipelined", [("b_at(b.row, b.col)", "2 * (b.row * BN + b.col)", 0)]),
-    "k_steps_09c": ("09c_pipelined", [("a[step] + stage", "a[BK / MMA_K - 1 - step] + stage", 0)]),  # of A, and not of B
-    "wait_too_short_09c": ("09c_pipelined", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
-    "no_barrier_09c": ("09c_pipelined", [("__syncthreads();", "", 1)]),
-    "one_group_09d": (
-        "09d_persistent",
+    "swizzled_store_09c": (
+        "09c_ring",
+        [("a_at(y + i * MMA_M + at.row, k + at.col)", "2 * ((y + i * MMA_M + at.row) * BK + k + at.col)", 0)],
+    ),
+    "swizzled_load_09c": ("09c_ring", [("b_at(b.row, b.col + i)", "2 * (b.row * BN + b.col + i)", 0)]),
+    "wait_too_short_09c": ("09c_ring", [("cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>", ALL)]),
+    "no_barrier_09c": ("09c_ring", [("__syncthreads();", "", 0)]),
+    "k_steps_09d": ("09d_read_ahead", [("a[step] + stage", "a[BK / MMA_K - 1 - step] + stage", 0)]),  # of A, and not of B
+    "no_barrier_09d": ("09d_read_ahead", [("__syncthreads();", "", 1)]),
+    "no_warp_barrier_09e": ("09e_whole_rows", [("__syncwarp();", "", 1)]),
+    "one_group_09f": (
+        "09f_persistent",
         [
             ("Depth<64>", "Depth<32>", ALL),  # no mistake: for GPUs with little shared memory, and compiled in half the time
             ("group * GROUP + in_group % group_m", "in_group % group_m", 0),

@@ -34,10 +34,12 @@ namespace mutant_swizzled_store_09b   { extern const gemm::Lesson lesson; }
 namespace mutant_swizzled_load_09b    { extern const gemm::Lesson lesson; }
 namespace mutant_swizzled_store_09c   { extern const gemm::Lesson lesson; }
 namespace mutant_swizzled_load_09c    { extern const gemm::Lesson lesson; }
-namespace mutant_k_steps_09c          { extern const gemm::Lesson lesson; }
 namespace mutant_wait_too_short_09c   { extern const gemm::Lesson lesson; }
 namespace mutant_no_barrier_09c       { extern const gemm::Lesson lesson; }
-namespace mutant_one_group_09d        { extern const gemm::Lesson lesson; }
+namespace mutant_k_steps_09d          { extern const gemm::Lesson lesson; }
+namespace mutant_no_barrier_09d       { extern const gemm::Lesson lesson; }
+namespace mutant_no_warp_barrier_09e  { extern const gemm::Lesson lesson; }
+namespace mutant_one_group_09f        { extern const gemm::Lesson lesson; }
 namespace mutant_parity_10a           { extern const gemm::Lesson lesson; }
 namespace mutant_few_bytes_10a        { extern const gemm::Lesson lesson; }
 namespace mutant_many_bytes_10a       { extern const gemm::Lesson lesson; }

@@ -25,7 +25,9 @@ _FULL = "__syncthreads();  // the tiles are complete before anyone reads them"
 _READ = "__syncthreads();  // everyone has read the tiles before anyone overwrites them"
 _RING_WAIT = "        gemm::ptx::cp_async_wait<STAGES - 2>();\n"
 _RING_BARRIER = "        __syncthreads();\n"
-_FIRST_WAIT = "    gemm::ptx::cp_async_wait<STAGES - 2>();\n    __syncthreads();"
+_RING_BARRIER_09C = (
+    "        // These tiles are complete, for all threads, and everyone has read those before.\n        __syncthreads();\n"
+)
 _LATER_WAIT = "                gemm::ptx::cp_async_wait<STAGES - 2>();"
 _LATER_BARRIER = "                __syncthreads();  // the next tiles are complete, and everyone has read these"
 _LATER_COMMIT = "                gemm::ptx::cp_async_commit();"
@@ -951,7 +953,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
     "09b_mma_sync": (
         Attempt(
             "beta dropped where two are stored at once",
-            {"first += beta * gemm::to_float(two[0]);": "", "second += beta * gemm::to_float(two[1]);": ""},
+            {"    if (beta != 0.0f) {": "    if (!ALIGNED && beta != 0.0f) {"},
             ("beta·C is forgotten.",),
         ),
         Attempt(
@@ -961,7 +963,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "B's fragments not transposed",
-            {"gemm::ptx::ldmatrix_trans(pair,": "gemm::ptx::ldmatrix(pair,"},
+            {"gemm::ptx::ldmatrix_trans(b_frag[j],": "gemm::ptx::ldmatrix(reinterpret_cast<std::uint32_t(&)[4]>(b_frag[j]),"},
             ("✗ Wrong with a square matrix of one block tile",),
         ),
         Attempt(
@@ -971,29 +973,22 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "the two fragments of B mixed",
-            {
-                "b_frag[j][1] = pair[1];": "b_frag[j][1] = pair[2];",
-                "b_frag[j + 1][0] = pair[2],": "b_frag[j + 1][0] = pair[1],",
-            },
+            {"b_frag[j / 2][j % 2]": "b_frag[j / 2][1 - j % 2]"},
             ("✗ Wrong with a square matrix of one block tile",),
         ),
         Attempt(
             "one fragment of B an ldmatrix",
             {
-                "std::uint32_t pair[4];": "std::uint32_t one[2], two[2];",
-                "gemm::ptx::ldmatrix_trans(pair, &Bs[stage][b_at(k + at.row, x + j * MMA_N + at.col)]);": (
-                    "gemm::ptx::ldmatrix_trans(one, &Bs[stage][b_at(k + at.row, x + j * MMA_N)]);\n"
-                    "                gemm::ptx::ldmatrix_trans(two, &Bs[stage][b_at(k + at.row, x + (j + 1) * MMA_N)]);"
+                "gemm::ptx::ldmatrix_trans(b_frag[j], &Bs[stage][b_at(k + at.row, x + j * 16 + at.col)]);": (
+                    "gemm::ptx::ldmatrix_trans(b_frag[j][0], &Bs[stage][b_at(k + at.row, x + j * 16)]);\n"
+                    "                gemm::ptx::ldmatrix_trans(b_frag[j][1], &Bs[stage][b_at(k + at.row, x + j * 16 + 8)]);"
                 ),
-                "b_frag[j][0] = pair[0], b_frag[j][1] = pair[1];": "b_frag[j][0] = one[0], b_frag[j][1] = one[1];",
-                "b_frag[j + 1][0] = pair[2],": "b_frag[j + 1][0] = two[0],",
-                "b_frag[j + 1][1] = pair[3];": "b_frag[j + 1][1] = two[1];",
             },
             ("It is right, and a goal is not reached.", "reads its fragments in 8 ldmatrix"),
         ),
         Attempt(
             "all lanes give addresses of the first eight columns",
-            {"x + j * MMA_N + at.col": "x + j * MMA_N"},
+            {"x + j * 16 + at.col": "x + j * 16"},
             ("✗ Wrong with a square matrix of one block tile",),
         ),
         Attempt(
@@ -1003,7 +998,7 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "read where the swizzle has not put it",
-            {"&Bs[stage][b_at(k + at.row, x + j * MMA_N + at.col)]": "&Bs[stage][(k + at.row) * BN + x + j * MMA_N + at.col]"},
+            {"&Bs[stage][b_at(k + at.row, x + j * 16 + at.col)]": "&Bs[stage][(k + at.row) * BN + x + j * 16 + at.col]"},
             ("✗ Wrong with a square matrix of one block tile",),
         ),
         Attempt(
@@ -1070,22 +1065,17 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("✗ Wrong with",),
         ),
     ),
-    "09c_pipelined": (
+    "09c_ring": (
         Attempt("beta forgotten", {" beta);\n            }": " 0.0f);\n            }"}, ("beta", "✗ Wrong with")),
         Attempt(
             "a wait that leaves one group too many under way",
-            {_LATER_WAIT: _LATER_WAIT.replace("- 2", "- 1")},
+            {_RING_WAIT: _RING_WAIT.replace("- 2", "- 1")},
             ("A cp.async copy is used before anyone has waited for it.", "line "),
         ),
-        Attempt(
-            "no wait before the first tile",
-            {_FIRST_WAIT: "    __syncthreads();"},
-            ("A cp.async copy is used before anyone has waited for it.", "line "),
-        ),
-        Attempt("no barrier after the wait", {_LATER_BARRIER: ""}, ("Wait for its group, then a barrier, then read.",)),
+        Attempt("no barrier after the wait", {_RING_BARRIER_09C: ""}, ("A barrier is missing.",)),
         Attempt(
             "the barrier before the wait",
-            {f"{_LATER_WAIT}\n{_LATER_BARRIER}": f"{_LATER_BARRIER}\n{_LATER_WAIT}"},
+            {_RING_WAIT + _RING_BARRIER_09C: _RING_BARRIER_09C + _RING_WAIT},
             ("Wait for its group, then a barrier, then read.",),
         ),
         Attempt(
@@ -1100,7 +1090,12 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
         ),
         Attempt(
             "groups only for tiles that exist",
-            {_LATER_COMMIT: _LATER_COMMIT.replace("gemm", "if (copying.value) gemm")},
+            {
+                "if (tiles > STAGES - 1) copy(ahead, BK);": (
+                    "if (tiles > STAGES - 1) copy(ahead, BK), gemm::ptx::cp_async_commit();"
+                ),
+                "\n                gemm::ptx::cp_async_commit();": "",
+            },
             ("A cp.async copy is used before anyone has waited for it.",),
         ),
         Attempt(
@@ -1116,6 +1111,53 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("past the edge of the matrix|outside B", "line "),
         ),
         Attempt(
+            "rows of the matrix as far apart as those of the tile",
+            {"from + r * pitch + i": "from + r * COLS + i"},
+            ("✗ Wrong with|past the edge of the matrix|outside A",),
+        ),
+        Attempt(
+            "rows of the tile in elements instead of bytes",
+            {"stage + 2 * r * COLS, from": "stage + r * COLS, from"},
+            ("A cp.async copy is used before anyone has waited for it.|Shared memory is read where nobody has written.",),
+        ),
+        Attempt(
+            "B copied to where it would lie without the swizzle",
+            {"(BS + b_at(b.row, b.col + i))": "BS + 2 * (b.row * BN + b.col + i)"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "no swizzle for B at all",
+            {"gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col))": "2 * (k * BN + col)"},
+            ("It is right, and a goal is not reached.", "without bank conflicts"),
+        ),
+        Attempt(
+            "16 bytes one by one",
+            {
+                "static constexpr int WIDTH = ALIGNED ? 8 : 2": "static constexpr int WIDTH = 2",
+                "    if constexpr (ALIGNED) {\n": "    if constexpr (false) {\n",
+            },
+            ("It is right, and a goal is not reached.|asserts|static_assert|does not compile",),
+        ),
+    ),
+    "09d_read_ahead": (
+        Attempt("beta forgotten", {" beta);\n            }": " 0.0f);\n            }"}, ("beta", "✗ Wrong with")),
+        Attempt(
+            "a wait that leaves one group too many under way",
+            {_LATER_WAIT: _LATER_WAIT.replace("- 2", "- 1")},
+            ("A cp.async copy is used before anyone has waited for it.", "line "),
+        ),
+        Attempt("no barrier after the wait", {_LATER_BARRIER: ""}, ("Wait for its group, then a barrier, then read.",)),
+        Attempt(
+            "the barrier before the wait",
+            {f"{_LATER_WAIT}\n{_LATER_BARRIER}": f"{_LATER_BARRIER}\n{_LATER_WAIT}"},
+            ("Wait for its group, then a barrier, then read.",),
+        ),
+        Attempt(
+            "the stage never goes back to 0",
+            {"stage = stage == LAST ? 0 : stage + STAGE;": "stage += STAGE;"},
+            ("An index into a shared array is too large.", "ldmatrix"),
+        ),
+        Attempt(
             "B's fragments not transposed",
             {"gemm::ptx::ldmatrix_trans(to.b[j],": ("gemm::ptx::ldmatrix(reinterpret_cast<std::uint32_t(&)[4]>(to.b[j]),")},
             ("The result is wrong even where one block tile fits exactly.",),
@@ -1126,29 +1168,90 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("The result is wrong even where one block tile fits exactly.",),
         ),
         Attempt(
-            "B copied to where it would lie without the swizzle",
-            {"(BS + b_at(b.row, b.col)) + 2 * i": "BS + 2 * (b.row * BN + b.col + i)"},
-            ("The result is wrong even where one block tile fits exactly.",),
-        ),
-        Attempt(
-            "no swizzle for B at all",
-            {"gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col))": "2 * (k * BN + col)"},
-            ("It is right, and a goal is not reached.", "without bank conflicts"),
-        ),
-        Attempt(
             "fragments read twice",
             {
                 "multiply<T>(acc, f": "fragments.read(frag[step % 2], stage, step), multiply<T>(acc, f",
             },
             ("✗ Wrong with|reads of shared memory",),
         ),
+        Attempt(
+            "the next step's fragments into the set in use",
+            {"fragments.read(frag[(step + 1) % 2], stage,": "fragments.read(frag[step % 2], stage,"},
+            ("The result is wrong even where one block tile fits exactly.|✗ Wrong with",),
+        ),
+        Attempt(
+            "this step's fragments again",
+            {"stage, (step + 1) % (BK / MMA_K));": "stage, step);"},
+            ("The result is wrong even where one block tile fits exactly.|✗ Wrong with",),
+        ),
+        Attempt(
+            "each fragment of A with the fragment of B that lies 8 columns further",
+            {"with.b[j / 2][j % 2]": "with.b[j / 2][1 - j % 2]"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "the first fragments past the last tile",
+            {"if (copying.value || step < BK / MMA_K - 1 || tiles > 1) {": "{"},
+            ("✗ Wrong with|Shared memory is read where nobody has written.|reads of shared memory",),
+        ),
     ),
-    "09d_persistent": (
+    "09e_whole_rows": (
         Attempt(
             "beta dropped where eight are stored at once",
             {"if (beta != 0.0f && row < M": "if (!ALIGNED && beta != 0.0f && row < M"},
             ("beta·C is forgotten.",),
         ),
+        Attempt(
+            "rows of results without their pitch",
+            {"r * OUT_PITCH": "r * 2 * WN"},
+            ("The result is wrong even where one block tile fits exactly.",),
+        ),
+        Attempt(
+            "16 bytes whatever the alignment",
+            {"            if (ALIGNED) {\n": "            if (col + 8 <= N) {\n"},
+            ("An access is not aligned to its width.|leaves its matrices|past the edge",),
+        ),
+        Attempt(
+            "C stored by single elements",
+            {"            if (ALIGNED) {\n": "            if (ALIGNED && false) {\n"},
+            ("It is right, and a goal is not reached.", "Every access to A, B and C is 16 bytes wide"),
+        ),
+        Attempt(
+            "the whole block waits for a warp's rows",
+            {"        // The rows are complete": "        __syncthreads();\n        // The rows are complete"},
+            ("It is right, and a goal is not reached.", "__syncwarp() is enough"),
+        ),
+        Attempt(
+            "the sum rounded before beta's part is added",
+            {
+                "float sum = alpha * acc[i][j][e + h];": "float sum = gemm::to_float(gemm::from_float<T>(alpha * acc[i][j][e + "
+                "h]));"
+            },
+            ("✗ Wrong with|error",),
+        ),
+        Attempt(
+            "the old C read past its edge",
+            {"if (beta != 0.0f && row < M && col + h < N) {": "if (beta != 0.0f) {"},
+            ("past the edge|leaves its matrices|outside C",),
+        ),
+        Attempt("alpha forgotten", {"float sum = alpha * acc[i][j][e + h];": "float sum = acc[i][j][e + h];"}, ("alpha",)),
+        Attempt(
+            "pairs stored to rows without padding",
+            {"out + in.row * OUT_PITCH + 2 * (j": "out + in.row * 2 * WN + 2 * (j"},
+            ("Shared memory is read where nobody|✗ Wrong with",),
+        ),
+        Attempt(
+            "rows without padding",
+            {"constexpr int OUT_PITCH = 2 * WN + 16;": "constexpr int OUT_PITCH = 2 * WN;"},
+            ("It is right, and a goal is not reached.", "without bank conflicts"),
+        ),
+        Attempt(
+            "no wait for the lanes of the warp",
+            {"        __syncwarp();\n        // The rows": "        // The rows"},
+            ("barrier|Shared memory is read where nobody",),
+        ),
+    ),
+    "09f_persistent": (
         Attempt(
             "the second group of block tiles forgotten",
             {"row0 = std::int64_t{group * GROUP + in_group % group_m} * BM": "row0 = std::int64_t{in_group % group_m} * BM"},
@@ -1180,21 +1283,18 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             },
             ("✗ Wrong with",),
         ),
-        Attempt("rows of results without their pitch", {"r * OUT_PITCH": "r * 2 * WN"}, ("Shared memory is read where nobody",)),
         Attempt(
-            "16 bytes whatever the alignment",
-            {"            if (ALIGNED) {\n": "            if (col + 8 <= N) {\n"},
-            ("An access is not aligned to its width.|leaves its matrices|past the edge",),
+            "the first tiles copied although K has fewer",
+            {"            if (s < tiles) copy(s * STAGE, BK);": "            copy(s * STAGE, BK);"},
+            ("behind the last one along K|✗ Wrong with|past the edge",),
         ),
         Attempt(
-            "C stored by single elements",
-            {"            if (ALIGNED) {\n": "            if (ALIGNED && false) {\n"},
-            ("It is right, and a goal is not reached.", "Every access to A, B and C is 16 bytes wide"),
-        ),
-        Attempt(
-            "the whole block waits for a warp's rows",
-            {"        // The rows are complete": "        __syncthreads();\n        // The rows are complete"},
-            ("It is right, and a goal is not reached.", "__syncwarp() is enough"),
+            "the next tile copied from where the last one ended",
+            {
+                "        a.from = A + (row0 + a.row) * lda + a.col;\n": "        if (a.from == nullptr) a.from = A + (row0 + "
+                "a.row) * lda + a.col;\n"
+            },
+            ("✗ Wrong with|past the edge of the matrix|outside A",),
         ),
     ),
     "10a_swizzle": (

@@ -19,7 +19,7 @@ from runner.core.results import ROOT, UserError, folder_of, kernel_hash
 from runner.measure import autotune, tuning
 from runner.measure.tuning import Compared, Tuning, Variant
 
-TENSOR_CORES = ("09c_pipelined", "09d_persistent", "13a_persistent", "13c_ping_pong")
+TENSOR_CORES = ("09c_ring", "09d_read_ahead", "09e_whole_rows", "09f_persistent", "13a_persistent", "13c_ping_pong")
 BENCH = ROOT / "build" / "cpu" / "bench.json"
 KERNEL = """// a kernel
 namespace lesson_01 {
@@ -49,8 +49,8 @@ def of_lesson(name: str) -> tuple[Tuning, str]:
 
 def test_lessons_with_tile_sizes_can_be_tuned() -> None:
     assert tuning.tunable() == [
-        "05_2d_blocktile", "06b_warp_tile", "07_double_buffer", "08b_read_ahead", "09c_pipelined", "09d_persistent",
-        "13a_persistent", "13c_ping_pong",
+        "05_2d_blocktile", "06b_warp_tile", "07_double_buffer", "08b_read_ahead", "09c_ring", "09d_read_ahead", "09e_whole_rows",
+        "09f_persistent", "13a_persistent", "13c_ping_pong",
     ]  # fmt: skip
     with pytest.raises(UserError, match="01_naive has no constants to tune; those that have are 05_2d_blocktile, "):
         tuning.load("01_naive")
@@ -115,9 +115,10 @@ def test_every_variant_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> 
         elif name == "13c_ping_pong":  # all of a block's stages, and its results behind them
             assert (block["threads_per_block"], block["dynamic_shared_bytes"]) == (3 * 128, 224 * 1024)
         elif name in TENSOR_CORES:
-            rows, depth = constants.get("BM", 256), 32 if name == "09c_pipelined" or constants["STAGES"] == 6 else 64
+            rows, stages = constants.get("BM", 256), constants.get("STAGES", 4)
+            depth = 64 if name == "09f_persistent" and stages != 6 else 32
             assert block["threads_per_block"] == rows
-            assert shared >= 2 * depth * (rows + 128) * constants["STAGES"]
+            assert shared >= 2 * depth * (rows + 128) * stages
         else:
             assert block["threads_per_block"] == constants["BM"] * constants["BN"] // (constants["TM"] * constants["TN"])
             assert shared >= 4 * constants["BK"] * (constants["BM"] + constants["BN"]) * constants.get("STAGES", 1)

@@ -32,7 +32,7 @@ PUBLISHED = {
 FIGURE = re.compile(r"(\d+(?:\.\d+)?)\s*(TFLOP/s|%\s+of\s+cuBLAS)")
 ONE_NUMBER = re.compile(r"\*\*The one number: (\d+\.\d+)\*\* of the speed of cuBLAS")
 QUOTIENT = re.compile(r"(\d+\.\d\d+|\d\d+\.\d) / (\d+\.\d\d+|\d\d+\.\d) =")  # of two times, or of a rate and the peak
-HMMA_CLOCKS = re.compile(r"(?:HMMA every|09[a-d]'s) (\d+\.\d) clocks")
+HMMA_CLOCKS = re.compile(r"(?:HMMA every|09[a-f]'s) (\d+\.\d) clocks")
 WAIT = re.compile(r"(?<![\d.])(?<!= )(\d+\.\d\d) clocks")  # for each instruction of a warp
 SECTIONS = ["In short", "Where we are", "Idea", "Picture", "The code", "Predict", "Measure", "Why not faster", "Exercises",
             "Read more"]  # fmt: skip
@@ -521,7 +521,7 @@ def test_steps_of_one_folder_are_found(tmp_path: Path) -> None:
     root = checkout(tmp_path / "root", results=results, steps=STEPS)
     for name in TWELVE[:3]:
         (root / name / "README.md").write_text("```cuda\nint a = 1;\n```\n", encoding="utf-8")
-    shared, own = root / "09_tensorcore" / "README.md", root / "09_tensorcore" / "c_pipelined" / "README.md"
+    shared, own = root / "09_tensorcore" / "README.md", root / "09_tensorcore" / "c_ring" / "README.md"
     table = "<!-- table:step:09b_mma_sync -->\n<!-- /table -->\n"
     shared.write_text(f"```cuda\nint b = 2;\n```\n{table}<!-- table:tensorcore -->\n<!-- /table -->\n", encoding="utf-8")
     own.write_text("```cuda\nint b = 2;\n```\n", encoding="utf-8")

@@ -87,21 +87,26 @@ def test_wmma_shows_fragments_and_not_what_predict_asks(tmp_path: Path) -> None:
     assert way["32 bits"] == 2 and way["16 bits"] == 4
 
 
-def test_pipelined_shows_stages_and_what_a_warp_does_in_a_tile(tmp_path: Path) -> None:
-    texts = drawn("09c_pipelined", tmp_path)
-    assert {"09c_pipelined: 4 stages in time", "stage 3", "use 4", "copy 7"} <= texts.keys()
-    steps = svg_texts(tmp_path / "a_steps.svg")
-    assert {"n: 1", "n+1: 1", "n+2: 0", "n+3", "n+4"} <= steps.keys()
-    assert {"stage 4", "copy 8"} <= drawn("09c_pipelined", tmp_path, STAGES=5).keys()
+def test_ring_of_tensor_cores_shows_its_stages_in_time(tmp_path: Path) -> None:
+    texts = drawn("09c_ring", tmp_path)
+    assert {"09c_ring: 4 stages in time", "stage 3", "use 4", "copy 7"} <= texts.keys()
+    assert {"stage 4", "copy 8"} <= drawn("09c_ring", tmp_path, STAGES=5).keys()
 
 
-def test_persistent_shows_two_tiles_the_order_and_the_way_of_results(tmp_path: Path) -> None:
-    texts = drawn("09d_persistent", tmp_path)
-    assert texts["fill"] == texts["write"] == 4
-    assert {"row by row", "down groups of 8 rows"} <= svg_texts(tmp_path / "a_order.svg").keys()
-    results = " ".join(svg_texts(tmp_path / "a_results.svg"))
+def test_reading_ahead_shows_what_a_warp_does_in_a_tile(tmp_path: Path) -> None:
+    assert {"n: 1", "n+1: 1", "n+2: 0", "n+3", "n+4"} <= drawn("09d_read_ahead", tmp_path).keys()
+
+
+def test_whole_rows_shows_what_one_store_writes(tmp_path: Path) -> None:
+    results = " ".join(drawn("09e_whole_rows", tmp_path))
     assert "16 rows of a warp tile, 64 columns, 128 bytes each." in results
     assert not re.search(r"\d+ (sectors|stores)", results)  # Predict asks
+
+
+def test_persistent_shows_two_tiles_and_their_order(tmp_path: Path) -> None:
+    texts = drawn("09f_persistent", tmp_path)
+    assert texts["fill"] == texts["write"] == 4
+    assert {"row by row", "down groups of 8 rows"} <= svg_texts(tmp_path / "a_order.svg").keys()
 
 
 def test_tma_shows_a_map_an_mbarrier_and_the_swizzle(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_each_type_has_its_tables() -> None:
         "| :-- | --: | --: | --: |\n"
         "| 09a_wmma | 210 | 27.7 % | 0.277 |\n"
         "| 09b_mma_sync | 380 | 50.1 % | 0.501 |\n"
-        "| 09c_pipelined | 402 | 53.0 % | 0.530 |\n"
+        "| 09c_ring | 402 | 53.0 % | 0.530 |\n"
         "| cuBLAS | 758 | 100.0 % | 1.000 |\n"
         "\n"
         "4096×4096×4096. Ratio: cuBLAS's time over the step's, median of interleaved rounds. "
@@ -98,7 +98,7 @@ def test_each_type_has_its_tables() -> None:
         "| :-- | --: | --: | --: |",
         "| 09a_wmma | 0.277 | 0.277 | 0.277 |",
         "| 09b_mma_sync | 0.501 | 0.501 | 0.501 |",
-        "| 09c_pipelined | 0.530 | 0.530 | 0.530 |",
+        "| 09c_ring | 0.530 | 0.530 | 0.530 |",
         "| cuBLAS, TFLOP/s | 379 | 758 | 758 |",
     ]
     assert bf16 in sweep
@@ -128,11 +128,11 @@ def test_results_without_bf16_have_no_table_of_it(name: str) -> None:
 
 def test_markdown_files_of_steps(tmp_path: Path) -> None:
     root = checkout(tmp_path, 1, steps=STEPS)
-    for folder in (".", "01_naive", "09_tensorcore", "09_tensorcore/a_wmma", "09_tensorcore/c_pipelined", "elsewhere"):
+    for folder in (".", "01_naive", "09_tensorcore", "09_tensorcore/a_wmma", "09_tensorcore/c_ring", "elsewhere"):
         (root / folder).mkdir(exist_ok=True)
         (root / folder / "README.md").touch()
     found = [str(path.parent.relative_to(root)) for path in tables.markdown_files(root, ["01_naive", *STEPS])]
-    assert found == [".", "01_naive", "09_tensorcore", "09_tensorcore/a_wmma", "09_tensorcore/c_pipelined"]
+    assert found == [".", "01_naive", "09_tensorcore", "09_tensorcore/a_wmma", "09_tensorcore/c_ring"]
 
 
 def test_counts_of_a_step_name_lines_of_its_own_kernel_by_number(tmp_path: Path) -> None:
@@ -270,6 +270,9 @@ def test_tuned_where_the_lesson_is_the_fastest_and_compared() -> None:
     assert "\n4096×4096×4096. The lesson's own constants are the fastest of 2 that were tried. NVIDIA" in (
         tables.render_tuned("03_smem", results)
     )
+    several = tuned_results(0)
+    several["lessons"]["03_smem"]["sizes"] = "4096,1024"
+    assert "the fastest of 2 that were tried, all 2 sizes taken together. NVIDIA" in tables.render_tuned("03_smem", several)
     assert "fastest" not in tables.render_tuned("03_smem", tuned_results(None))
     results["lessons"]["03_smem"]["compared"] = {"small": 1, "four stages": 0}
     small, own = "| small | 42.5 | 0.850 | BM = 64 | 100 | 2 | 8.5 |", "| **four stages** | 40.0 | 0.800 | – | 100 | 2 | 8.5 |"

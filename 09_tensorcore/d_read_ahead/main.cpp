@@ -1,4 +1,4 @@
-// Makes lesson 09d a program of its own: build/<device>/bin/09d_persistent --help
+// Makes lesson 09d a program of its own: build/<device>/bin/09d_read_ahead --help
 #include "common/harness.hpp"
 
 namespace lesson_09d {

@@ -1,8 +1,8 @@
-"""The constants of lesson 09c that ./gemm autotune tries, and what stages, fragments read ahead and the block tile are worth."""
+"""The constants of lesson 09d that ./gemm autotune tries, and what fragments read ahead and the products' order are worth."""
 
 from runner.measure.tuning import Compared, Tuning
 
-# Each step reads its own fragments, then multiplies them, as in lesson 09b. The tiles are still copied ahead.
+# Each step reads its own fragments, then multiplies them, as in lesson 09c.
 _IN_THEIR_STEP = {
     "    if (tiles > 0) fragments.read(frag[0], stage, 0);\n": "",
     """            if (step == BK / MMA_K - 1) {
@@ -12,9 +12,11 @@ _IN_THEIR_STEP = {
                 stage = stage == LAST ? 0 : stage + STAGE;
                 // end gap
             }
+            // gap: next
             if (copying.value || step < BK / MMA_K - 1 || tiles > 1) {
                 fragments.read(frag[(step + 1) % 2], stage, (step + 1) % (BK / MMA_K));
             }
+            // end gap
 """: "            fragments.read(frag[0], stage, step);\n",
     """            multiply<T>(acc, frag[step % 2]);
 """: """            multiply<T>(acc, frag[0]);
@@ -26,7 +28,10 @@ _IN_THEIR_STEP = {
 """,
 }
 
-# Lesson 09b's block tile has four warps. Pairs of B are copied from 32 columns of 8 rows at a time, not from 64 of 4, so that
+# Every column of products from the top: the first of a column shares no fragment with the last of the one before.
+_TOP_DOWN = {"const int i = j % 2 == 0 ? e : TILES_M - 1 - e;": "const int i = e;"}
+
+# Lesson 09c's block tile has four warps. Pairs of B are copied from 32 columns of 8 rows at a time, not from 64 of 4, so that
 # the swizzle repeats.
 _FOUR_WARPS = {
     "    Share<T, ALIGNED, BK, BN, 64> b;\n": (
@@ -45,9 +50,9 @@ TUNE = Tuning(
     ),
     sweep=tuple({"STAGES": stages} for stages in (2, 3, 4, 6)),
     compare={
-        "block tile 128×128, as in 09b": Compared({"BM": 128, "BLOCKS": 2}, edits=_FOUR_WARPS),
         "fragments read in their own step": Compared(edits=_IN_THEIR_STEP),
-        "two stages": Compared({"STAGES": 2}),
+        "every column of products from the top": Compared(edits=_TOP_DOWN),
+        "block tile 128×128, as in 09c": Compared({"BM": 128, "BLOCKS": 2}, edits=_FOUR_WARPS),
         "three stages": Compared({"STAGES": 3}),
         "four stages": Compared({"STAGES": 4}),
         "six stages": Compared({"STAGES": 6}),

@@ -1,4 +1,4 @@
-// Makes lesson 09c a program of its own: build/<device>/bin/09c_pipelined --help
+// Makes lesson 09c a program of its own: build/<device>/bin/09c_ring --help
 #include "common/harness.hpp"
 
 namespace lesson_09c {

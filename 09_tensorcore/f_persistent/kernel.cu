@@ -1,8 +1,8 @@
-// 09d persistent — the blocks stay: one an SM takes tile after tile of C, and the first tiles of A and B for
+// 09f persistent — the blocks stay: one an SM takes tile after tile of C, and the first tiles of A and B for
 // the next begin to load while this one's results go through shared memory to C.
 //
-// Changed since 09c: a loop over tiles of C, counted in groups that share tiles of A and B in L2; C goes
-// through shared memory and is stored 16 bytes at a time; where there is room, 64 steps along K in a tile.
+// Changed since 09e: a loop over tiles of C, counted in groups that share tiles of A and B in L2; results
+// have a place of their own in shared memory; where there is room, 64 steps along K in a tile.
 
 #include <algorithm>
 #include <type_traits>
@@ -16,7 +16,7 @@
 #include "common/ptx/mma.hpp"
 #include "common/swizzle.hpp"
 
-namespace lesson_09d {
+namespace lesson_09f {
 
 constexpr int BM = 256, BN = 128;                 // block tile: rows and columns of C
 constexpr int WM = 64, WN = 64;                   // warp tile: rows and columns of C
@@ -160,7 +160,6 @@ __device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][
             }
         }
         __syncwarp();
-        // gap: rows
         // The rows are complete: 16 bytes a lane, neighbours side by side.
 #pragma unroll
         for (int c = lane; c < MMA_M * WN / 8; c += 32) {
@@ -177,7 +176,6 @@ __device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][
                 }
             }
         }
-        // end gap
     }
 }
 
@@ -226,12 +224,14 @@ __global__ void __launch_bounds__(THREADS, 1)
         a.from = A + (row0 + a.row) * lda + a.col;
         b.from = B + b.row * ldb + col0 + b.col;
         const std::int64_t tiles = (k_end + BK - 1) / BK;
+        // gap: fill
         if (tiles > 0) copy(0, static_cast<int>((k_end - 1) % BK) + 1);
         gemm::ptx::cp_async_commit();
         for (int s = 1; s < STAGES - 1; ++s) {
             if (s < tiles) copy(s * STAGE, BK);
             gemm::ptx::cp_async_commit();  // one group per tile, be it empty
         }
+        // end gap
     };
 
     unsigned c_tile = blockIdx.x;
@@ -360,7 +360,7 @@ const gemm::Reach reaching[] = {
     {.path = "32 steps along K, 16 bytes at once", .M = 40, .N = 72, .K = 136, .sm = 86, .every_type = true},
     {.path = "32 steps along K, two by two", .M = 41, .N = 71, .K = 135, .sm = 86, .every_type = true}};
 
-extern const gemm::Lesson lesson{.name = "09d_persistent",
+extern const gemm::Lesson lesson{.name = "09f_persistent",
                                  .part = 2,
                                  .ladder = "tensorcore",
                                  .tile = tile,
@@ -373,4 +373,4 @@ extern const gemm::Lesson lesson{.name = "09d_persistent",
                                  .launch = launch,
                                  .owner = owner};
 
-}  // namespace lesson_09d
+}  // namespace lesson_09f

@@ -1,8 +1,7 @@
-// 09c pipelined — the tensor cores are kept fed: tiles are copied several ahead by cp.async, as in 08b, and
-// fragments are read a step ahead of the products that need them.
+// 09e whole rows — results go through shared memory, where a warp puts fragments together to rows: whole
+// sectors are written to C, 16 bytes a lane.
 //
-// Changed since 09b: STAGES stages filled by cp.async instead of two filled through registers; two sets of
-// fragments; a block tile of 256×128, one block an SM; addresses without a swizzle in the loop.
+// Changed since 09d: the way of the results.
 
 #include <type_traits>
 
@@ -14,7 +13,7 @@
 #include "common/ptx/mma.hpp"
 #include "common/swizzle.hpp"
 
-namespace lesson_09c {
+namespace lesson_09e {
 
 constexpr int BM = 256, BN = 128, BK = 32;        // block tile: rows and columns of C, steps along K
 constexpr int WM = 64, WN = 64;                   // warp tile: rows and columns of C
@@ -23,6 +22,8 @@ constexpr int STAGES = 4;                         // tiles of A and of B in shar
 constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N;  // of mma.sync in the warp tile
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
+constexpr int OUT_PITCH = 2 * WN + 16;  // bytes: 16 rows of a warp's results, in different banks
+static_assert(THREADS / 32 * MMA_M * OUT_PITCH <= STAGES * STAGE, "the results lie where the stages were");
 
 // Where (row, col) of the tiles lies, in bytes: eight neighbours stay together, and which of the row's
 // first eight places they take depends on the row. Eight rows of a fragment then lie in different banks.
@@ -65,7 +66,7 @@ struct Share {
 #pragma unroll
         for (int i = 0; i < COLS; i += RUN) {
             const int left = cols - col - i < WIDTH ? static_cast<int>(cols - col - i) : WIDTH;
-#pragma unroll(ALIGNED ? ROWS : 8)
+#pragma unroll(ALIGNED ? ROWS : 4)
             for (int r = 0; r < ROWS; r += AT_ONCE) {
                 copy_run<ALIGNED>(to[i / RUN] + stage + 2 * r * COLS, from + r * pitch + i,
                                   r < there ? left : 0);
@@ -97,12 +98,10 @@ struct Reader {
         for (int i = 0; i < TILES_M; ++i) {
             gemm::ptx::ldmatrix(to.a[i], a[step] + stage + 2 * i * MMA_M * BK);
         }
-        // gap: read_b
 #pragma unroll
         for (int j = 0; j < TILES_N / 2; ++j) {
             gemm::ptx::ldmatrix_trans(to.b[j], b[j] + stage + 2 * step * MMA_K * BN);
         }
-        // end gap
     }
 };
 
@@ -119,40 +118,69 @@ __device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], cons
     }
 }
 
-/// Two neighbours in a row of C become beta·C + (first, second), of which only the first `left` are there.
-template <bool ALIGNED, class T>
-__device__ __forceinline__ void store2(T* c, std::int64_t left, float first, float second, float beta) {
-    if (ALIGNED) {
-        if (left <= 0) return;
-        std::uint32_t both;  // one store for the two
-        T* const two = reinterpret_cast<T*>(&both);
-        if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
-            both = *reinterpret_cast<const std::uint32_t*>(c);
-            first += beta * gemm::to_float(two[0]);
-            second += beta * gemm::to_float(two[1]);
+/// A warp's tile becomes C's, 16 rows at a time through `out` in shared memory, from fragments to rows. Its
+/// upper left corner is (y0, x0) of C.
+template <class T, bool ALIGNED>
+__device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][4], std::int64_t y0,
+                                           std::int64_t x0, std::int64_t M, std::int64_t N, float alpha,
+                                           float beta, T* C, std::int64_t ldc, char* out) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < TILES_M; ++i) {
+        __syncwarp();  // every lane has stored the rows before
+#pragma unroll
+        for (int j = 0; j < TILES_N; ++j) {
+#pragma unroll
+            for (int e = 0; e < 4; e += 2) {
+                const gemm::ptx::Position in = gemm::ptx::fragment_c(lane, e);
+                const std::int64_t row = y0 + i * MMA_M + in.row, col = x0 + j * MMA_N + in.col;
+                // gap: pairs
+                __align__(4) T pair[2];
+                for (int h = 0; h < 2; ++h) {
+                    float sum = alpha * acc[i][j][e + h];
+                    if (beta != 0.0f && row < M && col + h < N) {  // BLAS: beta == 0 must not read C
+                        sum += beta * gemm::to_float(C[row * ldc + col + h]);
+                    }
+                    pair[h] = gemm::from_float<T>(sum);
+                }
+                *reinterpret_cast<std::uint32_t*>(out + in.row * OUT_PITCH + 2 * (j * MMA_N + in.col)) =
+                    *reinterpret_cast<const std::uint32_t*>(pair);
+                // end gap
+            }
         }
-        two[0] = gemm::from_float<T>(first);
-        two[1] = gemm::from_float<T>(second);
-        *reinterpret_cast<std::uint32_t*>(c) = both;
-    } else {
-        if (left > 0) c[0] = gemm::from_float<T>(beta == 0.0f ? first : first + beta * gemm::to_float(c[0]));
-        if (left > 1)
-            c[1] = gemm::from_float<T>(beta == 0.0f ? second : second + beta * gemm::to_float(c[1]));
+        __syncwarp();
+        // gap: rows
+        // The rows are complete: 16 bytes a lane, neighbours side by side.
+#pragma unroll
+        for (int c = lane; c < MMA_M * WN / 8; c += 32) {
+            const int r = c / (WN / 8), at_col = c % (WN / 8) * 8;
+            const std::int64_t row = y0 + i * MMA_M + r, col = x0 + at_col;
+            if (row >= M || col >= N) continue;
+            const uint4 eight = *reinterpret_cast<const uint4*>(out + r * OUT_PITCH + 2 * at_col);
+            if (ALIGNED) {
+                *reinterpret_cast<uint4*>(&C[row * ldc + col]) = eight;
+            } else {
+#pragma unroll  // eight lies in registers, which take no index at run time
+                for (int e = 0; e < 8; ++e) {
+                    if (col + e < N) C[row * ldc + col + e] = reinterpret_cast<const T*>(&eight)[e];
+                }
+            }
+        }
+        // end gap
     }
 }
 
-// A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: rows of A and B begin
-// at multiples of 16 bytes, rows of C at multiples of 4, and K and N are multiples of 8. So eight elements
-// of A or B, or two of C, are there together or not at all.
+// A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: every row begins at a
+// multiple of 16 bytes, and K and N are multiples of 8, so that eight elements are there or none.
 template <class T, bool ALIGNED>
 __global__ void __launch_bounds__(THREADS, 1)
-    hgemm_pipelined(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const T* A, std::int64_t lda,
-                    const T* B, std::int64_t ldb, float beta, T* C, std::int64_t ldc) {
+    hgemm_whole_rows(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const T* A,
+                     std::int64_t lda, const T* B, std::int64_t ldb, float beta, T* C, std::int64_t ldc) {
     extern __shared__ __align__(128) char shared[];  // stages: T As[BM][BK], Bs[BK][BN], swizzled
 
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
     const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the block tile
 
     Share<T, ALIGNED, BM, BK, 32> a;
@@ -177,14 +205,12 @@ __global__ void __launch_bounds__(THREADS, 1)
     // The partial tile comes first, so that the others need no guard along K.
     if (tiles > 0) copy(0, static_cast<int>((k_end - 1) % BK) + 1);
     gemm::ptx::cp_async_commit();
-    // gap: first
     for (int s = 1; s < STAGES - 1; ++s) {
         if (s < tiles) copy(s * STAGE, BK);
         gemm::ptx::cp_async_commit();  // one group per tile, be it empty
     }
     gemm::ptx::cp_async_wait<STAGES - 2>();
     __syncthreads();  // the first tiles are complete before anyone reads them
-    // end gap
 
     constexpr int LAST = (STAGES - 1) * STAGE;
     int stage = 0, ahead = LAST;  // the tiles in use, and those that are copied meanwhile
@@ -193,20 +219,16 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
         for (int step = 0; step < BK / MMA_K; ++step) {
             if (step == BK / MMA_K - 1) {
-                // gap: arrived
                 gemm::ptx::cp_async_wait<STAGES - 2>();
                 __syncthreads();  // the next tiles are complete, and everyone has read these
                 stage = stage == LAST ? 0 : stage + STAGE;
-                // end gap
             }
             if (copying.value || step < BK / MMA_K - 1 || tiles > 1) {
                 fragments.read(frag[(step + 1) % 2], stage, (step + 1) % (BK / MMA_K));
             }
             if (step == 0) {
-                // gap: ahead
                 if (copying.value) copy(ahead, BK);
                 gemm::ptx::cp_async_commit();
-                // end gap
                 ahead = ahead == LAST ? 0 : ahead + STAGE;
             }
             multiply<T>(acc, frag[step % 2]);
@@ -215,20 +237,9 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (; tiles > STAGES - 1; --tiles) use_tiles(std::true_type());
     for (; tiles > 0; --tiles) use_tiles(std::false_type());  // everything is copied
 
-#pragma unroll
-    for (int i = 0; i < TILES_M; ++i) {
-#pragma unroll
-        for (int j = 0; j < TILES_N; ++j) {
-#pragma unroll
-            for (int e = 0; e < 4; e += 2) {
-                const gemm::ptx::Position in = gemm::ptx::fragment_c(lane, e);
-                const std::int64_t row = row0 + y + i * MMA_M + in.row, col = col0 + x + j * MMA_N + in.col;
-                if (row >= M) continue;
-                store2<ALIGNED>(&C[row * ldc + col], N - col, alpha * acc[i][j][e], alpha * acc[i][j][e + 1],
-                                beta);
-            }
-        }
-    }
+    // Behind the last barrier nobody reads the stages any more: the last products come from registers.
+    store_tile<T, ALIGNED>(acc, row0 + y, col0 + x, M, N, alpha, beta, C, ldc,
+                           shared + warp * MMA_M * OUT_PITCH);
 }
 
 const gemm::Tile tile{BM, BN, BK};
@@ -236,9 +247,9 @@ const gemm::Tile tile{BM, BN, BK};
 template <class T>
 void launch_type(const gemm::Problem& p, cudaStream_t stream) {
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
-    const bool aligned = (address(p.A) | address(p.B)) % 16 == 0 && (p.K | p.N | p.lda | p.ldb) % 8 == 0 &&
-                         address(p.C) % 4 == 0 && p.ldc % 2 == 0;
-    const auto kernel = aligned ? hgemm_pipelined<T, true> : hgemm_pipelined<T, false>;
+    const bool aligned = (address(p.A) | address(p.B) | address(p.C)) % 16 == 0 &&
+                         (p.K | p.N | p.lda | p.ldb | p.ldc) % 8 == 0;
+    const auto kernel = aligned ? hgemm_whole_rows<T, true> : hgemm_whole_rows<T, false>;
     constexpr int bytes = STAGES * STAGE;  // beyond 48 KiB CUDA wants to be told
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     kernel<<<gemm::grid_of_tiles(p, tile), THREADS, bytes, stream>>>(
@@ -253,8 +264,9 @@ void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     const std::int64_t tiles_n = gemm::ceil_div(p.N, BN);
+    // The lane that stores eight neighbours to C.
     const int y = static_cast<int>(row % BM), x = static_cast<int>(col % BN);
-    const int warp = y / WM * WARPS_N + x / WN, lane = y % 8 * 4 + x % 8 / 2;
+    const int warp = y / WM * WARPS_N + x / WN, lane = (y % MMA_M * (WN / 8) + x % WN / 8) % 32;
     return {{static_cast<unsigned>(row / BM * tiles_n + col / BN), 0, 0},
             {static_cast<unsigned>(warp * 32 + lane), 0, 0}};
 }
@@ -263,13 +275,13 @@ const gemm::Constant constants[] = {{"WM", WM},       {"WN", WN},       {"MMA_M"
                                     {"MMA_N", MMA_N}, {"MMA_K", MMA_K}, {"STAGES", STAGES}};
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_pipelined<__nv_bfloat16, true>),
+     .kernel = reinterpret_cast<const void*>(&hgemm_whole_rows<__nv_bfloat16, true>),
      .architectures = {.from = 80}},
     {.variant = gemm::of_type(gemm::DType::fp16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_pipelined<__half, true>),
+     .kernel = reinterpret_cast<const void*>(&hgemm_whole_rows<__half, true>),
      .architectures = {.from = 80}}};
 
-extern const gemm::Lesson lesson{.name = "09c_pipelined",
+extern const gemm::Lesson lesson{.name = "09e_whole_rows",
                                  .part = 2,
                                  .ladder = "tensorcore",
                                  .tile = tile,
@@ -280,4 +292,4 @@ extern const gemm::Lesson lesson{.name = "09c_pipelined",
                                  .launch = launch,
                                  .owner = owner};
 
-}  // namespace lesson_09c
+}  // namespace lesson_09e

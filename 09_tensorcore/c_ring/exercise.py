@@ -1,10 +1,10 @@
 """What the exercise and the bug hunt of lesson 09c leave out, ask and tell."""
 
-from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, shared_load_wavefronts, shared_reads, tiles
+from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, narrow_requests, shared_load_wavefronts, tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_BM, _BN, _K, _WARPS = 256, 128, 32, 8  # kernel.cu's block tile, and the warps of a block
+_BM, _BN, _K, _WARPS = 128, 128, 32, 4  # kernel.cu's block tile, and the warps of a block
 _WM, _WN = 64, 64
 _STAGES, _MMA_K = 4, 16
 _HALF = 2  # bytes of an element
@@ -17,43 +17,42 @@ def _ldmatrix(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="keep STAGES tiles of A and of B in shared memory, copied ahead by cp.async as in lesson 08, and read the fragments of "
-    "B a step ahead of the products. The copies themselves and the fragments of A are there.",
+    task="keep STAGES tiles of A and of B in shared memory, copied ahead by cp.async as in lesson 08. The fragments and the "
+    "products are there; they are 09b's.",
     gaps={
-        "read_b": Gap(
-            "fill to.b, 16 columns at a time, from the stage's rows step * MMA_K, … of Bs. b[j] is where this lane's row begins "
-            "for step 0 in stage 0. Zeros are no fragments.",
-            "for (auto& two : to.b) two[0][0] = two[0][1] = two[1][0] = two[1][1] = 0;",
+        "copy": Gap(
+            "copy the thread's run in row r of its rows, and in the columns from i on: copy_run<ALIGNED> takes a place in shared "
+            "memory, one in global memory, and how many elements are there. to[i / RUN] is the place of row 0 in stage 0, `from` "
+            "that in the matrix. `there` of the rows from row 0 on exist, and `left` elements of the run in each of them.",
         ),
         "first": Gap(
-            "start copying the tiles after the first one, so that STAGES - 1 of them are on their way. Of which may some be "
-            "missing? How many groups may be under way when the first tile is used, and who else has copied parts of it?"
+            "start copying the tiles after the first one, so that STAGES - 1 of them are on their way. What if K has fewer? Each "
+            "tile closes a group, whether it exists or not."
         ),
         "arrived": Gap(
-            "the fragments of the next step come from the next tile. Make sure that it is there, for all threads, and go on to "
-            "its stage: LAST is the last one, STAGE the distance of two. What else does the barrier here allow?"
+            "a new tile begins. Make sure that it is there, for all threads. How many groups may be under way now? The copies "
+            "below go to the stage of the tile before this one: who must have finished with it?"
         ),
         "ahead": Gap(
-            "copy the tiles for the stage `ahead`, if there are any (copying.value), and close their group. What would the wait "
-            "above count if some rounds had no group?"
+            "copy the tiles for the stage `ahead`, if there are any, and close their group. `tiles` counts those that are still "
+            "to be used, this one among them. What would the wait above count if some rounds had no group?"
         ),
     },
     hints=(
-        "The ring is lesson 08's, and its picture shows it: tile number n lies in stage n % STAGES, and its copies are group "
+        "The ring is lesson 08a's, and its picture shows it: tile number n lies in stage n % STAGES, and its copies are group "
         "number n of each thread. Of the groups that a thread has committed, which one must be complete when a tile is used? For "
-        "the fragments: how many rows of Bs is a step further down, and how many bytes has a row?",
-        "In read_b: TILES_N / 2 times ldmatrix_trans; a step is MMA_K rows of BN elements of two bytes further down, and j has "
-        "its own address. In first: tiles 1 … STAGES - 2, tile s to offset s * STAGE, only if s < tiles, and a commit after each "
-        "in any case; then a wait for all but the newest STAGES - 2 groups, and a barrier. In arrived: the same wait, the same "
-        "barrier, and the next stage, which is 0 behind LAST. In ahead: the commit stands outside of the `if`.",
+        "the copy: how many bytes has a row of the tile, and how many elements lie between two rows of the matrix?",
+        "In copy: a row of the tile is 2 * COLS bytes, one of the matrix `pitch` elements; rows below the last one have nothing. "
+        "In first: tiles 1 … STAGES - 2, tile s to offset s * STAGE, only if s < tiles, and a commit after each in any case. In "
+        "arrived: a wait for all but the newest STAGES - 2 groups, and a barrier. In ahead: while the tile that lies STAGES - 1 "
+        "ahead exists, copy(ahead, BK); the commit stands outside of the `if`.",
         "nearly the code, in the gaps' order:\n"
-        "  ldmatrix_trans(to.b[j], b[j] + stage + 2 * step * MMA_K * BN);\n"
+        "  copy_run<ALIGNED>(to[i / RUN] + stage + 2 * r * COLS, from + r * pitch + i, left, or 0 where r >= there);\n"
         "  for (int s = 1; s < STAGES - 1; ++s) { if (s < tiles) copy(s * STAGE, BK); and a commit }\n"
-        "  cp_async_wait<STAGES - 2>(); and a barrier, here and in the last step;\n"
-        "  stage = stage == LAST ? 0 : stage + STAGE;\n"
-        "  if (copying.value) copy(ahead, BK); and a commit.",
+        "  cp_async_wait<STAGES - 2>(); and a barrier;\n"
+        "  if (tiles > STAGES - 1) copy(ahead, BK); and a commit.",
     ),
-    starter_fails="A cp.async copy is used before anyone has waited for it.",
+    starter_fails="Shared memory is read where nobody has written.",
     goals=(
         Goal(
             "Each block copies its elements of A and B once from global memory",
@@ -63,63 +62,46 @@ EXERCISE = Exercise(
             "Each tile is copied by one call of copy(…): the first STAGES - 1 before the loop, the others in it.",
         ),
         Goal(
-            "A warp's step of 16 along K reads its fragments in 8 ldmatrix",
-            shared_reads,
-            _ldmatrix,
-            "reads of shared memory",
-            "Four for the 64 rows of A, four for the 64 columns of B. Each step's fragments are read once, a step ahead.",
+            "A and B are copied 16 bytes at a time",
+            narrow_requests,
+            lambda counts: counts.shape[0] * counts.shape[1] / 2 / 32,  # C's: a pair a lane
+            "requests of fewer bytes a thread",
+            "On this shape ALIGNED is true: one copy_run of WIDTH = 8 elements for a run. (C is written in pairs, which are "
+            "counted as well.)",
         ),
         Goal(
             "Fragments are read from shared memory without bank conflicts",
             shared_load_wavefronts,
             lambda counts: 4 * _ldmatrix(counts),
             "wavefronts",
-            "Lanes 8·i … 8·i + 7 of an ldmatrix name eight rows, whose swizzled places lie in different banks.",
+            "8 ldmatrix of 4 wavefronts for a step, each once: the rows of a tile must lie where a_at and b_at say.",
         ),
         Goal(
-            "A thread meets one barrier a tile, and one before the first",
+            "A thread meets one barrier a tile",
             barriers,
-            lambda counts: ceil_div(counts.shape[2], _K) + 1,
+            lambda counts: ceil_div(counts.shape[2], _K),
             "barriers",
-            "The barrier after the wait does both: the next tile is there, and the stage that is filled next is no longer read.",
+            "The barrier after the wait says both: the tile is there, and nobody reads the stage that is filled next.",
         ),
     ),
 )
 
 HUNT = Hunt(
     task="one line of this kernel is wrong, and yet the result is nearly always right on a GPU. Find the line, and mend it.",
-    bug={
-        "    for (; tiles > STAGES - 1; --tiles) use_tiles(std::true_type());": (
-            "    for (; tiles > STAGES - 2; --tiles) use_tiles(std::true_type());"
-        ),
-    },
+    bug={"                if (tiles > STAGES - 1) copy(ahead, BK);": "                if (tiles > STAGES - 2) copy(ahead, BK);"},
     hints=(
         "Waits, barriers and the swizzle are right, and every sum is. Something is done that no sum needs: count what is copied, "
         "tile by tile, with 6 tiles and STAGES = 4.",
         "Before the loop STAGES - 1 tiles are on their way, and each round copies the tile that lies STAGES - 1 ahead. Which "
         "rounds have no such tile, and where would it lie?",
         "With `tiles` still to be used, this one among them, the tile that lies STAGES - 1 ahead exists if tiles is above STAGES "
-        "- 1. Look at the two loops that call use_tiles.",
+        "- 1. Look at the condition of the copy in the loop.",
     ),
     check_says="behind the last one along K",
 )
 
 
 # The quiz
-
-
-def wavefronts_a_multiplication(q: Quiz) -> Question:
-    WM, WN = q.choose((16, 32, 48, 64, 96, 128)), q.choose((16, 32, 64, 80, 96, 128))
-    loads, mmas = WM // 16 + WN // 16, WM // 16 * (WN // 8)
-    return Question(
-        f"A warp tile of {WM}×{WN}, fragments by ldmatrix.x4 (16×16 elements of two bytes, without bank conflicts), mma.sync of "
-        "m16n8k16. How many wavefronts of shared memory does a warp need for each mma.sync?",
-        4 * loads / mmas,
-        "wavefronts",
-        f"An ldmatrix.x4 brings 512 bytes, 4 wavefronts of 128. A step along K takes {WM}/16 + {WN}/16 = {loads} of them, and "
-        f"{WM}/16·{WN}/8 = {mmas} mma.sync: 4·{loads}/{mmas} = {4 * loads / mmas:.4g}. With 64×64 it is 32/32 = 1.",
-        tolerance=0.005,
-    )
 
 
 def flop_a_byte(q: Quiz) -> Question:
@@ -185,4 +167,19 @@ def clocks_a_copy_has(q: Quiz) -> Question:
     )
 
 
-QUIZ = (flop_a_byte, wavefronts_a_multiplication, stages_that_fit, where_an_eight_lies, clocks_a_copy_has)
+def copies_of_a_thread(q: Quiz) -> Question:
+    BM, BN = q.choose((64, 128, 256)), q.choose((64, 128, 256))
+    BK, threads = q.choose((32, 64)), q.choose((128, 256))
+    answer = _HALF * BK * (BM + BN) // (16 * threads)
+    return Question(
+        f"BM = {BM}, BN = {BN}, BK = {BK}, {threads} threads, elements of two bytes, copies of 16 bytes that all threads share "
+        "equally. How many cp.async does a thread execute for a tile of A and one of B together?",
+        answer,
+        "",
+        f"The two tiles are 2·{BK}·({BM} + {BN}) = {grouped(_HALF * BK * (BM + BN))} bytes. {threads} threads copy "
+        f"16·{threads} = {grouped(16 * threads)} bytes with one cp.async each: "
+        f"{grouped(_HALF * BK * (BM + BN))}/{grouped(16 * threads)} = {answer}.",
+    )
+
+
+QUIZ = (flop_a_byte, copies_of_a_thread, stages_that_fit, where_an_eight_lies, clocks_a_copy_has)

@@ -1,4 +1,4 @@
-"""What the exercise and the bug hunt of lesson 09d leave out, ask and tell."""
+"""What the exercise and the bug hunt of lesson 09f leave out, ask and tell."""
 
 from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles, narrow_requests, shared_load_wavefronts, tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
@@ -18,19 +18,18 @@ def _read_wavefronts(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="let the blocks stay: store C in whole rows, say which tile of C a number means, and let the next tile begin to load "
-    "while this one is stored. The pipeline is there; it is 09c's.",
+    task="let the blocks stay: say which tile of C a number means, and let the next tile begin to load while this one is "
+    "stored. The pipeline is there, and so is the way of the results.",
     gaps={
-        "rows": Gap(
-            "`out` now holds MMA_M rows of WN results, OUT_PITCH bytes apart, in the elements of C. Store them to rows y0 + i * "
-            "MMA_M, … and columns x0, … of C, eight neighbours a lane: 16 bytes where ALIGNED, single elements elsewhere. Who "
-            "has written what a lane stores?"
-        ),
         "order": Gap(
             "the first row and column of tile number c_tile of C. Tiles are counted down a group of GROUP rows of tiles, then "
             "along the group; the last group may have fewer rows. There are tiles_m rows and tiles_n columns of tiles. What "
             "stands below knows one column.",
             "row0 = std::int64_t{c_tile} * BM, col0 = 0;",
+        ),
+        "fill": Gap(
+            "the first tiles of A and B for the tile of C at row0 and col0 begin to load, as in 09c before its loop. The first "
+            "tile along K may be partial, the others, STAGES - 1 with it, are whole, and each closes a group. There may be fewer."
         ),
         "next": Gap(
             "the block's next tile of C: where gridDim.x blocks share the tiles, which one is it, and is there one? If so, its "
@@ -40,23 +39,20 @@ EXERCISE = Exercise(
         ),
     },
     hints=(
-        "In rows: eight lanes can store 128 neighbouring bytes. In order: lesson 08 numbers its blocks so. How many tiles does a "
+        "In order: lesson 08 numbers its blocks so. How many tiles does a "
         "whole group have? Within the last group a column is shorter. In next: block b begins with tile b, and gridDim.x tiles "
         "are under way at a time. Behind the last barrier nobody reads a stage any more.",
-        "In rows: there are MMA_M·WN/8 eights, WN/8 of them in a row; lane c takes c, c + 32, …. Guard row < M and col < N. In "
-        "order: GROUP * tiles_n tiles are a group; group_m is tiles_m - group * GROUP, at most GROUP; the row is the tile's "
+        "In order: GROUP * tiles_n tiles are a group; group_m is tiles_m - group * GROUP, at most GROUP; the row is the tile's "
         "number in its group mod group_m, the column that number / group_m. In next: c_tile grows by gridDim.x, there are "
         "tiles_m * tiles_n tiles, and locate and fill do the rest; y0 and x0 already hold where this tile goes.",
         "nearly the code, in the gaps' order:\n"
-        "  for (int c = lane; c < MMA_M * WN / 8; c += 32): r = c / (WN / 8), at_col = c % (WN / 8) * 8;\n"
-        "  a uint4 from out + r * OUT_PITCH + 2 * at_col goes to &C[row * ldc + col] as a uint4 where ALIGNED,\n"
-        "  else element e of it to C[row * ldc + col + e] as long as col + e < N.\n"
         "  group = c_tile / (GROUP * tiles_n), in_group = c_tile % (GROUP * tiles_n);\n"
         "  group_m = tiles_m - group * GROUP, or GROUP where that is less;\n"
         "  row0 = std::int64_t{group * GROUP + in_group % group_m} * BM; col0 = std::int64_t{in_group / group_m} * BN;\n"
+        "  if there is a tile, copy(0, (k_end - 1) % BK + 1); a commit; then tiles 1 … STAGES - 2 as in 09c;\n"
         "  c_tile += gridDim.x; more = c_tile < tiles_m * tiles_n; where there is more, locate(c_tile); and fill();",
     ),
-    starter_fails="Elements of C are never written.",
+    starter_fails="Shared memory is read where nobody has written.",
     goals=(
         Goal(
             "Each tile of C loads its elements of A and B once from global memory",
@@ -92,22 +88,18 @@ EXERCISE = Exercise(
 )
 
 HUNT = Hunt(
-    task="one line of this kernel is wrong, and yet the result is nearly always right on a GPU. Find the line, and mend it.",
-    bug={
-        "        __syncwarp();  // every lane has stored the rows before": (
-            "        if (i == 0) __syncwarp();  // every lane has stored the rows before"
-        ),
-    },
+    task="every result of this kernel is right, and it takes more time than it should. One line is wrong; find it, and mend it.",
+    bug={"    constexpr int BITS = BK == 64 ? 3 : 2;": "    constexpr int BITS = 2;"},
     hints=(
-        "Copies, waits and __syncthreads() are right, and so is every formula. Since Volta the lanes of a warp need not run in "
-        "step: where does a lane use what another lane of its warp has put into shared memory?",
-        "A warp sends its results through `out` 16 rows at a time. A round writes rows, and reads them in another order: which "
-        "two things must be over, for all lanes, before the next round may write?",
-        "There are two __syncwarp() in a round, one before the writes and one before the reads. Round i + 1 writes where round "
-        "i has read: is it certain in each round that every lane has read?",
+        "Shared memory serves 32 banks of 4 bytes, 128 bytes, in one wavefront. ./gemm check 09f --hunt names the line whose "
+        "reads take twice as many wavefronts as they need. Which eight rows does a matrix of an ldmatrix read, and where do they "
+        "begin?",
+        "With 64 steps along K a row of As is 128 bytes, all 32 banks. Without a swizzle the same chunk of every row would lie "
+        "at the same place. Over how many places does the swizzle of As spread eight rows?",
+        "A row of 128 bytes has eight chunks of 16, and three bits number them: three bits of the row must be XORed into them. "
+        "A row of 32 steps has four chunks, and two bits are enough.",
     ),
-    check_says="A barrier is missing.",
-    race=True,
+    check_says="Fragments and results are read from shared memory without bank conflicts",
 )
 
 

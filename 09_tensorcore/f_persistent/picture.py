@@ -1,30 +1,14 @@
-"""The pictures of step 09d: two tiles of C in time, the order of the tiles, and the way of the results."""
+"""The pictures of step 09f: two tiles of C in time, and the order of the tiles."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, legend
+from plots.drawing import LANE, SMALL, TEXT, TITLE, box, canvas, lanes, legend, piece
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
-_LEFT, _RIGHT, _LANE = 1.6, WIDTH - 0.15, 0.66  # inches: where time begins and ends, height of a lane
-
-
-def _lanes(axes: Axes, y: float, names: tuple[str, ...]) -> None:
-    axes.plot([_LEFT, _RIGHT], [y, y], color=GREY, linewidth=0.6)
-    for i, label in enumerate(names):
-        axes.plot([_LEFT, _RIGHT], [y + (i + 1) * _LANE] * 2, color=GREY, linewidth=0.6)
-        axes.text(_LEFT - 0.12, y + (i + 0.52) * _LANE, label, ha="right", va="center", fontsize=SMALL)
-
-
-def _piece(axes: Axes, x: float, end: float, y: float, row: int, fill: str, label: str) -> None:
-    box(axes, x, y + row * _LANE + 0.08, end - x, _LANE - 0.16, fill, GREY)
-    how: dict[str, Any] = {"color": "white", "fontweight": "bold"} if fill in (DARK, MID) else {}
-    axes.text((x + end) / 2, y + (row + 0.52) * _LANE, label, ha="center", va="center", fontsize=SMALL, **how)
+_LEFT, _RIGHT = 1.6, WIDTH - 0.15  # inches: where time begins and ends
 
 
 def picture(lesson: Descriptor) -> Figure:
@@ -38,16 +22,16 @@ def picture(lesson: Descriptor) -> Figure:
 
     def c_tile(y: float, filled: float, begins: float, label: str) -> float:
         """A tile whose first copies begin at `filled` and its products at `begins`; returns where these end."""
-        _piece(axes, filled, filled + fill, y, 0, PALE, "fill")
-        _piece(axes, filled + fill + gap, begins + sums - 0.3, y, 0, LIGHT, "copy")
-        _piece(axes, begins, begins + sums, y, 1, DARK, f"tile {label}")
-        _piece(axes, begins + sums + gap, begins + sums + gap + write, y, 2, MID, "write")
+        piece(axes, filled, filled + fill, y, 0, PALE, "fill")
+        piece(axes, filled + fill + gap, begins + sums - 0.3, y, 0, LIGHT, "copy")
+        piece(axes, begins, begins + sums, y, 1, DARK, f"tile {label}")
+        piece(axes, begins + sums + gap, begins + sums + gap + write, y, 2, MID, "write")
         return begins + sums
 
     y = 1.95
-    text(0.2, y - 0.5, "Step 09c: a block for each tile", fontsize=TEXT + 1, fontweight="bold")
+    text(0.2, y - 0.5, "Step 09e: a block for each tile", fontsize=TEXT + 1, fontweight="bold")
     text(0.2, y - 0.17, "Begin and end stand alone.", fontsize=SMALL)
-    _lanes(axes, y, names)
+    lanes(axes, _LEFT, _RIGHT, y, names)
     start = _LEFT + 0.05
     end = c_tile(y, start, start + fill + gap, "0")
     second = end + gap + write + gap
@@ -56,14 +40,14 @@ def picture(lesson: Descriptor) -> Figure:
     y = 5.0
     text(0.2, y - 0.5, "This step: the block stays", fontsize=TEXT + 1, fontweight="bold")
     text(0.2, y - 0.17, "The next tile's first copies run while results are written.", fontsize=SMALL)
-    _lanes(axes, y, names)
+    lanes(axes, _LEFT, _RIGHT, y, names)
     end = c_tile(y, start, start + fill + gap, "0")
     second = end + gap
     end = c_tile(y, second, second + gap + write + gap, "1") + gap + write
-    axes.plot([end + 0.03] * 2, [y - 0.02, y + 3 * _LANE], color=INK, linewidth=1.5, linestyle="--")
-    text(end + 0.12, y + 2.5 * _LANE, "done", va="center", fontsize=SMALL)
+    axes.plot([end + 0.03] * 2, [y - 0.02, y + 3 * LANE], color=INK, linewidth=1.5, linestyle="--")
+    text(end + 0.12, y + 2.5 * LANE, "done", va="center", fontsize=SMALL)
 
-    y += 3 * _LANE + 0.3
+    y += 3 * LANE + 0.3
     legend(axes, 0.2, y, ((PALE, "first tiles of A and B"), (LIGHT, "the other tiles of A and B")))
     legend(axes, 4.4, y, ((DARK, "products"), (MID, "results to C")))
     return figure
@@ -98,33 +82,4 @@ def picture_order(lesson: Descriptor) -> Figure:
     legend(
         axes, 0.2, 6.9, ((DARK, "tiles that are computed at the same time"), (LIGHT, "rows of A and columns of B that they need"))
     )
-    return figure
-
-
-def picture_results(lesson: Descriptor) -> Figure:
-    """Which elements one store of a warp writes: from fragments, and from rows in shared memory."""
-    figure, axes = canvas(5.95)
-    text, cell, high = axes.text, 0.094, 0.115
-    text(0.2, 0.45, f"{lesson.name}: what one store writes", fontsize=TITLE, fontweight="bold")
-    wn, mma_m = lesson.constants["WN"], lesson.constants["MMA_M"]
-    text(0.2, 0.87, f"{mma_m} rows of a warp tile, {wn} columns, {2 * wn} bytes each.", fontsize=TEXT)
-    width = wn * cell / 2  # a cell is two elements, 4 bytes
-
-    def rows(left: float, top: float, title: str, first: int, count: int, units: int) -> None:
-        text(left, top - 0.2, title, fontsize=TEXT, fontweight="bold")
-        for row in range(first, first + count):
-            box(axes, left, top + row * 2 * high, units * cell, 2 * high, DARK)
-        for row in range(mma_m + 1):
-            axes.plot([left, left + width], [top + row * 2 * high] * 2, color=GREY, linewidth=0.4)
-        for col in range(0, wn // 2 + 1, 4):
-            axes.plot([left + col * cell] * 2, [top, top + mma_m * 2 * high], color=GREY, linewidth=0.4)
-
-    top = 1.55
-    rows(0.3, top, "from fragments", 0, 8, 4)
-    rows(WIDTH - 0.3 - width, top, "from rows", 0, 4, wn // 2)
-    middle = top + mma_m * high
-    arrow(axes, (0.3 + width + 0.15, middle), (WIDTH - 0.45 - width, middle))
-    text(WIDTH / 2, middle - 0.2, "shared", ha="center", fontsize=SMALL)
-    text(WIDTH / 2, middle + 0.35, "memory", ha="center", fontsize=SMALL)
-    legend(axes, 0.3, top + mma_m * 2 * high + 0.25, ((DARK, "what the 32 lanes store at once; a box is 16 bytes"),))
     return figure

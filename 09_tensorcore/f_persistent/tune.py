@@ -1,25 +1,9 @@
-"""The constants of lesson 09d that ./gemm autotune tries, and what each of its ideas is worth."""
+"""The constants of lesson 09f that ./gemm autotune tries, and what each of its ideas is worth."""
 
 from runner.measure.tuning import Compared, Tuning
 
 # As many blocks as C has tiles: the device counts as one with more SMs than that.
 _BLOCK_A_TILE = {"return {properties.multiProcessorCount,": "return {1 << 30,"}
-
-# Pairs go from fragments to C; nothing is left to store by rows.
-_STRAIGHT_TO_C = {
-    """                *reinterpret_cast<std::uint32_t*>(out + in.row * OUT_PITCH + 2 * (j * MMA_N + in.col)) =
-                    *reinterpret_cast<const std::uint32_t*>(pair);
-""": """                if (row >= M) continue;
-                if (ALIGNED && col < N) {
-                    *reinterpret_cast<std::uint32_t*>(&C[row * ldc + col]) = *reinterpret_cast<const std::uint32_t*>(pair);
-                } else if (!ALIGNED) {
-                    for (int h = 0; h < 2; ++h) {
-                        if (col + h < N) C[row * ldc + col + h] = pair[h];
-                    }
-                }
-""",
-    "for (int c = lane; c < MMA_M * WN / 8; c += 32) {": "for (int c = lane; c < 0; c += 32) {",
-}
 
 # Every device gets the kernel for those with little shared memory.
 _SHALLOW = {
@@ -50,7 +34,6 @@ TUNE = Tuning(
     sweep=({"GROUP": 1}, {"GROUP": 4}, {"GROUP": 8}, {"STAGES": 4}),
     compare={
         "a block for each tile of C": Compared(edits=_BLOCK_A_TILE),
-        "results straight to C": Compared(edits=_STRAIGHT_TO_C),
         "A copied by whole rows": Compared(edits=_WHOLE_ROWS),
         "A copied by whole rows, addresses counted up": Compared(edits=_COUNTED_UP),
         "32 steps along K, six stages": Compared({"STAGES": 6}, edits=_SHALLOW),

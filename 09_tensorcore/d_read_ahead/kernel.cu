@@ -1,0 +1,278 @@
+// 09d read ahead — fragments are read a step ahead of the products that need them, as in 08b, so that tensor
+// cores need not wait for shared memory.
+//
+// Changed since 09c: two sets of fragments, of this step and of the next, also from tile to tile; the order
+// of the products, in which neighbours share a fragment; addresses of fragments without a swizzle in the
+// loop; a block tile of 256×128, one block an SM.
+
+#include <type_traits>
+
+#include "common/element.hpp"
+#include "common/gemm.hpp"
+#include "common/ptx/cp_async.hpp"
+#include "common/ptx/fragments.hpp"
+#include "common/ptx/ldmatrix.hpp"
+#include "common/ptx/mma.hpp"
+#include "common/swizzle.hpp"
+
+namespace lesson_09d {
+
+constexpr int BM = 256, BN = 128, BK = 32;        // block tile: rows and columns of C, steps along K
+constexpr int WM = 64, WN = 64;                   // warp tile: rows and columns of C
+constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;  // what one instruction multiplies
+constexpr int STAGES = 4;                         // tiles of A and of B in shared memory
+constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
+constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N;  // of mma.sync in the warp tile
+constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
+
+// Where (row, col) of the tiles lies, in bytes: eight neighbours stay together, and which of the row's
+// first eight places they take depends on the row. Eight rows of a fragment then lie in different banks.
+__device__ __forceinline__ int a_at(int row, int k) {
+    return gemm::Swizzle<2, 4, 3>::apply(2 * (row * BK + k));
+}
+__device__ __forceinline__ int b_at(int k, int col) {
+    return gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col));
+}
+static_assert(BK == 32 && BN == 128, "the swizzles are for rows of 2^5 and 2^7 elements");
+
+/// WIDTH neighbours of a row of which the first `left` are there, and zeros for the others.
+template <bool ALIGNED, class T>
+__device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
+    if constexpr (ALIGNED) {
+        gemm::ptx::cp_async_or_zero<16>(to, from, left > 0);
+    } else {
+        const auto* bits = reinterpret_cast<const std::uint16_t*>(from);
+        const std::uint32_t low = left > 0 ? bits[0] : 0, high = left > 1 ? bits[1] : 0;
+        *reinterpret_cast<std::uint32_t*>(to) = low | high << 16;
+    }
+}
+
+/// What a thread copies of each tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time, and RUN of
+/// a row by a row's threads.
+template <class T, bool ALIGNED, int ROWS, int COLS, int RUN>
+struct Share {
+    static constexpr int WIDTH = ALIGNED ? 8 : 2, AT_ONCE = THREADS * WIDTH / RUN;  // rows at a time
+    static_assert(ROWS % AT_ONCE == 0 && AT_ONCE % 8 == 0, "swizzles repeat");
+    const int t = threadIdx.x, row = t * WIDTH / RUN, col = t * WIDTH % RUN;
+    char* to[COLS / RUN];     // in stage 0
+    const T* from = nullptr;  // in the tile that is copied next
+
+    /// Of the tile the first `rows` rows and `cols` columns are there.
+    __device__ __forceinline__ void copy(int stage, std::int64_t pitch, std::int64_t rows,
+                                         std::int64_t cols) {
+        // How many of the rows from the thread's first on are there, and below, of the columns: counted once,
+        // so that a row takes one comparison.
+        const int there = rows - row < ROWS ? static_cast<int>(rows - row) : ROWS;
+#pragma unroll
+        for (int i = 0; i < COLS; i += RUN) {
+            const int left = cols - col - i < WIDTH ? static_cast<int>(cols - col - i) : WIDTH;
+#pragma unroll(ALIGNED ? ROWS : 8)
+            for (int r = 0; r < ROWS; r += AT_ONCE) {
+                copy_run<ALIGNED>(to[i / RUN] + stage + 2 * r * COLS, from + r * pitch + i,
+                                  r < there ? left : 0);
+            }
+        }
+    }
+};
+
+/// What a warp multiplies in a step along K.
+struct Fragments {
+    std::uint32_t a[TILES_M][4], b[TILES_N / 2][2][2];
+};
+
+/// Where the rows of its fragments begin whose addresses a lane gives to ldmatrix, in stage 0: one for each
+/// place in a row. What is added to them are constants.
+struct Reader {
+    const char *a[BK / MMA_K], *b[TILES_N / 2];
+
+    /// For the warp tile at (y, x) of the block tile. `bs`: bytes, where Bs begins in a stage.
+    __device__ __forceinline__ Reader(const char* shared, int bs, int y, int x) {
+        const gemm::ptx::Position at = gemm::ptx::ldmatrix_row(threadIdx.x % 32);
+#pragma unroll
+        for (int k = 0; k < BK; k += MMA_K) a[k / MMA_K] = shared + a_at(y + at.row, k + at.col);
+#pragma unroll
+        for (int j = 0; j < TILES_N / 2; ++j) b[j] = shared + (bs + b_at(at.row, x + j * 16 + at.col));
+    }
+    __device__ __forceinline__ void read(Fragments& to, int stage, int step) const {
+#pragma unroll
+        for (int i = 0; i < TILES_M; ++i) {
+            gemm::ptx::ldmatrix(to.a[i], a[step] + stage + 2 * i * MMA_M * BK);
+        }
+        // gap: read_b
+#pragma unroll
+        for (int j = 0; j < TILES_N / 2; ++j) {
+            gemm::ptx::ldmatrix_trans(to.b[j], b[j] + stage + 2 * step * MMA_K * BN);
+        }
+        // end gap
+    }
+};
+
+/// A warp's sums of a step along K. Down a column and up the next: two neighbours share a fragment.
+template <class T>
+__device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], const Fragments& with) {
+    // gap: multiply
+#pragma unroll
+    for (int j = 0; j < TILES_N; ++j) {
+#pragma unroll
+        for (int e = 0; e < TILES_M; ++e) {
+            const int i = j % 2 == 0 ? e : TILES_M - 1 - e;
+            gemm::ptx::mma_m16n8k16<T>(acc[i][j], with.a[i], with.b[j / 2][j % 2]);
+        }
+    }
+    // end gap
+}
+
+/// Two neighbours in a row of C become beta·C + (first, second), of which only the first `left` are there.
+template <bool ALIGNED, class T>
+__device__ __forceinline__ void store2(T* c, std::int64_t left, float first, float second, float beta) {
+    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
+        if (left > 0) first += beta * gemm::to_float(c[0]);
+        if (left > 1) second += beta * gemm::to_float(c[1]);
+    }
+    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
+    if (ALIGNED && left > 0) {  // one store for the two
+        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
+    } else {
+        if (left > 0) c[0] = both[0];
+        if (left > 1) c[1] = both[1];
+    }
+}
+
+// A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: rows of A and B begin
+// at multiples of 16 bytes, rows of C at multiples of 4, and K and N are multiples of 8. So eight elements
+// of A or B, or two of C, are there together or not at all.
+template <class T, bool ALIGNED>
+__global__ void __launch_bounds__(THREADS, 1)
+    hgemm_read_ahead(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const T* A,
+                     std::int64_t lda, const T* B, std::int64_t ldb, float beta, T* C, std::int64_t ldc) {
+    extern __shared__ __align__(128) char shared[];  // stages: T As[BM][BK], Bs[BK][BN], swizzled
+
+    const std::int64_t tiles_n = (N + BN - 1) / BN;
+    const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the block tile
+
+    Share<T, ALIGNED, BM, BK, 32> a;
+    Share<T, ALIGNED, BK, BN, 64> b;
+    a.to[0] = shared + a_at(a.row, a.col);
+    for (int i = 0; i < BN; i += 64) b.to[i / 64] = shared + (BS + b_at(b.row, b.col)) + 2 * i;
+    const auto copy = [&](int stage, int steps) {
+        a.copy(stage, lda, M - row0, steps);
+        b.copy(stage, ldb, steps, N - col0);
+        a.from += steps;
+        b.from += steps * ldb;
+    };
+
+    const Reader fragments(shared, BS, y, x);
+    Fragments frag[2];  // of this step along K and of the next
+
+    a.from = A + (row0 + a.row) * lda + a.col;
+    b.from = B + b.row * ldb + col0 + b.col;
+    float acc[TILES_M][TILES_N][4] = {};
+    const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
+    std::int64_t tiles = (k_end + BK - 1) / BK;
+    // The partial tile comes first, so that the others need no guard along K.
+    if (tiles > 0) copy(0, static_cast<int>((k_end - 1) % BK) + 1);
+    gemm::ptx::cp_async_commit();
+    for (int s = 1; s < STAGES - 1; ++s) {
+        if (s < tiles) copy(s * STAGE, BK);
+        gemm::ptx::cp_async_commit();  // one group per tile, be it empty
+    }
+    gemm::ptx::cp_async_wait<STAGES - 2>();
+    __syncthreads();  // the first tiles are complete before anyone reads them
+
+    constexpr int LAST = (STAGES - 1) * STAGE;
+    int stage = 0, ahead = LAST;  // the tiles in use, and those that are copied meanwhile
+    if (tiles > 0) fragments.read(frag[0], stage, 0);
+    const auto use_tiles = [&](auto copying) {
+#pragma unroll
+        for (int step = 0; step < BK / MMA_K; ++step) {
+            if (step == BK / MMA_K - 1) {
+                // gap: arrived
+                gemm::ptx::cp_async_wait<STAGES - 2>();
+                __syncthreads();  // the next tiles are complete, and everyone has read these
+                stage = stage == LAST ? 0 : stage + STAGE;
+                // end gap
+            }
+            // gap: next
+            if (copying.value || step < BK / MMA_K - 1 || tiles > 1) {
+                fragments.read(frag[(step + 1) % 2], stage, (step + 1) % (BK / MMA_K));
+            }
+            // end gap
+            if (step == 0) {
+                if (copying.value) copy(ahead, BK);
+                gemm::ptx::cp_async_commit();
+                ahead = ahead == LAST ? 0 : ahead + STAGE;
+            }
+            multiply<T>(acc, frag[step % 2]);
+        }
+    };
+    for (; tiles > STAGES - 1; --tiles) use_tiles(std::true_type());
+    for (; tiles > 0; --tiles) use_tiles(std::false_type());  // everything is copied
+
+#pragma unroll
+    for (int i = 0; i < TILES_M; ++i) {
+#pragma unroll
+        for (int j = 0; j < TILES_N; ++j) {
+#pragma unroll
+            for (int e = 0; e < 4; e += 2) {
+                const gemm::ptx::Position in = gemm::ptx::fragment_c(lane, e);
+                const std::int64_t row = row0 + y + i * MMA_M + in.row, col = col0 + x + j * MMA_N + in.col;
+                if (row >= M) continue;
+                store2<ALIGNED>(&C[row * ldc + col], N - col, alpha * acc[i][j][e], alpha * acc[i][j][e + 1],
+                                beta);
+            }
+        }
+    }
+}
+
+const gemm::Tile tile{BM, BN, BK};
+
+template <class T>
+void launch_type(const gemm::Problem& p, cudaStream_t stream) {
+    const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+    const bool aligned = (address(p.A) | address(p.B)) % 16 == 0 && (p.K | p.N | p.lda | p.ldb) % 8 == 0 &&
+                         address(p.C) % 4 == 0 && p.ldc % 2 == 0;
+    const auto kernel = aligned ? hgemm_read_ahead<T, true> : hgemm_read_ahead<T, false>;
+    constexpr int bytes = STAGES * STAGE;  // beyond 48 KiB CUDA wants to be told
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    kernel<<<gemm::grid_of_tiles(p, tile), THREADS, bytes, stream>>>(
+        p.M, p.N, p.K, p.alpha, static_cast<const T*>(p.A), p.lda, static_cast<const T*>(p.B), p.ldb, p.beta,
+        static_cast<T*>(p.C), p.ldc);
+}
+
+void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    p.variant.C == gemm::DType::bf16 ? launch_type<__nv_bfloat16>(p, stream) : launch_type<__half>(p, stream);
+}
+
+gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+    const std::int64_t tiles_n = gemm::ceil_div(p.N, BN);
+    const int y = static_cast<int>(row % BM), x = static_cast<int>(col % BN);
+    const int warp = y / WM * WARPS_N + x / WN, lane = y % 8 * 4 + x % 8 / 2;
+    return {{static_cast<unsigned>(row / BM * tiles_n + col / BN), 0, 0},
+            {static_cast<unsigned>(warp * 32 + lane), 0, 0}};
+}
+
+const gemm::Constant constants[] = {{"WM", WM},       {"WN", WN},       {"MMA_M", MMA_M},
+                                    {"MMA_N", MMA_N}, {"MMA_K", MMA_K}, {"STAGES", STAGES}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::bf16),
+     .kernel = reinterpret_cast<const void*>(&hgemm_read_ahead<__nv_bfloat16, true>),
+     .architectures = {.from = 80}},
+    {.variant = gemm::of_type(gemm::DType::fp16),
+     .kernel = reinterpret_cast<const void*>(&hgemm_read_ahead<__half, true>),
+     .architectures = {.from = 80}}};
+
+extern const gemm::Lesson lesson{.name = "09d_read_ahead",
+                                 .part = 2,
+                                 .ladder = "tensorcore",
+                                 .tile = tile,
+                                 .constants = constants,
+                                 .block = dim3(THREADS),
+                                 .dynamic_shared_bytes = STAGES * STAGE,
+                                 .variants = variants,
+                                 .launch = launch,
+                                 .owner = owner};
+
+}  // namespace lesson_09d

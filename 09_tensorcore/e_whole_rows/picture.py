@@ -1,0 +1,38 @@
+"""The picture of step 09e: what one store of a warp writes."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, legend
+from plots.style import DARK, GREY, WIDTH
+from runner.core.descriptors import Descriptor
+
+
+def picture(lesson: Descriptor) -> Figure:
+    """Which elements one store of a warp writes: from fragments, and from rows in shared memory."""
+    figure, axes = canvas(5.95)
+    text, cell, high = axes.text, 0.094, 0.115
+    text(0.2, 0.45, f"{lesson.name}: what one store writes", fontsize=TITLE, fontweight="bold")
+    wn, mma_m = lesson.constants["WN"], lesson.constants["MMA_M"]
+    text(0.2, 0.87, f"{mma_m} rows of a warp tile, {wn} columns, {2 * wn} bytes each.", fontsize=TEXT)
+    width = wn * cell / 2  # a cell is two elements, 4 bytes
+
+    def rows(left: float, top: float, title: str, first: int, count: int, units: int) -> None:
+        text(left, top - 0.2, title, fontsize=TEXT, fontweight="bold")
+        for row in range(first, first + count):
+            box(axes, left, top + row * 2 * high, units * cell, 2 * high, DARK)
+        for row in range(mma_m + 1):
+            axes.plot([left, left + width], [top + row * 2 * high] * 2, color=GREY, linewidth=0.4)
+        for col in range(0, wn // 2 + 1, 4):
+            axes.plot([left + col * cell] * 2, [top, top + mma_m * 2 * high], color=GREY, linewidth=0.4)
+
+    top = 1.55
+    rows(0.3, top, "from fragments", 0, 8, 4)
+    rows(WIDTH - 0.3 - width, top, "from rows", 0, 4, wn // 2)
+    middle = top + mma_m * high
+    arrow(axes, (0.3 + width + 0.15, middle), (WIDTH - 0.45 - width, middle))
+    text(WIDTH / 2, middle - 0.2, "shared", ha="center", fontsize=SMALL)
+    text(WIDTH / 2, middle + 0.35, "memory", ha="center", fontsize=SMALL)
+    legend(axes, 0.3, top + mma_m * 2 * high + 0.25, ((DARK, "what the 32 lanes store at once; a box is 16 bytes"),))
+    return figure
