@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the block tile
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;            // BLAS: alpha == 0 must not read A or B
 
-    // Tiles of C are counted down a group of GROUP rows, then along it: neighbours share rows and columns.
+    // Tiles of C are counted down a group of GROUP rows of tiles, then along it: neighbours share operands.
     const auto tiles_m = static_cast<unsigned>((M + BM - 1) / BM);
     const auto tiles_n = static_cast<unsigned>((N + BN - 1) / BN);
     std::int64_t row0, col0;

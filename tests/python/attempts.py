@@ -1131,12 +1131,13 @@ ATTEMPTS: dict[str, tuple[Attempt, ...]] = {
             ("It is right, and a goal is not reached.", "without bank conflicts"),
         ),
         Attempt(
-            "16 bytes one by one",
+            "16 bytes as two copies of 8",
             {
-                "static constexpr int WIDTH = ALIGNED ? 8 : 2": "static constexpr int WIDTH = 2",
-                "    if constexpr (ALIGNED) {\n": "    if constexpr (false) {\n",
+                "gemm::ptx::cp_async_or_zero<16>(to, from, left > 0);": (
+                    "for (int e : {0, 4}) gemm::ptx::cp_async_or_zero<8>(to + 2 * e, from + e, left > 0);"
+                ),
             },
-            ("It is right, and a goal is not reached.|asserts|static_assert|does not compile",),
+            ("It is right, and a goal is not reached.", "A and B are copied 16 bytes at a time"),
         ),
     ),
     "09d_read_ahead": (
