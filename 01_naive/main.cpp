@@ -1,5 +1,5 @@
 // Makes lesson 01 a program of its own: build/<device>/bin/01_naive --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_01 {
 extern const gemm::Lesson lesson;

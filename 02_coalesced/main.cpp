@@ -1,5 +1,5 @@
 // Makes lesson 02 a program of its own: build/<device>/bin/02_coalesced --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_02 {
 extern const gemm::Lesson lesson;

@@ -1,5 +1,5 @@
 // Makes lesson 03 a program of its own: build/<device>/bin/03_smem --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_03 {
 extern const gemm::Lesson lesson;

@@ -1,5 +1,5 @@
 // Makes lesson 04 a program of its own: build/<device>/bin/04_1d_blocktile --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_04 {
 extern const gemm::Lesson lesson;

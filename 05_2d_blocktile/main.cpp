@@ -1,5 +1,5 @@
 // Makes lesson 05 a program of its own: build/<device>/bin/05_2d_blocktile --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_05 {
 extern const gemm::Lesson lesson;

@@ -1,5 +1,5 @@
 // Makes lesson 07 a program of its own: build/<device>/bin/07_double_buffer --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_07 {
 extern const gemm::Lesson lesson;

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/device.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
-#include "common/options.hpp"
+#include "common/measure/device.hpp"
+#include "common/measure/stats.hpp"
+#include "common/measure/timer.hpp"
+#include "common/program/options.hpp"
 #include "common/ptx/cp_async.hpp"
-#include "common/stats.hpp"
-#include "common/timer.hpp"
 
 namespace {
 

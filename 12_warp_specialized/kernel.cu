@@ -11,7 +11,7 @@
 #include "common/gemm.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/tma_launch.hpp"
+#include "common/tma/launch.hpp"
 
 namespace lesson_12 {
 

@@ -1,5 +1,5 @@
 // Makes lesson 12 a program of its own: build/<device>/bin/12_warp_specialized --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_12 {
 extern const gemm::Lesson lesson;

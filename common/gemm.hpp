@@ -12,14 +12,14 @@
 namespace gemm {
 
 /// Type of a matrix's elements as they lie in memory. Accumulation is FP32 for every type there is. What is
-/// known of each is in common/dtype.hpp.
+/// known of each is in common/check/dtype.hpp.
 enum class DType { fp32, bf16, fp16 };
 
 /// How A and B lie in memory, A's letter first: n as M×K and K×N, t transposed, as K×M and N×K.
 enum class Layout { nn, nt, tn, tt };
 
 /// What of a problem is neither size nor data. Its canonical text ("bf16", "bf16.nt"), which options,
-/// results, charts and messages share, is made and read in common/variant.hpp. What is fused behind the
+/// results, charts and messages share, is made and read in common/check/variant.hpp. What is fused behind the
 /// product, how many problems there are and how values are scaled come here with the lessons that need them:
 /// each with a default that leaves the plain product, so that no descriptor changes.
 struct Variant {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "common/dtype.hpp"
-#include "common/lessons.hpp"
-#include "common/variant.hpp"
+#include "common/check/dtype.hpp"
+#include "common/check/variant.hpp"
+#include "common/program/lessons.hpp"
 #include "runner/programs/ladder.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/mutants/short_types.hpp"

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "common/tensor_map.hpp"
+#include "common/tma/tensor_map.hpp"
 #include "tests/device_array.hpp"
 #include "tests/numbers.hpp"
 

@@ -1,6 +1,6 @@
 // What kernels and launches do on a device. On a GPU this confirms what the tests expect; on the CPU device
 // it confirms that it does the same.
-#include "common/device.hpp"
+#include "common/measure/device.hpp"
 
 #include <algorithm>
 #include <cmath>

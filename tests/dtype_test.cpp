@@ -1,7 +1,7 @@
 // The types of two bytes: their conversion against arithmetic that is written down differently, what the
 // verifier makes of them, and lessons that offer several.
-#include "common/dtype.hpp"
-#include "common/variant.hpp"
+#include "common/check/dtype.hpp"
+#include "common/check/variant.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "common/device.hpp"
 #include "common/error.hpp"
+#include "common/measure/device.hpp"
 #include "tests/mutants/short_types.hpp"
 #include "tests/support.hpp"
 

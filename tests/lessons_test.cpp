@@ -15,10 +15,10 @@
 #include <string_view>
 #include <vector>
 
-#include "common/dtype.hpp"
+#include "common/check/dtype.hpp"
+#include "common/check/variant.hpp"
 #include "common/error.hpp"
-#include "common/lessons.hpp"
-#include "common/variant.hpp"
+#include "common/program/lessons.hpp"
 #include "runner/programs/ladder.hpp"
 #include "tests/support.hpp"
 #ifdef GEMM_CPU_DEVICE

@@ -1,5 +1,5 @@
 // The procedure that lesson programs and gemm_bench share, with right and wrong lessons in one run.
-#include "common/measure.hpp"
+#include "common/measure/measure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/check/variant.hpp"
 #include "common/error.hpp"
-#include "common/report.hpp"
-#include "common/variant.hpp"
+#include "common/program/report.hpp"
 #include "tests/mutants/short_types.hpp"
 #include "tests/support.hpp"
 #ifndef GEMM_CPU_DEVICE
-#include "common/baseline.hpp"
+#include "common/measure/baseline.hpp"
 #endif
 
 namespace mutant_no_k_tail {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "common/device.hpp"
-#include "common/variant.hpp"
-#include "common/words.hpp"
+#include "common/check/variant.hpp"
+#include "common/check/words.hpp"
+#include "common/measure/device.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/support.hpp"
 

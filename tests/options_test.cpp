@@ -1,5 +1,5 @@
 // What the command line accepts.
-#include "common/options.hpp"
+#include "common/program/options.hpp"
 
 #include <cstdint>
 #include <limits>

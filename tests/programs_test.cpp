@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/launch_watch.hpp"
-#include "common/lessons.hpp"
-#include "common/measure.hpp"
-#include "common/options.hpp"
-#include "common/variant.hpp"
+#include "common/check/variant.hpp"
+#include "common/measure/launch_watch.hpp"
+#include "common/measure/measure.hpp"
+#include "common/program/lessons.hpp"
+#include "common/program/options.hpp"
 #include "tests/process.hpp"
 #include "tests/support.hpp"
 

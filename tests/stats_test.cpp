@@ -1,5 +1,5 @@
 // The timer's arithmetic, which needs no GPU.
-#include "common/stats.hpp"
+#include "common/measure/stats.hpp"
 
 #include <algorithm>
 #include <cmath>

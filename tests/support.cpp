@@ -11,8 +11,8 @@
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
 #endif
-#include "common/lessons.hpp"
-#include "common/options.hpp"
+#include "common/program/lessons.hpp"
+#include "common/program/options.hpp"
 
 namespace test {
 

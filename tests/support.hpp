@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "common/device.hpp"
+#include "common/check/verify.hpp"
+#include "common/check/workload.hpp"
 #include "common/gemm.hpp"
-#include "common/verify.hpp"
-#include "common/workload.hpp"
+#include "common/measure/device.hpp"
 #include "tests/catch.hpp"
 
 namespace test {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "common/parts/swizzle.hpp"
 #include "common/ptx/fragments.hpp"
-#include "common/swizzle.hpp"
 #include "tests/device_array.hpp"
 #include "tests/kernels/kernels.hpp"
 #include "tests/support.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/tensor_map.hpp"
+#include "common/tma/tensor_map.hpp"
 #include "tests/kernels/tma.hpp"
 
 namespace test {

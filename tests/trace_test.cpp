@@ -19,10 +19,10 @@
 #include <string_view>
 #include <vector>
 
+#include "common/check/dtype.hpp"
 #include "common/cpu/execution/device.hpp"
-#include "common/dtype.hpp"
 #include "common/error.hpp"
-#include "common/lessons.hpp"
+#include "common/program/lessons.hpp"
 #include "tests/device_array.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/process.hpp"

@@ -1,15 +1,15 @@
 // Variants: their text, and a kernel that takes some which no lesson takes yet, all the way that a lesson
 // goes.
-#include "common/variant.hpp"
+#include "common/check/variant.hpp"
 
 #include <array>
 #include <set>
 #include <string>
 #include <tuple>
 
-#include "common/dtype.hpp"
+#include "common/check/dtype.hpp"
 #include "common/error.hpp"
-#include "common/report.hpp"
+#include "common/program/report.hpp"
 #include "tests/kernels/variants.hpp"
 #include "tests/support.hpp"
 

@@ -1,6 +1,6 @@
 // The verifier against wrong results made by hand: each starts from a right C, gets one thing wrong, and must
 // be found, located and named. And against right results of every way to add: none may be called wrong.
-#include "common/verify.hpp"
+#include "common/check/verify.hpp"
 
 #include <bit>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/verify.hpp"
+#include "common/check/verify.hpp"
 #include "runner/programs/traced.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/support.hpp"

@@ -1,5 +1,5 @@
 // The inputs: repeatable, well distributed, fenced; and sizes that are refused.
-#include "common/workload.hpp"
+#include "common/check/workload.hpp"
 
 #include <bit>
 #include <cmath>

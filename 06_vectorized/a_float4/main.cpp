@@ -1,5 +1,5 @@
 // Makes lesson 06a a program of its own: build/<device>/bin/06a_float4 --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_06a {
 extern const gemm::Lesson lesson;

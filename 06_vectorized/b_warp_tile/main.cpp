@@ -1,5 +1,5 @@
 // Makes lesson 06b a program of its own: build/<device>/bin/06b_warp_tile --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_06b {
 extern const gemm::Lesson lesson;

@@ -1,5 +1,5 @@
 // Makes lesson 08a a program of its own: build/<device>/bin/08a_ring --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_08a {
 extern const gemm::Lesson lesson;

@@ -1,5 +1,5 @@
 // Makes lesson 08b a program of its own: build/<device>/bin/08b_read_ahead --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_08b {
 extern const gemm::Lesson lesson;

@@ -1,5 +1,5 @@
 // Makes lesson 09a a program of its own: build/<device>/bin/09a_wmma --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_09a {
 extern const gemm::Lesson lesson;

@@ -117,7 +117,7 @@ HUNT = Hunt(
 
 
 def swizzle(bits: int, base: int, shift: int, offset: int) -> int:
-    """common/swizzle.hpp's Swizzle<B, M, S>::apply."""
+    """common/parts/swizzle.hpp's Swizzle<B, M, S>::apply."""
     return offset ^ (offset >> shift & ((1 << bits) - 1) << base)
 
 

@@ -7,10 +7,10 @@
 
 #include "common/element.hpp"
 #include "common/gemm.hpp"
+#include "common/parts/swizzle.hpp"
 #include "common/ptx/fragments.hpp"
 #include "common/ptx/ldmatrix.hpp"
 #include "common/ptx/mma.hpp"
-#include "common/swizzle.hpp"
 
 namespace lesson_09b {
 

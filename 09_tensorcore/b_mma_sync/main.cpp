@@ -1,5 +1,5 @@
 // Makes lesson 09b a program of its own: build/<device>/bin/09b_mma_sync --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_09b {
 extern const gemm::Lesson lesson;

@@ -42,7 +42,7 @@ def c_element(lane: int, i: int) -> tuple[int, int]:
 
 
 def swizzle(bits: int, base: int, shift: int, offset: int) -> int:
-    """Swizzle<B, M, S>::apply of common/swizzle.hpp, which is CuTe's."""
+    """Swizzle<B, M, S>::apply of common/parts/swizzle.hpp, which is CuTe's."""
     return offset ^ (offset >> shift & ((1 << bits) - 1) << base)
 
 

@@ -1,5 +1,5 @@
 // Makes lesson 09c a program of its own: build/<device>/bin/09c_ring --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_09c {
 extern const gemm::Lesson lesson;

@@ -1,5 +1,5 @@
 // Makes lesson 09d a program of its own: build/<device>/bin/09d_read_ahead --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_09d {
 extern const gemm::Lesson lesson;

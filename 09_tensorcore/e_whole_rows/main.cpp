@@ -1,5 +1,5 @@
 // Makes lesson 09e a program of its own: build/<device>/bin/09e_whole_rows --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_09e {
 extern const gemm::Lesson lesson;

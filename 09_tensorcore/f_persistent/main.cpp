@@ -1,5 +1,5 @@
 // Makes lesson 09f a program of its own: build/<device>/bin/09f_persistent --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_09f {
 extern const gemm::Lesson lesson;

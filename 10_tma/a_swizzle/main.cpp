@@ -1,5 +1,5 @@
 // Makes lesson 10a a program of its own: build/<device>/bin/10a_swizzle --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_10a {
 extern const gemm::Lesson lesson;

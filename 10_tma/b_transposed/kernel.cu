@@ -7,12 +7,12 @@
 
 #include <algorithm>
 
-#include "common/copy_rows.hpp"
 #include "common/gemm.hpp"
 #include "common/ptx/mbarrier.hpp"
 #include "common/ptx/tma.hpp"
-#include "common/tensor_map.hpp"
-#include "common/tma_matrix.hpp"
+#include "common/tma/copy_rows.hpp"
+#include "common/tma/matrix.hpp"
+#include "common/tma/tensor_map.hpp"
 
 namespace lesson_10b {
 

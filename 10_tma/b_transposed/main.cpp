@@ -1,5 +1,5 @@
 // Makes lesson 10b a program of its own: build/<device>/bin/10b_transposed --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_10b {
 extern const gemm::Lesson lesson;

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 
-#include "common/copy_rows.hpp"
 #include "common/element.hpp"
 #include "common/gemm.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/tensor_map.hpp"
-#include "common/tma_matrix.hpp"
+#include "common/tma/copy_rows.hpp"
+#include "common/tma/matrix.hpp"
+#include "common/tma/tensor_map.hpp"
 
 namespace lesson_11a {
 

@@ -1,5 +1,5 @@
 // Makes lesson 11a a program of its own: build/<device>/bin/11a_one_stage --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_11a {
 extern const gemm::Lesson lesson;

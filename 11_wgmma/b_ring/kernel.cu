@@ -3,7 +3,7 @@
 //
 // Changed since 11a: STAGES stages, an mbarrier each; a batch of products is waited for when the next one has
 // begun; a block tile of 128×256, half of its rows a warpgroup's. The host's part is in
-// common/tma_launch.hpp.
+// common/tma/launch.hpp.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "common/gemm.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/tma_launch.hpp"
+#include "common/tma/launch.hpp"
 
 namespace lesson_11b {
 

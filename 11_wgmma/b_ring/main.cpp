@@ -1,5 +1,5 @@
 // Makes lesson 11b a program of its own: build/<device>/bin/11b_ring --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_11b {
 extern const gemm::Lesson lesson;

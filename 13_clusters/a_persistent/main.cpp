@@ -1,5 +1,5 @@
 // Makes lesson 13a a program of its own: build/<device>/bin/13a_persistent --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_13a {
 extern const gemm::Lesson lesson;

@@ -1,5 +1,5 @@
 // Makes lesson 13b a program of its own: build/<device>/bin/13b_multicast --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_13b {
 extern const gemm::Lesson lesson;

@@ -14,7 +14,7 @@
 #include "common/ptx/cluster.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/tma_launch.hpp"
+#include "common/tma/launch.hpp"
 
 namespace lesson_13c {
 

@@ -1,5 +1,5 @@
 // Makes lesson 13c a program of its own: build/<device>/bin/13c_ping_pong --help
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace lesson_13c {
 extern const gemm::Lesson lesson;

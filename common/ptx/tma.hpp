@@ -1,7 +1,7 @@
 // TMA, the copy engine: one thread asks for a box of a tensor, and the engine moves it between global and
 // shared memory while the threads go on (PTX ISA, "Data Movement and Conversion Instructions:
-// cp.async.bulk.tensor", compute capability 9.0 and higher). A tensor map (common/tensor_map.hpp) says where
-// the tensor lies and how large the box is.
+// cp.async.bulk.tensor", compute capability 9.0 and higher). A tensor map (common/tma/tensor_map.hpp) says
+// where the tensor lies and how large the box is.
 //
 // Loads say that they are done at an mbarrier, in bytes. Stores form groups, as cp.async does, that the
 // thread that started them waits for.

@@ -13,7 +13,7 @@ from runner.core.results import UserError, folder_of, lessons
 
 DTYPES = ("fp32", "bf16", "fp16")
 _LARGEST = 2**63 - 1
-_LARGEST_OF = {"--seed": 2**64 - 1, "--rounds": 1000, "--device": 2**31 - 1}  # as in common/harness.cpp
+_LARGEST_OF = {"--seed": 2**64 - 1, "--rounds": 1000, "--device": 2**31 - 1}  # as in common/program/harness.cpp
 
 
 def find(name: str) -> str:
@@ -38,7 +38,7 @@ def find(name: str) -> str:
 
 
 def whole(option: str, text: str, least: int = 0) -> str:
-    """`text` as a whole number in the option's range, in decimal; else a UserError. What common/options.cpp takes."""
+    """`text` as a whole number in the option's range, in decimal; else a UserError. What common/program/options.cpp takes."""
     most = _LARGEST_OF.get(option, _LARGEST)
     if not re.fullmatch(r"-?[0-9]{1,40}", text) or not least <= int(text) <= most:
         raise UserError(f"{option} must be a whole number from {least} to {most}, not {text!r}.")
@@ -46,7 +46,7 @@ def whole(option: str, text: str, least: int = 0) -> str:
 
 
 def number(option: str, text: str) -> str:
-    """`text` if it is a finite number that a float holds; else a UserError. What common/options.cpp takes."""
+    """`text` if it is a finite number that a float holds; else a UserError. What common/program/options.cpp takes."""
     digits = re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text)
     try:
         held = struct.unpack("f", struct.pack("f", float(text)))[0] if digits else math.inf
@@ -60,7 +60,7 @@ def number(option: str, text: str) -> str:
 def variant_options(variant: str | None, dtype: str | None) -> list[str]:
     """`--variant=…` for a lesson's program or gemm_inspect, nothing for None twice. `dtype`: in short, one type for A, B and C.
 
-    A UserError for what cannot be one; whether the lesson takes it is for the program to say (common/variant.cpp).
+    A UserError for what cannot be one; whether the lesson takes it is for the program to say (common/check/variant.cpp).
     """
     if variant is not None and dtype is not None:
         raise UserError("--dtype is short for --variant; give one of the two.")

@@ -12,15 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "common/device.hpp"
+#include "common/check/variant.hpp"
 #include "common/error.hpp"
-#include "common/lessons.hpp"
-#include "common/measure.hpp"
-#include "common/options.hpp"
-#include "common/report.hpp"
-#include "common/variant.hpp"
+#include "common/measure/device.hpp"
+#include "common/measure/measure.hpp"
+#include "common/program/lessons.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
 #ifndef GEMM_CPU_DEVICE
-#include "common/nvml.hpp"
+#include "common/measure/nvml.hpp"
 #endif
 
 namespace {

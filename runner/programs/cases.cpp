@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <random>
 
-#include "common/dtype.hpp"
+#include "common/check/dtype.hpp"
+#include "common/check/variant.hpp"
 #include "common/error.hpp"
-#include "common/variant.hpp"
 #include "runner/programs/ladder.hpp"
 
 namespace gemm {

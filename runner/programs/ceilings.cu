@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "common/buffer.hpp"
+#include "common/check/buffer.hpp"
 #include "common/error.hpp"
 
 namespace gemm {

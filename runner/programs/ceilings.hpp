@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/device.hpp"
-#include "common/timer.hpp"
+#include "common/measure/device.hpp"
+#include "common/measure/timer.hpp"
 
 namespace gemm {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "common/nvml.hpp"
-#include "common/options.hpp"
-#include "common/report.hpp"
+#include "common/measure/nvml.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
 #include "runner/programs/ceilings.hpp"
 
 namespace {

@@ -26,12 +26,12 @@
 #include "common/cpu/execution/device.hpp"
 #include "runner/programs/ahead.hpp"
 #endif
-#include "common/device.hpp"
+#include "common/check/variant.hpp"
 #include "common/error.hpp"
-#include "common/measure.hpp"
-#include "common/options.hpp"
-#include "common/report.hpp"
-#include "common/variant.hpp"
+#include "common/measure/device.hpp"
+#include "common/measure/measure.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
 #include "runner/programs/ladder.hpp"
 
 /// Ends with a null pointer. [0] is the learner's lesson; those behind it are timed with it (CUDA).

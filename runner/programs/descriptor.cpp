@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/error.hpp"
-#include "common/options.hpp"
-#include "common/report.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
 #include "runner/programs/descriptor_json.hpp"
 
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "common/cpu/ptx/tensor_map.hpp"
+#include "common/program/report.hpp"
 #include "common/ptx/wgmma_descriptor.hpp"
-#include "common/report.hpp"
-#include "common/tensor_map.hpp"
+#include "common/tma/tensor_map.hpp"
 
 namespace gemm {
 

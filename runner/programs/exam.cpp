@@ -16,7 +16,7 @@
 #include "common/cpu/execution/device.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
-#include "common/options.hpp"
+#include "common/program/options.hpp"
 #include "runner/programs/conditions.hpp"
 #include "runner/programs/exam.hpp"
 

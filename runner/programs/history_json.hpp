@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/cpu/trace/trace.hpp"
-#include "common/report.hpp"
+#include "common/program/report.hpp"
 
 namespace gemm {
 

@@ -10,15 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "common/check/variant.hpp"
+#include "common/check/verify.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/cpu/trace/trace.hpp"
-#include "common/device.hpp"
 #include "common/error.hpp"
-#include "common/lessons.hpp"
-#include "common/options.hpp"
-#include "common/report.hpp"
-#include "common/variant.hpp"
-#include "common/verify.hpp"
+#include "common/measure/device.hpp"
+#include "common/program/lessons.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
 #include "runner/programs/history_json.hpp"
 #include "runner/programs/traced.hpp"
 

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "common/check/verify.hpp"
+#include "common/check/words.hpp"
 #include "common/error.hpp"
-#include "common/lessons.hpp"
-#include "common/options.hpp"
-#include "common/report.hpp"
-#include "common/verify.hpp"
-#include "common/words.hpp"
+#include "common/program/lessons.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
 #include "runner/programs/exam.hpp"
 #include "runner/programs/ladder.hpp"
 

@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "common/check/reference.hpp"
+#include "common/check/variant.hpp"
+#include "common/check/words.hpp"
 #include "common/error.hpp"
-#include "common/reference.hpp"
-#include "common/variant.hpp"
-#include "common/words.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
 #include "runner/programs/conditions.hpp"

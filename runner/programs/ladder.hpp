@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "common/check/verify.hpp"
+#include "common/check/workload.hpp"
 #include "common/gemm.hpp"
-#include "common/report.hpp"
-#include "common/verify.hpp"
-#include "common/workload.hpp"
+#include "common/program/report.hpp"
 
 namespace gemm {
 

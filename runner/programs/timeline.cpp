@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "common/device.hpp"
+#include "common/check/variant.hpp"
+#include "common/check/verify.hpp"
 #include "common/error.hpp"
-#include "common/launch_watch.hpp"
-#include "common/lessons.hpp"
-#include "common/measure.hpp"
-#include "common/options.hpp"
-#include "common/report.hpp"
-#include "common/variant.hpp"
-#include "common/verify.hpp"
+#include "common/measure/device.hpp"
+#include "common/measure/launch_watch.hpp"
+#include "common/measure/measure.hpp"
+#include "common/program/lessons.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
 #include "runner/programs/timeline.hpp"
 
 namespace {

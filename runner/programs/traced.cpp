@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/check/dtype.hpp"
+#include "common/check/variant.hpp"
 #include "common/cpu/execution/autopsy.hpp"
 #include "common/cpu/execution/device.hpp"
-#include "common/dtype.hpp"
 #include "common/error.hpp"
-#include "common/variant.hpp"
 #include "runner/programs/descriptor_json.hpp"
 #include "runner/programs/history_json.hpp"
 

@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
+#include "common/check/workload.hpp"
 #include "common/cpu/trace/trace.hpp"
 #include "common/gemm.hpp"
-#include "common/report.hpp"
-#include "common/workload.hpp"
+#include "common/program/report.hpp"
 
 namespace gemm {
 

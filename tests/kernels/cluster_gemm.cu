@@ -2,7 +2,7 @@
 
 #include "common/ptx/cluster.hpp"
 #include "common/ptx/tma.hpp"
-#include "common/tensor_map.hpp"
+#include "common/tma/tensor_map.hpp"
 
 namespace kernels {
 namespace {

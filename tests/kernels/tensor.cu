@@ -1,11 +1,11 @@
 // 16-bit types and what a warp does with them on tensor cores, on a GPU and on the CPU device alike.
 #include <mma.h>
 
+#include "common/parts/swizzle.hpp"
 #include "common/ptx/cp_async.hpp"
 #include "common/ptx/fragments.hpp"
 #include "common/ptx/ldmatrix.hpp"
 #include "common/ptx/mma.hpp"
-#include "common/swizzle.hpp"
 #include "tests/kernels/kernels.hpp"
 
 namespace kernels {

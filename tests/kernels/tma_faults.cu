@@ -1,6 +1,6 @@
 // Instructions that a GPU leaves undefined or faults at.
 #include "common/ptx/tma.hpp"
-#include "common/tensor_map.hpp"
+#include "common/tma/tensor_map.hpp"
 #include "tests/kernels/tma_gemm.hpp"
 
 namespace kernels {

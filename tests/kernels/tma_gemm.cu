@@ -1,5 +1,5 @@
 #include "common/ptx/tma.hpp"
-#include "common/tensor_map.hpp"
+#include "common/tma/tensor_map.hpp"
 #include "tests/kernels/tma_gemm.hpp"
 
 #include <algorithm>

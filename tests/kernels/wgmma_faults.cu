@@ -1,6 +1,6 @@
 // Warpgroups that hand registers to each other, and multiplications that there are none of.
+#include "common/ptx/for_lesson_17/wgmma_types.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/ptx/wgmma_types.hpp"
 #include "tests/kernels/wgmma_gemm.hpp"
 
 namespace kernels {

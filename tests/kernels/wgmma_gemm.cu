@@ -4,7 +4,7 @@
 
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/tensor_map.hpp"
+#include "common/tma/tensor_map.hpp"
 
 namespace kernels {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "common/ptx/for_lesson_17/wgmma_types.hpp"
 #include "common/ptx/tma.hpp"
-#include "common/ptx/wgmma_types.hpp"
 
 namespace kernels {
 namespace {

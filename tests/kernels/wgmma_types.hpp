@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "common/ptx/wgmma_inputs.hpp"
+#include "common/ptx/for_lesson_17/wgmma_inputs.hpp"
 #include "tests/kernels/wgmma.hpp"
 
 namespace kernels {

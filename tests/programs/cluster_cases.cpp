@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/device.hpp"
+#include "common/measure/device.hpp"
 #include "tests/cluster_cases.hpp"
 #include "tests/device_array.hpp"
 

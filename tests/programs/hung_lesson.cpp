@@ -1,5 +1,5 @@
 // A lesson program whose kernel never ends.
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace test_hung {
 extern const gemm::Lesson lesson;

@@ -1,5 +1,5 @@
 // A list of lessons for gemm_bench with one whose kernel never ends.
-#include "common/lessons.hpp"
+#include "common/program/lessons.hpp"
 
 namespace lesson_03 {
 extern const gemm::Lesson lesson;

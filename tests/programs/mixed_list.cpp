@@ -1,6 +1,6 @@
 // The list of lessons of mixed_bench and mixed_inspect: one of FP32 between two steps that take BF16 and
 // FP16.
-#include "common/lessons.hpp"
+#include "common/program/lessons.hpp"
 #include "tests/mutants/short_types.hpp"
 
 namespace lesson_03 {

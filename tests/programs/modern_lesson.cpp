@@ -1,5 +1,5 @@
 // A lesson program that needs a newer GPU than there is.
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace test_modern {
 extern const gemm::Lesson lesson;

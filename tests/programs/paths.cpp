@@ -6,8 +6,8 @@
 
 #include "common/cpu/execution/device.hpp"
 #include "common/error.hpp"
-#include "common/options.hpp"
-#include "common/report.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
 #include "runner/programs/ladder.hpp"
 
 /// Ends with a null pointer. [0] is the lesson.

@@ -1,5 +1,5 @@
 // A lesson's program that takes BF16 and FP16.
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 #include "tests/mutants/short_types.hpp"
 
 int main(int argc, char** argv) {

@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/device.hpp"
+#include "common/measure/device.hpp"
 #include "tests/tma_cases.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // A list of lessons for gemm_bench whose lesson takes variants that no lesson of the course takes yet.
-#include "common/lessons.hpp"
+#include "common/program/lessons.hpp"
 #include "tests/kernels/variants.hpp"
 
 std::span<const gemm::Lesson* const> gemm::all_lessons() {

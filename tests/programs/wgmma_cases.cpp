@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/device.hpp"
+#include "common/measure/device.hpp"
 #include "tests/wgmma_cases.hpp"
 #include "tests/wgmma_type_cases.hpp"
 

@@ -1,5 +1,5 @@
 // A lesson program whose kernel is wrong.
-#include "common/harness.hpp"
+#include "common/program/harness.hpp"
 
 namespace mutant_no_k_tail {
 extern const gemm::Lesson lesson;

@@ -173,7 +173,7 @@ def _reads(world: World) -> str:
     """Tries what it must not know: the solutions, other submissions, the journal, the environment."""
     places = [
         ROOT / "03_smem/kernel.cu", ROOT / "build/cpu/bin/gemm_judge", world.submissions, world.journal,
-        world.journal.parent, "/etc/passwd", "/root", "/home", "/course/03_smem/kernel.cu", "/course/common/verify.cpp",
+        world.journal.parent, "/etc/passwd", "/root", "/home", "/course/03_smem/kernel.cu", "/course/common/check/verify.cpp",
     ]  # fmt: skip
     above = ["", "/proc/1/root", "/proc/self/root", "/proc/1/cwd", "/proc/self/cwd/..", "/tmp/.."]
     listed = ", ".join(f'"{before}{place}"' for place in places for before in above)
@@ -461,7 +461,7 @@ def learners(world: World) -> list[Learner]:
     add("guesses", folder(t01=early("01", _ZEROS), t03=in_launch("03", _NOT_IN_EXAM)), failed, failed,
         "What it computes is wrong, on inputs", "What it computes is wrong, on inputs")  # fmt: skip
     verifier = (
-        '#include "common/verify.hpp"\nnamespace gemm {\n'
+        '#include "common/check/verify.hpp"\nnamespace gemm {\n'
         "Verdict Verifier::check(const std::vector<float>&, const Lesson*, const OwnerOf&) const { return {}; }\n}"
     )
     clock = 'extern "C" int clock_gettime(clockid_t, timespec* t) { *t = {}; return 0; }'

@@ -179,7 +179,7 @@ def test_python_m_plots_draws_what_is_built_now(monkeypatch: pytest.MonkeyPatch)
 FRAGMENTS = """
 #include <cstdio>
 #include "common/ptx/fragments.hpp"
-#include "common/swizzle.hpp"
+#include "common/parts/swizzle.hpp"
 int main() {
     const auto print = [](gemm::ptx::Position p) { std::printf("%d %d\\n", p.row, p.col); };
     for (int lane = 0; lane < 32; ++lane) {

@@ -85,7 +85,7 @@ def test_bad_scalar(checkout: Checkout) -> None:
     checkout.fails("run", "01", "--beta", "much", words=("--beta must be a finite number", "'much'"))
 
 
-# Both as common/options.cpp reads them.
+# Both as common/program/options.cpp reads them.
 @pytest.mark.parametrize("value", ["+0.5", "", ".", "1e", "inf", "nan", "0x10", "1_0", " 1", "1e39", "1e400", "1e-50", "٣"])
 def test_other_bad_scalars(value: str) -> None:
     with pytest.raises(UserError, match="--beta must be a finite number that a float holds"):

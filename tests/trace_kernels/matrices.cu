@@ -1,10 +1,10 @@
 // ldmatrix and wmma, right and wrong.
 #include <mma.h>
 
+#include "common/parts/swizzle.hpp"
 #include "common/ptx/cp_async.hpp"
 #include "common/ptx/fragments.hpp"
 #include "common/ptx/ldmatrix.hpp"
-#include "common/swizzle.hpp"
 #include "tests/trace_kernels/kernels.hpp"
 
 namespace traced {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/autopsy.hpp"
+#include "common/check/autopsy.hpp"
 
 namespace cpu_device {
 

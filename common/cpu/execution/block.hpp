@@ -32,7 +32,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/autopsy.hpp"
+#include "common/check/autopsy.hpp"
+#include "common/check/facts.hpp"
 #include "common/cpu/execution/bulk_copies.hpp"
 #include "common/cpu/execution/copies.hpp"
 #include "common/cpu/execution/mbarriers.hpp"
@@ -41,7 +42,6 @@
 #include "common/cpu/execution/statics.hpp"
 #include "common/cpu/execution/warpgroups.hpp"
 #include "common/cpu/ptx/cluster.hpp"
-#include "common/facts.hpp"
 
 namespace cpu_device {
 

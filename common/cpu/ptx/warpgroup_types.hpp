@@ -1,11 +1,12 @@
-// What common/ptx/wgmma_types.hpp calls on the CPU device. The instructions are described there.
+// What common/ptx/for_lesson_17/wgmma_types.hpp calls on the CPU device. The instructions are described
+// there.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
-#include "common/ptx/wgmma_inputs.hpp"
+#include "common/ptx/for_lesson_17/wgmma_inputs.hpp"
 
 namespace cpu_device {
 

@@ -1,0 +1,88 @@
+// Device memory: freed by its owner, fenced by guard bands, filled with a NaN that no computation produces.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/check/dtype.hpp"
+#include "common/error.hpp"
+
+namespace gemm {
+
+/// A copy of an allocation, guard bands included.
+struct Image {
+    std::vector<std::byte> bytes;
+    std::size_t start = 0;  // offset of the first element
+    // Behind each of the rows but the last, `gap` bytes of the allocation are left out; rows are of `row`
+    // bytes.
+    std::size_t rows = 1, row = 0, gap = 0;
+};
+
+/// Where elements lie in their allocation.
+struct Placement {
+    std::size_t offset = 0;  // elements in front of the first, counted from where the allocator aligns it
+    // Between any two rows, `gap` elements that are nobody's: neither filled nor looked at. On the CPU device
+    // they take addresses and no memory.
+    std::size_t rows = 1, gap = 0;
+};
+
+/// `count` elements of device memory between two guard bands of at least `guard` elements each, which hold
+/// the type's kGuardBits. Movable, not copyable. Throws CudaError when memory cannot be had.
+class Buffer {
+  public:
+    /// guard: elements of each band. A write one row past the matrix must still land in it, so callers pass
+    /// the row pitch; it is kept between 1 Ki and 4 Mi elements. count must be a multiple of place.rows.
+    Buffer(std::size_t count, std::size_t guard, DType dtype = DType::fp32, const Placement& place = {});
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        Buffer(std::move(other)).swap(*this);
+        return *this;
+    }
+    ~Buffer() { cudaFree(base_); }
+
+    void* data() const { return at(lead_); }
+    std::size_t size() const { return count_; }  // elements
+    std::size_t bytes() const { return count_ * size_of(dtype_); }
+
+    /// host must hold size() values; they are rounded to the type (encode()).
+    void upload(const std::vector<float>& host);
+    /// host is resized to size(). The type's poison and guard come back as kPoisonBits and kGuardBits.
+    void download(std::vector<float>& host) const;
+
+    Image image() const;
+    /// The allocation becomes what image() would have returned. Throws Error where the size is another.
+    void set_image(const std::vector<std::byte>& bytes);
+
+    /// Where somebody wrote into a guard band, as a sentence about the matrix `name`; empty if nobody did.
+    std::string breach(const char* name) const;
+
+    /// Device memory in bytes that a Buffer(count, guard, dtype) takes.
+    static std::size_t bytes(std::size_t count, std::size_t guard, DType dtype);
+
+  private:
+    Buffer() = default;
+    /// Calls copy(packed, device, count) for each piece that lies in one: elements from `packed` on of what
+    /// image() makes of [lead_ - before, lead_ + count_ + behind), and from `device` on of the allocation.
+    template <class Copy>
+    void pieces(std::size_t before, std::size_t behind, const Copy& copy) const;
+    std::size_t skipped() const { return (place_.rows - 1) * place_.gap; }
+    /// Where an element lies, counted from the start of the first band.
+    void* at(std::size_t element) const { return static_cast<std::byte*>(base_) + element * size_of(dtype_); }
+    void swap(Buffer& other) noexcept {
+        std::swap(base_, other.base_);
+        std::swap(count_, other.count_);
+        std::swap(guard_, other.guard_);
+        std::swap(lead_, other.lead_);
+        std::swap(place_, other.place_);
+        std::swap(dtype_, other.dtype_);
+    }
+
+    void* base_ = nullptr;
+    std::size_t count_ = 0, guard_ = 0, lead_ = 0;  // lead: the first band and what the elements are off by
+    Placement place_;
+    DType dtype_ = DType::fp32;
+};
+
+}  // namespace gemm

@@ -1,0 +1,155 @@
+#include "common/check/reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/check/parallel.hpp"
+
+namespace gemm {
+namespace {
+
+/// Adds the products of STEPS steps along K to n sums, each in the order of the steps. b: the first step's
+/// row. (Several at once, since the sums of all columns fit no registers.)
+template <int STEPS>
+void add_products(const float* a, std::int64_t a_step, const float* b, std::int64_t ldb, std::int64_t n,
+                  double* __restrict sum, double* __restrict magnitude, float* __restrict plain) {
+    for (std::int64_t j = 0; j < n; ++j) {
+        double exact = sum[j], size = magnitude[j];
+        float simple = plain[j];
+        for (int k = 0; k < STEPS; ++k) {
+            const float x = a[k * a_step], y = b[k * ldb + j];
+            const double product = static_cast<double>(x) * static_cast<double>(y);
+            exact += product;
+            size += std::fabs(product);
+            simple += x * y;
+        }
+        sum[j] = exact;
+        magnitude[j] = size;
+        plain[j] = simple;
+    }
+}
+
+}  // namespace
+
+Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols) {
+    const Shape& s = w.shape();
+    const auto count = static_cast<std::int64_t>(rows.size());
+    const auto width = static_cast<std::int64_t>(cols.size());
+    const std::size_t total = rows.size() * cols.size();
+    Reference ref{std::move(rows), std::move(cols), std::vector<double>(total), std::vector<double>(total),
+                  std::vector<float>(total)};
+    const std::int64_t K = s.alpha == 0.0f ? 0 : s.K;
+
+    // The chosen columns of op(B) side by side, so that the inner loop below runs over neighbours.
+    const float* B = w.host().B.data();
+    std::int64_t ldb = s.ldb;
+    std::vector<float> gathered;
+    if (width != s.N || s.variant.b_transposed()) {
+        gathered.resize(static_cast<std::size_t>(K * width));
+        for (std::int64_t k = 0; k < K; ++k) {
+            for (std::int64_t j = 0; j < width; ++j) {
+                const std::int64_t col = ref.cols[static_cast<std::size_t>(j)];
+                gathered[static_cast<std::size_t>(k * width + j)] =
+                    s.variant.b_transposed() ? B[col * s.ldb + k] : B[k * s.ldb + col];
+            }
+        }
+        B = gathered.data();
+        ldb = width;
+    }
+    // From one step along K to the next in a row of op(A).
+    const std::int64_t a_row = s.variant.a_transposed() ? 1 : s.lda,
+                       a_step = s.variant.a_transposed() ? s.lda : 1;
+
+    constexpr std::int64_t kStrip = 512;  // columns whose three accumulators stay in the first-level cache
+    const std::int64_t strips = ceil_div(width, kStrip);
+    parallel_for(count * strips, ceil_div(1 << 16, (K + 1) * std::min(width, kStrip) + 1),
+                 [&](std::int64_t first, std::int64_t last) {
+                     std::vector<double> sum(kStrip), magnitude(kStrip);
+                     std::vector<float> plain(kStrip);
+                     for (std::int64_t item = first; item < last; ++item) {
+                         const std::int64_t i = item / strips, j0 = item % strips * kStrip;
+                         const std::int64_t n = std::min(kStrip, width - j0);
+                         const std::int64_t row = ref.rows[static_cast<std::size_t>(i)];
+                         const float* a = w.host().A.data() + row * a_row;
+                         std::fill_n(sum.begin(), n, 0.0);
+                         std::fill_n(magnitude.begin(), n, 0.0);
+                         std::fill_n(plain.begin(), n, 0.0f);
+                         const auto add = [&](auto products, std::int64_t k) {
+                             products(a + k * a_step, a_step, B + k * ldb + j0, ldb, n, sum.data(),
+                                      magnitude.data(), plain.data());
+                         };
+                         std::int64_t k = 0;
+                         for (; k + 4 <= K; k += 4) add(add_products<4>, k);
+                         for (; k < K; ++k) add(add_products<1>, k);
+                         for (std::int64_t j = 0; j < n; ++j) {
+                             const auto at = static_cast<std::size_t>(j);
+                             double value = K == 0 ? 0.0 : static_cast<double>(s.alpha) * sum[at];
+                             double size = std::fabs(static_cast<double>(s.alpha)) * magnitude[at];
+                             float simple = K == 0 ? 0.0f : s.alpha * plain[at];
+                             if (s.beta != 0.0f) {
+                                 const float c0 = w.host().C[static_cast<std::size_t>(
+                                     row * s.ldc + ref.cols[static_cast<std::size_t>(j0 + j)])];
+                                 value += static_cast<double>(s.beta) * static_cast<double>(c0);
+                                 size += std::fabs(static_cast<double>(s.beta) * static_cast<double>(c0));
+                                 simple += s.beta * c0;
+                             }
+                             const auto out = static_cast<std::size_t>(i * width + j0 + j);
+                             ref.value[out] = value;
+                             ref.magnitude[out] = size;
+                             ref.plain[out] = rounded_to(s.variant.C, simple);
+                         }
+                     }
+                 });
+    return ref;
+}
+
+bool on_tensor_cores(const Variant& variant) {
+    return size_of(variant.A) == 2 && size_of(variant.B) == 2;
+}
+
+// FP32. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed.), §3.1: a sum of K products in
+// floating point, in whatever order and with or without fused multiply-adds, errs by at most γ_K·Σ|a||b| with
+// γ_n = n·u / (1 − n·u) and u = 2⁻²⁴ for FP32 rounded to nearest. Multiplying by alpha and adding beta·c0
+// rounds twice more on the way of the sum; the way of c0 (one product, one addition) is shorter. Hence
+// γ_{K+2} for both.
+//
+// BF16 and FP16. Their products are exact in FP32: 8 + 8 and 11 + 11 significant bits fit into 24. What
+// happens to the sums is not specified: the PTX ISA (mma, wmma and wgmma: "Precision and rounding") promises
+// accumulation in at least single precision and leaves order and rounding open. Studies with inputs that tell
+// the possibilities apart found that tensor cores align the addends of one step (the accumulator and some
+// products) to the largest of them, cut off what does not fit, add exactly, and cut off again: Fasi, Higham,
+// Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021
+// (V100, T4, A100). The number of products in a step and the bits kept beyond 24 differ between
+// architectures. So let a step add any m ≥ 1 products p_i to the accumulator s and keep 24 bits, the least
+// that the specification allows. With ε = 2⁻²³ (cutting off: twice what rounding to nearest errs by):
+//   - Aligning changes an addend by less than ε·max(|s|, |p_i|), the largest of the m + 1 not at all:
+//   together
+//     at most m·ε·(|s| + Σ|p_i|).
+//   - The exact sum of the aligned addends is at most |s| + Σ|p_i|, for cutting off makes none of them
+//   larger;
+//     cutting it off errs by at most ε·(|s| + Σ|p_i|), and leaves the accumulator's size below Σ|p| of all
+//     products so far: nothing grows with the number of steps.
+//   - A step errs by at most (m + 1)·ε·Σ|a||b|. The steps share K products and there are at most K of them:
+//     2·K·ε·Σ|a||b| = 4·K·u·Σ|a||b|, whatever m is.
+// Sums in FP32, rounded to nearest, and both kinds mixed err less. alpha and beta as above: γ_{4K+2}.
+double error_bound_factor(std::int64_t K, const Variant& variant) {
+    const double terms = static_cast<double>(K) * (on_tensor_cores(variant) ? 4.0 : 1.0);
+    const double nu = (terms + 2.0) * 0x1p-24;
+    return nu < 0.5 ? nu / (1.0 - nu) : 1.0;  // beyond 8 million terms the theorem says no more than this
+}
+
+// Before: γ·magnitude, and half the smallest FP32 for each rounding that may underflow (all of it, where
+// tensor cores cut off). After: x, which is within `before` of the value, is rounded to nearest, which
+// changes it by u·|x|, or by half the smallest number below the normal range (Higham, §2.2, theorem 2.2 and
+// (2.8)).
+ErrorBound error_bound(const Shape& s, double value, double magnitude) {
+    const double lost = on_tensor_cores(s.variant) ? 0x1p-149 : 0x1p-150;
+    const double underflow =
+        (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
+    const double before = error_bound_factor(s.K, s.variant) * magnitude + underflow;
+    const DType c = s.variant.C;
+    if (c == DType::fp32) return {before, 0.0};
+    return {before, unit_roundoff(c) * (std::fabs(value) + before) + half_smallest(c)};
+}
+
+}  // namespace gemm

@@ -1,0 +1,114 @@
+#include "common/check/variant.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+#include "common/check/dtype.hpp"
+#include "common/error.hpp"
+
+namespace gemm {
+namespace {
+
+constexpr std::array kLayouts{"nn", "nt", "tn", "tt"};  // in the order of Layout
+
+std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> parts(1);
+    for (const char c : text) {
+        if (c == separator) {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    return parts;
+}
+
+std::string capability(int sm) {
+    return "compute capability " + std::to_string(sm / 10) + "." + std::to_string(sm % 10);
+}
+
+/// "90a" → 90.
+int number_of(const char* architecture) {
+    return std::atoi(architecture);
+}
+
+}  // namespace
+
+std::string text(const Variant& v) {
+    std::string types = dtype_name(v.A);
+    if (v.A != v.B) types += std::string("_") + dtype_name(v.B);
+    if (v.A != v.B || v.B != v.C) types += std::string("_") + dtype_name(v.C);
+    return types +
+           (v.layout == Layout::nn ? "" : std::string(".") + kLayouts[static_cast<std::size_t>(v.layout)]);
+}
+
+std::optional<Variant> variant_named(const std::string& name) {
+    const std::vector<std::string> parts = split(name, '.');
+    const std::vector<std::string> types = split(parts.front(), '_');
+    if (parts.size() > 2 || types.size() > 3) return std::nullopt;
+    Variant v;
+    DType* const matrices[] = {&v.A, &v.B, &v.C};
+    for (std::size_t i = 0; i < 3; ++i) {
+        // One type is all three's, two are A's and B's, and C's.
+        const std::size_t which = types.size() == 2 ? i / 2 : std::min(i, types.size() - 1);
+        const std::optional<DType> type = dtype_named(types[which]);
+        if (!type) return std::nullopt;
+        *matrices[i] = *type;
+    }
+    if (parts.size() == 2) {
+        const auto at = std::find(kLayouts.begin(), kLayouts.end(), parts[1]);
+        if (at == kLayouts.end()) return std::nullopt;
+        v.layout = static_cast<Layout>(at - kLayouts.begin());
+    }
+    return text(v) == name ? std::optional(v) : std::nullopt;  // one text each: no "bf16_bf16", no "bf16.nn"
+}
+
+std::optional<Variant> variant_option(const std::string& variant, const std::string& dtype) {
+    if (!variant.empty() && !dtype.empty()) {
+        throw Error("--dtype is short for --variant; give one of the two.");
+    }
+    if (!dtype.empty()) {
+        if (const std::optional<DType> type = dtype_named(dtype)) return of_type(*type);
+        throw Error("--dtype must be fp32, bf16 or fp16, and is \"" + dtype + "\".");
+    }
+    if (variant.empty()) return std::nullopt;
+    if (const std::optional<Variant> named = variant_named(variant)) return named;
+    throw Error(
+        "--variant must be types, and a layout behind a dot unless it is nn, such as bf16, bf16_fp32 or "
+        "bf16.nt, and is \"" +
+        variant + "\".");
+}
+
+bool offers(const Lesson& lesson, const Variant& variant) {
+    return std::any_of(lesson.variants.begin(), lesson.variants.end(),
+                       [&](const Offer& offer) { return offer.variant == variant; });
+}
+
+std::string offered(const Lesson& lesson) {
+    std::string names;
+    for (const Offer& offer : lesson.variants) names += (names.empty() ? "" : ", ") + text(offer.variant);
+    return names;
+}
+
+Lesson with_variant(const Lesson& lesson, const Variant& variant) {
+    Lesson chosen = lesson;
+    for (chosen.chosen = 0; chosen.chosen < lesson.variants.size(); ++chosen.chosen) {
+        if (chosen.variant() == variant) return chosen;
+    }
+    throw Error(std::string(lesson.name) + " does not take " + text(variant) + "; it takes " +
+                offered(lesson) + ".");
+}
+
+bool runs_on(const Architectures& architectures, int sm) {
+    return architectures.exactly != nullptr ? sm == number_of(architectures.exactly)
+                                            : sm >= architectures.from;
+}
+
+std::string text(const Architectures& architectures) {
+    if (architectures.exactly == nullptr) return capability(architectures.from) + " or higher";
+    return capability(number_of(architectures.exactly)) + " (sm_" + architectures.exactly + "), and no other";
+}
+
+}  // namespace gemm

@@ -1,0 +1,97 @@
+// Says whether a kernel is right, and if not, where it is wrong and what that looks like.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/check/facts.hpp"
+#include "common/check/reference.hpp"
+#include "common/check/workload.hpp"
+#include "common/gemm.hpp"
+
+namespace gemm {
+
+/// What wrong elements have in common. Which fields there are depends on the id: see facts.hpp.
+struct Pattern {
+    using Number = std::optional<std::int64_t>;
+    PatternId id;
+    std::string matrices = {}, lengths = {};    // "B, C", "N, N": rows that are taken to begin at multiples
+    Number from = {}, to = {}, of = {};         // steps of the sum over k: from ≤ k < to, of K
+    Number row = {}, column = {}, modulo = {};  // where they lie
+    Number tile_rows = {}, tile_columns = {};
+};
+
+/// An element that is not what it should be, or one of the padding that is no longer as it was.
+struct WrongElement {
+    std::int64_t row = 0, column = 0;
+    float got = 0;
+    bool written = true;  // else got is what was there before
+    double expected = 0, bound = 0;
+    std::optional<Owner> owner = {};  // who computes it, where that is known
+    unsigned warp = 0;                // of the owner, in its block
+};
+
+/// The outcome of one check.
+struct Verdict {
+    bool passed = false;
+    std::int64_t checked = 0;     // elements held against float64
+    std::int64_t compared = 0;    // the same, or all that were held against the baseline
+    std::int64_t wrong = 0;       // of those compared
+    double error_over_bound = 0;  // max |c − ref| / bound over the finite elements: passes up to 1
+    double rms_error = 0;         // of c − ref over the finite elements
+    double rms_limit = 0;  // 4 × that of a plain FP32 dot product, rounded to the type, on the same ones
+    std::optional<FailureId> what;      // is wrong; none if passed
+    std::optional<WrongElement> first;  // of the elements or the padding, the first row before all else
+    std::vector<Pattern> patterns;      // what is common to the values first, then where they lie
+    std::string breach;                 // who wrote where, for FailureId::outside
+    std::string failure;  // all that as text (words.cpp): several lines, the first one a sentence
+};
+
+/// A whole result to hold C against where float64 is only affordable on a sample: cuBLAS's C and its |A|·|B|,
+/// both FP32 whatever the type of the inputs, so that they err by γ alone. Row-major, tight pitch N.
+struct WholeMatrix {
+    std::vector<float> value;      // alpha·A·B + beta·C0
+    std::vector<float> magnitude;  // |alpha|·|A|·|B| + |beta|·|C0|
+};
+
+/// Who computes C[row][col], where that is known better than by Lesson::owner; nothing where it is not known.
+using OwnerOf = std::function<std::optional<Owner>(std::int64_t row, std::int64_t col)>;
+
+/// Holds results against float64: every element up to 2²⁸ multiply-adds, or always where `whole` cannot be
+/// had; beyond that four rows and four columns drawn by the workload's seed, and `whole` for everything.
+class Verifier {
+  public:
+    /// Computes the reference. `whole` may be null; it must outlive the verifier.
+    explicit Verifier(const Workload& w, const WholeMatrix* whole = nullptr);
+
+    /// c: C as downloaded, pitch ldc. `lesson` (may be null) tells who owns an element and the tile sizes;
+    /// `owner`, where it is given, is asked instead of Lesson::owner, once, about the first wrong element.
+    Verdict check(const std::vector<float>& c, const Lesson* lesson, const OwnerOf& owner = {}) const;
+
+    /// What every element of C should be, where each is held against float64; null where C has none.
+    const Reference* right() const { return parts_.size() == 1 ? parts_.data() : nullptr; }
+
+    /// True where 2²⁸ multiply-adds are passed, so that a WholeMatrix is worth computing.
+    static bool wants_whole(const Shape& shape);
+
+  private:
+    const Workload& w_;
+    const WholeMatrix* whole_;
+    std::vector<Reference> parts_;
+};
+
+/// A result that is right is wrong where something was written outside of a matrix. breach: what w.breach()
+/// said after the launch; name: whose result it is.
+void fail_outside(Verdict& verdict, const std::string& breach, const std::string& name, const Workload& w);
+
+/// Poisons C and runs the lesson once, to its end. The lesson's variant is the workload's (with_variant()).
+/// Throws Error when it is not, or when the launch fails.
+void run_once(const Lesson& lesson, Workload& w);
+
+/// Runs the lesson once and checks C, its padding and all guard bands. Throws Error as run_once() does.
+Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier);
+
+}  // namespace gemm

@@ -1,0 +1,276 @@
+#include "common/check/workload.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <limits>
+#include <numbers>
+#include <random>
+
+#include "common/check/host_memory.hpp"
+#include "common/check/parallel.hpp"
+#include "common/check/variant.hpp"
+
+namespace gemm {
+namespace {
+
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t elements(std::int64_t rows, std::int64_t pitch) {
+    std::int64_t count = 0, bytes = 0;
+    // A quarter of the range is left for the sums of three matrices and their guards.
+    if (__builtin_mul_overflow(rows, pitch, &count) ||
+        __builtin_mul_overflow(count, std::int64_t{64}, &bytes)) {
+        throw Error("A matrix of " + std::to_string(rows) + " rows with pitch " + std::to_string(pitch) +
+                    " is far larger than any memory.");
+    }
+    return count;
+}
+
+/// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014): the finaliser
+/// alone, over a counter, so that any element can be drawn by any thread.
+std::uint64_t mix(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/// Two normal deviates from a counter (Box and Muller, 1958).
+std::pair<float, float> normal_pair(std::uint64_t seed, std::uint64_t counter) {
+    const std::uint64_t bits = mix(seed ^ mix(counter));
+    const float u = (static_cast<float>(bits >> 40) + 1.0f) * 0x1p-24f;  // (0, 1]: its logarithm exists
+    const float v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
+    const float radius = std::sqrt(-2.0f * std::log(u));
+    const float angle = 2.0f * std::numbers::pi_v<float> * v;
+    return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// rows×cols normal values at the given pitch, everything else `filler`.
+std::vector<float> random_matrix(std::int64_t rows, std::int64_t cols, std::int64_t pitch, std::uint64_t seed,
+                                 std::uint32_t filler) {
+    std::vector<float> m(static_cast<std::size_t>(rows * pitch));
+    parallel_for(rows * pitch, 1 << 14, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last;) {
+            const std::int64_t col = i % pitch;
+            if (col >= cols) {
+                m[static_cast<std::size_t>(i++)] = std::bit_cast<float>(filler);
+                continue;
+            }
+            const auto [a, b] = normal_pair(seed, static_cast<std::uint64_t>(i / 2));
+            m[static_cast<std::size_t>(i)] = i % 2 == 0 ? a : b;
+            if (i % 2 == 0 && i + 1 < last && col + 1 < cols) {
+                m[static_cast<std::size_t>(i + 1)] = b;
+                i += 2;
+            } else {
+                ++i;
+            }
+        }
+    });
+    return m;
+}
+
+void round_to(DType dtype, std::vector<float>& matrix) {
+    if (dtype == DType::fp32) return;
+    parallel_for(std::ssize(matrix), 1 << 16, [&](std::int64_t first, std::int64_t last) {
+        for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
+            matrix[i] = rounded_to(dtype, matrix[i]);
+        }
+    });
+}
+
+std::string gigabytes(double bytes) {
+    char text[32];
+    std::snprintf(text, sizeof text, bytes < 1e9 ? "%.3f GB" : "%.1f GB", bytes / 1e9);
+    return text;
+}
+
+std::string number(float value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", static_cast<double>(value));
+    return text;
+}
+
+double buffer_bytes(std::int64_t count, std::int64_t pitch, DType dtype) {
+    return static_cast<double>(
+        Buffer::bytes(static_cast<std::size_t>(count), static_cast<std::size_t>(pitch), dtype));
+}
+
+/// Refuses what does not fit, before anything is allocated.
+const Shape& fitting(const Shape& s) {
+    const std::int64_t a = elements(s.a_rows(), s.lda), b = elements(s.b_rows(), s.ldb),
+                       c = elements(s.M, s.ldc);
+    const double device = buffer_bytes(a, s.lda, s.variant.A) + buffer_bytes(b, s.ldb, s.variant.B) +
+                          buffer_bytes(c, s.ldc, s.variant.C);
+    const auto of_two_bytes = [](std::int64_t count, DType dtype) {
+        return dtype == DType::fp32 ? 0.0 : 2.0 * static_cast<double>(count);
+    };
+    // On the host: A, B, C, a downloaded C, what C is held against, and a matrix as it lies in memory.
+    const double host =
+        4.0 * (static_cast<double>(a) + static_cast<double>(b) + 2.0 * static_cast<double>(c)) +
+        20.0 * static_cast<double>(c) +
+        std::max({of_two_bytes(a, s.variant.A), of_two_bytes(b, s.variant.B), of_two_bytes(c, s.variant.C)});
+    const auto fits = [&](double need, std::size_t free, const char* whose) {
+        if (need <= static_cast<double>(free)) return;
+        throw Error("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
+                    "memory, and " + gigabytes(static_cast<double>(free)) + " are free.");
+    };
+#ifdef GEMM_CPU_DEVICE
+    fits(device + host, available_host_memory(), "");
+#else
+    std::size_t free = 0, total = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    fits(device, free, "device ");
+    fits(host, available_host_memory(), "host ");
+#endif
+    return s;
+}
+
+}  // namespace
+
+Shape Shape::resolved() const {
+    Shape s = *this;
+    const auto dimension = [](const char* name, std::int64_t value) {
+        if (value < 0)
+            throw Error(std::string(name) + " must not be negative, and is " + std::to_string(value) + ".");
+    };
+    dimension("M", M);
+    dimension("N", N);
+    dimension("K", K);
+    const auto pitch = [](const char* name, std::int64_t& value, const char* least, std::int64_t width) {
+        if (value == 0) value = std::max<std::int64_t>(width, 1);
+        if (value < width || value < 1) {
+            throw Error(std::string(name) + " must be at least " + least + " = " + std::to_string(width) +
+                        ", and is " + std::to_string(value) + ".");
+        }
+    };
+    pitch("lda", s.lda, variant.a_transposed() ? "M" : "K", a_cols());
+    pitch("ldb", s.ldb, variant.b_transposed() ? "K" : "N", b_cols());
+    pitch("ldc", s.ldc, "N", N);
+    const std::int64_t counts[] = {elements(a_rows(), s.lda), elements(b_rows(), s.ldb), elements(M, s.ldc)};
+    for (const std::int64_t count : counts) {
+        if (count > kMostElements / 64)
+            throw Error("A matrix of " + text() + " is far larger than any memory.");
+    }
+    return s;
+}
+
+std::string Shape::text() const {
+    std::string t = std::to_string(M) + "×" + std::to_string(N) + "×" + std::to_string(K);
+    const auto pitch = [&](const char* name, std::int64_t value, std::int64_t tight) {
+        if (value != 0 && value != std::max<std::int64_t>(tight, 1))
+            t += std::string(" ") + name + "=" + std::to_string(value);
+    };
+    pitch("lda", lda, a_cols());
+    pitch("ldb", ldb, b_cols());
+    pitch("ldc", ldc, N);
+    if (alpha != 1.0f) t += " alpha=" + number(alpha);
+    if (beta != 0.0f) t += " beta=" + number(beta);
+    for (const std::size_t i : {0u, 1u, 2u}) {
+        if (offsets[i] != 0) t += std::string(" ") + "ABC"[i] + "+" + std::to_string(offsets[i]);
+    }
+    if (variant != Variant{}) t += " " + gemm::text(variant);
+    return t;
+}
+
+std::uint64_t fresh_seed() {
+    std::random_device device;
+    return device() % 1000000000u;  // short enough to be typed again
+}
+
+Shape Shape::kept() const {
+    Shape k = *this;
+    k.stored = Stored::whole;
+    if (stored == Stored::rows) {  // a column of padding shows what is written right behind a row
+        k.lda = a_cols() + 1;
+        k.ldb = b_cols() + 1;
+        k.ldc = N + 1;
+    } else if (stored == Stored::in_rows) {
+        k.M = 3 * window;
+    } else if (stored == Stored::in_columns) {
+        k.N = k.ldb = k.ldc = 3 * window;
+    }
+    return k;
+}
+
+namespace {
+
+/// Where a matrix's elements lie, of which `kept` are stored: A, B or C, 0 to 2.
+Placement placement(const Shape& asked, const Shape& kept, int matrix) {
+    const auto at = static_cast<std::size_t>(matrix);
+    const std::int64_t rows[] = {asked.a_rows(), asked.b_rows(), asked.M};
+    const std::int64_t pitches[] = {asked.lda, asked.ldb, asked.ldc};
+    const std::int64_t near[] = {kept.lda, kept.ldb, kept.ldc};
+    Placement place{static_cast<std::size_t>(asked.offsets[at]), 1, 0};
+    if (asked.stored == Stored::rows) {
+        place.rows = static_cast<std::size_t>(rows[at]);
+        place.gap = static_cast<std::size_t>(pitches[at] - near[at]);
+    } else if (asked.stored == (matrix == 0 ? Stored::in_rows : Stored::in_columns) ||
+               (asked.stored != Stored::whole && matrix == 2)) {
+        place.rows = 3;
+        place.gap = static_cast<std::size_t>((asked.apart - asked.window) * (matrix == 0 ? asked.lda : 1));
+    }
+    return place;
+}
+
+}  // namespace
+
+Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit)
+    : asked_(shape.resolved()),
+      shape_(fitting(asked_.kept())),
+      seed_(seed),
+      a_(static_cast<std::size_t>(shape_.a_rows() * shape_.lda), static_cast<std::size_t>(shape_.lda),
+         shape_.variant.A, placement(asked_, shape_, 0)),
+      b_(static_cast<std::size_t>(shape_.b_rows() * shape_.ldb), static_cast<std::size_t>(shape_.ldb),
+         shape_.variant.B, placement(asked_, shape_, 1)),
+      c_(static_cast<std::size_t>(shape_.M * shape_.ldc), static_cast<std::size_t>(shape_.ldc),
+         shape_.variant.C, placement(asked_, shape_, 2)) {
+    fill(edit);
+}
+
+void Workload::fill(const std::function<void(HostMatrices&)>& edit) {
+    host_ = {random_matrix(shape_.a_rows(), shape_.a_cols(), shape_.lda, mix(3 * seed_), kGuardBits),
+             random_matrix(shape_.b_rows(), shape_.b_cols(), shape_.ldb, mix(3 * seed_ + 1), kGuardBits),
+             shape_.beta == 0.0f
+                 ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
+                                      std::bit_cast<float>(kPoisonBits))
+                 : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed_ + 2), kPoisonBits)};
+    if (edit) edit(host_);
+    round_to(shape_.variant.A, host_.A);
+    round_to(shape_.variant.B, host_.B);
+    round_to(shape_.variant.C, host_.C);
+    a_.upload(host_.A);
+    b_.upload(host_.B);
+    reset_c();
+}
+
+Problem Workload::problem() const {
+    return {asked_.M,  asked_.N,   asked_.K,    asked_.alpha, a_.data(),  asked_.lda,
+            b_.data(), asked_.ldb, asked_.beta, c_.data(),    asked_.ldc, asked_.variant};
+}
+
+void Workload::refill(std::uint64_t seed) {
+    seed_ = seed;
+    fill({});
+}
+
+void Workload::reset_c() {
+    c_.upload(host_.C);
+}
+
+std::vector<float> Workload::download_c() const {
+    std::vector<float> c;
+    c_.download(c);
+    return c;
+}
+
+std::string Workload::breach() const {
+    for (const auto& [name, buffer] : {std::pair{"C", &c_}, {"A", &a_}, {"B", &b_}}) {
+        if (std::string s = buffer->breach(name); !s.empty()) return s;
+    }
+    return {};
+}
+
+}  // namespace gemm

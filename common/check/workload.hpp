@@ -1,0 +1,103 @@
+// The matrices of one problem, on the host and on the device, and where a size is refused.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/check/buffer.hpp"
+#include "common/check/dtype.hpp"
+#include "common/gemm.hpp"
+
+namespace gemm {
+
+/// Which part of a problem's matrices is there, where it is too large for any memory: indices are tested, and
+/// the rest of the addresses is never to be used. On a GPU, nothing but `whole`.
+enum class Stored {
+    whole,
+    rows,        // all rows, and nothing between them: pitches may be huge
+    in_rows,     // windows of rows, that begin at 0, `apart` and 2·apart; N is 1, the pitches tight
+    in_columns,  // of columns, likewise; M and K are 1
+};
+
+/// What a problem looks like, without its matrices. A pitch of 0 stands for the tight one.
+struct Shape {
+    std::int64_t M = 0, N = 0, K = 0;
+    std::int64_t lda = 0, ldb = 0, ldc = 0;
+    float alpha = 1.0f, beta = 0.0f;
+    Variant variant = {};
+    std::array<std::int64_t, 3> offsets = {};  // elements by which A, B and C begin behind an aligned address
+    Stored stored = Stored::whole;
+    std::int64_t window = 0, apart = 0;  // of `stored`: windows of so many; M or N is 2·apart + window
+
+    // Rows and columns of A and B as they lie in memory.
+    std::int64_t a_rows() const { return variant.a_transposed() ? K : M; }
+    std::int64_t a_cols() const { return variant.a_transposed() ? M : K; }
+    std::int64_t b_rows() const { return variant.b_transposed() ? N : K; }
+    std::int64_t b_cols() const { return variant.b_transposed() ? K : N; }
+
+    /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, or an element count
+    /// or a byte count leaves 63 bits.
+    Shape resolved() const;
+    /// "1000×77×513" (M×N×K), with the pitches, scalars and variant that are not the default ones.
+    std::string text() const;
+    /// What of it is stored, as a problem of its own.
+    Shape kept() const;
+};
+
+/// Host copies, row-major with the shape's pitches, as the matrices lie in memory: rounded to their types.
+/// Padding of A and B holds kGuardBits; C holds the values before the kernel runs: C0, or kPoisonBits where
+/// beta == 0 and in the padding.
+struct HostMatrices {
+    std::vector<float> A, B, C;
+};
+
+/// A seed nobody chose: different in every run.
+std::uint64_t fresh_seed();
+
+/// One problem with normally distributed inputs (mean 0, variance 1; the same for a seed on every machine).
+class Workload {
+  public:
+    /// `edit` may change the host matrices before they are rounded and uploaded (tests put NaN and Inf
+    /// there). Throws Error when the matrices do not fit into device or host memory, saying how much is
+    /// needed and there.
+    Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit = {});
+
+    /// What is stored, where that is not the whole problem: a problem of its own, which results are held
+    /// against.
+    const Shape& shape() const { return shape_; }
+    std::uint64_t seed() const { return seed_; }
+    const HostMatrices& host() const { return host_; }
+
+    /// The problem over the device buffers.
+    Problem problem() const;
+    /// The same pointers and sizes with the numbers of another seed.
+    void refill(std::uint64_t seed);
+
+    /// Writes the initial C (poison included) to the device again. Call before every launch that is verified.
+    void reset_c();
+    /// C from the device, pitch ldc; what was never written holds kPoisonBits.
+    std::vector<float> download_c() const;
+    /// The matrices on the device as bytes, guard bands included, and the way back for C: for a kernel that
+    /// runs in another process.
+    struct Images {
+        Image A, B, C;
+    };
+    Images images() const { return {a_.image(), b_.image(), c_.image()}; }
+    void set_c_image(const std::vector<std::byte>& bytes) { c_.set_image(bytes); }
+
+    /// Which guard band a kernel wrote into, as a sentence; empty if none.
+    std::string breach() const;
+
+  private:
+    void fill(const std::function<void(HostMatrices&)>& edit);
+
+    Shape asked_, shape_;
+    std::uint64_t seed_;
+    HostMatrices host_;
+    Buffer a_, b_, c_;
+};
+
+}  // namespace gemm

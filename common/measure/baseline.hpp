@@ -1,0 +1,55 @@
+// cuBLAS as the thing to reach, its compute type always named. Only in CUDA builds.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/check/verify.hpp"
+#include "common/check/workload.hpp"
+#include "common/gemm.hpp"
+
+namespace gemm {
+
+/// The strongest there is with CUBLAS_COMPUTE_32F (never TF32): for a size that choose() was told of, the
+/// fastest of cublasGemmEx and cuBLASLt's first eight heuristics, none of which adds partial sums in fewer
+/// than 32 bits; for others cublasGemmEx, in the default math mode. Row-major by computing Cᵀ =
+/// op(B)ᵀ·op(A)ᵀ.
+class Baseline {
+  public:
+    Baseline();  // creates the cuBLAS handle and its workspace. Throws Error.
+    ~Baseline();
+    Baseline(const Baseline&) = delete;
+    Baseline& operator=(const Baseline&) = delete;
+
+    /// Enqueues the product on `stream`. M == 0 or N == 0 is a no-op. Throws Error with cuBLAS's status.
+    void launch(const Problem& p, cudaStream_t stream);
+
+    /// What launch() takes for these copies of one problem from here on: times the candidates, interleaved, a
+    /// second or so. Writes C, as launch() does. progress (may be empty) is told before every sample.
+    /// Throws Error.
+    void choose(const std::vector<Problem>& problems, std::uint64_t seed,
+                const std::function<void(const std::string& next)>& progress = {});
+
+    /// "cublasGemmEx CUBLAS_COMPUTE_32F", "cublasLt heuristic 3, CUBLAS_COMPUTE_32F" (counted from 0): what
+    /// launch() takes for the problem.
+    std::string name(const Problem& p) const;
+
+    /// The names of the kernels that cuBLAS launches for this problem, joined by " + ", read off a captured
+    /// graph: nothing runs. "unknown" where the driver cannot tell (before CUDA 12.3). Call it after a
+    /// launch, so that cuBLAS has its code loaded. Throws CudaError.
+    std::string kernel_name(const Problem& p);
+
+    /// The whole product and the whole magnitude for Verifier, both FP32; synchronises. Takes device memory
+    /// for another A and B meanwhile, and for a C of FP32 where the workload's is shorter. Leaves the
+    /// workload's C as reset_c() does. Throws Error.
+    WholeMatrix whole(Workload& w);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gemm

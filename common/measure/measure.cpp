@@ -1,0 +1,135 @@
+#include "common/measure/measure.hpp"
+
+#include <algorithm>
+
+#include "common/error.hpp"
+#include "common/measure/launch_watch.hpp"
+#ifdef GEMM_CPU_DEVICE
+#include "common/cpu/execution/device.hpp"
+#else
+#include "common/measure/baseline.hpp"
+#endif
+
+namespace gemm {
+namespace {
+
+constexpr int kTimingSteps = 20;  // of the progress: timing takes most of the time
+
+/// Verification before anything is timed, with what a kernel may throw turned into an outcome.
+Outcome verified(const Lesson& lesson, Workload& w, const Verifier& verifier, const MeasureOptions& options) {
+    Outcome outcome;
+    const LaunchWatch watch(lesson.name, options.patience, options.hangs);
+    try {
+        outcome.verdict = verify(lesson, w, verifier);
+    } catch (const Error& error) {
+        outcome.fault = fault_of(error);
+        outcome.error = error.what();
+        // A refused launch is forgotten by asking for it; after a wild access every further call fails.
+        (void)cudaGetLastError();
+        outcome.device_lost = cudaDeviceSynchronize() != cudaSuccess;
+    }
+    return outcome;
+}
+
+}  // namespace
+
+bool timeable(const Shape& shape) {
+    return shape.M > 0 && shape.N > 0 && shape.K > 0 && shape.alpha == 1.0f && shape.beta == 0.0f;
+}
+
+int patience_of(const Shape& shape) {
+    if (!kDeviceTimes) return 0;
+    const double products =
+        static_cast<double>(shape.M) * static_cast<double>(shape.N) * static_cast<double>(shape.K);
+    const double elements = static_cast<double>(shape.M) * static_cast<double>(shape.N);
+    return static_cast<int>(std::min(1e6, 30 + products / 5e10 + elements / 1e7));
+}
+
+int Measurer::steps(std::size_t lessons, const Shape& shape, bool timing) {
+    const int verification = 1 + static_cast<int>(lessons);
+    return kDeviceTimes && timing && timeable(shape) ? verification + kTimingSteps : verification;
+}
+
+std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons, const Shape& shape,
+                                       std::uint64_t seed, const MeasureOptions& options) {
+    const bool timed = kDeviceTimes && options.timing && timeable(shape);
+    int done = 0;
+    const auto progress = [&](const std::string& next) {
+        if (options.progress) options.progress(done, next);
+    };
+
+    progress(shape.text() + " inputs and reference");
+    std::optional<Workload> w(std::in_place, shape, seed);
+    WholeMatrix whole;
+    const WholeMatrix* held_against = nullptr;
+#ifndef GEMM_CPU_DEVICE
+    if (baseline_ == nullptr && (timed || Verifier::wants_whole(w->shape()))) {
+        baseline_ = std::make_shared<Baseline>();
+    }
+    if (Verifier::wants_whole(w->shape())) {
+        whole = baseline_->whole(*w);
+        held_against = &whole;
+    }
+#endif
+    const Verifier verifier(*w, held_against);
+    ++done;
+
+    std::vector<Outcome> outcomes;
+    std::vector<const Lesson*> right;
+    std::vector<std::size_t> places;  // of `right` in outcomes
+    for (const Lesson* lesson : lessons) {
+        const std::string step = std::string(lesson->name) + " " + shape.text() + " verifying";
+        progress(step);
+#ifdef GEMM_CPU_DEVICE
+        cpu_device::set_progress([&](std::uint64_t blocks, std::uint64_t of) {
+            progress(step + ", " + std::to_string(100 * blocks / of) + " % of the blocks");
+        });
+#endif
+        outcomes.push_back(verified(*lesson, *w, verifier, options));
+#ifdef GEMM_CPU_DEVICE
+        cpu_device::set_progress({});
+#endif
+        ++done;
+        Outcome& outcome = outcomes.back();
+        if (outcome.device_lost) return outcomes;
+        if (outcome.passed()) {
+            right.push_back(lesson);
+            places.push_back(outcomes.size() - 1);
+            continue;
+        }
+        if (timed && outcome.error.empty()) {
+            outcome.verdict.failure = "Wrong before timing: " + outcome.verdict.failure;
+        }
+        // It may have written anywhere: the next one gets the same matrices in memory that it has not
+        // touched.
+        if (lesson != lessons.back() || (timed && !right.empty())) w.emplace(shape, seed);
+    }
+
+#ifndef GEMM_CPU_DEVICE
+    if (timed && !right.empty()) {
+        SpeedOptions speed;
+        speed.rounds = options.rounds;
+        const int before = done;
+        LaunchWatch watch("", options.patience, options.hangs);
+        speed.progress = [&](int samples, int of, const std::string& next) {
+            const bool lesson =
+                std::any_of(right.begin(), right.end(), [&](auto* l) { return next == l->name; });
+            watch.turn(lesson ? next : "");
+            done = before + kTimingSteps * samples / of;
+            if (!next.empty()) progress(next + " " + shape.text() + " timing");
+        };
+        const std::vector<TimedLesson> results =
+            time_lessons(right, *w, verifier, device_, *baseline_, speed);
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            Outcome& outcome = outcomes[places[i]];
+            outcome.speed = results[i].speed;
+            if (results[i].after.passed) continue;
+            outcome.verdict = results[i].after;
+            outcome.verdict.failure = "Wrong after timing: " + outcome.verdict.failure;
+        }
+    }
+#endif
+    return outcomes;
+}
+
+}  // namespace gemm

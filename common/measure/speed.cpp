@@ -1,0 +1,170 @@
+#include "common/measure/speed.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "common/check/buffer.hpp"
+#include "common/check/dtype.hpp"
+#include "common/error.hpp"
+#include "common/measure/baseline.hpp"
+#include "common/measure/stats.hpp"
+
+namespace gemm {
+namespace {
+
+constexpr int kMostCopies = 256;
+
+/// The workload's matrices once more, in memory of their own.
+class Copy {
+  public:
+    explicit Copy(const Workload& w)
+        : a_(w.host().A.size(), guard(w.shape().lda), w.shape().variant.A),
+          b_(w.host().B.size(), guard(w.shape().ldb), w.shape().variant.B),
+          c_(w.host().C.size(), guard(w.shape().ldc), w.shape().variant.C),
+          problem_(w.problem()) {
+        duplicate(problem_.A, a_);
+        duplicate(problem_.B, b_);
+        duplicate(problem_.C, c_);
+        problem_.A = a_.data();
+        problem_.B = b_.data();
+        problem_.C = c_.data();
+    }
+
+    /// Device memory of one copy.
+    static std::size_t bytes(const Workload& w) {
+        const Shape& s = w.shape();
+        return Buffer::bytes(w.host().A.size(), guard(s.lda), s.variant.A) +
+               Buffer::bytes(w.host().B.size(), guard(s.ldb), s.variant.B) +
+               Buffer::bytes(w.host().C.size(), guard(s.ldc), s.variant.C);
+    }
+
+    const Problem& problem() const { return problem_; }
+    void reset_c(const Workload& w) { c_.upload(w.host().C); }
+    std::vector<float> download_c() const {
+        std::vector<float> c;
+        c_.download(c);
+        return c;
+    }
+    /// Whether a kernel wrote into a guard band, as a sentence; empty if none did.
+    std::string breach() const {
+        for (const auto& [name, buffer] : {std::pair("A", &a_), std::pair("B", &b_), std::pair("C", &c_)}) {
+            if (std::string breach = buffer->breach(name); !breach.empty()) return breach;
+        }
+        return "";
+    }
+
+  private:
+    static std::size_t guard(std::int64_t pitch) { return static_cast<std::size_t>(pitch); }
+    static void duplicate(const void* from, const Buffer& to) {
+        if (to.size() == 0) return;
+        CUDA_CHECK(cudaMemcpy(to.data(), from, to.bytes(), cudaMemcpyDeviceToDevice));
+    }
+
+    Buffer a_, b_, c_;
+    Problem problem_;
+};
+
+/// Bytes that one launch touches.
+std::int64_t bytes_touched(const Problem& p) {
+    const auto bytes = [](DType type, std::int64_t count) {
+        return static_cast<std::int64_t>(size_of(type)) * count;
+    };
+    return bytes(p.variant.A, p.M * p.K) + bytes(p.variant.B, p.K * p.N) + bytes(p.variant.C, p.M * p.N);
+}
+
+/// The copies beside the workload itself: as many as it takes, or as many as half the free memory holds.
+std::vector<Copy> make_copies(const Workload& w, const Device& device) {
+    const int wanted = copies_for_cold_cache(bytes_touched(w.problem()), device.l2_bytes, kMostCopies) - 1;
+    std::size_t free = 0, total = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    const std::size_t count = std::min(static_cast<std::size_t>(wanted), free / 2 / Copy::bytes(w));
+    std::vector<Copy> copies;
+    copies.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) copies.emplace_back(w);
+    return copies;
+}
+
+}  // namespace
+
+std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons, Workload& w,
+                                      const Verifier& verifier, const Device& device, Baseline& baseline,
+                                      const SpeedOptions& options) {
+    w.reset_c();
+    std::vector<Copy> copies = make_copies(w, device);
+    std::vector<Problem> problems = {w.problem()};
+    for (const Copy& copy : copies) problems.push_back(copy.problem());
+    const bool cold =
+        static_cast<std::int64_t>(problems.size()) * bytes_touched(problems[0]) > 3 * device.l2_bytes &&
+        device.l2_bytes > 0;
+
+    baseline.choose(problems, w.seed(), [&](const std::string& next) {
+        if (options.progress) options.progress(0, 1, next);
+    });
+    const std::string against = baseline.name(problems[0]);
+    std::vector<Contender> contenders = {
+        {against,
+         [&baseline](const Problem& p, std::size_t, cudaStream_t stream) { baseline.launch(p, stream); }}};
+    for (const Lesson* lesson : lessons) {
+        // What prepare builds belongs to one problem, so there is one for each copy.
+        auto plans = std::make_shared<std::vector<Plan>>(problems.size());
+        if (lesson->prepare != nullptr) {
+            std::transform(problems.begin(), problems.end(), plans->begin(), lesson->prepare);
+        }
+        contenders.push_back(
+            {lesson->name, [lesson, plans](const Problem& p, std::size_t copy, cudaStream_t stream) {
+                 lesson->launch(p, (*plans)[copy].get(), stream);
+             }});
+    }
+
+    std::vector<TimedLesson> results(lessons.size());
+    TimingOptions timing;
+    timing.rounds = options.rounds;
+    timing.seed = w.seed();
+    timing.progress = options.progress;
+    // Poison again, so that what is found afterwards was written by launches that were timed.
+    timing.before_last = [&](std::size_t, std::size_t copy) {
+        if (copy == 0) {
+            w.reset_c();
+        } else {
+            copies[copy - 1].reset_c(w);
+        }
+    };
+    timing.after_last = [&](std::size_t contender, std::size_t copy) {
+        const Lesson* const lesson = contender == 0 ? nullptr : lessons[contender - 1];
+        Verdict verdict = verifier.check(copy == 0 ? w.download_c() : copies[copy - 1].download_c(), lesson);
+        // Not cuBLAS's to answer for: a broken guard band shows at the lesson that is checked next.
+        const std::string breach = lesson == nullptr ? ""
+                                   : copy == 0       ? w.breach()
+                                                     : copies[copy - 1].breach();
+        if (!breach.empty()) {
+            verdict.passed = false;
+            if (verdict.failure.empty()) {
+                verdict.failure = contenders[contender].name + " at " + w.shape().text() + " (seed " +
+                                  std::to_string(w.seed()) + "): " + breach;
+            }
+        }
+        if (lesson != nullptr) {
+            results[contender - 1].after = std::move(verdict);
+        } else if (!verdict.passed) {
+            throw Error(against + " gave a wrong result at " + w.shape().text() +
+                        ", so there is nothing to hold a lesson against" +
+                        (!on_tensor_cores(w.shape().variant) ? " (is NVIDIA_TF32_OVERRIDE set?)" : "") +
+                        ": " + verdict.failure);
+        }
+    };
+    const std::vector<Timing> timings = time_interleaved(contenders, problems, timing);
+
+    const std::string kernel = baseline.kernel_name(problems[0]);
+    const double flops = 2.0 * static_cast<double>(problems[0].M) * static_cast<double>(problems[0].N) *
+                         static_cast<double>(problems[0].K);
+    for (std::size_t i = 0; i < lessons.size(); ++i) {
+        if (!results[i].after.passed) continue;  // no figure after an error
+        const Timing& t = timings[i + 1];
+        results[i].speed = Speed{t, flops / (t.ms_median * 1e9), against, kernel, timings[0].ms_median, cold};
+    }
+    return results;
+}
+
+}  // namespace gemm

@@ -1,0 +1,80 @@
+#include "common/measure/stats.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace gemm {
+namespace {
+
+constexpr double kSampleMs = 10.0;    // aimed at; the rule is ≥ 1
+constexpr int kMaxLaunches = 20000;   // a kernel that takes no time at all still ends
+constexpr double kBudgetMs = 2000.0;  // of one contender at one size
+constexpr double kSlowMs = 6000.0;    // five samples longer than this become three
+constexpr int kFewest = 5, kMostRounds = 25, kSlow = 3;
+
+}  // namespace
+
+double quantile(std::vector<double> values, double q) {
+    if (values.empty()) return 0.0;
+    std::sort(values.begin(), values.end());
+    const double at = q * static_cast<double>(values.size() - 1);
+    const std::size_t below = static_cast<std::size_t>(at);
+    if (below + 1 >= values.size()) return values.back();
+    return values[below] + (at - static_cast<double>(below)) * (values[below + 1] - values[below]);
+}
+
+double median(std::vector<double> values) {
+    return quantile(std::move(values), 0.5);
+}
+
+double median_ratio(const std::vector<double>& baseline_ms, const std::vector<double>& ms) {
+    if (baseline_ms.size() != ms.size()) throw std::invalid_argument("median_ratio: one entry per round");
+    std::vector<double> ratios;
+    for (std::size_t r = 0; r < ms.size(); ++r) {
+        if (baseline_ms[r] > 0.0 && ms[r] > 0.0) ratios.push_back(baseline_ms[r] / ms[r]);
+    }
+    return median(std::move(ratios));
+}
+
+int launches_per_sample(double ms) {
+    if (!(ms > kSampleMs / kMaxLaunches)) return kMaxLaunches;
+    return std::max(1, static_cast<int>(std::ceil(kSampleMs / ms)));
+}
+
+int affordable_rounds(double sample_ms) {
+    if (kFewest * sample_ms > kSlowMs) return kSlow;
+    if (!(sample_ms > kBudgetMs / kMostRounds)) return kMostRounds;
+    return std::max(kFewest, static_cast<int>(kBudgetMs / sample_ms));
+}
+
+bool Schedule::takes_part(int contender, int round) const {
+    const std::int64_t n = samples.at(static_cast<std::size_t>(contender));
+    // The share of samples that is due after this round grows by one: so they are spread, and the last is due
+    // in the last round.
+    return (round + 1) * n / rounds > round * n / rounds;
+}
+
+int Schedule::total() const {
+    return std::accumulate(samples.begin(), samples.end(), 0);
+}
+
+Schedule make_schedule(const std::vector<double>& sample_ms, int rounds) {
+    if (sample_ms.empty()) throw std::invalid_argument("make_schedule: no contenders");
+    if (rounds < 0) throw std::invalid_argument("make_schedule: rounds must be 0 or more");
+    Schedule schedule;
+    for (const double ms : sample_ms) schedule.samples.push_back(rounds > 0 ? rounds : affordable_rounds(ms));
+    schedule.rounds = *std::max_element(schedule.samples.begin(), schedule.samples.end());
+    schedule.samples[0] = schedule.rounds;
+    return schedule;
+}
+
+int copies_for_cold_cache(std::int64_t bytes, std::int64_t l2_bytes, int limit) {
+    if (bytes <= 0 || l2_bytes <= 0) return 1;
+    return static_cast<int>(std::clamp<std::int64_t>(3 * l2_bytes / bytes + 1, 1, std::max(1, limit)));
+}
+
+}  // namespace gemm

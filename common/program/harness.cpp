@@ -1,0 +1,250 @@
+#include "common/program/harness.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "common/check/facts.hpp"
+#include "common/check/variant.hpp"
+#include "common/error.hpp"
+#include "common/measure/device.hpp"
+#include "common/measure/measure.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
+
+namespace gemm {
+namespace {
+
+struct Settings {
+    Shape shape;
+    std::uint64_t seed = 0;
+    int device = 0, rounds = 0, patience = 0;
+    std::string like, describe, folder, architectures;
+    bool verify_only = false, json = false;
+};
+
+/// The settings, or the exit status to end with. Throws Error.
+std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, const Lesson& lesson) {
+    const std::string size = kDeviceTimes ? "4096" : "256";
+    // Numbers are read as text and checked here: then each of them fails with the same kind of sentence.
+    std::string m = size, n = size, k = size, lda = "0", ldb = "0", ldc = "0", alpha = "1", beta = "0", seed,
+                device = "0", rounds = "0", patience, variant, dtype;
+    Settings s;
+    std::vector<Option> options;
+    options.push_back({"--m", &m, "rows of A and C [" + size + "]"});
+    options.push_back({"--n", &n, "columns of B and C [" + size + "]"});
+    options.push_back({"--k", &k, "columns of A, rows of B [" + size + "]"});
+    options.push_back(
+        {"--lda", &lda, "row pitch of A in elements, at least K (M where A is transposed) [that]"});
+    options.push_back(
+        {"--ldb", &ldb, "row pitch of B in elements, at least N (K where B is transposed) [that]"});
+    options.push_back({"--ldc", &ldc, "row pitch of C in elements, at least N [N]"});
+    options.push_back({"--alpha", &alpha, "factor of A*B [1]", "FLOAT"});
+    options.push_back({"--beta", &beta, "factor of the old C; 0 does not read it [0]", "FLOAT"});
+    options.push_back({"--variant", &variant,
+                       "types and layout, of " + offered(lesson) + " [" + text(lesson.variant()) + "]",
+                       "VARIANT"});
+    options.push_back({"--dtype", &dtype, "in short: one type for A, B and C", "TYPE"});
+    options.push_back({"--seed", &seed, "seed of the inputs [a fresh one]"});
+    options.push_back({"--device", &device, "which device, counted from 0 [0]"});
+    if (!kDeviceTimes) {
+        options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
+    }
+    options.push_back({"--rounds", &rounds, "rounds of timing; 0 chooses by cost [0]"});
+    if (kDeviceTimes) {  // the CPU device finds out itself
+        options.push_back(
+            {"--patience", &patience, "seconds until a kernel is given up; 0: never [by size]"});
+    }
+    options.push_back({"--verify-only", &s.verify_only, "do not time"});
+    options.push_back({"--json", &s.json, "print one JSON object"});
+    // For the build, which makes lessons.json of it.
+    options.push_back(
+        {"--describe", &s.describe, "only write what the descriptor says there, as JSON", "FILE"});
+    options.push_back({"--folder", &s.folder, "with --describe: where the lesson's files are", "FOLDER"});
+    options.push_back({"--architectures", &s.architectures,
+                       "with --describe: what the kernel was compiled for, where that is one alone", "SM"});
+    if (const std::optional<int> status = parse_options(
+            lesson.name,
+            std::string(lesson.name) +
+                ": C = alpha*op(A)*op(B) + beta*C, op(A) MxK, op(B) KxN, C MxN, row-major; verified" +
+                (kDeviceTimes ? ", and timed against cuBLAS." : " on the CPU device, which does not time."),
+            options, argc, argv)) {
+        return {s, status};
+    }
+
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    s.shape.M = whole_number("--m", m, 0, kMost);
+    s.shape.N = whole_number("--n", n, 0, kMost);
+    s.shape.K = whole_number("--k", k, 0, kMost);
+    s.shape.lda = whole_number("--lda", lda, 0, kMost);
+    s.shape.ldb = whole_number("--ldb", ldb, 0, kMost);
+    s.shape.ldc = whole_number("--ldc", ldc, 0, kMost);
+    s.shape.alpha = finite_number("--alpha", alpha);
+    s.shape.beta = finite_number("--beta", beta);
+    s.shape.variant = variant_option(variant, dtype).value_or(lesson.variant());
+    (void)with_variant(lesson, s.shape.variant);  // which it takes, or an Error before that of a pitch
+    s.seed = seed.empty() ? fresh_seed() : seed_number("--seed", seed);
+    s.device = static_cast<int>(whole_number("--device", device, 0, std::numeric_limits<int>::max()));
+    s.rounds = static_cast<int>(whole_number("--rounds", rounds, 0, 1000));
+    s.shape = s.shape.resolved();
+    if (kDeviceTimes) {
+        s.patience = patience.empty() ? patience_of(s.shape)
+                                      : static_cast<int>(whole_number("--patience", patience, 0, 1000000));
+    }
+    return {s, std::nullopt};
+}
+
+std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
+std::string format(const char* pattern, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, pattern);
+    std::vsnprintf(text, sizeof text, pattern, arguments);
+    va_end(arguments);
+    return text;
+}
+
+/// Why there is no time; empty when there is one or none was asked for.
+std::string why_no_time(const Settings& s) {
+    if (!kDeviceTimes) return "The CPU device verifies; it does not time.";
+    if (s.verify_only) return "";
+    return "Nothing to time: there is no multiply-add in it.";
+}
+
+/// What a person reads.
+std::string report(const Lesson& lesson, const Settings& s, const Device& device, const Outcome& outcome) {
+    const Verdict& v = outcome.verdict;
+    std::string text = std::string(lesson.name) + "  " + s.shape.text() + "  on " + device.name + "\n";
+    if (!v.passed) {
+        text += "WRONG  " + v.failure;  // names the seed
+        return text.back() == '\n' ? text : text + "\n";
+    }
+    text += format("right  %" PRId64
+                   " elements checked, error at most %.3g of the bound, RMS %.3g (limit %.3g), seed %" PRIu64
+                   "\n",
+                   v.checked, v.error_over_bound, v.rms_error, v.rms_limit, s.seed);
+    if (outcome.speed) {
+        const Speed& speed = *outcome.speed;
+        const Timing& t = speed.timing;
+        text += format("time   %.4g ms (p10 %.4g, p90 %.4g; %d rounds, %s cache): %.4g TFLOP/s", t.ms_median,
+                       t.ms_p10, t.ms_p90, t.rounds, speed.cold ? "cold" : "warm", speed.tflops);
+        if (!timeable(s.shape)) text += ", with alpha = 1, beta = 0";
+        text += format("\nratio  %.4g of %s (%.4g ms, ", t.ratio, speed.baseline.c_str(),
+                       speed.baseline_ms_median) +
+                speed.baseline_kernel + ")\n";
+        if (t.sm_clock_mhz > 0.0) text += format("clock  %.0f MHz", t.sm_clock_mhz);
+        if (t.sm_clock_mhz > 0.0 && t.power_w > 0.0) text += format(", %.0f W", t.power_w);
+        if (t.sm_clock_mhz > 0.0) text += "\n";
+    } else if (const std::string why = why_no_time(s); !why.empty()) {
+        text += "time   " + why + "\n";
+    }
+    const Resources r = resources(lesson);
+    text += format("block  %d threads", r.threads_per_block);
+    if (r.registers >= 0) text += format(", %d registers a thread", r.registers);
+    if (r.local_bytes > 0) text += format(" and %d bytes of local memory", r.local_bytes);
+    text += format(", %zu bytes of shared memory", r.static_shared_bytes + r.dynamic_shared_bytes);
+    if (r.blocks_per_sm >= 0) text += format(", %d blocks per SM", r.blocks_per_sm);
+    return text + "\n";
+}
+
+std::string json_report(const Lesson& lesson, const Settings& s, const Device& device,
+                        const Outcome& outcome) {
+    const Shape& shape = s.shape;
+    Json json = {{"lesson", lesson.name},
+                 {"variant", text(lesson.variant())},
+                 {"device", device_json(device)},
+                 {"m", shape.M},
+                 {"n", shape.N},
+                 {"k", shape.K},
+                 {"lda", shape.lda},
+                 {"ldb", shape.ldb},
+                 {"ldc", shape.ldc},
+                 {"alpha", shape.alpha},
+                 {"beta", shape.beta},
+                 {"seed", s.seed}};
+    json["verdict"] = verdict_json(outcome.verdict);
+    json["resources"] = resources_json(resources(lesson));
+    json["time"] = outcome.speed ? speed_json(*outcome.speed) : Json(nullptr);
+    return to_text(json);
+}
+
+/// Writes what lessons.json says of the lesson. Throws Error where CMakeLists.txt has it compiled for other
+/// architectures than its descriptor names.
+void describe(const Lesson& lesson, const Settings& s) {
+    for (const Offer& offer : lesson.variants) {
+        const std::string exactly = offer.architectures.exactly != nullptr ? offer.architectures.exactly : "";
+        if (exactly == s.architectures) continue;
+        const auto named = [](const std::string& sm) {
+            return sm.empty() ? "no architecture alone" : "sm_" + sm;
+        };
+        throw Error(std::string(lesson.name) + "'s descriptor names " + named(exactly) + " for " +
+                    text(offer.variant) + ", and gemm_lesson() in CMakeLists.txt " + named(s.architectures) +
+                    "; make them the same.");
+    }
+    Json json = lesson_json(lesson);
+    json["folder"] = s.folder;
+    write_file(s.describe, to_text(json));
+}
+
+/// Verification of what was asked for, and the timing.
+Outcome measure(const Lesson& lesson, const Settings& s, const Device& device) {
+    // One line that overwrites itself, for a person who waits; gone before the report.
+    const bool show = !s.json && isatty(STDERR_FILENO) == 1;
+    MeasureOptions options;
+    options.timing = !s.verify_only;
+    options.rounds = s.rounds;
+    options.patience = s.patience;
+    if (show) {
+        options.progress = [](int, const std::string& next) {
+            std::fprintf(stderr, "\r\033[K%s …", next.c_str());
+            std::fflush(stderr);
+        };
+    }
+    struct ClearLine {
+        bool shown;
+        ~ClearLine() {
+            if (shown) std::fputs("\r\033[K", stderr);
+        }
+    } const clear{show};
+
+    Measurer measurer(device);
+    Outcome outcome = measurer.measure({&lesson}, s.shape, s.seed, options).front();
+    Shape plain = s.shape;
+    plain.alpha = 1.0f;
+    plain.beta = 0.0f;
+    if (outcome.passed() && !outcome.speed && options.timing && kDeviceTimes && timeable(plain)) {
+        // Times are taken with alpha = 1, beta = 0, on inputs of their own that are verified as well.
+        Outcome timed = measurer.measure({&lesson}, plain, s.seed, options).front();
+        if (!timed.passed()) return timed;
+        outcome.speed = std::move(timed.speed);
+    }
+    return outcome;
+}
+
+}  // namespace
+
+int lesson_main(int argc, char** argv, const Lesson& offered_lesson) {
+    return run_program(offered_lesson.name, [&]() -> int {
+        const auto [settings, status] = read_options(argc, argv, offered_lesson);
+        if (status) return *status;
+        if (!settings.describe.empty()) {
+            describe(offered_lesson, settings);
+            return kRight;
+        }
+        const Lesson lesson = with_variant(offered_lesson, settings.shape.variant);
+        const Device device = select_device(settings.device, settings.like);
+        if (const std::string why = why_skipped(lesson, device); !why.empty()) throw Error(why);
+        const Outcome outcome = measure(lesson, settings, device);
+        if (!outcome.error.empty()) throw Fault(outcome.fault, outcome.error);
+        print((settings.json ? json_report : report)(lesson, settings, device, outcome));
+        return outcome.verdict.passed ? kRight : kWrong;
+    });
+}
+
+}  // namespace gemm

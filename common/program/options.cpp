@@ -1,0 +1,166 @@
+#include "common/program/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <new>
+#include <system_error>
+
+#include "common/check/facts.hpp"
+#include "common/error.hpp"
+
+namespace gemm {
+namespace {
+
+/// True when the whole text is one number of this type and in its range.
+template <typename Number>
+bool parse(const std::string& text, Number& value) {
+    const char* const end = text.data() + text.size();
+    const auto [stopped_at, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc() && stopped_at == end;
+}
+
+/// Library messages may span lines and end in a full stop or not; ours are one line that ends in one.
+std::string one_sentence(std::string text) {
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+    for (std::size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, " ");
+    if (!text.empty() && text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
+    return text;
+}
+
+int complain(const std::string& program, const std::string& what) {
+    std::cout.flush();
+    // Some sentences begin with the lesson's name already.
+    const bool named = what.rfind(program, 0) == 0;
+    std::cerr << (named ? "" : program + ": ") << what << std::endl;
+    return kCouldNotRun;
+}
+
+}  // namespace
+
+std::int64_t whole_number(const std::string& name, const std::string& text, std::int64_t least,
+                          std::int64_t most) {
+    std::int64_t value = 0;
+    if (!parse(text, value) || value < least || value > most) {
+        throw Error(name + " must be a whole number from " + std::to_string(least) + " to " +
+                    std::to_string(most) + ", and is \"" + text + "\".");
+    }
+    return value;
+}
+
+std::uint64_t seed_number(const std::string& name, const std::string& text) {
+    std::uint64_t value = 0;
+    if (!parse(text, value)) {
+        throw Error(name + " must be a whole number from 0 to " +
+                    std::to_string(std::numeric_limits<std::uint64_t>::max()) + ", and is \"" + text + "\".");
+    }
+    return value;
+}
+
+float finite_number(const std::string& name, const std::string& text) {
+    float value = 0.0f;
+    if (!parse(text, value) || !std::isfinite(value)) {
+        throw Error(name + " must be a finite number that a float holds, such as -0.5, and is \"" + text +
+                    "\".");
+    }
+    return value;
+}
+
+std::vector<std::string> comma_separated(const std::string& name, const std::string& text) {
+    std::vector<std::string> parts(1);
+    for (const char c : text) {
+        if (c == ',') {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    for (const std::string& part : parts) {
+        if (part.empty()) {
+            throw Error(name + " must be a list separated by commas with nothing left out, and is \"" + text +
+                        "\".");
+        }
+    }
+    return parts;
+}
+
+std::optional<int> parse_options(const std::string& program, const std::string& about,
+                                 const std::vector<Option>& options, int argc, char** argv) {
+    CLI::App app(about, program);
+    for (const Option& option : options) {
+        if (bool* const* flag = std::get_if<bool*>(&option.value)) {
+            app.add_flag(option.name, **flag, option.what);
+        } else {
+            app.add_option(option.name, *std::get<std::string*>(option.value), option.what)
+                ->type_name(option.type)
+                ->required(option.required);
+        }
+    }
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        print(app.help());
+        return kRight;
+    } catch (const CLI::ParseError& error) {
+        throw Error(one_sentence(error.what()) + " See --help.");
+    }
+    return std::nullopt;
+}
+
+int run_program(const std::string& program, const std::function<int()>& body) {
+    try {
+        return body();
+    } catch (const std::bad_alloc&) {
+        return complain(program, "The machine's memory is not enough for this size.");
+    } catch (const Fault& fault) {
+        // Who waits for whom takes several lines.
+        const bool lines = fault.id == FaultId::mbarrier_hang;
+        return complain(program, lines ? fault.what() : one_sentence(fault.what()));
+    } catch (const std::exception& error) {
+        return complain(program, one_sentence(error.what()));
+    }
+}
+
+void print(const std::string& text) {
+    std::cout << text << std::flush;
+    if (!std::cout) throw Error("Standard output cannot be written.");
+}
+
+void check_writable(const std::string& file) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(file, error);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+        throw Error("--output must name a file, and " + file + " is something else.");
+    }
+    const std::string temporary = file + ".tmp";
+    if (!std::ofstream(temporary))
+        throw Error("--output cannot be written: " + temporary + " cannot be created.");
+    std::filesystem::remove(temporary, error);
+}
+
+void write_file(const std::string& file, const std::string& text) {
+    const std::string temporary = file + ".tmp";
+    std::error_code error;
+    std::ofstream out(temporary, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) {
+        std::filesystem::remove(temporary, error);
+        throw Error(temporary + " cannot be written; is the disk full?");
+    }
+    std::filesystem::rename(temporary, file, error);
+    if (error) {
+        const std::string why = error.message();
+        std::filesystem::remove(temporary, error);
+        throw Error(file + " cannot be replaced: " + why + ".");
+    }
+}
+
+}  // namespace gemm

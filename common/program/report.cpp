@@ -1,0 +1,148 @@
+#include "common/program/report.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "common/check/variant.hpp"
+#include "common/check/words.hpp"
+
+namespace gemm {
+namespace {
+
+/// A figure that may be missing.
+Json known(double value) {
+    return value > 0.0 ? Json(value) : Json(nullptr);
+}
+
+Json known(int value) {
+    return value >= 0 ? Json(value) : Json(nullptr);
+}
+
+/// JSON has no numbers that are not finite.
+Json number(double value) {
+    if (std::isfinite(value)) return value;
+    return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+Json three(uint3 v) {
+    return {v.x, v.y, v.z};
+}
+
+Json pattern_json(const Pattern& p) {
+    Json json = {{"id", name_of(p.id)}, {"text", pattern_text(p)}};
+    if (!p.matrices.empty()) json["matrices"] = p.matrices;
+    if (!p.lengths.empty()) json["lengths"] = p.lengths;
+    const std::pair<const char*, Pattern::Number> fields[] = {{"from", p.from},
+                                                              {"to", p.to},
+                                                              {"of", p.of},
+                                                              {"row", p.row},
+                                                              {"column", p.column},
+                                                              {"modulo", p.modulo},
+                                                              {"tile_rows", p.tile_rows},
+                                                              {"tile_columns", p.tile_columns}};
+    for (const auto& [name, value] : fields) {
+        if (value) json[name] = *value;
+    }
+    return json;
+}
+
+Json first_json(const WrongElement& e, bool padding) {
+    Json json = {
+        {"row", e.row}, {"column", e.column}, {"block", nullptr}, {"warp", nullptr}, {"thread", nullptr}};
+    if (e.owner) {
+        json["block"] = three(e.owner->block);
+        json["warp"] = e.warp;
+        json["thread"] = three(e.owner->thread);
+    }
+    json["got"] = e.written ? number(static_cast<double>(e.got)) : Json("nothing");
+    json["expected"] = padding ? Json(nullptr) : number(e.expected);
+    json["bound"] = padding ? Json(nullptr) : number(e.bound);
+    return json;
+}
+
+}  // namespace
+
+Json device_json(const Device& device) {
+    return {{"kind", device.kind},
+            {"name", device.name},
+            {"compute_capability", std::to_string(device.sm / 10) + "." + std::to_string(device.sm % 10)},
+            {"multiprocessors", device.multiprocessors},
+            {"l2_bytes", device.l2_bytes},
+            {"driver", device.driver},
+            {"cuda", device.runtime}};
+}
+
+Json verdict_json(const Verdict& verdict) {
+    Json patterns = Json::array();
+    for (const Pattern& pattern : verdict.patterns) patterns.push_back(pattern_json(pattern));
+    const bool padding = verdict.what == FailureId::padding;
+    return {{"passed", verdict.passed},
+            {"checked", verdict.checked},
+            {"compared", verdict.compared},
+            {"wrong", verdict.wrong},
+            {"error_over_bound", verdict.error_over_bound},
+            {"rms_error", verdict.rms_error},
+            {"rms_limit", verdict.rms_limit},
+            {"failure", verdict.what ? Json(name_of(*verdict.what)) : Json(nullptr)},
+            {"first", verdict.first ? first_json(*verdict.first, padding) : Json(nullptr)},
+            {"patterns", std::move(patterns)},
+            {"text", verdict.failure}};
+}
+
+Json fault_json(FaultId id, const std::string& text) {
+    if (text.empty()) return nullptr;
+    return {{"id", name_of(id)}, {"text", text}};
+}
+
+Json resources_json(const Resources& resources) {
+    return {{"registers", known(resources.registers)},
+            {"local_bytes", known(resources.local_bytes)},
+            {"blocks_per_sm", known(resources.blocks_per_sm)},
+            {"threads_per_block", resources.threads_per_block},
+            {"static_shared_bytes", resources.static_shared_bytes},
+            {"dynamic_shared_bytes", resources.dynamic_shared_bytes}};
+}
+
+Json speed_json(const Speed& speed) {
+    const Timing& t = speed.timing;
+    return {{"ms_median", t.ms_median},
+            {"ms_p10", t.ms_p10},
+            {"ms_p90", t.ms_p90},
+            {"rounds", t.rounds},
+            {"tflops", speed.tflops},
+            {"baseline", speed.baseline},
+            {"baseline_kernel", speed.baseline_kernel},
+            {"baseline_ms_median", speed.baseline_ms_median},
+            {"ratio", t.ratio},
+            {"sm_clock_mhz", known(t.sm_clock_mhz)},
+            {"power_w", known(t.power_w)},
+            {"cache", speed.cold ? "cold" : "warm"}};
+}
+
+Json lesson_json(const Lesson& lesson) {
+    const std::string name = lesson.name;
+    Json variants = Json::array();
+    for (const Offer& offer : lesson.variants) {
+        const Architectures& of = offer.architectures;
+        const Json architectures =
+            of.exactly != nullptr ? Json{{"exactly", of.exactly}} : Json{{"from", of.from}};
+        variants.push_back({{"text", text(offer.variant)}, {"architectures", architectures}});
+    }
+    Json constants = Json::object();
+    for (const Constant& constant : lesson.constants) constants[constant.name] = constant.value;
+    return {{"name", name},
+            {"number", name.substr(0, name.find('_'))},
+            {"part", lesson.part},
+            {"ladder", lesson.ladder},
+            {"tile", {{"BM", lesson.tile.BM}, {"BN", lesson.tile.BN}, {"BK", lesson.tile.BK}}},
+            {"constants", std::move(constants)},
+            {"block", {lesson.block.x, lesson.block.y, lesson.block.z}},
+            {"dynamic_shared_bytes", lesson.dynamic_shared_bytes},
+            {"variants", std::move(variants)}};
+}
+
+std::string to_text(const Json& json) {
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace gemm
