@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+from runner.core.kernel_hash import kernel_sources
 from runner.core.process import say
-from runner.core.results import UserError, kernel_sources
+from runner.core.results import UserError
 from runner.learn.course import shown
 from runner.learn.watch import signature
 from website import explore

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -21,8 +20,6 @@ PUBLISHED = "h200"  # the GPU whose results README.md and the lessons show
 
 _RUN_KEYS = {"lesson", "variant", "m", "n", "k", "alpha", "beta", "error_over_bound"}
 _TIMED_KEYS = {"ms_median", "ms_p10", "ms_p90", "tflops", "baseline", "baseline_ms_median", "ratio"}
-# A // or /* */ comment, or a literal, which is kept: its // is text.
-_COMMENT_OR_LITERAL = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
 class UserError(Exception):
@@ -61,39 +58,6 @@ def folder_of(lesson: str, root: Path = ROOT) -> str:
 def only_architecture(lesson: str, root: Path = ROOT) -> str | None:
     """`90a`, of a lesson that runs on that architecture alone; None of all others."""
     return _listed(root).get(lesson, (lesson, None))[1]
-
-
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-
-
-def code_of(text: str) -> str:
-    """A source's text without comments and with each run of whitespace but line ends as one space."""
-    code = _COMMENT_OR_LITERAL.sub(lambda m: " " if m[0].startswith("/") else m[0], text)
-    return "\n".join(" ".join(line.split()) for line in code.splitlines() if line.strip())
-
-
-def kernel_sources(kernel: Path) -> list[Path]:
-    """A kernel's source and every header of the project that it includes, also through others, in the order of inclusion."""
-    root = next((folder for folder in kernel.parents if (folder / "CMakeLists.txt").exists()), kernel.parent)
-    found: list[Path] = []
-
-    def visit(path: Path) -> None:
-        if path in found:
-            return
-        found.append(path)
-        for name in _INCLUDE.findall(code_of(path.read_text(encoding="utf-8"))):
-            if header := next((home / name for home in (path.parent, root) if (home / name).is_file()), None):
-                visit(Path(os.path.normpath(header)))
-
-    visit(kernel.absolute())
-    return found
-
-
-def kernel_hash(kernel: Path) -> str:
-    """SHA-256 of what the compiler sees of a kernel: its source and the project's headers that it includes, without comments,
-    each run of whitespace as one space."""
-    code = " ".join(code_of(path.read_text(encoding="utf-8")) for path in kernel_sources(kernel))
-    return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()
 
 
 def gpu_slug(name: str) -> str:

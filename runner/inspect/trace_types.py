@@ -1,4 +1,4 @@
-"""What the C++ programs say of a launch, as JSON: the fields of their objects. common/check/facts.hpp lists the ids that are in them.
+"""What the C++ programs say of a launch, as JSON: the fields of their objects. common/check/facts.hpp lists the ids in them.
 
 Texts are for people to read; what is decided is decided by ids and fields.
 """

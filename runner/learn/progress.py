@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from runner.core import lock
-from runner.core.results import ROOT, UserError, code_of, write_atomically
+from runner.core.kernel_hash import code_of
+from runner.core.results import ROOT, UserError, write_atomically
 from runner.learn import achievements, exercise
 from runner.learn.achievements import Earned
 from runner.learn.exercise import Task

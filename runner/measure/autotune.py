@@ -16,19 +16,10 @@ from rich.table import Table
 
 from runner.core import compiling, doctor, git, gpu, lesson, process, tables
 from runner.core.compiling import NotCompiled, Source
+from runner.core.kernel_hash import kernel_hash
 from runner.core.process import Interrupted, say, say_all
 from runner.core.reports import Failed
-from runner.core.results import (
-    PUBLISHED,
-    ROOT,
-    UserError,
-    folder_of,
-    gpu_slug,
-    kernel_hash,
-    load,
-    writable_folder,
-    write_atomically,
-)
+from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, load, writable_folder, write_atomically
 from runner.measure import chart, tuning
 from runner.measure.tuning import Tuning, Variant
 

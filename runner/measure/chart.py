@@ -11,20 +11,10 @@ from pathlib import Path
 from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
 from runner.core.git import commit_for, commit_here
+from runner.core.kernel_hash import kernel_hash
 from runner.core.process import Interrupted, say, say_all
 from runner.core.reports import Failed, Results, Run
-from runner.core.results import (
-    PUBLISHED,
-    ROOT,
-    UserError,
-    folder_of,
-    gpu_slug,
-    kernel_hash,
-    lessons,
-    load,
-    writable_folder,
-    write_atomically,
-)
+from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, lessons, load, writable_folder, write_atomically
 
 SIZES = {
     "cuda": "256,512,768,1023,1024,1536,2047,2048,3072,4095,4096,4097,6144,8192,16384x4096x4096",

@@ -12,18 +12,9 @@ from pathlib import Path
 from runner.core import doctor, gpu, lesson, tables
 from runner.core.build import build
 from runner.core.git import commit_for
+from runner.core.kernel_hash import kernel_hash
 from runner.core.process import say
-from runner.core.results import (
-    PUBLISHED,
-    ROOT,
-    UserError,
-    folder_of,
-    gpu_slug,
-    kernel_hash,
-    lessons,
-    writable_folder,
-    write_atomically,
-)
+from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, lessons, writable_folder, write_atomically
 from runner.inspect.counters import find_ncu, first_launch, launches_of, run_ncu, version
 from runner.inspect.inspection import Request
 

@@ -16,8 +16,9 @@ from runner.core import compiling, doctor, gpu, lesson, process, tables
 from runner.core.compiling import Source
 from runner.core.descriptors import targets
 from runner.core.git import commit_for
+from runner.core.kernel_hash import kernel_hash
 from runner.core.process import say, say_all
-from runner.core.results import ROOT, UserError, folder_of, gpu_slug, kernel_hash, writable_folder, write_atomically
+from runner.core.results import ROOT, UserError, folder_of, gpu_slug, writable_folder, write_atomically
 from runner.inspect import inspection
 from runner.measure import autotune, stamping
 from runner.measure.stamping import Stamped

@@ -128,7 +128,7 @@ def ceilings() -> dict:
 
 def record(root: Path, profiled: dict | None = None, measured: dict | None = None) -> None:
     """Writes both beside the recorded results of a checkout(), the profile's hashes being those of the kernels."""
-    from runner.core.results import kernel_hash
+    from runner.core.kernel_hash import kernel_hash
 
     profiled = profiled or profile()
     profiled["kernel_hashes"] = {name: kernel_hash(root / name / "kernel.cu") for name in profiled["lessons"]}
@@ -145,7 +145,7 @@ def svg_texts(path: Path) -> Counter[str]:
 def checkout(root: Path, lessons: int = 3, results: dict | None = None, steps: dict[str, str] | None = None) -> Path:
     """A folder with a lesson list, a kernel per lesson and, if given, recorded results whose hashes fit. `steps`: lessons in
     folders of other names."""
-    from runner.core.results import kernel_hash
+    from runner.core.kernel_hash import kernel_hash
 
     folders = {**{name: name for name in TWELVE[:lessons]}, **(steps or {})}
     lines = [f"gemm_lesson({name if name == folder else f'{name} {folder}'})\n" for name, folder in folders.items()]

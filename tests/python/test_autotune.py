@@ -15,7 +15,8 @@ from conftest import CMAKE, Checkout, alive, drawn, stop, wait_for
 
 from runner.core import compiling
 from runner.core.compiling import Source
-from runner.core.results import ROOT, UserError, folder_of, kernel_hash
+from runner.core.kernel_hash import kernel_hash
+from runner.core.results import ROOT, UserError, folder_of
 from runner.measure import autotune, tuning
 from runner.measure.tuning import Compared, Tuning, Variant
 

@@ -20,7 +20,8 @@ from plots import data, ladders, pictures, progression, sweep, tables
 from plots.data import TUNED
 from plots.publish import RESULTS
 from runner.core.descriptors import Descriptor
-from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons, load
+from runner.core.kernel_hash import kernel_hash
+from runner.core.results import ROOT, UserError, folder_of, lessons, load
 from runner.learn.exercise import without_marks
 
 pytestmark = pytest.mark.usefixtures("labels_alone")

@@ -11,7 +11,8 @@ from plots_synthetic import TWELVE, ceilings, checkout, gpu_results, profile, re
 
 from plots import data, roofline, tables
 from plots.publish import RESULTS, publish, update
-from runner.core.results import ROOT, UserError, folder_of, kernel_hash, lessons, load
+from runner.core.kernel_hash import kernel_hash
+from runner.core.results import ROOT, UserError, folder_of, lessons, load
 from runner.measure.profile import FIGURES
 
 pytestmark = pytest.mark.usefixtures("labels_alone")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import BENCH, PATIENCE, Checkout, alive, pseudo_terminal, results, run_entry, stop, timed_entry, wait_for
 
-from runner.core.results import kernel_hash
+from runner.core.kernel_hash import kernel_hash
 
 H200 = {"kind": "cuda", "name": "NVIDIA H200"}
 

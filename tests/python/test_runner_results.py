@@ -13,8 +13,6 @@ from runner.core.results import (
     UserError,
     folder_of,
     gpu_slug,
-    kernel_hash,
-    kernel_sources,
     lessons,
     load,
     only_architecture,
@@ -55,50 +53,6 @@ def test_what_follows_a_lessons_folder_is_none(tmp_path: Path) -> None:
 def test_lessons_without_cmakelists(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no readable CMakeLists"):
         lessons(tmp_path)
-
-
-def test_kernel_hash_sees_code_and_nothing_else(tmp_path: Path) -> None:
-    def of(text: str) -> str:
-        path = tmp_path / "kernel.cu"
-        path.write_text(text)
-        return kernel_hash(path)
-
-    base = of("int a = 1;\nint b;\n")
-    assert of("// why\nint a = /* one */ 1;   int b; // end") == base
-    assert of("/* a\n// b */ int\ta = 1; int b;") == base
-    assert of("int a = 2;\nint b;\n") != base
-    assert of("int a = 1;\n") != base
-    assert of('f("// x", 1);') != of('f("// y", 1);')
-    assert of("int a;int b;") != of("int a;intb;")
-    assert of("int/**/b;") == of("int b;")
-
-
-def test_kernel_hash_covers_the_headers_that_are_included(tmp_path: Path) -> None:
-    (tmp_path / "CMakeLists.txt").touch()
-    folders = tmp_path / "09_x" / "a_y", tmp_path / "common" / "ptx"
-    for folder in folders:
-        folder.mkdir(parents=True)
-    kernel, other = folders[0] / "kernel.cu", tmp_path / "common" / "other.hpp"
-    kernel.write_text(
-        '#include <cuda_runtime.h>\n#include "common/gemm.hpp"\n  # include "near.cuh"\n// #include "common/no.hpp"\n'
-    )
-    (folders[0] / "near.cuh").write_text("int near_one;\n")
-    (tmp_path / "common" / "gemm.hpp").write_text('#pragma once\n#include "common/ptx/mma.hpp"\n#include "common/gemm.hpp"\n')
-    (folders[1] / "mma.hpp").write_text("int mma; // why\n")
-    (tmp_path / "common" / "no.hpp").touch()
-    other.write_text("int other;\n")
-    names = [path.relative_to(tmp_path.resolve()).as_posix() for path in kernel_sources(kernel)]
-    assert names == ["09_x/a_y/kernel.cu", "common/gemm.hpp", "common/ptx/mma.hpp", "09_x/a_y/near.cuh"]
-    base = kernel_hash(kernel)
-    (folders[1] / "mma.hpp").write_text("/* because */ int   mma;\n")
-    other.write_text("int another;\n")
-    assert kernel_hash(kernel) == base
-    for header in (folders[1] / "mma.hpp", folders[0] / "near.cuh"):
-        before = header.read_text()
-        header.write_text(before + "int more;\n")
-        assert kernel_hash(kernel) != base
-        header.write_text(before)
-    assert kernel_hash(kernel) == base
 
 
 def test_results_of_schema_1_are_read_as_those_of_today(tmp_path: Path) -> None:

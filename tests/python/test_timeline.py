@@ -16,7 +16,8 @@ from test_nvcc import ERRORS, find_nvcc, nvcc_command
 from plots import data, lanes, timeline
 from plots.lanes import Lane, Span, Timeline
 from plots.style import style
-from runner.core.results import ROOT, UserError, folder_of, kernel_hash
+from runner.core.kernel_hash import kernel_hash
+from runner.core.results import ROOT, UserError, folder_of
 from runner.measure import stamping
 from runner.measure import timeline as command
 

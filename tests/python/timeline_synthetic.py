@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from runner.core.results import ROOT, folder_of, kernel_hash
+from runner.core.kernel_hash import kernel_hash
+from runner.core.results import ROOT, folder_of
 from runner.measure import stamping
 
 LESSON = "12_warp_specialized"
