@@ -13,7 +13,8 @@ What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
 `./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->, and the
 same of some variants at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->. What `./gemm timeline --record`
-wrote of a block's warps stands between <!-- timeline:12_warp_specialized --> and <!-- /timeline -->.
+wrote of a block's warps stands between <!-- timeline:12_warp_specialized --> and <!-- /timeline -->. Of a lesson that was not
+recorded yet, each says so. What is between <!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py).
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from plots import data, lanes, roofline
+from plots import data, lanes, outline, roofline
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
 
-_KINDS = "table|counts|profile|tuned|shapes|timeline"
+_KINDS = "table|counts|profile|tuned|shapes|timeline|outline"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S+)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
@@ -39,6 +40,14 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """The first column to the left, the others (numbers) to the right."""
     lines = [header, [":--"] + ["--:"] * (len(header) - 1), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _not_recorded(lesson: str, known: Iterable[str], command: str, course: Iterable[str] | None = None) -> str:
+    """What stands instead of a table of a lesson that is not among the recorded ones, `known`, yet. Throws UserError where the
+    course has no such lesson."""
+    if lesson not in (lessons() if course is None else course):
+        raise UserError(f"There is no lesson {lesson!r}; recorded are {', '.join(known) or 'none'}.")
+    return f"*{lesson} is not recorded yet; `./gemm {command} --record` does it.*\n"
 
 
 def _pieces(columns: Sequence[list[str]], most: int) -> list[Sequence[list[str]]]:
@@ -87,7 +96,7 @@ def _step(results: Results, order: Sequence[str], lesson: str) -> list[str]:
     variant = ladder.variant if ladder else "fp32"
     runs = data.at_size(results, ladder.lessons if ladder else order, variant)
     if lesson not in runs:
-        raise UserError(f"These results hold no timed run of {lesson} at {SHAPE}; {data.HOW_TO_MEASURE}.")
+        return [_not_recorded(lesson, runs, "chart", order).rstrip()]
     rows = []
     for name in data.beside(results, order, lesson):
         if run := runs.get(name):
@@ -263,11 +272,10 @@ def _counted_wgmma(line: Mapping) -> list[str]:
 
 
 def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
-    """The Markdown of a lesson's counts, without markers, ending in a newline. Throws UserError for a lesson without any."""
+    """The Markdown of a lesson's counts, without markers, ending in a newline."""
     found = counts["lessons"].get(lesson)
     if found is None:
-        known = ", ".join(counts["lessons"]) or "none"
-        raise UserError(f"There are no counts of {lesson!r}; there are {known}; count with ./gemm inspect --record.")
+        return _not_recorded(lesson, counts["lessons"], "inspect", lessons(root))
     rows, last, home = [], None, folder_of(lesson, root)
     multiplied = found.get("wgmma", [])
     for line in sorted((*found["lines"], *multiplied), key=lambda line: (line["file"], line["line"])):
@@ -334,11 +342,10 @@ _PROFILE: tuple[tuple[str, Callable[[Mapping[str, float]], str]], ...] = (
 
 def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
     """The Markdown of what ncu counted of a lesson (bold) and the one before it in `order`, without markers, ending in a
-    newline. Throws UserError for a lesson that was not profiled, or not with these figures."""
+    newline. Throws UserError where it was not profiled with these figures."""
     again = "record it again with ./gemm profile --record"
-    if lesson not in order or lesson not in profile["lessons"]:
-        known = ", ".join(profile["lessons"]) or "none"
-        raise UserError(f"There is no profile of {lesson!r}; there are {known}; {again}.")
+    if lesson not in profile["lessons"]:
+        return _not_recorded(lesson, profile["lessons"], "profile", order)
     place = list(order).index(lesson)
     shown = {name: profile["lessons"][name] for name in order[max(place - 1, 0) : place + 1] if name in profile["lessons"]}
     try:
@@ -374,19 +381,12 @@ def _tuned_row(row: Mapping, label: str, own: Mapping) -> list[str]:
     return [label, *speed, ", ".join(differ) or NONE, *taken]
 
 
-def _tried(lesson: str, results: Mapping) -> Mapping:
-    """What `./gemm autotune --record` wrote of the lesson. Throws UserError where there is nothing."""
-    found = results["lessons"].get(lesson)
-    if found is None:
-        known = ", ".join(results["lessons"]) or "none"
-        raise UserError(f"No constants of {lesson!r} were tried; of {known} they were; measure with ./gemm autotune --record.")
-    return found
-
-
 def render_tuned(lesson: str, results: Mapping) -> str:
     """The Markdown of what is compared in a lesson: its named variants, its own constants, the best of the set. Without
-    markers, ending in a newline. Throws UserError for a lesson that was not measured."""
-    found = _tried(lesson, results)
+    markers, ending in a newline."""
+    number, found = lesson.partition("_")[0], results["lessons"].get(lesson)
+    if found is None:
+        return _not_recorded(lesson, results["lessons"], f"autotune {number}")
     rows = found["rows"]
     own = next(row for row in rows if row["own"])
     tried, first = sum(row["swept"] for row in rows), rows[found["best"]] if found["best"] is not None else None
@@ -403,7 +403,6 @@ def render_tuned(lesson: str, results: Mapping) -> str:
     header = ["variant", "TFLOP/s", "ratio to cuBLAS", "constants that differ", *block]
     rule = [":--", "--:", "--:", ":--", *["--:"] * len(block)]
     runs = [run for row in rows for run in row["runs"]]
-    number = lesson.partition("_")[0]
     lines = ["| " + " | ".join(line) + " |" for line in (header, rule, *shown)]
     variant = next((run["variant"] for run in runs), "fp32")  # all of a lesson's have the same
     caption = _caption(results, runs, f"{SHAPE}.{note}", f"autotune {number}", variant)
@@ -414,7 +413,9 @@ def render_shapes(lesson: str, results: Mapping) -> str:
     """The Markdown of what some variants of a lesson and the lesson itself come to at each size that was measured, as ratios to
     cuBLAS; the largest of the variants is bold. Without markers, ending in a newline. Throws UserError for a lesson without
     any."""
-    found = _tried(lesson, results)
+    number, found = lesson.partition("_")[0], results["lessons"].get(lesson)
+    if found is None:
+        return _not_recorded(lesson, results["lessons"], f"autotune {number}")
     rows = found["rows"]
     if not (names := found.get("by_shape", [])):
         raise UserError(f"No variants of {lesson!r} are shown by shape: its tune.py has no by_shape.")
@@ -432,7 +433,6 @@ def render_shapes(lesson: str, results: Mapping) -> str:
     runs = [run for of in timed for run in of.values()]
     variant = next((run["variant"] for run in runs), "fp32")
     what = "M×N×K. Ratio to cuBLAS in the same run; bold: the fastest of the policies; last column: cuBLAS's own rate."
-    number = lesson.partition("_")[0]
     header = ["shape", *names, lesson, "cuBLAS, TFLOP/s"]
     return "\n".join([*_table(header, lines), "", _caption(results, runs, what, f"autotune {number}", variant)]) + "\n"
 
@@ -459,11 +459,9 @@ def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
 
 
 def render_timeline(lesson: str, on_cpu: Mapping, on_gpu: Mapping | None) -> str:
-    """What the lanes of a lesson's block do and wait for; on_gpu: None where nothing was recorded. Throws UserError for a lesson
-    that was not recorded."""
+    """What the lanes of a lesson's block do and wait for; on_gpu: None where nothing was recorded."""
     if lesson not in on_cpu["lessons"]:
-        known = ", ".join(on_cpu["lessons"]) or "none"
-        raise UserError(f"There is no timeline of {lesson!r}; there are {known}; record it with ./gemm timeline --record.")
+        return _not_recorded(lesson, on_cpu["lessons"], "timeline")
     block = on_cpu["lessons"][lesson]
     parts, header = [lanes.from_recorded(block)], ["", "CPU device: steps", "of all"]
     recorded = on_gpu["lessons"].get(lesson) if on_gpu else None
@@ -481,11 +479,15 @@ def render_timeline(lesson: str, on_cpu: Mapping, on_gpu: Mapping | None) -> str
 
 
 def markdown_files(root: Path, order: Sequence[str]) -> list[Path]:
-    """The Markdown files that may hold tables: those of the root, of plots/ and of the lessons' folders, for a step also of
-    the folder around it."""
+    """The Markdown files that may hold tables: those of the root, of plots/, of classroom/ and of the lessons' folders, for
+    a step also of the folder around it."""
     homes = [Path(folder_of(lesson, root)) for lesson in order]
     around = [path for home in homes for path in (*reversed(home.parents), home)]  # "." comes first
-    return [path for home in dict.fromkeys([Path(), Path("plots"), *around]) for path in sorted((root / home).glob("*.md"))]
+    return [
+        path
+        for home in dict.fromkeys([Path(), Path("plots"), Path("classroom"), *around])
+        for path in sorted((root / home).glob("*.md"))
+    ]
 
 
 def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
@@ -557,6 +559,11 @@ def update_timelines(root: Path) -> list[Path]:
     if on_cpu is None:
         return []
     return _update(root, lessons(root), "timeline", lambda name: render_timeline(name, on_cpu, on_gpu))
+
+
+def update_outline(root: Path) -> list[Path]:
+    """The same for the tables of lessons, from what these say of themselves."""
+    return _update(root, lessons(root), "outline", lambda name: outline.render(name, root))
 
 
 def _update(root: Path, order: Sequence[str], kind: str, text_of: Callable[[str], str]) -> list[Path]:

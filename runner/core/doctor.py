@@ -19,7 +19,7 @@ from pathlib import Path
 
 import typer
 
-from runner.core import lock, process, tables
+from runner.core import lock, process, recorded, tables
 from runner.core.process import say
 from runner.core.results import ROOT, UserError
 
@@ -564,6 +564,8 @@ def report(as_json: bool) -> int:
         print("This is WSL 2: it works like Linux; NVIDIA's driver belongs on the Windows side, never inside WSL.")
     if not shutil.which("apt-get"):
         print("This system has no apt-get: the commands name Debian's packages; install their like by hand.")
+    for sentence in recorded.missing():
+        print(sentence)
     if fatal:
         print(f"Not ready: {', '.join(need.name for need in fatal)} missing.")
         return 2

@@ -12,43 +12,23 @@ from plots_synthetic import CUBLAS_BF16, described, gpu_results, run, svg_texts
 from plots import data, progression, sweep, tables
 from runner.core.descriptors import Variant, all_described, targets
 from runner.core.descriptors import described as described_by
-from runner.core.results import ROOT, UserError, folder_of, lessons
+from runner.core.results import ROOT, UserError, folder_of, lessons, only_architecture
 from runner.inspect import inspection
 from runner.inspect.inspection import Request
-
-TILES = {  # each lesson's text says which, and why
-    "01_naive": (32, 32, 1), "02_coalesced": (32, 32, 1), "03_smem": (32, 32, 32), "04_1d_blocktile": (64, 64, 8),
-    "05_2d_blocktile": (128, 128, 8), "06a_float4": (128, 128, 16), "06b_warp_tile": (128, 128, 16),
-    "07_double_buffer": (128, 256, 8),
-    "08a_ring": (128, 256, 8), "08b_read_ahead": (128, 256, 8),
-    "09a_wmma": (128, 128, 64), "09b_mma_sync": (128, 128, 32), "09c_ring": (128, 128, 32),
-    "09d_read_ahead": (256, 128, 32), "09e_whole_rows": (256, 128, 32), "09f_persistent": (256, 128, 64),
-    "10a_swizzle": (128, 256, 32), "10b_transposed": (128, 256, 32),
-    "11a_one_stage": (128, 128, 64), "11b_ring": (128, 256, 64),
-    "12_warp_specialized": (128, 256, 64),
-    "13a_persistent": (128, 256, 64),
-    "13b_multicast": (128, 256, 64),
-    "13c_ping_pong": (128, 128, 64),
-}  # fmt: skip
 
 
 def test_every_lesson_is_described_as_it_is() -> None:
     found = descriptors()
     assert list(found) == lessons()
-    assert {name: one.tile for name, one in found.items()} == TILES
-    assert {name: one.folder for name, one in found.items()} == {name: folder_of(name) for name in lessons()}
-    assert [one.number for one in found.values()] == [name.partition("_")[0] for name in lessons()]
-    assert found["08a_ring"].dynamic_shared_bytes == 4 * 4 * 8 * (128 + 4 + 256)  # four stages of A, padded, and of B
-    assert found["09f_persistent"].block == (256, 1, 1)
-    assert found["01_naive"].constants == {"BM": 32, "BN": 32, "BK": 1}
-    assert found["08b_read_ahead"].dynamic_shared_bytes == found["08a_ring"].dynamic_shared_bytes
-    assert found["08b_read_ahead"].constants == {  # of its two configurations that for large matrices
-        "BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 4,
-    }  # fmt: skip
-    assert found["11b_ring"].variants == (Variant("bf16", None, "90a"), Variant("fp16", None, "90a"))
-    assert found["09a_wmma"].variants == (Variant("bf16", 80, None), Variant("fp16", 75, None))
-    assert [one.ladder for one in found.values()] == ["fp32"] * 10 + ["tensorcore"] * 6 + ["fp32"] * 2 + ["tensorcore"] * 6
-    assert {name: described_by(ROOT / "build" / "cpu", name) for name in found} == found
+    for name, one in found.items():
+        assert one == described_by(ROOT / "build" / "cpu", name)
+        assert (one.folder, one.number) == (folder_of(name), name.partition("_")[0])
+        assert tuple(one.constants[key] for key in ("BM", "BN", "BK")) == one.tile
+        only = only_architecture(name)
+        assert all(variant.exactly == only and (variant.from_sm is None) == (only is not None) for variant in one.variants)
+    ring = found["08a_ring"]
+    rows, padded = ring.constants["BK"], ring.constants["BM"] + 4 + ring.constants["BN"]
+    assert ring.dynamic_shared_bytes == 4 * ring.constants["STAGES"] * rows * padded
 
 
 def test_estimates_are_of_the_lessons_own_tiles() -> None:
@@ -56,7 +36,7 @@ def test_estimates_are_of_the_lessons_own_tiles() -> None:
     request = Request(4096, 4096, 1024, "4")
     ready = inspection.estimate(Request(4096, 4096, 1024, "4"), (1, 1, 1))
     one = inspection.estimate(request, (128, 128, 8)) - ready
-    assert inspection.estimate(request, TILES["07_double_buffer"]) - ready == pytest.approx(2 * one, rel=0.01)
+    assert inspection.estimate(request, descriptors()["07_double_buffer"].tile) - ready == pytest.approx(2 * one, rel=0.01)
 
 
 def test_a_descriptor_that_is_not_there_or_of_another_version_is_one_sentence(tmp_path: Path) -> None:

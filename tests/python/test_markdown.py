@@ -16,7 +16,7 @@ import pytest
 from conftest import descriptors, drawn
 from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, svg_texts, tuned_results
 
-from plots import data, ladders, pictures, progression, sweep, tables
+from plots import data, ladders, outline, pictures, progression, sweep, tables
 from plots.data import TUNED
 from plots.publish import RESULTS
 from runner.core.descriptors import Descriptor
@@ -96,6 +96,16 @@ def hash_problems(root: Path) -> list[str]:
         for lesson, digest in sorted(measured, key=str)
         if lesson not in known or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu")
     ]
+
+
+def outline_problems(root: Path) -> list[str]:
+    problems = []
+    for path in tables.markdown_files(root, lessons(root)):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for name, start, end in tables.blocks(path, "outline"):
+            if lines[start + 1 : end] != outline.render(name, root).splitlines():
+                problems.append(f"{path.relative_to(root)}:{start + 1}: {name} is not what the lessons say; run python -m plots")
+    return problems
 
 
 TUNED_KINDS = {"tuned": tables.render_tuned, "shapes": tables.render_shapes}
@@ -393,6 +403,22 @@ def test_every_lesson_has_pictures_and_no_other_has() -> None:
     files = [path.stem for path in (ROOT / "plots" / "pictures").glob("*.svg")]
     assert {name for name in known if name not in files} == set()
     assert [stem for stem in files if not any(stem == name or stem.startswith(f"{name}_") for name in known)] == []
+
+
+def test_outlines_are_what_the_lessons_say(tmp_path: Path) -> None:
+    none(outline_problems(ROOT))
+    shown = [name for page in ("README.md", "classroom/README.md") for name, *_ in tables.blocks(ROOT / page, "outline")]
+    assert shown == list(outline.NAMES)
+    root = checkout(tmp_path)
+    for name in TWELVE[:3]:
+        (root / name / "README.md").write_text(f"# {name[:2]} x: y\n<!-- idea: an idea -->\n", encoding="utf-8")
+    (root / "README.md").write_text("<!-- outline:lessons -->\n<!-- /outline -->\n", encoding="utf-8")
+    assert len(outline_problems(root)) == 1
+    assert tables.update_outline(root) == [root / "README.md"]
+    assert outline_problems(root) == []
+    (root / TWELVE[1] / "README.md").write_text("# 02 x: y\n", encoding="utf-8")
+    with pytest.raises(UserError, match=f"{TWELVE[1]}/README.md needs"):
+        outline_problems(root)
 
 
 def test_timelines_are_the_recorded_ones() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from plots_synthetic import STEPS, TWELVE, checkout, cpu_results, gpu_results, m
 
 from plots import data, tables
 from plots.publish import publish
-from runner.core.results import UserError
+from runner.core.results import UserError, lessons
 
 pytestmark = pytest.mark.usefixtures("labels_alone")
 
@@ -120,7 +121,7 @@ def test_a_lesson_is_held_against_the_one_before_it_in_its_ladder() -> None:
     assert f"| {TWELVE[1]} |" in table and steps[-1] not in table
 
 
-@pytest.mark.parametrize("name", ["tensorcore", "tensorcore_sweep", "step:09a_wmma"])
+@pytest.mark.parametrize("name", ["tensorcore", "tensorcore_sweep"])
 def test_results_without_bf16_have_no_table_of_it(name: str) -> None:
     with pytest.raises(UserError, match=r"^(These results hold no timed run|There is no table 'tensorcore).*\.$"):
         tables.render(name, gpu_results(), [*TWELVE[:8], *STEPS])
@@ -215,7 +216,7 @@ def test_markers_in_fenced_code_are_text(tmp_path: Path) -> None:
         (["<!-- table:progression -->", "<!-- table:sweep -->", "<!-- /table -->"], 3, "no <!-- /table --> follows"),
         (["<!-- /table -->"], 3, "that no <!-- table:NAME --> opened"),
         (["x", "<!-- table:speed -->", "<!-- /table -->"], 4, "There is no table 'speed'"),
-        (["<!-- table:step:03_smem -->", "<!-- /table -->"], 3, "no timed run of 03_smem"),
+        (["<!-- table:step:99_none -->", "<!-- /table -->"], 3, "There is no table 'step:99_none'"),
     ],
 )
 def test_errors_name_file_and_line_and_change_nothing(lines: list[str], line: int, message: str, tmp_path: Path) -> None:
@@ -306,15 +307,26 @@ def test_variants_by_shape() -> None:
 
 
 def test_variants_by_shape_of_a_lesson_without_any() -> None:
-    with pytest.raises(UserError, match=r"No constants of '09_i' were tried; of 03_smem they were; .*--record\.$"):
-        tables.render_shapes("09_i", tuned_results())
     with pytest.raises(UserError, match="No variants of '03_smem' are shown by shape"):  # as older files have it
         tables.render_shapes("03_smem", tuned_results())
 
 
-def test_tuned_of_a_lesson_that_was_not_measured() -> None:
-    with pytest.raises(UserError, match=r"No constants of '09_i' were tried; of 03_smem they were; .*--record\.$"):
-        tables.render_tuned("09_i", tuned_results())
+@pytest.mark.parametrize(
+    ("command", "render"),
+    [
+        ("chart", lambda name: tables.render(f"step:{name}", gpu_results(3), [*TWELVE[:3], "02_coalesced", "08a_ring"])),
+        ("inspect", lambda name: tables.render_counts(name, {"lessons": {}})),
+        ("profile", lambda name: tables.render_profile(name, {"lessons": {}}, lessons())),
+        ("autotune 08a", lambda name: tables.render_tuned(name, tuned_results())),
+        ("autotune 08a", lambda name: tables.render_shapes(name, tuned_results())),
+        ("timeline", lambda name: tables.render_timeline(name, {"lessons": {}}, None)),
+    ],
+)
+def test_a_lesson_that_is_not_recorded_yet_has_a_sentence_for_a_table(command: str, render: Callable[[str], str]) -> None:
+    assert f"`./gemm {command} --record`" in render("08a_ring")
+    assert render("08a_ring").count("\n") == 1
+    with pytest.raises(UserError, match="99_none"):
+        render("99_none")
 
 
 def test_publish_renders_recorded_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Checkout, results, run_entry, timed_entry
 
+from runner.core import recorded
 from runner.core.results import (
     ROOT,
     UserError,
@@ -68,6 +69,22 @@ def test_results_of_schema_1_are_read_as_those_of_today(tmp_path: Path) -> None:
     assert found["failed"] == [{"lesson": "02_x", "variant": "fp32"}]
     assert {name: one["ladder"] for name, one in found["lessons"].items()} == {"01_naive": "fp32", "09a_wmma": "tensorcore"}
     assert json.loads(path.read_text())["schema"] == 1  # what was recorded stays as it was written
+
+
+def test_what_is_not_recorded_yet_is_known(tmp_path: Path) -> None:
+    folder = tmp_path / "plots" / "results"
+    folder.mkdir(parents=True)
+    (tmp_path / "CMakeLists.txt").write_text("gemm_lesson(01_a)\ngemm_lesson(02_b)\ngemm_lesson(11_c ARCHITECTURES 90a)\n")
+    assert recorded.missing(tmp_path) == []  # nothing is recorded at all, of a GPU of one's own
+    (folder / "h200.json").write_text(json.dumps({"runs": [{"lesson": "01_a"}]}))
+    for name in ("autotune", "timeline"):
+        (folder / f"h200-{name}.json").write_text(json.dumps({"lessons": {"01_a": {}}}))
+    (tmp_path / "02_b").mkdir()
+    (tmp_path / "02_b" / "tune.py").touch()
+    chart, autotune, timeline = recorded.missing(tmp_path)
+    assert "chart: 02_b, 11_c. ./gemm chart --record" in chart
+    assert "autotune: 02_b. ./gemm autotune --record" in autotune  # where there is a tune.py
+    assert "timeline: 11_c. ./gemm timeline --record" in timeline  # where there are mbarriers
 
 
 @pytest.mark.parametrize(
