@@ -9,7 +9,7 @@
 #include <numbers>
 #include <random>
 
-#include "common/check/host_memory.hpp"
+#include "common/host_memory.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/variant.hpp"
 

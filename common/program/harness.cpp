@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "common/check/facts.hpp"
+#include "common/facts.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "common/measure/device.hpp"

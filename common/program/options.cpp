@@ -13,7 +13,6 @@
 #include <new>
 #include <system_error>
 
-#include "common/check/facts.hpp"
 #include "common/error.hpp"
 
 namespace gemm {

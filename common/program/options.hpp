@@ -10,10 +10,9 @@
 #include <variant>
 #include <vector>
 
-namespace gemm {
+#include "common/facts.hpp"
 
-/// Exit status of lesson programs and gemm_bench.
-enum Exit { kRight = 0, kWrong = 1, kCouldNotRun = 2 };
+namespace gemm {
 
 /// The value of an option. `name` ("--m") is for the message. Throws Error unless the whole text is a decimal
 /// integer in [least, most].

@@ -356,8 +356,8 @@ def test_what_passes_is_remembered_with_its_bytes_and_what_comes_next_is_said(
 
 
 def ids_of_cpp(which: str) -> list[str]:
-    """The ids of one list of common/check/facts.hpp: FAULTS, FAILURES, PATTERNS, FINDINGS."""
-    text = (ROOT / "common" / "check" / "facts.hpp").read_text(encoding="utf-8").replace("\\\n", " ")
+    """The ids of one list of common/facts.hpp: FAULTS, FAILURES, PATTERNS, FINDINGS."""
+    text = (ROOT / "common" / "facts.hpp").read_text(encoding="utf-8").replace("\\\n", " ")
     listed = re.search(rf"^#define GEMM_{which}\(X\)(.*)$", text, re.MULTILINE)
     assert listed
     return re.findall(r"\bX\((\w+)\)", listed[1])
