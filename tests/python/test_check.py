@@ -371,8 +371,8 @@ def test_every_id_has_its_words_and_there_is_no_other() -> None:
     assert patterns[patterns.index("everywhere") :] == sorted(diagnosis._PLACES, key=patterns.index)
     assert set(patterns) > diagnosis._NAN | diagnosis._TRANSPOSED
     assert ids_of_cpp("FAILURES") == ["elements", "precision", "padding", "outside"]  # no table has them
-    ladder = (ROOT / "runner" / "programs" / "cases.cpp").read_text(encoding="utf-8")
-    assert set(re.findall(r'\b(?:add|odd)\("(\w+)"', ladder)) == set(diagnosis._CASES)
+    cases = (ROOT / "runner" / "programs" / "cases.cpp").read_text(encoding="utf-8")
+    assert set(re.findall(r'\b(?:add|odd)\("(\w+)"', cases)) == set(diagnosis._CASES)
 
 
 def failed(id: str = "tiles", findings: tuple[Mapping, ...] = (), error: str = "", patterns: str = "",
