@@ -46,8 +46,8 @@ CPP_ROOMS = {
     "common/check": {"common", "common/cpu/execution"},
     "common/measure": {"common", "common/check", "common/cpu/execution"},
     "common/program": {"common", "common/check", "common/measure"},
-    "runner/programs": _ANY_KERNEL | {"common/check", "common/measure", "common/program", "common/cpu/ptx", "common/cpu/execution",
-                                      "common/cpu/trace"},
+    "runner/programs": _ANY_KERNEL
+    | {"common/check", "common/measure", "common/program", "common/cpu/ptx", "common/cpu/execution", "common/cpu/trace"},
     "kernel": _ANY_KERNEL,
     "program": _ANY_KERNEL | {"common/measure", "common/program"},  # main.cpp, and what else is a program beside a lesson
 }
@@ -115,8 +115,8 @@ def circles(edges: Mapping[str, Iterable[str]]) -> list[set[str]]:
 
 
 def python_edges(root: Path) -> dict[str, set[str]]:
-    """Folders and what their files import of others; the same of the modules of website/. The files that lie in runner/ itself are
-    no folder's: they are the commands, which put together what the folders have."""
+    """Folders and what their files import of others; the same of the modules of website/. The files in runner/ itself are no
+    folder's: they are the commands, which put together what the folders have."""
     modules = {".".join(file.relative_to(root).with_suffix("").parts): file for file in root.glob("website/**/*.py")}
     edges: dict[str, set[str]] = {}
     for file, mine in sources(root):
@@ -150,7 +150,9 @@ def includes(root: Path) -> dict[str, set[str]]:
         for file in sorted(file for file in root.glob(f"{top}/**/*") if file.suffix in (".cpp", ".hpp", ".h", ".cu")):
             names = re.findall(r'^\s*#\s*include\s+"([^"]+)"', file.read_text(encoding="utf-8"), re.M)
             near = {name: (file.parent / name).relative_to(root) for name in names if (file.parent / name).is_file()}
-            found[str(file.relative_to(root))] = {str(near.get(name, name)) for name in names if name not in near or ".." not in name}
+            found[str(file.relative_to(root))] = {
+                str(near.get(name, name)) for name in names if name not in near or ".." not in name
+            }
     return found
 
 

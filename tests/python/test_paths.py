@@ -1,4 +1,4 @@
-"""The check's cases come to every path of a lesson: each basic block of launch() and of its kernels, in each of their instantiations,
+"""The check's cases come to every path of a lesson: each basic block of launch() and of its kernels, in each instantiation,
 runs at least once. Where tiles and types alone do not lead there, a Reach in the lesson's descriptor does."""
 
 from __future__ import annotations
