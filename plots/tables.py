@@ -12,7 +12,7 @@ What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
 `./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->, and the
-same of some variants at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->. What `./gemm timeline --record`
+same of some at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->. What `./gemm timeline --record`
 wrote of a block's warps stands between <!-- timeline:12_warp_specialized --> and <!-- /timeline -->. Of a lesson that was not
 recorded yet, each says so. What is between <!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py).
 """
@@ -382,7 +382,7 @@ def _tuned_row(row: Mapping, label: str, own: Mapping) -> list[str]:
 
 
 def render_tuned(lesson: str, results: Mapping) -> str:
-    """The Markdown of what is compared in a lesson: its named variants, its own constants, the best of the set. Without
+    """The Markdown of what is compared in a lesson: its named configurations, its own constants, the best of the set. Without
     markers, ending in a newline."""
     number, found = lesson.partition("_")[0], results["lessons"].get(lesson)
     if found is None:
@@ -400,7 +400,7 @@ def render_tuned(lesson: str, results: Mapping) -> str:
     if first and first is not own:
         shown.append(_tuned_row(first, f"fastest of {tried} that were tried", own))
     block = ["registers", "blocks per SM", "shared memory (KiB)"]
-    header = ["variant", "TFLOP/s", "ratio to cuBLAS", "constants that differ", *block]
+    header = ["configuration", "TFLOP/s", "ratio to cuBLAS", "constants that differ", *block]
     rule = [":--", "--:", "--:", ":--", *["--:"] * len(block)]
     runs = [run for row in rows for run in row["runs"]]
     lines = ["| " + " | ".join(line) + " |" for line in (header, rule, *shown)]
@@ -410,15 +410,15 @@ def render_tuned(lesson: str, results: Mapping) -> str:
 
 
 def render_shapes(lesson: str, results: Mapping) -> str:
-    """The Markdown of what some variants of a lesson and the lesson itself come to at each size that was measured, as ratios to
-    cuBLAS; the largest of the variants is bold. Without markers, ending in a newline. Throws UserError for a lesson without
+    """The Markdown of what some configurations of a lesson and the lesson itself come to at each size measured, as ratios to
+    cuBLAS; the largest of the configurations is bold. Without markers, ending in a newline. Throws UserError for a lesson without
     any."""
     number, found = lesson.partition("_")[0], results["lessons"].get(lesson)
     if found is None:
         return _not_recorded(lesson, results["lessons"], f"autotune {number}")
     rows = found["rows"]
     if not (names := found.get("by_shape", [])):
-        raise UserError(f"No variants of {lesson!r} are shown by shape: its tune.py has no by_shape.")
+        raise UserError(f"No configurations of {lesson!r} are shown by shape: its tune.py has no by_shape.")
     shown = [rows[found["compared"][name]] for name in names] + [next(row for row in rows if row["own"])]
     timed = [{(run["m"], run["n"], run["k"]): run for run in row["runs"] if "ratio" in run} for row in shown]
     lines = []
@@ -544,7 +544,7 @@ def update_profiles(root: Path, results: Results) -> list[Path]:
 
 
 def update_tuned(root: Path) -> list[Path]:
-    """The same for the tables of variants, from what `./gemm autotune --record` wrote."""
+    """The same for the tables of configurations, from what `./gemm autotune --record` wrote."""
     results = data.tuned(root)
     if results is None:
         return []

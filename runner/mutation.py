@@ -1,6 +1,6 @@
 """`./gemm test --mutants N`: a score of the check: how many of N mutants of the lessons' kernels it finds wrong.
 
-A mutant is compiled as `check` compiles a learner's file and goes up the same ladder. Found or not is a matter of what it
+A mutant is compiled as `check` compiles a learner's file and is run with the same cases. Found or not is a matter of what it
 computes and touches: the goals, which are about speed, are not looked at.
 """
 
@@ -36,12 +36,12 @@ class Judged:
 
     mutant: Mutant
     by: str
-    case: str = ""  # the ladder's: which difficulty it was wrong with
+    case: str = ""  # of the check: which difficulty it was wrong with
     same: bool = False  # not found, and the compiler makes the same program of it as of the solution
 
 
 def _found_by(status: int, output: Path) -> tuple[str, str]:
-    """What found it, and with what; ("", "") where the whole ladder passed."""
+    """What found it, and with what; ("", "") where every case passed."""
     try:
         checked = json.loads(output.read_text(encoding="utf-8"))
     except (OSError, ValueError):

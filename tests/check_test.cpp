@@ -1,4 +1,4 @@
-// The ladder that ./gemm check puts a kernel on: right kernels reach its top, each mutant falls off at the
+// The cases that ./gemm check puts to a kernel: right kernels pass all, each mutant fails at the
 // rung of its mistake, with the message that names it.
 #include <algorithm>
 #include <ctime>
@@ -12,7 +12,7 @@
 #include "common/check/dtype.hpp"
 #include "common/check/variant.hpp"
 #include "common/program/lessons.hpp"
-#include "runner/programs/ladder.hpp"
+#include "runner/programs/cases.hpp"
 #include "tests/mutants/mutants.hpp"
 #include "tests/mutants/short_types.hpp"
 #include "tests/support.hpp"
@@ -21,14 +21,14 @@
 namespace {
 
 using gemm::CaseResult;
-using gemm::LadderCase;
+using gemm::CheckCase;
 using gemm::Lesson;
 using gemm::Tile;
 using test::require_contains;
 
-std::vector<CaseResult> climb(const Lesson& lesson) {
+std::vector<CaseResult> run_cases(const Lesson& lesson) {
     test::device();
-    return gemm::climb(lesson, test::seed());
+    return gemm::run_cases(lesson, test::seed());
 }
 
 std::string text(const CaseResult& r) {
@@ -38,7 +38,7 @@ std::string text(const CaseResult& r) {
 
 /// The case at which the kernel falls off; it must be one of `id`.
 CaseResult falls_at(const Lesson& lesson, const std::string& id) {
-    const std::vector<CaseResult> results = climb(lesson);
+    const std::vector<CaseResult> results = run_cases(lesson);
     for (std::size_t i = 0; i + 1 < results.size(); ++i) REQUIRE(results[i].passed());
     CaseResult last = results.back();
     INFO(lesson.name << " should fall at " << id << "\n" << text(last));
@@ -56,14 +56,14 @@ constexpr Tile kTriedTiles[] = {{32, 32, 32}, {32, 32, 1}, {128, 64, 8},       {
                                 {1, 2, 3},    {2, 1, 2},   {1024, 1024, 1024}, {5, 7, 9}};
 
 /// Of a lesson with that tile and that type alone.
-std::vector<LadderCase> cases_of(const Tile& tile, std::uint64_t seed, gemm::DType type = gemm::DType::fp32) {
+std::vector<CheckCase> cases_of(const Tile& tile, std::uint64_t seed, gemm::DType type = gemm::DType::fp32) {
     static const gemm::Offer offers[] = {{.variant = gemm::of_type(gemm::DType::fp32)},
                                          {.variant = gemm::of_type(gemm::DType::bf16)}};
     test::device();
     Lesson lesson;
     lesson.tile = tile;
     lesson.variants = {&offers[type == gemm::DType::fp32 ? 0 : 1], 1};
-    return gemm::ladder_cases(lesson, seed);
+    return gemm::check_cases(lesson, seed);
 }
 
 /// Lesson 03's kernel with something else about it.
@@ -79,10 +79,10 @@ void launch_03(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 
 }  // namespace
 
-TEST_CASE("ladder: a kernel of BF16 or FP16 reaches the top, and its mutants do not") {
+TEST_CASE("cases: a kernel of BF16 or FP16 passes, and its mutants do not") {
     for (const gemm::DType dtype : {gemm::DType::bf16, gemm::DType::fp16}) {
         const std::vector<CaseResult> results =
-            climb(gemm::with_variant(short_types::right, gemm::of_type(dtype)));
+            run_cases(gemm::with_variant(short_types::right, gemm::of_type(dtype)));
         INFO(text(results.back()));
         for (const CaseResult& r : results) {
             REQUIRE(r.passed());
@@ -91,15 +91,15 @@ TEST_CASE("ladder: a kernel of BF16 or FP16 reaches the top, and its mutants do 
     }
     falls_at(short_types::taken_for_bf16, "one_tile");
     REQUIRE(falls_at(short_types::cut_off, "one_tile").verdict->wrong > 0);
-    REQUIRE_FALSE(climb(short_types::bf16_sum).back().passed());
+    REQUIRE_FALSE(run_cases(short_types::bf16_sum).back().passed());
 }
 
-TEST_CASE("ladder: types of two bytes meet rows at every alignment that matters to them") {
+TEST_CASE("cases: types of two bytes meet rows at every alignment that matters to them") {
     for (const Tile tile : {Tile{32, 32, 32}, Tile{128, 128, 32}, Tile{16, 16, 1}}) {
         for (std::uint64_t seed = 0; seed < 100; ++seed) {
-            const std::vector<LadderCase> cases = cases_of(tile, seed, gemm::DType::bf16);
+            const std::vector<CheckCase> cases = cases_of(tile, seed, gemm::DType::bf16);
             std::set<std::int64_t> pitches;  // modulo 8: 16 bytes
-            for (const LadderCase& c : cases) {
+            for (const CheckCase& c : cases) {
                 const gemm::Shape& s = c.shape;
                 INFO(c.what << " at " << s.text());
                 REQUIRE(s.variant == gemm::of_type(gemm::DType::bf16));
@@ -115,25 +115,25 @@ TEST_CASE("ladder: types of two bytes meet rows at every alignment that matters 
     }
 }
 
-TEST_CASE("ladder: every lesson reaches the top in a second or two") {
+TEST_CASE("cases: every lesson passes in a second or two") {
     for (const Lesson* lesson : test::drawn_lessons(3)) {
         const std::clock_t start = std::clock();  // the processor's time, however busy it is
-        const std::vector<CaseResult> results = climb(*lesson);
+        const std::vector<CaseResult> results = run_cases(*lesson);
         const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
         INFO(lesson->name << "\n" << text(results.back()) << "\n" << seconds << " s");
         for (const CaseResult& r : results) REQUIRE(r.passed());
-        REQUIRE(results.size() == gemm::ladder_cases(*lesson, test::seed()).size());
+        REQUIRE(results.size() == gemm::check_cases(*lesson, test::seed()).size());
         REQUIRE(seconds < 10);
     }
 }
 
-TEST_CASE("ladder: each case has its difficulty and none of those to come") {
+TEST_CASE("cases: each case has its difficulty and none of those to come") {
     for (const Tile tile : kTriedTiles) {
         for (std::uint64_t seed = 0; seed < 100; ++seed) {
             INFO(tile.BM << "×" << tile.BN << "×" << tile.BK << ", seed " << seed);
-            const std::vector<LadderCase> cases = cases_of(tile, seed);
+            const std::vector<CheckCase> cases = cases_of(tile, seed);
             std::vector<std::string> ids;
-            for (const LadderCase& c : cases) {
+            for (const CheckCase& c : cases) {
                 const gemm::Shape& s = c.shape;
                 INFO(c.id << " at " << s.text());
                 if (ids.empty() || ids.back() != c.id) ids.push_back(c.id);
@@ -194,7 +194,7 @@ TEST_CASE("ladder: each case has its difficulty and none of those to come") {
                                               "products",   "far",    "many_blocks"};
             if (tile.BK == 1) expected.emplace_back("long_k");
             REQUIRE(ids == expected);
-            const std::vector<LadderCase> same = cases_of(tile, seed);
+            const std::vector<CheckCase> same = cases_of(tile, seed);
             for (std::size_t i = 0; i < cases.size(); ++i) {
                 REQUIRE(cases[i].shape.text() == same[i].shape.text());
             }
@@ -207,7 +207,7 @@ TEST_CASE("ladder: each case has its difficulty and none of those to come") {
     REQUIRE(shapes.size() > 20);
 }
 
-TEST_CASE("ladder: every two of alpha, beta, K and alignment meet, and with every store all scalars") {
+TEST_CASE("cases: every two of alpha, beta, K and alignment meet, and with every store all scalars") {
     for (const gemm::DType type : {gemm::DType::fp32, gemm::DType::bf16}) {
         const std::int64_t vector = type == gemm::DType::fp32 ? 4 : 8;
         for (const Tile tile : kTriedTiles) {
@@ -215,7 +215,7 @@ TEST_CASE("ladder: every two of alpha, beta, K and alignment meet, and with ever
                 std::set<std::array<int, 3>> scalars;         // alpha, beta, 16 bytes at once
                 std::set<std::array<int, 2>> by_k, by_place;  // a scalar, and that
                 std::set<std::size_t> alone;  // N, K and pitches that alone forbid 16 bytes at once
-                for (const LadderCase& c : cases_of(tile, seed, type)) {
+                for (const CheckCase& c : cases_of(tile, seed, type)) {
                     if (c.id != "products") continue;
                     const gemm::Shape& s = c.shape;
                     INFO(c.what << " at " << s.text());
@@ -266,7 +266,7 @@ TEST_CASE("ladder: every two of alpha, beta, K and alignment meet, and with ever
     }
 }
 
-TEST_CASE("ladder: each mutant falls where its mistake first matters") {
+TEST_CASE("cases: each mutant fails where its mistake first matters") {
     const auto failure = [](const CaseResult& r) { return r.verdict.value().failure; };
     require_contains(failure(falls_at(mutant_no_k_tail::lesson, "k_tail")), "the K tail is missing");
     require_contains(failure(falls_at(mutant_no_beta::lesson, "beta")), "beta·C is missing");
@@ -296,7 +296,7 @@ TEST_CASE("ladder: each mutant falls where its mistake first matters") {
     REQUIRE_FALSE(in_one_tile(falls_at(mutant_no_second_barrier::lesson, "tiles")));
 }
 
-TEST_CASE("ladder: the JSON of a case") {
+TEST_CASE("cases: the JSON of a case") {
     const CaseResult r = falls_at(mutant_guard_off_by_one::lesson, "edges");
     const gemm::Json json = gemm::case_json(r);
     std::vector<std::string> keys;
@@ -315,7 +315,7 @@ TEST_CASE("ladder: the JSON of a case") {
     require_contains(finding.at("text"), "at tests/mutants/guard_off_by_one.cu:");
 }
 
-TEST_CASE("ladder: reads of A and B with alpha = 0") {
+TEST_CASE("cases: reads of A and B with alpha = 0") {
     Lesson lesson = altered("reads_anyway");
     lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
         gemm::Problem other = p;
@@ -327,7 +327,7 @@ TEST_CASE("ladder: reads of A and B with alpha = 0") {
                      "these elements are NaN: A or B was read, which alpha = 0 must not do");
 }
 
-TEST_CASE("ladder: a launch that is refused is an error of its case") {
+TEST_CASE("cases: a launch that is refused is an error of its case") {
     Lesson lesson = altered("empty_grid");
     lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
         if (p.M == 0) (void)cudaSetDevice(1'000'000);  // leaves an error behind, as an empty grid does
@@ -337,10 +337,10 @@ TEST_CASE("ladder: a launch that is refused is an error of its case") {
     require_contains(r.error, "The launch was refused: invalid device ordinal.");
     REQUIRE_FALSE(r.verdict.has_value());
     REQUIRE(gemm::case_json(r).at("verdict").is_null());
-    REQUIRE(climb(test::lesson("03_smem")).back().passed());  // which the next one does not inherit
+    REQUIRE(run_cases(test::lesson("03_smem")).back().passed());  // which the next one does not inherit
 }
 
-TEST_CASE("ladder: a C that launch() computes on the host") {
+TEST_CASE("cases: a C that launch() computes on the host") {
     Lesson lesson = altered("by_host");
     static bool half = false;
     lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
@@ -368,7 +368,7 @@ TEST_CASE("ladder: a C that launch() computes on the host") {
         require_contains(r.findings[0].at("text"), part);
         half = true;
     }
-    LadderCase goal{"goal", "the goal", {}, false};
+    CheckCase goal{"goal", "the goal", {}, false};
     goal.shape.M = goal.shape.N = goal.shape.K = 32;
     goal.shape = goal.shape.resolved();
     gemm::Json trace;
@@ -377,7 +377,7 @@ TEST_CASE("ladder: a C that launch() computes on the host") {
     REQUIRE(trace.at("verdict").at("passed") == true);
 }
 
-TEST_CASE("ladder: whatever the lesson's code throws is an error of its case") {
+TEST_CASE("cases: whatever the lesson's code throws is an error of its case") {
     Lesson lesson = altered("thrower");
     lesson.launch = [](const gemm::Problem&, const void*, cudaStream_t) { throw 42; };
     REQUIRE(falls_at(lesson, "one_tile").error == "launch() of thrower threw an exception.");
@@ -388,13 +388,13 @@ TEST_CASE("ladder: whatever the lesson's code throws is an error of its case") {
     REQUIRE(falls_at(lesson, "one_tile").error == "prepare() of thrower threw an exception.");
     lesson.prepare = [](const gemm::Problem&) -> gemm::Plan { throw gemm::Error("No plan."); };
     REQUIRE(falls_at(lesson, "one_tile").error == "No plan.");
-    const LadderCase goal{"goal", "the goal", gemm::Shape{8, 8, 8}.resolved(), false};
+    const CheckCase goal{"goal", "the goal", gemm::Shape{8, 8, 8}.resolved(), false};
     gemm::Json trace;
     REQUIRE(gemm::run_goal(lesson, goal, 1, 90, trace).error == "No plan.");
     REQUIRE(trace.is_null());
 }
 
-TEST_CASE("ladder: the thread that is named is the one that stored the element") {
+TEST_CASE("cases: the thread that is named is the one that stored the element") {
     // Its first wrong element is in row 1: row 0 begins where it should. Told wrong owners, or none, the
     // report must not change.
     const auto failure = [](const Lesson& lesson) {
@@ -433,7 +433,7 @@ TEST_CASE("ladder: the thread that is named is the one that stored the element")
     require_contains(nothing, "first wrong: row 0, column 0\n  got nothing: never written");
 }
 
-TEST_CASE("ladder: nonsense in the descriptor is refused in a sentence") {
+TEST_CASE("cases: nonsense in the descriptor is refused in a sentence") {
     for (const Tile tile : {Tile{0, 32, 32}, Tile{32, -1, 32}, Tile{32, 32, 1025}}) {
         Lesson lesson = altered("nonsense");
         lesson.tile = tile;

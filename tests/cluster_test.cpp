@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/check/autopsy.hpp"
-#include "common/check/facts.hpp"
+#include "common/autopsy.hpp"
+#include "common/facts.hpp"
 #include "tests/cluster_cases.hpp"
 #include "tests/device_array.hpp"
 #include "tests/kernels/cluster_gemm.hpp"

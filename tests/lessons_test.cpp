@@ -19,7 +19,7 @@
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "common/program/lessons.hpp"
-#include "runner/programs/ladder.hpp"
+#include "runner/programs/cases.hpp"
 #include "tests/support.hpp"
 #ifdef GEMM_CPU_DEVICE
 
@@ -186,7 +186,7 @@ TEST_CASE("three tiles in each dimension and one element less or more", "[lesson
     });
 }
 
-// Where a lesson takes other tiles for a large C, which small shapes never meet. (The ladder's problems are
+// Where a lesson takes other tiles for a large C, which small shapes never meet. (The check's cases are
 // of each lesson's own sizes where it does.)
 TEST_CASE("a C of many tiles", "[lesson][long]") {
     const auto right = [](const Lesson& lesson) {
@@ -250,7 +250,7 @@ TEST_CASE("every type that a lesson offers", "[lesson]") {
 /// Beyond 65535 tiles of 32, the most that a grid has in y and z. The CPU device computes whole tiles where N
 /// is 1, and would take long over a lesson whose tiles are larger, which come nowhere near that limit: there
 /// it gets a part, more than 16 bits count, in hundreds of tiles. In the quick tier so does a lesson whose
-/// threads meet at barriers, which takes twenty seconds; the ladder's problems have a block that is as far.
+/// threads meet at barriers, which takes twenty seconds; the check's cases have a block that is as far.
 std::int64_t long_side(const Lesson& lesson) {
     const gemm::Resources r = gemm::resources(lesson);
     const bool meets = r.static_shared_bytes + r.dynamic_shared_bytes > 0;
@@ -277,10 +277,10 @@ TEST_CASE("2200000 columns", "[lesson][long]") {
 
 // Each lesson's own tiles and paths, scalars crossed with places, and large indices on the CPU device: what a
 // learner's kernel is held against.
-TEST_CASE("the ladder's problems", "[lesson]") {
+TEST_CASE("the check's cases", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
-        const std::vector<gemm::LadderCase> cases = gemm::ladder_cases(lesson, test::seed());
-        for (const gemm::LadderCase& c : test::drawn(cases, 20, lesson.name)) {
+        const std::vector<gemm::CheckCase> cases = gemm::check_cases(lesson, test::seed());
+        for (const gemm::CheckCase& c : test::drawn(cases, 20, lesson.name)) {
             const Verdict verdict = gemm::judge_case(lesson, c, test::seed());
             INFO(lesson.name << ", " << c.what << ", at " << c.shape.text() << ", seed " << test::seed()
                              << "\n"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/check/autopsy.hpp"
-#include "common/check/facts.hpp"
+#include "common/autopsy.hpp"
+#include "common/facts.hpp"
 #include "tests/device_array.hpp"
 #include "tests/kernels/tma_gemm.hpp"
 #include "tests/schedule.hpp"

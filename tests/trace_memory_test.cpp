@@ -14,10 +14,13 @@ namespace {
 namespace trace = cpu_device::trace;
 using gemm::FindingId;
 using test::all_findings;
+using test::check_counts;
+using test::check_sound;
 using test::DeviceArray;
 using test::finding_at;
 using test::line_of;
 using test::marked;
+using test::only_finding;
 using test::require_contains;
 using test::run_traced;
 using test::Traced;
@@ -44,9 +47,7 @@ Moved moved(Vectors how, const std::string& read_mark, const std::string& write_
     const auto count = static_cast<std::int64_t>(floats);
     const Traced t = run_traced({{"in", in.data(), 1, count, count}, {"out", out.data(), 1, count, count}},
                                 [&] { traced::vectors(how, in.data(), out.data()); });
-    INFO(t.error << all_findings(t.report));
-    CHECK(t.error.empty());
-    CHECK(t.report.findings.empty());
+    check_sound(t);
     CHECK(t.report.lines.size() == 2);
     std::vector<float> expected = counting(1024);
     std::fill(expected.begin() + static_cast<std::ptrdiff_t>(floats), expected.end(), 0.0f);
@@ -56,12 +57,12 @@ Moved moved(Vectors how, const std::string& read_mark, const std::string& write_
 }
 
 void require_same(const Line& a, const Line& b) {
-    CHECK(a.width == b.width);
-    CHECK(a.requests == b.requests);
-    CHECK(a.threads == b.threads);
-    CHECK(a.bytes == b.bytes);
-    CHECK(a.sectors == b.sectors);
-    CHECK(a.ideal_sectors == b.ideal_sectors);
+    check_counts(a, {.width = b.width,
+                     .requests = b.requests,
+                     .threads = b.threads,
+                     .bytes = b.bytes,
+                     .sectors = b.sectors,
+                     .ideal_sectors = b.ideal_sectors});
     CHECK(a.diverged == b.diverged);
 }
 
@@ -69,9 +70,7 @@ void require_same(const Line& a, const Line& b) {
 
 TEST_CASE("trace: memcpy of 16 bytes counts like a float4") {
     const Moved vector = moved(Vectors::float4, "float4", "float4", 256);
-    CHECK(vector.load.width == 16);
-    CHECK(vector.load.requests == 2);
-    CHECK(vector.load.sectors == 32);
+    check_counts(vector.load, {.width = 16, .requests = 2, .sectors = 32});
     for (const Moved& other : {moved(Vectors::plain, "plain-read", "plain-write", 256),
                                moved(Vectors::standard, "standard", "standard", 256),
                                moved(Vectors::builtin, "builtin", "builtin", 256)}) {
@@ -84,14 +83,10 @@ TEST_CASE("trace: memcpy of other sizes counts in the widest pieces") {
     const Moved wide = moved(Vectors::wide, "wide-read", "wide-write", 1024);
     const Moved three = moved(Vectors::three, "three-read", "three-write", 192);
     for (const Line& l : {wide.load, wide.store}) {
-        CHECK(l.width == 16);
-        CHECK(l.requests == 2 * 4);
-        CHECK(l.bytes == 64 * 64);
+        check_counts(l, {.width = 16, .requests = 2 * 4, .bytes = 64 * 64});
     }
     for (const Line& l : {three.load, three.store}) {
-        CHECK(l.width == 4);
-        CHECK(l.requests == 2 * 3);
-        CHECK(l.bytes == 64 * 12);
+        check_counts(l, {.width = 4, .requests = 2 * 3, .bytes = 64 * 12});
     }
 }
 
@@ -151,9 +146,7 @@ TEST_CASE("trace: memcpy, memmove and memset that leave their matrix") {
 TEST_CASE("trace: variables of the device") {
     const DeviceArray<float> out(1);
     const Traced t = run_traced({}, [&] { CHECK(traced::variables(0, out.data()) == 128); });
-    INFO(t.error << all_findings(t.report));
-    CHECK(t.error.empty());
-    CHECK(t.report.findings.empty());
+    check_sound(t);
     CHECK(line_of(t.report, marked(kMemory, "ticket"), "ticket", true).threads == 128);
     const Line& read = line_of(t.report, marked(kMemory, "partial"), "partial", false);
     CHECK_FALSE(read.shared);
@@ -185,9 +178,7 @@ TEST_CASE("trace: C may be read where it has been written") {
         CHECK(line_of(r, atomic, "C", true).threads == 3 * 64);
     }
     const trace::Report read = run(Split::not_zeroed, 13.0f);
-    INFO(all_findings(read));
-    REQUIRE(read.findings.size() == 1);
-    const Finding& f = finding_at(read, "forbidden_read", atomic);
+    const Finding& f = only_finding(read, "forbidden_read", atomic);
     CHECK_FALSE(f.access.write);
     require_contains(f.text, "reads C[0][0] at ");
 }
@@ -224,9 +215,7 @@ TEST_CASE("trace: two blocks at one element of C") {
 TEST_CASE("trace: atomic operations in shared memory") {
     const DeviceArray<int> out(1);
     const Traced t = run_traced({}, [&] { traced::shared_atomics(out.data()); });
-    INFO(t.error << all_findings(t.report));
-    CHECK(t.error.empty());
-    CHECK(t.report.findings.empty());
+    check_sound(t);
     CHECK(out.host()[0] == 1);
 }
 

@@ -37,11 +37,14 @@ using gemm::FindingId;
 using gemm::Lesson;
 using gemm::Shape;
 using test::all_findings;
+using test::check_counts;
+using test::check_sound;
 using test::DeviceArray;
 using test::finding_at;
 using test::line_of;
 using test::line_with;
 using test::marked;
+using test::only_finding;
 using test::place;
 using test::require_contains;
 using test::run_traced;
@@ -90,11 +93,11 @@ struct Expected {
 void check_global(const Line& line, const Expected& expected) {
     INFO(line.array << (line.store ? " stored" : " loaded") << " at line " << line.line);
     CHECK_FALSE(line.shared);
-    CHECK(line.width == 4);
-    CHECK(line.requests == expected.requests);
-    CHECK(line.threads == expected.threads);
-    CHECK(line.bytes == 4 * expected.threads);
-    CHECK(line.sectors == expected.sectors);
+    check_counts(line, {.width = 4,
+                        .requests = expected.requests,
+                        .threads = expected.threads,
+                        .bytes = 4 * expected.threads,
+                        .sectors = expected.sectors});
     CHECK(line.ideal_sectors <= line.sectors);
     CHECK(line.wavefronts == 0);
     CHECK_FALSE(line.diverged);
@@ -148,10 +151,10 @@ void check_shared(const Line& line, std::uint64_t requests, std::uint64_t thread
                   double wavefronts_each, double ideal_each, int width = 4) {
     INFO(line.array << (line.store ? " stored" : " loaded") << " at line " << line.line);
     CHECK(line.shared);
-    CHECK(line.width == width);
-    CHECK(line.requests == requests);
-    CHECK(line.threads == requests * threads_each);
-    CHECK(line.bytes == line.threads * static_cast<std::uint64_t>(width));
+    check_counts(line, {.width = width,
+                        .requests = requests,
+                        .threads = requests * threads_each,
+                        .bytes = line.threads * static_cast<std::uint64_t>(width)});
     CHECK(static_cast<double>(line.wavefronts) == static_cast<double>(requests) * wavefronts_each);
     CHECK(static_cast<double>(line.ideal_wavefronts) == static_cast<double>(requests) * ideal_each);
     CHECK(line.sectors == 0);
@@ -227,16 +230,11 @@ TEST_CASE("trace: lesson 01 by hand") {
     CHECK(r.blocks == 6);
     const std::uint64_t warps = 6 * 32, loads = warps * K;
     const Line &a = line_of(r, "A", false), &b = line_of(r, "B", false), &c = line_of(r, "C", true);
-    CHECK(a.requests == loads);
-    CHECK(a.threads == 32 * loads);
-    CHECK(a.sectors == 32 * loads);
-    CHECK(a.ideal_sectors == 4 * loads);
-    CHECK(b.requests == loads);
-    CHECK(b.sectors == loads);
-    CHECK(b.ideal_sectors == loads);  // one element for the whole warp
-    CHECK(c.requests == warps);
-    CHECK(c.sectors == 32 * warps);
-    CHECK(c.ideal_sectors == 4 * warps);
+    check_counts(
+        a, {.requests = loads, .threads = 32 * loads, .sectors = 32 * loads, .ideal_sectors = 4 * loads});
+    // one element for the whole warp
+    check_counts(b, {.requests = loads, .sectors = loads, .ideal_sectors = loads});
+    check_counts(c, {.requests = warps, .sectors = 32 * warps, .ideal_sectors = 4 * warps});
     const int source_line = line_with("/01_naive/kernel.cu", "acc += *a * *b", false);
     CHECK(a.line == source_line);
     CHECK(b.line == source_line);
@@ -262,15 +260,11 @@ TEST_CASE("trace: lesson 02 by hand") {
     const Line &a = line_of(r, "A", false), &b = line_of(r, "B", false);
     CHECK(a.requests == loads);
     CHECK(a.sectors == loads);
-    CHECK(b.requests == loads);
-    CHECK(b.sectors == 4 * loads);
-    CHECK(b.ideal_sectors == 4 * loads);
+    check_counts(b, {.requests = loads, .sectors = 4 * loads, .ideal_sectors = 4 * loads});
     for (const bool store : {false, true}) {
         const Line& c = line_of(r, "C", store);
-        CHECK(c.requests == warps);
-        CHECK(c.threads == 32 * warps);
-        CHECK(c.sectors == 4 * warps);
-        CHECK(c.ideal_sectors == 4 * warps);
+        check_counts(
+            c, {.requests = warps, .threads = 32 * warps, .sectors = 4 * warps, .ideal_sectors = 4 * warps});
     }
 }
 
@@ -344,57 +338,49 @@ namespace {
 
 /// Wavefronts of the request in which the lanes of the mask go to address(lane).
 template <class Address>
-int passes(int width, const Address& address, bool store = false, std::uint32_t lanes = 0xffffffffu) {
+int passes(int width, bool store, std::uint32_t lanes, const Address& address) {
     std::vector<std::uint64_t> addresses;
     for (unsigned lane = 0; lane < 32; ++lane) {
         if (lanes >> lane & 1u) addresses.push_back(4096 + static_cast<std::uint64_t>(address(lane)));
     }
     return trace::wavefronts(lanes, addresses.data(), width, store);
 }
+template <class Address>
+int passes(int width, bool store, const Address& address) {
+    return passes(width, store, 0xffffffffu, address);
+}
+template <class Address>
+int passes(int width, const Address& address) {
+    return passes(width, false, address);
+}
 
 }  // namespace
 
 TEST_CASE("trace: wavefronts of 4-byte requests") {
     for (const bool store : {false, true}) {
-        CHECK(passes(
-                  4, [](unsigned l) { return 4 * l; }, store) == 1);
-        CHECK(passes(
-                  4, [](unsigned l) { return 4 * (31 - l); }, store) == 1);
-        CHECK(passes(
-                  4, [](unsigned) { return 0u; }, store) == 1);
-        CHECK(passes(
-                  4, [](unsigned l) { return 4 * (l / 2); }, store) == 1);
+        CHECK(passes(4, store, [](unsigned l) { return 4 * l; }) == 1);
+        CHECK(passes(4, store, [](unsigned l) { return 4 * (31 - l); }) == 1);
+        CHECK(passes(4, store, [](unsigned) { return 0u; }) == 1);
+        CHECK(passes(4, store, [](unsigned l) { return 4 * (l / 2); }) == 1);
         for (unsigned stride = 1; stride <= 32; stride *= 2) {
-            CHECK(passes(
-                      4, [&](unsigned l) { return 4 * stride * l; }, store) == static_cast<int>(stride));
+            CHECK(passes(4, store, [&](unsigned l) { return 4 * stride * l; }) == static_cast<int>(stride));
             // an odd stride meets every bank once
-            CHECK(passes(
-                      4, [&](unsigned l) { return 4 * (stride + 1) * l; }, store) == (stride == 1 ? 2 : 1));
+            CHECK(passes(4, store, [&](unsigned l) { return 4 * (stride + 1) * l; }) ==
+                  (stride == 1 ? 2 : 1));
         }
-        CHECK(passes(
-                  4, [](unsigned l) { return 4 * 33 * l; }, store) == 1);  // a padded column
-        CHECK(passes(
-                  4, [](unsigned l) { return 4 * 36 * l; }, store) == 4);  // padded by 4: 8 banks
-        CHECK(passes(
-                  4, [](unsigned l) { return 4 * 12 * l; }, store) == 4);  // gcd(12, 32)
-        CHECK(passes(
-                  4, [](unsigned l) { return l % 2 * 128; }, store) == 2);  // two words of one bank
+        CHECK(passes(4, store, [](unsigned l) { return 4 * 33 * l; }) == 1);   // a padded column
+        CHECK(passes(4, store, [](unsigned l) { return 4 * 36 * l; }) == 4);   // padded by 4: 8 banks
+        CHECK(passes(4, store, [](unsigned l) { return 4 * 12 * l; }) == 4);   // gcd(12, 32)
+        CHECK(passes(4, store, [](unsigned l) { return l % 2 * 128; }) == 2);  // two words of one bank
         // Some lanes only: a conflict needs two that are there.
-        CHECK(passes(
-                  4, [](unsigned l) { return 128 * l; }, store, 0x1u) == 1);
-        CHECK(passes(
-                  4, [](unsigned l) { return 128 * l; }, store, 0x80000001u) == 2);
-        CHECK(passes(
-                  4, [](unsigned l) { return 8 * l; }, store, 0x0000ffffu) == 1);
-        CHECK(passes(
-                  4, [](unsigned l) { return 8 * l; }, store, 0x0001ffffu) == 2);
+        CHECK(passes(4, store, 0x1u, [](unsigned l) { return 128 * l; }) == 1);
+        CHECK(passes(4, store, 0x80000001u, [](unsigned l) { return 128 * l; }) == 2);
+        CHECK(passes(4, store, 0x0000ffffu, [](unsigned l) { return 8 * l; }) == 1);
+        CHECK(passes(4, store, 0x0001ffffu, [](unsigned l) { return 8 * l; }) == 2);
         // Narrower accesses share words.
-        CHECK(passes(
-                  1, [](unsigned l) { return l; }, store) == 1);
-        CHECK(passes(
-                  2, [](unsigned l) { return 2 * l; }, store) == 1);
-        CHECK(passes(
-                  2, [](unsigned l) { return 128 * l; }, store) == 32);
+        CHECK(passes(1, store, [](unsigned l) { return l; }) == 1);
+        CHECK(passes(2, store, [](unsigned l) { return 2 * l; }) == 1);
+        CHECK(passes(2, store, [](unsigned l) { return 128 * l; }) == 32);
     }
 }
 
@@ -416,19 +402,14 @@ TEST_CASE("trace: wavefronts of 8-byte requests: by half-warps") {
     CHECK(passes(8, [&](unsigned l) { return l < 16 ? bit0(l) : bit1(l); }) == 2);
     // Stores never merge.
     for (const auto& address : std::vector<std::function<unsigned(unsigned)>>{bit0, bit1, bit2, same}) {
-        CHECK(passes(8, address, true) == 2);
+        CHECK(passes(8, true, address) == 2);
     }
     // Lanes that are not there disagree with nobody, and an empty half costs nothing.
-    CHECK(passes(
-              8, [](unsigned l) { return 8 * l; }, false, 0x0000ffffu) == 1);
-    CHECK(passes(
-              8, [](unsigned l) { return 8 * l; }, true, 0xffff0000u) == 1);
-    CHECK(passes(
-              8, [](unsigned l) { return 4 * l; }, false, 0x55555555u) == 1);
-    CHECK(passes(
-              8, [](unsigned l) { return 4 * l; }, true, 0x55555555u) == 2);
-    CHECK(passes(
-              8, [](unsigned l) { return 256 * l; }, false, 0x00000100u) == 1);
+    CHECK(passes(8, false, 0x0000ffffu, [](unsigned l) { return 8 * l; }) == 1);
+    CHECK(passes(8, true, 0xffff0000u, [](unsigned l) { return 8 * l; }) == 1);
+    CHECK(passes(8, false, 0x55555555u, [](unsigned l) { return 4 * l; }) == 1);
+    CHECK(passes(8, true, 0x55555555u, [](unsigned l) { return 4 * l; }) == 2);
+    CHECK(passes(8, false, 0x00000100u, [](unsigned l) { return 256 * l; }) == 1);
 }
 
 TEST_CASE("trace: wavefronts of 16-byte requests: by quarter-warps") {
@@ -454,16 +435,12 @@ TEST_CASE("trace: wavefronts of 16-byte requests: by quarter-warps") {
     CHECK(passes(16, [](unsigned l) { return 128 * l; }) == 32);
     for (const auto& address :
          std::vector<std::function<unsigned(unsigned)>>{bit0, bit1, bit2, halves, same}) {
-        CHECK(passes(16, address, true) == 4);
+        CHECK(passes(16, true, address) == 4);
     }
-    CHECK(passes(
-              16, [](unsigned l) { return 16 * l; }, false, 0x000000ffu) == 1);
-    CHECK(passes(
-              16, [](unsigned l) { return 16 * l; }, false, 0x00ff00ffu) == 2);
-    CHECK(passes(
-              16, [](unsigned l) { return 16 * l; }, true, 0x80000001u) == 2);
-    CHECK(passes(
-              16, [](unsigned l) { return 16 * l; }, false, 0x00000010u) == 1);
+    CHECK(passes(16, false, 0x000000ffu, [](unsigned l) { return 16 * l; }) == 1);
+    CHECK(passes(16, false, 0x00ff00ffu, [](unsigned l) { return 16 * l; }) == 2);
+    CHECK(passes(16, true, 0x80000001u, [](unsigned l) { return 16 * l; }) == 2);
+    CHECK(passes(16, false, 0x00000010u, [](unsigned l) { return 16 * l; }) == 1);
 }
 
 TEST_CASE("trace: sectors of a request") {
@@ -538,12 +515,12 @@ TEST_CASE("trace: tiles, float4, transposed stores and two buffers, by hand") {
         };
         const auto global = [](const Line& l, std::uint64_t requests) {
             INFO(l.array);
-            CHECK(l.width == 16);
-            CHECK(l.requests == requests);
-            CHECK(l.threads == 32 * requests);
-            CHECK(l.bytes == 512 * requests);
-            CHECK(l.sectors == 16 * requests);
-            CHECK(l.ideal_sectors == 16 * requests);
+            check_counts(l, {.width = 16,
+                             .requests = requests,
+                             .threads = 32 * requests,
+                             .bytes = 512 * requests,
+                             .sectors = 16 * requests,
+                             .ideal_sectors = 16 * requests});
             CHECK_FALSE(l.diverged);
         };
         global(at("load-a", "A", false), steps);  // 8 rows of 64 bytes
@@ -719,10 +696,7 @@ TEST_CASE("trace: a read of shared memory that nothing wrote") {
     require_contains(f.text, place(kFindings, f.access.line));
 
     const Report half = run_traced({}, [&] { traced::half_initialised(out.data()); }).report;
-    INFO(all_findings(half));
-    REQUIRE(half.findings.size() == 1);
-    CHECK(half.findings[0].id == FindingId::uninitialised_read);
-    CHECK(half.findings[0].access.line == marked(kFindings, "half_initialised"));
+    only_finding(half, "uninitialised_read", marked(kFindings, "half_initialised"));
     CHECK(half.findings[0].count == 1);
     require_contains(half.findings[0].text, "thread (7,0,0) reads shared memory + 28 bytes at ");
 }
@@ -754,10 +728,8 @@ TEST_CASE("trace: dynamic shared memory is left by one element") {
     const DeviceArray<float> out(64);
     for (const int shift : {1, -1}) {
         const Traced t = run_traced({}, [&] { traced::dynamic_overflow(shift, out.data()); });
-        INFO(shift << t.error << all_findings(t.report));
-        CHECK(t.error.empty());
-        REQUIRE(t.report.findings.size() == 1);
-        const Finding& f = finding_at(t.report, "shared_out_of_bounds", marked(kFindings, "dynamic-write"));
+        CHECK(t.error == "");
+        const Finding& f = only_finding(t.report, "shared_out_of_bounds", marked(kFindings, "dynamic-write"));
         require_contains(f.text, shift > 0
                                      ? "thread (63,0,0) writes 1 byte past the end of shared memory"
                                      : "thread (0,0,0) writes 4 bytes before the start of shared memory");
@@ -768,10 +740,8 @@ TEST_CASE("trace: dynamic shared memory is left by one element") {
 TEST_CASE("trace: dynamic shared memory that the launch does not ask for") {
     const DeviceArray<float> out(64);
     const Traced t = run_traced({}, [&] { traced::dynamic_unasked(out.data()); });
-    INFO(t.error << all_findings(t.report));
-    CHECK(t.error.empty());
-    REQUIRE(t.report.findings.size() == 1);
-    const Finding& f = finding_at(t.report, "no_dynamic_shared_memory", marked(kFindings, "dynamic-write"));
+    CHECK(t.error == "");
+    const Finding& f = only_finding(t.report, "no_dynamic_shared_memory", marked(kFindings, "dynamic-write"));
     require_contains(f.text, "thread (0,0,0) writes dynamic shared memory at ");
     require_contains(f.text, ": the kernel uses it and launch() asks for 0 bytes");
     CHECK(f.count == 64);
@@ -859,10 +829,8 @@ TEST_CASE("trace: global memory is left by one element, and the result is right"
     for (const int shift : {1, -1}) {
         const Traced t =
             run_traced(matrices, [&] { traced::read_shifted(shift, in.data() + 64, out.data()); });
-        INFO(shift << t.error << all_findings(t.report));
-        CHECK(t.error.empty());
-        REQUIRE(t.report.findings.size() == 1);
-        const Finding& f = finding_at(t.report, "out_of_bounds", line);
+        CHECK(t.error == "");
+        const Finding& f = only_finding(t.report, "out_of_bounds", line);
         CHECK(f.count == 1);
         require_contains(f.text, shift > 0 ? "thread (63,0,0) reads A[4][0], outside A of 4×16, at "
                                            : "thread (0,0,0) reads A[-1][15], outside A of 4×16, at ");
@@ -927,10 +895,8 @@ TEST_CASE("trace: a host pointer") {
     const std::vector<float> host(64, 1.0f);
     const DeviceArray<float> out(64);
     const Traced t = run_traced({}, [&] { traced::copy(host.data(), out.data()); });
-    INFO(t.error << all_findings(t.report));
-    CHECK(t.error.empty());
-    REQUIRE(t.report.findings.size() == 1);
-    const Finding& f = finding_at(t.report, "host_pointer", marked(kFindings, "copy"));
+    CHECK(t.error == "");
+    const Finding& f = only_finding(t.report, "host_pointer", marked(kFindings, "copy"));
     CHECK(f.count == 64);
     require_contains(f.text, "thread (0,0,0) reads through a host pointer at ");
 }
@@ -971,17 +937,15 @@ TEST_CASE("trace: groups of floats that are no vectors") {
                 traced::copy_float3(in.data() + 1, out.data() + 1);
             }
         });
-        INFO(t.error << all_findings(t.report));
-        CHECK(t.error.empty());
-        CHECK(t.report.findings.empty());
+        check_sound(t);
         // In pieces that an instruction can move: 3 × 4 bytes, 2 × 16.
         CHECK(t.report.lines.size() == 2);
         for (const bool store : {false, true}) {
             const Line& l = line_of(t.report, line, "", store);
-            CHECK(l.width == (wide ? 16 : 4));
-            CHECK(l.requests == (wide ? 2 * 2 : 2 * 3));
-            CHECK(l.threads == 32 * l.requests);
-            CHECK(l.bytes == 64 * (wide ? 32 : 12));
+            check_counts(l, {.width = (wide ? 16 : 4),
+                             .requests = (wide ? 2 * 2 : 2 * 3),
+                             .threads = 32 * l.requests,
+                             .bytes = 64 * (wide ? 32 : 12)});
             // A warp's float3 lie in 384 bytes, or 13 sectors where they start within one; each piece meets
             // all.
             CHECK(l.sectors == 2 * (wide ? 2 * 32 : 3 * 13));
@@ -1033,9 +997,7 @@ Copied trace_copying(traced::Copying kind) {
 void require_copy_finding(traced::Copying kind, const std::string& finding, const std::string& copy_mark,
                           const std::string& mark, std::uint64_t count) {
     const Report r = trace_copying(kind).traced.report;
-    INFO(all_findings(r));
-    REQUIRE(r.findings.size() == 1);
-    const Finding& f = finding_at(r, finding, marked(kCopies, mark));
+    const Finding& f = only_finding(r, finding, marked(kCopies, mark));
     CHECK(f.access.file.ends_with(kCopies));
     CHECK(f.count == count);
     require_contains(f.text, place(kCopies, marked(kCopies, copy_mark)));
@@ -1051,10 +1013,7 @@ TEST_CASE("trace: cp.async as it should be") {
     for (std::size_t t = 0; t < 64; ++t) CHECK(right.out[t] == static_cast<float>(4 * (63 - t)));
     const int copy = marked(kCopies, "right-copy");
     const Line& load = line_of(right.traced.report, copy, "in", false);
-    CHECK(load.width == 16);
-    CHECK(load.requests == 2);
-    CHECK(load.threads == 64);
-    CHECK(load.sectors == 32);
+    check_counts(load, {.width = 16, .requests = 2, .threads = 64, .sectors = 32});
     check_shared(line_of(right.traced.report, copy, "tile", true), 2, 32, 4, 4, 16);
     check_shared(line_of(right.traced.report, marked(kCopies, "right-read"), "tile", false), 2, 32, 4, 1);
     for (const traced::Copying kind : {traced::Copying::wait_enough, traced::Copying::own}) {
@@ -1082,9 +1041,7 @@ TEST_CASE("trace: cp.async and other threads without a barrier") {
     using traced::Copying;
     require_copy_finding(Copying::no_barrier, "race", "no_barrier-copy", "no_barrier-read", 32);
     const Report r = trace_copying(Copying::overwritten).traced.report;
-    INFO(all_findings(r));
-    REQUIRE(r.findings.size() == 1);
-    const Finding& f = finding_at(r, "race", marked(kCopies, "overwritten-copy"));
+    const Finding& f = only_finding(r, "race", marked(kCopies, "overwritten-copy"));
     require_contains(f.text, place(kCopies, marked(kCopies, "overwritten-read")) + " and thread (");
 }
 
@@ -1111,9 +1068,7 @@ TEST_CASE("trace: cp.async fills with zeros") {
         INFO(valid << " bytes");
         const Traced t =
             run_traced({{"in", in.data(), 1, 256, 256}}, [&] { traced::fill(valid, in.data(), out.data()); });
-        INFO(t.error << all_findings(t.report));
-        CHECK(t.error.empty());
-        CHECK(t.report.findings.empty());
+        check_sound(t);
         const std::vector<float> host = out.host();
         for (std::size_t i = 0; i < host.size(); ++i) {
             float expected = 0.0f;
@@ -1127,9 +1082,7 @@ TEST_CASE("trace: cp.async fills with zeros") {
     }
     // With no byte to copy the source may be anywhere.
     const Traced nowhere = run_traced({}, [&] { traced::fill(0, nullptr, out.data()); });
-    INFO(nowhere.error << all_findings(nowhere.report));
-    CHECK(nowhere.error.empty());
-    CHECK(nowhere.report.findings.empty());
+    check_sound(nowhere);
 }
 
 TEST_CASE("trace: a ring of three stages") {
@@ -1142,9 +1095,7 @@ TEST_CASE("trace: a ring of three stages") {
         const DeviceArray<float> in(values), out(256);
         const Traced t = run_traced({{"in", in.data(), 1, 256 * tiles, 256 * tiles}},
                                     [&] { traced::ring(tiles, in.data(), out.data()); });
-        INFO(tiles << " tiles " << t.error << all_findings(t.report));
-        CHECK(t.error.empty());
-        CHECK(t.report.findings.empty());
+        check_sound(t);
         CHECK(out.host() == sums);
         const auto n = static_cast<std::uint64_t>(tiles);
         const Line& load = line_of(t.report, marked(kCopies, "ring"), "in", false);
@@ -1180,9 +1131,7 @@ Traced trace_matrices(traced::Matrices kind) {
 Finding require_matrix_finding(traced::Matrices kind, const std::string& finding, const std::string& mark,
                                const std::string& other) {
     const Report r = trace_matrices(kind).report;
-    INFO(all_findings(r));
-    REQUIRE(r.findings.size() == 1);
-    const Finding& f = finding_at(r, finding, marked(kMatrices, mark));
+    const Finding& f = only_finding(r, finding, marked(kMatrices, mark));
     CHECK(f.access.file.ends_with(kMatrices));
     require_contains(f.text, place(kMatrices, marked(kMatrices, mark)));
     if (!other.empty()) require_contains(f.text, place(kMatrices, marked(kMatrices, other)));
@@ -1198,9 +1147,7 @@ TEST_CASE("trace: ldmatrix of a tile of 64 bf16 columns, as it is and swizzled")
         const DeviceArray<std::uint16_t> in(bf16_values(16 * 64));
         const DeviceArray<float> out(32);
         const Traced t = run_traced({}, [&] { traced::matrix_tile(swizzled, in.data(), out.data()); });
-        INFO(t.error << all_findings(t.report));
-        CHECK(t.error.empty());
-        CHECK(t.report.findings.empty());
+        check_sound(t);
         sums[swizzled] = out.host();
         // The rows of a matrix are 128 bytes apart: all in the same four banks, unless swizzled.
         const double conflict = swizzled ? 1 : 8;
@@ -1276,21 +1223,13 @@ TEST_CASE("trace: wmma") {
     const DeviceArray<float> out(256);
     const Traced t = run_traced({{"in", in.data(), 16, 64, 64, 2}, {"out", out.data(), 16, 16, 16}},
                                 [&] { traced::wmma_tile(in.data(), out.data()); });
-    INFO(t.error << all_findings(t.report));
-    CHECK(t.error.empty());
-    CHECK(t.report.findings.empty());
+    check_sound(t);
     // A request reads 16 bytes of each of 8 rows: rows of 128 bytes share their four banks.
     check_shared(line_of(t.report, marked(kMatrices, "wmma-a"), "tile", false), 4, 32, 8, 1);
     const Line& b = line_of(t.report, marked(kMatrices, "wmma-b"), "in", false);
-    CHECK(b.requests == 4);
-    CHECK(b.bytes == 512);
-    CHECK(b.sectors == 4 * 8);
+    check_counts(b, {.requests = 4, .bytes = 512, .sectors = 4 * 8});
     const Line& c = line_of(t.report, marked(kMatrices, "wmma-store"), "out", true);
-    CHECK(c.width == 8);
-    CHECK(c.requests == 4);
-    CHECK(c.bytes == 1024);
-    CHECK(c.sectors == 4 * 8);
-    CHECK(c.ideal_sectors == c.sectors);
+    check_counts(c, {.width = 8, .requests = 4, .bytes = 1024, .sectors = 4 * 8, .ideal_sectors = c.sectors});
     const std::vector<float> got = out.host();
     for (std::size_t i = 0; i < 16; ++i) {
         for (std::size_t j = 0; j < 16; ++j) {
@@ -1308,15 +1247,11 @@ TEST_CASE("trace: 16-bit elements and pairs of them") {
     const DeviceArray<std::uint16_t> out(64);
     const Traced t = run_traced({{"in", in.data(), 1, 64, 64}, {"out", out.data(), 1, 64, 64, 2}},
                                 [&] { traced::pairs(in.data(), out.data()); });
-    INFO(t.error << all_findings(t.report));
-    CHECK(t.error.empty());
-    CHECK(t.report.findings.empty());
+    check_sound(t);
     check_shared(line_of(t.report, marked(kMatrices, "pairs-shared"), "tile", true), 2, 32, 1, 1, 2);
     check_shared(line_of(t.report, marked(kMatrices, "pairs-in"), "tile", false), 2, 32, 1, 1, 2);
     const Line& store = line_of(t.report, marked(kMatrices, "pairs-out"), "out", true);
-    CHECK(store.width == 4);
-    CHECK(store.requests == 1);
-    CHECK(store.sectors == 4);
+    check_counts(store, {.width = 4, .requests = 1, .sectors = 4});
     const std::vector<std::uint16_t> got = out.host();
     for (std::size_t i = 0; i < 64; ++i) CHECK(__bfloat162float(__ushort_as_bfloat16(got[i])) == values[i]);
 }
@@ -1532,9 +1467,9 @@ TEST_CASE("trace: loops of different lengths") {
         const Line& loop = line_of(r, marked(kGrouping, "trip"), "", false);
         // Two warps: four steps together, five more of the first lanes.
         const auto lanes = static_cast<std::uint64_t>(first);
-        CHECK(loop.requests == 2 * 9);
-        CHECK(loop.threads == 2 * (4 * 32 + 5 * lanes));
-        CHECK(loop.sectors == 2 * (4 * 4 + 5 * ((lanes + 7) / 8)));
+        check_counts(loop, {.requests = 2 * 9,
+                            .threads = 2 * (4 * 32 + 5 * lanes),
+                            .sectors = 2 * (4 * 4 + 5 * ((lanes + 7) / 8))});
         CHECK(loop.diverged);  // which steps were the same one cannot be seen
         const Line& end = line_of(r, marked(kGrouping, "trip-end"), "", true);
         CHECK(end.requests == 2);
@@ -1581,9 +1516,7 @@ TEST_CASE("trace: a lane that leaves out a step is not paired with the others' n
     const DeviceArray<float> in(4 * 32), out(32);
     const Report r = run_traced({}, [&] { traced::skips_one(in.data(), out.data()); }).report;
     const Line& loop = line_of(r, marked(kGrouping, "skipped"), "", false);
-    CHECK(loop.requests == 4);
-    CHECK(loop.threads == 4 * 32 - 1);
-    CHECK(loop.bytes == 4 * loop.threads);
+    check_counts(loop, {.requests = 4, .threads = 4 * 32 - 1, .bytes = 4 * loop.threads});
     CHECK(loop.diverged);
     const Line& end = line_of(r, marked(kGrouping, "skipped-end"), "", true);
     CHECK(end.requests == 1);
@@ -1594,9 +1527,7 @@ TEST_CASE("trace: lanes that each leave out a step of their own") {
     const DeviceArray<float> in(32 * 32), out(32);
     const Report r = run_traced({}, [&] { traced::skips_own(in.data(), out.data()); }).report;
     const Line& loop = line_of(r, marked(kGrouping, "own-skipped"), "", false);
-    CHECK(loop.requests == 32);
-    CHECK(loop.threads == 32 * 31);
-    CHECK(loop.sectors == 32 * 4);
+    check_counts(loop, {.requests = 32, .threads = 32 * 31, .sectors = 32 * 4});
 }
 
 TEST_CASE("trace: two branches are requests of their own") {
@@ -1605,9 +1536,7 @@ TEST_CASE("trace: two branches are requests of their own") {
     for (const char* mark : {"even", "odd"}) {
         const Line& branch = line_of(r, marked(kGrouping, mark), "", false);
         INFO(mark);
-        CHECK(branch.requests == 3);
-        CHECK(branch.threads == 3 * 16);
-        CHECK(branch.sectors == 3 * 4);
+        check_counts(branch, {.requests = 3, .threads = 3 * 16, .sectors = 3 * 4});
         CHECK_FALSE(branch.diverged);
         REQUIRE(branch.example_lanes.size() == 16);
         for (std::size_t i = 0; i < 16; ++i) {
@@ -1636,9 +1565,10 @@ Result inspect(const std::string& options) {
     return test::run_program("gemm_inspect " + options);
 }
 
-std::set<std::string> keys_of(const Json& object) {
-    std::set<std::string> keys;
-    for (const auto& [key, value] : object.items()) keys.insert(key);
+/// The object's keys in alphabetical order, with a space between each two.
+std::string keys_of(const nlohmann::json& object) {
+    std::string keys;
+    for (const auto& [key, value] : object.items()) keys += (keys.empty() ? "" : " ") + key;
     return keys;
 }
 
@@ -1679,30 +1609,9 @@ TEST_CASE("gemm_inspect: its JSON") {
         INFO(r.err << r.out);
         REQUIRE(r.status == 0);
         const Json json = Json::parse(r.out);
-        CHECK(keys_of(json) == std::set<std::string>{"schema",
-                                                     "lesson",
-                                                     "variant",
-                                                     "kernel",
-                                                     "m",
-                                                     "n",
-                                                     "k",
-                                                     "alpha",
-                                                     "beta",
-                                                     "seed",
-                                                     "like",
-                                                     "blocks",
-                                                     "traced_blocks",
-                                                     "threads_per_block",
-                                                     "barriers_per_thread",
-                                                     "seconds",
-                                                     "lines",
-                                                     "findings",
-                                                     "totals",
-                                                     "owners",
-                                                     "wgmma",
-                                                     "verdict",
-                                                     "error",
-                                                     "before"});
+        CHECK(keys_of(json) ==
+              "alpha barriers_per_thread before beta blocks error findings k kernel lesson like lines m n "
+              "owners schema seconds seed threads_per_block totals traced_blocks variant verdict wgmma");
         CHECK(json.at("schema") == 1);
         CHECK(json.at("lesson") == lesson->name);
         CHECK(json.at("m") == 33);
@@ -1721,10 +1630,9 @@ TEST_CASE("gemm_inspect: its JSON") {
         std::uint64_t loaded = 0, stored = 0, shared = 0;
         for (const Json& line : json.at("lines")) {
             INFO(line.dump());
-            CHECK(keys_of(line) == std::set<std::string>{"file", "line", "array", "space", "op", "width",
-                                                         "requests", "threads", "bytes", "sectors",
-                                                         "ideal_sectors", "wavefronts", "ideal_wavefronts",
-                                                         "diverged", "sample", "tensor_map"});
+            CHECK(keys_of(line) ==
+                  "array bytes diverged file ideal_sectors ideal_wavefronts line op requests sample sectors "
+                  "space tensor_map threads wavefronts width");
             const auto file = line.at("file").get<std::string>();
             CHECK(file.ends_with("/kernel.cu"));
             CHECK(contents(GEMM_SOURCE_DIR "/" + file).find('"' + std::string(lesson->name) + '"') !=
@@ -1734,7 +1642,7 @@ TEST_CASE("gemm_inspect: its JSON") {
             CHECK((line.at("op") == "load" || line.at("op") == "store"));
             CHECK(line.at(is_shared ? "sectors" : "wavefronts") == 0);
             const Json& sample = line.at("sample");
-            CHECK(keys_of(sample) == std::set<std::string>{"block", "warp", "lanes", "offsets"});
+            CHECK(keys_of(sample) == "block lanes offsets warp");
             CHECK(sample.at("block") == 0);
             CHECK_FALSE(sample.at("lanes").empty());
             CHECK(sample.at("lanes").size() == sample.at("offsets").size());
@@ -1745,9 +1653,9 @@ TEST_CASE("gemm_inspect: its JSON") {
             }
         }
         const Json& totals = json.at("totals");
-        CHECK(keys_of(totals) == std::set<std::string>{"flop", "global_load_bytes", "global_store_bytes",
-                                                       "global_bytes", "flop_per_byte", "shared_bytes",
-                                                       "shared_bytes_per_flop"});
+        CHECK(keys_of(totals) ==
+              "flop flop_per_byte global_bytes global_load_bytes global_store_bytes shared_bytes "
+              "shared_bytes_per_flop");
         CHECK(totals.at("flop") == 2.0 * 33 * 47 * 29);
         CHECK(totals.at("global_load_bytes") == loaded);
         CHECK(totals.at("global_store_bytes") == stored);
@@ -1756,7 +1664,7 @@ TEST_CASE("gemm_inspect: its JSON") {
         CHECK(totals.at("flop_per_byte").get<double>() ==
               2.0 * 33 * 47 * 29 / static_cast<double>(loaded + stored));
         const Json& owners = json.at("owners");
-        CHECK(keys_of(owners) == std::set<std::string>{"array", "block", "rows", "cols", "threads"});
+        CHECK(keys_of(owners) == "array block cols rows threads");
         CHECK(owners.at("array") == "C");
         CHECK(owners.at("rows").size() == owners.at("cols").size());
         CHECK(owners.at("rows").size() == owners.at("threads").size());

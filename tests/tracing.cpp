@@ -97,4 +97,32 @@ const Finding& finding_at(const Report& report, std::string_view kind, int line)
     return *found;
 }
 
+const Finding& only_finding(const Report& report, std::string_view kind, int line) {
+    INFO(all_findings(report));
+    REQUIRE(report.findings.size() == 1);
+    return finding_at(report, kind, line);
+}
+
+void check_sound(const Traced& traced) {
+    INFO(traced.error << all_findings(traced.report));
+    CHECK(traced.error.empty());
+    CHECK(traced.report.findings.empty());
+}
+
+void check_counts(const Line& line, const Counts& expected) {
+    INFO(line.array << (line.store ? " stored" : " loaded") << " at line " << line.line);
+    const auto check = [](const char* what, std::uint64_t counted, const Count& count) {
+        INFO(what);
+        if (count.value) CHECK(counted == *count.value);
+    };
+    check("width", static_cast<std::uint64_t>(line.width), expected.width);
+    check("requests", line.requests, expected.requests);
+    check("threads", line.threads, expected.threads);
+    check("bytes", line.bytes, expected.bytes);
+    check("sectors", line.sectors, expected.sectors);
+    check("ideal sectors", line.ideal_sectors, expected.ideal_sectors);
+    check("wavefronts", line.wavefronts, expected.wavefronts);
+    check("ideal wavefronts", line.ideal_wavefronts, expected.ideal_wavefronts);
+}
+
 }  // namespace test

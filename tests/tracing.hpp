@@ -2,7 +2,9 @@
 // find by a comment at its end, "// LINE <name>".
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,5 +38,25 @@ const cpu_device::trace::Line& line_of(const cpu_device::trace::Report& report, 
 /// The only finding of the kind at the line.
 const cpu_device::trace::Finding& finding_at(const cpu_device::trace::Report& report, std::string_view kind,
                                              int line);
+
+/// The same where it is the only finding of all.
+const cpu_device::trace::Finding& only_finding(const cpu_device::trace::Report& report, std::string_view kind,
+                                               int line);
+
+/// No error and no finding.
+void check_sound(const Traced& traced);
+
+/// What a line counted, where it is given.
+struct Count {
+    Count() = default;
+    template <class Integer>
+    Count(Integer n) : value(static_cast<std::uint64_t>(n)) {}
+    std::optional<std::uint64_t> value;
+};
+struct Counts {
+    Count width = {}, requests = {}, threads = {}, bytes = {}, sectors = {}, ideal_sectors = {},
+          wavefronts = {}, ideal_wavefronts = {};
+};
+void check_counts(const cpu_device::trace::Line& line, const Counts& expected);
 
 }  // namespace test

@@ -101,6 +101,14 @@ void Buffer::download(std::vector<float>& host) const {
     });
 }
 
+Buffer Buffer::duplicate() const {
+    Buffer twin(count_, guard_, dtype_, place_);
+    pieces(0, 0, [&](std::size_t, std::size_t device, std::size_t n) {
+        CUDA_CHECK(cudaMemcpy(twin.at(device), at(device), n * size_of(dtype_), cudaMemcpyDeviceToDevice));
+    });
+    return twin;
+}
+
 Image Buffer::image() const {
     const std::size_t size = size_of(dtype_);
     Image image{std::vector<std::byte>((lead_ + count_ + guard_) * size), lead_ * size, place_.rows,

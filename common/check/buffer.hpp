@@ -42,6 +42,9 @@ class Buffer {
     }
     ~Buffer() { cudaFree(base_); }
 
+    /// The same elements once more, between guard bands of their own; the copy is made on the device.
+    Buffer duplicate() const;
+
     void* data() const { return at(lead_); }
     std::size_t size() const { return count_; }  // elements
     std::size_t bytes() const { return count_ * size_of(dtype_); }
@@ -58,8 +61,9 @@ class Buffer {
     /// Where somebody wrote into a guard band, as a sentence about the matrix `name`; empty if nobody did.
     std::string breach(const char* name) const;
 
-    /// Device memory in bytes that a Buffer(count, guard, dtype) takes.
+    /// Device memory in bytes that a Buffer(count, guard, dtype) takes, and that this one does.
     static std::size_t bytes(std::size_t count, std::size_t guard, DType dtype);
+    std::size_t bytes_with_bands() const { return (lead_ + count_ + guard_) * size_of(dtype_); }
 
   private:
     Buffer() = default;

@@ -7,22 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "common/check/facts.hpp"
+#include "common/check/patterns.hpp"
 #include "common/check/reference.hpp"
 #include "common/check/workload.hpp"
+#include "common/facts.hpp"
 #include "common/gemm.hpp"
 
 namespace gemm {
-
-/// What wrong elements have in common. Which fields there are depends on the id: see facts.hpp.
-struct Pattern {
-    using Number = std::optional<std::int64_t>;
-    PatternId id;
-    std::string matrices = {}, lengths = {};    // "B, C", "N, N": rows that are taken to begin at multiples
-    Number from = {}, to = {}, of = {};         // steps of the sum over k: from ≤ k < to, of K
-    Number row = {}, column = {}, modulo = {};  // where they lie
-    Number tile_rows = {}, tile_columns = {};
-};
 
 /// An element that is not what it should be, or one of the padding that is no longer as it was.
 struct WrongElement {

@@ -1,10 +1,15 @@
 #include "common/check/words.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "common/check/dtype.hpp"
 #include "common/check/variant.hpp"
+#include "common/text.hpp"
 
 namespace gemm {
 namespace {
@@ -17,10 +22,6 @@ std::string text(const char* format, double value) {
 
 std::string text(uint3 v) {
     return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
-}
-
-std::string text(const Pattern::Number& number) {
-    return std::to_string(number.value());
 }
 
 bool names_place(const Pattern& pattern) {
@@ -37,10 +38,82 @@ std::string pitch_text(const Pattern& p) {
     return "padding between rows is ignored in " + p.matrices + " (pitch " + instead + ")";
 }
 
-std::string tile_text(const char* which, const Pattern& p) {
-    return std::string("these elements hold the sum over the ") + which + " alone, steps " + text(p.from) +
-           " to " + std::to_string(p.to.value() - 1);
-}
+/// What is said of each; what stands in braces is put in by pattern_text().
+struct PatternText {
+    PatternId id;
+    const char* text;
+};
+constexpr PatternText kPatterns[] = {
+    {PatternId::never_written, "these elements were never written"},
+    {PatternId::unchanged, "these elements still hold what C held before"},
+    {PatternId::pitch, "{pitch}"},
+    {PatternId::nan, "these elements are NaN: padding or uninitialised memory was read"},
+    {PatternId::nan_with_alpha_zero, "these elements are NaN: A or B was read, which alpha = 0 must not do"},
+    {PatternId::nan_with_beta_zero,
+     "these elements are NaN: padding, uninitialised memory or C (which beta = 0 must not read) was read"},
+    {PatternId::k_tail,
+     "the K tail is missing: these elements hold the sum over the first {to} of {of} steps"},
+    {PatternId::sum_is_zero, "these elements are 0: the sum over k was never added up"},
+    {PatternId::zero, "these elements are 0"},
+    {PatternId::product_missing, "alpha·A·B is missing: these elements hold beta·C alone"},
+    {PatternId::last_tile_alone,
+     "these elements hold the sum over the last tile of K alone, steps {from} to {last}"},
+    {PatternId::first_tile_alone,
+     "these elements hold the sum over the first tile alone, steps {from} to {last}"},
+    {PatternId::last_product_alone,
+     "each product replaces the sum: these elements hold that of the last k alone"},
+    {PatternId::last_step_missing,
+     "the last step of K is missing: these elements hold the sum over the first {to} of {of} steps"},
+    {PatternId::first_step_missing,
+     "the first step of K is missing: these elements hold the sum over the last {left} of {of} steps"},
+    {PatternId::beta_c_missing, "beta·C is missing: these elements hold alpha·A·B alone"},
+    {PatternId::beta_is_one, "beta is taken for 1: these elements hold alpha·A·B + C"},
+    {PatternId::alpha_missing, "alpha is missing: these elements hold A·B + beta·C"},
+    {PatternId::alpha_times_c, "alpha multiplies C, too: these elements hold alpha·(A·B + beta·C)"},
+    {PatternId::inputs_in_bf16, "less precise than FP32: A and B are rounded to BF16"},
+    {PatternId::inputs_in_bf16_cut, "less precise than FP32: A and B are rounded to BF16 (cut off)"},
+    {PatternId::inputs_in_tf32_or_fp16, "less precise than FP32: A and B are rounded to TF32 or FP16"},
+    {PatternId::inputs_in_tf32, "less precise than FP32: A and B are rounded to TF32"},
+    {PatternId::inputs_in_tf32_cut, "less precise than FP32: A and B are rounded to TF32 (cut off)"},
+    {PatternId::inputs_in_whole_numbers, "less precise than FP32: A and B are rounded to whole numbers"},
+    {PatternId::products_in_whole_numbers,
+     "less precise than FP32: each product is rounded to a whole number"},
+    {PatternId::sum_in_whole_numbers,
+     "less precise than FP32: the sum is rounded to a whole number in every step"},
+    {PatternId::a_transposed, "A is read transposed: A[k][row] is taken for A[row][k]"},
+    {PatternId::a_not_transposed,
+     "A, which lies transposed, is read as if it did not: A[row][k] is taken for A[k][row]"},
+    {PatternId::b_transposed, "B is read transposed: B[col][k] is taken for B[k][col]"},
+    {PatternId::b_not_transposed,
+     "B, which lies transposed, is read as if it did not: B[k][col] is taken for B[col][k]"},
+    {PatternId::a_and_b_transposed,
+     "A and B are read transposed: A[k][row] is taken for A[row][k], and B[col][k] for B[k][col]"},
+    {PatternId::a_and_b_other_way, "A and B are both read the other way round"},
+    {PatternId::c_transposed, "rows and columns are swapped: C[row][col] holds what belongs to C[col][row]"},
+    {PatternId::few_digits,
+     "less precise than they should be: these elements are right but for their last digits, as after sums in "
+     "a shorter type, or a result that was cut off instead of rounded"},
+    {PatternId::short_inputs_or_sum,
+     "every element is within the worst-case bound, so the inputs or the accumulator were rounded (TF32, "
+     "BF16?)"},
+    {PatternId::short_sum,
+     "every element is within the worst-case bound, so the accumulator was rounded (to the inputs' type?)"},
+    {PatternId::everywhere, "all of C is wrong"},
+    {PatternId::last_row_of_tiles, "all in the last row of tiles (rows {row} and up)"},
+    {PatternId::last_column_of_tiles, "all in the last column of tiles (columns {column} and up)"},
+    {PatternId::one_tile, "all in one tile of {tile_rows}×{tile_columns}"},
+    {PatternId::one_row, "all in row {row}"},
+    {PatternId::one_column, "all in column {column}"},
+    {PatternId::every_nth_row, "every wrong row is {row} modulo {modulo}"},
+    {PatternId::every_nth_column, "every wrong column is {column} modulo {modulo}"},
+};
+static_assert([] {
+    std::size_t next = 0;
+    for (const PatternText& pattern : kPatterns) {
+        if (static_cast<std::size_t>(pattern.id) != next++) return false;
+    }
+    return kPatterns[next - 1].id == PatternId::every_nth_column;
+}());
 
 std::string where_text(const WrongElement& element) {
     std::string where = "row " + std::to_string(element.row) + ", column " + std::to_string(element.column);
@@ -82,107 +155,23 @@ std::string precision_text(const Verdict& v, const std::string& name, const std:
 }  // namespace
 
 std::string pattern_text(const Pattern& p) {
-    constexpr const char* kInMean = "every element is within the worst-case bound, so the ";
-    switch (p.id) {
-        case PatternId::never_written:
-            return "these elements were never written";
-        case PatternId::unchanged:
-            return "these elements still hold what C held before";
-        case PatternId::pitch:
-            return pitch_text(p);
-        case PatternId::nan:
-            return "these elements are NaN: padding or uninitialised memory was read";
-        case PatternId::nan_with_alpha_zero:
-            return "these elements are NaN: A or B was read, which alpha = 0 must not do";
-        case PatternId::nan_with_beta_zero:
-            return "these elements are NaN: padding, uninitialised memory or C (which beta = 0 must not "
-                   "read) was read";
-        case PatternId::k_tail:
-            return "the K tail is missing: these elements hold the sum over the first " + text(p.to) +
-                   " of " + text(p.of) + " steps";
-        case PatternId::sum_is_zero:
-            return "these elements are 0: the sum over k was never added up";
-        case PatternId::zero:
-            return "these elements are 0";
-        case PatternId::product_missing:
-            return "alpha·A·B is missing: these elements hold beta·C alone";
-        case PatternId::last_tile_alone:
-            return tile_text("last tile of K", p);
-        case PatternId::first_tile_alone:
-            return tile_text("first tile", p);
-        case PatternId::last_product_alone:
-            return "each product replaces the sum: these elements hold that of the last k alone";
-        case PatternId::last_step_missing:
-            return "the last step of K is missing: these elements hold the sum over the first " + text(p.to) +
-                   " of " + text(p.of) + " steps";
-        case PatternId::first_step_missing:
-            return "the first step of K is missing: these elements hold the sum over the last " +
-                   std::to_string(p.of.value() - p.from.value()) + " of " + text(p.of) + " steps";
-        case PatternId::beta_c_missing:
-            return "beta·C is missing: these elements hold alpha·A·B alone";
-        case PatternId::beta_is_one:
-            return "beta is taken for 1: these elements hold alpha·A·B + C";
-        case PatternId::alpha_missing:
-            return "alpha is missing: these elements hold A·B + beta·C";
-        case PatternId::alpha_times_c:
-            return "alpha multiplies C, too: these elements hold alpha·(A·B + beta·C)";
-        case PatternId::inputs_in_bf16:
-            return "less precise than FP32: A and B are rounded to BF16";
-        case PatternId::inputs_in_bf16_cut:
-            return "less precise than FP32: A and B are rounded to BF16 (cut off)";
-        case PatternId::inputs_in_tf32_or_fp16:
-            return "less precise than FP32: A and B are rounded to TF32 or FP16";
-        case PatternId::inputs_in_tf32:
-            return "less precise than FP32: A and B are rounded to TF32";
-        case PatternId::inputs_in_tf32_cut:
-            return "less precise than FP32: A and B are rounded to TF32 (cut off)";
-        case PatternId::inputs_in_whole_numbers:
-            return "less precise than FP32: A and B are rounded to whole numbers";
-        case PatternId::products_in_whole_numbers:
-            return "less precise than FP32: each product is rounded to a whole number";
-        case PatternId::sum_in_whole_numbers:
-            return "less precise than FP32: the sum is rounded to a whole number in every step";
-        case PatternId::a_transposed:
-            return "A is read transposed: A[k][row] is taken for A[row][k]";
-        case PatternId::a_not_transposed:
-            return "A, which lies transposed, is read as if it did not: A[row][k] is taken for A[k][row]";
-        case PatternId::b_transposed:
-            return "B is read transposed: B[col][k] is taken for B[k][col]";
-        case PatternId::b_not_transposed:
-            return "B, which lies transposed, is read as if it did not: B[k][col] is taken for B[col][k]";
-        case PatternId::a_and_b_transposed:
-            return "A and B are read transposed: A[k][row] is taken for A[row][k], and B[col][k] for "
-                   "B[k][col]";
-        case PatternId::a_and_b_other_way:
-            return "A and B are both read the other way round";
-        case PatternId::c_transposed:
-            return "rows and columns are swapped: C[row][col] holds what belongs to C[col][row]";
-        case PatternId::few_digits:
-            return "less precise than they should be: these elements are right but for their last digits, as "
-                   "after "
-                   "sums in a shorter type, or a result that was cut off instead of rounded";
-        case PatternId::short_inputs_or_sum:
-            return std::string(kInMean) + "inputs or the accumulator were rounded (TF32, BF16?)";
-        case PatternId::short_sum:
-            return std::string(kInMean) + "accumulator was rounded (to the inputs' type?)";
-        case PatternId::everywhere:
-            return "all of C is wrong";
-        case PatternId::last_row_of_tiles:
-            return "all in the last row of tiles (rows " + text(p.row) + " and up)";
-        case PatternId::last_column_of_tiles:
-            return "all in the last column of tiles (columns " + text(p.column) + " and up)";
-        case PatternId::one_tile:
-            return "all in one tile of " + text(p.tile_rows) + "×" + text(p.tile_columns);
-        case PatternId::one_row:
-            return "all in row " + text(p.row);
-        case PatternId::one_column:
-            return "all in column " + text(p.column);
-        case PatternId::every_nth_row:
-            return "every wrong row is " + text(p.row) + " modulo " + text(p.modulo);
-        case PatternId::every_nth_column:
-            return "every wrong column is " + text(p.column) + " modulo " + text(p.modulo);
-    }
-    return {};
+    return filled(kPatterns[static_cast<std::size_t>(p.id)].text, [&](std::string_view field) {
+        if (field == "pitch") return pitch_text(p);
+        if (field == "last") return std::to_string(p.to.value() - 1);
+        if (field == "left") return std::to_string(p.of.value() - p.from.value());
+        const std::pair<std::string_view, const Pattern::Number&> numbers[] = {
+            {"from", p.from},
+            {"to", p.to},
+            {"of", p.of},
+            {"row", p.row},
+            {"column", p.column},
+            {"modulo", p.modulo},
+            {"tile_rows", p.tile_rows},
+            {"tile_columns", p.tile_columns}};
+        return std::to_string(std::find_if(std::begin(numbers), std::end(numbers), [&](const auto& number) {
+                                  return number.first == field;
+                              })->second.value());
+    });
 }
 
 std::string failure_text(const Verdict& v, const std::string& name, const Shape& shape,

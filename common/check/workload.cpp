@@ -9,9 +9,9 @@
 #include <numbers>
 #include <random>
 
-#include "common/check/host_memory.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/variant.hpp"
+#include "common/host_memory.hpp"
 
 namespace gemm {
 namespace {
@@ -231,19 +231,37 @@ Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<v
 }
 
 void Workload::fill(const std::function<void(HostMatrices&)>& edit) {
-    host_ = {random_matrix(shape_.a_rows(), shape_.a_cols(), shape_.lda, mix(3 * seed_), kGuardBits),
-             random_matrix(shape_.b_rows(), shape_.b_cols(), shape_.ldb, mix(3 * seed_ + 1), kGuardBits),
-             shape_.beta == 0.0f
-                 ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
-                                      std::bit_cast<float>(kPoisonBits))
-                 : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed_ + 2), kPoisonBits)};
-    if (edit) edit(host_);
-    round_to(shape_.variant.A, host_.A);
-    round_to(shape_.variant.B, host_.B);
-    round_to(shape_.variant.C, host_.C);
-    a_.upload(host_.A);
-    b_.upload(host_.B);
+    HostMatrices host{
+        random_matrix(shape_.a_rows(), shape_.a_cols(), shape_.lda, mix(3 * seed_), kGuardBits),
+        random_matrix(shape_.b_rows(), shape_.b_cols(), shape_.ldb, mix(3 * seed_ + 1), kGuardBits),
+        shape_.beta == 0.0f ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
+                                                 std::bit_cast<float>(kPoisonBits))
+                            : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed_ + 2), kPoisonBits)};
+    if (edit) edit(host);
+    round_to(shape_.variant.A, host.A);
+    round_to(shape_.variant.B, host.B);
+    round_to(shape_.variant.C, host.C);
+    host_ = std::make_shared<const HostMatrices>(std::move(host));
+    a_.upload(host_->A);
+    b_.upload(host_->B);
     reset_c();
+}
+
+Workload::Workload(const Workload& other)
+    : asked_(other.asked_),
+      shape_(other.shape_),
+      seed_(other.seed_),
+      host_(other.host_),
+      a_(other.a_.duplicate()),
+      b_(other.b_.duplicate()),
+      c_(other.c_.duplicate()) {}
+
+Workload Workload::duplicate() const {
+    return Workload(*this);
+}
+
+std::size_t Workload::device_bytes() const {
+    return a_.bytes_with_bands() + b_.bytes_with_bands() + c_.bytes_with_bands();
 }
 
 Problem Workload::problem() const {
@@ -257,7 +275,7 @@ void Workload::refill(std::uint64_t seed) {
 }
 
 void Workload::reset_c() {
-    c_.upload(host_.C);
+    c_.upload(host_->C);
 }
 
 std::vector<float> Workload::download_c() const {

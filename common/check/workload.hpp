@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,15 @@ class Workload {
     /// against.
     const Shape& shape() const { return shape_; }
     std::uint64_t seed() const { return seed_; }
-    const HostMatrices& host() const { return host_; }
+    const HostMatrices& host() const { return *host_; }
+
+    /// The same matrices at other addresses of the device; the host's are shared. And the device memory that
+    /// each takes.
+    Workload duplicate() const;
+    std::size_t device_bytes() const;
+
+    Workload(Workload&&) = default;
+    Workload& operator=(Workload&&) = default;
 
     /// The problem over the device buffers.
     Problem problem() const;
@@ -92,11 +101,12 @@ class Workload {
     std::string breach() const;
 
   private:
+    Workload(const Workload& other);
     void fill(const std::function<void(HostMatrices&)>& edit);
 
     Shape asked_, shape_;
     std::uint64_t seed_;
-    HostMatrices host_;
+    std::shared_ptr<const HostMatrices> host_;
     Buffer a_, b_, c_;
 };
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "common/program/options.hpp"
+#include "common/facts.hpp"
 
 namespace gemm {
 

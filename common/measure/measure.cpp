@@ -50,6 +50,24 @@ int Measurer::steps(std::size_t lessons, const Shape& shape, bool timing) {
     return kDeviceTimes && timing && timeable(shape) ? verification + kTimingSteps : verification;
 }
 
+#ifndef GEMM_CPU_DEVICE
+/// Times the lessons that are right; `done` steps are behind them.
+std::vector<TimedLesson> Measurer::time(const std::vector<const Lesson*>& right, Workload& w,
+                                        const Verifier& verifier, const MeasureOptions& options, int done) {
+    SpeedOptions speed;
+    speed.rounds = options.rounds;
+    LaunchWatch watch("", options.patience, options.hangs);
+    speed.progress = [&](int samples, int of, const std::string& next) {
+        const bool lesson = std::any_of(right.begin(), right.end(), [&](auto* l) { return next == l->name; });
+        watch.turn(lesson ? next : "");
+        if (options.progress && !next.empty()) {
+            options.progress(done + kTimingSteps * samples / of, next + " " + w.shape().text() + " timing");
+        }
+    };
+    return time_lessons(right, w, verifier, device_, *baseline_, speed);
+}
+#endif
+
 std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons, const Shape& shape,
                                        std::uint64_t seed, const MeasureOptions& options) {
     const bool timed = kDeviceTimes && options.timing && timeable(shape);
@@ -107,19 +125,7 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
 
 #ifndef GEMM_CPU_DEVICE
     if (timed && !right.empty()) {
-        SpeedOptions speed;
-        speed.rounds = options.rounds;
-        const int before = done;
-        LaunchWatch watch("", options.patience, options.hangs);
-        speed.progress = [&](int samples, int of, const std::string& next) {
-            const bool lesson =
-                std::any_of(right.begin(), right.end(), [&](auto* l) { return next == l->name; });
-            watch.turn(lesson ? next : "");
-            done = before + kTimingSteps * samples / of;
-            if (!next.empty()) progress(next + " " + shape.text() + " timing");
-        };
-        const std::vector<TimedLesson> results =
-            time_lessons(right, *w, verifier, device_, *baseline_, speed);
+        const std::vector<TimedLesson> results = time(right, *w, verifier, options, done);
         for (std::size_t i = 0; i < results.size(); ++i) {
             Outcome& outcome = outcomes[places[i]];
             outcome.speed = results[i].speed;

@@ -73,6 +73,9 @@ class Measurer {
     static int steps(std::size_t lessons, const Shape& shape, bool timing);
 
   private:
+    std::vector<TimedLesson> time(const std::vector<const Lesson*>& right, Workload& w,
+                                  const Verifier& verifier, const MeasureOptions& options, int done);
+
     Device device_;
     std::shared_ptr<Baseline> baseline_;  // made when first needed; never on the CPU device
 };

@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "common/check/buffer.hpp"
 #include "common/check/dtype.hpp"
 #include "common/error.hpp"
 #include "common/measure/baseline.hpp"
@@ -16,56 +15,6 @@ namespace {
 
 constexpr int kMostCopies = 256;
 
-/// The workload's matrices once more, in memory of their own.
-class Copy {
-  public:
-    explicit Copy(const Workload& w)
-        : a_(w.host().A.size(), guard(w.shape().lda), w.shape().variant.A),
-          b_(w.host().B.size(), guard(w.shape().ldb), w.shape().variant.B),
-          c_(w.host().C.size(), guard(w.shape().ldc), w.shape().variant.C),
-          problem_(w.problem()) {
-        duplicate(problem_.A, a_);
-        duplicate(problem_.B, b_);
-        duplicate(problem_.C, c_);
-        problem_.A = a_.data();
-        problem_.B = b_.data();
-        problem_.C = c_.data();
-    }
-
-    /// Device memory of one copy.
-    static std::size_t bytes(const Workload& w) {
-        const Shape& s = w.shape();
-        return Buffer::bytes(w.host().A.size(), guard(s.lda), s.variant.A) +
-               Buffer::bytes(w.host().B.size(), guard(s.ldb), s.variant.B) +
-               Buffer::bytes(w.host().C.size(), guard(s.ldc), s.variant.C);
-    }
-
-    const Problem& problem() const { return problem_; }
-    void reset_c(const Workload& w) { c_.upload(w.host().C); }
-    std::vector<float> download_c() const {
-        std::vector<float> c;
-        c_.download(c);
-        return c;
-    }
-    /// Whether a kernel wrote into a guard band, as a sentence; empty if none did.
-    std::string breach() const {
-        for (const auto& [name, buffer] : {std::pair("A", &a_), std::pair("B", &b_), std::pair("C", &c_)}) {
-            if (std::string breach = buffer->breach(name); !breach.empty()) return breach;
-        }
-        return "";
-    }
-
-  private:
-    static std::size_t guard(std::int64_t pitch) { return static_cast<std::size_t>(pitch); }
-    static void duplicate(const void* from, const Buffer& to) {
-        if (to.size() == 0) return;
-        CUDA_CHECK(cudaMemcpy(to.data(), from, to.bytes(), cudaMemcpyDeviceToDevice));
-    }
-
-    Buffer a_, b_, c_;
-    Problem problem_;
-};
-
 /// Bytes that one launch touches.
 std::int64_t bytes_touched(const Problem& p) {
     const auto bytes = [](DType type, std::int64_t count) {
@@ -75,14 +24,14 @@ std::int64_t bytes_touched(const Problem& p) {
 }
 
 /// The copies beside the workload itself: as many as it takes, or as many as half the free memory holds.
-std::vector<Copy> make_copies(const Workload& w, const Device& device) {
+std::vector<Workload> make_copies(const Workload& w, const Device& device) {
     const int wanted = copies_for_cold_cache(bytes_touched(w.problem()), device.l2_bytes, kMostCopies) - 1;
     std::size_t free = 0, total = 0;
     CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    const std::size_t count = std::min(static_cast<std::size_t>(wanted), free / 2 / Copy::bytes(w));
-    std::vector<Copy> copies;
+    const std::size_t count = std::min(static_cast<std::size_t>(wanted), free / 2 / w.device_bytes());
+    std::vector<Workload> copies;
     copies.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) copies.emplace_back(w);
+    for (std::size_t i = 0; i < count; ++i) copies.push_back(w.duplicate());
     return copies;
 }
 
@@ -92,9 +41,9 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
                                       const Verifier& verifier, const Device& device, Baseline& baseline,
                                       const SpeedOptions& options) {
     w.reset_c();
-    std::vector<Copy> copies = make_copies(w, device);
+    std::vector<Workload> copies = make_copies(w, device);
     std::vector<Problem> problems = {w.problem()};
-    for (const Copy& copy : copies) problems.push_back(copy.problem());
+    for (const Workload& copy : copies) problems.push_back(copy.problem());
     const bool cold =
         static_cast<std::int64_t>(problems.size()) * bytes_touched(problems[0]) > 3 * device.l2_bytes &&
         device.l2_bytes > 0;
@@ -124,27 +73,14 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
     timing.seed = w.seed();
     timing.progress = options.progress;
     // Poison again, so that what is found afterwards was written by launches that were timed.
-    timing.before_last = [&](std::size_t, std::size_t copy) {
-        if (copy == 0) {
-            w.reset_c();
-        } else {
-            copies[copy - 1].reset_c(w);
-        }
-    };
+    const auto of_copy = [&](std::size_t copy) -> Workload& { return copy == 0 ? w : copies[copy - 1]; };
+    timing.before_last = [&](std::size_t, std::size_t copy) { of_copy(copy).reset_c(); };
     timing.after_last = [&](std::size_t contender, std::size_t copy) {
         const Lesson* const lesson = contender == 0 ? nullptr : lessons[contender - 1];
-        Verdict verdict = verifier.check(copy == 0 ? w.download_c() : copies[copy - 1].download_c(), lesson);
+        const Workload& left = of_copy(copy);
+        Verdict verdict = verifier.check(left.download_c(), lesson);
         // Not cuBLAS's to answer for: a broken guard band shows at the lesson that is checked next.
-        const std::string breach = lesson == nullptr ? ""
-                                   : copy == 0       ? w.breach()
-                                                     : copies[copy - 1].breach();
-        if (!breach.empty()) {
-            verdict.passed = false;
-            if (verdict.failure.empty()) {
-                verdict.failure = contenders[contender].name + " at " + w.shape().text() + " (seed " +
-                                  std::to_string(w.seed()) + "): " + breach;
-            }
-        }
+        if (lesson != nullptr) fail_outside(verdict, left.breach(), lesson->name, left);
         if (lesson != nullptr) {
             results[contender - 1].after = std::move(verdict);
         } else if (!verdict.passed) {

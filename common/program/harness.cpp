@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "common/check/facts.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
+#include "common/facts.hpp"
 #include "common/measure/device.hpp"
 #include "common/measure/measure.hpp"
 #include "common/program/options.hpp"
@@ -78,24 +78,22 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
         return {s, status};
     }
 
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-    s.shape.M = whole_number("--m", m, 0, kMost);
-    s.shape.N = whole_number("--n", n, 0, kMost);
-    s.shape.K = whole_number("--k", k, 0, kMost);
-    s.shape.lda = whole_number("--lda", lda, 0, kMost);
-    s.shape.ldb = whole_number("--ldb", ldb, 0, kMost);
-    s.shape.ldc = whole_number("--ldc", ldc, 0, kMost);
+    s.shape.M = whole_number("--m", m);
+    s.shape.N = whole_number("--n", n);
+    s.shape.K = whole_number("--k", k);
+    s.shape.lda = whole_number("--lda", lda);
+    s.shape.ldb = whole_number("--ldb", ldb);
+    s.shape.ldc = whole_number("--ldc", ldc);
     s.shape.alpha = finite_number("--alpha", alpha);
     s.shape.beta = finite_number("--beta", beta);
     s.shape.variant = variant_option(variant, dtype).value_or(lesson.variant());
     (void)with_variant(lesson, s.shape.variant);  // which it takes, or an Error before that of a pitch
     s.seed = seed.empty() ? fresh_seed() : seed_number("--seed", seed);
-    s.device = static_cast<int>(whole_number("--device", device, 0, std::numeric_limits<int>::max()));
-    s.rounds = static_cast<int>(whole_number("--rounds", rounds, 0, 1000));
+    s.device = small_number("--device", device);
+    s.rounds = small_number("--rounds", rounds);
     s.shape = s.shape.resolved();
     if (kDeviceTimes) {
-        s.patience = patience.empty() ? patience_of(s.shape)
-                                      : static_cast<int>(whole_number("--patience", patience, 0, 1000000));
+        s.patience = patience.empty() ? patience_of(s.shape) : small_number("--patience", patience);
     }
     return {s, std::nullopt};
 }

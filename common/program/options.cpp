@@ -12,8 +12,8 @@
 #include <limits>
 #include <new>
 #include <system_error>
+#include <utility>
 
-#include "common/check/facts.hpp"
 #include "common/error.hpp"
 
 namespace gemm {
@@ -55,11 +55,25 @@ std::int64_t whole_number(const std::string& name, const std::string& text, std:
     return value;
 }
 
+std::uint64_t largest(std::string_view option) {
+    constexpr std::pair<std::string_view, std::uint64_t> kLargest[] = {
+#include "common/program/ranges.inc"
+    };
+    for (const auto& [name, most] : kLargest) {
+        if (name == option) return most;
+    }
+    return std::numeric_limits<std::int64_t>::max();
+}
+
+std::int64_t whole_number(const std::string& name, const std::string& text, std::int64_t least) {
+    return whole_number(name, text, least, static_cast<std::int64_t>(largest(name)));
+}
+
 std::uint64_t seed_number(const std::string& name, const std::string& text) {
     std::uint64_t value = 0;
     if (!parse(text, value)) {
-        throw Error(name + " must be a whole number from 0 to " +
-                    std::to_string(std::numeric_limits<std::uint64_t>::max()) + ", and is \"" + text + "\".");
+        throw Error(name + " must be a whole number from 0 to " + std::to_string(largest("--seed")) +
+                    ", and is \"" + text + "\".");
     }
     return value;
 }

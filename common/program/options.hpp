@@ -7,18 +7,26 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "common/facts.hpp"
+
 namespace gemm {
 
-/// Exit status of lesson programs and gemm_bench.
-enum Exit { kRight = 0, kWrong = 1, kCouldNotRun = 2 };
+/// The largest number that an option takes (ranges.inc).
+std::uint64_t largest(std::string_view option);
 
 /// The value of an option. `name` ("--m") is for the message. Throws Error unless the whole text is a decimal
-/// integer in [least, most].
+/// integer in [least, most]; most is the option's largest() where it is not given.
 std::int64_t whole_number(const std::string& name, const std::string& text, std::int64_t least,
                           std::int64_t most);
+std::int64_t whole_number(const std::string& name, const std::string& text, std::int64_t least = 0);
+/// Of an option whose numbers all fit.
+inline int small_number(const std::string& name, const std::string& text, int least = 0) {
+    return static_cast<int>(whole_number(name, text, least));
+}
 
 /// Throws Error unless the whole text is a decimal integer of 64 bits without sign.
 std::uint64_t seed_number(const std::string& name, const std::string& text);

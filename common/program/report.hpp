@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "common/check/facts.hpp"
+#include "common/facts.hpp"
 #include "common/check/verify.hpp"
 #include "common/check/workload.hpp"
 #include "common/measure/device.hpp"

@@ -9,11 +9,12 @@ import struct
 from collections.abc import Mapping
 
 from runner.core import build, doctor, gpu, process
-from runner.core.results import UserError, folder_of, lessons
+from runner.core.results import ROOT, UserError, folder_of, lessons
 
 DTYPES = ("fp32", "bf16", "fp16")
 _LARGEST = 2**63 - 1
-_LARGEST_OF = {"--seed": 2**64 - 1, "--rounds": 1000, "--device": 2**31 - 1}  # as in common/program/harness.cpp
+_RANGES = ROOT / "common" / "program" / "ranges.inc"  # the programs' own
+_LARGEST_OF = {name: int(most, 0) for name, most in re.findall(r'^{"(.+)", (\w+)}', _RANGES.read_text(encoding="utf-8"), re.M)}
 
 
 def find(name: str) -> str:

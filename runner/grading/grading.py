@@ -139,10 +139,10 @@ def whole(found: Checked, asked: Sequence[Case]) -> bool:
     def named(cases: Sequence[Case]) -> list[tuple]:
         return [(case["id"], *(case[key] for key in _OF_A_CASE)) for case in cases]  # type: ignore[literal-required]
 
-    held, ladder, last = named(found["cases"]), named(asked), found["cases"][-1]
+    held, expected, last = named(found["cases"]), named(asked), found["cases"][-1]
     if found["passed"]:
-        return held == ladder and all(case["passed"] for case in found["cases"])
-    return held == ladder[: len(held)] or (held[:-1] == ladder and last["id"] == "goal")
+        return held == expected and all(case["passed"] for case in found["cases"])
+    return held == expected[: len(held)] or (held[:-1] == expected and last["id"] == "goal")
 
 
 def without_a_run(task: Task, name: str, raw: bytes) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""What the C++ programs say of a launch, as JSON: the fields of their objects. common/check/facts.hpp lists the ids in them.
+"""What the C++ programs say of a launch, as JSON: the fields of their objects. common/facts.hpp lists the ids that are in them.
 
 Texts are for people to read; what is decided is decided by ids and fields.
 """
@@ -54,7 +54,7 @@ class Group(TypedDict):
 
 
 class Likely(TypedDict):
-    """The likeliest mistake; common/check/autopsy.hpp lists the ids."""
+    """The likeliest mistake; common/autopsy.hpp lists the ids."""
 
     id: str
     text: str

@@ -8,7 +8,7 @@ from runner.inspect.trace_types import Fault, Finding, Trace, Verdict
 
 
 class Case(TypedDict):
-    """One problem of the ladder."""
+    """One case of the check."""
 
     id: str  # of the difficulty
     what: str  # the same as a noun

@@ -1,6 +1,6 @@
 """From what gemm_check found wrong to the mistake that explains it, in words that a learner can act on.
 
-The tables are keyed by the ids of common/check/facts.hpp and of the ladder's cases; a test holds them against each other.
+The tables are keyed by the ids of common/facts.hpp, and by those of the check's cases; a test holds them against each other.
 """
 
 from __future__ import annotations

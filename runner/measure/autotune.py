@@ -21,23 +21,25 @@ from runner.core.process import Interrupted, say, say_all
 from runner.core.reports import Failed
 from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, load, writable_folder, write_atomically
 from runner.measure import chart, tuning
-from runner.measure.tuning import Tuning, Variant
+from runner.measure.tuning import Configuration, Tuning
 
 SCHEMA = 1
 ABREAST = 2  # sizes in a table
 CLOSE = 0.01  # of the best ratio: nearer than this is as good
-PATIENCE = 60.0  # seconds that a step of a variant may take, beyond ten times the longest before it (large sizes)
+PATIENCE = 60.0  # seconds that a step of a configuration may take, beyond ten times the longest before it (large sizes)
 
-Row = dict  # what came of a variant: see row_of()
+Row = dict  # what came of a configuration: see row_of()
 
 
 # Measuring
 
 
-def sources(variants: Sequence[Variant], tune: Tuning, kernel: str) -> list[Source]:
-    """What is compiled, in the variants' order. A UserError where kernel.cu and tune.py don't fit."""
+def sources(configurations: Sequence[Configuration], tune: Tuning, kernel: str) -> list[Source]:
+    """What is compiled, in the configurations' order. A UserError where kernel.cu and tune.py don't fit."""
     try:
-        return [Source(tuning.source(v, tune, kernel), f"{v.lesson}/kernel.cu", v.namespace, v.name, v.lesson) for v in variants]
+        return [
+            Source(tuning.source(v, tune, kernel), f"{v.lesson}/kernel.cu", v.namespace, v.name, v.lesson) for v in configurations
+        ]
     except ValueError as error:
         raise UserError(f"{error}; tune.py must fit its kernel.cu.") from error
 
@@ -49,7 +51,7 @@ def _why_not_compiled(lines: Sequence[str]) -> str:
 
 
 def compile_all(tools: Mapping, wanted: Sequence[Source], folder: Path) -> tuple[list[Source], list[Path], dict[str, str]]:
-    """Compiles the variants, several at a time: those that compile, their objects, and by title why the others don't."""
+    """Compiles the configurations, several at a time: those that compile, their objects, and by title why the others don't."""
     failed: dict[str, str] = {}
     commands, made = [], []
     for source in wanted:
@@ -72,7 +74,7 @@ def compile_all(tools: Mapping, wanted: Sequence[Source], folder: Path) -> tuple
 
 
 def link(tools: Mapping, compiled: Sequence[Source], objects: Sequence[Path], folder: Path) -> Path:
-    """A gemm_bench of the variants."""
+    """A gemm_bench of the configurations."""
     listed, program = folder / "list.cpp", folder / "bench"
     listed.write_text(compiling.lessons_of(compiled), encoding="utf-8")
     command = [*tools["link_before"], listed, *objects, *tools["link_after"], "-o", program]
@@ -80,12 +82,12 @@ def link(tools: Mapping, compiled: Sequence[Source], objects: Sequence[Path], fo
     if done.status:
         compiling.blame_the_machine("The linker", done.status, done.lines)
         say_all(done.lines)
-        raise UserError("The linker could not make the program of the variants; its message is above.")
+        raise UserError("The linker could not make the program of the configurations; its message is above.")
     return program
 
 
 class _Watch:
-    """Reads gemm_bench's progress, and says which variant of `names` hangs on the GPU, which would hang the command."""
+    """Reads gemm_bench's progress, and says which configuration of `names` hangs on the GPU, which would hang the command."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names, self.culprit, self.limit = names, "", PATIENCE
@@ -101,10 +103,10 @@ class _Watch:
         return step
 
     def hung(self) -> bool:
-        """Whether a variant's step takes longer than the limit. Steps that name no variant (inputs, cuBLAS) may take any time."""
-        variant = self._step.partition(" ")[0]
-        if variant in self.names and monotonic() - self._began > self.limit:
-            self.culprit = variant
+        """Whether a configuration's step takes longer than the limit. Others (inputs, cuBLAS) may take any time."""
+        configuration = self._step.partition(" ")[0]
+        if configuration in self.names and monotonic() - self._began > self.limit:
+            self.culprit = configuration
         return bool(self.culprit)
 
 
@@ -116,10 +118,12 @@ def _lost(output: Path) -> Failed | None:
         return None
 
 
-def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int, folder: Path, more: Sequence[str] = ()) -> dict:
-    """gemm_bench's results of these variants of lesson `name`. One that hangs or takes the device down fails, and the others
-    run again."""
-    left, lost = list(variants), []
+def run(
+    program: Path, name: str, configurations: Sequence[str], sizes: str, seed: int, folder: Path, more: Sequence[str] = ()
+) -> dict:
+    """gemm_bench's results of these configurations of lesson `name`. One that hangs or takes the device down fails, and the
+    others run again."""
+    left, lost = list(configurations), []
     output = folder / "results.json"
     while left:
         asked = ["--lessons", ",".join(left), "--sizes", sizes, "--seed", str(seed), *more]
@@ -144,18 +148,18 @@ def run(program: Path, name: str, variants: Sequence[str], sizes: str, seed: int
     return {"runs": [], "failed": lost}
 
 
-def row_of(variant: Variant, found: Mapping, not_compiled: Mapping[str, str]) -> Row:
-    """What came of a variant. `failure`: why it has no figures (None: it has); `wrong`: it ran, and its result is wrong."""
-    name = variant.name
+def row_of(configuration: Configuration, found: Mapping, not_compiled: Mapping[str, str]) -> Row:
+    """What came of a configuration. `failure`: why it has no figures (None: it has); `wrong`: it ran, and its result is wrong."""
+    name = configuration.name
     failures = [failure for failure in found.get("failed", []) if failure["lesson"] == name]
     skipped = [entry["reason"] for entry in found.get("skipped", []) if entry["lesson"] == name]
     reasons = [not_compiled[name]] if name in not_compiled else [*(failure["failure"] for failure in failures), *skipped]
     runs = [] if reasons else [{k: v for k, v in r.items() if k != "lesson"} for r in found["runs"] if r["lesson"] == name]
     return {
-        "swept": variant.swept,
-        "own": variant.own,
-        "constants": dict(variant.constants),
-        "edited": bool(variant.edits),
+        "swept": configuration.swept,
+        "own": configuration.own,
+        "constants": dict(configuration.constants),
+        "edited": bool(configuration.edits),
         "resources": found.get("resources", {}).get(name),
         "failure": reasons[0] if reasons else None,
         "wrong": any(failure["ran"] for failure in failures),
@@ -276,16 +280,16 @@ def _show(results: Mapping, tunes: Mapping[str, tuple[Tuning, str]]) -> None:
 
 
 def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], device: doctor.Device, sizes: str | None) -> dict:
-    """Every variant of the lessons, compiled, verified and timed, lesson after lesson in one program. `sizes`: None for those
-    that each lesson's tune.py says."""
-    variants: dict[str, list[Variant]] = {}
+    """Every configuration of the lessons, compiled, verified and timed, lesson after lesson in one program. `sizes`: None for
+    those that each lesson's tune.py says."""
+    configurations: dict[str, list[Configuration]] = {}
     compared: dict[str, dict[str, int]] = {}
     for name in chosen:
         try:
-            variants[name], compared[name] = tuning.variants(name, *tunes[name])
+            configurations[name], compared[name] = tuning.configurations(name, *tunes[name])
         except ValueError as error:
             raise UserError(f"{error}; {name}/tune.py must fit its kernel.cu.") from error
-    wanted = [source for name in chosen for source in sources(variants[name], *tunes[name])]
+    wanted = [source for name in chosen for source in sources(configurations[name], *tunes[name])]
     tools = compiling.toolchain(device, "bench")
     seed = secrets.randbelow(10**9)
     results: dict = {"schema": SCHEMA, "device": {"name": device.gpus[0]}, "seed": seed, "lessons": {}}
@@ -293,14 +297,14 @@ def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], de
         compiled, objects, failed = compile_all(tools, wanted, folder)
         program = link(tools, compiled, objects, folder) if compiled else None
         for name in chosen:
-            names = [variant.name for variant in variants[name] if variant.name not in failed]
+            names = [configuration.name for configuration in configurations[name] if configuration.name not in failed]
             tune, _ = tunes[name]
             wanted_here, found = sizes or tune.sizes, {}
             if program and names:
                 with gpu.alone(device):
                     found = run(program, name, names, wanted_here, seed, folder)
             results["device"] = found.get("device", results["device"])
-            rows = [row_of(variant, found, failed) for variant in variants[name]]
+            rows = [row_of(configuration, found, failed) for configuration in configurations[name]]
             first = best(rows)
             results["lessons"][name] = {
                 "sizes": wanted_here,
@@ -338,7 +342,7 @@ def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: boo
     wrong = [name for name, found in results["lessons"].items() if any(row["wrong"] for row in found["rows"])]
     refused = ""
     if record and wrong:
-        refused = f"a variant of {', '.join(wrong)} is wrong"
+        refused = f"a configuration of {', '.join(wrong)} is wrong"
     elif record and commit != before:
         refused = why or "another commit was checked out while measuring"
     results |= {

@@ -1,6 +1,6 @@
-"""What a lesson's tune.py says, and the variants of kernel.cu that follow from it.
+"""What a lesson's tune.py says, and the configurations of kernel.cu that follow from it.
 
-A variant is kernel.cu with other constants, and with a namespace and a name of its own.
+A configuration is kernel.cu with other constants, and with a namespace and a name of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OPTIONAL = re.compile(r"\[(.*?)\]")
 
 @dataclass(frozen=True)
 class Compared:
-    """A variant that shows what one idea is worth. `edits`: pieces of kernel.cu, each there once, and what replaces them."""
+    """A configuration that shows what one idea is worth. `edits`: pieces of kernel.cu, each there once, and what replaces it."""
 
     constants: Constants = field(default_factory=dict)  # those that are not as in kernel.cu
     edits: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Tuning:
 
     `lines`: the pieces of kernel.cu that hold the constants, each there once, with {NAME} for a number. What stands in
     [brackets] may be missing; its constant is 0 then: "__launch_bounds__(THREADS[, {BLOCKS}])". `sweep`: the configurations
-    to try; constants that one leaves out are as in kernel.cu. `edits`: made in every variant. `sizes`: as --sizes has them.
+    to try; constants that one leaves out are as in kernel.cu. `edits`: made in every configuration. `sizes`: as --sizes has them.
     `by_shape`: names of `compare` that a table shows beside the lesson, a row for each size.
     """
 
@@ -46,7 +46,7 @@ class Tuning:
 
 
 @dataclass(frozen=True)
-class Variant:
+class Configuration:
     """A configuration of a lesson's kernel. `swept`: it is one of the set."""
 
     lesson: str
@@ -97,14 +97,14 @@ def changed_lines(tuning: Tuning, kernel: str, constants: Constants) -> list[str
     return [line_of(line, constants) for line in tuning.lines if any(own[n] != constants[n] for n in _NAME.findall(line))]
 
 
-def variants(lesson: str, tuning: Tuning, kernel: str) -> tuple[list[Variant], dict[str, int]]:
+def configurations(lesson: str, tuning: Tuning, kernel: str) -> tuple[list[Configuration], dict[str, int]]:
     """Every configuration to measure, each once: kernel.cu's own, the set, what is compared; and which of them has which name
     in `compare`. Raises ValueError as own_constants, for a constant that no line holds, and for a name in `by_shape` that
     nothing in `compare` has."""
     own = own_constants(tuning, kernel)
     if unknown := set(tuning.by_shape) - tuning.compare.keys():
         raise ValueError(f"{lesson}/tune.py shows {', '.join(sorted(unknown))} by shape, which it does not compare")
-    found: list[Variant] = []
+    found: list[Configuration] = []
     places: dict[tuple, int] = {}
 
     def place_of(constants: Constants, edits: Mapping[str, str], swept: bool) -> int:
@@ -113,7 +113,7 @@ def variants(lesson: str, tuning: Tuning, kernel: str) -> tuple[list[Variant], d
         whole = {**own, **constants}
         place = places.setdefault((*whole.values(), *edits.items()), len(found))
         if place == len(found):
-            found.append(Variant(lesson, place, whole, edits, swept, whole == own and not edits))
+            found.append(Configuration(lesson, place, whole, edits, swept, whole == own and not edits))
         return place
 
     for constants in ({}, *tuning.sweep):
@@ -121,20 +121,20 @@ def variants(lesson: str, tuning: Tuning, kernel: str) -> tuple[list[Variant], d
     return found, {name: place_of(other.constants, other.edits, False) for name, other in tuning.compare.items()}
 
 
-def source(variant: Variant, tuning: Tuning, kernel: str) -> str:
-    """The variant's kernel.cu. Raises ValueError where kernel.cu lacks what is to be replaced."""
+def source(configuration: Configuration, tuning: Tuning, kernel: str) -> str:
+    """The configuration's kernel.cu. Raises ValueError where kernel.cu lacks what is to be replaced."""
     text = kernel
     for line in tuning.lines:
         at = _found(line, text)
-        text = text[: at.start()] + line_of(line, variant.constants) + text[at.end() :]
-    number = variant.lesson.partition("_")[0]
-    for old, new in {**tuning.edits, **variant.edits}.items():
+        text = text[: at.start()] + line_of(line, configuration.constants) + text[at.end() :]
+    number = configuration.lesson.partition("_")[0]
+    for old, new in {**tuning.edits, **configuration.edits}.items():
         if text.count(old) != 1:
-            raise ValueError(f"{variant.lesson}/kernel.cu has {text.count(old)} times what an edit replaces: {old!r}")
+            raise ValueError(f"{configuration.lesson}/kernel.cu has {text.count(old)} times what an edit replaces: {old!r}")
         text = text.replace(old, new)
-    for old, new in ((f"lesson_{number}", variant.namespace), (f'"{variant.lesson}"', f'"{variant.name}"')):
+    for old, new in ((f"lesson_{number}", configuration.namespace), (f'"{configuration.lesson}"', f'"{configuration.name}"')):
         if old not in text:
-            raise ValueError(f"{variant.lesson}/kernel.cu does not contain {old}")
+            raise ValueError(f"{configuration.lesson}/kernel.cu does not contain {old}")
         text = text.replace(old, new)
     return text
 

@@ -40,9 +40,9 @@ bool is_readable(int file, int milliseconds) {
     return poll(&readable, 1, milliseconds) > 0;
 }
 
-[[noreturn]] void go(const Lesson& lesson, const std::vector<LadderCase>& cases, std::uint64_t seed, int to) {
+[[noreturn]] void go(const Lesson& lesson, const std::vector<CheckCase>& cases, std::uint64_t seed, int to) {
     const int printed = keep_quiet();
-    for (const LadderCase& next : cases) {
+    for (const CheckCase& next : cases) {
         if (printed < 0) break;
         const CaseResult result = run_case(lesson, next, seed);
         std::fflush(nullptr);
@@ -58,7 +58,7 @@ bool is_readable(int file, int milliseconds) {
 
 GoesAhead::GoesAhead(const Lesson& lesson, std::uint64_t seed, bool long_k) : seed_(seed) {
     if (std::thread::hardware_concurrency() < 2) return;
-    const std::vector<LadderCase> all = ladder_cases(lesson, seed, long_k);
+    const std::vector<CheckCase> all = check_cases(lesson, seed, long_k);
     cases_.assign(all.begin() + static_cast<std::ptrdiff_t>(second_half(all)), all.end());
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return;
@@ -92,7 +92,7 @@ std::vector<CaseResult> GoesAhead::results(const std::function<void()>& waiting)
     using Clock = std::chrono::steady_clock;
     std::vector<CaseResult> results;
     for (auto last = Clock::now(); process_ > 0 && results.size() < cases_.size();) {
-        const LadderCase& next = cases_[results.size()];
+        const CheckCase& next = cases_[results.size()];
         if (!is_readable(from_, kLook)) {
             waiting();
             if (Clock::now() - last < (next.long_run ? kLongPatience : kPatience)) continue;

@@ -1,4 +1,4 @@
-// A second process that goes up the second half of the ladder while this one goes up the first: the two take
+// A second process that runs the second half of the cases while this one runs the first: the two take
 // less time on two cores, and most launches are of one block.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/gemm.hpp"
-#include "runner/programs/ladder.hpp"
+#include "runner/programs/cases.hpp"
 
 namespace gemm {
 
@@ -31,7 +31,7 @@ class GoesAhead {
   private:
     void end();
 
-    std::vector<LadderCase> cases_;  // of the second half
+    std::vector<CheckCase> cases_;  // of the second half
     std::uint64_t seed_;
     pid_t process_ = -1;
     int from_ = -1;  // where what it finds is read

@@ -78,8 +78,7 @@ std::vector<Shape> chosen_sizes(const std::string& text) {
         std::vector<std::int64_t> numbers;
         for (std::size_t at = 0; at <= size.size();) {
             const std::size_t end = std::min(size.find('x', at), size.size());
-            numbers.push_back(gemm::whole_number("A size in --sizes", size.substr(at, end - at), 0,
-                                                 std::numeric_limits<std::int64_t>::max()));
+            numbers.push_back(gemm::whole_number("A size in --sizes", size.substr(at, end - at), 0));
             at = end + 1;
         }
         if (numbers.size() != 1 && numbers.size() != 3) {
@@ -131,11 +130,10 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
 
     s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
     s.sizes = chosen_sizes(sizes);
-    s.rounds = static_cast<int>(gemm::whole_number("--rounds", rounds, 0, 1000));
+    s.rounds = gemm::small_number("--rounds", rounds);
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
-    s.device = static_cast<int>(gemm::whole_number("--device", device, 0, std::numeric_limits<int>::max()));
-    if (!patience.empty())
-        s.patience = static_cast<int>(gemm::whole_number("--patience", patience, 0, 1000000));
+    s.device = gemm::small_number("--device", device);
+    if (!patience.empty()) s.patience = gemm::small_number("--patience", patience);
     if (!s.output.empty()) gemm::check_writable(s.output);
     return std::nullopt;
 }
@@ -211,14 +209,8 @@ void deliver(const Settings& s, const Json& result) {
     }
 }
 
-int run(const Settings& s) {
-    const gemm::Device device = gemm::select_device(s.device, s.like);
-    Json device_object = gemm::device_json(device);
-#ifndef GEMM_CPU_DEVICE
-    const double limit = gemm::Nvml().power_limit_w();
-    device_object["power_limit_w"] = limit > 0.0 ? Json(limit) : Json(nullptr);
-#endif
-
+/// The lessons that run here, by variant; those that do not, and what is known of the others, into result.
+std::vector<Group> groups_of(const Settings& s, const gemm::Device& device, Json& result) {
     Json skipped = Json::array(), resources = Json::object(), lessons = Json::object();
     std::vector<Group> groups;  // in the order of their first lessons
     for (const Lesson& lesson : s.lessons) {
@@ -237,7 +229,31 @@ int run(const Settings& s) {
         }
         group->lessons.push_back(&lesson);
     }
+    result["lessons"] = std::move(lessons);
+    result["resources"] = std::move(resources);
+    result["skipped"] = std::move(skipped);
+    return groups;
+}
 
+/// Indices of the sizes, the largest first: one that does not fit is refused before minutes have gone into
+/// the others.
+std::vector<std::size_t> largest_first(const std::vector<Shape>& sizes) {
+    std::vector<std::size_t> order(sizes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto elements = [&](std::size_t i) {
+        const Shape& shape = sizes[i];
+        const auto of = [](std::int64_t rows, std::int64_t cols) {
+            return static_cast<double>(rows) * static_cast<double>(cols);
+        };
+        return of(shape.M, shape.K) + of(shape.K, shape.N) + of(shape.M, shape.N);
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return elements(a) > elements(b); });
+    return order;
+}
+
+/// Measures every group at every size; their outcomes have the order of the sizes.
+void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& groups) {
     const bool timing = gemm::kDeviceTimes && !s.verify_only;
     int total = 0, finished = 0;
     for (const Group& group : groups) {
@@ -249,21 +265,8 @@ int run(const Settings& s) {
         std::fflush(stderr);
     };
 
-    // The largest first: a size that does not fit is refused before minutes have gone into the others.
-    std::vector<std::size_t> order(s.sizes.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto elements = [&](std::size_t i) {
-        const Shape& shape = s.sizes[i];
-        const auto of = [](std::int64_t rows, std::int64_t cols) {
-            return static_cast<double>(rows) * static_cast<double>(cols);
-        };
-        return of(shape.M, shape.K) + of(shape.K, shape.N) + of(shape.M, shape.N);
-    };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return elements(a) > elements(b); });
-
     gemm::Measurer measurer(device);
-    for (const std::size_t i : order) {
+    for (const std::size_t i : largest_first(s.sizes)) {
         for (Group& group : groups) {
             Shape shape = s.sizes[i];
             shape.variant = group.variant;
@@ -289,6 +292,19 @@ int run(const Settings& s) {
         }
     }
     progress(total, "done");
+}
+
+int run(const Settings& s) {
+    const gemm::Device device = gemm::select_device(s.device, s.like);
+    Json device_object = gemm::device_json(device);
+#ifndef GEMM_CPU_DEVICE
+    const double limit = gemm::Nvml().power_limit_w();
+    device_object["power_limit_w"] = limit > 0.0 ? Json(limit) : Json(nullptr);
+#endif
+
+    Json result = {{"schema", 2}, {"device", std::move(device_object)}, {"seed", s.seed}};
+    std::vector<Group> groups = groups_of(s, device, result);
+    measure(s, device, groups);
 
     Json runs = Json::array(), failed = Json::array();  // in the order that was asked for
     for (std::size_t i = 0; i < s.sizes.size(); ++i) {
@@ -298,11 +314,7 @@ int run(const Settings& s) {
         }
     }
     const bool right = failed.empty();
-    Json result = {{"schema", 2}, {"device", std::move(device_object)}, {"seed", s.seed}};
-    result["lessons"] = std::move(lessons);
     result["runs"] = std::move(runs);
-    result["resources"] = std::move(resources);
-    result["skipped"] = std::move(skipped);
     result["failed"] = std::move(failed);
     deliver(s, result);
     return right ? gemm::kRight : gemm::kWrong;

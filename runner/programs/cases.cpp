@@ -1,4 +1,4 @@
-// Which problems the ladder is made of.
+// Which problems a kernel is checked with.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -7,7 +7,7 @@
 #include "common/check/dtype.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
-#include "runner/programs/ladder.hpp"
+#include "runner/programs/cases.hpp"
 
 namespace gemm {
 namespace {
@@ -74,9 +74,9 @@ std::string number(float value) {
     return text;
 }
 
-class Ladder {
+class CaseList {
   public:
-    Ladder(const Lesson& lesson, std::uint64_t seed, bool long_k)
+    CaseList(const Lesson& lesson, std::uint64_t seed, bool long_k)
         : lesson_(lesson),
           BM(lesson.tile.BM),
           BN(lesson.tile.BN),
@@ -92,7 +92,7 @@ class Ladder {
         most_steps_ = std::min(rounds * steps_, kMostSteps);
     }
 
-    std::vector<LadderCase> cases() {
+    std::vector<CheckCase> cases() {
         sizes();
         scalars();
         little();
@@ -102,18 +102,18 @@ class Ladder {
         few_tiles_ = false;
         paths();
         if (kOnCpu) indices();
-        for (LadderCase& c : cases_) c.shape = c.shape.resolved();
+        for (CheckCase& c : cases_) c.shape = c.shape.resolved();
         return std::move(cases_);
     }
 
   private:
-    LadderCase& add(const char* id, std::string what, std::int64_t m, std::int64_t n, std::int64_t k) {
+    CheckCase& add(const char* id, std::string what, std::int64_t m, std::int64_t n, std::int64_t k) {
         Shape shape;
         shape.M = m;
         shape.N = n;
         shape.K = k;
         shape.variant = variant_;
-        return cases_.emplace_back(LadderCase{id, std::move(what), shape});
+        return cases_.emplace_back(CheckCase{id, std::move(what), shape});
     }
 
     // ---- sizes ----
@@ -145,7 +145,7 @@ class Ladder {
     }
     /// Three different widths of padding: a pitch that is taken for another one shows. With padding between
     /// the rows, what leaves a row does not land in the next one unseen.
-    LadderCase& pad(LadderCase& c, std::int64_t unit) {
+    CheckCase& pad(CheckCase& c, std::int64_t unit) {
         Shape& shape = c.shape;
         const std::int64_t least = unit * draw_.from(1, 4);
         shape.lda = shape.K + least;
@@ -199,7 +199,7 @@ class Ladder {
         odd("odd", "M, N and K that are no multiples of the tile, without padding");
     }
 
-    LadderCase& odd(const char* id, const char* what) {
+    CheckCase& odd(const char* id, const char* what) {
         const std::int64_t m = odd_side(BM), n = odd_side(BN);
         return add(id, what, m, n, odd_steps());
     }
@@ -215,7 +215,7 @@ class Ladder {
         do {
             both.alpha = draw_.scalar();
         } while (both.alpha == both.beta);
-        LadderCase& without = odd("alpha_zero", "alpha = 0, with which A and B must not be read");
+        CheckCase& without = odd("alpha_zero", "alpha = 0, with which A and B must not be read");
         without.shape.alpha = 0.0f;
         without.shape.beta = draw_.scalar();
         without.nan_inputs = true;
@@ -235,8 +235,8 @@ class Ladder {
     }
 
     void again() {
-        LadderCase& c = add("again", "a second launch with the same pointers and sizes, and other numbers",
-                            small(kProductRows), small(kProductColumns), vector_ + 1);
+        CheckCase& c = add("again", "a second launch with the same pointers and sizes, and other numbers",
+                           small(kProductRows), small(kProductColumns), vector_ + 1);
         c.twice = true;
         c.shape.beta = draw_.scalar();
     }
@@ -254,7 +254,7 @@ class Ladder {
     /// Makes the case's sizes and pitches what the place says. deep: beyond one tile along K; else within
     /// one. which: matrix is off, of one_off; of odd_sizes and odd_pitches which one is odd, where the others
     /// would do for 16 bytes at once (all of them from kAll on).
-    void put(LadderCase& c, Place place, bool deep, std::size_t which) {
+    void put(CheckCase& c, Place place, bool deep, std::size_t which) {
         Shape& s = c.shape;
         const bool odd_n = place == odd_sizes && which != kOddK, odd_k = place == odd_sizes && which != kOddN;
         s.M = small(kProductRows);
@@ -324,7 +324,7 @@ class Ladder {
                     const unsigned depth = a ^ kTimes[b];
                     const std::size_t which =
                         place >= odd_sizes && place <= one_off ? kWhich[place - odd_sizes][a] : kAll;
-                    LadderCase& c = add("products", "", 0, 0, 0);
+                    CheckCase& c = add("products", "", 0, 0, 0);
                     put(c, place, depth == 3 && BM * BN * steps_ < kLargeTile, which);
                     if (depth == 1) {
                         c.shape.K = 0;
@@ -360,7 +360,7 @@ class Ladder {
             variant_ = variant;
             const std::string name = text(variant);
             for (const Place place : {tight, odd_sizes, padded_tile}) {
-                LadderCase& c = add("types", name + " and " + place_text(place, kAll), 0, 0, 0);
+                CheckCase& c = add("types", name + " and " + place_text(place, kAll), 0, 0, 0);
                 put(c, place, false, kAll);
                 // As many tiles along K as a ring of stages may have, and one more.
                 if (place != padded_tile) c.shape.K += std::min(4 * steps_, kMostSteps);
@@ -368,7 +368,7 @@ class Ladder {
                 if (place != padded_tile) c.shape.beta = draw_.long_scalar();
             }
             for (const Place place : {tight, odd_sizes}) {
-                LadderCase& c = add("types", name + ", alpha = 0 and " + place_text(place, 0), 0, 0, 0);
+                CheckCase& c = add("types", name + ", alpha = 0 and " + place_text(place, 0), 0, 0, 0);
                 put(c, place, false, 0);
                 without_product(c);
             }
@@ -381,7 +381,7 @@ class Ladder {
     std::int64_t tiles_of(std::int64_t m, std::int64_t n) const { return ceil_div(m, BM) * ceil_div(n, BN); }
     /// With alpha = 0, which costs little, so that C may have more tiles than there are multiprocessors to
     /// begin with: a block that goes on to another tile must know its place there.
-    void without_product(LadderCase& c) {
+    void without_product(CheckCase& c) {
         if (tiles_of(c.shape.M, c.shape.N) <= kFewTiles) c.shape.M += 2 * BM;
         c.shape.alpha = 0.0f;
         c.shape.beta = draw_.scalar();
@@ -407,7 +407,7 @@ class Ladder {
         // A ring that goes on does so with the block's next tiles of C, too: several for each of few
         // multiprocessors, whichever tile the launch chooses.
         const std::int64_t rows = reach.K > kMostSteps ? std::max<std::int64_t>(reach.M, 3 * BM) : reach.M;
-        LadderCase c = add("paths", reach.path + type, rows, reach.N, reach.K);
+        CheckCase c = add("paths", reach.path + type, rows, reach.N, reach.K);
         c.sm = reach.sm;
         c.shape.alpha = draw_.scalar();
         // Padding of a tile and more, by which tiles that are counted by a pitch come out wrong.
@@ -456,9 +456,9 @@ class Ladder {
         }
         for (const bool rows : {true, false}) {
             const std::int64_t tile = rows ? BM : BN, size = 2 * kManyBlocks * tile + tile;
-            LadderCase& c = add("many_blocks",
-                                rows ? "block 524288 of a C of one column" : "block 524288 of a C of one row",
-                                rows ? size : 1, rows ? 1 : size, 1);
+            CheckCase& c = add("many_blocks",
+                               rows ? "block 524288 of a C of one column" : "block 524288 of a C of one row",
+                               rows ? size : 1, rows ? 1 : size, 1);
             c.shape.stored = rows ? Stored::in_rows : Stored::in_columns;
             c.shape.window = tile;
             c.shape.apart = kManyBlocks * tile;
@@ -469,7 +469,7 @@ class Ladder {
         // With tiles along K a block multiplies a whole tile of C at every step, however few elements C has:
         // that takes seconds, which a check has where it is asked to alone.
         if (long_k_) {
-            LadderCase& c = add("long_k", "K beyond 65536", kMeant, kMeant, kMany + 5);
+            CheckCase& c = add("long_k", "K beyond 65536", kMeant, kMeant, kMany + 5);
             c.shape.lda = whole(c.shape.K);
             c.shape.ldb = c.shape.ldc = whole(kMeant);
             c.long_run = true;
@@ -483,13 +483,13 @@ class Ladder {
     Variant variant_;
     std::int64_t vector_ = 0, steps_ = 0, most_steps_ = 0;
     bool few_tiles_ = false;
-    std::vector<LadderCase> cases_;
+    std::vector<CheckCase> cases_;
 };
 
 }  // namespace
 
-std::vector<LadderCase> ladder_cases(const Lesson& lesson, std::uint64_t seed, bool long_k) {
-    return Ladder(lesson, seed, long_k).cases();
+std::vector<CheckCase> check_cases(const Lesson& lesson, std::uint64_t seed, bool long_k) {
+    return CaseList(lesson, seed, long_k).cases();
 }
 
 }  // namespace gemm

@@ -45,8 +45,7 @@ int run(int argc, char** argv) {
             argc, argv)) {
         return *status;
     }
-    const gemm::Device device = gemm::select_device(
-        static_cast<int>(gemm::whole_number("--device", ordinal, 0, std::numeric_limits<int>::max())), "");
+    const gemm::Device device = gemm::select_device(gemm::small_number("--device", ordinal), "");
     if (!output.empty()) gemm::check_writable(output);
     Json device_object = gemm::device_json(device);
     device_object["power_limit_w"] = known(gemm::Nvml().power_limit_w());

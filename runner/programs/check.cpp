@@ -1,4 +1,4 @@
-// gemm_check: holds a learner's kernel against a ladder of problems, and says where it first goes wrong;
+// gemm_check: holds a learner's kernel against a list of problems, and says where it first goes wrong;
 // then, on the CPU device, what its accesses do to memory, and on a GPU how long it takes beside other
 // lessons. Its JSON is what ./gemm check shows.
 //
@@ -32,7 +32,7 @@
 #include "common/measure/measure.hpp"
 #include "common/program/options.hpp"
 #include "common/program/report.hpp"
-#include "runner/programs/ladder.hpp"
+#include "runner/programs/cases.hpp"
 
 /// Ends with a null pointer. [0] is the learner's lesson; those behind it are timed with it (CUDA).
 extern const gemm::Lesson* const gemm_checked[];
@@ -90,9 +90,8 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
         options.push_back(
             {"--goal", &goal, "the shape whose accesses are counted, MxNxK [128x128x128]", "SIZE"});
-        options.push_back(
-            {"--halves", &s.halves,
-             "two processes go up one half of the ladder each, for whoever waits on two cores"});
+        options.push_back({"--halves", &s.halves,
+                           "two processes run one half of the cases each, for whoever waits on two cores"});
     }
     options.push_back(
         {"--long-k", &s.long_k, "also a K beyond 65536 where that takes seconds, for offsets of 16 bits"});
@@ -100,15 +99,15 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     options.push_back({"--progress-fd", &progress_fd, "the open file descriptor that progress goes to [2]"});
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
     if (const std::optional<int> status = gemm::parse_options(
-            "gemm_check", "Holds one kernel against a ladder of problems, from the easiest on.", options,
-            argc, argv))
+            "gemm_check", "Holds one kernel against a list of problems, from the easiest on.", options, argc,
+            argv))
         return status;
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     if (!gemm::kDeviceTimes) s.goal = shape_of("--goal", goal);
     if (!time.empty()) s.time = shape_of("--time", time);
-    s.rounds = static_cast<int>(gemm::whole_number("--rounds", rounds, 0, 1000));
-    s.patience = static_cast<int>(gemm::whole_number("--patience", patience, 1, 100000));
-    s.progress_fd = static_cast<int>(gemm::whole_number("--progress-fd", progress_fd, 0, 1 << 20));
+    s.rounds = gemm::small_number("--rounds", rounds);
+    s.patience = gemm::small_number("--patience", patience, 1);
+    s.progress_fd = gemm::small_number("--progress-fd", progress_fd);
     if (fcntl(s.progress_fd, F_GETFD) < 0) {
         throw Error("--progress-fd must be an open file descriptor, and " + progress_fd + " is none.");
     }
@@ -173,7 +172,7 @@ class Watchdog {
     }
 
     /// A case begins, after those that are done.
-    void begins(const std::vector<gemm::CaseResult>& done, const gemm::LadderCase& next) {
+    void begins(const std::vector<gemm::CaseResult>& done, const gemm::CheckCase& next) {
         // Again each time: the last one registered runs first, before anything that threads may still use is
         // destroyed.
         (void)std::atexit(ended_by_exit);
@@ -247,7 +246,7 @@ class Watchdog {
     std::array<int, 2> wake_{};
     std::mutex mutex_;
     Json cases_ = Json::array();
-    gemm::LadderCase next_;
+    gemm::CheckCase next_;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 std::atomic<Watchdog*> Watchdog::current{nullptr};
@@ -338,9 +337,9 @@ int run(const Settings& given) {
     // (Nothing of the learner's runs here meanwhile that could take too long.)
     if (second) ahead = [&] { return second->results([&] { watchdog.waits(); }); };
 #endif
-    std::vector<gemm::CaseResult> results = gemm::climb(
+    std::vector<gemm::CaseResult> results = gemm::run_cases(
         lesson, s.seed,
-        [&](const std::vector<gemm::CaseResult>& finished, std::size_t of, const gemm::LadderCase& next) {
+        [&](const std::vector<gemm::CaseResult>& finished, std::size_t of, const gemm::CheckCase& next) {
             watchdog.begins(finished, next);
             done = finished.size();
             total = of + (more ? 1 : 0);
@@ -352,7 +351,7 @@ int run(const Settings& given) {
     if (passed && more) {
         ++done;
 #ifdef GEMM_CPU_DEVICE
-        const gemm::LadderCase goal{"goal", "the shape whose accesses are counted", *s.goal, false};
+        const gemm::CheckCase goal{"goal", "the shape whose accesses are counted", *s.goal, false};
         watchdog.begins(results, goal);
         progress("counting accesses at " + s.goal->text());
         gemm::CaseResult result = gemm::run_goal(lesson, goal, s.seed, device.sm, traced);

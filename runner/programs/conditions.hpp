@@ -1,4 +1,4 @@
-// What a problem of the ladder is run under, beside its sizes: on the CPU device alone.
+// What a case of the check is run under, beside its sizes: on the CPU device alone.
 #pragma once
 
 #include <cstdint>

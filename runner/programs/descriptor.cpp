@@ -95,8 +95,7 @@ std::vector<std::int64_t> sizes_of(const std::string& option, const std::string&
     std::vector<std::int64_t> sizes;
     for (std::size_t at = 0; at <= text.size();) {
         const std::size_t end = std::min(text.find('x', at), text.size());
-        sizes.push_back(whole_number("A number in " + option, text.substr(at, end - at), 0,
-                                     std::numeric_limits<std::int64_t>::max()));
+        sizes.push_back(whole_number("A number in " + option, text.substr(at, end - at), 0));
         at = end + 1;
     }
     if (sizes.size() < least || sizes.size() > most) {

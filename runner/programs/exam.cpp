@@ -132,7 +132,7 @@ int run(int argc, char** argv) {
             argc, argv)) {
         return *status;
     }
-    const int fd = static_cast<int>(gemm::whole_number("--answers-fd", answers, 0, 1 << 20));
+    const int fd = gemm::small_number("--answers-fd", answers);
     cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
     std::ifstream paper(paper_file, std::ios::binary);
     std::uint64_t count = 0;

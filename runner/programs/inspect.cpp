@@ -39,7 +39,6 @@ struct Settings {
 };
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
     std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all",
                         variant, dtype, history = "0", patience;
     const bool several = gemm::all_lessons().size() > 1;
@@ -76,16 +75,16 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
         s.lesson = gemm::with_variant(*s.lesson, *asked);
     }
     s.shape.variant = s.lesson->variant();
-    s.shape.M = gemm::whole_number("--m", m, 0, kMost);
-    s.shape.N = gemm::whole_number("--n", n, 0, kMost);
-    s.shape.K = gemm::whole_number("--k", k, 0, kMost);
+    s.shape.M = gemm::whole_number("--m", m);
+    s.shape.N = gemm::whole_number("--n", n);
+    s.shape.K = gemm::whole_number("--k", k);
     s.shape.alpha = gemm::finite_number("--alpha", alpha);
     s.shape.beta = gemm::finite_number("--beta", beta);
     s.shape = s.shape.resolved();
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
-    if (blocks != "all") s.blocks = gemm::whole_number("--blocks", blocks, 1, kMost);
-    if (!patience.empty()) s.patience = gemm::whole_number("--patience", patience, 1, 100000);
-    s.history = gemm::whole_number("--history", history, 0, 1000);
+    if (blocks != "all") s.blocks = gemm::whole_number("--blocks", blocks, 1);
+    if (!patience.empty()) s.patience = gemm::whole_number("--patience", patience, 1);
+    s.history = gemm::whole_number("--history", history);
     if (!s.output.empty()) gemm::check_writable(s.output);
     return std::nullopt;
 }

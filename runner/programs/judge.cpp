@@ -17,16 +17,16 @@
 #include "common/program/lessons.hpp"
 #include "common/program/options.hpp"
 #include "common/program/report.hpp"
+#include "runner/programs/cases.hpp"
 #include "runner/programs/exam.hpp"
-#include "runner/programs/ladder.hpp"
 
 namespace {
 
 using gemm::CaseResult;
+using gemm::CheckCase;
 using gemm::Error;
 using gemm::FaultId;
 using gemm::Json;
-using gemm::LadderCase;
 using gemm::Lesson;
 using gemm::Workload;
 using gemm::exam::Answer;
@@ -51,11 +51,11 @@ void append_images(std::string& paper, const Workload::Images& images) {
     }
 }
 
-std::string paper_of(const std::vector<LadderCase>& cases, std::uint64_t seed) {
+std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
     std::string paper;
     const std::uint64_t count = cases.size();
     append(paper, &count, sizeof count);
-    for (const LadderCase& c : cases) {
+    for (const CheckCase& c : cases) {
         Workload w = gemm::workload_of(c, seed);
         const gemm::Problem p = w.problem();
         const Workload::Images images = w.images();
@@ -130,9 +130,9 @@ class Answers {
 };
 
 /// Up to the first that is wrong.
-std::vector<CaseResult> marked(const std::vector<LadderCase>& cases, std::uint64_t seed, Answers answers) {
+std::vector<CaseResult> marked(const std::vector<CheckCase>& cases, std::uint64_t seed, Answers answers) {
     std::vector<CaseResult> results;
-    for (const LadderCase& c : cases) {
+    for (const CheckCase& c : cases) {
         CaseResult& result = results.emplace_back();
         result.problem = c;
         result.seed = seed;
@@ -157,13 +157,11 @@ std::vector<CaseResult> marked(const std::vector<LadderCase>& cases, std::uint64
 Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text, bool long_k) {
     const std::vector<std::string> sizes = gemm::comma_separated("--tile", text);
     if (sizes.size() != 3) throw Error("--tile takes BM,BN,BK, and not " + text + ".");
-    const auto size = [&](int i) {
-        return static_cast<int>(gemm::whole_number("--tile", sizes[i], 1, 1024));
-    };
+    const auto size = [&](int i) { return gemm::small_number("--tile", sizes[i], 1); };
     Json cases = Json::array();
     Lesson tiled = lesson;
     tiled.tile = {size(0), size(1), size(2)};
-    for (const LadderCase& c : gemm::ladder_cases(tiled, seed, long_k)) {
+    for (const CheckCase& c : gemm::check_cases(tiled, seed, long_k)) {
         CaseResult asked;
         asked.problem = c;
         asked.seed = seed;
@@ -184,7 +182,7 @@ int run(int argc, char** argv) {
              {"--seed", &seed_text, "of sizes and inputs: the same for the paper and the answers"},
              {"--paper", &paper, "where the paper goes", "FILE"},
              {"--answers", &answers, "what gemm_exam wrote", "FILE"},
-             {"--tile", &tile, "BM,BN,BK of the kernel that gemm_check goes up the ladder with", "LIST"},
+             {"--tile", &tile, "BM,BN,BK of the kernel whose cases gemm_check draws", "LIST"},
              {"--long-k", &long_k, "also the problem that gemm_check has with it"},
              {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
             argc, argv)) {
@@ -202,7 +200,7 @@ int run(int argc, char** argv) {
         print(listed(lesson, seed, tile, long_k));
         return gemm::kRight;
     }
-    const std::vector<LadderCase> cases = gemm::ladder_cases(lesson, seed, long_k);
+    const std::vector<CheckCase> cases = gemm::check_cases(lesson, seed, long_k);
     if (!paper.empty()) {
         gemm::write_file(paper, paper_of(cases, seed));
         return gemm::kRight;

@@ -34,7 +34,6 @@ struct Settings {
 };
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
     std::string m, n, k, seed;
     if (const std::optional<int> status =
             gemm::parse_options("gemm_timeline", "Records when the warps of a kernel's first block do what.",
@@ -47,9 +46,9 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
         return status;
     s.lesson = *gemm::all_lessons().front();
     s.shape.variant = s.lesson.variant();
-    s.shape.M = gemm::whole_number("--m", m, 1, kMost);
-    s.shape.N = gemm::whole_number("--n", n, 1, kMost);
-    s.shape.K = gemm::whole_number("--k", k, 1, kMost);
+    s.shape.M = gemm::whole_number("--m", m, 1);
+    s.shape.N = gemm::whole_number("--n", n, 1);
+    s.shape.K = gemm::whole_number("--k", k, 1);
     s.shape = s.shape.resolved();
     s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     gemm::check_writable(s.output);

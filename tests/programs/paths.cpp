@@ -1,5 +1,5 @@
-// Goes up the ladder with one lesson and no trace: for a kernel that is compiled so that it counts what of it
-// runs (tests/python/test_paths.py). Says at which problem it is wrong.
+// Runs the check's cases with one lesson and no trace: for a kernel that is compiled so that it counts what
+// of it runs (tests/python/test_paths.py). Says at which problem it is wrong.
 //
 // A library with main(): the test compiles the kernel and the list below, and links them with it.
 #include <cstdio>
@@ -8,7 +8,7 @@
 #include "common/error.hpp"
 #include "common/program/options.hpp"
 #include "common/program/report.hpp"
-#include "runner/programs/ladder.hpp"
+#include "runner/programs/cases.hpp"
 
 /// Ends with a null pointer. [0] is the lesson.
 extern const gemm::Lesson* const gemm_checked[];
@@ -19,7 +19,7 @@ int run(int argc, char** argv) {
     std::string seed_text = "1";
     bool without_reach = false;
     if (const std::optional<int> status = gemm::parse_options(
-            "gemm_paths", "Goes up the ladder.",
+            "gemm_paths", "Runs the cases of a check.",
             {{"--seed", &seed_text, "of its problems"},
              {"--without-reach", &without_reach, "as if the descriptor named no problems for paths"}},
             argc, argv)) {
@@ -29,7 +29,7 @@ int run(int argc, char** argv) {
     const std::uint64_t seed = gemm::seed_number("--seed", seed_text);
     gemm::Lesson lesson = *gemm_checked[0];
     if (without_reach) lesson.reaching = {};
-    for (const gemm::LadderCase& c : gemm::ladder_cases(lesson, seed)) {
+    for (const gemm::CheckCase& c : gemm::check_cases(lesson, seed)) {
         const gemm::Verdict verdict = gemm::judge_case(lesson, c, seed);
         if (verdict.passed) continue;
         throw gemm::Error(c.what + ": " + verdict.failure);

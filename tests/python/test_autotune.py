@@ -1,4 +1,4 @@
-"""./gemm autotune: the sets of constants, the variants made from them, what is told and recommended, what is recorded."""
+"""./gemm autotune: the sets of constants, the configurations made from them, what is told and recommended, what is recorded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runner.core.compiling import Source
 from runner.core.kernel_hash import kernel_hash
 from runner.core.results import ROOT, UserError, folder_of
 from runner.measure import autotune, tuning
-from runner.measure.tuning import Compared, Tuning, Variant
+from runner.measure.tuning import Compared, Configuration, Tuning
 
 TENSOR_CORES = ("09c_ring", "09d_read_ahead", "09e_whole_rows", "09f_persistent", "13a_persistent", "13c_ping_pong")
 BENCH = ROOT / "build" / "cpu" / "bench.json"
@@ -45,7 +45,7 @@ def of_lesson(name: str) -> tuple[Tuning, str]:
     return tuning.load(name), (ROOT / folder_of(name) / "kernel.cu").read_text(encoding="utf-8")
 
 
-# The sets, and the variants made from them
+# The sets, and the configurations made from them
 
 
 def test_lessons_with_tile_sizes_can_be_tuned() -> None:
@@ -60,20 +60,20 @@ def test_lessons_with_tile_sizes_can_be_tuned() -> None:
 @pytest.mark.parametrize("name", tuning.tunable())
 def test_a_set_fits_its_kernel(name: str) -> None:
     tune, kernel = of_lesson(name)
-    variants, compared = tuning.variants(name, tune, kernel)
-    assert variants[0].own
-    assert dict(variants[0].constants) in [{**tuning.own_constants(tune, kernel), **set_} for set_ in tune.sweep]
+    configurations, compared = tuning.configurations(name, tune, kernel)
+    assert configurations[0].own
+    assert dict(configurations[0].constants) in [{**tuning.own_constants(tune, kernel), **set_} for set_ in tune.sweep]
     if name in TENSOR_CORES:  # what is compared, and little else: each costs time on a GPU
-        assert len(variants) <= 10
+        assert len(configurations) <= 10
     else:
-        assert 16 <= sum(variant.swept for variant in variants) <= 28
+        assert 16 <= sum(configuration.swept for configuration in configurations) <= 28
     assert list(compared) == list(tune.compare)
     bare = replace(tune, edits={})
     number = name.partition("_")[0]
-    made = tuning.source(variants[0], bare, kernel)
+    made = tuning.source(configurations[0], bare, kernel)
     assert made.replace(f"tuned_{number}_0", f"lesson_{number}").replace(f"{name}.0", name) == kernel
-    texts = [tuning.source(v, tune, kernel).replace(v.namespace, "").replace(v.name, "") for v in variants]
-    assert len(set(texts)) == len(variants)
+    texts = [tuning.source(v, tune, kernel).replace(v.namespace, "").replace(v.name, "") for v in configurations]
+    assert len(set(texts)) == len(configurations)
 
 
 def cpu_tools() -> dict:
@@ -85,30 +85,30 @@ def cpu_tools() -> dict:
 
 
 def together(tools: dict, wanted: Sequence[Source], folder: Path) -> Path:
-    """A gemm_bench of variants that were compiled as one file, which takes a tenth of the time."""
+    """A gemm_bench of configurations that were compiled as one file, which takes a tenth of the time."""
     others = [re.sub(r"^#include.*$", "", source.text, flags=re.MULTILINE) for source in wanted[1:]]
     text = "\n".join([wanted[0].text, *others])
-    command, made = compiling.compile_command(tools, Source(text, "variants.cu", "variants"), folder)
+    command, made = compiling.compile_command(tools, Source(text, "configurations.cu", "variants"), folder)
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return autotune.link(tools, wanted, [made], folder)
 
 
 @pytest.mark.parametrize("name", drawn(tuning.tunable(), 1))
-def test_every_variant_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> None:
+def test_every_configuration_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> None:
     tools = cpu_tools()
     tune, kernel = of_lesson(name)
-    variants, _ = tuning.variants(name, tune, kernel)
-    program = together(tools, autotune.sources(variants, tune, kernel), tmp_path)
+    configurations, _ = tuning.configurations(name, tune, kernel)
+    program = together(tools, autotune.sources(configurations, tune, kernel), tmp_path)
     sizes = "127x129x65,60x260x24,520x264x136"  # of 09's the last one alone is aligned
-    found = autotune.run(program, name, [v.name for v in variants], sizes, 7, tmp_path, ["--verify-only"])
+    found = autotune.run(program, name, [v.name for v in configurations], sizes, 7, tmp_path, ["--verify-only"])
     assert not found["failed"]
     assert {(run["lesson"], run["variant"]) for run in found["runs"]} == {
-        (variant.name, "bf16" if name in TENSOR_CORES else "fp32") for variant in variants
+        (configuration.name, "bf16" if name in TENSOR_CORES else "fp32") for configuration in configurations
     }
-    assert len(found["runs"]) == 3 * len(variants)
-    for variant in variants:
-        block, constants = found["resources"][variant.name], variant.constants
+    assert len(found["runs"]) == 3 * len(configurations)
+    for configuration in configurations:
+        block, constants = found["resources"][configuration.name], configuration.constants
         shared = block["static_shared_bytes"] + block["dynamic_shared_bytes"]
         if name == "13a_persistent":  # a producer and two consumers; a tile of A and one of B in each stage
             assert block["threads_per_block"] == 3 * 128
@@ -125,7 +125,7 @@ def test_every_variant_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> 
             assert shared >= 4 * constants["BK"] * (constants["BM"] + constants["BN"]) * constants.get("STAGES", 1)
 
 
-def test_wrong_refused_and_broken_variants_are_rows(tmp_path: Path) -> None:
+def test_wrong_refused_and_broken_configurations_are_rows(tmp_path: Path) -> None:
     tools = cpu_tools()
     tune, kernel = of_lesson("05_2d_blocktile")
     tune = replace(
@@ -133,12 +133,12 @@ def test_wrong_refused_and_broken_variants_are_rows(tmp_path: Path) -> None:
         sweep=({"BM": 100}, {"BM": 256, "BN": 256, "TM": 4, "TN": 4, "BK": 16}),
         compare={"wrong sums": Compared({}, {"acc[i][j] += a_frag[i] * b_frag[j]": "acc[i][j] += a_frag[i]"})},
     )
-    variants, _ = tuning.variants("05_2d_blocktile", tune, kernel)
-    compiled, objects, failed = autotune.compile_all(tools, autotune.sources(variants, tune, kernel), tmp_path)
+    configurations, _ = tuning.configurations("05_2d_blocktile", tune, kernel)
+    compiled, objects, failed = autotune.compile_all(tools, autotune.sources(configurations, tune, kernel), tmp_path)
     assert list(failed) == ["05_2d_blocktile.1"]
     program = autotune.link(tools, compiled, objects, tmp_path)
     found = autotune.run(program, "05", [s.title for s in compiled], "64x70x20", 7, tmp_path, ["--verify-only"])
-    own, broken, refused, wrong = (autotune.row_of(variant, found, failed) for variant in variants)
+    own, broken, refused, wrong = (autotune.row_of(configuration, found, failed) for configuration in configurations)
     assert (own["failure"], own["wrong"], len(own["runs"])) == (None, False, 1)
     assert re.match(r"does not compile: 05_2d_blocktile/kernel\.cu:\d+:\d+: error: static assertion failed", broken["failure"])
     assert (broken["wrong"], broken["runs"], broken["resources"]) == (False, [], None)
@@ -150,8 +150,8 @@ def test_wrong_refused_and_broken_variants_are_rows(tmp_path: Path) -> None:
 
 def test_constants_are_read_and_set() -> None:
     assert tuning.own_constants(TUNE, KERNEL) == {"BM": 8, "BK": 4, "BLOCKS": 0}
-    variants, compared = tuning.variants("01_naive", TUNE, KERNEL)
-    assert [dict(v.constants) for v in variants] == [
+    configurations, compared = tuning.configurations("01_naive", TUNE, KERNEL)
+    assert [dict(v.constants) for v in configurations] == [
         {"BM": 8, "BK": 4, "BLOCKS": 0},
         {"BM": 16, "BK": 4, "BLOCKS": 0},
         {"BM": 16, "BK": 4, "BLOCKS": 2},
@@ -159,15 +159,15 @@ def test_constants_are_read_and_set() -> None:
         {"BM": 8, "BK": 2, "BLOCKS": 0},
         {"BM": 8, "BK": 4, "BLOCKS": 0},
     ]
-    assert [(v.own, v.swept) for v in variants] == [(True, True), *[(False, True)] * 3, *[(False, False)] * 2]
+    assert [(v.own, v.swept) for v in configurations] == [(True, True), *[(False, True)] * 3, *[(False, False)] * 2]
     assert compared == {"short": 4, "empty": 5, "large": 1}
-    made = tuning.source(variants[2], TUNE, KERNEL)
+    made = tuning.source(configurations[2], TUNE, KERNEL)
     assert "constexpr int BM = 16;  // rows" in made
     assert "__launch_bounds__(64, 2) f()" in made
     assert "namespace tuned_01_2 {" in made and '"01_naive.2"' in made
     assert "lesson_01" not in made
     again = made.replace("tuned_01_2", "lesson_01").replace("01_naive.2", "01_naive")
-    assert tuning.own_constants(TUNE, again) == variants[2].constants
+    assert tuning.own_constants(TUNE, again) == configurations[2].constants
     lines = tuning.changed_lines(TUNE, again, {"BM": 16, "BK": 8, "BLOCKS": 0})
     assert lines == ["constexpr int BK = 8;", "__launch_bounds__(64)"]
 
@@ -185,7 +185,7 @@ def test_constants_are_read_and_set() -> None:
 )
 def test_a_set_that_does_not_fit_is_refused(tune: Tuning, kernel: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        tuning.source(tuning.variants("01_naive", tune, kernel)[0][0], tune, kernel)
+        tuning.source(tuning.configurations("01_naive", tune, kernel)[0][0], tune, kernel)
 
 
 # Judging: no figure below was measured
@@ -246,7 +246,7 @@ def test_sizes_count_alike() -> None:
 
 # The command, over a fake GPU
 
-# Reads what it says of each variant from speeds.json; what is not there runs at a tenth of cuBLAS.
+# Reads what it says of each configuration from speeds.json; what is not there runs at a tenth of cuBLAS.
 FAKE_BENCH = """#!/usr/bin/env python3
 import json, os, sys, time
 from pathlib import Path
@@ -371,7 +371,7 @@ def test_a_lesson_says_its_sizes(gpu: Checkout) -> None:
     assert written(gpu)["lessons"]["01_naive"]["sizes"] == "512"
 
 
-def test_a_wrong_variant_has_no_time_and_a_refused_one_is_no_failure(gpu: Checkout) -> None:
+def test_a_wrong_configuration_has_no_time_and_a_refused_one_is_no_failure(gpu: Checkout) -> None:
     speeds(gpu, {"01_naive.0": 0.5, "01_naive.2": "refused"})
     done = gpu.run("autotune", "01")
     assert done.returncode == 0, done.stderr
@@ -426,7 +426,7 @@ def test_the_others_are_measured_without_one_that_gemm_bench_gave_up(fake_bench:
     ]
 
 
-def test_what_is_no_variants_may_take_long(fake_bench: Path, tmp_path: Path) -> None:
+def test_what_is_no_configurations_may_take_long(fake_bench: Path, tmp_path: Path) -> None:
     (tmp_path / "speeds.json").write_text(json.dumps({"reference takes": 3}))
     found = autotune.run(fake_bench, "01_naive", ["a"], "4096", 7, tmp_path)
     assert [run["lesson"] for run in found["runs"]] == ["a"]
@@ -479,12 +479,12 @@ def test_record_publishes(gpu: Checkout) -> None:
     assert written(gpu, "plots/results")["commit"] == commit
 
 
-def test_record_refuses_wrong_variants_and_changed_sources(gpu: Checkout) -> None:
+def test_record_refuses_wrong_configurations_and_changed_sources(gpu: Checkout) -> None:
     gpu.commit()
     speeds(gpu, {"01_naive.5": "wrong"})
     done = gpu.run("autotune", "--record")
     assert done.returncode == 1
-    assert "Not recorded: a variant of 01_naive is wrong." in done.stderr
+    assert "Not recorded: a configuration of 01_naive is wrong." in done.stderr
     assert not (gpu.root / "plots" / "results" / "h200-autotune.json").exists()
     (gpu.root / "01_naive" / "kernel.cu").write_text(KERNEL.replace("BK = 4", "BK = 2"))
     gpu.fails("autotune", "--record", words=("01_naive/kernel.cu", "commit or undo"))
@@ -510,13 +510,13 @@ def test_an_interrupt_leaves_nothing_behind(gpu: Checkout, during: str) -> None:
     assert not list((gpu.root / "out").iterdir())
 
 
-def test_a_machine_at_fault_is_no_variant_that_does_not_compile(gpu: Checkout) -> None:
+def test_a_machine_at_fault_is_no_configuration_that_does_not_compile(gpu: Checkout) -> None:
     gpu.tool("fake_cc", 'echo "error: could not open output file: No space left on device"\nexit 1\n')
     done = gpu.run("autotune", "01")
     assert done.returncode == 2
     assert "The compiler could not do its work" in done.stderr
 
 
-def test_a_variant_names_itself() -> None:
-    variant = Variant("06b_warp_tile", 3, {}, {}, True, False)
-    assert (variant.name, variant.namespace) == ("06b_warp_tile.3", "tuned_06b_3")
+def test_a_configuration_names_itself() -> None:
+    configuration = Configuration("06b_warp_tile", 3, {}, {}, True, False)
+    assert (configuration.name, configuration.namespace) == ("06b_warp_tile.3", "tuned_06b_3")

@@ -356,8 +356,8 @@ def test_what_passes_is_remembered_with_its_bytes_and_what_comes_next_is_said(
 
 
 def ids_of_cpp(which: str) -> list[str]:
-    """The ids of one list of common/check/facts.hpp: FAULTS, FAILURES, PATTERNS, FINDINGS."""
-    text = (ROOT / "common" / "check" / "facts.hpp").read_text(encoding="utf-8").replace("\\\n", " ")
+    """The ids of one list of common/facts.hpp: FAULTS, FAILURES, PATTERNS, FINDINGS."""
+    text = (ROOT / "common" / "facts.hpp").read_text(encoding="utf-8").replace("\\\n", " ")
     listed = re.search(rf"^#define GEMM_{which}\(X\)(.*)$", text, re.MULTILINE)
     assert listed
     return re.findall(r"\bX\((\w+)\)", listed[1])
@@ -371,8 +371,8 @@ def test_every_id_has_its_words_and_there_is_no_other() -> None:
     assert patterns[patterns.index("everywhere") :] == sorted(diagnosis._PLACES, key=patterns.index)
     assert set(patterns) > diagnosis._NAN | diagnosis._TRANSPOSED
     assert ids_of_cpp("FAILURES") == ["elements", "precision", "padding", "outside"]  # no table has them
-    ladder = (ROOT / "runner" / "programs" / "cases.cpp").read_text(encoding="utf-8")
-    assert set(re.findall(r'\b(?:add|odd)\("(\w+)"', ladder)) == set(diagnosis._CASES)
+    cases = (ROOT / "runner" / "programs" / "cases.cpp").read_text(encoding="utf-8")
+    assert set(re.findall(r'\b(?:add|odd)\("(\w+)"', cases)) == set(diagnosis._CASES)
 
 
 def failed(id: str = "tiles", findings: tuple[Mapping, ...] = (), error: str = "", patterns: str = "",

@@ -43,7 +43,7 @@ ENV = {
 }  # fmt: skip
 FIRST_USER = 1_900_000_000  # of the users that submissions run as, under root
 BOTH = list(TASKS.values())
-# Each compiles a submission or several and takes it up the ladder.
+# Each compiles a submission or several and runs it with the check's cases.
 VERDICTS, DISTURBANCES = pytest.mark.family("verdicts", 3), pytest.mark.family("disturbances", 2)
 # Who is in every sample of the class, since what is written about them is looked at.
 ALWAYS = ("ada", "forges", "guesses", "=cmd|'calc'!A0", "<b onload=x>&\"'")
@@ -1080,7 +1080,7 @@ def test_what_may_be_the_machines_doing_counts_when_it_is_known_not_to_be(kit: K
 @VERDICTS
 @pytest.mark.parametrize("what", drawn([kernel.what for kernel in KERNELS if kernel.what.startswith("split-K")], 1))
 def test_a_result_of_several_steps_is_judged_where_all_of_it_runs(what: str, kit: Kit) -> None:
-    """Where the ladder runs one block of many, what the other steps were to prepare for it is not there."""
+    """Where a case runs one block of many, what the other steps were to prepare for it is not there."""
     (kernel,) = (kernel for kernel in KERNELS if kernel.what == what)
     outcome = graded(kit, "01", kernel.text())
     assert outcome.judged is True, outcome.text

@@ -1,4 +1,4 @@
-"""The ladder comes to every path of a lesson: each basic block of launch() and of its kernels, in each of their instantiations,
+"""The check's cases come to every path of a lesson: each basic block of launch() and of its kernels, in each instantiation,
 runs at least once. Where tiles and types alone do not lead there, a Reach in the lesson's descriptor does."""
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Counted:
         self._program, _ = compiling.compile_program(tools, [source], folder)
 
     def missed(self, *options: str) -> list[str]:
-        """The functions of kernel.cu of which the ladder leaves something out; their lines that never run."""
+        """The functions of kernel.cu of which the cases leave something out; their lines that never run."""
         for counts in self._folder.glob("*.gcda"):
             counts.unlink()
         command = [self._program, "--seed", str(seed()), *options]
@@ -83,7 +83,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("name", drawn(LESSONS, 1))
-def test_the_ladder_runs_every_block_of_a_lesson(name: str, tmp_path: Path) -> None:
+def test_the_cases_run_every_block_of_a_lesson(name: str, tmp_path: Path) -> None:
     lesson = Counted(name, tmp_path)
     assert lesson.missed() == []
     # And this sees where one is missing: what a Reach leads to is left out without it.

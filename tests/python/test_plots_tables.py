@@ -251,7 +251,7 @@ def test_publish_draws_what_is_recorded(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 HEAD = (
-    "| variant | TFLOP/s | ratio to cuBLAS | constants that differ | registers | blocks per SM | shared memory (KiB) |\n"
+    "| configuration | TFLOP/s | ratio to cuBLAS | constants that differ | registers | blocks per SM | shared memory (KiB) |\n"
     "| :-- | --: | --: | :-- | --: | --: | --: |\n"
     "| the idea alone | 35.0 | 0.700 | code changed | 100 | 2 | 8.5 |\n"
     "| nothing | – | – | BM = 16 | – | – | – |\n"
@@ -288,7 +288,7 @@ def test_tuned_says_which_type_its_lesson_multiplies() -> None:
     assert ", BF16, alpha = 1, beta = 0" in tables.render_tuned("03_smem", results)
 
 
-def test_variants_by_shape() -> None:
+def test_configurations_by_shape() -> None:
     results = tuned_results()
     lesson = results["lessons"]["03_smem"]
     lesson |= {"compared": {"small": 1, "short": 2, "broken": 3}, "by_shape": ["small", "short", "broken"]}
@@ -306,8 +306,8 @@ def test_variants_by_shape() -> None:
     assert table[5].endswith("Reproduce with `./gemm autotune 03`.")
 
 
-def test_variants_by_shape_of_a_lesson_without_any() -> None:
-    with pytest.raises(UserError, match="No variants of '03_smem' are shown by shape"):  # as older files have it
+def test_configurations_by_shape_of_a_lesson_without_any() -> None:
+    with pytest.raises(UserError, match="No configurations of '03_smem' are shown by shape"):  # as older files have it
         tables.render_shapes("03_smem", tuned_results())
 
 
@@ -329,7 +329,7 @@ def test_a_lesson_that_is_not_recorded_yet_has_a_sentence_for_a_table(command: s
         render("99_none")
 
 
-def test_publish_renders_recorded_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publish_renders_recorded_configurations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = checkout(tmp_path, results=gpu_results())
     readme = root / TWELVE[2] / "README.md"
     readme.write_text(page("<!-- tuned:03_smem -->", "old", "<!-- /tuned -->"), encoding="utf-8")

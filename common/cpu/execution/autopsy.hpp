@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/check/autopsy.hpp"
+#include "common/autopsy.hpp"
 
 namespace cpu_device {
 

@@ -32,8 +32,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/check/autopsy.hpp"
-#include "common/check/facts.hpp"
+#include "common/autopsy.hpp"
+#include "common/facts.hpp"
 #include "common/cpu/execution/bulk_copies.hpp"
 #include "common/cpu/execution/copies.hpp"
 #include "common/cpu/execution/mbarriers.hpp"

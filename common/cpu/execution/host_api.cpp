@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "common/check/host_memory.hpp"
+#include "common/host_memory.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/error.hpp"

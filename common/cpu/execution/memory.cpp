@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "common/check/host_memory.hpp"
+#include "common/host_memory.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/cpu/execution/host_api.hpp"
 #include "common/cpu/execution/scheduler.hpp"

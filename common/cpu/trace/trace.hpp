@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/check/facts.hpp"
+#include "common/facts.hpp"
 #include "common/cpu/ptx/tensor_map.hpp"
 #include "common/cpu/trace/block_history.hpp"
 #include "common/ptx/wgmma_descriptor.hpp"

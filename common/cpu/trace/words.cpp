@@ -1,5 +1,10 @@
 #include "common/cpu/trace/words.hpp"
 
+#include <string_view>
+#include <utility>
+
+#include "common/text.hpp"
+
 namespace cpu_device::trace {
 namespace {
 
@@ -62,93 +67,110 @@ std::string started(const Finding& f) {
     return " that " + who(f.other.value()) + " started at " + place(*f.other);
 }
 
-std::string without_block(const Finding& f) {
-    const std::string at = " at " + place(f.access);
-    switch (f.id) {
-        case FindingId::misaligned_access:
-            return who_does(f.access) + std::to_string(f.width) + " bytes of " + element(f) + at +
-                   ", an address that is no multiple of " + std::to_string(f.width);
-        case FindingId::host_pointer:
-            return who_does(f.access) + "through a host pointer" + at + ", which a GPU cannot follow";
-        case FindingId::shared_out_of_bounds:
-            return who_does(f.access) + missed(f) + at +
-                   (f.asked ? ": launch() asks for " + std::to_string(*f.asked) + " bytes" : "");
-        case FindingId::no_dynamic_shared_memory:
-            return who_does(f.access) + "dynamic shared memory" + at +
-                   ": the kernel uses it and launch() asks for 0 bytes";
-        case FindingId::copy_in_flight:
-            return "the copy to " + element(f) + " that started at " + place(f.other.value()) +
-                   " may still be under way when " + who_does(f.access) + "it" + at +
-                   ": nobody has waited for it";
-        case FindingId::race:
-            return who(f.other.value()) + (f.other->write ? " wrote " : " read ") + element(f) + " at " +
-                   place(*f.other) + " and " + who_does(f.access) + "it" + at +
-                   ", with no barrier in between";
-        case FindingId::load_in_flight:
-            return "the load to " + element(f) + started(f) + " may still be under way when " +
-                   who_does(f.access) + "it" + at + ": it has not waited for the mbarrier's phase";
-        case FindingId::load_overwrites:
-            return who(f.other.value()) + (f.other->write ? " wrote " : " read ") + element(f) + " at " +
-                   place(*f.other) + " and the load that " + who(f.access) + " starts" + at +
-                   " overwrites it, with nothing in between that orders the two";
-        case FindingId::loads_overlap:
-            return "the load to " + element(f) + started(f) + " may still be under way when " +
-                   who(f.access) + " starts another one to the same place" + at;
-        case FindingId::store_in_flight:
-            return "the store from " + element(f) + started(f) + " may still be reading it when " +
-                   who_does(f.access) + "it" + at +
-                   ": nobody has waited for it (cp.async.bulk.wait_group.read)";
-        case FindingId::no_proxy_fence:
-            return who(f.other.value()) + " wrote " + element(f) + " at " + place(*f.other) + " and the " +
-                   (f.access.write ? "load" : "store") + " that " + who(f.access) + " starts" + at +
-                   (f.access.write ? " overwrites it" : " reads it") +
-                   ", with no fence.proxy.async in between: the copy engine need not see what was written";
-        case FindingId::mbarrier_not_begun:
-            return who(f.access) + " uses the mbarrier " + mbarrier(f) + at + ", which " +
-                   who(f.other.value()) + " begins at " + place(*f.other) +
-                   ", with no barrier in between: it may come there first";
-        case FindingId::mbarrier_unfenced:
-            return who(f.other.value()) + " began the mbarrier " + mbarrier(f) + " at " + place(*f.other) +
-                   " and the load that " + who(f.access) + " starts" + at +
-                   " signals it, with no fence.mbarrier_init in between: the copy engine need not see that "
-                   "it has begun";
-        case FindingId::wgmma_in_flight:
-            return "the wgmma that reads " + element(f) + " and" + started(f) +
-                   " may still be reading it when " + who_does(f.access) + "it" + at +
-                   ": it has not waited for it (wgmma.wait_group)";
-        case FindingId::wgmma_unfenced:
-            return who(f.other.value()) + " wrote " + element(f) + " at " + place(*f.other) +
-                   " and the wgmma that " + who(f.access) + " starts" + at +
-                   " reads it, with no fence.proxy.async in between: the tensor cores need not see what was "
-                   "written";
-        case FindingId::block_left:
-            return who(f.access) + " reaches into block " + std::to_string(f.array_rank.value()) +
-                   " of its cluster at " + place(f.access) + ", for " + f.array +
-                   ", and that block may have returned by then: nothing makes it wait (a cluster_sync() at "
-                   "the end "
-                   "of the kernel does)";
-        case FindingId::store_past_row:
-            return "the store that " + who(f.access) + " starts" + at + " writes " + std::to_string(f.width) +
-                   (f.width == 1 ? " byte" : " bytes") + " behind " +
-                   (f.array.empty() ? "the end of" : element(f) + ", the end of") +
-                   " a row of its tensor: the copy engine writes whole 16 bytes, so that the bytes of a row "
-                   "must be a multiple of 16";
-        case FindingId::out_of_bounds:
-            return who_does(f.access) + outside(f) + "," + at;
-        case FindingId::write_to_padding:
-            return who_does(f.access) + element(f) + ", padding between the rows of " + f.array + "," + at;
-        case FindingId::write_to_input:
-            return who_does(f.access) + element(f) + at + ", and " + f.array + " is an input";
-        case FindingId::uninitialised_read:
-            return who_does(f.access) + element(f) + at + ", which nothing in the block has written";
-        case FindingId::forbidden_read:
-            return who_does(f.access) + element(f) + at + ", which " + f.rule + " forbids";
-        case FindingId::block_race:
-            return who_does(f.access) + element(f) + at + ", and so does block " +
-                   std::to_string(f.other_block.value()) +
-                   " in the same launch, something else: blocks run in any order, and one of the two is lost";
-        case FindingId::no_kernel:
-            break;  // of a whole launch: no access's, and not the tracer's
+/// What is said of each; what stands in braces is put in by field_text().
+struct FindingText {
+    FindingId id;
+    const char* text;
+};
+constexpr FindingText kFindings[] = {
+    {FindingId::misaligned_access,
+     "{access}{width} bytes of {element}{at}, an address that is no multiple of {width}"},
+    {FindingId::host_pointer, "{access}through a host pointer{at}, which a GPU cannot follow"},
+    {FindingId::shared_out_of_bounds, "{access}{missed}{at}{asked}"},
+    {FindingId::no_dynamic_shared_memory,
+     "{access}dynamic shared memory{at}: the kernel uses it and launch() asks for 0 bytes"},
+    {FindingId::copy_in_flight,
+     "the copy to {element} that started at {there} may still be under way when {access}it{at}: nobody has "
+     "waited for it"},
+    {FindingId::race, "{by} {did} {element} at {there} and {access}it{at}, with no barrier in between"},
+    {FindingId::load_in_flight,
+     "the load to {element}{started} may still be under way when {access}it{at}: it has not waited for the "
+     "mbarrier's phase"},
+    {FindingId::load_overwrites,
+     "{by} {did} {element} at {there} and the load that {who} starts{at} overwrites it, with nothing in "
+     "between that orders the two"},
+    {FindingId::loads_overlap,
+     "the load to {element}{started} may still be under way when {who} starts another one to the same "
+     "place{at}"},
+    {FindingId::store_in_flight,
+     "the store from {element}{started} may still be reading it when {access}it{at}: nobody has waited for "
+     "it (cp.async.bulk.wait_group.read)"},
+    {FindingId::no_proxy_fence,
+     "{by} wrote {element} at {there} and the {copy} that {who} starts{at} {touches} it, with no "
+     "fence.proxy.async in between: the copy engine need not see what was written"},
+    {FindingId::mbarrier_not_begun,
+     "{who} uses the mbarrier {mbarrier}{at}, which {by} begins at {there}, with no barrier in between: it "
+     "may come there first"},
+    {FindingId::mbarrier_unfenced,
+     "{by} began the mbarrier {mbarrier} at {there} and the load that {who} starts{at} signals it, with no "
+     "fence.mbarrier_init in between: the copy engine need not see that it has begun"},
+    {FindingId::wgmma_in_flight,
+     "the wgmma that reads {element} and{started} may still be reading it when {access}it{at}: it has not "
+     "waited for it (wgmma.wait_group)"},
+    {FindingId::wgmma_unfenced,
+     "{by} wrote {element} at {there} and the wgmma that {who} starts{at} reads it, with no "
+     "fence.proxy.async in between: the tensor cores need not see what was written"},
+    {FindingId::block_left,
+     "{who} reaches into block {rank} of its cluster at {here}, for {array}, and that block may have "
+     "returned by then: nothing makes it wait (a cluster_sync() at the end of the kernel does)"},
+    {FindingId::block_race,
+     "{access}{element}{at}, and so does block {block} in the same launch, something else: blocks run in any "
+     "order, and one of the two is lost"},
+    {FindingId::store_past_row,
+     "the store that {who} starts{at} writes {bytes} behind {end} a row of its tensor: the copy engine "
+     "writes whole 16 bytes, so that the bytes of a row must be a multiple of 16"},
+    {FindingId::out_of_bounds, "{access}{outside},{at}"},
+    {FindingId::write_to_padding, "{access}{element}, padding between the rows of {array},{at}"},
+    {FindingId::write_to_input, "{access}{element}{at}, and {array} is an input"},
+    {FindingId::uninitialised_read, "{access}{element}{at}, which nothing in the block has written"},
+    {FindingId::forbidden_read, "{access}{element}{at}, which {rule} forbids"},
+    {FindingId::no_kernel, ""},  // of a whole launch: no access's, and not the tracer's
+};
+static_assert([] {
+    std::size_t next = 0;
+    for (const FindingText& finding : kFindings) {
+        if (static_cast<std::size_t>(finding.id) != next++) return false;
+    }
+    return kFindings[next - 1].id == FindingId::no_kernel;
+}());
+
+/// What stands for a field of a sentence.
+std::string field_text(const Finding& f, std::string_view field) {
+    using Text = std::string (*)(const Finding&);
+    static constexpr std::pair<std::string_view, Text> kFields[] = {
+        // who accesses, and where
+        {"who", [](const Finding& x) { return who(x.access); }},
+        {"access", [](const Finding& x) { return who_does(x.access); }},
+        {"here", [](const Finding& x) { return place(x.access); }},
+        {"at", [](const Finding& x) { return " at " + place(x.access); }},
+        {"copy", [](const Finding& x) { return std::string(x.access.write ? "load" : "store"); }},
+        {"touches", [](const Finding& x) { return std::string(x.access.write ? "overwrites" : "reads"); }},
+        {"width", [](const Finding& x) { return std::to_string(x.width); }},
+        {"bytes",
+         [](const Finding& x) { return std::to_string(x.width) + (x.width == 1 ? " byte" : " bytes"); }},
+        // what
+        {"element", element},
+        {"mbarrier", mbarrier},
+        {"missed", missed},
+        {"outside", outside},
+        {"array", [](const Finding& x) { return x.array; }},
+        {"rank", [](const Finding& x) { return std::to_string(x.array_rank.value()); }},
+        {"end",
+         [](const Finding& x) { return x.array.empty() ? "the end of" : element(x) + ", the end of"; }},
+        {"rule", [](const Finding& x) { return std::string(x.rule); }},
+        {"asked",
+         [](const Finding& x) {
+             return x.asked ? ": launch() asks for " + std::to_string(*x.asked) + " bytes" : std::string();
+         }},
+        // who else
+        {"by", [](const Finding& x) { return who(x.other.value()); }},
+        {"did", [](const Finding& x) { return std::string(x.other.value().write ? "wrote" : "read"); }},
+        {"there", [](const Finding& x) { return place(x.other.value()); }},
+        {"started", started},
+        {"block", [](const Finding& x) { return std::to_string(x.other_block.value()); }},
+    };
+    for (const auto& [name, text] : kFields) {
+        if (name == field) return text(f);
     }
     return {};
 }
@@ -156,7 +178,9 @@ std::string without_block(const Finding& f) {
 }  // namespace
 
 std::string text_of(const Finding& finding) {
-    return without_block(finding) + " (block " + std::to_string(finding.block) + ")";
+    const char* const sentence = kFindings[static_cast<std::size_t>(finding.id)].text;
+    return gemm::filled(sentence, [&](std::string_view field) { return field_text(finding, field); }) +
+           " (block " + std::to_string(finding.block) + ")";
 }
 
 }  // namespace cpu_device::trace

@@ -169,6 +169,9 @@ inline const char* name_of(FindingId id) {
 #undef GEMM_ID_
 #undef GEMM_NAME_
 
+/// Exit status of the programs.
+enum Exit { kRight = 0, kWrong = 1, kCouldNotRun = 2 };
+
 struct Autopsy;
 
 /// A kernel, or what launches it, came to no result. what() is the sentence that tells it.

@@ -1,4 +1,4 @@
-#include "runner/programs/ladder.hpp"
+#include "runner/programs/cases.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ void nothing_written(std::vector<float>& c) {
 #endif
 
 /// One launch, or two of which the second counts, without a trace.
-Verdict judged(const Lesson& lesson, Workload& w, const LadderCase& problem, std::uint64_t seed) {
+Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std::uint64_t seed) {
 #ifdef GEMM_CPU_DEVICE
     const Conditions conditions(problem.sm, problem.blocks);
     const std::uint64_t before = cpu_device::steps().launches;
@@ -161,7 +161,7 @@ void run_untraced(const Lesson& lesson, Workload& w, CaseResult& result) {
 /// One traced launch, or two of which the second counts, and all that is to be said about it.
 TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     const Restore restore;
-    const LadderCase& problem = result.problem;
+    const CheckCase& problem = result.problem;
     const Conditions conditions(problem.sm, problem.blocks);
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
@@ -250,7 +250,7 @@ void require_sound(const Lesson& lesson) {
     }
 }
 
-Workload workload_of(const LadderCase& problem, std::uint64_t seed) {
+Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
     std::function<void(HostMatrices&)> edit;
     if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {
@@ -266,7 +266,7 @@ std::uint64_t first_seed(std::uint64_t seed) {
     return ~seed;
 }
 
-Verdict marked(const LadderCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
+Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
                const std::string& name, const Lesson* lesson, const OwnerOf& owner, bool a_tile_each) {
     const bool windows =
         problem.shape.stored == Stored::in_rows || problem.shape.stored == Stored::in_columns;
@@ -301,7 +301,7 @@ Verdict marked(const LadderCase& problem, const Workload& w, std::vector<float> 
     return verdict;
 }
 
-CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed) {
+CaseResult run_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed) {
     CaseResult result;
     result.problem = problem;
     result.seed = seed;
@@ -316,14 +316,13 @@ CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64
     return result;
 }
 
-Verdict judge_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed) {
+Verdict judge_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed) {
     Workload w = workload_of(problem, seed);
     return judged(with_variant(lesson, problem.shape.variant), w, problem, seed);
 }
 
 #ifdef GEMM_CPU_DEVICE
-CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed, int sm,
-                    Json& trace) {
+CaseResult run_goal(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed, int sm, Json& trace) {
     CaseResult result;
     result.problem = problem;
     result.seed = seed;
@@ -337,14 +336,14 @@ CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64
 }
 #endif
 
-std::size_t second_half(const std::vector<LadderCase>& cases) {
-    const auto is_product = [](const LadderCase& c) { return c.id == "products"; };
+std::size_t second_half(const std::vector<CheckCase>& cases) {
+    const auto is_product = [](const CheckCase& c) { return c.id == "products"; };
     return static_cast<std::size_t>(std::find_if(cases.begin(), cases.end(), is_product) - cases.begin());
 }
 
-std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress, bool long_k,
-                              const Ahead& ahead) {
-    const std::vector<LadderCase> cases = ladder_cases(lesson, seed, long_k);
+std::vector<CaseResult> run_cases(const Lesson& lesson, std::uint64_t seed, const Progress& progress,
+                                  bool long_k, const Ahead& ahead) {
+    const std::vector<CheckCase> cases = check_cases(lesson, seed, long_k);
     const std::size_t half = second_half(cases);
     std::vector<CaseResult> results, passed;
     for (std::size_t i = 0; i < cases.size(); ++i) {

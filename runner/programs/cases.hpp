@@ -1,5 +1,5 @@
-// The ladder that a learner's kernel goes up: problems of which each has one difficulty more than those
-// before. The first that comes out wrong says what the kernel cannot do yet.
+// The cases that a learner's kernel is checked with: problems of which each has one difficulty more than
+// those before. The first that comes out wrong says what the kernel cannot do yet.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace gemm {
 
-/// One problem of the ladder.
-struct LadderCase {
+/// One problem of a check.
+struct CheckCase {
     std::string id;           // of the difficulty: several cases may share it
     std::string what;         // the difficulty, as a noun: "K that is no multiple of BK"
     Shape shape;              // resolved
@@ -31,10 +31,10 @@ struct LadderCase {
 /// alone, then what may go wrong where several meet. Their sizes are drawn from the seed; at most some three
 /// tiles in each direction. long_k: also a K beyond 65536 where that takes seconds, at which offsets along K
 /// that have 16 bits run over. (cases.cpp)
-std::vector<LadderCase> ladder_cases(const Lesson& lesson, std::uint64_t seed, bool long_k = false);
+std::vector<CheckCase> check_cases(const Lesson& lesson, std::uint64_t seed, bool long_k = false);
 
 /// Its matrices on the device, C as it is before a kernel runs; for the first launch, where there are two.
-Workload workload_of(const LadderCase& problem, std::uint64_t seed);
+Workload workload_of(const CheckCase& problem, std::uint64_t seed);
 /// Of the numbers of the first of two launches; the second has those of `seed`.
 std::uint64_t first_seed(std::uint64_t seed);
 
@@ -42,13 +42,13 @@ std::uint64_t first_seed(std::uint64_t seed);
 /// some blocks ran, what was not written is not looked at: which block computes what is the kernel's affair.
 /// But block 524288 must not do the work of block 0, nor, where there is a block for each tile, none at all
 /// (`a_tile_each`). name, lesson, owner: as in Verifier::check().
-Verdict marked(const LadderCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
+Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
                const std::string& name, const Lesson* lesson, const OwnerOf& owner = {},
                bool a_tile_each = false);
 
 /// What came of one case.
 struct CaseResult {
-    LadderCase problem;
+    CheckCase problem;
     std::uint64_t seed = 0;          // of the inputs
     FaultId fault = FaultId::other;  // why there is no result, where `error` is not empty
     std::string error;               // the same as one sentence; else empty
@@ -66,31 +66,31 @@ void require_sound(const Lesson& lesson);
 
 /// Runs one case; on the CPU device it is traced. An endless loop in its kernel ends after three seconds, or
 /// six if it has a barrier; one in launch() does not end. Does not throw what the lesson's code throws.
-CaseResult run_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed);
+CaseResult run_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed);
 
 /// The verdict alone, on either device without a trace, so that the kernel need not be compiled for one.
 /// Throws Error where there is none, and what the lesson's code throws.
-Verdict judge_case(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed);
+Verdict judge_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed);
 
 #ifdef GEMM_CPU_DEVICE
 /// As run_case(), with the trace as traced_json() writes it; null after an error before the launch.
-CaseResult run_goal(const Lesson& lesson, const LadderCase& problem, std::uint64_t seed, int sm, Json& trace);
+CaseResult run_goal(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed, int sm, Json& trace);
 #endif
 
 /// Told before every case: what came of those before, how many there are, and which one comes next.
 using Progress =
-    std::function<void(const std::vector<CaseResult>& done, std::size_t total, const LadderCase& next)>;
+    std::function<void(const std::vector<CaseResult>& done, std::size_t total, const CheckCase& next)>;
 
-/// Where the second half of the ladder begins: behind what is difficult alone. It takes about as long as the
+/// Where the second half of the cases begins: behind what is difficult alone. It takes about as long as the
 /// first.
-std::size_t second_half(const std::vector<LadderCase>& cases);
+std::size_t second_half(const std::vector<CheckCase>& cases);
 /// Asked before the second half: what came of all its cases, which have passed elsewhere; or nothing.
 using Ahead = std::function<std::vector<CaseResult>()>;
 
-/// Runs the cases of ladder_cases() up to the first that fails; the last one of the result has failed or the
-/// whole ladder has passed.
-std::vector<CaseResult> climb(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {},
-                              bool long_k = false, const Ahead& ahead = {});
+/// Runs the cases of check_cases() up to the first that fails; the last one of the result has failed or the
+/// all have passed.
+std::vector<CaseResult> run_cases(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {},
+                                  bool long_k = false, const Ahead& ahead = {});
 
 /// id, what, m, n, k, lda, ldb, ldc, alpha, beta, variant, offsets, seed, passed, error, verdict (null after
 /// an error), findings (as findings_json() writes them; of a race in_one_tile, too: whether it is there with

@@ -1,0 +1,47 @@
+// What the wrong elements of a result have in common: how their values came about, and where they lie.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/check/workload.hpp"
+#include "common/facts.hpp"
+#include "common/gemm.hpp"
+
+namespace gemm {
+
+/// What wrong elements have in common. Which fields there are depends on the id: see facts.hpp.
+struct Pattern {
+    using Number = std::optional<std::int64_t>;
+    PatternId id;
+    std::string matrices = {}, lengths = {};    // "B, C", "N, N": rows that are taken to begin at multiples
+    Number from = {}, to = {}, of = {};         // steps of the sum over k: from ≤ k < to, of K
+    Number row = {}, column = {}, modulo = {};  // where they lie
+    Number tile_rows = {}, tile_columns = {};
+};
+
+/// An element of C that is not what it should be.
+struct Wrong {
+    std::int64_t row = 0, col = 0;
+    float got = 0;
+    double expected = 0, bound = 0;
+    bool before(const Wrong& o) const { return row < o.row || (row == o.row && col < o.col); }
+};
+
+inline bool is_poison(float value) {
+    return std::bit_cast<std::uint32_t>(value) == kPoisonBits;
+}
+
+/// What wrong values have in common with other products, judged on up to fifteen of them. The more special
+/// explanation comes first where two would do. lesson (may be null) has the tile sizes.
+std::optional<Pattern> value_pattern(const Workload& w, const std::vector<Wrong>& wrong,
+                                     const Lesson* lesson);
+
+/// Where wrong elements lie: an edge strip, one tile, one row or column, every n-th row or column. `wrong`
+/// holds all that are.
+std::vector<Pattern> place_patterns(const Shape& s, const std::vector<Wrong>& wrong, const Lesson* lesson);
+
+}  // namespace gemm
