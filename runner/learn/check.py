@@ -423,6 +423,7 @@ def as_object(report: Report, seconds: float) -> dict:
         "file": report.name,
         "passed": report.passed,
         "stage": report.stage or None,
+        "id": found.id if found else None,
         "mistake": found.mistake if found else None,
         "advice": found.advice if found else None,
         "evidence": list(found.evidence) if found else [],
