@@ -1,17 +1,20 @@
 """Mutants of the lessons' kernels: one small edit each, such as a learner's slip makes, drawn by a seed.
 
 An edit is found in the text as clang-format leaves it: a binary operator stands between spaces, a template's brackets do not.
-What does not compile is no mutant. What compiles and is right all the same is none either: EQUIVALENT names such edits, and why.
+What does not compile is no mutant. What compiles and is right all the same is none either: mistakes.toml names such edits, and
+why, as [[equivalent]]: those inside of a `piece` of a kernel that leave `becomes` of it, both regular expressions, of which the
+second one describes all that is left.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from runner.learn.exercise import Task
+from runner.mistakes import equivalents, undrawn
 
 
 @dataclass(frozen=True)
@@ -36,73 +39,6 @@ class Mutant:
     text: str
 
 
-@dataclass(frozen=True)
-class Equivalent:
-    """Edits after which a kernel is still right, and why: those inside of a `piece` of a lesson's kernel that leave `becomes` of
-    it. lessons: their numbers; piece, becomes: regular expressions, of which the second one describes all that is left."""
-
-    lessons: str
-    piece: str
-    becomes: str
-    why: str
-
-
-EQUIVALENT = (
-    Equivalent(
-        "01 02 03 04 05 06a 06b 07 09a 09b", r", 0, stream>>>", r", 1, stream>>>", "A byte of shared memory that nobody uses."
-    ),
-    Equivalent(
-        "03 04 05",
-        r"[AB]s\[[^;=]*\] = [^;]*: 0\.0f;",
-        r".* : 1\.0f;",
-        "What lies past the edges in one tile meets zeros of the other, or goes to elements that are not there.",
-    ),
-    Equivalent(
-        "06a 06b 09a",
-        r"steps = k_left % BK == 0 \?",
-        r"steps = k_left % (?!BK)B[MN] == 0 \?",
-        "A first round of no steps adds nothing.",
-    ),
-    Equivalent(
-        "06a 06b 07 08a 08b",
-        r"beta == 0\.0f \? make_float4\([^()]*\)",
-        r"beta == 0\.0f \? make_float4\([^()]*1\.0f[^()]*\)",
-        "beta is 0 and takes away what is said to be the old C.",
-    ),
-    Equivalent(
-        "06a 06b 07 08a 08b 09a 09b 09c 09d 09e 09f",
-        r"= aligned \? [^;]*;",
-        r"= \w+<[^>]*false>;",
-        "The kernel for rows that begin anywhere is as right, and slower.",
-    ),
-    Equivalent("08b", r"return gemm::ceil_div\([^;]*;", r".*", "Which of the two sizes of tiles is taken is a matter of speed."),
-    Equivalent("08b", r"is_large\(p\) \? [^;]*;", r"launch_tiles<\w+>\(p, stream\);", "The same."),
-    Equivalent(
-        "08b 09d 09e 09f",
-        r"copying\.value \|\| \w+ <",
-        r"\w+ <",
-        "While tiles are copied there is more than one: the rest is true, too.",
-    ),
-    Equivalent(
-        "07 08a 08b 09d 09e 09f",
-        r"const int i = [^;]*;",
-        r"const int i = (?:[^?i]*\? e : \w+ - 1 - e|e|\w+ - 1 - e);",
-        "In which order the elements take their turns is a matter of speed.",
-    ),
-    Equivalent(
-        "06a 06b 07 08a 08b 09a 09b 09e 09f",
-        r"if \(ALIGNED\)(?: return [^;]*;)?",
-        r"if \(false\)(?: return [^;]*;)?|",
-        "What is for rows that begin anywhere is as right, and slower.",
-    ),
-    Equivalent("07", r"left > 0; --left", r"left >= 0; --left", "One round more, in which zeros are added."),
-    Equivalent(
-        "07", r"(?<=\ba) \+ i \* lda|(?<=a_row) \+ i\b", r"| [-+] i(?: [*/%] lda)?", "i is 0: one turn loads all rows of A."
-    ),
-    Equivalent("07", r"i < BM; i \+= A_ROWS", r"i < BK; i \+= A_ROWS", "The same: one turn, whose i is 0."),
-    Equivalent("07", r"a_next\[i / A_ROWS\]", r"a_next\[i(?: [/%] [AB]_ROWS)?\]", "The same."),
-)
-
 # What is no code of the kernel's or its launch's, or whose change makes another kernel that is as right: sizes of tiles, bounds
 # for the compiler, how many elements an array has.
 _CUT = re.compile(r"^(?:template <class T>\n)?gemm::Owner |^const gemm::(?:Constant|Offer|Reach)", re.MULTILINE)
@@ -115,14 +51,10 @@ _LEFT_OUT = (
     r"^    static constexpr [^;]*;",
     r"^ *template <[^\n]*>$",
     r"^using [^;]*;",
-    r"^struct Here \{.*?^\};",
-    r"^Here here\(\) \{.*?^\}",
     r"^const (?:gemm::Tile|dim3) [^;]*;",
     r"^ *(?:extern )?__shared__ [^;]*;",
     r"Swizzle<[^>]*>",
     r"(?<=[\w>,] )\w+(?:\[[^\]=]*\])+(?= = \{\};|;|, \w+\[)",  # a local array's name and extents
-    r"constexpr int BM = T::BM[^;]*;",
-    r"constexpr int BITS = [^;]*;",
 )
 _SIGNATURE = re.compile(r"__global__ [^{]*\{")
 _EXCHANGED = {
@@ -283,12 +215,13 @@ def _in_signature(text: str) -> Iterator[Edit]:
             yield Edit("type", signature.start() + found.start(), signature.start() + found.end(), "int")
 
 
-def edits(text: str) -> list[Edit]:
-    """All that there are of a kernel, those with which it does not compile among them; in the text's order."""
+def edits(text: str, undrawn: Iterable[str] = ()) -> list[Edit]:
+    """All that there are of a kernel, those with which it does not compile among them; in the text's order. undrawn: regular
+    expressions of what is left out of this one."""
     code = without_comments(text)
     cut = _CUT.search(code)
     code = code[: cut.start()] if cut else code
-    spans = [(span.start(), span.end()) for left_out in (*_LEFT_OUT, _SIGNATURE.pattern)
+    spans = [(span.start(), span.end()) for left_out in (*_LEFT_OUT, *undrawn, _SIGNATURE.pattern)
              for span in re.finditer(left_out, code, re.MULTILINE | re.DOTALL)]  # fmt: skip
     found = [edit for finder in (_operators, _conditions, _numbers, _exchanges, _narrowed, _statements) for edit in finder(code)]
     inside = [edit for edit in found if not any(start < edit.end and edit.start < end for start, end in spans)]
@@ -319,23 +252,22 @@ def mutant(lesson: str, text: str, edit: Edit) -> Mutant:
 
 
 def why_equivalent(lesson: str, text: str, edit: Edit) -> str:
-    """Why the table says that the kernel is right all the same, or nothing."""
-    for rule in EQUIVALENT:
-        if lesson.partition("_")[0] in rule.lessons.split():
-            for piece in re.finditer(rule.piece, text):
-                if piece.start() <= edit.start and edit.end <= piece.end():
-                    left = text[piece.start() : edit.start] + edit.new + text[edit.end : piece.end()]
-                    if re.fullmatch(rule.becomes, left, re.DOTALL):
-                        return rule.why
+    """Why mistakes.toml says that the kernel is right all the same, or nothing."""
+    for rule in equivalents(lesson):
+        for piece in re.finditer(rule["piece"], text):
+            if piece.start() <= edit.start and edit.end <= piece.end():
+                left = text[piece.start() : edit.start] + edit.new + text[edit.end : piece.end()]
+                if re.fullmatch(rule["becomes"], left, re.DOTALL):
+                    return rule["why"]
     return ""
 
 
 def drawn(lesson: str, seed: int) -> Iterator[Mutant]:
-    """A lesson's mutants, one of each kind of edit after the other, as the seed draws them; those of EQUIVALENT are left out."""
+    """A lesson's mutants, one of each kind of edit after the other, as the seed draws them; equivalents are left out."""
     text = Task(lesson, "exercise").kernel()
     values = _values(text)
     kinds: dict[str, list[Edit]] = {}
-    for edit in edits(text):
+    for edit in edits(text, undrawn(lesson)):
         old = text[edit.start : edit.end]
         if old in values and values[old] == values.get(edit.new):
             continue  # another name of the same number

@@ -274,16 +274,16 @@ TEST_CASE("cases: each mutant fails where its mistake first matters") {
                      "these elements were never written; all of C is wrong");
     const CaseResult reads_c = falls_at(mutant_beta_times_nan::lesson, "one_tile");
     require_contains(failure(reads_c), "C (which beta = 0 must not read)");
-    REQUIRE(has_finding(reads_c, "forbidden_read", "tests/mutants/beta_times_nan.cu"));
+    REQUIRE(has_finding(reads_c, "forbidden_read", "tests/mutants/mutants.cu"));
     require_contains(failure(falls_at(mutant_no_pitch::lesson, "pitches")), "no_pitch is wrong at");
 
     const CaseResult guard = falls_at(mutant_guard_off_by_one::lesson, "edges");
-    REQUIRE(has_finding(guard, "out_of_bounds", "tests/mutants/guard_off_by_one.cu"));
+    REQUIRE(has_finding(guard, "out_of_bounds", "tests/mutants/mutants.cu"));
     REQUIRE(falls_at(mutant_no_first_barrier::lesson, "one_tile").findings.size() <= 5);
     REQUIRE(has_finding(falls_at(mutant_no_first_barrier::lesson, "one_tile"), "uninitialised_read",
-                        "tests/mutants/no_first_barrier.cu"));
-    REQUIRE(has_finding(falls_at(mutant_no_second_barrier::lesson, "tiles"), "race",
-                        "tests/mutants/no_second_barrier.cu"));
+                        "tests/mutants/mutants.cu"));
+    REQUIRE(
+        has_finding(falls_at(mutant_no_second_barrier::lesson, "tiles"), "race", "tests/mutants/mutants.cu"));
     // The barrier that is missing in a round is missing with one tile along K, too; that between rounds is
     // not.
     const auto in_one_tile = [](const CaseResult& r) {
@@ -312,7 +312,7 @@ TEST_CASE("cases: the JSON of a case") {
                             "thread", "file", "line", "other", "count"}) {
         REQUIRE(finding.contains(key));
     }
-    require_contains(finding.at("text"), "at tests/mutants/guard_off_by_one.cu:");
+    require_contains(finding.at("text"), "at tests/mutants/mutants.cu:");
 }
 
 TEST_CASE("cases: reads of A and B with alpha = 0") {

@@ -1263,14 +1263,12 @@ namespace {
 Report trace_mutant(const Lesson& mutant, const Shape& shape) {
     return trace_lesson(mutant, gemm::Workload(shape, test::seed()));
 }
-std::string mutant_file(const std::string& name) {
-    return "/tests/mutants/" + name + ".cu";
-}
+const std::string kMutants = "/tests/mutants/mutants.cu";
 
 }  // namespace
 
 TEST_CASE("trace: mutant: the barrier after loading is missing") {
-    const std::string file = mutant_file("no_first_barrier");
+    const std::string& file = kMutants;
     const int a = line_with(file, "As[y][x] = ", false), b = line_with(file, "Bs[y][x] = ", false),
               use = line_with(file, "acc += ", false);
     for (const Shape& shape : {test::shape(32, 32, 32, false), test::shape(33, 47, 70, true)}) {
@@ -1294,7 +1292,7 @@ TEST_CASE("trace: mutant: the barrier after loading is missing") {
 }
 
 TEST_CASE("trace: mutant: the barrier after reading is missing") {
-    const std::string file = mutant_file("no_second_barrier");
+    const std::string& file = kMutants;
     const int a = line_with(file, "As[y][x] = ", false), b = line_with(file, "Bs[y][x] = ", false),
               use = line_with(file, "acc += ", false);
     const Report r = trace_mutant(mutant_no_second_barrier::lesson, test::shape(33, 47, 70, true));
@@ -1323,7 +1321,7 @@ TEST_CASE("trace: mutant: the barrier after reading is missing") {
 }
 
 TEST_CASE("trace: mutant: the guard is off by one") {
-    const std::string file = mutant_file("guard_off_by_one");
+    const std::string& file = kMutants;
     const int store = line_with(file, "*c = ", false);
     {  // a row too many lies behind the matrix
         const Report r =
@@ -1359,6 +1357,19 @@ TEST_CASE("trace: mutants whose mistake is arithmetic make no findings") {
     const Report r = trace_mutant(mutant_no_pitch::lesson, test::shape(33, 47, 70, true));
     INFO(all_findings(r));
     CHECK(r.findings.empty());
+}
+
+TEST_CASE("trace: copies at the edges, some lanes of which fill with zeros, are counted once each") {
+    const gemm::Workload w(test::shape(25, 27, 71, false), test::seed());
+    std::uint64_t of_a = 0, of_b = 0, shared = 0;
+    for (const Line& line : trace_lesson(test::lesson("08b_read_ahead"), w).lines) {
+        if (line.store == line.shared && line.store) shared += line.bytes;
+        if (line.shared || line.store) continue;
+        (line.array == "A" ? of_a : of_b) += line.bytes;
+    }
+    CHECK(of_a == 25 * 71 * sizeof(float));
+    CHECK(of_b == 71 * 27 * sizeof(float));
+    CHECK(shared == 2 * 5 * 64 * 16 * sizeof(float));  // two tiles in each of five rounds
 }
 
 TEST_CASE("trace: lessons that are right make no findings, whatever the shape") {

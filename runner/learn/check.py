@@ -273,6 +273,7 @@ def _explained(report: Report, found: Diagnosis) -> Diagnosis:
         "A variable is used that was never given a value.",
         "The compiler says which. Registers hold anything at first: float acc = 0.0f, or float acc[TM] = {}.",
         (warning, *found.evidence),
+        "no_value",
     )
 
 
@@ -288,7 +289,7 @@ def hold(report: Report, checked: Checked) -> None:
     theirs = described(ROOT / "build" / "cpu", report.task.lesson).tile
     report.goals = held_against_goals(report.task, checked["trace"], _declared(checked), theirs, report.name, report.text)
     if missed := next((goal for goal in report.goals if not goal["reached"]), None):
-        report.found = Diagnosis("It is right, and a goal is not reached.", missed["advice"], (missed["place"],))
+        report.found = Diagnosis("It is right, and a goal is not reached.", missed["advice"], (missed["place"],), "goal")
         return
     report.stage = ""
 
@@ -304,7 +305,7 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
         try:
             program, report.warnings = compile_program(tools, [source], folder)
         except NotCompiled as error:
-            report.found = Diagnosis("It does not compile.", "", first_error(error.lines))
+            report.found = Diagnosis("It does not compile.", "", first_error(error.lines), "compile")
             return report
         finally:
             report.compiled = time.monotonic() - begin
@@ -321,7 +322,7 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
                 _on_gpu(report, device, source, [f"--seed={report.seed}"], folder)
         except Ended as ended:
             report.stage = "run"
-            report.found = Diagnosis(*ENDED, ended.evidence)
+            report.found = Diagnosis(*ENDED, ended.evidence, "ended_program")
         finally:
             report.ran = report.ran or time.monotonic() - begin
     return report
@@ -422,6 +423,7 @@ def as_object(report: Report, seconds: float) -> dict:
         "file": report.name,
         "passed": report.passed,
         "stage": report.stage or None,
+        "id": found.id if found else None,
         "mistake": found.mistake if found else None,
         "advice": found.advice if found else None,
         "evidence": list(found.evidence) if found else [],

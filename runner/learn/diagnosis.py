@@ -6,7 +6,7 @@ The tables are keyed by the ids of common/facts.hpp, and by those of the check's
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.inspect.trace_types import Fault, Finding, First, Verdict
 from runner.learn.check_types import Case
@@ -22,6 +22,9 @@ class Diagnosis:
     mistake: str  # a sentence that names it
     advice: str  # what to look at
     evidence: tuple[str, ...] = ()  # where, which thread, expected, got
+    id: str = (
+        ""  # of the mistake: a fault's, a finding's or a pattern's, with_CASE, or what is told here alone, such as far_outside
+    )
 
 
 # What several tables say: mistake, advice.
@@ -394,62 +397,67 @@ def _of_finding(finding: Finding, code_of: CodeOf, case: Case, tile: Tile | None
     kind, beyond, what = finding["id"], finding["beyond"], f"{finding['access']}s"
     often = f"; the first of {finding['count']}" if finding["count"] > 1 else ""
     mistake, advice = _FINDINGS[kind]
+    named = str(kind)
     if kind == "race" and finding["other"] and finding["access"] == finding["other"]["access"] == "write":
         mistake, advice = "Two threads write the same place of shared memory.", "Which of the two should write it?"
+        named = "race_of_writes"
     elif kind == "race" and finding.get("in_one_tile") is False:
         advice = (
             "One tile along K is right. All threads must have read a tile before anyone overwrites it in the next round of the "
             "loop: __syncthreads() at the end of a round."
         )
+        named = "race_of_rounds"
     elif kind == "forbidden_read" and finding["array"] != "C":
-        mistake, advice = _ALPHA_ZERO
+        (mistake, advice), named = _ALPHA_ZERO, "inputs_read_with_alpha_zero"
     elif kind in _OUTSIDE and case["id"] in ("k_zero", *_INDICES):
-        mistake, advice = _CASES[case["id"]]
+        (mistake, advice), named = _CASES[case["id"]], f"with_{case['id']}"
     elif kind in _OUTSIDE and beyond > 1 and tile and beyond >= max(tile):
-        mistake, advice = _FAR
+        (mistake, advice), named = _FAR, "far_outside"
     elif kind in _OUTSIDE and beyond == 1:
-        mistake = f"The kernel {what} one past the edge of the matrix, and never farther."
+        mistake, named = f"The kernel {what} one past the edge of the matrix, and never farther.", "one_past_the_edge"
         advice = "A guard or a loop is off by one: is a < written as <=, or a >= as >? The last valid index is size − 1."
         if case["id"] == "k_tail" and what == "reads":
             advice += " Or there is none: behind the other rows of A lies padding or the next row, which does not show."
     elif kind in _OUTSIDE and beyond > 1:
         mistake = f"The kernel {what} past the edge of the matrix, by up to {beyond} rows or columns: a guard is missing."
+        named = "past_the_edge"
         advice = (
             "The last tile reaches past the edge. Compare the row and the column with the matrix's own sizes before this access: "
             "A is M×K, B is K×N, C is M×N."
         )
-    return Diagnosis(mistake, advice, tuple(filter(None, (finding["text"] + often, _line(finding, code_of)))))
+    return Diagnosis(mistake, advice, tuple(filter(None, (finding["text"] + often, _line(finding, code_of)))), named)
 
 
 def _of_fault(fault: Fault, case: Case) -> Diagnosis:
-    mistake, advice = _FAULTS[fault["id"]]
+    (mistake, advice), named = _FAULTS[fault["id"]], str(fault["id"])
     if case["id"] in _INDICES and fault["id"] in ("launch_refused", "null_pointer", "wild_pointer", "beyond_allocations"):
-        mistake, advice = _CASES[case["id"]]
+        (mistake, advice), named = _CASES[case["id"]], f"with_{case['id']}"
     elif fault["id"] == "endless_loop":
         if case["id"] == "k_zero":
-            mistake, advice = _CASES["k_zero"]
+            (mistake, advice), named = _CASES["k_zero"], "with_k_zero"
         elif case["k"] > 255:
             advice += " Can it reach the end? 8 bits count to 255, and 16 to 65535."
-    return Diagnosis(mistake, advice, (fault["text"],))
+    return Diagnosis(mistake, advice, (fault["text"],), named)
 
 
-def _of_place(case: Case, verdict: Verdict, patterns: set[str]) -> tuple[str, str] | None:
+def _of_place(case: Case, verdict: Verdict, patterns: set[str]) -> tuple[str, str, str] | None:
     """What the place of the wrong elements tells, where every element past an edge of the other matrix is one, and the like."""
     if verdict["failure"] != "elements" or not verdict["first"]:
         return None
     first, wrong = (verdict["first"]["row"], verdict["first"]["column"]), verdict["wrong"]
     never, (m, n) = "never_written" in patterns, (case["m"], case["n"])
     if never and m == n and first == (0, 1) and wrong == m * n - n:
-        return _DIAGONAL
+        return *_DIAGONAL, "diagonal"
     if first == (0, m) and wrong == m * (n - m):
-        return _HELD_AGAINST[0].format("column", m, "M"), _HELD_AGAINST[1].format("col", "", "M")
+        return _HELD_AGAINST[0].format("column", m, "M"), _HELD_AGAINST[1].format("col", "", "M"), "held_against_m"
     if first == (n, 0) and wrong == n * (m - n):
-        return _HELD_AGAINST[0].format("row", n, "N"), _HELD_AGAINST[1].format("row", "", "N")
+        return _HELD_AGAINST[0].format("row", n, "N"), _HELD_AGAINST[1].format("row", "", "N"), "held_against_n"
     if never and case["id"] not in ("one_tile", "tiles", "pitches"):
         for word, size, tile in (("column", "N", "BN"), ("row", "M", "BM")):
             if f"last_{word}_of_tiles" in patterns:
-                return _TILES_ROUNDED_DOWN[0].format(word), _TILES_ROUNDED_DOWN[1].format(word, size, tile)
-    return _WHOLE_TILES if never and case["id"] == "tiles" else None
+                mistake, advice = _TILES_ROUNDED_DOWN
+                return mistake.format(word), advice.format(word, size, tile), f"last_{word}_of_tiles"
+    return (*_WHOLE_TILES, "whole_tiles") if never and case["id"] == "tiles" else None
 
 
 def _figure(value: float | str | None, digits: int) -> str:
@@ -490,25 +498,35 @@ def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis
     found = _of_finding(findings[0], code_of, case, tile) if findings else None
     outside = any(finding["id"] in _OUTSIDE for finding in findings)
     if found and case["id"] == "pitches" and outside:
-        return Diagnosis(*_PITCH, found.evidence)
+        return Diagnosis(*_PITCH, found.evidence, "pitch")
     whole_tiles = case["id"] in ("one_tile", "tiles") and outside and findings[0]["beyond"] != 1
     if found and whole_tiles and findings[0]["id"] in _OUTSIDE and not telling:
         # Every size is a multiple of the tile here: what leaves a matrix has a wrong place, not a guard that is missing.
-        return Diagnosis(*_PLACE, found.evidence)
+        return Diagnosis(*_PLACE, found.evidence, "wrong_place")
     if found and not telling:
-        return Diagnosis(found.mistake, found.advice, found.evidence + wrong)
+        return replace(found, evidence=found.evidence + wrong)
     if not verdict or not verdict["failure"]:
         return Diagnosis("The check found it wrong and does not say why.", "", tuple(f["text"] for f in case["findings"]))
     said = wrong + _patterns(verdict) or (verdict["text"].splitlines()[0],)
-    told = _of_place(case, verdict, patterns) or next(filter(None, (_PATTERNS[p["id"]] for p in verdict["patterns"])), None)
+    told = _of_place(case, verdict, patterns) or _of_patterns(verdict)
     if case["id"] in _INDICES:
         told = None  # it was right where no index is large: what is left of it does not tell more
-    if told == _IMPRECISE and case["variant"] != "fp32":
-        told = _IMPRECISE_SHORT
-    if not told:
-        told = _CASES.get(case["id"], (f"Wrong as soon as there is {case['what']}.", ""))
-        if case["id"] == "k_tail" and case["k"] > _LONG_K:
-            told = "It is right with a small K, and not beyond 512.", "Does a counter or an index have 8 bits?"
-        if patterns & _NAN and case["id"] in ("one_tile", "tiles"):
-            told = "NaN gets into the result.", _BETA_ZERO[1]
-    return Diagnosis(*told, said)
+    if told and told[:2] == _IMPRECISE and case["variant"] != "fp32":
+        told = *_IMPRECISE_SHORT, told[2]
+    mistake, advice, named = told or _of_case(case, patterns)
+    return Diagnosis(mistake, advice, said, named)
+
+
+def _of_patterns(verdict: Verdict) -> tuple[str, str, str] | None:
+    """What the first pattern that says something tells."""
+    return next(((*words, p["id"]) for p in verdict["patterns"] if (words := _PATTERNS[p["id"]])), None)
+
+
+def _of_case(case: Case, patterns: set[str]) -> tuple[str, str, str]:
+    """What the case adds to those that were right."""
+    if patterns & _NAN and case["id"] in ("one_tile", "tiles"):
+        return "NaN gets into the result.", _BETA_ZERO[1], "nan"
+    if case["id"] == "k_tail" and case["k"] > _LONG_K:
+        return "It is right with a small K, and not beyond 512.", "Does a counter or an index have 8 bits?", "with_k_beyond_512"
+    mistake, advice = _CASES.get(case["id"], (f"Wrong as soon as there is {case['what']}.", ""))
+    return mistake, advice, f"with_{case['id']}"

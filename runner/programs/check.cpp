@@ -34,7 +34,8 @@
 #include "common/program/report.hpp"
 #include "runner/programs/cases.hpp"
 
-/// Ends with a null pointer. [0] is the learner's lesson; those behind it are timed with it (CUDA).
+/// Ends with a null pointer. [0] is the learner's lesson; those behind it are timed with it (CUDA), or
+/// --kernel takes one of them instead (CPU device).
 extern const gemm::Lesson* const gemm_checked[];
 
 namespace {
@@ -53,6 +54,7 @@ struct Settings {
     std::optional<Shape> goal, time;
     int rounds = 0;
     int patience = 0;  // seconds
+    int kernel = 0;    // of gemm_checked
     int progress_fd = STDERR_FILENO;
     bool long_k = false, halves = false;
 };
@@ -80,7 +82,8 @@ Shape shape_of(const std::string& option, const std::string& text) {
 }
 
 std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    std::string seed, goal = "128x128x128", time, rounds = "0", patience = "20", progress_fd = "2";
+    std::string seed, goal = "128x128x128", time, rounds = "0", patience = "20", progress_fd = "2",
+                      kernel = "0";
     std::vector<gemm::Option> options;
     options.push_back({"--seed", &seed, "seed of sizes and inputs [a fresh one]"});
     if (gemm::kDeviceTimes) {
@@ -90,6 +93,7 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
         options.push_back(
             {"--goal", &goal, "the shape whose accesses are counted, MxNxK [128x128x128]", "SIZE"});
+        options.push_back({"--kernel", &kernel, "which of the kernels that it is linked with [0]"});
         options.push_back({"--halves", &s.halves,
                            "two processes run one half of the cases each, for whoever waits on two cores"});
     }
@@ -107,6 +111,9 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
     if (!time.empty()) s.time = shape_of("--time", time);
     s.rounds = gemm::small_number("--rounds", rounds);
     s.patience = gemm::small_number("--patience", patience, 1);
+    std::int64_t kernels = 0;
+    while (gemm_checked[kernels] != nullptr) ++kernels;
+    s.kernel = static_cast<int>(gemm::whole_number("--kernel", kernel, 0, kernels - 1));
     s.progress_fd = gemm::small_number("--progress-fd", progress_fd);
     if (fcntl(s.progress_fd, F_GETFD) < 0) {
         throw Error("--progress-fd must be an open file descriptor, and " + progress_fd + " is none.");
@@ -304,7 +311,7 @@ std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Set
 
 int run(const Settings& given) {
     const auto start = std::chrono::steady_clock::now();
-    const Lesson& lesson = *gemm_checked[0];
+    const Lesson& lesson = *gemm_checked[given.kernel];
     gemm::require_sound(lesson);
     Settings s = given;
     for (std::optional<Shape>* shape : {&s.goal, &s.time}) {

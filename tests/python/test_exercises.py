@@ -1,5 +1,5 @@
-"""The exercises: starters are solutions minus gaps, starters fail as stated, solutions pass, hunted bugs are found, and wrong
-attempts are told what is wrong. All of it on the CPU device, by what ./gemm check does."""
+"""The exercises: starters are solutions minus gaps, starters fail as stated, solutions pass, hunted bugs are found. All of it on
+the CPU device, by what ./gemm check does. (What it says of wrong attempts: test_mistakes.py.)"""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from attempts import ATTEMPTS, UNUSUAL, Attempt
 from conftest import drawn, seed, toolchain
-from unusual import KERNELS, Unusual
 
 from runner.core.results import ROOT, lessons
 from runner.learn import check, exercise
 from runner.learn.exercise import Task, tasks, without_marks
 
 TASKS = tasks()
-SEED = 20
 # Findings of two that use the same memory, and nothing puts them in order.
 RACES = {"race", "block_race", "copy_in_flight", "load_in_flight", "load_overwrites", "loads_overlap", "store_in_flight",
          "wgmma_in_flight"}  # fmt: skip
@@ -113,58 +110,3 @@ def test_a_solution_passes_with_any_seed(task: Task) -> None:
         assert "✗" not in text
         assert all(goal["reached"] for goal in report.goals)
         assert text.splitlines()[-1].startswith(f"PASSED: {task.title}, seed {number}")
-
-
-def _attempts() -> list[tuple[str, Attempt]]:
-    """All of them, or one of each of some lessons."""
-    chosen = {lesson: drawn(ATTEMPTS[lesson], 1) for lesson in drawn(list(ATTEMPTS), 4)}
-    return [(lesson, attempt) for lesson, attempts in chosen.items() for attempt in attempts]
-
-
-@pytest.mark.parametrize(
-    ("lesson", "attempt"), _attempts(), ids=lambda value: value if isinstance(value, str) else value.what.replace(" ", "_")
-)
-def test_a_wrong_attempt_is_told_its_mistake(lesson: str, attempt: Attempt) -> None:
-    task = Task(lesson, "exercise")
-    text = task.solution()
-    for right, wrong in attempt.changes.items():
-        assert text.count(right) == 1, right
-        text = text.replace(right, wrong)
-    # Whatever the sizes it is wrong. What is said of it may differ where the drawn sizes hide part of the mistake (an edge of one
-    # column, say): then it must be said of sizes that do not.
-    for number in (seed(), SEED):
-        report, told = checked(task, text, number)
-        assert not report.passed, told
-        assert report.stage == "compile" or f"--seed {report.seed}" in told
-        told = re.sub(r"\n +", " ", told)  # however it was wrapped
-        if all(any(word in told for word in words.split("|")) for words in attempt.says):
-            return
-    raise AssertionError(told)
-
-
-@pytest.mark.parametrize(
-    ("lesson", "what", "changes"), drawn(UNUSUAL, 1), ids=lambda value: value.replace(" ", "_") if isinstance(value, str) else ""
-)
-def test_what_is_right_and_unusual_is_not_refused(lesson: str, what: str, changes: dict[str, str]) -> None:
-    task = Task(lesson, "exercise")
-    text = task.solution()
-    for usual, other in changes.items():
-        assert text.count(usual) == 1, usual
-        text = text.replace(usual, other)
-    report, told = checked(task, text)
-    assert report.stage in ("", "goals"), told
-    assert report.cases and all(case["passed"] for case in report.cases)
-
-
-@pytest.mark.parametrize("kernel", drawn(KERNELS, 1), ids=lambda kernel: kernel.what.replace(" ", "_"))
-def test_another_kernel_that_is_right_is_not_refused(kernel: Unusual) -> None:
-    report, told = checked(Task("01_naive", "exercise"), kernel.text())
-    assert report.stage in ("", "goals"), told
-    assert report.cases and all(case["passed"] for case in report.cases)
-
-
-def test_every_lesson_has_wrong_attempts_of_its_solution() -> None:
-    assert sorted(ATTEMPTS) == sorted(lessons())
-    for lesson, attempts in ATTEMPTS.items():
-        solution = Task(lesson, "exercise").solution()
-        assert all(solution.count(right) == 1 for attempt in attempts for right in attempt.changes), lesson

@@ -19,11 +19,11 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from attempts import ATTEMPTS
 from browser import Browser, Visit
 from conftest import PATIENCE, REPOSITORY, Checkout, alone, describe, descriptors, seed, stop, whole_families
 from inspect_synthetic import finding, naive, tracer
 
+from runner import mistakes
 from runner.core.results import UserError, lessons
 from runner.inspect import inspection
 from runner.learn import exercise
@@ -575,11 +575,10 @@ def test_every_lesson(browser: Browser, tmp_path: Path, lesson: str) -> None:
 @pytest.mark.skipif(not whole_families(), reason="compiles a learner's kernel: whole families alone")
 def test_a_learners_race_is_on_the_page(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = exercise.task("03_smem", False)
-    attempt = next(one for one in ATTEMPTS["03_smem"] if any("__syncthreads" in key for key in one.changes))
+    mistake = next(one for one in mistakes.mistakes("03_smem") if one.found.get("tracer") == ("race",))
     text = task.solution()
-    for old, new in attempt.changes.items():
-        assert text.count(old) == 1
-        text = text.replace(old, new)
+    for change in mistake.changes:
+        text = change.made(text, mistake.key)
     mine = exercise.Task(task.lesson, task.kind, tmp_path)
     monkeypatch.setattr(exercise.Task, "file", property(lambda _: tmp_path / "exercise.cu"))
     (tmp_path / "exercise.cu").write_text(text, encoding="utf-8")

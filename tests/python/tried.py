@@ -1,0 +1,101 @@
+"""Many kernels of a lesson, compiled together and taken up the ladder one by one: what `./gemm check` finds of each."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.core.compiling import NotCompiled, Source, compile_command, compile_program, first_error, list_of
+from runner.core.results import folder_of
+from runner.learn import check
+from runner.learn.diagnosis import ENDED, Diagnosis
+from runner.learn.exercise import Task, more_problems, without_marks
+
+_WARNING = re.compile(r"^(?P<file>[^\s:]+):\d+:\d+: warning: ")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What became of a kernel. by: who found it; none where it is right and reaches every goal."""
+
+    by: str
+    id: str
+    goals: dict[int, float]  # that are missed, counted from 1, with their figures
+    report: check.Report
+
+
+def _found(report: check.Report) -> Found:
+    if report.passed:
+        return Found("", "", {}, report)
+    assert report.found
+    missed = {n: round(goal["value"], 4) for n, goal in enumerate(report.goals, 1) if not goal["reached"]}
+    if report.stage != "run" or not report.cases or report.cases[-1]["passed"]:
+        return Found("check", report.found.id, missed, report)
+    last = report.cases[-1]
+    return Found("tracer" if last["findings"] or last["error"] else "verifier", report.found.id, missed, report)
+
+
+class Tried:
+    """A lesson's kernels, in one program, which is made in the folder; those that do not compile are none of it. Of a kernel in
+    `headers`, the text is that of the header there, which the lesson's own kernel includes: it has a program of its own."""
+
+    def __init__(
+        self, tools: dict, lesson: str, texts: Sequence[str], folder: Path, headers: Mapping[int, str] | None = None
+    ) -> None:
+        self._task, self._folder, self._texts = Task(lesson, "exercise"), folder, texts
+        place, space = folder_of(lesson), f"lesson_{self._task.number}"
+        self._names = [f"{place}/kernel_{at}.cu" for at in range(len(texts))]
+        self._programs: dict[int, tuple[Path, int]] = {}  # and which of its kernels it is
+        for at, header in (headers or {}).items():
+            own = folder / str(at)
+            (own / header).parent.mkdir(parents=True)
+            (own / header).write_text(texts[at], encoding="utf-8")
+            plain = {key: value for key, value in tools.items() if key != "prepared"} | {
+                "kernel": [*tools["kernel"], "-iquote", own]
+            }
+            alone = Source(without_marks(self._task.kernel()), self._names[at], space, lesson, lesson)
+            self._programs[at] = compile_program(plain, [alone], own)[0], 0
+        together = [at for at in range(len(texts)) if at not in self._programs]
+        self._warnings: list[str] = []
+        if together:
+            spaces = [Source("", "", f"kernel_{at}") for at in together]
+            joined = [f'#line 1 "{self._names[at]}"\n{texts[at].replace(space, f"kernel_{at}")}\n' for at in together]
+            source = Source("".join(joined), f"{place}/kernel.cu", space, lesson, lesson)
+            program, warnings = compile_program(tools, [source], folder, lambda _: list_of(spaces))
+            self._warnings = [line for line in warnings if _WARNING.match(line)]
+            self._programs |= {at: (program, number) for number, at in enumerate(together)}
+
+    def climb(self, at: int, seed: int) -> Found:
+        """What is found of the kernel with that number."""
+        name, text = self._names[at], self._texts[at]
+        program, number = self._programs[at]
+        report = check.Report(self._task, name, text, seed, "run")
+        report.warnings = [line for line in self._warnings if line.startswith(name + ":")]
+        options = [f"--kernel={number}", f"--goal={check.GOAL}x{check.GOAL}x{check.GOAL}", f"--seed={seed}", *more_problems(text)]
+        try:
+            check.hold(report, check.run_program(program, self._task.title, options, self._folder))
+        except check.Ended as ended:
+            report.found = Diagnosis(*ENDED, ended.evidence, "ended_program")
+        return _found(report)
+
+
+def refused(tools: dict, lesson: str, text: str, folder: Path) -> check.Report:
+    """Of a kernel that must not compile."""
+    task = Task(lesson, "exercise")
+    name = f"{folder_of(lesson)}/kernel.cu"
+    report = check.Report(task, name, text, None, "compile")
+    source = Source(text, name, f"lesson_{task.number}", lesson, lesson)
+    try:
+        command, _ = compile_command(tools, source, folder, prepared=True)
+        done = subprocess.run([*command, "-fsyntax-only"], capture_output=True, text=True)
+        lines = done.stderr.splitlines() if done.returncode else []
+    except NotCompiled as error:
+        lines = list(error.lines)
+    if not lines:
+        report.stage = ""
+    else:
+        report.found = Diagnosis("It does not compile.", "", first_error(lines), "compile")
+    return report
