@@ -53,6 +53,7 @@ def chart_command(
 @app.command("test")
 def test_command(
     everything: bool = typer.Option(False, "--all", help="Whole families of tests, of which otherwise a sample is drawn."),
+    name: Optional[str] = typer.Option(None, "--lesson", metavar="LESSON", help="Only the tests of one lesson."),
     mutants: Optional[str] = typer.Option(
         None, metavar="N", help="How many of N small edits of the lessons' kernels the check finds wrong, instead of the tests."
     ),
@@ -63,9 +64,9 @@ def test_command(
     if mutants is None:
         from runner import suite
 
-        return suite.test(everything, seed, as_json)
-    if everything:
-        raise UserError("--mutants runs no tests; leave --all out.")
+        return suite.test(everything, name, seed, as_json)
+    if everything or name:
+        raise UserError("--mutants runs no tests; leave --all and --lesson out.")
     from runner import mutation
 
     return mutation.score(mutants, seed, as_json)

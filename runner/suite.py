@@ -18,8 +18,9 @@ from runner.core.build import build
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError
 
-# What the tests of both kinds read: whether whole families run, and the seed of what is drawn from them otherwise.
-ALL, SEED = "GEMM_TEST_ALL", "GEMM_TEST_SEED"
+# What the tests of both kinds read: whether whole families run, the seed of what is drawn from them otherwise, and the lesson
+# that alone is drawn.
+ALL, SEED, LESSON = "GEMM_TEST_ALL", "GEMM_TEST_SEED", "GEMM_TEST_LESSON"
 _SLOWEST = 10
 # A failed test's line is none of progress: it heads that test's output, which is shown.
 _CTEST = process.matcher(r"^\s*(?P<done>\d+)/(?P<total>\d+) Test\s+#\d+: (?P<what>.*?) \.\.(?!.*\*\*\*(?!Skipped))")
@@ -100,11 +101,15 @@ def _tell(parts: dict[str, _Part], build_seconds: float, again: str) -> None:
         print(f"{kind}: {', '.join(f'{count} {outcome}' for outcome, count in part.counts.items())}")
 
 
-def test(everything: bool, seed: str | None, as_json: bool) -> int:
-    """Exit status: 0 all passed, 1 some failed or none ran."""
+def test(everything: bool, only: str | None, seed: str | None, as_json: bool) -> int:
+    """`only`: a lesson, as people name it, whose tests alone run. Exit status: 0 all passed, 1 some failed or none ran."""
     everything, number = _asked(everything, seed)
+    only = lesson.find(only) if only else None
     os.environ.update({ALL: str(int(everything)), SEED: str(number)})
-    again = f"Seed {number}: repeat with ./gemm test{' --all' if everything else ''} --seed {number}"
+    if only:
+        os.environ[LESSON] = only
+    options = (" --all" if everything else "") + (f" --lesson {only}" if only else "")
+    again = f"Seed {number}: repeat with ./gemm test{options} --seed {number}"
     device = doctor.choose()
     tools = doctor.provide(device)
     python, parallel = doctor.provide_pytest()
@@ -124,6 +129,7 @@ def test(everything: bool, seed: str | None, as_json: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="gemm-", ignore_cleanup_errors=True) as temporary:
         junit = Path(temporary) / "ctest.xml"
         command: list[str | Path] = [ctest, "--test-dir", folder, "-j", cores, "--output-on-failure", "--output-junit", junit]
+        command += ["-R", f"^{only}(/|$)"] if only else []
         parts["ctest"] = _run(command, f"ctest ({device.kind})", _CTEST, junit)
         tests = ROOT / "tests" / "python"
         if tests.is_dir():
@@ -131,6 +137,7 @@ def test(everything: bool, seed: str | None, as_json: bool) -> int:
             command = [python, "-m", "pytest", tests, "-v", "--color=no", f"--junitxml={junit}"]
             # A folder of our own: one that all runs share is closed to other users whenever another pytest begins.
             command.append(f"--basetemp={temporary}/pytest")
+            command += ["-k", only] if only else []
             # Many tests wait for something: twice as many as there are cores keep these busy, but no more than eight beside them.
             workers = process.cores() + min(process.cores(), 8)
             command += ["-n", str(workers), "--dist=loadgroup"] if parallel else []

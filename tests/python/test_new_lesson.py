@@ -15,11 +15,11 @@ from conftest import PATIENCE, REPOSITORY, copy_of_checkout, descriptors, whole_
 from plots_synthetic import svg_texts
 
 from plots import data, pictures, progression, tables
-from runner.core import doctor
+from runner.core import recorded
 from runner.core.results import lessons, load
 from runner.learn import exercise
 
-NEW, LIKE = "98_again", "02_coalesced"
+NEW, LIKE = "98_again", "03_smem"
 
 
 def add_lesson(root: Path, only: str = "") -> Path:
@@ -48,9 +48,14 @@ def test_a_new_lesson_is_in_every_list(tmp_path: Path) -> None:
 
     described = replace(descriptors()[LIKE], name=NEW, folder=NEW)
     assert pictures.lessons_with_pictures(root)[-1] == NEW
-    assert f"{NEW}: what one warp needs" in svg_texts(pictures.draw(root, described, tmp_path / "picture")[1])
+    assert any(text.startswith(f"{NEW}: ") for text in svg_texts(pictures.draw(root, described, tmp_path / "picture")[1]))
 
+    assert tables.update_outline(root) == [root / "README.md", root / "classroom" / "README.md"]
+    assert f"({NEW}/README.md)" in (root / "README.md").read_text(encoding="utf-8")
+    assert any(f"chart: {NEW}." in sentence for sentence in recorded.missing(root))
     results = load(root / "plots" / "results" / "h200.json")
+    tables.update_markdown(root, results)
+    assert f"*{NEW} is not recorded yet" in (root / NEW / "README.md").read_text(encoding="utf-8")
     results["lessons"][NEW] = results["lessons"][LIKE]
     results["runs"] += [{**run, "lesson": NEW} for run in results["runs"] if run["lesson"] == LIKE]
     changed = tables.update_markdown(root, results)
@@ -65,58 +70,28 @@ def test_a_new_lesson_is_in_every_list(tmp_path: Path) -> None:
     assert NEW in texts
 
 
-if whole_families():  # it builds what all lessons share, and two of them: a minute
-
-    def test_a_new_lesson_is_configured_and_its_tests_are_discovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        root = add_lesson(tmp_path / "gemm")
-        monkeypatch.setenv("GEMM_NO_INSTALL", "1")
-        tools = doctor.provide(doctor.Device("cpu", None, (), "kernels are checked on the CPU"))
-        command = [tools.cmake, "--preset", "cpu", "-G", tools.generator, f"-DCMAKE_CXX_COMPILER={tools.cxx}"]
-        subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=PATIENCE)
-        build = root / "build" / "cpu"
-        command = [tools.cmake, "--build", build, "--target", "help"]
-        targets = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
-        assert {NEW, f"{NEW}_json"} <= set(re.findall(r"[\w-]+", targets))
-        for generated in ("gemm_lessons", "gemm_traced_lessons"):
-            assert f"&lesson_{NEW[:2]}::lesson" in (build / "generated" / f"{generated}.cpp").read_text()
-
-        made = [build / "build.ninja", build / "tests" / "CMakeFiles" / "gemm_tests.dir" / "build.make"]
-        found = re.search(r"-DLESSONS=([\w;\\]+)", next(file for file in made if file.exists()).read_text())
-        assert found
-        program, cases = tmp_path / "cases", tmp_path / "cases.cmake"
-        program.write_text('#!/bin/sh\n[ "$1" = "[lesson]~[long]~[alone]" ] && echo "right on edge shapes"\nexit 0\n')
-        program.chmod(0o755)
-        options = [f"-DPROGRAM={program}", "-DCATCH=3", f"-DLESSONS={found[1].replace(chr(92), '')}", f"-DOUTPUT={cases}"]
-        subprocess.run([tools.cmake, *options, "-P", root / "tests" / "discover.cmake"], check=True, timeout=PATIENCE)
-        assert f"add_test([==[{NEW}/right on edge shapes]==]" in cases.read_text()
+if whole_families():  # it builds what all lessons share, and two of them: two minutes
 
     @pytest.mark.long
-    def test_a_new_lesson_is_built_charted_drawn_and_checked(tmp_path: Path) -> None:
-        root = add_lesson(tmp_path / "gemm", only="03_smem")  # which the tests' CMakeLists.txt names
+    def test_a_new_lesson_is_built_tested_charted_drawn_and_checked(tmp_path: Path) -> None:
+        root = add_lesson(tmp_path / "gemm", only=LIKE)
         (root / "plots" / "results" / "h200.json").unlink()  # of the other lessons; tables of it are above
         presets = root / "CMakePresets.json"  # which compile sooner where nothing is optimised
         presets.write_text(presets.read_text(encoding="utf-8").replace('"Release"', '"None"'), encoding="utf-8")
-        env = {**os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(root)}
+        env = {**os.environ, "GEMM_DEVICE": "cpu", "GEMM_NO_INSTALL": "1", "PYTHONPATH": str(root), "GEMM_TEST_ALL": "0"}
 
-        def run(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        def run(module: str, *arguments: str) -> str:
             command = [sys.executable, "-m", module, *arguments]
-            return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=PATIENCE)
+            done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=PATIENCE)
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
 
-        done = run("runner", "chart", "--sizes", "64,33x17x9")
-        assert done.returncode == 0, done.stderr
-        assert re.search(rf"^\s*{NEW} +ok [\d.e-]+ +ok [\d.e-]+ *$", done.stdout, re.MULTILINE), done.stdout
-        assert "2 lessons verified" in done.stderr
+        assert f"plots/pictures/{NEW}.png" in run("plots")
+        assert any(text.startswith(f"{NEW}: ") for text in svg_texts(root / "plots" / "pictures" / f"{NEW}.svg"))
+        run("runner", "inspect", "--record")
+        out = run("runner", "test", "--lesson", NEW)
+        passed = {kind: int(count) for kind, count in re.findall(r"^(ctest|pytest): (\d+) passed, 0 failed", out, re.MULTILINE)}
+        assert passed["ctest"] >= 2 and passed["pytest"] >= 10, out
+        out = run("runner", "chart", "--sizes", "64,33x17x9")
+        assert re.search(rf"^\s*{NEW} +ok [\d.e-]+ +ok [\d.e-]+ *$", out, re.MULTILINE), out
         assert NEW in svg_texts(root / "out" / "verification.svg")
-
-        done = run("plots")
-        assert done.returncode == 0, done.stderr
-        assert f"plots/pictures/{NEW}.png" in done.stdout
-        assert f"{NEW}: what one warp needs" in svg_texts(root / "plots" / "pictures" / f"{NEW}.svg")
-
-        task = exercise.Task(NEW, "exercise", root)
-        task.file.parent.mkdir(parents=True)
-        for text, status, word in ((task.starter(), 1, "NOT YET"), (task.solution(), 0, "PASSED")):
-            task.file.write_text(text, encoding="utf-8")
-            done = run("runner", "check", NEW)
-            assert done.returncode == status, done.stdout + done.stderr
-            assert f"{word}: exercise {NEW[:2]}" in done.stdout
