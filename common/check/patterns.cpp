@@ -125,9 +125,8 @@ class Values {
     }
     /// The right sum with other scalars.
     bool scalars_match(double by_alpha, double by_beta) const {
-        return all_match([&](const Wrong& x) {
-            return scaled(x, sum_of(w_, x.row, x.col, 0, s.K), by_alpha, by_beta);
-        });
+        return all_match(
+            [&](const Wrong& x) { return scaled(x, sum_of(w_, x.row, x.col, 0, s.K), by_alpha, by_beta); });
     }
     /// Elements that hold the sum over first ≤ k < last alone.
     bool steps_match(std::int64_t first, std::int64_t last) const {

@@ -135,8 +135,7 @@ void hold_against_whole(const WholeMatrix& whole, const Shape& s, const std::vec
                 const auto at = static_cast<std::size_t>(row * s.N + col);
                 const float got = c[static_cast<std::size_t>(row * s.ldc + col)];
                 const auto expected = static_cast<double>(whole.value[at]);
-                const ErrorBound one =
-                    error_bound(s, expected, static_cast<double>(whole.magnitude[at]));
+                const ErrorBound one = error_bound(s, expected, static_cast<double>(whole.magnitude[at]));
                 const double before = factor * one.before;
                 // What is rounded at the end may be farther from cuBLAS's value than from the right one.
                 const ErrorBound allowed{before, one.after + rounding * before};

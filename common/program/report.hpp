@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "common/facts.hpp"
 #include "common/check/verify.hpp"
 #include "common/check/workload.hpp"
+#include "common/facts.hpp"
 #include "common/measure/device.hpp"
 #include "common/measure/speed.hpp"
 

@@ -7,14 +7,20 @@ import re
 import signal
 import struct
 from collections.abc import Mapping
+from functools import cache
 
 from runner.core import build, doctor, gpu, process
 from runner.core.results import ROOT, UserError, folder_of, lessons
 
 DTYPES = ("fp32", "bf16", "fp16")
 _LARGEST = 2**63 - 1
-_RANGES = ROOT / "common" / "program" / "ranges.inc"  # the programs' own
-_LARGEST_OF = {name: int(most, 0) for name, most in re.findall(r'^{"(.+)", (\w+)}', _RANGES.read_text(encoding="utf-8"), re.M)}
+
+
+@cache
+def _largest_of() -> dict[str, int]:
+    """The largest number of each option, as the programs have it; the others take 63 bits."""
+    text = (ROOT / "common" / "program" / "ranges.inc").read_text(encoding="utf-8")
+    return {name: int(most, 0) for name, most in re.findall(r'^{"(.+)", (\w+)}', text, re.M)}
 
 
 def find(name: str) -> str:
@@ -40,7 +46,7 @@ def find(name: str) -> str:
 
 def whole(option: str, text: str, least: int = 0) -> str:
     """`text` as a whole number in the option's range, in decimal; else a UserError. What common/program/options.cpp takes."""
-    most = _LARGEST_OF.get(option, _LARGEST)
+    most = _largest_of().get(option, _LARGEST)
     if not re.fullmatch(r"-?[0-9]{1,40}", text) or not least <= int(text) <= most:
         raise UserError(f"{option} must be a whole number from {least} to {most}, not {text!r}.")
     return str(int(text))

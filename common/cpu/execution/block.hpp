@@ -33,7 +33,6 @@
 #include <vector>
 
 #include "common/autopsy.hpp"
-#include "common/facts.hpp"
 #include "common/cpu/execution/bulk_copies.hpp"
 #include "common/cpu/execution/copies.hpp"
 #include "common/cpu/execution/mbarriers.hpp"
@@ -42,6 +41,7 @@
 #include "common/cpu/execution/statics.hpp"
 #include "common/cpu/execution/warpgroups.hpp"
 #include "common/cpu/ptx/cluster.hpp"
+#include "common/facts.hpp"
 
 namespace cpu_device {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
-#include "common/host_memory.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/error.hpp"
+#include "common/host_memory.hpp"
 
 namespace cpu_device {
 namespace {

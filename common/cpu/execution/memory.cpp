@@ -9,11 +9,11 @@
 #include <mutex>
 #include <vector>
 
-#include "common/host_memory.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/cpu/execution/host_api.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/error.hpp"
+#include "common/host_memory.hpp"
 
 // The linker's: where the sections begin and end that cuda_runtime.h names; null where a program has none.
 extern "C" {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "common/facts.hpp"
 #include "common/cpu/ptx/tensor_map.hpp"
 #include "common/cpu/trace/block_history.hpp"
+#include "common/facts.hpp"
 #include "common/ptx/wgmma_descriptor.hpp"
 
 namespace cpu_device::trace {
