@@ -1,5 +1,6 @@
 // Kernels with one planted mistake each. The verifier must find every one, and say which mistake it is; the
 // kernel that they are copies of must pass at the same shape and seed.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,7 +11,9 @@
 
 namespace {
 
+using gemm::FailureId;
 using gemm::Lesson;
+using gemm::PatternId;
 using gemm::Shape;
 using gemm::Verdict;
 using test::require_contains;
@@ -28,6 +31,10 @@ Verdict caught(const Lesson& mutant, const Shape& shape) {
     return v;
 }
 
+bool has(const Verdict& v, PatternId id) {
+    return std::any_of(v.patterns.begin(), v.patterns.end(), [&](const auto& p) { return p.id == id; });
+}
+
 /// A race may come out right by luck on a GPU: the same mutant on larger and larger problems.
 Verdict caught_racing(const Lesson& mutant) {
     for (int attempt = 0; attempt < 20; ++attempt) {
@@ -43,38 +50,64 @@ Verdict caught_racing(const Lesson& mutant) {
 
 }  // namespace
 
-TEST_CASE("mutant: the barrier after loading is missing") {
-    const Verdict v = caught_racing(mutant_no_first_barrier::lesson);
-    require_contains(v.failure, "no_first_barrier is wrong at ");
-    REQUIRE(v.wrong > 0);
-#ifdef GEMM_CPU_DEVICE
-    require_contains(v.failure,
-                     "uninitialised memory");  // a GPU has something there more often than not
-#endif
-}
-
-TEST_CASE("mutant: the barrier after reading is missing") {
-    const Verdict v = caught_racing(mutant_no_second_barrier::lesson);
-    require_contains(v.failure, "no_second_barrier is wrong at ");
-    REQUIRE(v.wrong > 0);
-}
-
-TEST_CASE("mutant: the K tail is dropped") {
-    const Verdict v = caught(mutant_no_k_tail::lesson, test::shape(64, 64, 75, false));
-    require_contains(v.failure,
-                     "the K tail is missing: these elements hold the sum over the first 64 of 75 steps");
-    REQUIRE(test::run(mutant_no_k_tail::lesson, test::shape(64, 64, 96, false), test::seed()).passed);
-}
-
-TEST_CASE("mutant: the guard is off by one") {
-    const Lesson& mutant = mutant_guard_off_by_one::lesson;
-    // One column too many lands in the padding, one row too many behind the matrix.
-    require_contains(caught(mutant, test::shape(32, 33, 7, true)).failure, "wrote into the padding of C");
-    const Verdict below = caught(mutant, test::shape(31, 64, 7, false));
-    require_contains(below.failure, "A write outside C: 1 elements past its end.");
+TEST_CASE("mutant: each is found as what it is, and passes where it makes no difference") {
+    struct Planted {
+        const Lesson& mutant;
+        Shape shape;
+        FailureId what;
+        PatternId pattern;   // of elements
+        std::int64_t wrong;  // below 0: some
+        std::optional<Shape> harmless = {};
+    };
+    using test::shape;
+    // A guard that is off by one: a column too many lands in the padding, a row too many behind the matrix.
     // Without padding the column too many is the first of the next row, or lies behind the last one.
-    caught(mutant, test::shape(32, 33, 7, false));
-    REQUIRE(test::run(mutant, test::shape(64, 64, 7, false), test::seed()).passed);
+    for (const Planted& planted : std::vector<Planted>{
+             {mutant_no_k_tail::lesson, shape(64, 64, 75, false), FailureId::elements, PatternId::k_tail, -1,
+              shape(64, 64, 96, false)},
+             {mutant_nothing_written::lesson, shape(33, 31, 7, false), FailureId::elements,
+              PatternId::never_written, 33 * 31},
+             {mutant_nothing_written::lesson, shape(33, 31, 7, false, 1.0f, 0.5f), FailureId::elements,
+              PatternId::unchanged, 33 * 31},
+             {mutant_no_beta::lesson, shape(33, 31, 65, true, 1.5f, -0.5f), FailureId::elements,
+              PatternId::beta_c_missing, -1, shape(33, 31, 65, true, 1.5f, 0.0f)},
+             {mutant_beta_times_nan::lesson, shape(33, 31, 65, false), FailureId::elements,
+              PatternId::nan_with_beta_zero, 33 * 31, shape(33, 31, 65, false, 1.5f, -0.5f)},
+             {mutant_no_pitch::lesson, shape(33, 31, 65, true), FailureId::elements,
+              PatternId::nan_with_beta_zero,
+              32 * 31,  // row 0 lies where it should
+              shape(33, 31, 65, false)},
+             {mutant_tf32_inputs::lesson, shape(64, 64, 4096, false), FailureId::precision,
+              PatternId::short_inputs_or_sum, 0},  // each element is within its bound: only the mean tells
+             {mutant_guard_off_by_one::lesson, shape(32, 33, 7, true), FailureId::padding, {}, 0},
+             {mutant_guard_off_by_one::lesson,
+              shape(31, 64, 7, false),
+              FailureId::outside,
+              {},
+              0,
+              shape(64, 64, 7, false)}}) {
+        const Verdict v = caught(planted.mutant, planted.shape);
+        INFO(v.failure);
+        CHECK(v.what == planted.what);
+        CHECK((planted.wrong < 0 ? v.wrong > 0 : v.wrong == planted.wrong));
+        if (planted.what == FailureId::elements || planted.what == FailureId::precision) {
+            CHECK(has(v, planted.pattern));
+        }
+        if (planted.harmless) CHECK(test::run(planted.mutant, *planted.harmless, test::seed()).passed);
+    }
+    caught(mutant_guard_off_by_one::lesson, shape(32, 33, 7, false));
+    const Verdict pitch = caught(mutant_no_pitch::lesson, shape(33, 31, 65, true));
+    CHECK((pitch.first && pitch.first->row == 1 && pitch.first->column == 0));
+    require_contains(caught(mutant_nothing_written::lesson, shape(33, 31, 7, false)).failure,
+                     "first wrong: row 0, column 0 (block (0,0,0), warp 0, thread (0,0,0))");
+}
+
+TEST_CASE("mutant: a barrier is missing") {
+    for (const Lesson* mutant : {&mutant_no_first_barrier::lesson, &mutant_no_second_barrier::lesson}) {
+        const Verdict v = caught_racing(*mutant);
+        CHECK(v.what == FailureId::elements);
+        CHECK(v.wrong > 0);
+    }
 }
 
 TEST_CASE("words: every pattern has its own") {
@@ -95,46 +128,4 @@ TEST_CASE("words: every pattern has its own") {
     CHECK(said.contains("these elements hold the sum over the last tile of K alone, steps 1 to 1"));
     CHECK(said.contains("all in one tile of 16×32"));
     CHECK(said.contains("every wrong column is 5 modulo 8"));
-}
-
-TEST_CASE("mutant: nothing is written") {
-    const Verdict v = caught(mutant_nothing_written::lesson, test::shape(33, 31, 7, false));
-    REQUIRE(v.wrong == 33 * 31);
-    require_contains(v.failure, "first wrong: row 0, column 0 (block (0,0,0), warp 0, thread (0,0,0))");
-    require_contains(v.failure, "these elements were never written; all of C is wrong");
-    const Verdict old = caught(mutant_nothing_written::lesson, test::shape(33, 31, 7, false, 1.0f, 0.5f));
-    require_contains(old.failure, "these elements still hold what C held before");
-}
-
-TEST_CASE("mutant: beta is ignored") {
-    const Verdict v = caught(mutant_no_beta::lesson, test::shape(33, 31, 65, true, 1.5f, -0.5f));
-    require_contains(v.failure, "beta·C is missing: these elements hold alpha·A·B alone");
-    REQUIRE(
-        test::run(mutant_no_beta::lesson, test::shape(33, 31, 65, true, 1.5f, 0.0f), test::seed()).passed);
-}
-
-TEST_CASE("mutant: C is read though beta = 0") {
-    const Verdict v = caught(mutant_beta_times_nan::lesson, test::shape(33, 31, 65, false));
-    REQUIRE(v.wrong == 33 * 31);
-    require_contains(v.failure, "these elements are NaN");
-    require_contains(v.failure, "C (which beta = 0 must not read)");
-    REQUIRE(
-        test::run(mutant_beta_times_nan::lesson, test::shape(33, 31, 65, false, 1.5f, -0.5f), test::seed())
-            .passed);
-}
-
-TEST_CASE("mutant: the inputs are rounded to TF32") {
-    const Verdict v = caught(mutant_tf32_inputs::lesson, test::shape(64, 64, 4096, false));
-    REQUIRE(v.wrong == 0);  // every single element is within its bound: only the mean tells
-    REQUIRE(v.rms_error > v.rms_limit);
-    require_contains(v.failure, "tf32_inputs is less precise than FP32");
-    require_contains(v.failure, "TF32");
-}
-
-TEST_CASE("mutant: the pitch is ignored") {
-    const Verdict v = caught(mutant_no_pitch::lesson, test::shape(33, 31, 65, true));
-    REQUIRE(v.wrong == 32 * 31);  // row 0 lies where it should
-    require_contains(v.failure, "first wrong: row 1, column 0");
-    require_contains(v.failure, "these elements are NaN: padding");
-    REQUIRE(test::run(mutant_no_pitch::lesson, test::shape(33, 31, 65, false), test::seed()).passed);
 }

@@ -40,7 +40,7 @@ __global__ void sgemm_mutant(std::int64_t M, std::int64_t N, std::int64_t K, flo
     const std::int64_t a_pitch = MISTAKE == Mistake::no_pitch ? K : lda;
 
     float acc = 0.0f;
-    const std::int64_t tiles = MISTAKE == Mistake::no_k_tail ? K / BK : gemm::ceil_div(K, BK);
+    const std::int64_t tiles = MISTAKE == Mistake::no_k_tail ? K / BK : (K + BK - 1) / BK;
     const std::int64_t k_end = alpha == 0.0f ? 0 : tiles * BK;
     for (std::int64_t k0 = 0; k0 < k_end; k0 += BK) {
         As[y][x] = row < M && k0 + x < K ? A[row * a_pitch + k0 + x] : 0.0f;
