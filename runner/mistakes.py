@@ -7,7 +7,7 @@
                                     runner/learn/diagnosis.py; several where that depends on the sizes, which a seed draws
 
 More that an entry may have: `changes`, pairs of find and instead where one mistake needs several; `file`, a header that kernel.cu
-includes, where it stands in there; `case`, the ladder's case that finds it, where it matters which one that is; `goals`, of a
+includes, where it stands in there; `case`, the check's case that finds it, where it matters which one that is; `goals`, of a
 kernel that is right and misses some of the exercise's goals: their numbers, and the figures that are counted; `with`, a name of
 [with]: changes that are no mistake, and lead small problems to where the mistake is.
 
@@ -77,7 +77,7 @@ class Mistake:
     found: Mapping[str, tuple[str, ...]]
     goals: Mapping[int, float] = field(default_factory=dict)
     file: str = ""  # kernel.cu where there is none
-    case: str = ""  # of the ladder, where it matters which one it is
+    case: str = ""  # of the check, where it matters which one it is
 
     @property
     def key(self) -> str:

@@ -1,4 +1,4 @@
-"""Many kernels of a lesson, compiled together and taken up the ladder one by one: what `./gemm check` finds of each."""
+"""Many kernels of a lesson, compiled together and run with the cases of a check one by one: what `./gemm check` finds of each."""
 
 from __future__ import annotations
 
