@@ -24,7 +24,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from plots import data, lanes, outline, roofline
+from plots import data, outline, roofline
+from runner.core import lanes
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
 

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 
 from plots import data
 from plots.drawing import SMALL, TEXT, TITLE, box, canvas
-from plots.lanes import TOLD, WAITS, Lane, Timeline, from_recorded, from_stamps, union
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH, save, style
 from runner.core.descriptors import Descriptor
+from runner.core.lanes import TOLD, WAITS, Lane, Timeline, from_recorded, from_stamps, union
 from runner.core.results import UserError
 
 _LEFT, _RIGHT = 1.62, WIDTH - 0.25  # inches: where time begins and ends

@@ -45,9 +45,10 @@ def chart_command(
     as_json: bool = JSON,
 ) -> int:
     """Verify every lesson, time it against cuBLAS, draw the charts."""
+    from runner import drawing
     from runner.measure import chart
 
-    return chart.chart(record, sizes, as_json)
+    return chart.chart(record, sizes, as_json, drawing.charts)
 
 
 @app.command("test")
@@ -121,6 +122,7 @@ def inspect_command(
     against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
 ) -> int:
     """Count what a kernel's lines do to memory; find its races."""
+    from runner import drawing
     from runner.inspect import counters, inspection
 
     options = {"--m": m, "--n": n, "--k": k, "--blocks": blocks, "--alpha": alpha, "--beta": beta,
@@ -137,7 +139,7 @@ def inspect_command(
             raise UserError(f"{modes[0]} has its own shapes and output; leave {', '.join(excess)} out.")
         if against_ncu:
             return counters.against(chosen, files[0].absolute() if files else None, as_json)
-        return inspection.record() if record else inspection.bench(chosen)
+        return inspection.record(drawing.published_accesses, drawing.counts) if record else inspection.bench(chosen)
     if len(chosen) != 1 or len(files) > 1:
         raise UserError("inspect takes one LESSON, such as ./gemm inspect 02, and after --json one file, such as 02.json.")
     if as_json and (plot or line or array):
@@ -145,7 +147,8 @@ def inspect_command(
     request = inspection.parse(
         {"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
     )
-    return inspection.inspect(chosen[0], request, line, array, as_json, files[0].absolute() if files else None, plot)
+    file = files[0].absolute() if files else None
+    return inspection.inspect(chosen[0], request, line, array, as_json, file, drawing.accesses if plot else None)
 
 
 @app.command("explore")
@@ -163,9 +166,10 @@ def explore_command(
     no_open: bool = typer.Option(False, "--no-open", help="Open no browser."),
 ) -> int:
     """Write a page on which one can point at what a kernel does."""
-    from website import explore
+    from website import explore, serving
 
-    return explore.explore(name, mine, hunt, {"m": m, "n": n, "k": k, "seed": seed}, blocks, variant, serve, not no_open)
+    asked = explore.asked_for(name, mine, hunt, {"m": m, "n": n, "k": k, "seed": seed}, blocks, variant)
+    return serving.serve(asked, not no_open) if serve else explore.explore(asked, not no_open)
 
 
 @app.command("descriptor")
@@ -192,13 +196,14 @@ def descriptor_command(
     plot: bool = typer.Option(False, "--plot", help="Draw it into out/descriptor/."),
 ) -> int:
     """Read a descriptor of wgmma or a tensor map."""
+    from runner import drawing
     from runner.inspect import descriptor
 
     options = {"--start": start, "--leading": leading, "--stride": stride, "--base-offset": base_offset, "--swizzle": swizzle,
                "--rows": rows, "--major": major, "--tile": tile, "--tile-swizzle": tile_swizzle, "--tile-at": tile_at,
                "--row": row, "--k": k, "--type": data_type, "--size": size, "--strides": strides, "--box": box,
                "--fill": fill}  # fmt: skip
-    return descriptor.descriptor(what, options, as_json, plot)
+    return descriptor.descriptor(what, options, as_json, drawing.descriptor if plot else None)
 
 
 @app.command("site")
@@ -240,9 +245,10 @@ def profile_command(
     as_json: bool = JSON,
 ) -> int:
     """Read a GPU's counters (ncu) while each lesson runs."""
+    from runner import drawing
     from runner.measure import profile
 
-    return profile.profile(names or [], record, as_json)
+    return profile.profile(names or [], record, as_json, drawing.publish)
 
 
 @app.command("timeline")
@@ -257,9 +263,10 @@ def timeline_command(
     as_json: bool = JSON,
 ) -> int:
     """Show what a block's warps do and what they wait for."""
+    from runner import drawing
     from runner.measure import timeline
 
-    return timeline.timeline(name, {"m": m, "n": n, "k": k}, record, as_json)
+    return timeline.timeline(name, {"m": m, "n": n, "k": k}, record, as_json, drawing.timelines, drawing.timeline)
 
 
 @app.command("autotune")
@@ -272,9 +279,10 @@ def autotune_command(
     as_json: bool = JSON,
 ) -> int:
     """Time a lesson with other tile sizes (no LESSON: all)."""
+    from runner import drawing
     from runner.measure import autotune
 
-    return autotune.autotune(names or [], record, sizes, as_json)
+    return autotune.autotune(names or [], record, sizes, as_json, drawing.publish)
 
 
 @app.command("check")
@@ -385,12 +393,13 @@ def doctor_command(
     as_json: bool = JSON,
 ) -> int:
     """Show what is here, what is missing, and how to get it."""
+    from runner import drawing
     from runner.core import doctor
     from runner.measure import ceilings
 
     if record and not measure:
         raise UserError("--record keeps what was measured; write ./gemm doctor --measure --record.")
-    return ceilings.measure(record, as_json) if measure else doctor.report(as_json)
+    return ceilings.measure(record, as_json, drawing.publish) if measure else doctor.report(as_json)
 
 
 _STDOUT = "Standard output"

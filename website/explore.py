@@ -231,15 +231,16 @@ def write(asked: Asked) -> int:
     return status
 
 
-def explore(name: str, asked_mine: bool, hunt: bool, sizes: Mapping[str, str | None], blocks: str | None, variant: str | None,
-            serve: bool, open_it: bool) -> int:  # fmt: skip
-    """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
+def asked_for(
+    name: str, asked_mine: bool, hunt: bool, sizes: Mapping[str, str | None], blocks: str | None, variant: str | None
+) -> Asked:
+    """What the options ask for; a UserError where there is no such lesson."""
     task = course.find(name, hunt) if asked_mine or hunt else None
-    asked = Asked(task.lesson if task else lesson.find(name), task, sizes, blocks, variant)
-    if serve:
-        from website import serving
+    return Asked(task.lesson if task else lesson.find(name), task, sizes, blocks, variant)
 
-        return serving.serve(asked, open_it)
+
+def explore(asked: Asked, open_it: bool) -> int:
+    """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
     status = write(asked)
     size = inspection.size(asked.path.stat().st_size)
     print(f"Written: {asked.path.relative_to(ROOT)} ({size}).", flush=True)

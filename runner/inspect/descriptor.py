@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -162,8 +162,11 @@ def _asked(text: str | None, options: Mapping[str, str | None]) -> list[tuple[st
     raise UserError(f"{name} has no tensor maps and no matrix descriptors; 10 has the first, 11a both.")
 
 
-def descriptor(text: str | None, options: Mapping[str, str | None], as_json: bool, plot: bool) -> int:
-    """`text`: a number or a lesson; options: as gemm_descriptor has them. Exit status 1 where a tile is not what is read."""
+def descriptor(
+    text: str | None, options: Mapping[str, str | None], as_json: bool, plot: Callable[[Descriptor | Box, Path], None] | None
+) -> int:
+    """`text`: a number or a lesson; options: as gemm_descriptor has them; `plot` draws one to a stem. Exit status 1 where a tile
+    is not what is read."""
     cpu = doctor.Device("cpu", None, (), "descriptors are read on the CPU")
     asked = _asked(text, options)
     program = build(cpu, doctor.provide(cpu), ["gemm_descriptor"]) / "bin" / "gemm_descriptor"
@@ -181,12 +184,10 @@ def descriptor(text: str | None, options: Mapping[str, str | None], as_json: boo
             _print_box(entry)
         sys.stdout.flush()
     if plot:
-        from plots import descriptor as picture
-
         folder, stems = ROOT / "out" / "descriptor", []
         for name, entry in found:
             stem = folder / "_".join(([text] if text and len(found) > 1 else []) + name.replace(",", "").split())
-            picture.draw(entry, stem)
+            plot(entry, stem)
             stems.append(str(stem.relative_to(ROOT)))
         say(f"Written, as .png and .svg: {', '.join(stems)}.")
     return status

@@ -20,7 +20,7 @@ from runner.core import doctor, lesson, process, tables
 from runner.core.build import build
 from runner.core.descriptors import described, targets
 from runner.core.process import say, say_all
-from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
+from runner.core.results import ROOT, UserError, lessons, write_atomically
 from runner.inspect.trace_types import Figure, Line, Trace, Wgmma
 
 SCHEMA = 1
@@ -401,9 +401,15 @@ def parse(
 
 
 def inspect(
-    name: str, request: Request, line: str | None, array: str | None, as_json: bool, file: Path | None, plot: bool
+    name: str,
+    request: Request,
+    line: str | None,
+    array: str | None,
+    as_json: bool,
+    file: Path | None,
+    plot: Callable[[Trace, Sequence[Line], Path], list[Path]] | None,
 ) -> int:
-    """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
+    """`plot` draws what is told, into a folder. Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
     found_name = lesson.find(name)
     number = None if line is None else int(lesson.whole("--line", line, 1))
     refuse_if_long(request, declared_tile(found_name))
@@ -430,13 +436,8 @@ def inspect(
     multiplied = [entry for entry in found["wgmma"] if array is None and number in (None, entry["line"])]
     _print(found, chosen, multiplied, before)
     if plot:
-        from plots import access, autopsy
-
         say(f"Drawing {len(chosen) + 1} pictures …")
-        folder = ROOT / "out" / "inspect"
-        files = access.draw(found, chosen, folder)
-        if found["error"] and "autopsy" in found["error"]:
-            files += autopsy.draw(found_name, found["error"]["autopsy"], folder)
+        files = plot(found, chosen, ROOT / "out" / "inspect")
         stems = list(dict.fromkeys(str(path.relative_to(ROOT).with_suffix("")) for path in files))
         print(f"Written, as .png and .svg: {', '.join(stems)}." if stems else "Nothing to draw.")
     return status
@@ -488,19 +489,12 @@ def as_text(counts: Mapping) -> str:
     return re.sub(r"\{\n\s+([^{}]*?)\n\s+\}", lambda m: "{" + re.sub(r"\n\s+", " ", m[1]) + "}", text) + "\n"
 
 
-def record() -> int:
+def record(draw: Callable[[Trace], list[Path]], update_tables: Callable[[Mapping], list[Path]]) -> int:
     """Writes counts.json, the tables of the READMEs from it, and the pictures of accesses that the READMEs show."""
-    from plots import access
-    from plots.tables import update_counts
-
     pictures: list[Path] = []
-
-    def draw(found: Trace) -> None:
-        pictures.extend(access.publish(found, ROOT / folder_of(found["lesson"]) / "README.md", ROOT / "plots/pictures"))
-
-    counts = count(build_tracer() / "gemm_inspect", lessons(), draw)
+    counts = count(build_tracer() / "gemm_inspect", lessons(), lambda found: pictures.extend(draw(found)))
     write_atomically(ROOT / COUNTS, as_text(counts))
-    files = [*update_counts(ROOT, counts), *pictures]
+    files = [*update_tables(counts), *pictures]
     print(f"Written: {', '.join([COUNTS, *(str(path.relative_to(ROOT)) for path in files)])}.")
     return 0
 

@@ -7,7 +7,7 @@ import math
 import re
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
@@ -316,7 +316,7 @@ def _measured(chosen: Sequence[str], tunes: Mapping[str, tuple[Tuning, str]], de
     return results
 
 
-def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: bool) -> int:
+def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: bool, publish: Callable[[], list[Path]]) -> int:
     """Exit status: 0 every configuration that runs is right, 1 one is wrong."""
     chosen = list(dict.fromkeys(lesson.find(name) for name in names)) or tuning.tunable()
     wanted = chart.parse_sizes(sizes) if sizes is not None else None
@@ -354,9 +354,7 @@ def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: boo
     write_atomically(target, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     written = [target]
     if target == ROOT / "plots" / "results" / f"{PUBLISHED}-autotune.json":
-        from plots import publish  # matplotlib takes a second
-
-        written += publish.update(ROOT)
+        written += publish()
     files = [str(file.relative_to(ROOT)) for file in written]
     if as_json:
         print(json.dumps({**results, "files": files}, ensure_ascii=False))

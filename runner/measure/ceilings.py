@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
@@ -44,7 +45,7 @@ def _table(figures: dict[str, dict]) -> Table:
     return shown
 
 
-def measure(record: bool, as_json: bool) -> int:
+def measure(record: bool, as_json: bool, publish: Callable[[], list[Path]]) -> int:
     """Builds and runs gemm_ceilings on the GPU; writes and shows what it measured. Exit status 0."""
     device = doctor.choose()
     if device.kind != "cuda":
@@ -76,8 +77,6 @@ def measure(record: bool, as_json: bool) -> int:
         tables.show(_table(figures))
     sys.stdout.flush()
     if record and gpu_slug(gpu) == PUBLISHED:
-        from plots import publish  # matplotlib takes a second
-
-        written += publish.update(ROOT)
+        written += publish()
     say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in written)}.")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from runner.core.git import commit_for, commit_here
 from runner.core.kernel_hash import kernel_hash
 from runner.core.process import Interrupted, say, say_all
 from runner.core.reports import Failed, Results, Run
-from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, lessons, load, writable_folder, write_atomically
+from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, load, writable_folder, write_atomically
 
+Draw = Callable[[Results, bool], list[Path]]  # of results, which are published or not, the charts' files
 SIZES = {
     "cuda": "256,512,768,1023,1024,1536,2047,2048,3072,4095,4096,4097,6144,8192,16384x4096x4096",
     # Together under a minute on 2 cores, odd ones included: the CPU device interprets every thread.
@@ -92,38 +93,6 @@ def _say_wrong(failed: Sequence[Failed]) -> None:
                 say(those[0]["failure"])
 
 
-def _draw(results: Results, target: Path, tables: bool) -> list[Path]:
-    """The charts of GPU results; with `tables` also the roofline and the Markdown files' tables, of what is recorded."""
-    from plots import data, progression, publish, sweep
-
-    timed = [run for run in results["runs"] if "ms_median" in run and run["m"] == run["n"] == run["k"]]
-    files: list[Path] = []
-    for ladder in data.ladders(results, lessons()):
-        squares = {run["m"] for run in timed if run["variant"] == ladder.variant and run["lesson"] in ladder.lessons}
-        what = ladder.lessons, ladder.variant
-        files += progression.draw(results, target / ladder.progression, *what) if 4096 in squares else []
-        files += sweep.draw(results, target / ladder.sweep, *what) if squares else []
-    if all(run["m"] != 4096 for run in timed):
-        say("No progression chart: it shows 4096×4096×4096, which was not timed.")
-    return files + (publish.update(ROOT) if tables else [])
-
-
-def _draw_cpu(results: Results, folder: Path) -> list[Path]:
-    """The chart of this machine's verification, and the recorded charts, drawn again."""
-    from plots import verification
-
-    files = list(verification.draw(results, folder / "verification")) if results["runs"] else []
-    recorded = ROOT / "plots" / "results" / f"{PUBLISHED}.json"
-    if recorded.exists():
-        published = load(recorded)
-        files += _draw(published, folder, tables=False)
-        say(
-            f"The progression and sweep charts show recorded results: {published['device']['name']}, "
-            f"{published.get('date') or 'no date'}, commit {str(published.get('commit') or 'unknown')[:10]}."
-        )
-    return files
-
-
 def _measured(record: bool, sizes: str | None) -> tuple[Results, str, list[str], Path, str]:
     """Measures and writes down: the results, the sizes asked for, what gemm_bench said, the file, why it is not recorded."""
     wanted = parse_sizes(sizes) if sizes is not None else ""
@@ -157,7 +126,7 @@ def _measured(record: bool, sizes: str | None) -> tuple[Results, str, list[str],
     return results, wanted, said, target, refused
 
 
-def chart(record: bool, sizes: str | None, as_json: bool) -> int:
+def chart(record: bool, sizes: str | None, as_json: bool, draw: Draw) -> int:
     """Exit status: 0 every lesson is right, 1 one is wrong (and is in no figure)."""
     try:
         results, wanted, said, target, refused = _measured(record, sizes)
@@ -165,12 +134,12 @@ def chart(record: bool, sizes: str | None, as_json: bool) -> int:
         raise Interrupted(stop.number, "nothing was recorded") from None
     where = target.relative_to(ROOT)
     try:
-        return _show(results, wanted, said, target, refused, as_json)
+        return _show(results, wanted, said, target, refused, as_json, draw)
     except Interrupted as stop:
         raise Interrupted(stop.number, f"the results are in {where}, the charts may be old") from None
 
 
-def _show(results: Results, sizes: str, said: list[str], target: Path, refused: str, as_json: bool) -> int:
+def _show(results: Results, sizes: str, said: list[str], target: Path, refused: str, as_json: bool, draw: Draw) -> int:
     """Prints and draws what was measured. Returns the exit status."""
     name, failed = results["device"]["name"], results.get("failed", [])
     timed = any("ms_median" in run for run in results["runs"])
@@ -184,12 +153,7 @@ def _show(results: Results, sizes: str, said: list[str], target: Path, refused: 
     if refused:
         say(f"Not recorded: {refused}.")
 
-    out = ROOT / "out"
-    published = target == ROOT / "plots" / "results" / f"{PUBLISHED}.json"
-    if results["device"]["kind"] == "cpu":
-        files = _draw_cpu(results, out)
-    else:
-        files = _draw(results, ROOT / "plots" if published else out, tables=published)
+    files = draw(results, target == ROOT / "plots" / "results" / f"{PUBLISHED}.json")
     names = [str(file.relative_to(ROOT)) for file in (target, *files)]
     if as_json:
         print(json.dumps({**results, "files": names}), flush=True)

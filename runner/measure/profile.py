@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -88,7 +88,7 @@ def _columns(found: Mapping[str, Mapping[str, float]]) -> list[tuple[str, list[s
     ]
 
 
-def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
+def profile(names: Sequence[str], record: bool, as_json: bool, publish: Callable[[], list[Path]]) -> int:
     """Runs each lesson once at SIZE under ncu. Exit status 0."""
     chosen = [lesson.find(name) for name in names] or lessons()
     if record and names:
@@ -133,9 +133,6 @@ def profile(names: Sequence[str], record: bool, as_json: bool) -> int:
         tables.show_pieces("lesson", list(found), _columns(found))
     sys.stdout.flush()
     say(f"Written: {file.relative_to(ROOT)}, with the reasons for which warps stalled.")
-    if record and slug == PUBLISHED:
-        from plots import publish  # matplotlib takes a second
-
-        if drawn := publish.update(ROOT):
-            say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in drawn)}.")
+    if record and slug == PUBLISHED and (drawn := publish()):
+        say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in drawn)}.")
     return 0

@@ -5,28 +5,28 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TypedDict, cast
 
 from rich.table import Table
 
-from runner.core import compiling, doctor, gpu, lesson, process, tables
+from runner.core import compiling, doctor, gpu, lanes, lesson, process, tables
 from runner.core.compiling import Source
 from runner.core.descriptors import targets
 from runner.core.git import commit_for
 from runner.core.kernel_hash import kernel_hash
+from runner.core.lanes import Timeline
 from runner.core.process import say, say_all
-from runner.core.results import ROOT, UserError, folder_of, gpu_slug, writable_folder, write_atomically
+from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, writable_folder, write_atomically
+from runner.core.results import recorded as recorded_in
 from runner.inspect import inspection
 from runner.measure import autotune, stamping
 from runner.measure.stamping import Stamped
 
-if TYPE_CHECKING:
-    from plots.lanes import Timeline
-
 Shape = tuple[int, int, int]  # M, N, K
+Draw = Callable[[str, Timeline, tuple[str, Timeline] | None, Path], list[Path]]  # title, CPU device's, a GPU's, where
 SCHEMA = 1  # of what gemm_timeline writes, and of what is recorded
 SHAPE: Shape = (2048, 4096, 512)  # on 132 SMs two tiles of C for each block of a persistent kernel, and the seam between them
 EVERY = 4  # warps: of so many, a warpgroup, the first one's stamps are kept
@@ -165,8 +165,6 @@ def _waits(sites: Sequence[stamping.Site]) -> dict[int, str]:
 
 def on_cpu(program: Path, name: str, shape: Shape) -> Timeline:
     """Traces the first block of the lesson's launch; the others do not run. program: gemm_inspect."""
-    from plots import lanes
-
     m, n, k = shape
     request = inspection.Request(m, n, k, "1", ("--seed=1",))  # inputs' values change nothing
     inspection.refuse_if_long(request, inspection.declared_tile(name))
@@ -184,7 +182,7 @@ class _Lane(TypedDict):
     name: str
     begin: float
     end: float
-    spans: list[list]  # kind (plots/lanes.py), begin, end
+    spans: list[list]  # kind (runner/core/lanes.py), begin, end
 
 
 class TracedBlock(TypedDict):
@@ -198,8 +196,6 @@ class TracedBlock(TypedDict):
 
 
 def _traced(program: Path, name: str, shape: Shape) -> TracedBlock:
-    from plots import lanes
-
     found = cast(list[_Lane], lanes.as_recorded(on_cpu(program, name, shape)))
     return {"m": shape[0], "n": shape[1], "k": shape[2], "kernel_hash": _hash(name), "lanes": found}
 
@@ -207,7 +203,7 @@ def _traced(program: Path, name: str, shape: Shape) -> TracedBlock:
 # The command
 
 
-def _record(shape: Shape, as_json: bool) -> int:
+def _record(shape: Shape, as_json: bool, publish: Callable[[], list[Path]]) -> int:
     """Exit status: 0 every lesson was recorded, 1 one was not."""
     device = doctor.choose()
     names = stamping.eligible()
@@ -225,13 +221,9 @@ def _record(shape: Shape, as_json: bool) -> int:
     if as_json:
         print(as_text(recorded), end="")
     sys.stdout.flush()
-    from plots import data
-
     written, again = [file], ""
-    if file in (ROOT / data.TIMELINE, ROOT / data.TIMELINE_CPU):
-        from plots import tables as published  # matplotlib takes a second
-
-        written += published.update_timelines(ROOT)
+    if file.name in (f"{PUBLISHED}-timeline.json", "cpu-timeline.json"):
+        written += publish()
         again = " The lessons' pictures are drawn again by python3 -m plots."
     say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in written)}.{again}")
     return 0 if recorded["lessons"].keys() == set(names) else 1
@@ -245,9 +237,8 @@ def _of_gpu(name: str, shape: Shape) -> tuple[str, RecordedBlock] | None:
         if name not in found["lessons"]:
             raise UserError(f"{name} could not be recorded on {found['gpu']}; GEMM_DEVICE=cpu leaves that out.")
         return found["gpu"], found["lessons"][name]
-    from plots import data
-
-    published = data.timeline(ROOT)
+    file = ROOT / "plots" / "results" / f"{PUBLISHED}-timeline.json"
+    published = recorded_in(file, ("gpu", "lessons"), "./gemm timeline --record")
     block = published["lessons"].get(name) if published else None
     if not published or not block:
         say("Nothing was recorded of it on a GPU; ./gemm timeline --record does so on one.")
@@ -269,8 +260,6 @@ def _cell(found: Timeline | None, lane: str, kind: str) -> list[str]:
 
 
 def _show(name: str, shape: Shape, parts: Sequence[tuple[str, Timeline]]) -> None:
-    from plots import lanes
-
     print(f"{name}, {'×'.join(map(str, shape))}: what the warps of block 0 do, and what they wait for")
     shown = Table()
     shown.add_column("")
@@ -292,8 +281,6 @@ def _show(name: str, shape: Shape, parts: Sequence[tuple[str, Timeline]]) -> Non
 
 
 def _json_of(found: Timeline) -> dict:
-    from plots import lanes
-
     idle = found.idle()
     return {
         "unit": found.unit,
@@ -303,7 +290,9 @@ def _json_of(found: Timeline) -> dict:
     }
 
 
-def timeline(name: str | None, sizes: Mapping[str, str | None], record: bool, as_json: bool) -> int:
+def timeline(
+    name: str | None, sizes: Mapping[str, str | None], record: bool, as_json: bool, publish: Callable[[], list[Path]], draw: Draw
+) -> int:
     """Exit status 0; 1 where --record could not record a lesson."""
     given = {key: int(lesson.whole(f"--{key}", text, 1)) for key, text in sizes.items() if text is not None}
     m, n, k = SHAPE
@@ -311,15 +300,13 @@ def timeline(name: str | None, sizes: Mapping[str, str | None], record: bool, as
     if record:
         if name is not None:
             raise UserError("--record records every lesson that waits at mbarriers; leave the lesson out.")
-        return _record(shape, as_json)
+        return _record(shape, as_json, publish)
     if name is None:
         raise UserError("timeline takes one LESSON, such as ./gemm timeline 12, or --record.")
     chosen = lesson.find(name)
     if chosen not in stamping.eligible():
         known = ", ".join(stamping.eligible()) or "none"
         raise UserError(f"No warp of {chosen} waits at an mbarrier; those that have a timeline are {known}.")
-    from plots import lanes
-
     cpu = on_cpu(inspection.build_tracer(*targets([chosen])) / "gemm_inspect", chosen, shape)
     block = _of_gpu(chosen, shape)
     gpu_part = (block[0], lanes.from_stamps(block[1])) if block else None
@@ -330,9 +317,7 @@ def timeline(name: str | None, sizes: Mapping[str, str | None], record: bool, as
         return 0
     _show(chosen, shape, [("CPU device", cpu), *([gpu_part] if gpu_part else [])])
     sys.stdout.flush()
-    from plots import timeline as pictures  # matplotlib takes a second
-
     number = chosen.partition("_")[0]
-    written = pictures.draw(f"{number}: a block over time", cpu, gpu_part, ROOT / "out" / "timeline" / chosen)
+    written = draw(f"{number}: a block over time", cpu, gpu_part, ROOT / "out" / "timeline" / chosen)
     say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in written)}.")
     return 0

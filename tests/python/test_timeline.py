@@ -13,10 +13,11 @@ from conftest import Checkout, drawn
 from test_inspect import real
 from test_nvcc import ERRORS, find_nvcc, nvcc_command
 
-from plots import data, lanes, timeline
-from plots.lanes import Lane, Span, Timeline
+from plots import data, timeline
 from plots.style import style
+from runner.core import lanes
 from runner.core.kernel_hash import kernel_hash
+from runner.core.lanes import Lane, Span, Timeline
 from runner.core.results import ROOT, UserError, folder_of
 from runner.measure import stamping
 from runner.measure import timeline as command
