@@ -179,7 +179,7 @@ def test_what_has_no_timeline_is_one_sentence(checkout: Checkout) -> None:
 
 def test_of_another_shape_the_recorded_is_left_out(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("GEMM_DEVICE", "cpu")
-    monkeypatch.setattr(data, "timeline", lambda root: synthetic.recorded())
+    monkeypatch.setattr(command, "recorded_in", lambda *of: synthetic.recorded())
     assert command._of_gpu(synthetic.LESSON, (2048, 4096, 512)) == ("NVIDIA H200", synthetic.block())
     assert command._of_gpu(synthetic.LESSON, (2048, 4096, 1024)) is None
     assert "recorded at 2048×4096×512" in capsys.readouterr().err
