@@ -19,6 +19,7 @@ SECOND = "plots/results/h100-80gb-hbm3.json"
 # What is recorded beside plots/results/h200.json, on the same GPU.
 PROFILE, CEILINGS = "plots/results/h200-profile.json", "plots/results/h200-ceilings.json"
 TUNED = "plots/results/h200-autotune.json"
+COUNTS = "plots/results/counts.json"
 TIMELINE = "plots/results/h200-timeline.json"
 TIMELINE_CPU = "plots/results/cpu-timeline.json"  # what the CPU device does is the same everywhere
 
@@ -42,6 +43,11 @@ def ceilings(root: Path) -> dict | None:
 def tuned(root: Path) -> dict | None:
     """The same of `./gemm autotune --record`."""
     return recorded(root / TUNED, ("device", "commit", "date", "seed", "kernel_hashes", "lessons"), "./gemm autotune --record")
+
+
+def counts(root: Path) -> dict:
+    """What `./gemm inspect --record` counted. Throws UserError."""
+    return recorded(root / COUNTS, ("m", "n", "k", "lessons"), "./gemm inspect --record") or {"lessons": {}}
 
 
 def timeline(root: Path) -> dict | None:

@@ -38,7 +38,7 @@ def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
     While RESULTS does not exist, charts and tables stay as they are. Throws UserError.
     """
     written = pictures.draw_all(root, described, root / "plots" / "pictures")
-    written += tables.update_timelines(root) + tables.update_outline(root)
+    written += tables.update_timelines(root) + tables.update_outline(root) + tables.update_counts(root, data.counts(root))
     if (root / RESULTS).exists():
         results, order = load(root / RESULTS), lessons(root)
         for ladder in data.ladders(results, order):

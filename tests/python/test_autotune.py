@@ -11,16 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import CMAKE, Checkout, alive, drawn, stop, wait_for
+from conftest import CMAKE, Checkout, alive, descriptors, drawn, stop, wait_for
 
 from runner.core import compiling
 from runner.core.compiling import Source
 from runner.core.kernel_hash import kernel_hash
-from runner.core.results import ROOT, UserError, folder_of
+from runner.core.results import ROOT, UserError, folder_of, lessons
 from runner.measure import autotune, tuning
 from runner.measure.tuning import Compared, Configuration, Tuning
 
-TENSOR_CORES = ("09c_ring", "09d_read_ahead", "09e_whole_rows", "09f_persistent", "13a_persistent", "13c_ping_pong")
 BENCH = ROOT / "build" / "cpu" / "bench.json"
 KERNEL = """// a kernel
 namespace lesson_01 {
@@ -41,6 +40,10 @@ TUNE = Tuning(
 )
 
 
+def on_tensor_cores(name: str) -> bool:
+    return descriptors()[name].ladder == "tensorcore"
+
+
 def of_lesson(name: str) -> tuple[Tuning, str]:
     return tuning.load(name), (ROOT / folder_of(name) / "kernel.cu").read_text(encoding="utf-8")
 
@@ -49,10 +52,7 @@ def of_lesson(name: str) -> tuple[Tuning, str]:
 
 
 def test_lessons_with_tile_sizes_can_be_tuned() -> None:
-    assert tuning.tunable() == [
-        "05_2d_blocktile", "06b_warp_tile", "07_double_buffer", "08b_read_ahead", "09c_ring", "09d_read_ahead", "09e_whole_rows",
-        "09f_persistent", "13a_persistent", "13c_ping_pong",
-    ]  # fmt: skip
+    assert tuning.tunable() == [name for name in lessons() if (ROOT / folder_of(name) / "tune.py").exists()]
     with pytest.raises(UserError, match="01_naive has no constants to tune; those that have are 05_2d_blocktile, "):
         tuning.load("01_naive")
 
@@ -63,7 +63,7 @@ def test_a_set_fits_its_kernel(name: str) -> None:
     configurations, compared = tuning.configurations(name, tune, kernel)
     assert configurations[0].own
     assert dict(configurations[0].constants) in [{**tuning.own_constants(tune, kernel), **set_} for set_ in tune.sweep]
-    if name in TENSOR_CORES:  # what is compared, and little else: each costs time on a GPU
+    if on_tensor_cores(name):  # what is compared, and little else: each costs time on a GPU
         assert len(configurations) <= 10
     else:
         assert 16 <= sum(configuration.swept for configuration in configurations) <= 28
@@ -104,7 +104,7 @@ def test_every_configuration_is_right_on_the_cpu_device(name: str, tmp_path: Pat
     found = autotune.run(program, name, [v.name for v in configurations], sizes, 7, tmp_path, ["--verify-only"])
     assert not found["failed"]
     assert {(run["lesson"], run["variant"]) for run in found["runs"]} == {
-        (configuration.name, "bf16" if name in TENSOR_CORES else "fp32") for configuration in configurations
+        (configuration.name, "bf16" if on_tensor_cores(name) else "fp32") for configuration in configurations
     }
     assert len(found["runs"]) == 3 * len(configurations)
     for configuration in configurations:
@@ -115,12 +115,12 @@ def test_every_configuration_is_right_on_the_cpu_device(name: str, tmp_path: Pat
             assert shared >= 2 * 64 * (128 + 256) * constants["STAGES"]
         elif name == "13c_ping_pong":  # all of a block's stages, and its results behind them
             assert (block["threads_per_block"], block["dynamic_shared_bytes"]) == (3 * 128, 224 * 1024)
-        elif name in TENSOR_CORES:
+        elif name.startswith("09"):
             rows, stages = constants.get("BM", 256), constants.get("STAGES", 4)
             depth = 64 if name == "09f_persistent" and stages != 6 else 32
             assert block["threads_per_block"] == rows
             assert shared >= 2 * depth * (rows + 128) * stages
-        else:
+        elif not on_tensor_cores(name):
             assert block["threads_per_block"] == constants["BM"] * constants["BN"] // (constants["TM"] * constants["TN"])
             assert shared >= 4 * constants["BK"] * (constants["BM"] + constants["BN"]) * constants.get("STAGES", 1)
 
