@@ -28,16 +28,9 @@ Traced traced_gemm(ClusterMistake mistake, int M = 128) {
     constexpr int N = 64, K = 160;
     std::vector<float> values(static_cast<std::size_t>(K) * 160, 1.0f);
     const DeviceArray<float> A(values), B(values), C(values);
-    const auto matrix = [](const char* name, const float* start, int rows, int columns, bool writable) {
-        return trace::Matrix{.name = name,
-                             .start = start,
-                             .rows = rows,
-                             .cols = columns,
-                             .pitch = columns,
-                             .writable = writable};
-    };
-    return test::run_traced({matrix("A", A.data(), M, K, false), matrix("B", B.data(), K, N, false),
-                             matrix("C", C.data(), M, N, true)},
+    return test::run_traced({{"A", A.data(), M, K, K, 4, "", false},
+                             {"B", B.data(), K, N, N, 4, "", false},
+                             {"C", C.data(), M, N, N, 4, "", true}},
                             [&] { kernels::cluster_gemm(mistake, M, N, K, A.data(), B.data(), C.data()); });
 }
 

@@ -30,16 +30,9 @@ Traced traced_tma(TmaMistake mistake, int N = 96) {
     std::vector<float> values(std::size_t{M} * pitch);
     for (float& value : values) value = normal(numbers);
     const DeviceArray<float> A(values), B(values), C(values);
-    const auto matrix = [](const char* name, const float* start, int rows, int columns, bool writable) {
-        return trace::Matrix{.name = name,
-                             .start = start,
-                             .rows = rows,
-                             .cols = columns,
-                             .pitch = pitch,
-                             .writable = writable};
-    };
-    return test::run_traced({matrix("A", A.data(), M, K, false), matrix("B", B.data(), K, N, false),
-                             matrix("C", C.data(), M, N, true)},
+    return test::run_traced({{"A", A.data(), M, K, pitch, 4, "", false},
+                             {"B", B.data(), K, N, pitch, 4, "", false},
+                             {"C", C.data(), M, N, pitch, 4, "", true}},
                             [&] {
                                 kernels::tma_gemm(mistake, M, N, K, A.data(), pitch, B.data(), pitch,
                                                   C.data(), pitch, 1.5f, 0.5f);

@@ -23,18 +23,10 @@ Traced traced_wgmma(WgmmaMistake mistake) {
     constexpr int M = 64, N = 128, K = 320;
     const DeviceArray<std::uint16_t> A(std::size_t{M} * K), B(std::size_t{K} * N);
     const DeviceArray<float> C(std::size_t{M} * N);
-    const auto matrix = [](const char* name, const void* start, int rows, int columns, int bytes) {
-        return trace::Matrix{.name = name,
-                             .start = start,
-                             .rows = rows,
-                             .cols = columns,
-                             .pitch = columns,
-                             .element_bytes = bytes,
-                             .writable = bytes == 4};
-    };
-    return test::run_traced(
-        {matrix("A", A.data(), M, K, 2), matrix("B", B.data(), K, N, 2), matrix("C", C.data(), M, N, 4)},
-        [&] { kernels::wgmma_gemm(mistake, M, N, K, A.data(), B.data(), C.data()); });
+    return test::run_traced({{"A", A.data(), M, K, K, 2, "", false},
+                             {"B", B.data(), K, N, N, 2, "", false},
+                             {"C", C.data(), M, N, N, 4, "", true}},
+                            [&] { kernels::wgmma_gemm(mistake, M, N, K, A.data(), B.data(), C.data()); });
 }
 
 }  // namespace
