@@ -25,7 +25,7 @@ from runner.inspect import counters
 from runner.learn import check, exercise
 from runner.measure import autotune
 from runner.measure.profile import FIGURES
-from runner.measure.tuning import Tuning, Variant
+from runner.measure.tuning import Configuration, Tuning
 
 CUDA, CPU = (Device(kind, None, ("NVIDIA H200",), "") for kind in ("cuda", "cpu"))
 # In a fake program: whether someone else could time now.
@@ -219,8 +219,8 @@ def test_autotune_runs_alone(lock: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         held[name] = is_held(lock)
         return result
 
-    variant = Variant("01_naive", 0, {}, {}, True, True)
-    monkeypatch.setattr(autotune.tuning, "variants", lambda *_: ([variant], {}))
+    configuration = Configuration("01_naive", 0, {}, {}, True, True)
+    monkeypatch.setattr(autotune.tuning, "configurations", lambda *_: ([configuration], {}))
     monkeypatch.setattr(autotune, "sources", lambda *_: [])
     monkeypatch.setattr(autotune.compiling, "toolchain", lambda *_: looks("build", {}))
     monkeypatch.setattr(autotune, "compile_all", lambda *_: looks("compile", (["one"], [], {})))

@@ -143,6 +143,8 @@ def test_a_sample_is_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn(family, 10) == family
     monkeypatch.setenv("GEMM_TEST_LESSON", "05_x")  # ./gemm test --lesson
     assert drawn([("04_w", 1), ("05_x", 1), ("05_x", 2)], 1) == [("05_x", 1), ("05_x", 2)]
+    monkeypatch.setenv("GEMM_TEST_ALL", "0")
+    assert drawn([("04_w", 1), ("05_x", 1), ("05_x", 2)], 1) in ([("05_x", 1)], [("05_x", 2)])
 
 
 def test_of_a_family_so_many_tests_run_as_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
