@@ -22,6 +22,7 @@ from runner.core.results import ROOT, UserError
 # that alone is drawn.
 ALL, SEED, LESSON = "GEMM_TEST_ALL", "GEMM_TEST_SEED", "GEMM_TEST_LESSON"
 _SLOWEST = 10
+_OF_LESSONS = "gemm_lesson_tests"  # the program whose tests are a lesson's; what pytest needs it builds itself
 # A failed test's line is none of progress: it heads that test's output, which is shown.
 _CTEST = process.matcher(r"^\s*(?P<done>\d+)/(?P<total>\d+) Test\s+#\d+: (?P<what>.*?) \.\.(?!.*\*\*\*(?!Skipped))")
 _SERIAL = process.matcher(r"^(?P<what>\S+::.*?) .*\[\s*(?P<done>\d+)%\]$")
@@ -119,7 +120,7 @@ def test(everything: bool, only: str | None, seed: str | None, as_json: bool) ->
         say(f"The tests of ./gemm grade's sandbox are left out, since libseccomp for Python is missing; {why}.")
     say(again)
     begin = time.monotonic()
-    folder = build(device, tools)
+    folder = build(device, tools, [_OF_LESSONS] if only else [])
     build_seconds = time.monotonic() - begin
     ctest = tools.cmake.with_name("ctest")
     if not ctest.exists():
