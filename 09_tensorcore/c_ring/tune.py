@@ -1,12 +1,12 @@
-"""The constants of lesson 09c that ./gemm autotune tries, and what stages, the block tile and reads before copies are worth."""
+"""The constants of lesson 09c that ./gemm autotune tries, and what stages, the C tile and reads before copies are worth."""
 
 from runner.measure.tuning import Compared, Tuning
 
-# The copies begin right behind the barrier, before the first fragments are read.
+# The copies begin right after the barrier, before the first fragments are read.
 _COPIES_FIRST = {
     """            if (k == 0) {
                 // gap: ahead
-                if (tiles > STAGES - 1) copy(ahead, BK);  // into the stage of the tiles before these
+                if (tiles > STAGES - 1) copy(ahead, BK);  // into the stage of the k-tile before this one
                 gemm::ptx::cp_async_commit();
                 // end gap
             }

@@ -35,7 +35,7 @@ def drawn(lesson: str, tmp_path: Path, **constants: int) -> Counter[str]:
 
 
 @pytest.mark.pixels
-@pytest.mark.parametrize("lesson", in_sample(lessons(), 1))
+@pytest.mark.parametrize("lesson", in_sample(pictures.lessons_with_pictures(ROOT), 1))
 def test_same_bytes_each_time(lesson: str, tmp_path: Path) -> None:
     first, second = (pictures.draw(ROOT, descriptors()[lesson], tmp_path / stem) for stem in "ab")
     for one, other in zip(first, second, strict=True):
@@ -85,12 +85,6 @@ def test_wmma_shows_fragments_and_not_what_predict_asks(tmp_path: Path) -> None:
     way = svg_texts(tmp_path / "a_way.svg")
     assert {"load_matrix_sync", "mma_sync", "store_matrix_sync"} <= way.keys()
     assert way["32 bits"] == 2 and way["16 bits"] == 4
-
-
-def test_ring_of_tensor_cores_shows_its_stages_in_time(tmp_path: Path) -> None:
-    texts = drawn("09c_ring", tmp_path)
-    assert {"09c_ring: 4 stages in time", "stage 3", "use 4", "copy 7"} <= texts.keys()
-    assert {"stage 4", "copy 8"} <= drawn("09c_ring", tmp_path, STAGES=5).keys()
 
 
 def test_reading_ahead_shows_what_a_warp_does_in_a_tile(tmp_path: Path) -> None:
