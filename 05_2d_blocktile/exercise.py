@@ -23,30 +23,30 @@ def _fragments_once(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="load the tiles in turns, add an outer product per step, and store a thread's TM×TN elements.",
+    task="load the k-tiles in turns, add an outer product per step, and store a thread's TM×TN elements.",
     gaps={
         "load": Gap(
-            "fill both tiles. a and b point to the thread's element of the first turn; a turn of all threads loads A_ROWS rows "
-            "of As or B_ROWS rows of Bs. What belongs where a tile reaches past the edge, and who waits for whom?"
+            "fill both k-tiles. In one turn all threads together load A_ROWS rows of As, or B_ROWS rows of Bs; a and b point to "
+            "the thread's elements of the first turn. What goes where a k-tile reaches past the edge, and who waits for whom?"
         ),
         "use": Gap(
             "for each step k add an outer product to acc: TM values of column k of As times TN values of row k of Bs. Which "
-            "values does a thread need, and how often need it read each of them? And who must wait before the tiles are "
+            "values does a thread need, and how often must it read each of them? And who has to wait before the k-tiles are "
             "overwritten?"
         ),
         "store": Gap(
             "store the thread's TM×TN elements of C, where they exist: C = alpha·A·B + beta·C, and beta == 0 must not read C. "
-            "acc[i][j] belongs to row y + i·THREADS_M and column x + j·THREADS_N of the block tile."
+            "acc[i][j] belongs to row y + i·THREADS_M and column x + j·THREADS_N of the C tile."
         ),
     },
     hints=(
-        "Take the gaps one at a time. As has BM·BK = 1024 elements, so has Bs, and the block has 256 threads: how many turns "
-        "does each tile take? In a step k, how many multiply-adds does a thread do, and how few values of As and Bs can they "
-        "all be made from? With M = 130 and N = 130, which of a thread's elements exist in the last block?",
-        "A turn further on is i = A_ROWS rows further down: in As, in the guard, and in A, where a row is lda elements long. "
-        "Likewise B_ROWS and ldb. Then a barrier. Per step k read a_frag[i] from As for all i, b_frag[j] from Bs for all j, both "
-        "in loops of their own, and only then multiply each with each. Another barrier after the last step. When storing, i and "
-        "j stand for THREADS_M rows and THREADS_N columns each: these, not i and j, go into the address and into the guards.",
+        "Take the gaps one at a time. As and Bs have BM·BK = 1024 elements each, and the block has 256 threads: how many turns "
+        "does each k-tile take? In a step k, how many multiply-adds does a thread do, and how few values of As and Bs do "
+        "they all come from? With M = 130 and N = 130, which of a thread's elements exist in the last block?",
+        "From one turn to the next, i grows by A_ROWS rows: in As, in the guard, and in A, where a row is lda elements long. "
+        "Likewise B_ROWS and ldb. Then a barrier. At each step k read a_frag[i] from As for all i and b_frag[j] from Bs for all "
+        "j, in loops of their own, and only then multiply each with each. Another barrier follows the last step. In the store, "
+        "row i is i * THREADS_M rows down and column j is j * THREADS_N columns to the right, in the address and in the guards.",
         "nearly the code, in this order:\n"
         "  for (int i = 0; i < BM; i += A_ROWS)\n"
         "      As[a_row + i][a_k] = row0 + a_row + i < M && k0 + a_k < K ? a[i * lda] : 0.0f;\n"
@@ -65,8 +65,8 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, *counts.tile[:2]),
             "bytes",
-            "The outer products must read As and Bs alone, and the turns must not overlap: one over As covers A_ROWS rows, one "
-            "over Bs B_ROWS. Sectors that are used in part count whole.",
+            "The outer products must read only As and Bs, and the turns must not overlap: one turn fills A_ROWS rows of As, or "
+            "B_ROWS rows of Bs. Sectors that are used in part count whole.",
         ),
         Goal(
             "A warp's load takes at most 4 sectors",
@@ -81,39 +81,39 @@ EXERCISE = Exercise(
             lambda counts: 4,
             "sectors a request",
             "All threads store their acc[i][j] at once, for the same i and j. Then neighbouring threads must be in neighbouring "
-            "columns: a thread's own columns lie THREADS_N apart.",
+            "columns: a thread's own columns are THREADS_N apart.",
         ),
         Goal(
             "Shared memory moves no more bytes than the lesson's kernel",
             shared_bytes_a_flop,
             _fragments_once,
             "bytes a FLOP",
-            "Per step k a thread needs TM values of As and TN of Bs. Read each once, into a_frag and b_frag, before the loops "
-            "that multiply: there they are in registers.",
+            "At each step k a thread needs TM values of As and TN of Bs. Read each once, into the registers of a_frag and "
+            "b_frag, before the loops that multiply.",
         ),
         Goal(
             "Shared memory has no bank conflicts",
             bank_conflicts,
             lambda counts: 0,
             "wavefronts beyond the ideal",
-            "In one request 16 threads want 16 columns of a row of Bs, and the two halves of a warp two rows of As. Neighbouring "
-            "columns lie in different banks, columns 8 apart share 4 banks; neighbouring rows of As are 8 words apart.",
+            "At once, 16 threads read 16 columns of a row of Bs, and the two halves of a warp read two rows of As. Neighbouring "
+            "columns are in different banks, but columns 8 apart share 4 banks. Neighbouring rows of As are 8 words apart.",
         ),
     ),
 )
 
 HUNT = Hunt(
-    task="one line of this kernel is wrong, and yet nearly every result is right, at any size. Find the line, and mend it.",
+    task="one line of this kernel is wrong, and yet nearly every result is right, at any size. Find the line and fix it.",
     bug={
         "As[a_row + i][a_k] = row0 + a_row + i < M && k0 + a_k < K ? a[i * lda] : 0.0f;": "if (row0 + a_row + i < M && k0 + a_k "
         "< K) As[a_row + i][a_k] = a[i * lda];"
     },
     hints=(
-        "Every element that is loaded is the right one, at the right place, and no access leaves a matrix. Take K = 12: what "
-        "stands in columns 4 to 7 of As while the second tile is used?",
-        "There the values of the first tile are left over, and for K below 8 whatever the last kernel on this SM left behind. "
+        "Every element that is loaded is the right one, in the right place, and no access leaves a matrix. Take K = 12: what "
+        "is in columns 4 to 7 of As while the second k-tile is in use?",
+        "There the values of the first k-tile are left over or, if K is below 8, whatever the last kernel on this SM left. "
         "They meet zeros in Bs, so nothing is added, unless one of them is an infinity or a NaN: 0 times that is NaN.",
-        "Compare how the two tiles are filled: Bs gets a zero where B has no element. As gets nothing there.",
+        "Compare how the two k-tiles are filled: Bs gets a zero where B has no element. As gets nothing there.",
     ),
     check_says="Shared memory is read where nobody has written.",
 )
@@ -133,7 +133,7 @@ def element_of_a_thread(q: Quiz) -> Question:
         f"N = {_BN * tiles}, ldc = {ldc}, M is large. Thread {t} of block {block} stores acc[{i}][{j}] in C[n]. What is n?",
         answer,
         "",
-        f"{tiles} tiles lie side by side: block {block} begins at row {block} / {tiles} · 128 = {block // tiles * _BM} and "
+        f"{tiles} C tiles are side by side: block {block} begins at row {block} / {tiles} · 128 = {block // tiles * _BM} and "
         f"column {block} % {tiles} · 128 = {block % tiles * _BN}. In it, x = {t} % 16 = {x} and y = {t} / 16 = {y}. So "
         f"acc[{i}][{j}] is row {block // tiles * _BM} + {y} + {i}·16 = {row}, column {block % tiles * _BN} + {x} + {j}·16 = "
         f"{col}: {row} · {ldc} + {col} = {grouped(answer)}.",
@@ -145,7 +145,7 @@ def reads_of_other_thread_tiles(q: Quiz) -> Question:
     M, N, K = (384 * q.whole(1, 8) for _ in range(3))
     answer = M * N * K // (TM * TN) * (TM + TN)
     return Question(
-        f"Suppose a thread computed TM = {TM} by TN = {TN} elements, and read its values of As and Bs once per step. M = {M}, N "
+        f"Suppose a thread computed TM = {TM} by TN = {TN} elements, and read each value of As and Bs once per step. M = {M}, N "
         f"= {N}, K = {K}, which the tiles divide; alpha = 1. How many 4-byte values do all threads read from shared memory?",
         answer,
         "values",
@@ -178,8 +178,8 @@ def requests_of_contiguous_threads(q: Quiz) -> Question:
         "lies in bank 0. How many wavefronts does the request take?",
         answer,
         "wavefronts",
-        f"The warp wants {words} different words, {apart} apart; threads that want the same word share it. They lie in {banks} "
-        f"bank{'s' if banks > 1 else ''}, and {words}/{banks} = {answer} of them in each.",
+        f"The warp wants {words} different words, {apart} apart; threads that want the same word share it. They are in {banks} "
+        f"bank{'s' if banks > 1 else ''}, {words}/{banks} = {answer} of them in each.",
     )
 
 
@@ -215,8 +215,8 @@ def shared_bytes_per_flop(q: Quiz) -> Question:
         "the 2·M·N·K FLOP of A·B? What they do to multiply zeros beyond an edge counts as bytes, not as FLOP.",
         answer,
         "B/FLOP",
-        f"One block, ⌈{K}/8⌉ = {tiles} tiles. In each, 256 threads store 4 + 4 values and read 8·(8 + 8) = 128: 256·136·4 = "
-        f"139 264 bytes, {grouped(moved)} in all, whatever part of the tile exists. 2·{M}·{N}·{K} = {grouped(flop(M, N, K))} "
+        f"One block, ⌈{K}/8⌉ = {tiles} k-tiles. For each, 256 threads store 4 + 4 values and read 8·(8 + 8) = 128: 256·136·4 = "
+        f"139 264 bytes, {grouped(moved)} in all, whatever part of the C tile exists. 2·{M}·{N}·{K} = {grouped(flop(M, N, K))} "
         f"FLOP: {answer:.3g} B/FLOP, against 0.531 where all tiles are full.",
         tolerance=0.01,
     )
