@@ -6,10 +6,10 @@ figure that is no longer near what is recorded, and each that is not rounded. Wh
 - a ratio to cuBLAS ("0.66 of cuBLAS"), to that of the lesson that the sentence names, else of the page's own, at 4096³ or at the
   size that it names; in a sentence about a variant ("with", "without", "instead" …) also to those of the pages' tables;
 - "1.4 times faster", to the quotients of two speeds of one table of the lesson's pages, or of its own and a named lesson's;
-- TFLOP/s and milliseconds, to those tables; "every 8.8 cycles", the time between two HMMAs, to the profiles.
+- TFLOP/s, to those tables; "every 8.8 cycles", the time between two HMMAs, to the profiles.
 
-*Predict* computes, so it is left out. In *Where we are*, and after words such as "at most" or "allows", a quotient, a rate or a
-time is a bound, which nobody has measured.
+*Predict* computes, so it is left out. In *Where we are*, and after words such as "at most" or "allows", a quotient or a rate is a
+bound, which nobody has measured; a ratio to cuBLAS is one only after "would", "could" and "at most".
 """
 
 from __future__ import annotations
@@ -39,10 +39,13 @@ _QUANTITY = re.compile(
     rf"{_N}\s+(times\s+{_FASTER})(?!\s+(?:as|than|of)\s+cuBLAS)|{_N}\s*(TFLOP/s|ms|µs|W|%)(?!\w)|every\s+(\d+\.\d+)\s+(cycles)"
 )
 _VARIANT = re.compile(r"\b(?:[Ww]ith(?:out)?|[Ii]nstead|variants?|configurations?|tried|fastest)\b")
-_BOUND = re.compile(r"\b(?:at (?:most|best)|allow\w*|would|could|can|predict\w*|promise\w*|ideal\w*|limit)\b[^.;:]{0,50}$", re.I)
+_CLAUSE = r"\b(?:[^.;:]|\.\d){0,50}$"  # from a word to the figure
+_NEVER = re.compile(rf"\b(?:at (?:most|best)|would|could){_CLAUSE}", re.I)
+_BOUND = re.compile(rf"\b(?:at (?:most|best)|would|could|can|allow\w*|predict\w*|promise\w*|ideal\w*|limit){_CLAUSE}", re.I)
 _ALSO_BOUND = re.compile(r"[^.;,]{0,12}\bat (?:most|best)\b")
 _NAMED = re.compile(r"(?P<word>[Ll]essons?\s+)?(?<![\w.,³×])(?P<number>\d\d[a-z]?)(?![.,³×]\d|\w)")
 _OWN = re.compile(r"\b(?:this|here|now|it|we)\b", re.I)
+_AGAINST = re.compile(r"\b(?:than|as|over|against|unlike|from)\s+(?:in\s+)?$")
 _SIZE = re.compile(r"\b(\d{3,5})(?:³|×(\d{3,5})×(\d{3,5}))|\bat (\d{3,5})\b(?!\s*[A-Za-z%])")
 
 
@@ -68,14 +71,14 @@ class _Shown:
     """What the tables of a lesson's pages show."""
 
     def __init__(self, lesson: str, tables: Iterable[Sequence[Sequence[str]]]) -> None:
-        self.speeds: dict[str, list[float]] = {"TFLOP/s": [], "ms": []}
+        self.rates: list[float] = []
         self.groups: list[list[float]] = []  # speeds that are compared
         self.ratios: list[float] = []  # of variants to cuBLAS
         for header, *rows in tables:
             for name, column in zip(header, zip(*rows, strict=False), strict=False):
-                if unit := next((unit for unit in self.speeds if name.endswith(unit)), ""):
+                if name.endswith(("TFLOP/s", "ms")):
                     self.groups.append(_numbers(column))
-                    self.speeds[unit] += self.groups[-1]
+                    self.rates += self.groups[-1] if name.endswith("TFLOP/s") else []
                 if (name, header[0]) == ("ratio to cuBLAS", "configuration"):
                     self.ratios += _numbers(cell for row, cell in zip(rows, column, strict=True) if row[0] != lesson)
             if header[0] == "shape":  # ratios to cuBLAS, whose own rate is the last column
@@ -107,10 +110,12 @@ class _Recorded:
         return [(m.start(), name) for m, name in found if name and (m["word"] or m["number"][0] == "0" or m["number"][2:])]
 
     def meant(self, sentence: str, place: int, own: str) -> set[str]:
-        """Whose figure is at a place of a sentence: the lesson's that was named last, else the page's own or the next one's."""
+        """Whose figure is at a place of a sentence: the lesson's that was named last, unless something is compared with it, else
+        the page's own or the next one's."""
         before = [(at, name) for at, name in self.named(sentence) if at < place]
         if before:
-            return {before[-1][1]} | ({own} if _OWN.search(sentence, before[-1][0], place) else set())
+            at, name = before[-1]
+            return {name} | ({own} if _OWN.search(sentence, at, place) or _AGAINST.search(sentence, 0, at) else set())
         return {own, *(name for _, name in self.named(sentence)[:1])}
 
     def of(self, chosen: Iterable[str], sentence: str, key: str) -> list[list[float]]:
@@ -124,7 +129,7 @@ class _Recorded:
 
 def _ratios(recorded: _Recorded, shown: _Shown, lesson: str, text: str) -> Iterator[tuple[int, str]]:
     """What is wrong with a sentence's ratios to cuBLAS, and where."""
-    for match in _RATIO.finditer(text):
+    for match in (match for match in _RATIO.finditer(text) if not _NEVER.search(text, 0, match.start())):
         known = [value for size in recorded.of(recorded.meant(text, match.start(), lesson), text, "ratio") for value in size]
         known += shown.ratios if _VARIANT.search(text) else []
         scale, unit = (100, "%") if "%" in match[0] else (1, "of cuBLAS")
@@ -136,9 +141,10 @@ def _speeds(recorded: _Recorded, shown: _Shown, lesson: str, text: str, may_be_b
     """The same of its quotients, rates, times and other measured quantities."""
     beside = {*data.beside(recorded.results, recorded.order, lesson), *(name for _, name in recorded.named(text))}
     groups = [*shown.groups, *recorded.of(beside, text, "ms_median")]
+    own = (recorded.of([lesson], text, key) for key in ("ms_median", "baseline_ms_median"))
+    groups += [times + cublas for times, cublas in zip(*own, strict=True)]
     quotients = [a / b for group in groups for a, b in permutations(group, 2) if a > b]
-    known = {"times": quotients, "cycles": recorded.cycles, "TFLOP/s": [*shown.speeds["TFLOP/s"], *recorded.peaks]}
-    known["ms"] = shown.speeds["ms"]
+    known = {"times": quotients, "cycles": recorded.cycles, "TFLOP/s": [*shown.rates, *recorded.peaks]}
     for match in _QUANTITY.finditer(text):
         number, unit = (group for group in match.groups() if group)
         unit = unit.split()[0]

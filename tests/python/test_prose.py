@@ -65,11 +65,13 @@ def voice_problems(page: Path) -> list[str]:
 @pytest.mark.parametrize("lesson", lessons(ROOT))
 def test_pages_are_as_long_as_they_should_be_and_sound_like_english(lesson: str) -> None:
     of_lesson = [page for name, page in prose.pages(ROOT) if name == lesson]
-    assert [problem for page in of_lesson for problem in (*length_problems(lesson, page), *voice_problems(page))] == []
+    problems = [problem for page in of_lesson for problem in (*length_problems(lesson, page), *voice_problems(page))]
+    assert not problems, "\n".join(problems)
 
 
 def test_sentences_say_what_is_recorded() -> None:
-    assert figures.problems(ROOT) == []
+    problems = figures.problems(ROOT)
+    assert not problems, "\n".join(problems)
 
 
 def scale(root: Path, factor: float) -> None:
@@ -95,7 +97,8 @@ def test_a_recording_within_the_noise_leaves_these_pages_true_and_another_names_
     for page in PAGES:
         shutil.copy(page, tmp_path / page.relative_to(ROOT))
     scale(tmp_path, 1.02)
-    assert figures.problems(tmp_path) == []
+    problems = figures.problems(tmp_path)
+    assert not problems, "\n".join(problems)
     scale(tmp_path, 1.1 / 1.02)
     named = {problem.partition(": ")[0] for problem in figures.problems(tmp_path)}
     stating = {
@@ -103,7 +106,7 @@ def test_a_recording_within_the_noise_leaves_these_pages_true_and_another_names_
         for page in PAGES
         for paragraph in prose.paragraphs(page)
         for match in re.finditer(r"(?<!within )\d\.\d+ of (?:the speed of )?cuBLAS", paragraph.text.replace("\n", " "))
-        if paragraph.section != "Predict"
+        if paragraph.section != "Predict" and not re.search(r"would|could|at most", paragraph.text[: match.start()])
     }
     assert stating - named == set()
 
@@ -146,6 +149,7 @@ RATIOS = [
     "Lesson 02 is slow, but this one reaches 0.18 of cuBLAS.",
     "At 1024 it reaches 0.18 of cuBLAS, and 0.18 times cuBLAS's speed at 1024³.",
     "Its ratio to cuBLAS is 0.18.",
+    "It is 1.5 times as fast as lesson 02, 0.18 of cuBLAS.",
     "It is at 0.17 of cuBLAS.",
     "With the idea alone it has 0.70 of cuBLAS.",  # of the table of variants
 ]
@@ -166,10 +170,10 @@ def test_a_ratio_is_held(root: Path, sentence: str) -> None:
         "It is 1.5 times faster than lesson 02.",
         "It is 1.5 times\nas fast, and cuBLAS 5.7 times as fast as this.",
         "Lesson 01 is 18 times slower.",
-        "That is 9 TFLOP/s, of a peak of 66.9 TFLOP/s, and takes 15 ms where cuBLAS needs 2.7 ms.",
+        "That is 9 TFLOP/s, of a peak of 66.9 TFLOP/s, and takes 15 ms where cuBLAS is 5.7 times faster.",
         "The variant is 1.2 times faster: 42 TFLOP/s.",
         "An HMMA starts every 9.5 cycles.",
-        "It could be 3.3 times faster, at most 31 TFLOP/s; 4 times as fast at best.",
+        "It could be 3.3 times faster, at most 31 TFLOP/s; 4 times as fast at best. It would be at 0.99 of cuBLAS.",
         "It comes within 3 % of cuBLAS, is busy 62.5 % of the time, or 53 %, and takes 600 W.",
         "Every thread reads 2.25 times the bytes, 1,024 of them, in 241 instructions.",
         "The code has `0.999 of cuBLAS`.",
@@ -185,7 +189,7 @@ def test_what_is_recorded_computed_or_no_figure_is_left_alone(root: Path, senten
     ("sentence", "count"),
     [
         ("It is 1.7 times faster.", 1),
-        ("It makes 12 TFLOP/s and takes 17 ms.", 2),
+        ("It makes 12 TFLOP/s.", 1),
         ("An HMMA starts every 12.3 cycles.", 1),
         ("It reaches 0.70 of cuBLAS.", 1),  # of a variant, of which the sentence says nothing
         ("Lesson 02 reaches 0.18 of cuBLAS.", 1),  # this one does
