@@ -1,10 +1,12 @@
 """python -m plots: redraws what is committed (pictures, charts, tables) from the lessons' descriptors, which
-it builds, and the recorded results."""
+it builds, and the recorded results. Then it names the sentences that no longer say what is recorded; exit status 1 where there
+are some."""
 
 from __future__ import annotations
 
 import sys
 
+from plots import figures
 from plots.publish import RESULTS, publish
 from runner.core import doctor
 from runner.core.build import build
@@ -27,7 +29,10 @@ def main() -> int:
         return error.status
     if not (ROOT / RESULTS).exists():
         print(f"There is no {RESULTS}: charts and tables stay as they are; ./gemm chart --record writes it on a GPU.")
-    return 0
+    stale = figures.problems(ROOT)
+    for problem in stale:
+        print(problem, file=sys.stderr)
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -268,9 +268,10 @@ def draw(found: Mapping, lines: Sequence[Mapping], folder: Path) -> list[Path]:
     return written
 
 
-def publish(found: Mapping, readme: Path, folder: Path) -> list[Path]:
-    """Draws what the lesson's README shows as folder/<lesson>_<array>_<op>.png: a request of that array's first such line."""
-    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
+def publish(found: Mapping, home: Path, folder: Path) -> list[Path]:
+    """Draws what the lesson's pages, in `home`, show as folder/<lesson>_<array>_<op>.png: a request of that array's first such
+    line."""
+    text = "".join(page.read_text(encoding="utf-8") for page in sorted(home.glob("*.md")))
     written: list[Path] = []
     with style():
         for line in found["lines"]:

@@ -5,16 +5,18 @@
     <!-- /table -->
 
 Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
-`sweep` (every FP32 lesson's ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the
-same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that is nearest); `gpus` (every lesson at 4096³ on the
-two GPUs of which results are recorded). Lessons are rows.
+`step_full:02_coalesced` (the same with spread, clock rate and power, for EVIDENCE.md; a lesson without one has these columns
+in `step`), `sweep` (every FP32 lesson's ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are
+the same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that is nearest); `gpus` (every lesson at 4096³ on
+the two GPUs of which results are recorded). Lessons are rows.
 What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
 `./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->, and the
 same of some at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->. What `./gemm timeline --record`
 wrote of a block's warps stands between <!-- timeline:12_warp_specialized --> and <!-- /timeline -->. Of a lesson that was not
-recorded yet, each says so. What is between <!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py).
+recorded yet, each says so. Some of the rows of these are shown by their names (excerpt.py). What is between
+<!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py).
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from plots import data, outline, roofline
+from plots import data, excerpt, outline, roofline
 from runner.core import lanes
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
 
 _KINDS = "table|counts|profile|tuned|shapes|timeline|outline"
-MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S+)|/(?P<close>{_KINDS}))\s*-->\s*$")
+MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S|\S.*?\S)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
 NARROW = 5  # columns of numbers beside the lessons' names that a phone shows without much scrolling
@@ -92,7 +94,7 @@ def _or_none(value: float | None) -> str:
     return NONE if value is None else f"{value:.0f}"
 
 
-def _step(results: Results, order: Sequence[str], lesson: str) -> list[str]:
+def _step(results: Results, order: Sequence[str], lesson: str, full: bool) -> list[str]:
     ladder = next((ladder for ladder in data.ladders(results, order) if lesson in ladder.lessons), None)
     variant = ladder.variant if ladder else "fp32"
     runs = data.at_size(results, ladder.lessons if ladder else order, variant)
@@ -114,13 +116,12 @@ def _step(results: Results, order: Sequence[str], lesson: str) -> list[str]:
             )
     cublas = data.baseline_ms(runs.values())
     rows.append(["cuBLAS", _milliseconds(cublas), data.rate(data.tflops(data.SIZE, cublas)), data.ratio(1), NONE, NONE, NONE])
-    return [
-        *_table(["step", "ms", "TFLOP/s", "ratio to cuBLAS", "p10 … p90 (ms)", "SM clock (MHz)", "power (W)"], rows),
-        "",
-        _caption(
-            results, [runs[lesson]], f"{SHAPE}. Times: median of {runs[lesson].get('rounds', 'all')} rounds.", variant=variant
-        ),
-    ]
+    header = ["step", "ms", "TFLOP/s", "ratio to cuBLAS", "p10 … p90 (ms)", "SM clock (MHz)", "power (W)"]
+    if not full:
+        where = ", ".join([SHAPE, data.label(variant), *data.provenance(results)])
+        return [*_table(header[:4], [row[:4] for row in rows]), "", f"{where}. Reproduce with `./gemm chart`."]
+    what = f"{SHAPE}. Times: median of {runs[lesson].get('rounds', 'all')} rounds."
+    return [*_table(header, rows), "", _caption(results, [runs[lesson]], what, variant=variant)]
 
 
 def _sweep(results: Results, order: Sequence[str], variant: str) -> list[str]:
@@ -226,8 +227,8 @@ def render(
         lines = _roofline(results, order, profile, ceilings)
     elif name == "gpus":
         lines = _gpus(results, order, second)
-    elif kind == "step" and lesson in order:
-        lines = _step(results, order, lesson)
+    elif kind in ("step", "step_full") and lesson in order:
+        lines = _step(results, order, lesson, full=kind == "step_full")
     else:
         known = ", ".join([*progressions, *sweeps, "roofline", "gpus"])
         raise UserError(f"There is no table {name!r}; there are {known} and step:<lesson>, such as step:{order[0]}.")
@@ -272,6 +273,7 @@ def _counted_wgmma(line: Mapping) -> list[str]:
     return [f"wgmma m{line['m']}n{line['n']}k{line['k']}", _grouped(line["count"]), f"{read} B of shared memory", NONE]
 
 
+@excerpt.rows
 def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
     """The Markdown of a lesson's counts, without markers, ending in a newline."""
     found = counts["lessons"].get(lesson)
@@ -341,6 +343,7 @@ _PROFILE: tuple[tuple[str, Callable[[Mapping[str, float]], str]], ...] = (
 )
 
 
+@excerpt.rows
 def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
     """The Markdown of what ncu counted of a lesson (bold) and the one before it in `order`, without markers, ending in a
     newline. Throws UserError where it was not profiled with these figures."""
@@ -382,6 +385,7 @@ def _tuned_row(row: Mapping, label: str, own: Mapping) -> list[str]:
     return [label, *speed, ", ".join(differ) or NONE, *taken]
 
 
+@excerpt.rows
 def render_tuned(lesson: str, results: Mapping) -> str:
     """The Markdown of what is compared in a lesson: its named configurations, its own constants, the best of the set. Without
     markers, ending in a newline."""
@@ -410,6 +414,7 @@ def render_tuned(lesson: str, results: Mapping) -> str:
     return "\n".join([*lines, "", caption]) + "\n"
 
 
+@excerpt.rows
 def render_shapes(lesson: str, results: Mapping) -> str:
     """The Markdown of what some configurations of a lesson and the lesson itself come to at each size measured, as ratios to
     cuBLAS; the largest of the configurations is bold. Without markers, ending in a newline. Throws UserError for a lesson without
@@ -459,6 +464,7 @@ def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
     ]
 
 
+@excerpt.rows
 def render_timeline(lesson: str, on_cpu: Mapping, on_gpu: Mapping | None) -> str:
     """What the lanes of a lesson's block do and wait for; on_gpu: None where nothing was recorded."""
     if lesson not in on_cpu["lessons"]:
@@ -494,6 +500,7 @@ def markdown_files(root: Path, order: Sequence[str]) -> list[Path]:
 def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
     """The tables (or kind `counts` or `profile`) of a Markdown file: name, index of its opening line, index of its closing line
     (from 0). Markers inside fenced code are text. Throws UserError with file and line for a marker without its partner."""
+    whole = not (path.parent / "EVIDENCE.md").exists()  # a page that has all of a lesson's evidence itself
     found: list[tuple[str, int, int]] = []
     name, start, fence = "", -1, ""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -509,7 +516,7 @@ def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
         if marker and marker["open"] == kind:
             if start >= 0:
                 break
-            name, start = marker["name"], index
+            name, start = re.sub("^step:", "step_full:" if whole else "step:", marker["name"]), index
         elif marker and marker["close"] == kind:
             if start < 0:
                 raise UserError(f"{path}:{index + 1} closes a table that no <!-- {kind}:NAME --> opened; add that above.")
@@ -541,7 +548,11 @@ def update_profiles(root: Path, results: Results) -> list[Path]:
     order, profile = lessons(root), data.profile(root)
     if profile is None:
         return []
-    return _update(root, order, "profile", lambda name: render_profile(name, profile, data.beside(results, order, name)))
+
+    def beside(name: str) -> list[str]:
+        return data.beside(results, order, excerpt.lesson_of(name))
+
+    return _update(root, order, "profile", lambda name: render_profile(name, profile, beside(name)))
 
 
 def update_tuned(root: Path) -> list[Path]:

@@ -84,10 +84,10 @@ def accesses(found: Trace, chosen: Sequence[Line], folder: Path) -> list[Path]:
 
 
 def published_accesses(found: Trace) -> list[Path]:
-    """The pictures of accesses that a lesson's README shows."""
+    """The pictures of accesses that a lesson's pages show."""
     from plots import access
 
-    return access.publish(found, ROOT / folder_of(found["lesson"]) / "README.md", ROOT / "plots" / "pictures")
+    return access.publish(found, ROOT / folder_of(found["lesson"]), ROOT / "plots" / "pictures")
 
 
 def counts(counted: Mapping) -> list[Path]:

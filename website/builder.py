@@ -24,6 +24,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import MkDocsException
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page as Rendered
 from mkdocs.structure.toc import get_toc
 
@@ -145,6 +146,14 @@ class Course(BasePlugin):
         config.nav = contents.navigation(self.root, self.lessons, titles, self.progress)
         return config
 
+    def on_nav(self, nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+        """Who reads on comes from a lesson to the next one, not to the evidence."""
+        beside = {contents.evidence(one) for one in self.lessons}
+        for page in (page for page in nav.pages if page.file.src_uri in beside):
+            page.previous_page.next_page = page.next_page
+            page.next_page.previous_page = page.previous_page
+        return nav
+
     def on_files(self, files: Files, config: MkDocsConfig) -> Files:
         """All pages, and what they show."""
         for page in self.pages.values():
@@ -196,8 +205,12 @@ class Course(BasePlugin):
         terms = text.explain(self.glossary, glossary, partial(self._known, page)) if glossary else []
         written = self.reader.write(text)
         for one in self.lessons:
+            if page.uri == contents.evidence(one):
+                row = _row([("the lesson", self._to(page, f"{one.folder}/README.md"))])
+                written = written.replace("</h1>", "</h1>" + row, 1) + row
             if page.uri == f"{one.folder}/README.md":
                 written = written.replace("</h1>", "</h1>" + self._beside(page, one), 1)
+                written += _row(self._evidence(page, one))
                 if one.name in self.explorers:
                     written += self._explorer(page, one)
                     headings.append(Heading(2, "explorer", "Explorer"))
@@ -210,8 +223,12 @@ class Course(BasePlugin):
         links += [("the exercise's start", self._to(page, f"exercises/{lesson.name}.md"))]
         if lesson.name in self.explorers:
             links.insert(0, ("explorer", "#explorer"))
-        row = " ".join(f'<a href="{link}">{name}</a>' for name, link in links)
-        return f'<p class="beside" data-search-exclude="">{row}</p>'
+        return _row([*links, *self._evidence(page, lesson)])
+
+    def _evidence(self, page: Page, lesson: Descriptor) -> list[tuple[str, str]]:
+        """The link to the measurements behind a lesson, if it has such a page."""
+        uri = contents.evidence(lesson)
+        return [("the evidence", self._to(page, uri))] if uri in self.pages else []
 
     def _explorer(self, page: Page, lesson: Descriptor) -> str:
         address = posixpath.relpath(f"explore/{self.explorers[lesson.name].name}", posixpath.dirname(page.address))
@@ -271,6 +288,12 @@ class Course(BasePlugin):
     def _progress(self, _page: Page) -> tuple[str, list[Heading]]:
         frame = '<iframe class="explorer" src="page.html" title="Your progress"></iframe>'
         return f'<h1>Your progress</h1><p><a href="page.html">As a page of its own</a></p>{frame}', []
+
+
+def _row(links: list[tuple[str, str]]) -> str:
+    """What belongs to a page, as a row of buttons."""
+    row = " ".join(f'<a href="{link}">{name}</a>' for name, link in links)
+    return f'<p class="beside" data-search-exclude="">{row}</p>' if row else ""
 
 
 def _wrapping(path: str) -> str:

@@ -82,8 +82,14 @@ def tasks(root: Path, lesson: str) -> list[Task]:
     return [Task(lesson, "exercise", root), *([Task(lesson, "hunt", root)] if content(lesson, root).hunt else [])]
 
 
+def evidence(lesson: Descriptor) -> str:
+    """The file of the measurements behind a lesson, which not every lesson has."""
+    return f"{lesson.folder}/EVIDENCE.md"
+
+
 def navigation(root: Path, lessons: Sequence[Descriptor], titles: dict[str, str], progress: bool) -> list[object]:
-    """MkDocs's nav: parts, in each its lessons, in a lesson of several steps its own text first. `titles`: of texts, by file."""
+    """MkDocs's nav: parts, in each its lessons, in a lesson of several steps its own text first, below a lesson its evidence.
+    `titles`: of texts, by file."""
     parts: dict[int, list[object]] = {}
     steps: dict[str, list[object]] = {}
     for one in lessons:
@@ -96,6 +102,8 @@ def navigation(root: Path, lessons: Sequence[Descriptor], titles: dict[str, str]
                 section.append({title.split(",")[0]: steps[above]})
             section = steps[above]
         section.append({titles[f"{one.folder}/README.md"].split(":")[0]: f"{one.folder}/README.md"})
+        if evidence(one) in titles:
+            section.append({f"{one.number}: the evidence": evidence(one)})
     return [
         {"Start": "README.md"},
         *({f"Part {part}: {PARTS.get(part, 'more lessons')}": inside} for part, inside in parts.items()),

@@ -16,8 +16,9 @@ import pytest
 from conftest import descriptors, drawn
 from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, svg_texts, tuned_results
 
-from plots import data, ladders, outline, pictures, progression, sweep, tables
+from plots import data, ladders, outline, pictures, progression, prose, sweep, tables
 from plots.data import TUNED
+from plots.figures import PUBLISHED
 from plots.publish import RESULTS
 from runner.core.descriptors import Descriptor
 from runner.core.kernel_hash import kernel_hash
@@ -26,13 +27,9 @@ from runner.learn.exercise import without_marks
 
 pytestmark = pytest.mark.usefixtures("labels_alone")
 
-# Figures that others published, and where. Prose may state these and what was recorded, nothing else.
-PUBLISHED = {
-    "66.9 TFLOP/s": "FP32 peak of an H200, NVIDIA's data sheet",
-}
 FIGURE = re.compile(r"(\d+(?:\.\d+)?)\s*(TFLOP/s|%\s+of\s+cuBLAS)")
 ONE_NUMBER = re.compile(r"\*\*The one number: (\d+\.\d+)\*\* of the speed of cuBLAS")
-QUOTIENT = re.compile(r"(\d+\.\d\d+|\d\d+\.\d) / (\d+\.\d\d+|\d\d+\.\d) =")  # of two times, or of a rate and the peak
+QUOTIENT = re.compile(r"(?<!· )(\d+\.\d\d+|\d\d+\.\d) / (\d+\.\d\d+|\d\d+\.\d) =")  # of two times, or of a rate and the peak
 HMMA_CLOCKS = re.compile(r"(?:HMMA every|09[a-f]'s) (\d+\.\d) clocks")
 WAIT = re.compile(r"(?<![\d.])(?<!= )(\d+\.\d\d) clocks")  # for each instruction of a warp
 SECTIONS = ["In short", "Where we are", "Idea", "Picture", "The code", "Predict", "Measure", "Why not faster", "Exercises",
@@ -177,11 +174,11 @@ def picture_problems(root: Path, chosen: Sequence[str], described: Mapping[str, 
 
 
 def quote_problems(root: Path) -> list[str]:
-    """Every ```cuda block of a lesson's README is a contiguous piece of its kernel.cu, or of a program beside it, however far it
+    """Every ```cuda block of a lesson's pages is a contiguous piece of its kernel.cu, or of a program beside it, however far it
     is indented; marks of the exercise's gaps don't count. Steps without a README of their own share that of the folder around
     theirs."""
     problems = []
-    sources: dict[Path, list[str]] = {}  # the folders whose kernels a README may quote
+    sources: dict[Path, list[str]] = {}  # the folders whose kernels a page may quote
     for folder in (folder_of(lesson, root) for lesson in lessons(root)):
         home = root / folder
         if not (home / "README.md").exists() and home.parent != root:
@@ -189,13 +186,15 @@ def quote_problems(root: Path) -> list[str]:
         if not (home / "README.md").exists():
             problems.append(f"{folder} has no README.md")
             continue
-        sources.setdefault(home / "README.md", []).append(folder)
-    for readme, folders in sources.items():
-        name, quotes = readme.relative_to(root), 0
+        for page in (home / "README.md", home / prose.EVIDENCE):
+            if page.exists():
+                sources.setdefault(page, []).append(folder)
+    for page, folders in sources.items():
+        name, quotes = page.relative_to(root), 0
         files = [file for folder in folders for file in sorted((root / folder).glob("*.cu"))]
         kernels = [[line.rstrip() for line in without_marks(file.read_text(encoding="utf-8")).splitlines()] for file in files]
         of = " or ".join(str(file.relative_to(root)) for file in files)
-        text = readme.read_text(encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
         for match in re.finditer(r"^[ \t]*(```+)[ \t]*([^\n]*)\n(.*?)^[ \t]*\1[ \t]*$", text, re.MULTILINE | re.DOTALL):
             where = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
             info = match[2].strip()
@@ -210,7 +209,7 @@ def quote_problems(root: Path) -> list[str]:
             )
             if quote == [""] or not any(dedent(window) == "\n".join(quote) for window in windows):
                 problems.append(f"{where}: this quote is not in {of}")
-        if not quotes:
+        if not quotes and page.name == "README.md":
             problems.append(f"{name} quotes nothing of kernel.cu (```cuda)")
     return problems
 
@@ -243,7 +242,8 @@ def link_problems(root: Path) -> list[str]:
 def figure_problems(root: Path) -> list[str]:
     """TFLOP/s and per cent of cuBLAS in prose are recorded ones, rounded as printed, or published by others.
 
-    Generated tables are compared as a whole, and what a section named Predict says is arithmetic: both are left out.
+    Generated tables are compared as a whole, and what a section named Predict says is arithmetic: both are left out. Pages of the
+    second edition round: plots/figures.py reads them.
     """
     runs = [run for run in load(root / RESULTS)["runs"] if "ms_median" in run] if (root / RESULTS).exists() else []
     tried = (data.tuned(root) or {"lessons": {}})["lessons"].values()
@@ -254,7 +254,7 @@ def figure_problems(root: Path) -> list[str]:
     rates += [figure["value"] for figure in (measured or {"figures": {}})["figures"].values() if figure["unit"] == "TFLOP/s"]
     shares = [100 * run["ratio"] for run in [*runs, *runs_of_variants]]
     problems = []
-    for path in markdown(root):
+    for path in (path for path in markdown(root) if not prose.second_edition(path)):
         generated = [
             range(start, end + 1) for kind in ("table", "timeline", *TUNED_KINDS) for _, start, end in tables.blocks(path, kind)
         ]
@@ -296,11 +296,15 @@ def stated(root: Path, path: Path) -> Iterator[tuple[re.Pattern[str], list[float
 
 
 def stated_problems(root: Path) -> list[str]:
-    """A lesson's one number, the times that its text divides, and the clocks that warps wait in it, are what is recorded."""
+    """A lesson's one number, the times that its text divides, and the clocks that warps wait in it, are what is recorded. Of the
+    second edition only formulas are read here, its sentences by plots/figures.py."""
     problems = []
-    for path in (root / folder_of(name, root) / "README.md" for name in lessons(root)):
+    pages = [root / folder_of(name, root) / "README.md" for name in lessons(root)]
+    for path in dict.fromkeys([*pages, *(page for _, page in prose.pages(root))]):
         for pattern, recorded in stated(root, path):
             predicting = False
+            if prose.second_edition(path) and pattern is not QUOTIENT:
+                continue
             for number, line in lines_outside_code(path):
                 predicting = "predict" in line.lower() if line.startswith("#") else predicting
                 if predicting and pattern is not HMMA_CLOCKS:
@@ -341,7 +345,8 @@ def wall_problems(path: Path) -> list[str]:
 
 def section_problems(path: Path) -> list[str]:
     found = [line.removeprefix("## ").strip() for _, line in lines_outside_code(path) if line.startswith("## ")]
-    wanted = [section for section in SECTIONS if section in found or section != "Picture"]
+    known = [section.replace("Why not faster", "What is left") if prose.second_edition(path) else section for section in SECTIONS]
+    wanted = [section for section in known if section in found or section != "Picture"]
     return [] if found == wanted else [f"{path.parent.name}/{path.name}: sections are {found}, not {wanted}"]
 
 

@@ -10,6 +10,7 @@ from conftest import drawn
 from plots_synthetic import TWELVE, ceilings, checkout, gpu_results, profile, record, svg_texts
 
 from plots import data, roofline, tables
+from plots.excerpt import lesson_of
 from plots.publish import RESULTS, publish, update
 from runner.core.kernel_hash import kernel_hash
 from runner.core.results import ROOT, UserError, folder_of, lessons, load
@@ -249,7 +250,9 @@ def profile_problems(root: Path) -> list[str]:
             where = f"{path.relative_to(root)}:{start + 1}: profile {name}"
             if profiled is None:
                 problems.append(f"{where} has no {data.PROFILE} to come from")
-            elif lines[start + 1 : end] != tables.render_profile(name, profiled, data.beside(timed, order, name)).splitlines():
+                continue
+            beside = data.beside(timed, order, lesson_of(name))
+            if lines[start + 1 : end] != tables.render_profile(name, profiled, beside).splitlines():
                 problems.append(f"{where} is not what {data.PROFILE} gives; run python -m plots")
     for name, digest in profiled["kernel_hashes"].items() if profiled else ():
         if name not in order or digest != kernel_hash(root / folder_of(name, root) / "kernel.cu"):

@@ -38,7 +38,7 @@ def test_step() -> None:
     for entry in results["runs"]:
         if entry["lesson"] == TWELVE[1]:
             entry["power_w"] = None
-    assert tables.render("step:02_coalesced", results, TWELVE) == (
+    assert tables.render("step_full:02_coalesced", results, TWELVE) == (
         "| step | ms | TFLOP/s | ratio to cuBLAS | p10 … p90 (ms) | SM clock (MHz) | power (W) |\n"
         "| :-- | --: | --: | --: | --: | --: | --: |\n"
         "| 01_naive | 274.9 | 0.500 | 0.0098 | 272.1 … 280.4 | 1980 | 531 |\n"
@@ -46,6 +46,15 @@ def test_step() -> None:
         "| cuBLAS | 2.684 | 51.2 | 1.000 | – | – | – |\n"
         "\n"
         f"4096×4096×4096. Times: median of 21 rounds. {MEASURED}. Reproduce with `./gemm chart`.\n"
+    )
+    assert tables.render("step:02_coalesced", results, TWELVE) == (
+        "| step | ms | TFLOP/s | ratio to cuBLAS |\n"
+        "| :-- | --: | --: | --: |\n"
+        "| 01_naive | 274.9 | 0.500 | 0.0098 |\n"
+        "| **02_coalesced** | 22.17 | 6.20 | 0.121 |\n"
+        "| cuBLAS | 2.684 | 51.2 | 1.000 |\n"
+        "\n"
+        "4096×4096×4096, FP32, NVIDIA X999 <Test>, 2031-02-03, commit 0123456. Reproduce with `./gemm chart`.\n"
     )
 
 
@@ -80,7 +89,7 @@ def test_a_sweep_grows_downwards(sizes: int, pieces: list[int]) -> None:
 def test_each_type_has_its_tables() -> None:
     order, bf16 = [*TWELVE[:8], *STEPS], MEASURED.replace("FP32", "BF16")
     mixed, alone = mixed_results(), gpu_results(sizes=(1024, 4096, 4097))
-    for name in ("progression", "sweep", "step:01_naive", "step:03_smem"):
+    for name in ("progression", "sweep", "step:01_naive", "step_full:03_smem"):
         assert tables.render(name, mixed, order) == tables.render(name, alone, order), name
     assert tables.render("tensorcore", mixed, order) == (
         "| step | TFLOP/s | % of cuBLAS | ratio to cuBLAS |\n"
@@ -103,7 +112,7 @@ def test_each_type_has_its_tables() -> None:
         "| cuBLAS, TFLOP/s | 379 | 758 | 758 |",
     ]
     assert bf16 in sweep
-    first, second = (tables.render(f"step:{name}", mixed, order) for name in list(STEPS)[:2])
+    first, second = (tables.render(f"step_full:{name}", mixed, order) for name in list(STEPS)[:2])
     assert first.count("\n| ") == 3  # the lesson before it has another type, and another cuBLAS
     assert "| 09a_wmma |" in second
     assert "| cuBLAS | 0.181 | 758 |" in second
@@ -117,7 +126,7 @@ def test_a_lesson_is_held_against_the_one_before_it_in_its_ladder() -> None:
     assert data.beside(mixed, order, steps[1]) == steps[:2]
     assert data.beside(mixed, order, steps[0]) == [TWELVE[1], steps[0]]  # its ladder's first
     assert data.beside(mixed, order, TWELVE[0]) == [TWELVE[0]]
-    table = tables.render(f"step:{TWELVE[2]}", mixed, order)
+    table = tables.render(f"step_full:{TWELVE[2]}", mixed, order)
     assert f"| {TWELVE[1]} |" in table and steps[-1] not in table
 
 
@@ -216,7 +225,7 @@ def test_markers_in_fenced_code_are_text(tmp_path: Path) -> None:
         (["<!-- table:progression -->", "<!-- table:sweep -->", "<!-- /table -->"], 3, "no <!-- /table --> follows"),
         (["<!-- /table -->"], 3, "that no <!-- table:NAME --> opened"),
         (["x", "<!-- table:speed -->", "<!-- /table -->"], 4, "There is no table 'speed'"),
-        (["<!-- table:step:99_none -->", "<!-- /table -->"], 3, "There is no table 'step:99_none'"),
+        (["<!-- table:step:99_none -->", "<!-- /table -->"], 3, "There is no table 'step_full:99_none'"),
     ],
 )
 def test_errors_name_file_and_line_and_change_nothing(lines: list[str], line: int, message: str, tmp_path: Path) -> None:

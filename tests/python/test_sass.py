@@ -333,7 +333,8 @@ def test_a_lesson_prints_what_its_page_says(lesson: str, monkeypatch: pytest.Mon
         return  # another compiler's instructions are others
     assert "__half" not in kernel.name, "the lesson's first type is shown"
     monkeypatch.setattr(disassembly, "disassemble", lambda *_: made)
-    for arguments, lines in quoted((folder / "README.md").read_text(encoding="utf-8")):
+    pages = [page.read_text(encoding="utf-8") for page in (folder / "README.md", folder / "EVIDENCE.md") if page.exists()]
+    for arguments, lines in (one for page in pages for one in quoted(page)):
         named = arguments[1:3] == ["--arch", shown] or "--arch" not in arguments and only_architecture(lesson)
         assert named, "what a page shows must not depend on the reader's GPU"
         printed = StringIO()

@@ -6,6 +6,7 @@ import json
 import os
 import posixpath
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -187,6 +188,34 @@ def _problems(root: Path) -> list[str]:
 
 def test_a_course_without_fault_has_none(course: Path) -> None:
     assert _problems(course) == []
+
+
+def test_a_lessons_evidence_is_a_page_below_it_that_is_searched_and_does_not_come_between_lessons(course: Path) -> None:
+    from website import builder
+
+    for lesson in ("01_naive", "02_coalesced"):
+        (course / lesson).mkdir(exist_ok=True)
+        (course / lesson / "README.md").write_text(f"# {lesson[:2]} x: one\n\n## In short\n\nA text.\n")
+        for name in ("kernel.cu", "exercise.py"):
+            shutil.copy(ROOT / lesson / name, course / lesson)
+    shutil.copy(ROOT / "CMakeLists.txt", course)
+    (course / "01_naive" / "EVIDENCE.md").write_text("# 01 x: the evidence\n\n## Stores\n\nRhinoceros.\n")
+    for name in ("plots/README", "classroom/README", "CONTRIBUTING", "CHANGELOG"):
+        (course / name).parent.mkdir(exist_ok=True)
+        (course / f"{name}.md").write_text(f"# {name}\n\n[it]({'../' * name.count('/')}01_naive/EVIDENCE.md#stores)\n")
+    builder.write(course, list(descriptors().values())[:2], {}, course / "out")
+    texts = {name: (course / "out" / name).read_text(encoding="utf-8") for name in
+             ("01_naive/index.html", "01_naive/EVIDENCE.html", "02_coalesced/index.html")}  # fmt: skip
+    lesson, evidence, second = (_Page(text).links for text in texts.values())
+    assert lesson.count("EVIDENCE.html") == 3  # in the navigation, above the text and below it
+    assert evidence.count("index.html") >= 3
+    assert "../01_naive/EVIDENCE.html" in second
+    footers = [re.findall(r'<a href="([^"]+)" class="md-footer__link', text) for text in texts.values()]
+    assert footers[0][-1] == footers[1][-1] == "../02_coalesced/index.html"
+    assert footers[1][0] == "index.html"
+    assert footers[2][0] == "../01_naive/index.html"
+    found = json.loads((course / "out" / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    assert [entry["location"] for entry in found if "Rhinoceros" in entry["text"]] == ["01_naive/EVIDENCE.html#stores"]
 
 
 @pytest.mark.parametrize(
