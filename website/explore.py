@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from runner.core import doctor, lesson
+from runner.core import doctor, lesson, machines
 from runner.core.build import build
 from runner.core.descriptors import Descriptor, described, targets
 from runner.core.process import say
@@ -23,7 +23,6 @@ from runner.inspect.trace_types import BlockHistory, Trace
 from runner.learn import course
 from runner.learn.exercise import Task
 from runner.learn.mine import trace_mine
-from website.machines import MACHINES, Machine
 from website.recorded import Recorded, recorded
 
 SCHEMA = 1  # of the payload; website/explorer/payload.js reads the same
@@ -51,7 +50,7 @@ class Payload(TypedDict):
     sources: list[Source]
     descriptor: dict  # the lesson's entry of lessons.json
     recorded: Recorded | None
-    machines: Mapping[str, Machine]  # by architecture
+    machines: dict[str, dict]  # each a Machine, by architecture
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def traced(asked: Asked) -> tuple[Payload, int]:
         "sources": _sources(found),
         "descriptor": entry,
         "recorded": recorded(ROOT, asked.lesson),
-        "machines": MACHINES,
+        "machines": machines.as_json(),
     }
     return payload, status
 
