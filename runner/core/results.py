@@ -149,6 +149,22 @@ def recorded(path: Path, keys: Iterable[str], command: str) -> dict | None:
     return found
 
 
+def of_version(found: object, program: str, schema: int) -> dict:
+    """The object that one of this project's programs wrote, if this version reads it; a UserError otherwise."""
+    here = found.get("schema") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or here != schema:
+        raise UserError(f"{program} wrote schema {here!r}, but this version reads schema {schema}; build it again.")
+    return found
+
+
+def parsed(text: str, program: str, schema: int) -> dict:
+    """The same of its text."""
+    try:
+        return of_version(json.loads(text), program, schema)
+    except ValueError as error:
+        raise UserError(f"{program} wrote no valid JSON ({error}); build it again.") from error
+
+
 def writable_folder(path: Path) -> None:
     """Makes the folder where there is none; a UserError unless files can be written there."""
     try:

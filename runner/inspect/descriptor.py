@@ -6,13 +6,14 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from rich.table import Table
 
 from runner.core import doctor, lesson, process, tables
 from runner.core.build import build
 from runner.core.process import say
-from runner.core.results import ROOT, UserError
+from runner.core.results import ROOT, UserError, parsed
 from runner.inspect import inspection
 from runner.inspect.trace_types import Box, Descriptor, TensorMap, Trace
 
@@ -130,18 +131,8 @@ def own(found: Trace) -> list[tuple[str, list[str]]]:
 def read(program: Path, options: Sequence[str]) -> Descriptor | Box:
     """What gemm_descriptor says. A UserError, which is its sentence, where it refuses."""
     done = process.stream([program, *options], "Reading", process.unseen, whole=True)
-    if done.status:
-        said = done.lines[-1] if done.lines else f"gemm_descriptor ended with status {done.status} and said nothing."
-        raise UserError(said.removeprefix("gemm_descriptor: "))
-    try:
-        found = json.loads("\n".join(done.lines))
-    except ValueError as error:
-        raise UserError(f"gemm_descriptor wrote no valid JSON ({error}); build it again.") from error
-    if found.get("schema") != SCHEMA:
-        raise UserError(
-            f"gemm_descriptor wrote schema {found.get('schema')!r}, but this version reads schema {SCHEMA}; build it again."
-        )
-    return found
+    process.require(done, "gemm_descriptor", (0,), "build it again")
+    return cast("Descriptor | Box", parsed("\n".join(done.lines), "gemm_descriptor", SCHEMA))
 
 
 def _asked(text: str | None, options: Mapping[str, str | None]) -> list[tuple[str, list[str]]]:

@@ -20,7 +20,7 @@ from runner.core import doctor, lesson, process, tables
 from runner.core.build import build
 from runner.core.descriptors import described, targets
 from runner.core.process import say, say_all
-from runner.core.results import ROOT, UserError, lessons, write_atomically
+from runner.core.results import ROOT, UserError, lessons, of_version, parsed, write_atomically
 from runner.inspect.trace_types import Figure, Line, Trace, Wgmma
 
 SCHEMA = 1
@@ -137,10 +137,7 @@ def build_tracer(*targets: str) -> Path:
 
 def check(trace: object) -> Trace:
     """`trace` if it is an object of this version's gemm_inspect; a UserError otherwise."""
-    if not isinstance(trace, dict) or trace.get("schema") != SCHEMA:
-        found = trace.get("schema") if isinstance(trace, dict) else None
-        raise UserError(f"gemm_inspect wrote schema {found!r}, but this version reads schema {SCHEMA}; build it again.")
-    if missing := _KEYS - trace.keys():
+    if missing := _KEYS - of_version(trace, "gemm_inspect", SCHEMA).keys():
         raise UserError(f"gemm_inspect wrote no {', '.join(sorted(missing))}; build it again.")
     return cast(Trace, trace)
 
@@ -192,14 +189,7 @@ def trace_text(program: Path, name: str, request: Request, history: int = 0, own
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "trace.json"
         done = _run([*_command(program, name, request, history, own), "--output", output], f"Tracing {name}", own)
-        if what := process.crash(done.status):
-            say_all(done.lines)
-            at = f" during {done.last}" if done.last else ""
-            raise UserError(f"gemm_inspect was ended by {what}{at}; {whose}.")
-        if done.status not in (0, 1):
-            say_all(done.lines[:-1])
-            said = done.lines[-1] if done.lines else f"gemm_inspect ended with status {done.status} and said nothing."
-            raise UserError(said.removeprefix("gemm_inspect: "))
+        process.require(done, "gemm_inspect", (0, 1), whose)
         say_all(done.lines)
         try:
             return output.read_text(encoding="utf-8"), done.status
@@ -210,10 +200,7 @@ def trace_text(program: Path, name: str, request: Request, history: int = 0, own
 def trace(program: Path, name: str, request: Request, history: int = 0, own: Own | None = None) -> tuple[Trace, int]:
     """As trace_text, but read and checked."""
     text, status = trace_text(program, name, request, history, own)
-    try:
-        return check(json.loads(text)), status
-    except ValueError as error:
-        raise UserError(f"gemm_inspect wrote no valid JSON ({error}); build it again.") from error
+    return check(parsed(text, "gemm_inspect", SCHEMA)), status
 
 
 # Telling

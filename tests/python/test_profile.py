@@ -50,7 +50,7 @@ def test_recorded_on_the_published_gpu(gpu: Checkout) -> None:
     done = gpu.run("profile", "--record")
     assert done.returncode == 0, done.stderr
     assert json.loads((gpu.root / "plots" / "results" / "h200-profile.json").read_text())["commit"] == commit
-    assert done.stderr.splitlines()[-1] == "Written: README.md."
+    assert done.stderr.splitlines()[-1] == "Written: plots/results/h200-profile.json, README.md."
     assert (gpu.root / "README.md").read_text() == "tables"
 
 
