@@ -27,13 +27,14 @@ from statistics import median
 from plots import data, outline, roofline
 from runner.core import lanes
 from runner.core.reports import Results, Run
-from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
+from runner.core.results import ROOT, UserError, folder_of, lessons, load, write_atomically
 
 _KINDS = "table|counts|profile|tuned|shapes|timeline|outline"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S+)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
 NARROW = 5  # columns of numbers beside the lessons' names that a phone shows without much scrolling
+Render = Callable[[str], str]  # a table's name -> its Markdown
 SHAPE = f"{data.SIZE}×{data.SIZE}×{data.SIZE}"
 
 
@@ -520,62 +521,68 @@ def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
     return found
 
 
-def update_markdown(root: Path, results: Results) -> list[Path]:
-    """Replaces what stands between the markers in all Markdown files below `root` (root, plots/, lesson folders).
+def _of_results(root: Path) -> Render | None:
+    if not (root / data.RESULTS).exists():
+        return None
+    results, order = load(root / data.RESULTS), lessons(root)
+    others = data.profile(root), data.ceilings(root), data.second(root)
+    return lambda name: render(name, results, order, *others)
+
+
+def _of_counts(root: Path) -> Render:
+    counts = data.counts(root)
+    return lambda name: render_counts(name, counts, root)
+
+
+def _of_profile(root: Path) -> Render | None:
+    profile = data.profile(root)
+    if profile is None or not (root / data.RESULTS).exists():
+        return None
+    results, order = load(root / data.RESULTS), lessons(root)
+    return lambda name: render_profile(name, profile, data.beside(results, order, name))
+
+
+def _of(read: Callable[[Path], dict | None], render: Callable[[str, dict], str]) -> Callable[[Path], Render | None]:
+    def made(root: Path) -> Render | None:
+        found = read(root)
+        return (lambda name: render(name, found)) if found else None
+
+    return made
+
+
+def _of_timeline(root: Path) -> Render | None:
+    on_cpu, on_gpu = data.timeline_of_cpu(root), data.timeline(root)
+    return (lambda name: render_timeline(name, on_cpu, on_gpu)) if on_cpu else None
+
+
+# What makes the tables of a kind from what a checkout has; None while there is nothing that it could be made from.
+KINDS: dict[str, Callable[[Path], Render | None]] = {
+    "table": _of_results,
+    "counts": _of_counts,
+    "profile": _of_profile,
+    "tuned": _of(data.tuned, render_tuned),
+    "shapes": _of(data.tuned, render_shapes),
+    "timeline": _of_timeline,
+    "outline": lambda root: lambda name: outline.render(name, root),
+}
+
+
+def update(root: Path, *kinds: str) -> list[Path]:
+    """Replaces what stands between the markers of these kinds in all Markdown files below `root` (root, plots/, lesson folders).
 
     Nothing is written unless every table of every file could be rendered. Returns the files that changed. Throws
     UserError with file and line for unknown tables, missing markers and results that lack what a table shows. A roofline that
     is roofline.Outdated stays as it is.
     """
-    order, profile, ceilings, second = lessons(root), data.profile(root), data.ceilings(root), data.second(root)
-    return _update(root, order, "table", lambda name: render(name, results, order, profile, ceilings, second))
-
-
-def update_counts(root: Path, counts: Mapping) -> list[Path]:
-    """The same for the tables of counts, from what `./gemm inspect --record` wrote."""
-    return _update(root, lessons(root), "counts", lambda name: render_counts(name, counts, root))
-
-
-def update_profiles(root: Path, results: Results) -> list[Path]:
-    """The same for the tables of profiles, from what `./gemm profile --record` wrote; none while it has not."""
-    order, profile = lessons(root), data.profile(root)
-    if profile is None:
-        return []
-    return _update(root, order, "profile", lambda name: render_profile(name, profile, data.beside(results, order, name)))
-
-
-def update_tuned(root: Path) -> list[Path]:
-    """The same for the tables of configurations, from what `./gemm autotune --record` wrote."""
-    results = data.tuned(root)
-    if results is None:
-        return []
-    order = lessons(root)
-    tuned = _update(root, order, "tuned", lambda name: render_tuned(name, results))
-    return tuned + _update(root, order, "shapes", lambda name: render_shapes(name, results))
-
-
-def update_timelines(root: Path) -> list[Path]:
-    """The same for the tables of timelines, from what `./gemm timeline --record` wrote."""
-    on_cpu, on_gpu = data.timeline_of_cpu(root), data.timeline(root)
-    if on_cpu is None:
-        return []
-    return _update(root, lessons(root), "timeline", lambda name: render_timeline(name, on_cpu, on_gpu))
-
-
-def update_outline(root: Path) -> list[Path]:
-    """The same for the tables of lessons, from what these say of themselves."""
-    return _update(root, lessons(root), "outline", lambda name: outline.render(name, root))
-
-
-def _update(root: Path, order: Sequence[str], kind: str, text_of: Callable[[str], str]) -> list[Path]:
+    made = {kind: render for kind in kinds if (render := KINDS[kind](root))}
     new: dict[Path, str] = {}
-    for path in markdown_files(root, order):
+    for path in markdown_files(root, lessons(root)):
         before = path.read_text(encoding="utf-8")
         lines = before.splitlines()
-        found = blocks(path, kind)
-        for name, start, end in reversed(found):
+        found = sorted((start, end, kind, name) for kind in made for name, start, end in blocks(path, kind))
+        for start, end, kind, name in reversed(found):
             try:
-                lines[start + 1 : end] = text_of(name).splitlines()
+                lines[start + 1 : end] = made[kind](name).splitlines()
             except roofline.Outdated:  # it stays as it was
                 continue
             except UserError as error:

@@ -476,12 +476,12 @@ def as_text(counts: Mapping) -> str:
     return re.sub(r"\{\n\s+([^{}]*?)\n\s+\}", lambda m: "{" + re.sub(r"\n\s+", " ", m[1]) + "}", text) + "\n"
 
 
-def record(draw: Callable[[Trace], list[Path]], update_tables: Callable[[Mapping], list[Path]]) -> int:
+def record(draw: Callable[[Trace], list[Path]], update_tables: Callable[[], list[Path]]) -> int:
     """Writes counts.json, the tables of the READMEs from it, and the pictures of accesses that the READMEs show."""
     pictures: list[Path] = []
     counts = count(build_tracer() / "gemm_inspect", lessons(), lambda found: pictures.extend(draw(found)))
     write_atomically(ROOT / COUNTS, as_text(counts))
-    files = [*update_tables(counts), *pictures]
+    files = [*update_tables(), *pictures]
     print(f"Written: {', '.join([COUNTS, *(str(path.relative_to(ROOT)) for path in files)])}.")
     return 0
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from approvals import approve  # noqa: F401  a fixture
 from browser import browser  # noqa: F401  a fixture
 from warm import Warm
 
