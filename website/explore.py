@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from runner.core import doctor, lesson, machines
+from runner.core import doctor, lesson
 from runner.core.build import build
 from runner.core.descriptors import Descriptor, described, targets
+from runner.core.machines import MACHINES, Machine
 from runner.core.process import say
 from runner.core.results import ROOT, UserError, folder_of, write_atomically
 from runner.inspect import inspection
@@ -50,7 +51,7 @@ class Payload(TypedDict):
     sources: list[Source]
     descriptor: dict  # the lesson's entry of lessons.json
     recorded: Recorded | None
-    machines: dict[str, dict]  # each a Machine, by architecture
+    machines: Mapping[str, Machine]  # by architecture
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def traced(asked: Asked) -> tuple[Payload, int]:
         "sources": _sources(found),
         "descriptor": entry,
         "recorded": recorded(ROOT, asked.lesson),
-        "machines": machines.as_json(),
+        "machines": MACHINES,
     }
     return payload, status
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from runner.core.machines import MACHINES, Machine
+from runner.core.machines import MACHINES
 from runner.core.results import UserError, folder_of
 from runner.inspect.counts import Counts
 
@@ -75,10 +75,26 @@ def tile_bytes(m: int, n: int, k: int, bm: int, bn: int) -> int:
     return 4 * (m * n * k // bm + m * n * k // bn)
 
 
-SMS = tuple(MACHINES[name] for name in ("sm_80", "sm_89", "sm_90", "sm_120"))  # whose limits questions are about
+@dataclass(frozen=True)
+class Sm:
+    """What an SM holds."""
+
+    capability: str
+    threads: int
+    blocks: int
+    shared: int  # bytes
+    registers: int
 
 
-def blocks_by_limit(sm: Machine, threads: int, registers: int = 0, shared: int = 0) -> dict[str, int]:
+def _sm(capability: str) -> Sm:
+    machine = MACHINES[f"sm_{capability.replace('.', '')}"]
+    return Sm(capability, machine["threads"], machine["blocks"], machine["shared"], machine["registers"])
+
+
+SMS = tuple(map(_sm, ("8.0", "8.9", "9.0", "12.0")))
+
+
+def blocks_by_limit(sm: Sm, threads: int, registers: int = 0, shared: int = 0) -> dict[str, int]:
     """How many blocks each of an SM's limits lets in; the smallest decides. 0 registers or bytes: no limit from there.
 
     threads: a block's, a multiple of 128 (an SM has four parts, a warp's registers come from one of them); registers: a

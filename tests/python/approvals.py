@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,28 +22,32 @@ Approve = Callable[[str], None]
 _PROGRESS = re.compile(r" … \d+ s$|: \d+ s$|: \d+/\d+( |$)")
 
 
-def approved(file: Path) -> dict[str, str]:
-    """By title, the texts of a file."""
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    return dict(re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", text, re.MULTILINE))
+def hold(name: str, now: Mapping[str, str]) -> None:
+    """Texts by their titles, some of those in approved/NAME.txt. Spaces at the end of a line, and the last line's end, do not
+    count."""
+    file = FOLDER / f"{name}.txt"
+    said = {title: "".join(f"{line.rstrip()}\n" for line in text.splitlines()) for title, text in now.items()}
+    with FileLock(f"{tempfile.gettempdir()}/gemm-approved-{os.getuid()}.lock"):
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        before = dict(re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", text, re.MULTILINE))
+        if os.environ.get("GEMM_APPROVE"):
+            before |= said
+            FOLDER.mkdir(exist_ok=True)
+            file.write_text("".join(f"== {title}\n{before[title]}" for title in sorted(before)), encoding="utf-8")
+    assert said == {title: before.get(title) for title in said}, "GEMM_APPROVE=1 approves it"
 
 
 @pytest.fixture
 def approve(request: pytest.FixtureRequest, tmp_path: Path) -> Approve:
-    """Of test_x.py's tests, whose names are the titles, in approved/x.txt. What does not count: spaces at the end of a line; who
-    it is, others than root need sudo; and how busy the machine is, which shows as lines of progress."""
-    file, title = FOLDER / f"{request.path.stem.removeprefix('test_')}.txt", request.node.name
+    """Holds a text of test_x.py's test, whose name is its title, in approved/x.txt. Neither does it count who it is, others than
+    root need sudo, nor how busy the machine is, which shows as lines of progress."""
 
-    def hold(text: str) -> None:
+    def of_this_test(text: str) -> None:
         lines = text.replace(str(tmp_path), "<tmp>").replace("sudo apt", "apt").splitlines()
-        now = "".join(f"{line.rstrip()}\n" for line in lines if not _PROGRESS.search(line))
-        if os.environ.get("GEMM_APPROVE"):
-            with FileLock(f"{tmp_path.parent.parent}/approved.lock"):
-                texts = {**approved(file), title: now}
-                file.write_text("".join(f"== {title}\n{texts[title]}" for title in sorted(texts)), encoding="utf-8")
-        assert now == approved(file).get(title), "GEMM_APPROVE=1 approves it"
+        shown = "\n".join(line for line in lines if not _PROGRESS.search(line))
+        hold(request.path.stem.removeprefix("test_"), {request.node.name: shown})
 
-    return hold
+    return of_this_test
 
 
 def refusals(checkout: Checkout, commands: Iterable[str], status: int = 2) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -169,4 +170,4 @@ def test_the_pictures_hatch_what_is_wrong(tmp_path: Path, approve: Approve) -> N
     wrong = wgmma("--start=1024", "--stride=1024", "--tile=64x64", "--tile-swizzle=128")
     said = svg_texts(picture.draw(wrong, tmp_path / "wrong")[1])
     drawn = svg_texts(picture.draw(box("--size=64x64", "--box=32x64", "--swizzle=128"), tmp_path / "box")[1])
-    approve("\n".join([*sorted(said), *sorted(drawn)]))
+    approve("\n".join(text for text in (*sorted(said), *sorted(drawn)) if re.search("[a-z]{4}", text)))

@@ -24,7 +24,7 @@ from conftest import PATIENCE, REPOSITORY, Checkout, alone, describe, descriptor
 from inspect_synthetic import finding, naive, tracer
 
 from runner import mistakes
-from runner.core import machines
+from runner.core.machines import MACHINES
 from runner.core.results import UserError, lessons
 from runner.inspect import inspection
 from runner.learn import exercise
@@ -59,7 +59,7 @@ def made() -> Payload:
              "dynamic_shared_bytes": 0, "variants": [{"text": "fp32", "architectures": {"from": 50}}]}  # fmt: skip
     sources: list[explore.Source] = [{"file": "01_naive/kernel.cu", "lines": ["// </script><b>", *["x"] * 40]}]
     return {"schema": 1, "lesson": "01_naive", "title": "01 <naive>", "mine": False, "trace": trace, "sources": sources,
-            "descriptor": entry, "recorded": None, "machines": machines.as_json()}  # fmt: skip
+            "descriptor": entry, "recorded": None, "machines": MACHINES}  # fmt: skip
 
 
 # The page

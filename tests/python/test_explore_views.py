@@ -14,7 +14,7 @@ from browser import Browser
 from conftest import alone, drawn
 from inspect_synthetic import hang, line, traced
 
-from runner.core import machines
+from runner.core.machines import MACHINES
 from runner.core.results import ROOT, lessons
 from website import explore
 from website.recorded import recorded
@@ -124,7 +124,7 @@ def made(**changes: object) -> Any:
     return {
         "schema": 1, "lesson": "03_smem", "title": "03 smem", "mine": False, "trace": trace, "descriptor": descriptor,
         "sources": [{"file": "03_smem/kernel.cu", "lines": text}], "recorded": recorded(ROOT, "03_smem"),
-        "machines": machines.as_json(),
+        "machines": MACHINES,
     }  # fmt: skip
 
 
@@ -309,7 +309,7 @@ def test_occupancy_is_that_of_the_recorded_runs(browser: Browser, tmp_path: Path
               return Object.fromEntries(Object.entries(asked).map(([name, one]) =>
                 [name, Math.min(...limits(machine, one).limits.map((limit) => limit.blocks))]));
             }""",
-            [asked, machines.as_json()["sm_90"]],
+            [asked, MACHINES["sm_90"]],
         )
     assert blocks == {name: taken["blocks_per_sm"] for name, taken in results["resources"].items()}
 
