@@ -251,21 +251,18 @@ def _problems(found: Trace) -> list[str]:
 
 def table(lines: Sequence[Line]) -> Table:
     """A row for each line, array, width, and load or store."""
-    shown = Table()
-    counted = ("requests", "sectors/request", "ideal", "wavefronts/request", "ideal", "bytes")
-    for column in ("line", "array", "access", "width", *counted):
-        shown.add_column(column, justify="left" if column in ("array", "access") else "right", no_wrap=True)
-    last = None
+    rows, last = [], None
     for line in lines:
         guess = "≈ " if line["diverged"] else ""
         figures = [rate(a_request(line, key)) for key in _A_REQUEST]
         figures = [figure if figure == "–" else guess + figure for figure in figures]
         place = (line["file"], line["line"])
         width = f"{line['width']} B" if line["width"] else "box"
-        shown.add_row(str(line["line"]) if place != last else "", line["array"], line["op"], width,
-                      guess + grouped(line["requests"]), *figures, size(line["bytes"]))  # fmt: skip
+        rows.append([str(line["line"]) if place != last else "", line["array"], line["op"], width,
+                     guess + grouped(line["requests"]), *figures, size(line["bytes"])])  # fmt: skip
         last = place
-    return shown
+    counted = ("requests", "sectors/request", "ideal", "wavefronts/request", "ideal", "bytes")
+    return tables.grid(("line", "array", "access", "width", *counted), rows, left=("array", "access"))
 
 
 def form(entry: Wgmma) -> str:
@@ -275,14 +272,13 @@ def form(entry: Wgmma) -> str:
 
 def wgmma_table(lines: Sequence[Wgmma]) -> Table:
     """A row for each line and form."""
-    shown = Table()
-    for column in ("line", "wgmma", "A from", "count", "FLOP", "shared memory read", "wavefronts"):
-        shown.add_column(column, justify="left" if column in ("wgmma", "A from") else "right", no_wrap=True)
-    for line in lines:
-        source = "shared memory" if line["a"] else "registers"
-        figures = [grouped(line["count"]), grouped(int(line["flop"])), size(line["shared_bytes"]), "unknown"]
-        shown.add_row(str(line["line"]), form(line), source, *figures)
-    return shown
+    rows = [
+        [str(line["line"]), form(line), "shared memory" if line["a"] else "registers", grouped(line["count"]),
+         grouped(int(line["flop"])), size(line["shared_bytes"]), "unknown"]
+        for line in lines
+    ]  # fmt: skip
+    columns = ("line", "wgmma", "A from", "count", "FLOP", "shared memory read", "wavefronts")
+    return tables.grid(columns, rows, left=("wgmma", "A from"))
 
 
 def _totals(found: Trace) -> str:
@@ -343,21 +339,20 @@ def _print(found: Trace, lines: Sequence[Line], wgmma: Sequence[Wgmma], before: 
         f"{grouped(found['blocks'])} blocks of {found['threads_per_block']} threads, {part}"
     )
     sys.stdout.flush()
-    if lines or wgmma:
-        if lines:
-            tables.show(table(lines))
-        if wgmma:
-            tables.show(wgmma_table(wgmma))
-        for file, number in sorted({(line["file"], line["line"]) for line in (*lines, *wgmma)}):
-            print(f"{file}:{number}  {code_of(file, number)}".rstrip())
-        if any(line["diverged"] for line in lines):
-            print(_APPROXIMATELY)
-        if any(not line["width"] for line in lines):
-            print(_BOXES)
-        if wgmma:
-            print(_UNKNOWN)
-    else:
-        print("No access to memory was traced.")
+    if lines:
+        tables.show(table(lines))
+    if wgmma:
+        tables.show(wgmma_table(wgmma))
+    for file, number in sorted({(line["file"], line["line"]) for line in (*lines, *wgmma)}):
+        print(f"{file}:{number}  {code_of(file, number)}".rstrip())
+    for holds, note in (
+        (any(line["diverged"] for line in lines), _APPROXIMATELY),
+        (any(not line["width"] for line in lines), _BOXES),
+        (wgmma, _UNKNOWN),
+        (not lines and not wgmma, "No access to memory was traced."),
+    ):
+        if holds:
+            print(note)
     print(_totals(found))
     if before:
         print(compare(before, found))
@@ -494,9 +489,7 @@ def bench(names: Sequence[str]) -> int:
     chosen = [lesson.find(name) for name in names] or lessons()
     folder = build_tracer(*chosen)
     request = Request(BENCHED, BENCHED, BENCHED, options=("--seed=1",))
-    shown = Table()
-    for column in ("lesson", "plain (s)", "traced (s)", "factor", "accesses", "million a second"):
-        shown.add_column(column, justify="left" if column == "lesson" else "right")
+    rows = []
     for name in chosen:
         plain, traced = [], []
         accesses = 0
@@ -512,8 +505,9 @@ def bench(names: Sequence[str]) -> int:
             traced.append(time.monotonic() - begin)
         slow, quick = statistics.median(traced), statistics.median(plain)
         figures = [f"{quick:.2f}", f"{slow:.2f}", f"{slow / quick:.1f}", grouped(accesses), f"{accesses / slow / 1e6:.1f}"]
-        shown.add_row(name, *figures)
-    tables.show(shown)
+        rows.append([name, *figures])
+    columns = ("lesson", "plain (s)", "traced (s)", "factor", "accesses", "million a second")
+    tables.show(tables.grid(columns, rows, left=("lesson",)))
     print(
         f"{request.shape}, median of 3, wall time of whole programs on this machine's CPU. Plain: the lesson with --verify-only; "
         "traced: gemm_inspect. Both make the same inputs, run the kernel and verify all of C."

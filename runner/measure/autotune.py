@@ -219,20 +219,16 @@ def _timed(row: Row, shape: tuple[int, int, int]) -> list[str]:
 
 def table(rows: Sequence[tuple[str, Row]], shapes: Sequence[tuple[int, int, int]]) -> Table:
     """A row a configuration, with its label; the lesson's own is marked."""
-    shown = Table()
-    shown.add_column("")
     names = list(rows[0][1]["constants"])
-    for column in [*names, "registers", "spills (B)", "shared (B)", "blocks/SM"]:
-        shown.add_column(column, justify="right")
-    for shape in shapes:
-        at = "" if len(shapes) == 1 else f" {'×'.join(map(str, shape))}"
-        shown.add_column(f"TFLOP/s{at}", justify="right")
-        shown.add_column("ratio", justify="right")
-    for label, row in rows:
-        mark = [label] * bool(label) + ["(kernel.cu)"] * row["own"]
-        constants = [str(row["constants"][n]) for n in names]
-        shown.add_row(" ".join(mark), *constants, *_cells(row), *(cell for shape in shapes for cell in _timed(row, shape)))
-    return shown
+    at = [""] if len(shapes) == 1 else [f" {'×'.join(map(str, shape))}" for shape in shapes]
+    timed = [column for where in at for column in (f"TFLOP/s{where}", "ratio")]
+    columns = ["", *names, "registers", "spills (B)", "shared (B)", "blocks/SM", *timed]
+    cells = [
+        [" ".join([label] * bool(label) + ["(kernel.cu)"] * row["own"]), *(str(row["constants"][n]) for n in names), *_cells(row),
+         *(cell for shape in shapes for cell in _timed(row, shape))]
+        for label, row in rows
+    ]  # fmt: skip
+    return tables.grid(columns, cells, left=("",))
 
 
 def _say_failures(name: str, rows: Sequence[Row]) -> None:

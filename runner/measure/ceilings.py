@@ -29,13 +29,13 @@ def _measured(program: Path) -> dict:
 
 def _table(figures: dict[str, dict]) -> Table:
     """A row a figure."""
-    shown = Table()
-    for column in ("figure", "value", "unit", "of theoretical", "how measured"):
-        shown.add_column(column, justify="right" if column in ("value", "of theoretical") else "left")
-    for name, figure in figures.items():
-        share = f"{100 * figure['value'] / figure['theoretical']:.1f} %" if figure["theoretical"] else "–"
-        shown.add_row(name, f"{figure['value']:#.3g}", figure["unit"], share, figure["how"])
-    return shown
+    rows = [
+        [name, f"{figure['value']:#.3g}", figure["unit"],
+         f"{100 * figure['value'] / figure['theoretical']:.1f} %" if figure["theoretical"] else "–", figure["how"]]
+        for name, figure in figures.items()
+    ]  # fmt: skip
+    columns = ("figure", "value", "unit", "of theoretical", "how measured")
+    return tables.grid(columns, rows, left=("figure", "unit", "how measured"))
 
 
 def measure(record: bool, as_json: bool, publish: Callable[[], list[Path]]) -> int:

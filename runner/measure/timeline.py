@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, cast
 
-from rich.table import Table
-
 from runner.core import compiling, doctor, gpu, lanes, lesson, process, tables
 from runner.core.compiling import Source
 from runner.core.descriptors import targets
@@ -236,15 +234,10 @@ def _cell(found: Timeline | None, lane: str, kind: str) -> list[str]:
 
 def _show(name: str, shape: Shape, parts: Sequence[tuple[str, Timeline]]) -> None:
     print(f"{name}, {'×'.join(map(str, shape))}: what the warps of block 0 do, and what they wait for")
-    shown = Table()
-    shown.add_column("")
-    for where, found in parts:
-        shown.add_column(f"{where}: {found.unit}", justify="right")
-        shown.add_column("of all", justify="right")
+    columns = ["", *(column for where, found in parts for column in (f"{where}: {found.unit}", "of all"))]
     lines = dict.fromkeys((lane.name, kind) for _, found in parts for lane in found.lanes for kind in lanes.TOLD if lane.of(kind))
-    for lane, kind in lines:
-        shown.add_row(f"{lane} {lanes.DOES[kind]}", *(cell for _, found in parts for cell in _cell(found, lane, kind)))
-    tables.show(shown)
+    rows = [[f"{lane} {lanes.DOES[kind]}", *(c for _, found in parts for c in _cell(found, lane, kind))] for lane, kind in lines]
+    tables.show(tables.grid(columns, rows, left=("",)))
     for where, found in parts:
         if idle := found.idle():
             before, between, behind = (inspection.grouped(round(part)) for part in idle)
