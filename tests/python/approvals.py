@@ -3,6 +3,7 @@ shows what is new about it."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import shlex
@@ -34,7 +35,10 @@ def hold(name: str, now: Mapping[str, str]) -> None:
             before |= said
             FOLDER.mkdir(exist_ok=True)
             file.write_text("".join(f"== {title}\n{before[title]}" for title in sorted(before)), encoding="utf-8")
-    assert said == {title: before.get(title) for title in said}, "GEMM_APPROVE=1 approves it"
+    for title, text in said.items():
+        if text != before.get(title):
+            lines = difflib.unified_diff(before.get(title, "").splitlines(), text.splitlines(), "approved", "now", lineterm="")
+            pytest.fail("\n".join([f"{title}, which GEMM_APPROVE=1 approves:", *lines]), pytrace=False)
 
 
 @pytest.fixture
