@@ -26,6 +26,7 @@ from statistics import median
 
 from plots import data, outline, roofline
 from runner.core import lanes
+from runner.core.figures import grouped, rate
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, lessons, load, write_atomically
 
@@ -160,9 +161,9 @@ def _roofline(results: Results, order: Sequence[str], profile: Mapping | None, c
         nearest = max(shares, key=lambda name: shares[name])
         intensities = (_intensity(point.intensity.get(level.name)) for level in roofline.LEVELS)
         rows.append([point.lesson, *intensities, data.rate(point.tflops), nearest, data.percent(shares[nearest])])
-    figures = ceilings["figures"]
+    measured = ceilings["figures"]
     limits = ", ".join(
-        f"{name} {data.rate(roofline.rate(ceilings, name))} {figures[name]['unit']}"
+        f"{name} {data.rate(roofline.rate(ceilings, name))} {measured[name]['unit']}"
         for name in (*(level.ceiling for level in roofline.LEVELS), roofline.FFMA, roofline.OUTER)
     )
     where = "; ".join(roofline.sources(results, profile, ceilings))
@@ -235,14 +236,6 @@ def render(
     return "\n".join(lines) + "\n"
 
 
-def _figure(value: float | None) -> str:
-    return NONE if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _grouped(value: int) -> str:
-    return f"{value:,}".replace(",", " ")
-
-
 def _unbroken(code: str) -> str:
     """The code with spaces that break no line until 24 characters are on it: a phone would give each word a line of its own."""
     words = code.split(" ")
@@ -257,20 +250,20 @@ def _unbroken(code: str) -> str:
 def _counted_access(line: Mapping) -> list[str]:
     """Cells of a row: access, requests, per request, ideal."""
     unit = "sectors" if line["space"] == "global" else "wavefronts"
-    each, ideal = (_figure(line[key] / line["requests"]) for key in (unit, f"ideal_{unit}"))
+    each, ideal = (rate(line[key] / line["requests"]) for key in (unit, f"ideal_{unit}"))
     guess = "≈ " if line["diverged"] else ""
     each = f"{guess}{each} {unit.removesuffix('s') if each == '1' else unit}"
     width = "" if line["width"] == 4 else f" of {line['width']} B"
     if not line["width"]:
         mean = line["bytes"] / line["requests"]
-        width = f" by TMA, {'' if mean == int(mean) else 'about '}{_grouped(round(mean))} B"
-    return [f"{line['array']}, {line['op']}{width}", guess + _grouped(line["requests"]), each, ideal]
+        width = f" by TMA, {'' if mean == int(mean) else 'about '}{grouped(round(mean))} B"
+    return [f"{line['array']}, {line['op']}{width}", guess + grouped(line["requests"]), each, ideal]
 
 
 def _counted_wgmma(line: Mapping) -> list[str]:
     """The same of a multiplication by a warpgroup."""
-    read = _grouped(round(line["shared_bytes"] / line["count"]))
-    return [f"wgmma m{line['m']}n{line['n']}k{line['k']}", _grouped(line["count"]), f"{read} B of shared memory", NONE]
+    read = grouped(round(line["shared_bytes"] / line["count"]))
+    return [f"wgmma m{line['m']}n{line['n']}k{line['k']}", grouped(line["count"]), f"{read} B of shared memory", NONE]
 
 
 def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
@@ -290,9 +283,9 @@ def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
     header = ["| line | access | requests | per request | ideal | code |", "| --: | :-- | --: | --: | --: | :-- |"]
     total = found["totals"]
     shape = f"{counts['m']}×{counts['n']}×{counts['k']}"
-    shared = f" Shared memory: {_figure(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
+    shared = f" Shared memory: {rate(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
     if multiplied:
-        read = _grouped(sum(line["shared_bytes"] for line in multiplied))
+        read = grouped(sum(line["shared_bytes"] for line in multiplied))
         shared += f" wgmma reads {read} bytes of shared memory; in how many wavefronts is not known."
     shared += " A box of TMA is one request." if any(not line["width"] for line in found["lines"]) else ""
     diverged = any(line["diverged"] for line in found["lines"])
@@ -302,8 +295,8 @@ def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
         *("| " + " | ".join(row) + " |" for row in rows),
         "",
         f"{shape}, counted on the CPU device; ideal: the fewest that carry the bytes. "
-        f"Global memory: {_grouped(total['global_bytes'])} bytes in whole sectors, "
-        f"{_figure(total['flop_per_byte'])} FLOP/B.{shared} Barriers a thread: {_figure(found['barriers_per_thread'])}.{guessed}",
+        f"Global memory: {grouped(total['global_bytes'])} bytes in whole sectors, "
+        f"{rate(total['flop_per_byte'])} FLOP/B.{shared} Barriers a thread: {rate(found['barriers_per_thread'])}.{guessed}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -430,19 +423,13 @@ def render_shapes(lesson: str, results: Mapping) -> str:
         first = max(range(len(names)), key=lambda place: ratios[place])
         cells[first] = f"**{cells[first]}**"
         baseline = median(of[shape]["baseline_ms_median"] for of in timed if shape in of)
-        rate = 2 * shape[0] * shape[1] * shape[2] / baseline / 1e9
-        lines.append(["×".join(map(str, shape)), *cells, data.rate(rate)])
+        of_cublas = 2 * shape[0] * shape[1] * shape[2] / baseline / 1e9
+        lines.append(["×".join(map(str, shape)), *cells, data.rate(of_cublas)])
     runs = [run for of in timed for run in of.values()]
     variant = next((run["variant"] for run in runs), "fp32")
     what = "M×N×K. Ratio to cuBLAS in the same run; bold: the fastest of the policies; last column: cuBLAS's own rate."
     header = ["shape", *names, lesson, "cuBLAS, TFLOP/s"]
     return "\n".join([*_table(header, lines), "", _caption(results, runs, what, f"autotune {number}", variant)]) + "\n"
-
-
-def _spent(found: lanes.Timeline, name: str, kind: str) -> list[str]:
-    """How long a lane is there, and how much of the block's time."""
-    spent = next((lane.spent(kind) for lane in found.lanes if lane.name == name), 0)
-    return [_grouped(round(spent)), f"{100 * spent / found.length:.0f} %"] if spent else [NONE, NONE]
 
 
 def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
@@ -454,7 +441,7 @@ def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
         + [
             cell
             for found, times in zip(parts, idle, strict=True)
-            for cell in (_grouped(round(times[place])), f"{100 * times[place] / found.length:.0f} %")
+            for cell in (grouped(round(times[place])), f"{100 * times[place] / found.length:.0f} %")
         ]
         for place, label in enumerate(labels)
     ]
@@ -470,13 +457,11 @@ def render_timeline(lesson: str, on_cpu: Mapping, on_gpu: Mapping | None) -> str
     if on_gpu and recorded:
         parts.append(lanes.from_stamps(recorded))
         header += [f"{on_gpu['gpu'].removeprefix('NVIDIA ')}: clocks", "of all"]
-    keys = dict.fromkeys((one.name, kind) for found in parts for one in found.lanes for kind in lanes.TOLD if one.of(kind))
-    rows = [[f"{name} {lanes.DOES[kind]}", *(c for found in parts for c in _spent(found, name, kind))] for name, kind in keys]
     caption = f"{block['m']}×{block['n']}×{block['k']}, block 0, from its first barrier on."
     if on_gpu and recorded:
         where = ", ".join(data.provenance({"device": {"name": on_gpu["gpu"]}, **on_gpu}))
         caption += f" {where}; a kernel with stamps, which cost it time."
-    lines = [*_table(header, [*rows, *_idle_rows(parts)]), "", f"{caption} Reproduce with `./gemm timeline`."]
+    lines = [*_table(header, [*lanes.rows(parts), *_idle_rows(parts)]), "", f"{caption} Reproduce with `./gemm timeline`."]
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from runner.core import doctor, lesson
+from runner.core import doctor, figures, lesson
 from runner.core.build import build
 from runner.core.descriptors import Descriptor, described, targets
 from runner.core.machines import MACHINES, Machine
@@ -242,7 +242,7 @@ def asked_for(
 def explore(asked: Asked, open_it: bool) -> int:
     """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
     status = write(asked)
-    size = inspection.size(asked.path.stat().st_size)
+    size = figures.size(asked.path.stat().st_size)
     print(f"Written: {asked.path.relative_to(ROOT)} ({size}).", flush=True)
     show(asked.path.as_uri(), open_it)
     return status

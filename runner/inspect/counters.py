@@ -15,11 +15,12 @@ from rich.table import Table
 
 from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
+from runner.core.figures import grouped
 from runner.core.git import commit_here
 from runner.core.process import say_all
 from runner.core.results import ROOT, UserError, lessons, write_atomically
 from runner.inspect import inspection
-from runner.inspect.inspection import Request, grouped
+from runner.inspect.inspection import Request
 from runner.inspect.trace_types import Figure, Line, Trace
 
 SHAPES = ((128, 128, 128), (256, 64, 32), (127, 129, 65), (257, 63, 300), (1000, 1, 77), (33, 31, 65))

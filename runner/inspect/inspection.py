@@ -19,6 +19,7 @@ from rich.table import Table
 from runner.core import doctor, lesson, process, tables
 from runner.core.build import build
 from runner.core.descriptors import described, targets
+from runner.core.figures import grouped, rate, size
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError, lessons, of_version, parsed, write_atomically
 from runner.inspect.trace_types import Figure, Line, Trace, Wgmma
@@ -60,25 +61,6 @@ class Request:
 
 
 # Figures
-
-
-def grouped(value: int) -> str:
-    """1048576 -> `1 048 576`."""
-    return f"{value:,}".replace(",", " ")
-
-
-def size(count: float) -> str:
-    """Bytes to three digits: 512 B, 16.4 kB, 1.05 MB."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.5 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:.0f} B" if unit == "B" else f"{count:#.3g} {unit}".replace(". ", " ")
-
-
-def rate(value: float | None) -> str:
-    """To three digits, without zeros at the end: 32, 4.25, 0.0606."""
-    return "–" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def a_request(line: Line, key: Figure) -> float | None:

@@ -12,6 +12,7 @@ from typing import TypedDict, cast
 from runner.core import compiling, doctor, gpu, lanes, lesson, process, tables
 from runner.core.compiling import Source
 from runner.core.descriptors import targets
+from runner.core.figures import grouped
 from runner.core.lanes import Timeline
 from runner.core.process import say
 from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, of_version, write_atomically
@@ -223,27 +224,16 @@ def _of_gpu(name: str, shape: Shape) -> tuple[str, RecordedBlock] | None:
     return published["gpu"], block
 
 
-def _cell(found: Timeline | None, lane: str, kind: str) -> list[str]:
-    """How long, and how much of the block's time."""
-    own = next((one for one in found.lanes if one.name == lane), None) if found else None
-    if not found or not own or not own.of(kind):
-        return ["–", "–"]
-    spent = own.spent(kind)
-    return [inspection.grouped(round(spent)), f"{100 * spent / found.length:.0f} %"]
-
-
 def _show(name: str, shape: Shape, parts: Sequence[tuple[str, Timeline]]) -> None:
     print(f"{name}, {'×'.join(map(str, shape))}: what the warps of block 0 do, and what they wait for")
     columns = ["", *(column for where, found in parts for column in (f"{where}: {found.unit}", "of all"))]
-    lines = dict.fromkeys((lane.name, kind) for _, found in parts for lane in found.lanes for kind in lanes.TOLD if lane.of(kind))
-    rows = [[f"{lane} {lanes.DOES[kind]}", *(c for _, found in parts for c in _cell(found, lane, kind))] for lane, kind in lines]
-    tables.show(tables.grid(columns, rows, left=("",)))
+    tables.show(tables.grid(columns, lanes.rows([found for _, found in parts]), left=("",)))
     for where, found in parts:
         if idle := found.idle():
-            before, between, behind = (inspection.grouped(round(part)) for part in idle)
+            before, between, behind = (grouped(round(part)) for part in idle)
             share = 100 * sum(idle) / found.length
             print(
-                f"{where}: no products are under way in {share:.0f} % of {inspection.grouped(round(found.length))} {found.unit}: "
+                f"{where}: no products are under way in {share:.0f} % of {grouped(round(found.length))} {found.unit}: "
                 f"before the first {before}, between two {between}, behind the last {behind}."
             )
 
