@@ -157,6 +157,17 @@ def test_python_m_plots_draws_what_is_built_now(monkeypatch: pytest.MonkeyPatch)
         assert described() == expected
 
 
+def printed(code: str, folder: Path) -> list[str]:
+    """What a C++ program of the project's headers prints."""
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if not compiler:
+        pytest.skip("no C++ compiler")
+    (folder / "a.cpp").write_text(code)
+    include = [f"-I{ROOT}", f"-I{ROOT / 'common' / 'cpu' / 'include'}"]
+    subprocess.run([compiler, "-std=c++20", *include, folder / "a.cpp", "-o", folder / "a"], check=True)
+    return subprocess.run([folder / "a"], check=True, capture_output=True, text=True).stdout.splitlines()
+
+
 FRAGMENTS = """
 #include <cstdio>
 #include "common/ptx/fragments.hpp"
@@ -177,13 +188,7 @@ int main() {
 
 def test_fragments_and_swizzles_are_those_of_the_headers(tmp_path: Path) -> None:
     """The picture has them from the PTX ISA and from CuTe, common/ from its own formulas."""
-    compiler = shutil.which("c++") or shutil.which("g++")
-    if not compiler:
-        pytest.skip("no C++ compiler")
-    (tmp_path / "a.cpp").write_text(FRAGMENTS)
-    include = [f"-I{ROOT}", f"-I{ROOT / 'common' / 'cpu' / 'include'}"]
-    subprocess.run([compiler, "-std=c++20", *include, tmp_path / "a.cpp", "-o", tmp_path / "a"], check=True)
-    found = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout.splitlines()
+    found = printed(FRAGMENTS, tmp_path)
     drawn = [
         element(lane, i)
         for lane in range(32)
@@ -229,13 +234,7 @@ int main() {
 
 def test_what_wgmma_reads_and_who_owns_its_sums_are_the_headers(tmp_path: Path) -> None:
     """The picture has both from the PTX ISA, common/ from its own formulas."""
-    compiler = shutil.which("c++") or shutil.which("g++")
-    if not compiler:
-        pytest.skip("no C++ compiler")
-    (tmp_path / "a.cpp").write_text(WGMMA)
-    include = [f"-I{ROOT}", f"-I{ROOT / 'common' / 'cpu' / 'include'}"]
-    subprocess.run([compiler, "-std=c++20", *include, tmp_path / "a.cpp", "-o", tmp_path / "a"], check=True)
-    found = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout.splitlines()
+    found = printed(WGMMA, tmp_path)
     sums = [wgmma.sum_element(thread, e) for thread in range(128) for e in range(64)]
     places = {(row, wgmma.chunk_at(row, place)): 128 * row + 16 * place for row in range(8) for place in range(8)}
     assert found == [f"{row} {col}" for row, col in sums] + [str(places[row, unit]) for row in range(8) for unit in range(8)]
