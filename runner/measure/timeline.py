@@ -94,11 +94,7 @@ def block_of(name: str, found: Mapping, made: Stamped) -> RecordedBlock:
         if number % EVERY == 0
     ]
     return {
-        "variant": found["variant"],
-        "m": found["m"],
-        "n": found["n"],
-        "k": found["k"],
-        "seed": found["seed"],
+        **{key: found[key] for key in ("variant", "m", "n", "k", "seed")},  # type: ignore[typeddict-item]
         "kernel_hash": hash_of(name),
         "warps_of_block": len(found["warps"]),
         "sites": [[site.what, site.line, site.argument] for site in made.sites],
