@@ -185,18 +185,20 @@ def _record(shape: Shape, as_json: bool, publish: Callable[[], list[Path]]) -> i
         recording = Recording(True, "recorded")
         recorded: dict = {**on_gpu(device, names, shape)}
         recording.write(gpu_slug(device.gpus[0]), "-timeline", recorded, text=as_text)
-        file, published = recording.file, recording.published
+        file, published, refused = recording.file, recording.published, recording.refused
     else:
         program = inspection.build_tracer(*targets(names)) / "gemm_inspect"
         recorded = {"schema": SCHEMA, "lessons": {name: _traced(program, name, shape) for name in names}}
-        file, published = ROOT / "plots" / "results" / "cpu-timeline.json", True
+        file, published, refused = ROOT / "plots" / "results" / "cpu-timeline.json", True, ""
         write_atomically(file, as_text(recorded))
     if as_json:
         print(as_text(recorded), end="")
     sys.stdout.flush()
+    if refused:
+        say(f"Not recorded: {refused}.")
     again = " The lessons' pictures are drawn again by python3 -m plots." if published else ""
     say(f"Written: {', '.join(named([file, *(publish() if published else [])]))}.{again}")
-    return 0 if recorded["lessons"].keys() == set(names) else 1
+    return 0 if recorded["lessons"].keys() == set(names) and not refused else 1
 
 
 def _of_gpu(name: str, shape: Shape) -> tuple[str, RecordedBlock] | None:
