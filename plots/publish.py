@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plots import data, ladders, pictures, progression, roofline, sweep, tables
+from plots.data import RESULTS
 from runner.core.descriptors import Descriptor
 from runner.core.process import say
 from runner.core.results import ROOT, lessons, load
@@ -15,9 +16,9 @@ def update(root: Path = ROOT) -> list[Path]:
     """Redraws what several recorded files make together: the roofline, once all three exist, and the Markdown tables.
     Returns the files written. Where one of the three has to be recorded again before there is a roofline, says so and leaves it
     as it is: what was recorded just now is in all the others. Throws UserError."""
-    if not (root / data.RESULTS).exists():
+    if not (root / RESULTS).exists():
         return []
-    results, profile, ceilings = load(root / data.RESULTS), data.profile(root), data.ceilings(root)
+    results, profile, ceilings = load(root / RESULTS), data.profile(root), data.ceilings(root)
     written: list[Path] = []
     if profile and ceilings:
         try:
@@ -33,12 +34,12 @@ def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
     """Redraws pictures, charts and Markdown tables of the checkout at `root`, whose lessons say of themselves what is
     `described`; returns the files written.
 
-    While data.RESULTS does not exist, charts and tables stay as they are. Throws UserError.
+    While RESULTS does not exist, charts and tables stay as they are. Throws UserError.
     """
     written = pictures.draw_all(root, described, root / "plots" / "pictures")
     written += tables.update(root, "timeline", "outline", "counts")
-    if (root / data.RESULTS).exists():
-        results, order = load(root / data.RESULTS), lessons(root)
+    if (root / RESULTS).exists():
+        results, order = load(root / RESULTS), lessons(root)
         for ladder in data.ladders(results, order):
             if data.timed(results, ladder.variant):
                 written += progression.draw(results, root / "plots" / ladder.progression, ladder.lessons, ladder.variant)
