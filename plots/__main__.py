@@ -7,7 +7,8 @@ from __future__ import annotations
 import sys
 
 from plots import figures
-from plots.publish import RESULTS, publish
+from plots.data import RESULTS
+from plots.publish import publish
 from runner.core import doctor
 from runner.core.build import build
 from runner.core.descriptors import Descriptor, all_described

@@ -13,10 +13,11 @@ from runner.core.results import UserError, load, recorded
 SIZE = 4096  # the square size at which steps are compared
 HOW_TO_MEASURE = "measure with ./gemm chart on a machine with an NVIDIA GPU"
 
-# The same as plots/results/h200.json of another GPU, for the table that compares the two.
+RESULTS = "plots/results/h200.json"  # the one source of published speeds
+# The same of another GPU, for the table that compares the two.
 SECOND = "plots/results/h100-80gb-hbm3.json"
 
-# What is recorded beside plots/results/h200.json, on the same GPU.
+# What is recorded beside RESULTS, on the same GPU.
 PROFILE, CEILINGS = "plots/results/h200-profile.json", "plots/results/h200-ceilings.json"
 TUNED = "plots/results/h200-autotune.json"
 COUNTS = "plots/results/counts.json"

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plots import data, ladders, pictures, progression, roofline, sweep, tables
+from plots.data import RESULTS
 from runner.core.descriptors import Descriptor
 from runner.core.process import say
 from runner.core.results import ROOT, lessons, load
-
-RESULTS = "plots/results/h200.json"  # the one source of published speeds
 
 
 def update(root: Path = ROOT) -> list[Path]:
@@ -28,7 +27,7 @@ def update(root: Path = ROOT) -> list[Path]:
                 say(without)
         except roofline.Outdated as error:
             say(f"The roofline stays as it was: {error}")
-    return written + tables.update_markdown(root, results) + tables.update_profiles(root, results) + tables.update_tuned(root)
+    return written + tables.update(root, "table", "profile", "tuned", "shapes")
 
 
 def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
@@ -38,7 +37,7 @@ def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
     While RESULTS does not exist, charts and tables stay as they are. Throws UserError.
     """
     written = pictures.draw_all(root, described, root / "plots" / "pictures")
-    written += tables.update_timelines(root) + tables.update_outline(root) + tables.update_counts(root, data.counts(root))
+    written += tables.update(root, "timeline", "outline", "counts")
     if (root / RESULTS).exists():
         results, order = load(root / RESULTS), lessons(root)
         for ladder in data.ladders(results, order):

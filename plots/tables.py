@@ -28,14 +28,16 @@ from statistics import median
 
 from plots import data, excerpt, outline, roofline
 from runner.core import lanes
+from runner.core.figures import grouped, rate
 from runner.core.reports import Results, Run
-from runner.core.results import ROOT, UserError, folder_of, lessons, write_atomically
+from runner.core.results import ROOT, UserError, folder_of, lessons, load, write_atomically
 
 _KINDS = "table|counts|profile|tuned|shapes|timeline|outline"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S|\S.*?\S)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
 NARROW = 5  # columns of numbers beside the lessons' names that a phone shows without much scrolling
+Render = Callable[[str], str]  # a table's name -> its Markdown
 SHAPE = f"{data.SIZE}×{data.SIZE}×{data.SIZE}"
 
 
@@ -160,9 +162,9 @@ def _roofline(results: Results, order: Sequence[str], profile: Mapping | None, c
         nearest = max(shares, key=lambda name: shares[name])
         intensities = (_intensity(point.intensity.get(level.name)) for level in roofline.LEVELS)
         rows.append([point.lesson, *intensities, data.rate(point.tflops), nearest, data.percent(shares[nearest])])
-    figures = ceilings["figures"]
+    measured = ceilings["figures"]
     limits = ", ".join(
-        f"{name} {data.rate(roofline.rate(ceilings, name))} {figures[name]['unit']}"
+        f"{name} {data.rate(roofline.rate(ceilings, name))} {measured[name]['unit']}"
         for name in (*(level.ceiling for level in roofline.LEVELS), roofline.FFMA, roofline.OUTER)
     )
     where = "; ".join(roofline.sources(results, profile, ceilings))
@@ -235,14 +237,6 @@ def render(
     return "\n".join(lines) + "\n"
 
 
-def _figure(value: float | None) -> str:
-    return NONE if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _grouped(value: int) -> str:
-    return f"{value:,}".replace(",", " ")
-
-
 def _unbroken(code: str) -> str:
     """The code with spaces that break no line until 24 characters are on it: a phone would give each word a line of its own."""
     words = code.split(" ")
@@ -257,20 +251,20 @@ def _unbroken(code: str) -> str:
 def _counted_access(line: Mapping) -> list[str]:
     """Cells of a row: access, requests, per request, ideal."""
     unit = "sectors" if line["space"] == "global" else "wavefronts"
-    each, ideal = (_figure(line[key] / line["requests"]) for key in (unit, f"ideal_{unit}"))
+    each, ideal = (rate(line[key] / line["requests"]) for key in (unit, f"ideal_{unit}"))
     guess = "≈ " if line["diverged"] else ""
     each = f"{guess}{each} {unit.removesuffix('s') if each == '1' else unit}"
     width = "" if line["width"] == 4 else f" of {line['width']} B"
     if not line["width"]:
         mean = line["bytes"] / line["requests"]
-        width = f" by TMA, {'' if mean == int(mean) else 'about '}{_grouped(round(mean))} B"
-    return [f"{line['array']}, {line['op']}{width}", guess + _grouped(line["requests"]), each, ideal]
+        width = f" by TMA, {'' if mean == int(mean) else 'about '}{grouped(round(mean))} B"
+    return [f"{line['array']}, {line['op']}{width}", guess + grouped(line["requests"]), each, ideal]
 
 
 def _counted_wgmma(line: Mapping) -> list[str]:
     """The same of a multiplication by a warpgroup."""
-    read = _grouped(round(line["shared_bytes"] / line["count"]))
-    return [f"wgmma m{line['m']}n{line['n']}k{line['k']}", _grouped(line["count"]), f"{read} B of shared memory", NONE]
+    read = grouped(round(line["shared_bytes"] / line["count"]))
+    return [f"wgmma m{line['m']}n{line['n']}k{line['k']}", grouped(line["count"]), f"{read} B of shared memory", NONE]
 
 
 @excerpt.rows
@@ -291,9 +285,9 @@ def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
     header = ["| line | access | requests | per request | ideal | code |", "| --: | :-- | --: | --: | --: | :-- |"]
     total = found["totals"]
     shape = f"{counts['m']}×{counts['n']}×{counts['k']}"
-    shared = f" Shared memory: {_figure(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
+    shared = f" Shared memory: {rate(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
     if multiplied:
-        read = _grouped(sum(line["shared_bytes"] for line in multiplied))
+        read = grouped(sum(line["shared_bytes"] for line in multiplied))
         shared += f" wgmma reads {read} bytes of shared memory; in how many wavefronts is not known."
     shared += " A box of TMA is one request." if any(not line["width"] for line in found["lines"]) else ""
     diverged = any(line["diverged"] for line in found["lines"])
@@ -303,8 +297,8 @@ def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
         *("| " + " | ".join(row) + " |" for row in rows),
         "",
         f"{shape}, counted on the CPU device; ideal: the fewest that carry the bytes. "
-        f"Global memory: {_grouped(total['global_bytes'])} bytes in whole sectors, "
-        f"{_figure(total['flop_per_byte'])} FLOP/B.{shared} Barriers a thread: {_figure(found['barriers_per_thread'])}.{guessed}",
+        f"Global memory: {grouped(total['global_bytes'])} bytes in whole sectors, "
+        f"{rate(total['flop_per_byte'])} FLOP/B.{shared} Barriers a thread: {rate(found['barriers_per_thread'])}.{guessed}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -434,19 +428,13 @@ def render_shapes(lesson: str, results: Mapping) -> str:
         first = max(range(len(names)), key=lambda place: ratios[place])
         cells[first] = f"**{cells[first]}**"
         baseline = median(of[shape]["baseline_ms_median"] for of in timed if shape in of)
-        rate = 2 * shape[0] * shape[1] * shape[2] / baseline / 1e9
-        lines.append(["×".join(map(str, shape)), *cells, data.rate(rate)])
+        of_cublas = 2 * shape[0] * shape[1] * shape[2] / baseline / 1e9
+        lines.append(["×".join(map(str, shape)), *cells, data.rate(of_cublas)])
     runs = [run for of in timed for run in of.values()]
     variant = next((run["variant"] for run in runs), "fp32")
     what = "M×N×K. Ratio to cuBLAS in the same run; bold: the fastest of the policies; last column: cuBLAS's own rate."
     header = ["shape", *names, lesson, "cuBLAS, TFLOP/s"]
     return "\n".join([*_table(header, lines), "", _caption(results, runs, what, f"autotune {number}", variant)]) + "\n"
-
-
-def _spent(found: lanes.Timeline, name: str, kind: str) -> list[str]:
-    """How long a lane is there, and how much of the block's time."""
-    spent = next((lane.spent(kind) for lane in found.lanes if lane.name == name), 0)
-    return [_grouped(round(spent)), f"{100 * spent / found.length:.0f} %"] if spent else [NONE, NONE]
 
 
 def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
@@ -458,7 +446,7 @@ def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
         + [
             cell
             for found, times in zip(parts, idle, strict=True)
-            for cell in (_grouped(round(times[place])), f"{100 * times[place] / found.length:.0f} %")
+            for cell in (grouped(round(times[place])), f"{100 * times[place] / found.length:.0f} %")
         ]
         for place, label in enumerate(labels)
     ]
@@ -475,13 +463,11 @@ def render_timeline(lesson: str, on_cpu: Mapping, on_gpu: Mapping | None) -> str
     if on_gpu and recorded:
         parts.append(lanes.from_stamps(recorded))
         header += [f"{on_gpu['gpu'].removeprefix('NVIDIA ')}: clocks", "of all"]
-    keys = dict.fromkeys((one.name, kind) for found in parts for one in found.lanes for kind in lanes.TOLD if one.of(kind))
-    rows = [[f"{name} {lanes.DOES[kind]}", *(c for found in parts for c in _spent(found, name, kind))] for name, kind in keys]
     caption = f"{block['m']}×{block['n']}×{block['k']}, block 0, from its first barrier on."
     if on_gpu and recorded:
         where = ", ".join(data.provenance({"device": {"name": on_gpu["gpu"]}, **on_gpu}))
         caption += f" {where}; a kernel with stamps, which cost it time."
-    lines = [*_table(header, [*rows, *_idle_rows(parts)]), "", f"{caption} Reproduce with `./gemm timeline`."]
+    lines = [*_table(header, [*lanes.rows(parts), *_idle_rows(parts)]), "", f"{caption} Reproduce with `./gemm timeline`."]
     return "\n".join(lines) + "\n"
 
 
@@ -527,66 +513,68 @@ def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
     return found
 
 
-def update_markdown(root: Path, results: Results) -> list[Path]:
-    """Replaces what stands between the markers in all Markdown files below `root` (root, plots/, lesson folders).
+def _of_results(root: Path) -> Render | None:
+    if not (root / data.RESULTS).exists():
+        return None
+    results, order = load(root / data.RESULTS), lessons(root)
+    others = data.profile(root), data.ceilings(root), data.second(root)
+    return lambda name: render(name, results, order, *others)
+
+
+def _of_counts(root: Path) -> Render:
+    counts = data.counts(root)
+    return lambda name: render_counts(name, counts, root)
+
+
+def _of_profile(root: Path) -> Render | None:
+    profile = data.profile(root)
+    if profile is None or not (root / data.RESULTS).exists():
+        return None
+    results, order = load(root / data.RESULTS), lessons(root)
+    return lambda name: render_profile(name, profile, data.beside(results, order, excerpt.lesson_of(name)))
+
+
+def _of(read: Callable[[Path], dict | None], render: Callable[[str, dict], str]) -> Callable[[Path], Render | None]:
+    def made(root: Path) -> Render | None:
+        found = read(root)
+        return (lambda name: render(name, found)) if found else None
+
+    return made
+
+
+def _of_timeline(root: Path) -> Render | None:
+    on_cpu, on_gpu = data.timeline_of_cpu(root), data.timeline(root)
+    return (lambda name: render_timeline(name, on_cpu, on_gpu)) if on_cpu else None
+
+
+# What makes the tables of a kind from what a checkout has; None while there is nothing that it could be made from.
+KINDS: dict[str, Callable[[Path], Render | None]] = {
+    "table": _of_results,
+    "counts": _of_counts,
+    "profile": _of_profile,
+    "tuned": _of(data.tuned, render_tuned),
+    "shapes": _of(data.tuned, render_shapes),
+    "timeline": _of_timeline,
+    "outline": lambda root: lambda name: outline.render(name, root),
+}
+
+
+def update(root: Path, *kinds: str) -> list[Path]:
+    """Replaces what stands between the markers of these kinds in all Markdown files below `root` (root, plots/, lesson folders).
 
     Nothing is written unless every table of every file could be rendered. Returns the files that changed. Throws
     UserError with file and line for unknown tables, missing markers and results that lack what a table shows. A roofline that
     is roofline.Outdated stays as it is.
     """
-    order, profile, ceilings, second = lessons(root), data.profile(root), data.ceilings(root), data.second(root)
-    return _update(root, order, "table", lambda name: render(name, results, order, profile, ceilings, second))
-
-
-def update_counts(root: Path, counts: Mapping) -> list[Path]:
-    """The same for the tables of counts, from what `./gemm inspect --record` wrote."""
-    return _update(root, lessons(root), "counts", lambda name: render_counts(name, counts, root))
-
-
-def update_profiles(root: Path, results: Results) -> list[Path]:
-    """The same for the tables of profiles, from what `./gemm profile --record` wrote; none while it has not."""
-    order, profile = lessons(root), data.profile(root)
-    if profile is None:
-        return []
-
-    def beside(name: str) -> list[str]:
-        return data.beside(results, order, excerpt.lesson_of(name))
-
-    return _update(root, order, "profile", lambda name: render_profile(name, profile, beside(name)))
-
-
-def update_tuned(root: Path) -> list[Path]:
-    """The same for the tables of configurations, from what `./gemm autotune --record` wrote."""
-    results = data.tuned(root)
-    if results is None:
-        return []
-    order = lessons(root)
-    tuned = _update(root, order, "tuned", lambda name: render_tuned(name, results))
-    return tuned + _update(root, order, "shapes", lambda name: render_shapes(name, results))
-
-
-def update_timelines(root: Path) -> list[Path]:
-    """The same for the tables of timelines, from what `./gemm timeline --record` wrote."""
-    on_cpu, on_gpu = data.timeline_of_cpu(root), data.timeline(root)
-    if on_cpu is None:
-        return []
-    return _update(root, lessons(root), "timeline", lambda name: render_timeline(name, on_cpu, on_gpu))
-
-
-def update_outline(root: Path) -> list[Path]:
-    """The same for the tables of lessons, from what these say of themselves."""
-    return _update(root, lessons(root), "outline", lambda name: outline.render(name, root))
-
-
-def _update(root: Path, order: Sequence[str], kind: str, text_of: Callable[[str], str]) -> list[Path]:
+    made = {kind: render for kind in kinds if (render := KINDS[kind](root))}
     new: dict[Path, str] = {}
-    for path in markdown_files(root, order):
+    for path in markdown_files(root, lessons(root)):
         before = path.read_text(encoding="utf-8")
         lines = before.splitlines()
-        found = blocks(path, kind)
-        for name, start, end in reversed(found):
+        found = sorted((start, end, kind, name) for kind in made for name, start, end in blocks(path, kind))
+        for start, end, kind, name in reversed(found):
             try:
-                lines[start + 1 : end] = text_of(name).splitlines()
+                lines[start + 1 : end] = made[kind](name).splitlines()
             except roofline.Outdated:  # it stays as it was
                 continue
             except UserError as error:

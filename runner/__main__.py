@@ -38,6 +38,16 @@ DTYPE = typer.Option(None, help="In short: one type for A, B and C, fp32, bf16 o
 JSON = typer.Option(False, "--json", help="Print one JSON object on stdout.")
 
 
+def _option(name: str) -> str:
+    """What a parameter is called on the command line."""
+    return {"as_json": "--json", "data_type": "--type"}.get(name, f"--{name.replace('_', '-')}")
+
+
+def recorded(kind: str) -> Any:
+    """The option of what measures every lesson."""
+    return typer.Option(False, "--record", help=f"Write plots/results/<gpu>-{kind}.json (all lessons, committed sources).")
+
+
 @app.command("chart")
 def chart_command(
     record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>.json (on a GPU, from committed sources)."),
@@ -102,6 +112,7 @@ def run_command(
 
 @app.command("inspect")
 def inspect_command(
+    ctx: typer.Context,
     names: Optional[list[str]] = LESSONS,
     m: Optional[str] = typer.Option(None, help="Rows of A and C (128)."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C (128)."),
@@ -125,16 +136,13 @@ def inspect_command(
     from runner import drawing
     from runner.inspect import counters, inspection
 
-    options = {"--m": m, "--n": n, "--k": k, "--blocks": blocks, "--alpha": alpha, "--beta": beta,
-               "--variant": variant, "--dtype": dtype,
-               "--seed": seed, "--like": like, "--line": line, "--array": array, "--json": as_json or None,
-               "--plot": plot or None}  # fmt: skip
-    given = [key for key, value in options.items() if value is not None]
     files = [Path(name) for name in names or [] if name.endswith(".json")] if as_json else []
     chosen = [name for name in names or [] if Path(name) not in files]
     modes = [mode for mode, on in (("--bench", bench), ("--record", record), ("--against-ncu", against_ncu)) if on]
     if modes:
-        excess = [*modes[1:], *(key for key in given if (modes[0], key) != ("--against-ncu", "--json")), *chosen * record]
+        own = ("names", "bench", "record", "against_ncu", *(["as_json"] if against_ncu else []))
+        given = [_option(name) for name, value in ctx.params.items() if name not in own and value not in (None, False)]
+        excess = [*modes[1:], *given, *chosen * record]
         if excess:
             raise UserError(f"{modes[0]} has its own shapes and output; leave {', '.join(excess)} out.")
         if against_ncu:
@@ -174,6 +182,7 @@ def explore_command(
 
 @app.command("descriptor")
 def descriptor_command(
+    ctx: typer.Context,
     what: Optional[str] = typer.Argument(None, metavar="[NUMBER|LESSON]", help="64 bits, 0x…, or a lesson: its own."),
     start: Optional[str] = typer.Option(None, help="To encode one: matrix start address, bytes."),
     leading: Optional[str] = typer.Option(None, help="Leading dimension byte offset (LBO)."),
@@ -199,10 +208,7 @@ def descriptor_command(
     from runner import drawing
     from runner.inspect import descriptor
 
-    options = {"--start": start, "--leading": leading, "--stride": stride, "--base-offset": base_offset, "--swizzle": swizzle,
-               "--rows": rows, "--major": major, "--tile": tile, "--tile-swizzle": tile_swizzle, "--tile-at": tile_at,
-               "--row": row, "--k": k, "--type": data_type, "--size": size, "--strides": strides, "--box": box,
-               "--fill": fill}  # fmt: skip
+    options = {_option(name): value for name, value in ctx.params.items() if name not in ("what", "as_json", "plot")}
     return descriptor.descriptor(what, options, as_json, drawing.descriptor if plot else None)
 
 
@@ -239,9 +245,7 @@ def sass_command(
 @app.command("profile")
 def profile_command(
     names: Optional[list[str]] = LESSONS,
-    record: bool = typer.Option(
-        False, "--record", help="Write plots/results/<gpu>-profile.json (all lessons, committed sources)."
-    ),
+    record: bool = recorded("profile"),
     as_json: bool = JSON,
 ) -> int:
     """Read a GPU's counters (ncu) while each lesson runs."""
@@ -257,9 +261,7 @@ def timeline_command(
     m: Optional[str] = typer.Option(None, help="Rows of A and C."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B."),
-    record: bool = typer.Option(
-        False, "--record", help="Write plots/results/<gpu>-timeline.json (all lessons, committed sources)."
-    ),
+    record: bool = recorded("timeline"),
     as_json: bool = JSON,
 ) -> int:
     """Show what a block's warps do and what they wait for."""
@@ -273,9 +275,7 @@ def timeline_command(
 def autotune_command(
     names: Optional[list[str]] = LESSONS,
     sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513 (a lesson's own, mostly 4096)."),
-    record: bool = typer.Option(
-        False, "--record", help="Write plots/results/<gpu>-autotune.json (all lessons, committed sources)."
-    ),
+    record: bool = recorded("autotune"),
     as_json: bool = JSON,
 ) -> int:
     """Time a lesson with other tile sizes (no LESSON: all)."""

@@ -4,7 +4,7 @@ one is handed to the other. matplotlib takes a second to read, so that each func
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from runner.core.lanes import Timeline
@@ -63,7 +63,7 @@ def timelines() -> list[Path]:
     """The tables of what was recorded of blocks."""
     from plots import tables
 
-    return tables.update_timelines(ROOT)
+    return tables.update(ROOT, "timeline")
 
 
 def timeline(title: str, on_cpu: Timeline, on_gpu: tuple[str, Timeline] | None, stem: Path) -> list[Path]:
@@ -90,11 +90,11 @@ def published_accesses(found: Trace) -> list[Path]:
     return access.publish(found, ROOT / folder_of(found["lesson"]), ROOT / "plots" / "pictures")
 
 
-def counts(counted: Mapping) -> list[Path]:
+def counts() -> list[Path]:
     """The tables of counts."""
     from plots import tables
 
-    return tables.update_counts(ROOT, counted)
+    return tables.update(ROOT, "counts")
 
 
 def descriptor(entry: Descriptor | Box, stem: Path) -> None:

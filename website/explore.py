@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from runner.core import doctor, lesson
+from runner.core import doctor, figures, lesson
 from runner.core.build import build
 from runner.core.descriptors import Descriptor, described, targets
+from runner.core.machines import MACHINES, Machine
 from runner.core.process import say
 from runner.core.results import ROOT, UserError, folder_of, write_atomically
 from runner.inspect import inspection
@@ -23,7 +24,6 @@ from runner.inspect.trace_types import BlockHistory, Trace
 from runner.learn import course
 from runner.learn.exercise import Task
 from runner.learn.mine import trace_mine
-from website.machines import MACHINES, Machine
 from website.recorded import Recorded, recorded
 
 SCHEMA = 1  # of the payload; website/explorer/payload.js reads the same
@@ -242,7 +242,7 @@ def asked_for(
 def explore(asked: Asked, open_it: bool) -> int:
     """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
     status = write(asked)
-    size = inspection.size(asked.path.stat().st_size)
+    size = figures.size(asked.path.stat().st_size)
     print(f"Written: {asked.path.relative_to(ROOT)} ({size}).", flush=True)
     show(asked.path.as_uri(), open_it)
     return status

@@ -216,6 +216,23 @@ def _compiled(tools: Mapping, source: Source, folder: Path) -> tuple[process.Fin
     return done, made
 
 
+def link(tools: Mapping, listed: str, objects: Sequence[Path], program: Path, title: str = "Linking") -> process.Finished:
+    """Links a program of kernels, which `listed` names in C++."""
+    source = program.with_suffix(".list.cpp")
+    source.write_text(listed, encoding="utf-8")
+    command = [*tools["link_before"], source, *objects, *tools["link_after"], "-o", program]
+    return process.stream(command, title, process.unseen, {"TMPDIR": str(program.parent)})
+
+
+def unlinked(done: process.Finished, what: str) -> None:
+    """A UserError where linking has failed and no kernel is to blame."""
+    if done.status:
+        blame_the_machine("The linker", done.status, done.lines)
+        say_all(done.lines)
+        said = "the message is above" if done.lines else f"it ended with status {done.status} and said nothing"
+        raise UserError(f"The linker could not make {what}; {said}.")
+
+
 def compile_program(
     tools: Mapping, sources: Sequence[Source], folder: Path, listed_as: Callable[[Sequence[Source]], str] = list_of
 ) -> tuple[Path, list[str]]:
@@ -231,11 +248,8 @@ def compile_program(
             raise NotCompiled(lines or [f"{source.name}: error: the compiler ended with status {done.status}."], source)
         if source is sources[0]:
             warnings = [text for text in lines if (m := _MESSAGE.match(text)) and m["kind"] == "warning"]
-    listed = folder / "list.cpp"
-    listed.write_text(listed_as(sources), encoding="utf-8")
     program = folder / "program"
-    command = [*tools["link_before"], listed, *objects, "-o", program, *tools["link_after"]]
-    done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
+    done = link(tools, listed_as(sources), objects, program)
     if done.status:
         blame_the_machine("The linker", done.status, done.lines)
         undefined = [text for text in done.lines if "ndefined reference to" in text]
@@ -245,7 +259,5 @@ def compile_program(
             raise NotCompiled([f"{missing.name}:1: error: {what}; ./gemm reset brings the file back."], missing)
         if any(re.search(_LINKED_WRONGLY, text) for text in done.lines):
             raise NotCompiled(done.lines)
-        say_all(done.lines)
-        said = "the message is above" if done.lines else f"it ended with status {done.status} and said nothing"
-        raise UserError(f"The linker could not make the program; {said}.")
+    unlinked(done, "the program")
     return program, warnings

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, lessons, load
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -64,29 +67,21 @@ def _read(raw: Mapping) -> Descriptor:
                       (x, y, z), raw["dynamic_shared_bytes"], variants)  # fmt: skip
 
 
-def _loaded(path: Path, target: str) -> object:
+def _loaded(path: Path, target: str, read: Callable[[Any], T]) -> T:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} is missing or broken; build its target {target} again.") from error
+        return read(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is missing, broken or of another version; build its target {target} again.") from error
 
 
 def described(build: Path, name: str) -> Descriptor:
     """The lesson's descriptor, of a build folder (build/cpu) whose target was built."""
-    path = build / "lessons" / f"{name}.json"
-    try:
-        return _read(_loaded(path, f"{name}_json"))  # type: ignore[arg-type]
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path} is of another version; build its target {name}_json again.") from error
+    return _loaded(build / "lessons" / f"{name}.json", f"{name}_json", _read)
 
 
 def all_described(build: Path) -> dict[str, Descriptor]:
     """Every lesson's, in course order, from lessons.json."""
-    path = build / "lessons.json"
-    try:
-        found = [_read(raw) for raw in _loaded(path, "gemm_lessons_json")["lessons"]]  # type: ignore[index]
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path} is of another version; build its target gemm_lessons_json again.") from error
+    found = _loaded(build / "lessons.json", "gemm_lessons_json", lambda whole: [_read(raw) for raw in whole["lessons"]])
     return {one.name: one for one in found}
 
 

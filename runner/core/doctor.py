@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,23 @@ CONFIGURED = "configured.json"  # of a build folder: what CMake was told, and wh
 _CUDA_LEAST = 12  # cuBLAS calls with 64-bit sizes
 _APT_WAIT, _APT_AGAIN = 600, 2  # seconds for which another program may hold apt's locks, and between looks
 _CUDA_PAGE = "https://developer.nvidia.com/cuda-downloads"
+_FETCHED = {  # what CMake fetches where it is not there: Debian's package, and headers of which one is enough
+    "Catch2": ("catch2", ("catch2/catch.hpp", "catch2/catch_all.hpp")),
+    "CLI11": ("libcli11-dev", ("CLI/CLI.hpp",)),
+    "nlohmann-json": ("nlohmann-json3-dev", ("nlohmann/json.hpp",)),
+}
+_CONTEXT, _CUBLAS = "boost/context/detail/fcontext.hpp", "cublas_v2.h"
+_PROGRAMS: dict[str, tuple[str, Sequence[str]]] = {  # what shows that a compiler or a library is of use, and how it is linked
+    "C++20": ("#include <concepts>\ntemplate <std::integral T> T f(T x) { return x; }\nint main() { return f(0); }\n", ()),
+    "Boost.Context": (
+        'extern "C" void* make_fcontext(void*, unsigned long, void (*)(void*));\nint main() { return !&make_fcontext; }\n',
+        ("-lboost_context",),
+    ),
+    "cuBLAS": (
+        'extern "C" int cublasGetVersion_v2(void*, int*);\nint main() { return cublasGetVersion_v2(nullptr, nullptr); }\n',
+        ("-lcublas", "-Wl,--allow-shlib-undefined"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -67,18 +85,24 @@ class Tools:
     missing: tuple[str, ...]  # libraries that CMake must fetch
 
 
-def _nvcc() -> Path | None:
+def of_cuda(name: str) -> Path | None:
+    """A program of the CUDA toolkit: on PATH, or in $CUDA_HOME/bin."""
     home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
-    found = shutil.which("nvcc") or shutil.which("nvcc", path=str(home / "bin"))
+    found = shutil.which(name) or shutil.which(name, path=str(home / "bin"))
     return Path(found) if found else None
+
+
+def ask_driver(*options: str) -> tuple[int, str]:
+    """What the driver's nvidia-smi says, and its exit status; 127 where there is none."""
+    smi = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/lib/wsl/lib")
+    return process.quiet([smi, *options], seconds=20) if smi else (127, "")
 
 
 def _gpus() -> tuple[tuple[str, ...], str]:
     """The GPUs that the driver lists, and a sentence part saying why there are none."""
-    smi = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/lib/wsl/lib")
-    if not smi:
+    status, output = ask_driver("-L")
+    if (status, output) == (127, ""):
         return (), "the driver's nvidia-smi is not installed"
-    status, output = process.quiet([smi, "-L"], seconds=20)
     gpus = tuple(re.findall(r"^GPU \d+: (.*?)(?: \(UUID.*)?$", output, re.MULTILINE))
     if status == 0 and gpus:
         return gpus, ""
@@ -93,22 +117,29 @@ def choose(strict: bool = True) -> Device:
         raise UserError(f"GEMM_DEVICE must be auto, cuda or cpu, not {wanted!r}.")
     if wanted == "cpu":
         return Device("cpu", None, (), "GEMM_DEVICE=cpu")
-    nvcc = _nvcc()
+    nvcc = of_cuda("nvcc")
     gpus, problem = _gpus()
     if nvcc and gpus:
         return Device("cuda", nvcc, gpus, f"nvcc and {gpus[0]} are there")
     if wanted == "auto":
         return Device("cpu", None, (), problem if not gpus else f"{gpus[0]} is there, but CUDA's compiler nvcc is not")
-    if strict and not nvcc:
-        raise UserError(
-            "GEMM_DEVICE=cuda needs CUDA's compiler nvcc, which is neither on PATH nor in $CUDA_HOME/bin nor in "
-            f"/usr/local/cuda/bin; install the CUDA toolkit ({_CUDA_PAGE}) or use GEMM_DEVICE=cpu."
-        )
     if strict:
-        raise UserError(
-            f"GEMM_DEVICE=cuda needs an NVIDIA GPU and its driver, but {problem}; install the driver or use GEMM_DEVICE=cpu."
+        lacks = (
+            f"an NVIDIA GPU and its driver, but {problem}; install the driver"
+            if nvcc
+            else "CUDA's compiler nvcc, which is neither on PATH nor in $CUDA_HOME/bin nor in /usr/local/cuda/bin; install the "
+            f"CUDA toolkit ({_CUDA_PAGE})"
         )
+        raise UserError(f"GEMM_DEVICE=cuda needs {lacks} or use GEMM_DEVICE=cpu.")
     return Device("cuda", nvcc, gpus, problem)
+
+
+def choose_gpu(command: str) -> Device:
+    """The same for what the CPU device cannot do."""
+    device = choose()
+    if device.kind != "cuda":
+        raise UserError(f"{command} needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
+    return device
 
 
 @dataclass(frozen=True)
@@ -187,10 +218,6 @@ def _cmake() -> tuple[Path | None, str]:
     return best
 
 
-def _prefixes() -> list[Path]:
-    return [Path(part) for part in re.split("[:;]", os.environ.get("CMAKE_PREFIX_PATH", "")) if part]
-
-
 def _headers(cxx: Path, folders: Sequence[Path], headers: Sequence[str]) -> set[str]:
     """Those of `headers` that the compiler finds, in one run of its preprocessor."""
     source = "".join(f"#if __has_include(<{name}>)\ngemm_found <{name}>\n#endif\n" for name in headers)
@@ -209,49 +236,51 @@ def _links(cxx: Path, source: str, options: Sequence[str]) -> bool:
         return process.quiet([cxx, "-std=c++20", probe, "-o", Path(folder) / "probe", *options])[0] == 0
 
 
+def _usable(cxx: Path, nvcc: Path | None) -> set[str]:
+    """Those of the libraries' headers that the compiler finds, and of _PROGRAMS' names whose programs it makes."""
+    prefixes = [Path(part) for part in re.split("[:;]", os.environ.get("CMAKE_PREFIX_PATH", "")) if part]
+    folders = [prefix / "include" for prefix in prefixes]
+    libraries = [f"-L{prefix / name}" for prefix in prefixes for name in ("lib", "lib64")]
+    if nvcc:
+        home = nvcc.resolve().parent.parent
+        folders += [home / "include"]
+        libraries += [f"-L{home / name}" for name in ("lib64", "lib64/stubs", "targets/x86_64-linux/lib")]
+    wanted = [_CONTEXT, _CUBLAS, *(name for _, names in _FETCHED.values() for name in names)]
+    with ThreadPoolExecutor() as pool:
+        headers = pool.submit(_headers, cxx, folders, wanted)
+        made = {name: pool.submit(_links, cxx, source, [*libraries, *options]) for name, (source, options) in _PROGRAMS.items()}
+        return headers.result() | {name for name, done in made.items() if done.result()}
+
+
 def _python(name: str) -> Need:
     from importlib.metadata import PackageNotFoundError, version
 
-    try:
-        return Need(f"Python's {name}", version(name), f"python3-{name}")
-    except PackageNotFoundError:  # without metadata, but it was imported or ./gemm would have stopped
-        return Need(f"Python's {name}", "of unknown version", f"python3-{name}")
+    found = "of unknown version"  # without metadata, but it was imported or ./gemm would have stopped
+    with suppress(PackageNotFoundError):
+        found = version(name)
+    return Need(f"Python's {name}", found, f"python3-{name}")
+
+
+def _of_cuda(device: Device, usable: set[str]) -> list[Need]:
+    output = process.quiet([device.nvcc, "--version"])[1] if device.nvcc else ""
+    release = "".join(re.findall(r"release ([\d.]+)", output)[:1])
+    current = release != "" and int(release.split(".")[0]) >= _CUDA_LEAST
+    old = f"{device.nvcc} has version {release}" if release else ""
+    toolkit, driver = f"install the CUDA toolkit: {_CUDA_PAGE}", "install NVIDIA's driver, then look at nvidia-smi"
+    return [
+        Need(f"nvcc ≥ {_CUDA_LEAST}", f"{device.nvcc} {release}" if current else "", "", note=old, by_hand=toolkit),
+        Need("cuBLAS", "header and library" if {"cuBLAS", _CUBLAS} <= usable else "", "", by_hand=toolkit),
+        Need("GPU and driver", ", ".join(device.gpus), "", note=device.why, by_hand=driver),
+    ]
 
 
 def needs(device: Device) -> list[Need]:
     """Everything the device needs, each looked for now."""
-    folders = [prefix / "include" for prefix in _prefixes()]
-    libraries = [f"-L{prefix / name}" for prefix in _prefixes() for name in ("lib", "lib64")]
-    if device.nvcc:
-        home = device.nvcc.resolve().parent.parent
-        folders += [home / "include"]
-        libraries += [f"-L{home / name}" for name in ("lib64", "lib64/stubs", "targets/x86_64-linux/lib")]
     compiler, (cmake, cmake_version) = choose_compiler(device.nvcc), _cmake()
-    fetched = {
-        "Catch2": ("catch2", ["catch2/catch.hpp", "catch2/catch_all.hpp"]),
-        "CLI11": ("libcli11-dev", ["CLI/CLI.hpp"]),
-        "nlohmann-json": ("nlohmann-json3-dev", ["nlohmann/json.hpp"]),
-    }
-    context = "boost/context/detail/fcontext.hpp"
-    concept = "#include <concepts>\ntemplate <std::integral T> T f(T x) { return x; }\nint main() { return f(0); }\n"
-    fcontext = 'extern "C" void* make_fcontext(void*, unsigned long, void (*)(void*));\nint main() { return !&make_fcontext; }\n'
-    cublas = 'extern "C" int cublasGetVersion_v2(void*, int*);\nint main() { return cublasGetVersion_v2(nullptr, nullptr); }\n'
-    headers: set[str] = set()
-    compiles = has_context = has_cublas = False
-    if compiler:
-        cxx = compiler.path
-        with ThreadPoolExecutor() as pool:
-            wanted = [context, "cublas_v2.h", *(name for _, names in fetched.values() for name in names)]
-            first = pool.submit(_headers, cxx, folders, wanted)
-            second = pool.submit(_links, cxx, concept, [])
-            third = pool.submit(_links, cxx, fcontext, [*libraries, "-lboost_context"])
-            fourth = pool.submit(_links, cxx, cublas, [*libraries, "-lcublas", "-Wl,--allow-shlib-undefined"])
-            headers, compiles = first.result(), second.result()
-            has_context = third.result() and context in headers
-            has_cublas = fourth.result() and "cublas_v2.h" in headers
+    usable = _usable(compiler.path, device.nvcc) if compiler else set()
     new_enough = cmake is not None and _new_enough(cmake_version)
     gcc = Need(f"g++ ≥ {_GCC_LEAST} (C++20)", "", compiler.package if compiler else "g++")
-    if compiler and (compiler.flaw or not compiles):
+    if compiler and (compiler.flaw or "C++20" not in usable):
         gcc = replace(gcc, note=f"{compiler.path} {compiler.flaw or 'cannot build a C++20 program'}")
     elif compiler:
         gcc = replace(gcc, found=f"{compiler.path} {compiler.major}")
@@ -263,29 +292,19 @@ def needs(device: Device) -> list[Need]:
         Need("ninja or make", shutil.which("ninja") or shutil.which("make") or "", "ninja-build"),
     ]
     if device.kind == "cpu":
-        found.append(Need("Boost.Context", "header and library" if has_context else "", "libboost-context-dev"))
+        context = "header and library" if {"Boost.Context", _CONTEXT} <= usable else ""
+        found.append(Need("Boost.Context", context, "libboost-context-dev"))
     else:
-        output = process.quiet([device.nvcc, "--version"])[1] if device.nvcc else ""
-        release = "".join(re.findall(r"release ([\d.]+)", output)[:1])
-        current = release != "" and int(release.split(".")[0]) >= _CUDA_LEAST
-        old = f"{device.nvcc} has version {release}" if release else ""
-        toolkit, driver = f"install the CUDA toolkit: {_CUDA_PAGE}", "install NVIDIA's driver, then look at nvidia-smi"
-        found += [
-            Need(f"nvcc ≥ {_CUDA_LEAST}", f"{device.nvcc} {release}" if current else "", "", note=old, by_hand=toolkit),
-            Need("cuBLAS", "header and library" if has_cublas else "", "", by_hand=toolkit),
-            Need("GPU and driver", ", ".join(device.gpus), "", note="" if device.gpus else device.why, by_hand=driver),
-        ]
-    for name, (package, names) in fetched.items():
+        found += _of_cuda(device, usable)
+    for name, (package, names) in _FETCHED.items():
         sources = list((ROOT / "build" / device.kind / "_deps").glob(f"{name.replace('-', '_').lower()}*-src"))
-        there = "header" if headers & set(names) else "fetched by CMake" if sources else ""
+        there = "header" if usable & set(names) else "fetched by CMake" if sources else ""
         found.append(Need(name, there, package, required=False, note="CMake fetches it"))
-    found.append(Need("git", shutil.which("git") or "", "git", required=False, note="only ./gemm chart --record needs it"))
-    bwrap = shutil.which("bwrap") or ""
-    found.append(Need("bubblewrap", bwrap, "bubblewrap", required=False, note="only ./gemm grade needs it"))
+    for name, program, only in (("git", "git", "chart --record needs it"), ("bubblewrap", "bwrap", "grade needs it")):
+        found.append(Need(name, shutil.which(program) or "", name, required=False, note=f"only ./gemm {only}"))
     rules = Need("Python's seccomp", _seccomp(), "python3-seccomp", required=False, note="only ./gemm grade needs it")
     found.append(rules if _of_system() else replace(rules, by_hand=_pip([_SECCOMP_PIN])))
-    found += map(_python, PACKAGES)
-    return [replace(need, note="") if need.found else need for need in found]
+    return [*found, *map(_python, PACKAGES)]
 
 
 def _apt(packages: Sequence[str]) -> str:
@@ -345,7 +364,7 @@ def _install_apt(required: Sequence[str], optional: Sequence[str] = ()) -> str:
 
 def venv_install(pins: Sequence[str], what: str) -> str:
     """Installs from PyPI into .venv, which is made where there is none. Returns why it did not work, or nothing."""
-    if os.environ.get("GEMM_NO_INSTALL") == "1":
+    if _forbidden():
         return f"type: python3 -m venv .venv && .venv/bin/pip install {' '.join(pins)}"
     with lock.alone(VENV.with_name(".venv.lock"), "Waiting for another ./gemm, which installs Python packages for this folder."):
         return _venv_install(pins, what)
@@ -402,36 +421,41 @@ def provide(device: Device) -> Tools:
     return tools
 
 
+def _missing(device: Device) -> list[Need]:
+    return [need for need in needs(device) if not need.found and need.name not in _LATER]
+
+
 def _provided(device: Device) -> list[Need]:
     """Installs what is missing, and returns what still is: nothing without which nothing can be built."""
-    missing = [need for need in needs(device) if not need.found and need.name not in _LATER]
+    missing = _missing(device)
     why: list[str] = []
-    if missing and os.environ.get("GEMM_NO_INSTALL") != "1":
-        packages = [need for need in missing if need.package and not need.pip]
-        if packages:
-            required = [need.package for need in packages if need.required]
-            why += filter(None, [_install_apt(required, [need.package for need in packages if not need.required])])
-        left = [need for need in needs(device) if not need.found and need.name not in _LATER] if packages else missing
-        pins = [need.pip for need in left if need.pip]
-        why += filter(None, [venv_install(pins, "CMake") if pins else ""])
-        missing = [need for need in needs(device) if not need.found and need.name not in _LATER]
-    fatal = [need for need in missing if need.required]
-    if fatal:
+    if missing and not _forbidden():
+        if packages := [need for need in missing if need.package and not need.pip]:
+            required, optional = ([need.package for need in packages if need.required == own] for own in (True, False))
+            why += filter(None, [_install_apt(required, optional)])
+            missing = _missing(device)
+        if pins := [need.pip for need in missing if need.pip]:
+            why += filter(None, [venv_install(pins, "CMake")])
+            missing = _missing(device)
+    if fatal := [need for need in missing if need.required]:
         names = ", ".join(need.name + (f" ({need.note})" if need.note else "") for need in fatal)
         by_apt = [need.package for need in fatal if not need.pip and not need.by_hand]
-        how = why or [
-            *filter(None, [f"type: {_apt(by_apt)}" if by_apt else ""]),
-            *dict.fromkeys(f"type: {command(need)}" for need in fatal if need.pip or need.by_hand),
-        ]
+        alone = [command(need) for need in fatal if need.pip or need.by_hand]
+        how = why or [f"type: {one}" for one in dict.fromkeys([*([_apt(by_apt)] if by_apt else []), *alone])]
         raise UserError(f"{names} {'is' if len(fatal) == 1 else 'are'} missing; {'; '.join(how)}.")
     return missing
+
+
+def _forbidden() -> bool:
+    """Whether nothing may be installed."""
+    return os.environ.get("GEMM_NO_INSTALL") == "1"
 
 
 def provide_bubblewrap() -> str:
     """Installs what ./gemm grade keeps submissions apart with, as far as it may; why it did not work, or nothing."""
     if shutil.which("bwrap"):
         return ""
-    why = f"type: {_apt(['bubblewrap'])}" if os.environ.get("GEMM_NO_INSTALL") == "1" else _install_apt(["bubblewrap"])
+    why = "" if _forbidden() else _install_apt(["bubblewrap"])
     return "" if shutil.which("bwrap") else why or f"type: {_apt(['bubblewrap'])}"
 
 
@@ -457,40 +481,46 @@ def provide_seccomp() -> str:
     if _seccomp():
         return ""
     system, why = _of_system(), ""
-    if os.environ.get("GEMM_NO_INSTALL") != "1":
-        if system:
-            why = _install_apt(["python3-seccomp"])
-        elif VENV in Path(sys.executable).parents:
-            why = venv_install([_SECCOMP_PIN], "pyseccomp")
+    if system and not _forbidden():
+        why = _install_apt(["python3-seccomp"])
+    elif VENV in Path(sys.executable).parents and not _forbidden():
+        why = venv_install([_SECCOMP_PIN], "pyseccomp")
     return "" if _seccomp() else why or f"type: {_apt(['python3-seccomp']) if system else _pip([_SECCOMP_PIN])}"
+
+
+_PROBE = """import sys
+from importlib.metadata import version
+from importlib.util import find_spec
+for name, _, pin in (wanted.partition("==") for wanted in sys.argv[1:]):
+    assert version(name) == pin if pin else find_spec(name)
+"""
+
+
+def _interpreter(*wanted: str) -> Path | None:
+    """This one or .venv's, the first that has what ./gemm needs, and these modules and packages at their pins."""
+    candidates = (path for path in (Path(sys.executable), VENV / "bin" / "python") if path.exists())
+    return next((path for path in candidates if not process.quiet([path, "-c", _PROBE, *PACKAGES, *wanted])[0]), None)
 
 
 def provide_pytest() -> tuple[Path, bool]:
     """An interpreter that has pytest beside what ./gemm needs; whether it also has xdist, which runs tests on all
     cores. Without xdist, and where none can be had, tests run one after another."""
-    probe = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
-    packages = ("pytest", *PACKAGES)
-    own = Path(sys.executable)
-
-    def usable(*more: str) -> Path | None:
-        candidates = (path for path in (own, VENV / "bin" / "python") if path.exists())
-        return next((path for path in candidates if process.quiet([path, "-c", probe, *packages, *more])[0] == 0), None)
-
-    if found := usable("xdist"):
+    if found := _interpreter("pytest", "xdist"):
         return found, True
+    own = Path(sys.executable)
     system = own.resolve().parent == Path("/usr/bin")
     debian, parallel = ["python3-pytest"], ["python3-pytest-xdist"]
-    if os.environ.get("GEMM_NO_INSTALL") == "1":
-        why = f"type: {_apt(debian + parallel)}" if system else f"type: {own} -m pip install {' '.join(_PYTEST_PINS)}"
-    elif system and sys.prefix == sys.base_prefix:
+    if _forbidden():
+        why = f"type: {_apt(debian + parallel) if system else _pip(_PYTEST_PINS)}"
+    elif _of_system():
         why = _install_apt(debian, parallel)
     elif VENV in own.parents:
         why = venv_install(_PYTEST_PINS, "pytest")
     else:
         why = venv_install(["-r", str(ROOT / "requirements.txt")], "pytest and the other Python packages")
-    if found := usable("xdist"):
+    if found := _interpreter("pytest", "xdist"):
         return found, True
-    if found := usable():
+    if found := _interpreter("pytest"):
         say(f"The Python tests run one after another, since pytest-xdist is missing{f'; {why}' if why else ''}.")
         return found, False
     raise UserError(f"Python's pytest is missing; {why}.")
@@ -498,23 +528,12 @@ def provide_pytest() -> tuple[Path, bool]:
 
 def provide_site() -> Path:
     """An interpreter that has what builds the site, at the versions of requirements-site.txt, beside what ./gemm needs."""
-    listed = ROOT / "requirements-site.txt"
-    pins = [line for line in listed.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
-    probe = (
-        "import sys\nfrom importlib.metadata import version\nfrom importlib.util import find_spec\n"
-        f"assert all(map(find_spec, {PACKAGES!r}))\n"
-        "assert all(version(pin.split('==')[0]) == pin.split('==')[1] for pin in sys.argv[1:])"
-    )
-
-    def usable() -> Path | None:
-        candidates = (path for path in (Path(sys.executable), VENV / "bin" / "python") if path.exists())
-        return next((path for path in candidates if process.quiet([path, "-c", probe, *pins])[0] == 0), None)
-
-    why = ""
-    if not usable():
+    listed = (ROOT / "requirements-site.txt").read_text(encoding="utf-8").splitlines()
+    pins, why = [line for line in listed if line and not line.startswith("#")], ""
+    if not _interpreter(*pins):
         both = [] if VENV in Path(sys.executable).parents else ["-r", "requirements.txt"]
         why = venv_install([*both, "-r", "requirements-site.txt"], "what builds the site")
-    if found := usable():
+    if found := _interpreter(*pins):
         return found
     raise UserError(f"The site's Python packages are missing; {why or f'remove {VENV}, and run ./gemm site again'}.")
 
@@ -531,13 +550,12 @@ def _extras() -> list[Need]:
     """CUDA's programs that some command alone needs, which brings them itself where it can."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, places_of_cuda())])
     dump, disassembler, ncu = (shutil.which(name, path=path) or "" for name in ("cuobjdump", "nvdisasm", "ncu"))
-    both = Need(
-        "cuobjdump, nvdisasm", f"{dump}, {disassembler}" if dump and disassembler else "", "", required=False,
-        note="only ./gemm sass needs them, which gets them from PyPI", by_hand="./gemm sass 01",
-    )  # fmt: skip
+    both = f"{dump}, {disassembler}" if dump and disassembler else ""
     reads = "only ./gemm profile and inspect --against-ncu need it"
-    counts = Need("ncu", ncu, "", required=False, note=reads, by_hand=f"install the CUDA toolkit: {_CUDA_PAGE}")
-    return [replace(need, note="") if need.found else need for need in (both, counts)]
+    return [
+        Need("cuobjdump, nvdisasm", both, "", False, "only ./gemm sass needs them, which gets them from PyPI", "./gemm sass 01"),
+        Need("ncu", ncu, "", False, reads, f"install the CUDA toolkit: {_CUDA_PAGE}"),
+    ]
 
 
 def report(as_json: bool) -> int:
@@ -546,7 +564,10 @@ def report(as_json: bool) -> int:
     found = [*needs(device), *_extras()]
     fatal = [need for need in found if need.required and not need.found]
     if as_json:
-        rows = [{**asdict(need), "command": "" if need.found else command(need)} for need in found]
+        rows = [
+            {**asdict(need), "note": "" if need.found else need.note, "command": "" if need.found else command(need)}
+            for need in found
+        ]
         print(json.dumps({"device": device.kind, "why": device.why, "gpus": device.gpus, "ready": not fatal, "needs": rows}))
         return 2 if fatal else 0
     print(f"Device: {device.kind} ({device.why})")

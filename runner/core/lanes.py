@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from runner.core.figures import grouped
+
 _WARPS = 4  # of a warpgroup
 WAITS = ("full", "empty", "turn", "barrier", "cluster", "drain")  # kinds of spans in which a lane does nothing
 TOLD = {
@@ -88,6 +90,17 @@ def union(spans: Iterable[Span]) -> list[tuple[float, float]]:
         else:
             joined.append((span.begin, span.end))
     return joined
+
+
+def rows(parts: Sequence[Timeline]) -> list[list[str]]:
+    """Of a table: what a lane does, in words, and for each of the timelines how long, and how much of the block's time."""
+
+    def cells(found: Timeline, name: str, kind: str) -> list[str]:
+        spent = sum(lane.spent(kind) for lane in found.lanes if lane.name == name)
+        return [grouped(round(spent)), f"{100 * spent / found.length:.0f} %"] if spent else ["–", "–"]
+
+    keys = dict.fromkeys((lane.name, kind) for found in parts for lane in found.lanes for kind in TOLD if lane.of(kind))
+    return [[f"{name} {DOES[kind]}", *(cell for found in parts for cell in cells(found, name, kind))] for name, kind in keys]
 
 
 def _named(asks: bool, multiplies: bool, number: int, warp: int, split: bool, wgmma: bool) -> str:

@@ -168,14 +168,15 @@ class Finished:
     left_out: int = 0  # lines between the two ends
 
 
-def require(done: Finished, program: str, statuses: Sequence[int]) -> None:
-    """A UserError unless the measuring program ended with one of these: its last line, after the others were shown."""
+def require(done: Finished, program: str, statuses: Sequence[int], then: str = "nothing was recorded") -> None:
+    """A UserError unless the program ended with one of these: its last line, after the others were shown. `then`: what follows
+    from a crash."""
     if what := crash(done.status):
         say_all(done.lines)
-        raise UserError(f"{program} was ended by {what}{f' during {done.last}' if done.last else ''}; nothing was recorded.")
+        raise UserError(f"{program} was ended by {what}{f' during {done.last}' if done.last else ''}; {then}.")
     if done.status not in statuses:
         say_all(done.lines[:-1])
-        said = done.lines[-1] if done.lines else f"it ended with status {done.status} and said nothing."
+        said = done.lines[-1] if done.lines else f"{program} ended with status {done.status} and said nothing."
         raise UserError(said.removeprefix(f"{program}: "))
 
 

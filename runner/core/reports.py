@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import TypedDict
 
 
-class _Device(TypedDict):
-    kind: str  # "cuda", "cpu"
-    name: str
-
-
-class Device(_Device, total=False):
+class Device(TypedDict, total=False):
     """What it was measured on."""
 
+    kind: str  # "cuda", "cpu"
+    name: str
     compute_capability: str  # "9.0"
     multiprocessors: int
     l2_bytes: int
@@ -21,20 +18,17 @@ class Device(_Device, total=False):
     power_limit_w: float | None
 
 
-class _Run(TypedDict):
+class Run(TypedDict, total=False):
+    """One lesson at one size that it gets right; with times where the device has any."""
+
     lesson: str
     variant: str  # "fp32", "bf16.nt"
     m: int
     n: int
     k: int
-    error_over_bound: float
-
-
-class Run(_Run, total=False):
-    """One lesson at one size that it gets right; with times where the device has any."""
-
     alpha: float
     beta: float
+    error_over_bound: float
     checked: int
     rms_error: float
     rms_limit: float
@@ -96,15 +90,12 @@ class Described(TypedDict):
     variants: list[Variant]
 
 
-class _Results(TypedDict):
+class Results(TypedDict, total=False):
+    """A results file."""
+
     schema: int
     device: Device
     runs: list[Run]
-
-
-class Results(_Results, total=False):
-    """A results file."""
-
     lessons: dict[str, Described]
     seed: int
     resources: dict[str, Resources | None]  # by lesson

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runner.core.reports import Results
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCHEMA = 2  # of results; check() takes schema 1 as well
+SCHEMA = 2  # of results
 RECORDED_SCHEMA = 1  # of what is recorded beside them: profile, ceilings, autotune
 PUBLISHED = "h200"  # the GPU whose results README.md and the lessons show
 
@@ -73,36 +73,12 @@ def _again(path: Path) -> str:
     return f"bring back the committed one with git checkout {kept}, or measure again with ./gemm chart --record on that GPU"
 
 
-def _upgraded(results: dict) -> dict:
-    """Results of schema 1 as schema 2 has them: a run's type is its variant, and the ladder followed from a lesson's type."""
-
-    def of(run: object) -> object:
-        if not isinstance(run, dict) or "dtype" not in run:
-            return run
-        return {("variant" if key == "dtype" else key): value for key, value in run.items()}
-
-    found = {**results, "schema": SCHEMA}
-    for key in ("runs", "failed"):
-        if isinstance(results.get(key), list):
-            found[key] = [of(run) for run in results[key]]
-    lessons: dict[str, dict] = {}
-    for run in found.get("runs") or []:
-        if isinstance(run, dict) and {"lesson", "variant"} <= run.keys():
-            ladder = "fp32" if run["variant"] == "fp32" else "tensorcore"
-            lessons.setdefault(run["lesson"], {"ladder": ladder, "variants": [{"text": run["variant"]}]})
-    return {**found, "lessons": lessons}
-
-
 def check(results: object, where: str, again: str = "measure again with ./gemm chart") -> Results:
-    """`results` as an object of schema SCHEMA if it is one of it or of schema 1, whose runs had types and no variants;
-    otherwise raises a UserError: `where`, what, `again`."""
+    """`results` if it is an object of schema SCHEMA; otherwise raises a UserError: `where`, what, `again`."""
     if not isinstance(results, dict):
         raise UserError(f"{where} is not a results file: it holds no JSON object; {again}.")
-    if results.get("schema") == 1:
-        results = _upgraded(results)
-    if results.get("schema") != SCHEMA:
-        found = results.get("schema")
-        raise UserError(f"{where} has results schema {found!r}, but this version reads schemas 1 and {SCHEMA}; {again}.")
+    if (found := results.get("schema")) != SCHEMA:
+        raise UserError(f"{where} has results schema {found!r}, but this version reads schema {SCHEMA}; {again}.")
     runs, device = results.get("runs"), results.get("device")
     if not isinstance(runs, list) or not isinstance(device, dict) or not {"name", "kind"} <= device.keys():
         raise UserError(f"{where} lacks its runs or its device; {again}.")
@@ -116,11 +92,9 @@ def check(results: object, where: str, again: str = "measure again with ./gemm c
 
 
 def _read(path: Path, again: str) -> object:
-    """The JSON in `path`. Raises FileNotFoundError without such a file, a UserError where it is of no use (`again` helps)."""
+    """The JSON in `path`. Raises a UserError where it is of no use; `again` helps."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
@@ -129,24 +103,38 @@ def _read(path: Path, again: str) -> object:
 
 def load(path: Path) -> Results:
     """Reads and checks a results file."""
-    try:
-        return check(_read(path, _again(path)), str(path), _again(path))
-    except FileNotFoundError as error:
-        raise UserError(f"There are no results in {path}; measure with ./gemm chart.") from error
+    if not path.exists():
+        raise UserError(f"There are no results in {path}; measure with ./gemm chart.")
+    return check(_read(path, _again(path)), str(path), _again(path))
 
 
 def recorded(path: Path, keys: Iterable[str], command: str) -> dict | None:
     """What `command` wrote beside the results, with these keys; None where there is no such file."""
-    again = f"record it again with {command}"
-    try:
-        found = _read(path, again)
-    except FileNotFoundError:
+    if not path.exists():
         return None
+    again = f"record it again with {command}"
+    found = _read(path, again)
     if not isinstance(found, dict) or found.get("schema") != RECORDED_SCHEMA:
         raise UserError(f"{path} is not of schema {RECORDED_SCHEMA}, which this version reads; {again}.")
     if missing := [key for key in keys if key not in found]:
         raise UserError(f"{path} lacks its {', '.join(missing)}; {again}.")
     return found
+
+
+def of_version(found: object, program: str, schema: int) -> dict:
+    """The object that one of this project's programs wrote, if this version reads it; a UserError otherwise."""
+    here = found.get("schema") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or here != schema:
+        raise UserError(f"{program} wrote schema {here!r}, but this version reads schema {schema}; build it again.")
+    return found
+
+
+def parsed(text: str, program: str, schema: int) -> dict:
+    """The same of its text."""
+    try:
+        return of_version(json.loads(text), program, schema)
+    except ValueError as error:
+        raise UserError(f"{program} wrote no valid JSON ({error}); build it again.") from error
 
 
 def writable_folder(path: Path) -> None:

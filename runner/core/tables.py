@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # elsewhere read where a table is made: it takes longer than most commands
@@ -18,6 +18,18 @@ def show(table: Table, columns: int = 120) -> None:
     from rich.console import Console
 
     Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else columns).print(table)
+
+
+def grid(columns: Sequence[str], rows: Iterable[Sequence[str]], left: Collection[str] = ()) -> Table:
+    """A table whose columns of words are named in `left`, and whose others are figures."""
+    from rich.table import Table
+
+    table = Table()
+    for column in columns:
+        table.add_column(column, justify="left" if column in left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def pieces(corner: str, names: Sequence[str], columns: Sequence[tuple[str, Sequence[str]]], width: int) -> list[Table]:

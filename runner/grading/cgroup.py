@@ -38,11 +38,16 @@ class Counted:
     machine: bool
 
 
-def _words(path: Path) -> list[str]:
+def _text(path: Path) -> str:
+    """Empty where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8").split()
+        return path.read_text(encoding="utf-8")
     except OSError:
-        return []
+        return ""
+
+
+def _words(path: Path) -> list[str]:
+    return _text(path).split()
 
 
 def _table(path: Path) -> Mapping[str, int]:
@@ -227,10 +232,7 @@ def _places() -> Iterator[Path]:
 
 
 def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
+    return _text(Path(path)).splitlines()
 
 
 def find() -> Groups | None:

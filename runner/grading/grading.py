@@ -428,17 +428,8 @@ class _Run:
         """The problems of gemm_check with this seed, for a kernel with the tiles that the object says. Raises ValueError."""
         tile = ",".join(str(size) for size in (found["tile"]["BM"], found["tile"]["BN"], found["tile"]["BK"]))
         listed = self._folder / "asked.json"
-        options: list[str | Path] = [
-            "--lesson",
-            self._report.task.lesson,
-            "--seed",
-            str(seed),
-            "--tile",
-            tile,
-            *self._more,
-            "--output",
-            listed,
-        ]
+        lesson = self._report.task.lesson
+        options = ["--lesson", lesson, "--seed", str(seed), "--tile", tile, *self._more, "--output", str(listed)]
         status, said = process.quiet([self._kit.judge, *options])
         if status:
             raise ValueError(said.strip())

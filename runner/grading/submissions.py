@@ -34,13 +34,13 @@ class Submission:
 
     def read(self, task: Task) -> tuple[str, bytes] | None:
         """What the file is called in it, and its bytes; None where it is not there. Raises Refused."""
-        with self._files() as files:
-            name = _chosen(task, files.names)
-            if name is not None:
-                return printable(name), files.read(name)
-            if inner := next((name for name in files.names if name.lower().endswith(".zip")), None):
-                raise Refused(f"{printable(inner)} is a zip inside of it, and is not opened; unpack it, and zip everything once.")
-            return None
+        files = self._files()
+        name = _chosen(task, files.names)
+        if name is not None:
+            return printable(name), files.read(name)
+        if inner := next((name for name in files.names if name.lower().endswith(".zip")), None):
+            raise Refused(f"{printable(inner)} is a zip inside of it, and is not opened; unpack it, and zip everything once.")
+        return None
 
     def _files(self) -> _Folder | _Zip:
         try:
@@ -75,12 +75,6 @@ class _Folder:
     def __init__(self, path: Path) -> None:
         self._path, self._seen = path, 0
         self.names = list(self._walk(path, "", _DEEPEST))
-
-    def __enter__(self) -> _Folder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def _walk(self, path: Path, above: str, deeper: int) -> Iterator[str]:
         """Names of files, links among them: who hands in a link is told so."""
@@ -137,12 +131,6 @@ class _Zip:
         self._entries = {entry.filename: entry for entry in entries if not entry.is_dir()}
         # A Mac's zips hold a shadow of every file there.
         self.names = [name for name in self._entries if not name.startswith("__MACOSX/")]
-
-    def __enter__(self) -> _Zip:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._zip.close()
 
     def read(self, name: str) -> bytes:
         entry, shown = self._entries[name], printable(name)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,11 +15,12 @@ from rich.table import Table
 
 from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
+from runner.core.figures import grouped
 from runner.core.git import commit_here
 from runner.core.process import say_all
 from runner.core.results import ROOT, UserError, lessons, write_atomically
 from runner.inspect import inspection
-from runner.inspect.inspection import Request, grouped
+from runner.inspect.inspection import Request
 from runner.inspect.trace_types import Figure, Line, Trace
 
 SHAPES = ((128, 128, 128), (256, 64, 32), (127, 129, 65), (257, 63, 300), (1000, 1, 77), (33, 31, 65))
@@ -165,14 +164,12 @@ def compare(found: Trace, counted: Mapping[str, int]) -> list[dict]:
 
 def find_ncu(command: str) -> Path:
     """ncu's path; a UserError, which names the command that needs it, where there is none."""
-    home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
-    found = shutil.which("ncu") or shutil.which("ncu", path=str(home / "bin"))
-    if not found:
-        raise UserError(
-            f"{command} needs NVIDIA's ncu (Nsight Compute), which is neither on PATH nor in $CUDA_HOME/bin nor in "
-            "/usr/local/cuda/bin; install it with the CUDA toolkit."
-        )
-    return Path(found)
+    if found := doctor.of_cuda("ncu"):
+        return found
+    raise UserError(
+        f"{command} needs NVIDIA's ncu (Nsight Compute), which is neither on PATH nor in $CUDA_HOME/bin nor in "
+        "/usr/local/cuda/bin; install it with the CUDA toolkit."
+    )
 
 
 def version(ncu: Path) -> str:
@@ -216,9 +213,7 @@ def _count(device: doctor.Device, ncu: Path, program: Path, request: Request) ->
 def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
     """Exit status: 0 where all counts agree, but for accesses that nvcc fused; 1 otherwise."""
     chosen = [lesson.find(name) for name in names] or lessons()
-    device = doctor.choose()
-    if device.kind != "cuda":
-        raise UserError(f"--against-ncu needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
+    device = doctor.choose_gpu("--against-ncu")
     ncu = find_ncu("--against-ncu")
     tracer = inspection.build_tracer() / "gemm_inspect"
     folder = build(device, doctor.provide(device), chosen) / "bin"

@@ -6,13 +6,14 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from rich.table import Table
 
 from runner.core import doctor, lesson, process, tables
 from runner.core.build import build
 from runner.core.process import say
-from runner.core.results import ROOT, UserError
+from runner.core.results import ROOT, UserError, parsed
 from runner.inspect import inspection
 from runner.inspect.trace_types import Box, Descriptor, TensorMap, Trace
 
@@ -36,13 +37,8 @@ def cells(found: Descriptor | Box) -> dict[int, list[str]]:
 
 def memory(found: Descriptor | Box) -> Table:
     """The first lines of shared memory that it touches."""
-    shown = Table()
-    shown.add_column("byte", justify="right", no_wrap=True)
-    for cell in range(LINE // CHUNK):
-        shown.add_column(f"+{cell * CHUNK}", justify="right", no_wrap=True)
-    for line, row in list(cells(found).items())[:MOST]:
-        shown.add_row(str(line * LINE), *row)
-    return shown
+    rows = [[str(line * LINE), *row] for line, row in list(cells(found).items())[:MOST]]
+    return tables.grid(["byte", *(f"+{cell * CHUNK}" for cell in range(LINE // CHUNK))], rows)
 
 
 def _wrong(found: Descriptor) -> list[str]:
@@ -64,12 +60,11 @@ def _print_descriptor(found: Descriptor) -> None:
     side = "K" if found["major"] == "k" else "M or N"
     matrix = f"{found['rows']} rows, {found['depth']} steps along K, {side} side by side"
     print(f"{found['number']}: matrix descriptor of wgmma, {matrix}")
-    shown = Table()
-    for column in ("bits", "field", "encoded", "value"):
-        shown.add_column(column, justify="left" if column == "field" else "right", no_wrap=True)
-    for field in found["fields"]:
-        shown.add_row(field["bits"], field["name"], str(field["encoded"]), f"{field['value']} {field['unit']}".rstrip())
-    tables.show(shown)
+    rows = [
+        [field["bits"], field["name"], str(field["encoded"]), f"{field['value']} {field['unit']}".rstrip()]
+        for field in found["fields"]
+    ]
+    tables.show(tables.grid(("bits", "field", "encoded", "value"), rows, left=("field",)))
     for note in found["notes"]:
         print(note["text"])
     tables.show(memory(found))
@@ -79,12 +74,10 @@ def _print_descriptor(found: Descriptor) -> None:
 
 
 def _print_box(found: Box) -> None:
-    shown = Table()
-    for column in ("field", "value"):
-        shown.add_column(column, no_wrap=True)
-    for name, value in found["fields"].items():
-        shown.add_row(name, " × ".join(map(str, value)) if isinstance(value, list) else str(value))
-    tables.show(shown)
+    columns = ("field", "value")
+    fields = found["fields"].items()
+    rows = [[name, " × ".join(map(str, value)) if isinstance(value, list) else str(value)] for name, value in fields]
+    tables.show(tables.grid(columns, rows, left=columns))
     print(
         f"A box has {found['box_bytes']} bytes, which a load counts at its mbarrier, and takes {found['shared_bytes']} of shared "
         f"memory, {found['row_bytes']} a row."
@@ -130,18 +123,8 @@ def own(found: Trace) -> list[tuple[str, list[str]]]:
 def read(program: Path, options: Sequence[str]) -> Descriptor | Box:
     """What gemm_descriptor says. A UserError, which is its sentence, where it refuses."""
     done = process.stream([program, *options], "Reading", process.unseen, whole=True)
-    if done.status:
-        said = done.lines[-1] if done.lines else f"gemm_descriptor ended with status {done.status} and said nothing."
-        raise UserError(said.removeprefix("gemm_descriptor: "))
-    try:
-        found = json.loads("\n".join(done.lines))
-    except ValueError as error:
-        raise UserError(f"gemm_descriptor wrote no valid JSON ({error}); build it again.") from error
-    if found.get("schema") != SCHEMA:
-        raise UserError(
-            f"gemm_descriptor wrote schema {found.get('schema')!r}, but this version reads schema {SCHEMA}; build it again."
-        )
-    return found
+    process.require(done, "gemm_descriptor", (0,), "build it again")
+    return cast("Descriptor | Box", parsed("\n".join(done.lines), "gemm_descriptor", SCHEMA))
 
 
 def _asked(text: str | None, options: Mapping[str, str | None]) -> list[tuple[str, list[str]]]:

@@ -97,9 +97,8 @@ def architecture(given: str | None) -> str:
         if not found:
             raise UserError(f"--arch must be an architecture, such as 90 or 90a, not {given!r}.")
         return found[1] + found[2]
-    smi = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/lib/wsl/lib")
-    said = process.quiet([smi, "--query-gpu=compute_cap", "--format=csv,noheader"], seconds=20) if smi else (1, "")
-    own = re.match(r"(\d+)\.(\d)$", said[1].strip().partition("\n")[0].strip()) if said[0] == 0 else None
+    status, said = doctor.ask_driver("--query-gpu=compute_cap", "--format=csv,noheader")
+    own = re.match(r"(\d+)\.(\d)$", said.strip().partition("\n")[0].strip()) if status == 0 else None
     return own[1] + own[2] if own else _ARCHITECTURE
 
 

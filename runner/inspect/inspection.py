@@ -19,8 +19,9 @@ from rich.table import Table
 from runner.core import doctor, lesson, process, tables
 from runner.core.build import build
 from runner.core.descriptors import described, targets
+from runner.core.figures import grouped, rate, size
 from runner.core.process import say, say_all
-from runner.core.results import ROOT, UserError, lessons, write_atomically
+from runner.core.results import ROOT, UserError, lessons, of_version, parsed, write_atomically
 from runner.inspect.trace_types import Figure, Line, Trace, Wgmma
 
 SCHEMA = 1
@@ -60,25 +61,6 @@ class Request:
 
 
 # Figures
-
-
-def grouped(value: int) -> str:
-    """1048576 -> `1 048 576`."""
-    return f"{value:,}".replace(",", " ")
-
-
-def size(count: float) -> str:
-    """Bytes to three digits: 512 B, 16.4 kB, 1.05 MB."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.5 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:.0f} B" if unit == "B" else f"{count:#.3g} {unit}".replace(". ", " ")
-
-
-def rate(value: float | None) -> str:
-    """To three digits, without zeros at the end: 32, 4.25, 0.0606."""
-    return "–" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def a_request(line: Line, key: Figure) -> float | None:
@@ -137,10 +119,7 @@ def build_tracer(*targets: str) -> Path:
 
 def check(trace: object) -> Trace:
     """`trace` if it is an object of this version's gemm_inspect; a UserError otherwise."""
-    if not isinstance(trace, dict) or trace.get("schema") != SCHEMA:
-        found = trace.get("schema") if isinstance(trace, dict) else None
-        raise UserError(f"gemm_inspect wrote schema {found!r}, but this version reads schema {SCHEMA}; build it again.")
-    if missing := _KEYS - trace.keys():
+    if missing := _KEYS - of_version(trace, "gemm_inspect", SCHEMA).keys():
         raise UserError(f"gemm_inspect wrote no {', '.join(sorted(missing))}; build it again.")
     return cast(Trace, trace)
 
@@ -192,14 +171,7 @@ def trace_text(program: Path, name: str, request: Request, history: int = 0, own
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "trace.json"
         done = _run([*_command(program, name, request, history, own), "--output", output], f"Tracing {name}", own)
-        if what := process.crash(done.status):
-            say_all(done.lines)
-            at = f" during {done.last}" if done.last else ""
-            raise UserError(f"gemm_inspect was ended by {what}{at}; {whose}.")
-        if done.status not in (0, 1):
-            say_all(done.lines[:-1])
-            said = done.lines[-1] if done.lines else f"gemm_inspect ended with status {done.status} and said nothing."
-            raise UserError(said.removeprefix("gemm_inspect: "))
+        process.require(done, "gemm_inspect", (0, 1), whose)
         say_all(done.lines)
         try:
             return output.read_text(encoding="utf-8"), done.status
@@ -210,10 +182,7 @@ def trace_text(program: Path, name: str, request: Request, history: int = 0, own
 def trace(program: Path, name: str, request: Request, history: int = 0, own: Own | None = None) -> tuple[Trace, int]:
     """As trace_text, but read and checked."""
     text, status = trace_text(program, name, request, history, own)
-    try:
-        return check(json.loads(text)), status
-    except ValueError as error:
-        raise UserError(f"gemm_inspect wrote no valid JSON ({error}); build it again.") from error
+    return check(parsed(text, "gemm_inspect", SCHEMA)), status
 
 
 # Telling
@@ -264,21 +233,18 @@ def _problems(found: Trace) -> list[str]:
 
 def table(lines: Sequence[Line]) -> Table:
     """A row for each line, array, width, and load or store."""
-    shown = Table()
-    counted = ("requests", "sectors/request", "ideal", "wavefronts/request", "ideal", "bytes")
-    for column in ("line", "array", "access", "width", *counted):
-        shown.add_column(column, justify="left" if column in ("array", "access") else "right", no_wrap=True)
-    last = None
+    rows, last = [], None
     for line in lines:
         guess = "≈ " if line["diverged"] else ""
         figures = [rate(a_request(line, key)) for key in _A_REQUEST]
         figures = [figure if figure == "–" else guess + figure for figure in figures]
         place = (line["file"], line["line"])
         width = f"{line['width']} B" if line["width"] else "box"
-        shown.add_row(str(line["line"]) if place != last else "", line["array"], line["op"], width,
-                      guess + grouped(line["requests"]), *figures, size(line["bytes"]))  # fmt: skip
+        rows.append([str(line["line"]) if place != last else "", line["array"], line["op"], width,
+                     guess + grouped(line["requests"]), *figures, size(line["bytes"])])  # fmt: skip
         last = place
-    return shown
+    counted = ("requests", "sectors/request", "ideal", "wavefronts/request", "ideal", "bytes")
+    return tables.grid(("line", "array", "access", "width", *counted), rows, left=("array", "access"))
 
 
 def form(entry: Wgmma) -> str:
@@ -288,14 +254,13 @@ def form(entry: Wgmma) -> str:
 
 def wgmma_table(lines: Sequence[Wgmma]) -> Table:
     """A row for each line and form."""
-    shown = Table()
-    for column in ("line", "wgmma", "A from", "count", "FLOP", "shared memory read", "wavefronts"):
-        shown.add_column(column, justify="left" if column in ("wgmma", "A from") else "right", no_wrap=True)
-    for line in lines:
-        source = "shared memory" if line["a"] else "registers"
-        figures = [grouped(line["count"]), grouped(int(line["flop"])), size(line["shared_bytes"]), "unknown"]
-        shown.add_row(str(line["line"]), form(line), source, *figures)
-    return shown
+    rows = [
+        [str(line["line"]), form(line), "shared memory" if line["a"] else "registers", grouped(line["count"]),
+         grouped(int(line["flop"])), size(line["shared_bytes"]), "unknown"]
+        for line in lines
+    ]  # fmt: skip
+    columns = ("line", "wgmma", "A from", "count", "FLOP", "shared memory read", "wavefronts")
+    return tables.grid(columns, rows, left=("wgmma", "A from"))
 
 
 def _totals(found: Trace) -> str:
@@ -356,21 +321,20 @@ def _print(found: Trace, lines: Sequence[Line], wgmma: Sequence[Wgmma], before: 
         f"{grouped(found['blocks'])} blocks of {found['threads_per_block']} threads, {part}"
     )
     sys.stdout.flush()
-    if lines or wgmma:
-        if lines:
-            tables.show(table(lines))
-        if wgmma:
-            tables.show(wgmma_table(wgmma))
-        for file, number in sorted({(line["file"], line["line"]) for line in (*lines, *wgmma)}):
-            print(f"{file}:{number}  {code_of(file, number)}".rstrip())
-        if any(line["diverged"] for line in lines):
-            print(_APPROXIMATELY)
-        if any(not line["width"] for line in lines):
-            print(_BOXES)
-        if wgmma:
-            print(_UNKNOWN)
-    else:
-        print("No access to memory was traced.")
+    if lines:
+        tables.show(table(lines))
+    if wgmma:
+        tables.show(wgmma_table(wgmma))
+    for file, number in sorted({(line["file"], line["line"]) for line in (*lines, *wgmma)}):
+        print(f"{file}:{number}  {code_of(file, number)}".rstrip())
+    for holds, note in (
+        (any(line["diverged"] for line in lines), _APPROXIMATELY),
+        (any(not line["width"] for line in lines), _BOXES),
+        (wgmma, _UNKNOWN),
+        (not lines and not wgmma, "No access to memory was traced."),
+    ):
+        if holds:
+            print(note)
     print(_totals(found))
     if before:
         print(compare(before, found))
@@ -489,12 +453,12 @@ def as_text(counts: Mapping) -> str:
     return re.sub(r"\{\n\s+([^{}]*?)\n\s+\}", lambda m: "{" + re.sub(r"\n\s+", " ", m[1]) + "}", text) + "\n"
 
 
-def record(draw: Callable[[Trace], list[Path]], update_tables: Callable[[Mapping], list[Path]]) -> int:
+def record(draw: Callable[[Trace], list[Path]], update_tables: Callable[[], list[Path]]) -> int:
     """Writes counts.json, the tables of the READMEs from it, and the pictures of accesses that the READMEs show."""
     pictures: list[Path] = []
     counts = count(build_tracer() / "gemm_inspect", lessons(), lambda found: pictures.extend(draw(found)))
     write_atomically(ROOT / COUNTS, as_text(counts))
-    files = [*update_tables(counts), *pictures]
+    files = [*update_tables(), *pictures]
     print(f"Written: {', '.join([COUNTS, *(str(path.relative_to(ROOT)) for path in files)])}.")
     return 0
 
@@ -507,9 +471,7 @@ def bench(names: Sequence[str]) -> int:
     chosen = [lesson.find(name) for name in names] or lessons()
     folder = build_tracer(*chosen)
     request = Request(BENCHED, BENCHED, BENCHED, options=("--seed=1",))
-    shown = Table()
-    for column in ("lesson", "plain (s)", "traced (s)", "factor", "accesses", "million a second"):
-        shown.add_column(column, justify="left" if column == "lesson" else "right")
+    rows = []
     for name in chosen:
         plain, traced = [], []
         accesses = 0
@@ -525,8 +487,9 @@ def bench(names: Sequence[str]) -> int:
             traced.append(time.monotonic() - begin)
         slow, quick = statistics.median(traced), statistics.median(plain)
         figures = [f"{quick:.2f}", f"{slow:.2f}", f"{slow / quick:.1f}", grouped(accesses), f"{accesses / slow / 1e6:.1f}"]
-        shown.add_row(name, *figures)
-    tables.show(shown)
+        rows.append([name, *figures])
+    columns = ("lesson", "plain (s)", "traced (s)", "factor", "accesses", "million a second")
+    tables.show(tables.grid(columns, rows, left=("lesson",)))
     print(
         f"{request.shape}, median of 3, wall time of whole programs on this machine's CPU. Plain: the lesson with --verify-only; "
         "traced: gemm_inspect. Both make the same inputs, run the kernel and verify all of C."

@@ -19,10 +19,10 @@ from pathlib import Path
 from runner.core import doctor, gpu, lesson, process
 from runner.core.compiling import NotCompiled, Source, compile_program, first_error, scratch, toolchain
 from runner.core.descriptors import described, targets
+from runner.core.figures import grouped, rate
 from runner.core.process import say, say_all
 from runner.core.results import ROOT, UserError
 from runner.inspect.counts import Counts
-from runner.inspect.inspection import grouped, rate
 from runner.inspect.trace_types import Trace
 from runner.learn import achievements, course, exercise, progress
 from runner.learn.check_types import Case, Checked, Timed

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from runner.core.machines import MACHINES
 from runner.core.results import UserError, folder_of
 from runner.inspect.counts import Counts
 
@@ -76,21 +77,21 @@ def tile_bytes(m: int, n: int, k: int, bm: int, bn: int) -> int:
 
 @dataclass(frozen=True)
 class Sm:
-    """What an SM holds. CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"."""
+    """What an SM holds."""
 
     capability: str
     threads: int
     blocks: int
     shared: int  # bytes
-    registers: int = 65536
+    registers: int
 
 
-SMS = (
-    Sm("8.0", 2048, 32, 164 * 1024),
-    Sm("8.9", 1536, 24, 100 * 1024),
-    Sm("9.0", 2048, 32, 228 * 1024),
-    Sm("12.0", 1536, 24, 100 * 1024),
-)
+def _sm(capability: str) -> Sm:
+    machine = MACHINES[f"sm_{capability.replace('.', '')}"]
+    return Sm(capability, machine["threads"], machine["blocks"], machine["shared"], machine["registers"])
+
+
+SMS = tuple(map(_sm, ("8.0", "8.9", "9.0", "12.0")))
 
 
 def blocks_by_limit(sm: Sm, threads: int, registers: int = 0, shared: int = 0) -> dict[str, int]:

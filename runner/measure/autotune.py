@@ -8,19 +8,18 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
 
 from rich.table import Table
 
-from runner.core import compiling, doctor, git, gpu, lesson, process, tables
+from runner.core import compiling, doctor, gpu, lesson, process, tables
 from runner.core.compiling import NotCompiled, Source
-from runner.core.kernel_hash import kernel_hash
-from runner.core.process import Interrupted, say, say_all
+from runner.core.process import Interrupted, say
 from runner.core.reports import Failed
-from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, load, writable_folder, write_atomically
+from runner.core.results import ROOT, UserError, folder_of, gpu_slug, load
 from runner.measure import chart, tuning
+from runner.measure.recording import Recording, hash_of
 from runner.measure.tuning import Configuration, Tuning
 
 SCHEMA = 1
@@ -75,15 +74,10 @@ def compile_all(tools: Mapping, wanted: Sequence[Source], folder: Path) -> tuple
 
 def link(tools: Mapping, compiled: Sequence[Source], objects: Sequence[Path], folder: Path) -> Path:
     """A gemm_bench of the configurations."""
-    listed, program = folder / "list.cpp", folder / "bench"
-    listed.write_text(compiling.lessons_of(compiled), encoding="utf-8")
-    command = [*tools["link_before"], listed, *objects, *tools["link_after"], "-o", program]
-    done = process.stream(command, "Linking", process.unseen, {"TMPDIR": str(folder)})
-    if done.status:
-        compiling.blame_the_machine("The linker", done.status, done.lines)
-        say_all(done.lines)
-        raise UserError("The linker could not make the program of the configurations; its message is above.")
-    return program
+    compiling.unlinked(
+        compiling.link(tools, compiling.lessons_of(compiled), objects, folder / "bench"), "the program of the configurations"
+    )
+    return folder / "bench"
 
 
 class _Watch:
@@ -225,20 +219,16 @@ def _timed(row: Row, shape: tuple[int, int, int]) -> list[str]:
 
 def table(rows: Sequence[tuple[str, Row]], shapes: Sequence[tuple[int, int, int]]) -> Table:
     """A row a configuration, with its label; the lesson's own is marked."""
-    shown = Table()
-    shown.add_column("")
     names = list(rows[0][1]["constants"])
-    for column in [*names, "registers", "spills (B)", "shared (B)", "blocks/SM"]:
-        shown.add_column(column, justify="right")
-    for shape in shapes:
-        at = "" if len(shapes) == 1 else f" {'×'.join(map(str, shape))}"
-        shown.add_column(f"TFLOP/s{at}", justify="right")
-        shown.add_column("ratio", justify="right")
-    for label, row in rows:
-        mark = [label] * bool(label) + ["(kernel.cu)"] * row["own"]
-        constants = [str(row["constants"][n]) for n in names]
-        shown.add_row(" ".join(mark), *constants, *_cells(row), *(cell for shape in shapes for cell in _timed(row, shape)))
-    return shown
+    at = [""] if len(shapes) == 1 else [f" {'×'.join(map(str, shape))}" for shape in shapes]
+    timed = [column for where in at for column in (f"TFLOP/s{where}", "ratio")]
+    columns = ["", *names, "registers", "spills (B)", "shared (B)", "blocks/SM", *timed]
+    cells = [
+        [" ".join([label] * bool(label) + ["(kernel.cu)"] * row["own"]), *(str(row["constants"][n]) for n in names), *_cells(row),
+         *(cell for shape in shapes for cell in _timed(row, shape))]
+        for label, row in rows
+    ]  # fmt: skip
+    return tables.grid(columns, cells, left=("",))
 
 
 def _say_failures(name: str, rows: Sequence[Row]) -> None:
@@ -325,45 +315,19 @@ def autotune(names: Sequence[str], record: bool, sizes: str | None, as_json: boo
     tunes = {name: (tuning.load(name), (ROOT / folder_of(name) / "kernel.cu").read_text(encoding="utf-8")) for name in chosen}
     if not tunes:
         raise UserError("No lesson has a tune.py; bring them back with git checkout.")
-    device = doctor.choose()
-    if device.kind != "cuda":
-        raise UserError(f"autotune needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
-    before = git.commit_for(record, "measured")
-    slug = gpu_slug(device.gpus[0])
-    kept, out = ROOT / "plots" / "results", ROOT / "out"
-    for folder in [kept, out] if record else [out]:
-        writable_folder(folder)
+    device = doctor.choose_gpu("autotune")
+    recording = Recording(record, "measured")
     try:
         results = _measured(chosen, tunes, device, wanted)
     except Interrupted as stop:
         raise Interrupted(stop.number, "nothing was recorded") from None
     rows = [row for found in results["lessons"].values() for row in found["rows"]]
-    commit, why = git.commit_here()
     wrong = [name for name, found in results["lessons"].items() if any(row["wrong"] for row in found["rows"])]
-    refused = ""
-    if record and wrong:
-        refused = f"a configuration of {', '.join(wrong)} is wrong"
-    elif record and commit != before:
-        refused = why or "another commit was checked out while measuring"
-    results |= {
-        "commit": commit,
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "kernel_hashes": {name: kernel_hash(ROOT / folder_of(name) / "kernel.cu") for name in chosen},
-    }
-    target = (kept if record and not refused else out) / f"{slug}-autotune.json"
-    write_atomically(target, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    written = [target]
-    if target == ROOT / "plots" / "results" / f"{PUBLISHED}-autotune.json":
-        written += publish()
-    files = [str(file.relative_to(ROOT)) for file in written]
-    if as_json:
-        print(json.dumps({**results, "files": files}, ensure_ascii=False))
-    else:
-        _show(results, tunes)
-    sys.stdout.flush()
-    if refused:
-        say(f"Not recorded: {refused}.")
-    say(f"Written: {', '.join(files)}.")
+    results["kernel_hashes"] = {name: hash_of(name) for name in chosen}
+    recording.write(
+        gpu_slug(device.gpus[0]), "-autotune", results, f"a configuration of {', '.join(wrong)} is wrong" if wrong else ""
+    )
+    recording.tell(results, as_json, lambda: _show(results, tunes), publish)
     if not any(map(ratio, rows)):
         raise UserError("No configuration ran on this GPU; the file that was written says why of each.", 1 if wrong else 2)
-    return 1 if wrong or refused else 0
+    return 1 if wrong or recording.refused else 0

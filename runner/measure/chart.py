@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
+from typing import cast
 
 from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
-from runner.core.git import commit_for, commit_here
-from runner.core.kernel_hash import kernel_hash
 from runner.core.process import Interrupted, say, say_all
 from runner.core.reports import Failed, Results, Run
-from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, load, writable_folder, write_atomically
+from runner.core.results import UserError, gpu_slug, load
+from runner.measure.recording import Recording, hash_of, named
 
 Draw = Callable[[Results, bool], list[Path]]  # of results, which are published or not, the charts' files
 SIZES = {
@@ -93,53 +92,40 @@ def _say_wrong(failed: Sequence[Failed]) -> None:
                 say(those[0]["failure"])
 
 
-def _measured(record: bool, sizes: str | None) -> tuple[Results, str, list[str], Path, str]:
-    """Measures and writes down: the results, the sizes asked for, what gemm_bench said, the file, why it is not recorded."""
+def _measured(record: bool, sizes: str | None) -> tuple[Results, str, list[str], Recording]:
+    """Measures and writes down: the results, the sizes asked for, what gemm_bench said, and where it is written."""
     wanted = parse_sizes(sizes) if sizes is not None else ""
-    before: str | None = None
     device = doctor.choose()
-    if record:
-        if device.kind == "cpu":
-            raise UserError("--record needs a GPU and nvcc: the CPU device has no times to record; leave --record out.")
-        if wanted:
-            raise UserError("--record measures the sizes that are published; leave --sizes out.")
-        before = commit_for(record, "measured")
-    kept, out = ROOT / "plots" / "results", ROOT / "out"
-    for folder in [kept, out] if record else [out]:  # now, not after minutes of measuring
-        writable_folder(folder)
+    if record and device.kind == "cpu":
+        raise UserError("--record needs a GPU and nvcc: the CPU device has no times to record; leave --record out.")
+    if record and wanted:
+        raise UserError("--record measures the sizes that are published; leave --sizes out.")
+    recording = Recording(record, "measured")
     program = build(device, doctor.provide(device), ["gemm_bench"]) / "bin" / "gemm_bench"
     wanted = wanted or SIZES[device.kind]
     with gpu.alone(device):
         results, said = _measure(program, wanted)
     for run in results["runs"]:
-        run["kernel_hash"] = kernel_hash(ROOT / folder_of(run["lesson"]) / "kernel.cu")
-    commit, why = commit_here()
-    results["commit"], results["date"] = commit, datetime.now(timezone.utc).isoformat(timespec="seconds")
-    refused = ""
-    if record and results.get("failed"):
-        refused = ", ".join(sorted({failure["lesson"] for failure in results["failed"]})) + " is wrong"
-    elif record and commit != before:
-        refused = why or "another commit was checked out while measuring"
+        run["kernel_hash"] = hash_of(run["lesson"])
+    wrong = ", ".join(sorted({failure["lesson"] for failure in results.get("failed", [])}))
     slug = "cpu" if device.kind == "cpu" else gpu_slug(results["device"]["name"])
-    target = (kept if record and not refused else out) / f"{slug}.json"
-    write_atomically(target, json.dumps(results, indent=1) + "\n")
-    return results, wanted, said, target, refused
+    recording.write(slug, "", cast(dict, results), f"{wrong} is wrong" if wrong else "")
+    return results, wanted, said, recording
 
 
 def chart(record: bool, sizes: str | None, as_json: bool, draw: Draw) -> int:
     """Exit status: 0 every lesson is right, 1 one is wrong (and is in no figure)."""
     try:
-        results, wanted, said, target, refused = _measured(record, sizes)
+        results, wanted, said, recording = _measured(record, sizes)
     except Interrupted as stop:
         raise Interrupted(stop.number, "nothing was recorded") from None
-    where = target.relative_to(ROOT)
     try:
-        return _show(results, wanted, said, target, refused, as_json, draw)
+        return _show(results, wanted, said, recording, as_json, draw)
     except Interrupted as stop:
-        raise Interrupted(stop.number, f"the results are in {where}, the charts may be old") from None
+        raise Interrupted(stop.number, f"the results are in {named([recording.file])[0]}, the charts may be old") from None
 
 
-def _show(results: Results, sizes: str, said: list[str], target: Path, refused: str, as_json: bool, draw: Draw) -> int:
+def _show(results: Results, sizes: str, said: list[str], recording: Recording, as_json: bool, draw: Draw) -> int:
     """Prints and draws what was measured. Returns the exit status."""
     name, failed = results["device"]["name"], results.get("failed", [])
     timed = any("ms_median" in run for run in results["runs"])
@@ -150,20 +136,18 @@ def _show(results: Results, sizes: str, said: list[str], target: Path, refused: 
     for skipped in results.get("skipped", []):
         say(f"{skipped['lesson']} skipped: {skipped['reason']}")
     _say_wrong(failed)
-    if refused:
-        say(f"Not recorded: {refused}.")
-
-    files = draw(results, target == ROOT / "plots" / "results" / f"{PUBLISHED}.json")
-    names = [str(file.relative_to(ROOT)) for file in (target, *files)]
+    if recording.refused:
+        say(f"Not recorded: {recording.refused}.")
+    files = named([recording.file, *draw(results, recording.published)])
     if as_json:
-        print(json.dumps({**results, "files": names}), flush=True)
+        print(json.dumps({**results, "files": files}), flush=True)
     wrong = {failure["lesson"] for failure in failed}
     right = len({run["lesson"] for run in results["runs"]} - wrong)
     say(
         f"{right} lesson{'s' * (right != 1)} {'verified and timed' if timed else 'verified'} on {name}"
         + (f", {len(wrong)} WRONG" if wrong else "")
-        + f". Written: {', '.join(names)}."
+        + f". Written: {', '.join(files)}."
     )
     if not results["runs"] and not failed:
         raise UserError("No lesson ran on this device; the lines above say what each needs.")
-    return 1 if failed or refused else 0
+    return 1 if failed or recording.refused else 0

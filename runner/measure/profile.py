@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 
 from runner.core import doctor, gpu, lesson, tables
 from runner.core.build import build
-from runner.core.git import commit_for
-from runner.core.kernel_hash import kernel_hash
-from runner.core.process import say
-from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, lessons, writable_folder, write_atomically
+from runner.core.results import UserError, gpu_slug, lessons
 from runner.inspect.counters import find_ncu, first_launch, launches_of, run_ncu, version
 from runner.inspect.inspection import Request
+from runner.measure.recording import Recording, hash_of
 
 SCHEMA = 1
 SIZE = 4096  # M = N = K
@@ -93,14 +88,9 @@ def profile(names: Sequence[str], record: bool, as_json: bool, publish: Callable
     chosen = [lesson.find(name) for name in names] or lessons()
     if record and names:
         raise UserError("--record profiles every lesson; leave the lessons out.")
-    device = doctor.choose()
-    if device.kind != "cuda":
-        raise UserError(f"profile needs an NVIDIA GPU and CUDA's nvcc, but the device here is the CPU: {device.why}.")
+    device = doctor.choose_gpu("profile")
     ncu = find_ncu("profile")
-    commit = commit_for(record, "profiled")
-    slug = gpu_slug(device.gpus[0])
-    folder = ROOT / "plots" / "results" if record else ROOT / "out"
-    writable_folder(folder)
+    recording = Recording(record, "profiled")
     programs = build(device, doctor.provide(device), chosen) / "bin"
     metrics = [figure.metric for figure in FIGURES]
     request = Request(SIZE, SIZE, SIZE, options=("--alpha=1", "--beta=0", "--seed=1"))
@@ -114,25 +104,20 @@ def profile(names: Sequence[str], record: bool, as_json: bool, publish: Callable
         "schema": SCHEMA,
         "gpu": device.gpus[0],
         "ncu": version(ncu),
-        "commit": commit,
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "m": SIZE,
         "n": SIZE,
         "k": SIZE,
         "units": {figure.name: figure.unit for figure in FIGURES},
         "metrics": {figure.name: figure.metric for figure in FIGURES},
-        "kernel_hashes": {name: kernel_hash(ROOT / folder_of(name) / "kernel.cu") for name in chosen},
+        "kernel_hashes": {name: hash_of(name) for name in chosen},
         "lessons": found,
     }
-    file: Path = folder / f"{slug}-profile.json"
-    write_atomically(file, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    if as_json:
-        print(json.dumps(results, ensure_ascii=False))
-    else:
+    recording.write(gpu_slug(device.gpus[0]), "-profile", results)
+
+    def show() -> None:
         print(f"{device.gpus[0]}, {SIZE}×{SIZE}×{SIZE}, one launch each, caches as ncu leaves them (flushed before each pass)")
         tables.show_pieces("lesson", list(found), _columns(found))
-    sys.stdout.flush()
-    say(f"Written: {file.relative_to(ROOT)}, with the reasons for which warps stalled.")
-    if record and slug == PUBLISHED and (drawn := publish()):
-        say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in drawn)}.")
-    return 0
+        print("The file that is written also has the reasons for which warps stalled.")
+
+    recording.tell(results, as_json, show, publish)
+    return int(bool(recording.refused))

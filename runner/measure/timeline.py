@@ -6,23 +6,20 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypedDict, cast
-
-from rich.table import Table
 
 from runner.core import compiling, doctor, gpu, lanes, lesson, process, tables
 from runner.core.compiling import Source
 from runner.core.descriptors import targets
-from runner.core.git import commit_for
-from runner.core.kernel_hash import kernel_hash
+from runner.core.figures import grouped
 from runner.core.lanes import Timeline
-from runner.core.process import say, say_all
-from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, writable_folder, write_atomically
+from runner.core.process import say
+from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, of_version, write_atomically
 from runner.core.results import recorded as recorded_in
 from runner.inspect import inspection
 from runner.measure import autotune, stamping
+from runner.measure.recording import Recording, hash_of, named
 from runner.measure.stamping import Stamped
 
 Shape = tuple[int, int, int]  # M, N, K
@@ -57,25 +54,10 @@ class RecordedBlock(TypedDict):
 class RecordedTimelines(TypedDict):
     schema: int
     gpu: str
-    commit: str | None
-    date: str
     lessons: dict[str, RecordedBlock]
 
 
 # On a GPU
-
-
-def _linked(tools: Mapping, source: Source, made: Path, folder: Path) -> Path:
-    """gemm_timeline with this one kernel."""
-    listed, program = folder / f"{source.namespace}_list.cpp", folder / f"{source.namespace}_timeline"
-    listed.write_text(compiling.lessons_of([source]), encoding="utf-8")
-    command = [*tools["link_before"], listed, made, "-o", program, *tools["link_after"]]
-    done = process.stream(command, f"Linking {source.title}", process.unseen, {"TMPDIR": str(folder)})
-    if done.status:
-        compiling.blame_the_machine("The linker", done.status, done.lines)
-        say_all(done.lines)
-        raise UserError(f"The linker could not make the program with {source.title}'s stamps; its message is above.")
-    return program
 
 
 def _source(name: str) -> tuple[Source, Stamped]:
@@ -87,10 +69,6 @@ def _source(name: str) -> tuple[Source, Stamped]:
     return Source(made.text, f"{folder_of(name)}/kernel.cu", f"lesson_{name.partition('_')[0]}", name, name), made
 
 
-def _hash(name: str) -> str:
-    return kernel_hash(ROOT / folder_of(name) / "kernel.cu")
-
-
 def programs(device: doctor.Device, names: Sequence[str], folder: Path) -> dict[str, tuple[Path, Stamped]]:
     """gemm_timeline of each lesson, in `folder`; says which copies do not compile, and leaves them out."""
     wanted = {name: _source(name) for name in names}
@@ -98,35 +76,33 @@ def programs(device: doctor.Device, names: Sequence[str], folder: Path) -> dict[
     compiled, objects, failed = autotune.compile_all(tools, [source for source, _ in wanted.values()], folder)
     for name, why in failed.items():
         say(f"The copy of {name} with stamps {why}.")
-    return {
-        source.title: (_linked(tools, source, made, folder), wanted[source.title][1])
-        for source, made in zip(compiled, objects, strict=True)
-    }
+    linked = {}
+    for source, made in zip(compiled, objects, strict=True):
+        program, what = folder / f"{source.namespace}_timeline", f"the program with {source.title}'s stamps"
+        done = compiling.link(tools, compiling.lessons_of([source]), [made], program, f"Linking {source.title}")
+        compiling.unlinked(done, what)
+        linked[source.title] = program, wanted[source.title][1]
+    return linked
 
 
 def block_of(name: str, found: Mapping, made: Stamped) -> RecordedBlock:
     """What is kept of what gemm_timeline wrote. A UserError where it is of another version."""
-    if found.get("schema") != SCHEMA:
-        raise UserError(f"gemm_timeline wrote schema {found.get('schema')!r}, not {SCHEMA}; remove the folder build and go on.")
+    of_version(found, "gemm_timeline", SCHEMA)
     warps: list[StampedWarp] = [
         {"warp": number, "lost": warp["wanted"] - len(warp["stamps"]), "stamps": warp["stamps"]}
         for number, warp in enumerate(found["warps"])
         if number % EVERY == 0
     ]
     return {
-        "variant": found["variant"],
-        "m": found["m"],
-        "n": found["n"],
-        "k": found["k"],
-        "seed": found["seed"],
-        "kernel_hash": _hash(name),
+        **{key: found[key] for key in ("variant", "m", "n", "k", "seed")},  # type: ignore[typeddict-item]
+        "kernel_hash": hash_of(name),
         "warps_of_block": len(found["warps"]),
         "sites": [[site.what, site.line, site.argument] for site in made.sites],
         "warps": warps,
     }
 
 
-def on_gpu(device: doctor.Device, names: Sequence[str], shape: Shape, commit: str | None) -> RecordedTimelines:
+def on_gpu(device: doctor.Device, names: Sequence[str], shape: Shape) -> RecordedTimelines:
     """Compiles a copy of each lesson's kernel with stamps, runs it, and reads what its first block wrote down."""
     lessons: dict[str, RecordedBlock] = {}
     sizes = [f"--{key}={value}" for key, value in zip("mnk", shape, strict=True)]
@@ -144,8 +120,7 @@ def on_gpu(device: doctor.Device, names: Sequence[str], shape: Shape, commit: st
             if lost := sum(warp["lost"] for warp in block["warps"]):
                 say(f"{name}: {lost} stamps found no room; choose smaller sizes.")
             lessons[name] = block
-    date = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return {"schema": SCHEMA, "gpu": device.gpus[0], "commit": commit, "date": date, "lessons": lessons}
+    return {"schema": SCHEMA, "gpu": device.gpus[0], "lessons": lessons}
 
 
 def as_text(recorded: Mapping) -> str:
@@ -197,7 +172,7 @@ class TracedBlock(TypedDict):
 
 def _traced(program: Path, name: str, shape: Shape) -> TracedBlock:
     found = cast(list[_Lane], lanes.as_recorded(on_cpu(program, name, shape)))
-    return {"m": shape[0], "n": shape[1], "k": shape[2], "kernel_hash": _hash(name), "lanes": found}
+    return {"m": shape[0], "n": shape[1], "k": shape[2], "kernel_hash": hash_of(name), "lanes": found}
 
 
 # The command
@@ -205,35 +180,32 @@ def _traced(program: Path, name: str, shape: Shape) -> TracedBlock:
 
 def _record(shape: Shape, as_json: bool, publish: Callable[[], list[Path]]) -> int:
     """Exit status: 0 every lesson was recorded, 1 one was not."""
-    device = doctor.choose()
-    names = stamping.eligible()
-    folder = ROOT / "plots" / "results"
-    writable_folder(folder)
+    device, names = doctor.choose(), stamping.eligible()
     if device.kind == "cuda":
-        commit = commit_for(True, "recorded")
-        recorded: Mapping = on_gpu(device, names, shape, commit)
-        file = folder / f"{gpu_slug(device.gpus[0])}-timeline.json"
+        recording = Recording(True, "recorded")
+        recorded: dict = {**on_gpu(device, names, shape)}
+        recording.write(gpu_slug(device.gpus[0]), "-timeline", recorded, text=as_text)
+        file, published, refused = recording.file, recording.published, recording.refused
     else:
         program = inspection.build_tracer(*targets(names)) / "gemm_inspect"
         recorded = {"schema": SCHEMA, "lessons": {name: _traced(program, name, shape) for name in names}}
-        file = folder / "cpu-timeline.json"
-    write_atomically(file, as_text(recorded))
+        file, published, refused = ROOT / "plots" / "results" / "cpu-timeline.json", True, ""
+        write_atomically(file, as_text(recorded))
     if as_json:
         print(as_text(recorded), end="")
     sys.stdout.flush()
-    written, again = [file], ""
-    if file.name in (f"{PUBLISHED}-timeline.json", "cpu-timeline.json"):
-        written += publish()
-        again = " The lessons' pictures are drawn again by python3 -m plots."
-    say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in written)}.{again}")
-    return 0 if recorded["lessons"].keys() == set(names) else 1
+    if refused:
+        say(f"Not recorded: {refused}.")
+    again = " The lessons' pictures are drawn again by python3 -m plots." if published else ""
+    say(f"Written: {', '.join(named([file, *(publish() if published else [])]))}.{again}")
+    return 0 if recorded["lessons"].keys() == set(names) and not refused else 1
 
 
 def _of_gpu(name: str, shape: Shape) -> tuple[str, RecordedBlock] | None:
     """The GPU's name and what it did: of the GPU that is here, or else what is published of that shape. None: neither."""
     device = doctor.choose()
     if device.kind == "cuda":
-        found = on_gpu(device, [name], shape, commit_for(False, "recorded"))
+        found = on_gpu(device, [name], shape)
         if name not in found["lessons"]:
             raise UserError(f"{name} could not be recorded on {found['gpu']}; GEMM_DEVICE=cpu leaves that out.")
         return found["gpu"], found["lessons"][name]
@@ -250,32 +222,16 @@ def _of_gpu(name: str, shape: Shape) -> tuple[str, RecordedBlock] | None:
     return published["gpu"], block
 
 
-def _cell(found: Timeline | None, lane: str, kind: str) -> list[str]:
-    """How long, and how much of the block's time."""
-    own = next((one for one in found.lanes if one.name == lane), None) if found else None
-    if not found or not own or not own.of(kind):
-        return ["–", "–"]
-    spent = own.spent(kind)
-    return [inspection.grouped(round(spent)), f"{100 * spent / found.length:.0f} %"]
-
-
 def _show(name: str, shape: Shape, parts: Sequence[tuple[str, Timeline]]) -> None:
     print(f"{name}, {'×'.join(map(str, shape))}: what the warps of block 0 do, and what they wait for")
-    shown = Table()
-    shown.add_column("")
-    for where, found in parts:
-        shown.add_column(f"{where}: {found.unit}", justify="right")
-        shown.add_column("of all", justify="right")
-    lines = dict.fromkeys((lane.name, kind) for _, found in parts for lane in found.lanes for kind in lanes.TOLD if lane.of(kind))
-    for lane, kind in lines:
-        shown.add_row(f"{lane} {lanes.DOES[kind]}", *(cell for _, found in parts for cell in _cell(found, lane, kind)))
-    tables.show(shown)
+    columns = ["", *(column for where, found in parts for column in (f"{where}: {found.unit}", "of all"))]
+    tables.show(tables.grid(columns, lanes.rows([found for _, found in parts]), left=("",)))
     for where, found in parts:
         if idle := found.idle():
-            before, between, behind = (inspection.grouped(round(part)) for part in idle)
+            before, between, behind = (grouped(round(part)) for part in idle)
             share = 100 * sum(idle) / found.length
             print(
-                f"{where}: no products are under way in {share:.0f} % of {inspection.grouped(round(found.length))} {found.unit}: "
+                f"{where}: no products are under way in {share:.0f} % of {grouped(round(found.length))} {found.unit}: "
                 f"before the first {before}, between two {between}, behind the last {behind}."
             )
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from approvals import approve  # noqa: F401  a fixture
 from browser import browser  # noqa: F401  a fixture
 from warm import Warm
 
@@ -292,7 +293,7 @@ def checkout(tmp_path: Path, system: Path) -> Checkout:
     compile_runner()
     shutil.copytree(REPOSITORY / "runner", root / "runner", ignore=shutil.ignore_patterns("programs", "*.pyc.*"))
     (root / "common" / "program").mkdir(parents=True)
-    for name in ("gemm", "requirements.txt", "common/program/ranges.inc"):
+    for name in ("gemm", "requirements.txt", "common/program/ranges.inc", "common/machines.inc"):
         shutil.copy(REPOSITORY / name, root / name)
     (root / "CMakeLists.txt").write_text(
         "project(x)\n# gemm_lesson(00_comment)\ngemm_lesson(01_naive)\n  gemm_lesson(02_coalesced)\n"

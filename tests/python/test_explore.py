@@ -24,12 +24,12 @@ from conftest import PATIENCE, REPOSITORY, Checkout, alone, describe, descriptor
 from inspect_synthetic import finding, naive, tracer
 
 from runner import mistakes
+from runner.core.machines import MACHINES
 from runner.core.results import UserError, lessons
 from runner.inspect import inspection
 from runner.learn import exercise
 from website import explore
 from website.explore import Asked, Payload
-from website.machines import MACHINES
 
 LARGEST = 5_000_000  # bytes of a page at 256³
 SOONEST = 2.0  # seconds until the first view is drawn

@@ -14,10 +14,9 @@ from browser import Browser
 from conftest import alone, drawn
 from inspect_synthetic import hang, line, traced
 
+from runner.core.machines import MACHINES
 from runner.core.results import ROOT, lessons
-from runner.learn.quiz import SMS
 from website import explore
-from website.machines import MACHINES
 from website.recorded import recorded
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -124,7 +123,8 @@ def made(**changes: object) -> Any:
     text = (ROOT / "03_smem/kernel.cu").read_text(encoding="utf-8").splitlines()
     return {
         "schema": 1, "lesson": "03_smem", "title": "03 smem", "mine": False, "trace": trace, "descriptor": descriptor,
-        "sources": [{"file": "03_smem/kernel.cu", "lines": text}], "recorded": recorded(ROOT, "03_smem"), "machines": MACHINES,
+        "sources": [{"file": "03_smem/kernel.cu", "lines": text}], "recorded": recorded(ROOT, "03_smem"),
+        "machines": MACHINES,
     }  # fmt: skip
 
 
@@ -312,13 +312,6 @@ def test_occupancy_is_that_of_the_recorded_runs(browser: Browser, tmp_path: Path
             [asked, MACHINES["sm_90"]],
         )
     assert blocks == {name: taken["blocks_per_sm"] for name, taken in results["resources"].items()}
-
-
-def test_machines_are_those_of_the_quiz() -> None:
-    for sm in SMS:
-        machine = MACHINES[f"sm_{sm.capability.replace('.', '')}"]
-        assert (machine["threads"], machine["blocks"], machine["shared"], machine["registers"]) == (
-            sm.threads, sm.blocks, sm.shared, sm.registers)  # fmt: skip
 
 
 def test_sliders_change_what_is_predicted(browser: Browser, tmp_path: Path) -> None:

@@ -14,12 +14,11 @@ from textwrap import dedent
 
 import pytest
 from conftest import descriptors, drawn
-from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, svg_texts, tuned_results
+from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, record, svg_texts, tuned_results
 
 from plots import data, ladders, outline, pictures, progression, prose, sweep, tables
-from plots.data import TUNED
+from plots.data import RESULTS, TUNED
 from plots.figures import PUBLISHED
-from plots.publish import RESULTS
 from runner.core.descriptors import Descriptor
 from runner.core.kernel_hash import kernel_hash
 from runner.core.results import ROOT, UserError, folder_of, lessons, load
@@ -63,82 +62,35 @@ def lines_outside_code(path: Path) -> Iterator[tuple[int, str]]:
             yield number, re.sub(r"`[^`]*`", "``", line)
 
 
-def table_problems(root: Path) -> list[str]:
+def table_problems(root: Path, *kinds: str) -> list[str]:
+    """Generated tables of all kinds, or of these, that are not what would be generated now."""
     problems = []
-    recorded = load(root / RESULTS) if (root / RESULTS).exists() else None
-    others = data.profile(root), data.ceilings(root), data.second(root)
-    for path in tables.markdown_files(root, lessons(root)):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        for name, start, end in tables.blocks(path):
-            where = f"{path.relative_to(root)}:{start + 1}: table {name}"
-            if recorded is None:
-                problems.append(f"{where} has no {RESULTS} to come from")
-            elif lines[start + 1 : end] != tables.render(name, recorded, lessons(root), *others).splitlines():
-                problems.append(f"{where} is not what {RESULTS} gives; run python -m plots")
+    for kind in kinds or tables.KINDS:
+        render = tables.KINDS[kind](root)
+        for path in tables.markdown_files(root, lessons(root)):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            for name, start, end in tables.blocks(path, kind):
+                where = f"{path.relative_to(root)}:{start + 1}: {kind} {name}"
+                if render is None:
+                    problems.append(f"{where} has nothing recorded to come from")
+                elif lines[start + 1 : end] != render(name).splitlines():
+                    problems.append(f"{where} is not what is recorded; run python -m plots")
     return problems
 
 
-def stale(folder: str) -> str:
-    return (
-        f"{folder}/kernel.cu, or a header that it includes, is not what {RESULTS} measured; "
-        "measure again on that GPU with ./gemm chart --record"
-    )
+def stale(folder: str, file: str = RESULTS) -> str:
+    return f"{folder}/kernel.cu, or a header that it includes, is not what {file} measured; measure again on that GPU"
 
 
 def hash_problems(root: Path) -> list[str]:
-    measured = {(run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
-    known = lessons(root)
+    measured = {(RESULTS, run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
+    for file, recorded in ((TUNED, data.tuned(root)), (data.PROFILE, data.profile(root))):
+        measured |= {(file, *of_lesson) for of_lesson in (recorded or {"kernel_hashes": {}})["kernel_hashes"].items()}
     return [
-        stale(folder_of(lesson, root))
-        for lesson, digest in sorted(measured, key=str)
-        if lesson not in known or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu")
+        stale(folder_of(lesson, root), file)
+        for file, lesson, digest in sorted(measured, key=str)
+        if lesson not in lessons(root) or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu")
     ]
-
-
-def outline_problems(root: Path) -> list[str]:
-    problems = []
-    for path in tables.markdown_files(root, lessons(root)):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        for name, start, end in tables.blocks(path, "outline"):
-            if lines[start + 1 : end] != outline.render(name, root).splitlines():
-                problems.append(f"{path.relative_to(root)}:{start + 1}: {name} is not what the lessons say; run python -m plots")
-    return problems
-
-
-TUNED_KINDS = {"tuned": tables.render_tuned, "shapes": tables.render_shapes}
-
-
-def tuned_problems(root: Path) -> list[str]:
-    recorded, problems = data.tuned(root), []
-    for path in tables.markdown_files(root, lessons(root)):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        found = [(render, *block) for kind, render in TUNED_KINDS.items() for block in tables.blocks(path, kind)]
-        for render, name, start, end in found:
-            where = f"{path.relative_to(root)}:{start + 1}: variants of {name}"
-            if recorded is None:
-                problems.append(f"{where} have no {TUNED} to come from")
-            elif lines[start + 1 : end] != render(name, recorded).splitlines():
-                problems.append(f"{where} are not what {TUNED} gives; run python -m plots")
-    for lesson, digest in recorded["kernel_hashes"].items() if recorded else ():
-        if lesson not in lessons(root) or digest != kernel_hash(root / folder_of(lesson, root) / "kernel.cu"):
-            problems.append(
-                f"{folder_of(lesson, root)}/kernel.cu, or a header that it includes, is not what {TUNED} measured; "
-                "measure again on that GPU with ./gemm autotune --record"
-            )
-    return problems
-
-
-def timeline_problems(root: Path) -> list[str]:
-    on_cpu, on_gpu, problems = data.timeline_of_cpu(root), data.timeline(root), []
-    for path in tables.markdown_files(root, lessons(root)):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        for name, start, end in tables.blocks(path, "timeline"):
-            where = f"{path.relative_to(root)}:{start + 1}: timeline of {name}"
-            if on_cpu is None:
-                problems.append(f"{where} has no {data.TIMELINE_CPU} to come from")
-            elif lines[start + 1 : end] != tables.render_timeline(name, on_cpu, on_gpu).splitlines():
-                problems.append(f"{where} is not what {data.TIMELINE} gives; run GEMM_DEVICE=cpu ./gemm timeline --record")
-    return problems
 
 
 def chart_problems(root: Path, scratch: Path) -> list[str]:
@@ -256,7 +208,9 @@ def figure_problems(root: Path) -> list[str]:
     problems = []
     for path in (path for path in markdown(root) if not prose.second_edition(path)):
         generated = [
-            range(start, end + 1) for kind in ("table", "timeline", *TUNED_KINDS) for _, start, end in tables.blocks(path, kind)
+            range(start, end + 1)
+            for kind in ("table", "timeline", "tuned", "shapes")
+            for _, start, end in tables.blocks(path, kind)
         ]
         predicting = False
         for number, line in lines_outside_code(path):
@@ -380,12 +334,9 @@ def none(problems: list[str]) -> None:
 needs_results = pytest.mark.skipif(not (ROOT / RESULTS).exists(), reason=f"no {RESULTS}: nothing has been recorded yet")
 
 
-def test_tables_are_the_recorded_results() -> None:
-    none(table_problems(ROOT))
-
-
-def test_variants_are_the_recorded_ones_of_these_kernels() -> None:
-    none(tuned_problems(ROOT))
+@pytest.mark.parametrize("kind", tables.KINDS)
+def test_tables_are_what_is_recorded(kind: str) -> None:
+    none(table_problems(ROOT, kind))
 
 
 @needs_results
@@ -411,23 +362,18 @@ def test_every_lesson_has_pictures_and_no_other_has() -> None:
 
 
 def test_outlines_are_what_the_lessons_say(tmp_path: Path) -> None:
-    none(outline_problems(ROOT))
     shown = [name for page in ("README.md", "classroom/README.md") for name, *_ in tables.blocks(ROOT / page, "outline")]
     assert shown == list(outline.NAMES)
     root = checkout(tmp_path)
     for name in TWELVE[:3]:
         (root / name / "README.md").write_text(f"# {name[:2]} x: y\n<!-- idea: an idea -->\n", encoding="utf-8")
     (root / "README.md").write_text("<!-- outline:lessons -->\n<!-- /outline -->\n", encoding="utf-8")
-    assert len(outline_problems(root)) == 1
-    assert tables.update_outline(root) == [root / "README.md"]
-    assert outline_problems(root) == []
+    assert len(table_problems(root)) == 1
+    assert tables.update(root, "outline") == [root / "README.md"]
+    assert table_problems(root) == []
     (root / TWELVE[1] / "README.md").write_text("# 02 x: y\n", encoding="utf-8")
-    with pytest.raises(UserError, match=f"{TWELVE[1]}/README.md needs"):
-        outline_problems(root)
-
-
-def test_timelines_are_the_recorded_ones() -> None:
-    none(timeline_problems(ROOT))
+    with pytest.raises(UserError, match=f"{TWELVE[1]}/README.md"):
+        table_problems(root)
 
 
 def test_quotes_are_in_the_kernels() -> None:
@@ -485,7 +431,7 @@ def good(tmp_path: Path) -> Path:
         "<!-- table:progression -->\n<!-- /table -->\n",
         encoding="utf-8",
     )
-    tables.update_markdown(root, results)
+    tables.update(root, "table")
     return root
 
 
@@ -508,7 +454,7 @@ def test_a_good_checkout_has_no_problem(root: Path) -> None:
 
 def test_a_changed_table_is_found(root: Path) -> None:
     change(root / "README.md", "| 6.20 |", "| 6.21 |")
-    assert table_problems(root) == [f"README.md:17: table progression is not what {RESULTS} gives; run python -m plots"]
+    assert table_problems(root) == ["README.md:17: table progression is not what is recorded; run python -m plots"]
 
 
 def test_a_changed_caption_is_found(root: Path) -> None:
@@ -516,24 +462,26 @@ def test_a_changed_caption_is_found(root: Path) -> None:
     assert len(table_problems(root)) == 1
 
 
-def test_changed_variants_and_kernels_are_found(root: Path) -> None:
+def test_changed_variants_profiles_and_kernels_are_found(root: Path) -> None:
     kernel, readme = root / TWELVE[2] / "kernel.cu", root / TWELVE[2] / "README.md"
-    recorded = {**tuned_results(), "kernel_hashes": {TWELVE[2]: kernel_hash(kernel)}}
-    readme.write_text(f"# 03\n<!-- tuned:{TWELVE[2]} -->\n<!-- /tuned -->\n", encoding="utf-8")
-    assert tuned_problems(root) == [f"03_smem/README.md:2: variants of 03_smem have no {TUNED} to come from"]
-    (root / TUNED).write_text(json.dumps(recorded), encoding="utf-8")
-    tables.update_tuned(root)
-    assert tuned_problems(root) == []
+    readme.write_text(f"# 03\n<!-- tuned:{TWELVE[2]} -->\n<!-- /tuned -->\n<!-- profile:02_coalesced -->\n<!-- /profile -->\n")
+    where = [f"03_smem/README.md:{line}" for line in ("2: tuned 03_smem", "4: profile 02_coalesced")]
+    assert sorted(table_problems(root)) == [f"{place} has nothing recorded to come from" for place in where]
+    record(root)
+    (root / TUNED).write_text(
+        json.dumps({**tuned_results(), "kernel_hashes": {TWELVE[2]: kernel_hash(kernel)}}), encoding="utf-8"
+    )
+    tables.update(root, "tuned", "profile")
+    assert table_problems(root) == []
     change(readme, "# 03", "# 03\n\nOne idea reaches 35.0 TFLOP/s, 70 % of cuBLAS; 33.3 TFLOP/s is of none.\n")
     assert len(figure_problems(root)) == 1
-    tables.update_tuned(root)
     change(readme, "| 42.5 |", "| 42.6 |")
+    change(readme, "20.0 %", "21.0 %")
     change(kernel, "a = 1", "a = 3")
-    assert tuned_problems(root) == [
-        f"03_smem/README.md:5: variants of 03_smem are not what {TUNED} gives; run python -m plots",
-        f"03_smem/kernel.cu, or a header that it includes, is not what {TUNED} measured; "
-        "measure again on that GPU with ./gemm autotune --record",
-    ]
+    assert [problem.partition(" is ")[0].partition(": ")[2] for problem in table_problems(root)] == [
+        "profile 02_coalesced", "tuned 03_smem",
+    ]  # fmt: skip
+    assert hash_problems(root) == [stale("03_smem", file) for file in (TUNED, data.PROFILE, RESULTS)]
 
 
 def test_tables_without_results_are_found(root: Path) -> None:
@@ -557,7 +505,7 @@ def test_steps_of_one_folder_are_found(tmp_path: Path) -> None:
     table = "<!-- table:step:09b_mma_sync -->\n<!-- /table -->\n"
     shared.write_text(f"```cuda\nint b = 2;\n```\n{table}<!-- table:tensorcore -->\n<!-- /table -->\n", encoding="utf-8")
     own.write_text("```cuda\nint b = 2;\n```\n", encoding="utf-8")
-    tables.update_markdown(root, results)
+    tables.update(root, "table")
     assert "| **09b_mma_sync** |" in shared.read_text(encoding="utf-8")
     for check in (table_problems, hash_problems, quote_problems):
         assert check(root) == [], check.__name__

@@ -3,6 +3,7 @@ checked like the others."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -50,15 +51,16 @@ def test_a_new_lesson_is_in_every_list(tmp_path: Path) -> None:
     assert pictures.lessons_with_pictures(root)[-1] == NEW
     assert any(text.startswith(f"{NEW}: ") for text in svg_texts(pictures.draw(root, described, tmp_path / "picture")[1]))
 
-    assert tables.update_outline(root) == [root / "README.md", root / "classroom" / "README.md"]
+    assert tables.update(root, "outline") == [root / "README.md", root / "classroom" / "README.md"]
     assert f"({NEW}/README.md)" in (root / "README.md").read_text(encoding="utf-8")
     assert any(f"chart: {NEW}." in sentence for sentence in recorded.missing(root))
-    results = load(root / "plots" / "results" / "h200.json")
-    tables.update_markdown(root, results)
+    results = load(root / data.RESULTS)
+    tables.update(root, "table")
     assert f"*{NEW} is not recorded yet" in (root / NEW / "README.md").read_text(encoding="utf-8")
     results["lessons"][NEW] = results["lessons"][LIKE]
     results["runs"] += [{**run, "lesson": NEW} for run in results["runs"] if run["lesson"] == LIKE]
-    changed = tables.update_markdown(root, results)
+    (root / data.RESULTS).write_text(json.dumps(results), encoding="utf-8")
+    changed = tables.update(root, "table")
     assert {root / "plots" / "README.md", root / NEW / "README.md"} <= set(changed)
     assert f"| **{NEW}** |" in (root / NEW / "README.md").read_text(encoding="utf-8")
     fp32 = data.ladders(results, lessons(root))[0]

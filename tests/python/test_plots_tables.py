@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from approvals import Approve
 from plots_synthetic import STEPS, TWELVE, checkout, cpu_results, gpu_results, mixed_results, ms, tuned_results
 
 from plots import data, tables
@@ -15,65 +16,37 @@ from runner.core.results import UserError, lessons
 
 pytestmark = pytest.mark.usefixtures("labels_alone")
 
-MEASURED = "NVIDIA X999 <Test>, 2031-02-03, commit 0123456, CUDA 13.0, driver 13.1, FP32, alpha = 1, beta = 0, L2 cold"
 
-
-def test_progression() -> None:
-    assert tables.render("progression", gpu_results(), TWELVE) == (
-        "| step | TFLOP/s | % of cuBLAS | ratio to cuBLAS |\n"
-        "| :-- | --: | --: | --: |\n"
-        "| 01_naive | 0.500 | 0.98 % | 0.0098 |\n"
-        "| 02_coalesced | 6.20 | 12.1 % | 0.121 |\n"
-        "| 03_smem | 9.00 | 17.6 % | 0.176 |\n"
-        "| cuBLAS | 51.2 | 100.0 % | 1.000 |\n"
-        "\n"
-        "4096×4096×4096. Ratio: cuBLAS's time over the step's, median of interleaved rounds. "
-        f"{MEASURED}. Reproduce with `./gemm chart`.\n"
-    )
-
-
-def test_step() -> None:
+def unmeasured() -> dict:
+    """Results of which a power is not known."""
     results = gpu_results()
-    results["runs"][-1]["power_w"] = None
-    for entry in results["runs"]:
-        if entry["lesson"] == TWELVE[1]:
-            entry["power_w"] = None
-    assert tables.render("step_full:02_coalesced", results, TWELVE) == (
-        "| step | ms | TFLOP/s | ratio to cuBLAS | p10 … p90 (ms) | SM clock (MHz) | power (W) |\n"
-        "| :-- | --: | --: | --: | --: | --: | --: |\n"
-        "| 01_naive | 274.9 | 0.500 | 0.0098 | 272.1 … 280.4 | 1980 | 531 |\n"
-        "| **02_coalesced** | 22.17 | 6.20 | 0.121 | 21.95 … 22.61 | 1980 | – |\n"
-        "| cuBLAS | 2.684 | 51.2 | 1.000 | – | – | – |\n"
-        "\n"
-        f"4096×4096×4096. Times: median of 21 rounds. {MEASURED}. Reproduce with `./gemm chart`.\n"
-    )
-    assert tables.render("step:02_coalesced", results, TWELVE) == (
-        "| step | ms | TFLOP/s | ratio to cuBLAS |\n"
-        "| :-- | --: | --: | --: |\n"
-        "| 01_naive | 274.9 | 0.500 | 0.0098 |\n"
-        "| **02_coalesced** | 22.17 | 6.20 | 0.121 |\n"
-        "| cuBLAS | 2.684 | 51.2 | 1.000 |\n"
-        "\n"
-        "4096×4096×4096, FP32, NVIDIA X999 <Test>, 2031-02-03, commit 0123456. Reproduce with `./gemm chart`.\n"
-    )
+    for entry in (results["runs"][-1], *(entry for entry in results["runs"] if entry["lesson"] == TWELVE[1])):
+        entry["power_w"] = None
+    return results
 
 
-def test_the_first_step_has_no_last() -> None:
-    assert tables.render("step:01_naive", gpu_results(), TWELVE).count("\n| ") == 3  # the rule, the step, cuBLAS
-
-
-def test_sweep() -> None:
+def with_a_hole() -> dict:
     results = gpu_results(2, (256, 4097))
     results["runs"].pop(0)
-    assert tables.render("sweep", results, TWELVE) == (
-        "| M = N = K | 256 | 4097 |\n"
-        "| :-- | --: | --: |\n"
-        "| 01_naive | – | 0.0098 |\n"
-        "| 02_coalesced | 0.121 | 0.121 |\n"
-        "| cuBLAS, TFLOP/s | 6.40 | 46.1 |\n"
-        "\n"
-        f"Ratio to cuBLAS in the same run; last row: cuBLAS's own rate. {MEASURED}. Reproduce with `./gemm chart`.\n"
-    )
+    return results
+
+
+@pytest.mark.parametrize(
+    ("name", "results"),
+    [
+        ("progression", gpu_results),
+        ("step_full:01_naive", gpu_results),  # has no lesson before it
+        ("step_full:02_coalesced", unmeasured),
+        ("step:02_coalesced", unmeasured),
+        ("sweep", with_a_hole),
+        ("tensorcore", mixed_results),
+        ("tensorcore_sweep", mixed_results),
+        ("step_full:09a_wmma", mixed_results),  # the lesson before it has another type, and another cuBLAS
+        ("step_full:09b_mma_sync", mixed_results),
+    ],
+)
+def test_tables(name: str, results: Callable[[], dict], approve: Approve) -> None:
+    approve(tables.render(name, results(), [*TWELVE[:8], *STEPS]))
 
 
 @pytest.mark.parametrize(("sizes", "pieces"), [(5, [5]), (6, [3, 3]), (14, [5, 5, 4]), (45, [5] * 9)])
@@ -86,37 +59,11 @@ def test_a_sweep_grows_downwards(sizes: int, pieces: list[int]) -> None:
     assert sum(line.startswith("| 03_smem | 0.176 |") for line in lines) == len(pieces)
 
 
-def test_each_type_has_its_tables() -> None:
-    order, bf16 = [*TWELVE[:8], *STEPS], MEASURED.replace("FP32", "BF16")
+def test_another_type_changes_no_table_of_fp32() -> None:
+    order = [*TWELVE[:8], *STEPS]
     mixed, alone = mixed_results(), gpu_results(sizes=(1024, 4096, 4097))
     for name in ("progression", "sweep", "step:01_naive", "step_full:03_smem"):
         assert tables.render(name, mixed, order) == tables.render(name, alone, order), name
-    assert tables.render("tensorcore", mixed, order) == (
-        "| step | TFLOP/s | % of cuBLAS | ratio to cuBLAS |\n"
-        "| :-- | --: | --: | --: |\n"
-        "| 09a_wmma | 210 | 27.7 % | 0.277 |\n"
-        "| 09b_mma_sync | 380 | 50.1 % | 0.501 |\n"
-        "| 09c_ring | 402 | 53.0 % | 0.530 |\n"
-        "| cuBLAS | 758 | 100.0 % | 1.000 |\n"
-        "\n"
-        "4096×4096×4096. Ratio: cuBLAS's time over the step's, median of interleaved rounds. "
-        f"{bf16}. Reproduce with `./gemm chart`.\n"
-    )
-    sweep = tables.render("tensorcore_sweep", mixed, order)
-    assert sweep.splitlines()[:6] == [
-        "| M = N = K | 1024 | 4096 | 4097 |",
-        "| :-- | --: | --: | --: |",
-        "| 09a_wmma | 0.277 | 0.277 | 0.277 |",
-        "| 09b_mma_sync | 0.501 | 0.501 | 0.501 |",
-        "| 09c_ring | 0.530 | 0.530 | 0.530 |",
-        "| cuBLAS, TFLOP/s | 379 | 758 | 758 |",
-    ]
-    assert bf16 in sweep
-    first, second = (tables.render(f"step_full:{name}", mixed, order) for name in list(STEPS)[:2])
-    assert first.count("\n| ") == 3  # the lesson before it has another type, and another cuBLAS
-    assert "| 09a_wmma |" in second
-    assert "| cuBLAS | 0.181 | 758 |" in second
-    assert bf16 in second
 
 
 def test_a_lesson_is_held_against_the_one_before_it_in_its_ladder() -> None:
@@ -163,25 +110,12 @@ def test_untimed_results_are_one_sentence(name: str) -> None:
         tables.render(name, cpu_results(), TWELVE)
 
 
-def test_two_gpus_beside_each_other() -> None:
+def test_two_gpus_beside_each_other(approve: Approve) -> None:
     order, first, other = [*TWELVE, *STEPS], mixed_results(), gpu_results()
     other["device"] = {**other["device"], "name": "NVIDIA H100 80GB HBM3"}
     other["runs"] = [{**run, "tflops": run["tflops"] / 2, "ratio": run["ratio"] / 4} for run in other["runs"]]
-    lines = tables.render("gpus", first, order, second=other).splitlines()
-    assert lines[0] == "| lesson | X999: TFLOP/s | of cuBLAS | H100: TFLOP/s | of cuBLAS |"
-    rows = {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in (line.split("|") for line in lines[2:-2])}
-    assert list(rows) == [*TWELVE[:3], "cuBLAS, FP32", *STEPS, "cuBLAS, BF16"]
-    alone = tables.render("progression", first, order).splitlines()[2:]
-    for line in alone[:3]:
-        _, name, rate, _, ratio, _ = (cell.strip() for cell in line.split("|"))
-        assert rows[name][:2] == [rate, ratio]
-        assert float(rows[name][2]) == pytest.approx(float(rate) / 2, rel=0.03)
-        assert float(rows[name][3]) == pytest.approx(float(ratio) / 4, rel=0.03)
-    assert [rows[name][2:] for name in STEPS] == [["–", "–"]] * len(STEPS)  # not measured on the second one
-    assert rows["cuBLAS, BF16"][2:] == ["–", "–"]
-    assert "X999" in lines[-1]
-    assert "NVIDIA H100 80GB HBM3" in lines[-1]
-    with pytest.raises(UserError, match="There is no plots/results/h100.* --record writes it"):
+    approve(tables.render("gpus", first, order, second=other))
+    with pytest.raises(UserError, match=data.SECOND):
         tables.render("gpus", first, order)
 
 
@@ -195,27 +129,28 @@ def page(*middle: str) -> str:
     return "\n".join(["# Title", "", *middle, "", "Text below, by hand.", ""])
 
 
-def test_update_markdown_replaces_only_what_is_between_the_markers(tmp_path: Path) -> None:
-    root, results = checkout(tmp_path), gpu_results()
+def test_update_replaces_only_what_is_between_the_markers(tmp_path: Path) -> None:
+    results = gpu_results()
+    root = checkout(tmp_path, results=results)
     (root / "README.md").write_text(page("<!-- table:progression -->", "old", "<!-- /table -->", "between",
                                          "<!-- table:sweep -->", "<!-- /table -->"), encoding="utf-8")  # fmt: skip
     step = root / TWELVE[1] / "README.md"
     step.write_text(page("<!-- table:step:02_coalesced -->", "<!-- /table -->"), encoding="utf-8")
     (root / "plain.md").write_text("no table, no end of line", encoding="utf-8")
-    assert tables.update_markdown(root, results) == [root / "README.md", step]
+    assert tables.update(root, "table") == [root / "README.md", step]
     text = (root / "README.md").read_text(encoding="utf-8")
     progression, sweep = (tables.render(name, results, TWELVE) for name in ("progression", "sweep"))
     assert text == page("<!-- table:progression -->", f"{progression}<!-- /table -->", "between",
                         "<!-- table:sweep -->", f"{sweep}<!-- /table -->")  # fmt: skip
     assert (root / "plain.md").read_text(encoding="utf-8") == "no table, no end of line"
-    assert tables.update_markdown(root, results) == []
+    assert tables.update(root, "table") == []
     assert (root / "README.md").read_text(encoding="utf-8") == text
 
 
 def test_markers_in_fenced_code_are_text(tmp_path: Path) -> None:
-    root = checkout(tmp_path)
+    root = checkout(tmp_path, results=gpu_results())
     (root / "README.md").write_text(page("```html", "<!-- table:progression -->", "```"), encoding="utf-8")
-    assert tables.update_markdown(root, gpu_results()) == []
+    assert tables.update(root, "table") == []
 
 
 @pytest.mark.parametrize(
@@ -229,13 +164,14 @@ def test_markers_in_fenced_code_are_text(tmp_path: Path) -> None:
     ],
 )
 def test_errors_name_file_and_line_and_change_nothing(lines: list[str], line: int, message: str, tmp_path: Path) -> None:
-    root, results = checkout(tmp_path), gpu_results()
+    results = gpu_results()
     results["runs"] = [entry for entry in results["runs"] if entry["lesson"] != TWELVE[2]]
+    root = checkout(tmp_path, results=results)
     good = page("<!-- table:progression -->", "<!-- /table -->")
     (root / "A.md").write_text(good, encoding="utf-8")
     (root / "README.md").write_text(page(*lines), encoding="utf-8")
     with pytest.raises(UserError, match=message) as error:
-        tables.update_markdown(root, results)
+        tables.update(root, "table")
     assert str(error.value).startswith(f"{root / 'README.md'}:{line}")
     assert (root / "A.md").read_text(encoding="utf-8") == good
 
@@ -259,64 +195,39 @@ def test_publish_draws_what_is_recorded(tmp_path: Path, monkeypatch: pytest.Monk
 # What ./gemm autotune recorded
 
 
-HEAD = (
-    "| configuration | TFLOP/s | ratio to cuBLAS | constants that differ | registers | blocks per SM | shared memory (KiB) |\n"
-    "| :-- | --: | --: | :-- | --: | --: | --: |\n"
-    "| the idea alone | 35.0 | 0.700 | code changed | 100 | 2 | 8.5 |\n"
-    "| nothing | – | – | BM = 16 | – | – | – |\n"
-)
-
-
-def test_tuned() -> None:
-    assert tables.render_tuned("03_smem", tuned_results()) == (
-        f"{HEAD}| **03_smem** | 40.0 | 0.800 | – | 100 | 2 | 8.5 |\n"
-        "| fastest of 2 that were tried | 42.5 | 0.850 | BM = 64 | 100 | 2 | 8.5 |\n"
-        f"\n4096×4096×4096. {MEASURED}. Reproduce with `./gemm autotune 03`.\n"
-    )
-
-
-def test_tuned_where_the_lesson_is_the_fastest_and_compared() -> None:
+def compared_with_its_own() -> dict:
     results = tuned_results(0)
-    assert "\n4096×4096×4096. The lesson's own constants are the fastest of 2 that were tried. NVIDIA" in (
-        tables.render_tuned("03_smem", results)
-    )
-    several = tuned_results(0)
-    several["lessons"]["03_smem"]["sizes"] = "4096,1024"
-    assert "the fastest of 2 that were tried, all 2 sizes taken together. NVIDIA" in tables.render_tuned("03_smem", several)
-    assert "fastest" not in tables.render_tuned("03_smem", tuned_results(None))
     results["lessons"]["03_smem"]["compared"] = {"small": 1, "four stages": 0}
-    small, own = "| small | 42.5 | 0.850 | BM = 64 | 100 | 2 | 8.5 |", "| **four stages** | 40.0 | 0.800 | – | 100 | 2 | 8.5 |"
-    assert f"{small}\n{own}\n\n" in tables.render_tuned("03_smem", results)
+    return results
 
 
-def test_tuned_says_which_type_its_lesson_multiplies() -> None:
-    results = tuned_results()
-    for row in results["lessons"]["03_smem"]["rows"]:
-        for run in row["runs"]:
-            run["variant"] = "bf16"
-    assert ", BF16, alpha = 1, beta = 0" in tables.render_tuned("03_smem", results)
+def of_two_sizes() -> dict:
+    results = tuned_results(0)
+    results["lessons"]["03_smem"]["sizes"] = "4096,1024"
+    return results
 
 
-def test_configurations_by_shape() -> None:
+def of_bf16() -> dict:
+    results = tuned_results(None)
+    for run in (run for row in results["lessons"]["03_smem"]["rows"] for run in row["runs"]):
+        run["variant"] = "bf16"
+    return results
+
+
+@pytest.mark.parametrize("results", [tuned_results, compared_with_its_own, of_two_sizes, of_bf16])
+def test_tuned(results: Callable[[], dict], approve: Approve) -> None:
+    approve(tables.render_tuned("03_smem", results()))
+
+
+def test_configurations_by_shape(approve: Approve) -> None:
     results = tuned_results()
     lesson = results["lessons"]["03_smem"]
     lesson |= {"compared": {"small": 1, "short": 2, "broken": 3}, "by_shape": ["small", "short", "broken"]}
     for row, ratio in zip(lesson["rows"], (0.9, 0.8, 0.95), strict=False):
         at_4096 = {**row["runs"][1], "baseline_ms_median": ms(4096, 50)}
         row["runs"] = [at_4096, {**at_4096, "m": 1024, "n": 512, "k": 64, "ratio": ratio, "baseline_ms_median": 0.001}]
-    table = tables.render_shapes("03_smem", results).splitlines()
-    assert table[:4] == [
-        "| shape | small | short | broken | 03_smem | cuBLAS, TFLOP/s |",
-        "| :-- | --: | --: | --: | --: | --: |",
-        "| 4096×4096×4096 | **0.850** | 0.700 | – | 0.800 | 50.0 |",
-        "| 1024×512×64 | 0.800 | **0.950** | – | 0.900 | 67.1 |",
-    ]
-    assert table[5].startswith("M×N×K. Ratio to cuBLAS in the same run; bold: ")
-    assert table[5].endswith("Reproduce with `./gemm autotune 03`.")
-
-
-def test_configurations_by_shape_of_a_lesson_without_any() -> None:
-    with pytest.raises(UserError, match="No configurations of '03_smem' are shown by shape"):  # as older files have it
+    approve(tables.render_shapes("03_smem", results))
+    with pytest.raises(UserError):  # as older files have it
         tables.render_shapes("03_smem", tuned_results())
 
 

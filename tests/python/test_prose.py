@@ -15,7 +15,7 @@ from plots import figures, prose, tables
 from plots.__main__ import main
 from plots.data import TUNED
 from plots.publish import RESULTS
-from runner.core.results import ROOT, UserError, folder_of, lessons, load
+from runner.core.results import ROOT, UserError, folder_of, lessons
 
 PAGES = [page for _, page in prose.pages(ROOT)]
 SHORTEST, LONGEST, OF_EVIDENCE = 1000, 1800, 1500  # words of running text
@@ -85,8 +85,7 @@ def scale(root: Path, factor: float) -> None:
             for key in {"ratio", "tflops"} & run.keys():
                 run[key] /= factor
         (root / name).write_text(json.dumps(recorded), encoding="utf-8")
-    tables.update_markdown(root, load(root / RESULTS))
-    tables.update_tuned(root)
+    tables.update(root, "table", "tuned")
 
 
 def test_a_recording_within_the_noise_leaves_these_pages_true_and_another_names_each_ratio(tmp_path: Path) -> None:

@@ -127,14 +127,6 @@ def test_blocks_on_an_sm() -> None:
     assert quiz.blocks_by_limit(h100, 128, 0, 1 << 10)["shared memory"] == 114
 
 
-def test_shared_memory_of_an_sm_is_the_cpu_devices() -> None:
-    """A block may opt in to all of an SM's shared memory but the 1 KiB that the system takes."""
-    source = (ROOT / "common" / "cpu" / "execution" / "host_api.cpp").read_text(encoding="utf-8")
-    most = {sm: int(kib) for sm, kib in re.findall(r"\.sm = (\d+),\s+\.shared_per_block_optin = (\d+) \* KiB", source)}
-    for sm in quiz.SMS:
-        assert sm.shared == 1024 * (most[sm.capability.replace(".", "")] + 1)
-
-
 # Questions
 
 

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from approvals import Approve
 from conftest import PATIENCE, Checkout, alive, wait_for
+from test_lock import until
 
 # A Python whose packages are the file $FAKES/packages, and that makes environments whose pip works when $FAKES/pypi exists.
 PYTHON = r"""
@@ -58,18 +59,10 @@ def bare(checkout: Checkout) -> Checkout:
 
 
 def gemm(checkout: Checkout, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    command = [str(checkout.root / "gemm"), *arguments]
     return subprocess.run(
-        command,
-        env=checkout.env,
-        cwd="/",
-        capture_output=True,
-        text=True,
-        timeout=30,
-        stdin=subprocess.DEVNULL,
-        check=False,
-        **options,
-    )  # type: ignore[call-overload]
+        [str(checkout.root / "gemm"), *arguments], env=checkout.env, cwd="/", capture_output=True, text=True, timeout=30,
+        stdin=subprocess.DEVNULL, check=False, **options,
+    )  # type: ignore[call-overload]  # fmt: skip
 
 
 def test_python_that_has_all_is_used_silently(bare: Checkout) -> None:
@@ -83,7 +76,6 @@ def test_venv_is_made_once_then_used_silently(bare: Checkout) -> None:
     (bare.fakes / "pypi").touch()
     done = gemm(bare, "doctor")
     assert (done.returncode, done.stdout) == (0, "venv: -m runner doctor\n"), done.stderr
-    assert "Making .venv" in done.stderr
     (bare.fakes / "pypi").unlink()  # offline from here on
     done = gemm(bare, "doctor")
     assert (done.returncode, done.stdout, done.stderr) == (0, "venv: -m runner doctor\n", "")
@@ -96,7 +88,6 @@ def test_half_made_venv_is_made_again(bare: Checkout) -> None:
     (bare.root / ".venv" / "rest").touch()
     done = gemm(bare)
     assert done.returncode == 0
-    assert "not complete" in done.stderr
     assert not (bare.root / ".venv" / "rest").exists()
 
 
@@ -112,13 +103,6 @@ def begin(checkout: Checkout, said: Path) -> subprocess.Popen[str]:
         )  # fmt: skip
 
 
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def test_two_at_once_make_one_venv(bare: Checkout) -> None:
     (bare.fakes / "pypi").touch()
     (bare.fakes / "slow").touch()
@@ -132,7 +116,6 @@ def test_two_at_once_make_one_venv(bare: Checkout) -> None:
         assert process.communicate(timeout=PATIENCE)[0] == "venv: -m runner doctor\n"
         assert process.returncode == 0
     assert (bare.fakes / "second").read_text() == WAITING  # it has found the first one's
-    assert (bare.fakes / "first").read_text().count("Making .venv") == 1
     assert len((bare.fakes / "venvs").read_text().splitlines()) == 1
 
 
@@ -191,14 +174,6 @@ def test_apt_is_waited_for_while_another_program_has_its_locks(bare: Checkout) -
     assert (bare.fakes / "apt").read_text().split() == ["install", "install"]  # no update between: it was not the lists
 
 
-def test_no_network_and_no_apt(bare: Checkout) -> None:
-    done = gemm(bare, "chart")
-    assert done.returncode == 2
-    assert "PyPI does not answer" in done.stderr
-    assert done.stderr.splitlines()[-1].endswith("check the network, then run ./gemm again.")
-    assert not (bare.root / ".venv").exists()
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="installs with a fake apt-get, which only root does without asking")
 def test_system_packages_where_pypi_does_not_answer(bare: Checkout) -> None:
     bare.tool("apt-get", 'echo "$@" >>"$FAKES/apt"\n: >"$FAKES/packages"\n')
@@ -226,43 +201,29 @@ mv "$FAKES/new-python" {python}
     assert (bare.fakes / "apt").read_text().split() == ["install", "update", "install"]
 
 
-def test_no_python_where_nothing_may_be_installed(bare: Checkout) -> None:
-    (bare.fakes / "bin" / "python3").unlink()
+def test_what_is_missing_is_said(bare: Checkout, approve: Approve) -> None:
+    said = []
+
+    def refused(what: str) -> None:
+        done = gemm(bare, "chart")
+        assert (done.returncode, done.stdout) == (2, "")
+        said.append(f"{what}:\n{done.stderr}")
+
+    refused("no network and no apt")
     bare.tool("apt-get", ": >$FAKES/apt\n")
     bare.env["GEMM_NO_INSTALL"] = "1"
-    done = gemm(bare, "chart")
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert "apt-get install -y python3 python3-venv" in done.stderr
-    assert not (bare.fakes / "apt").exists()
-
-
-def test_no_packages_where_nothing_may_be_installed(bare: Checkout) -> None:
-    bare.env["GEMM_NO_INSTALL"] = "1"
     (bare.fakes / "pypi").touch()
-    done = gemm(bare, "chart")
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert ".venv/bin/pip install -r requirements.txt" in done.stderr
-    assert not (bare.root / ".venv").exists()
-
-
-def test_old_python_is_not_used(bare: Checkout) -> None:
+    refused("no packages, and nothing may be installed")
     bare.tool("python3", "exit 3\n")
-    bare.env["GEMM_NO_INSTALL"] = "1"
-    done = gemm(bare, "chart")
-    assert done.returncode == 2
-    assert "Python 3.10 or newer is missing" in done.stderr
-
-
-def test_macos_gets_a_sentence(bare: Checkout) -> None:
+    refused("an old Python")
+    (bare.fakes / "bin" / "python3").unlink()
+    refused("no Python")
     (bare.fakes / "bin" / "uname").unlink()
     bare.tool("uname", "echo Darwin\n")
-    (bare.fakes / "packages").touch()
-    done = gemm(bare, "chart")
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert "needs Linux" in done.stderr
+    refused("macOS")
+    approve("".join(said).replace(str(bare.root), "<checkout>"))
+    assert not (bare.fakes / "apt").exists()
+    assert not (bare.root / ".venv").exists()
 
 
 @pytest.fixture

@@ -1,13 +1,15 @@
-"""Bad input, missing tools, doctor, run, test: one sentence each, and the right exit status."""
+"""Bad input, missing tools, doctor, run, test: one sentence each (approved/runner_cli.txt), and the right exit status."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import os
+import re
 import signal
 
 import pytest
+from approvals import Approve, refusals
 from conftest import CMAKE, PATIENCE, Checkout, results, run_entry, stop, wait_for
 
 from runner.core import lesson
@@ -21,7 +23,7 @@ ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="installs with a fake a
 def test_help(checkout: Checkout, arguments: tuple[str, ...]) -> None:
     done = checkout.run(*arguments)
     assert done.returncode == 0
-    assert "Usage: ./gemm" in done.stdout
+    assert done.stdout.split()[:2] == ["Usage:", "./gemm"]
     assert not done.stderr
 
 
@@ -32,63 +34,60 @@ def test_help_cuts_no_description(checkout: Checkout) -> None:
     assert "..." not in commands
 
 
-@pytest.mark.parametrize("arguments", [("doctor",), ("doctor", "--json"), ("--help",)])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_full_standard_output(checkout: Checkout, arguments: tuple[str, ...], unbuffered: str) -> None:
-    checkout.env["PYTHONUNBUFFERED"] = unbuffered
-    with open("/dev/full", "w") as full:  # noqa: PTH123
-        process = checkout.start(*arguments, stdout=full)
-        said = process.communicate(timeout=PATIENCE)[1]
-    assert process.returncode == 2
-    assert said.splitlines()[0].startswith("gemm: Standard output cannot be written: No space left on device;")
-    assert len(said.splitlines()) == 1
+def test_full_standard_output(checkout: Checkout, approve: Approve) -> None:
+    said = set()
+    for arguments in (("doctor",), ("doctor", "--json"), ("--help",)):
+        for unbuffered in ("", "1"):
+            checkout.env["PYTHONUNBUFFERED"] = unbuffered
+            with open("/dev/full", "w") as full:  # noqa: PTH123
+                process = checkout.start(*arguments, stdout=full)
+                said.add(process.communicate(timeout=PATIENCE)[1])
+            assert process.returncode == 2
+    approve("".join(said))
 
 
-def test_unusual_system_error_is_one_sentence(checkout: Checkout) -> None:
+def test_unusual_system_error_is_one_sentence(checkout: Checkout, approve: Approve) -> None:
     loop = checkout.root / "01_naive" / "kernel.cu"
     checkout.bench(results(run_entry()))
     loop.unlink()
     loop.symlink_to(loop)
     done = checkout.run("chart")
     assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert f"{loop} cannot be used: Too many levels of symbolic links" in done.stderr.splitlines()[-1]
+    approve(done.stderr)
 
 
-@pytest.mark.parametrize("name", ["99", "naive2", "", "../01_naive", "0"])
-def test_unknown_lesson_is_named_before_anything_is_built(checkout: Checkout, name: str) -> None:
-    checkout.fails("run", name, words=(repr(name), "01_naive, 02_coalesced"))
-    assert not (checkout.fakes / "configured").exists()
+REFUSED = """run 99
+run naive2
+run ''
+run ../01_naive
+run 0
+run 01 --m abc
+run 01 --m -1
+run 01 --m ''
+run 01 --m 9223372036854775808
+run 01 --lda x
+run 01 --rounds -3
+run 01 --beta much
+run 1 --variant bf16.nt --dtype bf16
+run 1 --variant BF16
+run 1 --dtype int8
+chart --sizes -5""".splitlines()
 
 
-NUMBER = "must be a whole number from 0 to 9223372036854775807"
-
-
-@pytest.mark.parametrize("value", ["abc", "-1", "", "9223372036854775808"])
-def test_bad_size(checkout: Checkout, value: str) -> None:
-    checkout.fails("run", "01", "--m", value, words=("--m", NUMBER))
-    assert not (checkout.fakes / "configured").exists()
+def test_what_cannot_be_meant_is_refused_before_anything_is_built(checkout: Checkout, approve: Approve) -> None:
+    approve(refusals(checkout, REFUSED))
 
 
 @pytest.mark.parametrize("value", ["1.5", "1" * 5000, "1e3", "٣", "0x10", " 1", "1_0", "--1", "+5"])
 def test_other_bad_numbers(value: str) -> None:
-    with pytest.raises(UserError, match=f"--n {NUMBER}"):
+    with pytest.raises(UserError):
         lesson.whole("--n", value)
-
-
-@pytest.mark.parametrize("arguments", [("--lda", "x"), ("--rounds", "-3")])
-def test_bad_whole_number_of_other_options(checkout: Checkout, arguments: tuple[str, str]) -> None:
-    checkout.fails("run", "01", *arguments, words=(f"{arguments[0]} must be a whole number",))
-
-
-def test_bad_scalar(checkout: Checkout) -> None:
-    checkout.fails("run", "01", "--beta", "much", words=("--beta must be a finite number", "'much'"))
 
 
 # Both as common/program/options.cpp reads them.
 @pytest.mark.parametrize("value", ["+0.5", "", ".", "1e", "inf", "nan", "0x10", "1_0", " 1", "1e39", "1e400", "1e-50", "٣"])
 def test_other_bad_scalars(value: str) -> None:
-    with pytest.raises(UserError, match="--beta must be a finite number that a float holds"):
+    with pytest.raises(UserError):
         lesson.number("--beta", value)
 
 
@@ -100,7 +99,7 @@ def test_good_scalars(value: str) -> None:
 @pytest.mark.parametrize(("option", "most"), [("--seed", 2**64 - 1), ("--rounds", 1000), ("--device", 2**31 - 1)])
 def test_ranges_are_those_of_the_programs(option: str, most: int) -> None:
     assert lesson.whole(option, str(most)) == str(most)
-    with pytest.raises(UserError, match=f"{option} must be a whole number from 0 to {most}, not"):
+    with pytest.raises(UserError):
         lesson.whole(option, str(most + 1))
 
 
@@ -108,10 +107,6 @@ def test_ranges_are_those_of_the_programs(option: str, most: int) -> None:
 def test_bad_chart_sizes(sizes: str) -> None:
     with pytest.raises(UserError, match="--sizes"):
         chart.parse_sizes(sizes)
-
-
-def test_bad_chart_sizes_are_one_sentence(checkout: Checkout) -> None:
-    checkout.fails("chart", "--sizes", "-5", words=("--sizes",))
 
 
 @pytest.mark.parametrize(
@@ -128,32 +123,22 @@ def test_usage_errors_are_one_sentence(checkout: Checkout, arguments: tuple[str,
     checkout.fails(*arguments, words=(word, "./gemm --help"))
 
 
-def test_unknown_device(checkout: Checkout) -> None:
-    checkout.env["GEMM_DEVICE"] = "gpu"
-    checkout.fails("chart", words=("GEMM_DEVICE must be auto, cuda or cpu, not 'gpu'",))
-
-
-def test_cuda_without_nvcc(checkout: Checkout) -> None:
-    checkout.gpu()
-    (checkout.fakes / "bin" / "nvcc").unlink()
-    checkout.fails("chart", words=("GEMM_DEVICE=cuda", "nvcc", "GEMM_DEVICE=cpu"))
-
-
-@pytest.mark.parametrize(
-    ("smi", "words"),
-    [
-        (
-            'echo "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver."; exit 9',
-            "could not communicate",
-        ),
-        ('echo "No devices found."; exit 0', "No devices found"),
-        ("exit 0", "lists no GPU"),
-    ],
-)
-def test_cuda_without_a_working_gpu(checkout: Checkout, smi: str, words: str) -> None:
-    checkout.gpu()
-    checkout.tool("nvidia-smi", smi + "\n")
-    checkout.fails("chart", words=("GEMM_DEVICE=cuda", words, "GEMM_DEVICE=cpu"))
+def test_devices_that_are_not_there(checkout: Checkout, approve: Approve) -> None:
+    said = []
+    for device, nvcc, smi in (
+        ("gpu", True, "exit 0"),
+        ("cuda", False, 'echo "GPU 0: NVIDIA H200 (UUID: GPU-0)"'),
+        ("cuda", True, 'echo "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver."; exit 9'),
+        ("cuda", True, 'echo "No devices found."'),
+        ("cuda", True, "exit 0"),
+    ):
+        checkout.gpu()
+        checkout.env["GEMM_DEVICE"] = device
+        checkout.tool("nvidia-smi", smi + "\n")
+        if not nvcc:
+            (checkout.fakes / "bin" / "nvcc").unlink()
+        said.append(refusals(checkout, ["chart"]))
+    approve("\n".join(said))
 
 
 @pytest.mark.parametrize(
@@ -177,28 +162,25 @@ def only_fakes(checkout: Checkout, *without: str) -> None:
     checkout.tool("grep", 'exec /bin/grep "$@"\n')
 
 
-@pytest.mark.parametrize("arguments", [("chart",), ("test",), ("run", "01")])
-def test_missing_compiler_where_nothing_may_be_installed(checkout: Checkout, arguments: tuple[str, ...]) -> None:
+def test_what_is_missing_is_named_with_the_command_that_brings_it(checkout: Checkout, approve: Approve) -> None:
+    """Where nothing may be installed."""
+    only_fakes(checkout)
+    tools = {name: (checkout.fakes / "bin" / name).read_text().removeprefix("#!/bin/sh\n") for name in ("g++", "cmake", "ninja")}
+    said = []
+    for commands, changed in (
+        (["chart", "test", "run 01"], {"g++": None}),
+        (["chart"], {"cmake": None, "ninja": None}),
+        (["chart"], {"cmake": 'echo "cmake version 3.22.1"\n'}),
+        (["chart"], {"g++": "echo 10\n"}),
+    ):
+        for name, body in {**tools, **changed}.items():
+            (checkout.fakes / "bin" / name).unlink(missing_ok=True)
+            if body is not None:
+                checkout.tool(name, body)
+        said.append(refusals(checkout, commands))
     only_fakes(checkout, "g++")
-    said = checkout.fails(*arguments, words=("g++ ≥ 11", "apt-get install -y g++"))
-    assert "Boost" in said  # nothing can be looked for without a compiler
-
-
-def test_missing_tools_are_named_together(checkout: Checkout) -> None:
-    only_fakes(checkout, "cmake", "ninja")
-    checkout.fails("chart", words=("CMake ≥ 3.24, ninja or make are missing", "apt-get install -y cmake ninja-build"))
-
-
-def test_old_cmake_comes_from_pypi(checkout: Checkout) -> None:
-    checkout.tool("cmake", 'echo "cmake version 3.22.1"\n')
-    only_fakes(checkout)
-    checkout.fails("chart", words=("has version 3.22.1", ".venv/bin/pip install cmake=="))
-
-
-def test_old_compiler_counts_as_missing(checkout: Checkout) -> None:
-    checkout.tool("g++", "echo 10\n")
-    only_fakes(checkout)
-    checkout.fails("chart", words=("g++ ≥ 11", "has version 10"))
+    del checkout.env["GEMM_NO_INSTALL"]
+    approve("\n".join([*said, "There is no apt-get.", refusals(checkout, ["chart"])]))
 
 
 def test_newer_compiler_beside_an_old_one_is_used(checkout: Checkout) -> None:
@@ -247,27 +229,13 @@ def test_root_installs_what_is_missing_and_goes_on(checkout: Checkout) -> None:
 
 
 @ROOT_ONLY
-def test_no_network_for_apt_is_one_sentence(checkout: Checkout) -> None:
+def test_no_network_for_apt_is_one_sentence(checkout: Checkout, approve: Approve) -> None:
     only_fakes(checkout, "g++")
     checkout.tool("apt-get", 'echo "E: Could not resolve host deb.debian.org"; exit 100\n')
     del checkout.env["GEMM_NO_INSTALL"]
     done = checkout.run("chart")
     assert done.returncode == 2
-    assert "Could not resolve host" in done.stderr.splitlines()[-1]
-    assert "check the network, then type: apt-get install -y" in done.stderr.splitlines()[-1]
-
-
-def test_system_without_apt_names_the_packages(checkout: Checkout) -> None:
-    only_fakes(checkout, "g++")
-    del checkout.env["GEMM_NO_INSTALL"]
-    checkout.fails("chart", words=("no apt-get", "by hand", "g++"))
-
-
-def test_doctor_when_all_is_there(checkout: Checkout) -> None:
-    done = checkout.run("doctor")
-    assert done.returncode == 0
-    assert "Ready: ./gemm chart runs on the CPU device." in done.stdout
-    assert "MISSING" not in done.stdout
+    approve(done.stderr)
 
 
 def with_extras(checkout: Checkout) -> None:
@@ -298,12 +266,18 @@ def test_doctor_notes_only_what_is_missing(checkout: Checkout) -> None:
         assert not any(need["note"] for need in needs)
 
 
-def test_doctor_names_a_command_for_what_is_missing(checkout: Checkout) -> None:
-    only_fakes(checkout, "ninja")
-    done = checkout.run("doctor")
-    assert done.returncode == 2
-    assert "apt-get install -y ninja-build" in done.stdout
-    assert "Not ready: ninja or make missing." in done.stdout
+def test_doctor_tells_what_is_there_and_how_to_get_what_is_missing(checkout: Checkout, approve: Approve) -> None:
+    said = []
+    for without, status in ((), 0), (("ninja",), 2):
+        only_fakes(checkout, *without)
+        done = checkout.run("doctor")
+        assert done.returncode == status
+        said += [line for line in done.stdout.splitlines() if not re.match("[┏┃┡│└]", line)]  # but for the table
+        needs = json.loads(checkout.run("doctor", "--json").stdout)["needs"]
+        said += [
+            f"{need['name']} ({need['note']}): {need['command']}" for need in needs if need["name"] in ("git", "ninja or make")
+        ]
+    approve("\n".join(said))
 
 
 def test_doctor_for_cuda_without_a_driver_is_a_table_not_an_error(checkout: Checkout) -> None:
@@ -332,12 +306,6 @@ def test_run_passes_options_on_and_returns_the_status(checkout: Checkout) -> Non
     assert "--target 01_naive" in (checkout.fakes / "built").read_text()
 
 
-@pytest.mark.parametrize("name", ["02", "2", "02_coalesced", "02_coalesced/", "coalesced"])
-def test_lesson_names(checkout: Checkout, name: str) -> None:
-    checkout.program("02_coalesced", "echo two\n")
-    assert checkout.run("run", name).stdout == "two\n"
-
-
 def with_steps(checkout: Checkout) -> None:
     """The checkout's lessons, and two that are steps of one folder."""
     with (checkout.root / "CMakeLists.txt").open("a") as file:
@@ -345,47 +313,41 @@ def with_steps(checkout: Checkout) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["09b", "9b", "09b_mma_sync", "mma_sync", "09_tensorcore/b_mma_sync", "09_tensorcore/b_mma_sync/"]
+    ("names", "lesson"),
+    [
+        (["02", "2", "02_coalesced", "02_coalesced/", "coalesced"], "02_coalesced"),
+        (["09b", "9b", "09b_mma_sync", "mma_sync", "09_tensorcore/b_mma_sync", "09_tensorcore/b_mma_sync/"], "09b_mma_sync"),
+        (["09", "9", "09_tensorcore", "09_tensorcore/"], "09b_mma_sync"),  # the last of several steps
+    ],
 )
-def test_names_of_a_step(checkout: Checkout, name: str) -> None:
+def test_names_of_a_lesson(checkout: Checkout, names: list[str], lesson: str) -> None:
     with_steps(checkout)
-    checkout.program("09b_mma_sync", "echo b\n")
-    assert checkout.run("run", name).stdout == "b\n"
+    checkout.program(lesson, f"echo {lesson}\n")
+    for name in names:
+        done = checkout.run("run", name)
+        assert (done.stdout, bool(done.stderr)) == (f"{lesson}\n", name.startswith("09_tensorcore") and "b_" not in name
+                                                    or name in ("09", "9"))  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["09", "9", "09_tensorcore", "09_tensorcore/"])
-def test_a_name_that_several_steps_have_means_the_last_one(checkout: Checkout, name: str) -> None:
+def test_a_name_that_no_step_has_and_one_that_several_have(checkout: Checkout, approve: Approve) -> None:
     with_steps(checkout)
-    checkout.program("09b_mma_sync", "echo b\n")
-    done = checkout.run("run", name)
-    assert done.stdout == "b\n"
-    assert done.stderr.splitlines()[0] == f"{name} is 09b_mma_sync, the last step; before it: 09a_wmma."
-
-
-@pytest.mark.parametrize("name", ["09c", "0", "", "/", "90", "9ab"])
-def test_a_name_that_no_step_has(checkout: Checkout, name: str) -> None:
-    with_steps(checkout)
-    checkout.fails("run", name, words=("There is no lesson", "02_coalesced, 09a_wmma, 09b_mma_sync."))
+    said = refusals(checkout, ["run 09c", "run 0", "run ''", "run /", "run 90", "run 9ab"])
+    checkout.program("09b_mma_sync", "exit 0\n")
+    approve(said + "\n" + checkout.run("run", "09").stderr)
 
 
 def test_run_passes_the_type_on(checkout: Checkout) -> None:
     checkout.program("01_naive", 'echo "$@"\n')
     assert checkout.run("run", "1", "--dtype", "bf16").stdout == "--variant=bf16\n"
     assert checkout.run("run", "1", "--variant", "bf16.nt").stdout == "--variant=bf16.nt\n"
-    checkout.fails("run", "1", "--variant", "bf16.nt", "--dtype", "bf16", words=("--dtype is short for --variant",))
-    checkout.fails("run", "1", "--variant", "BF16", words=("--variant must be types and a layout", "not 'BF16'"))
-    checkout.fails("run", "1", "--dtype", "int8", words=("--dtype must be fp32, bf16 or fp16, not 'int8'.",))
 
 
-def test_run_of_a_program_that_crashes(checkout: Checkout) -> None:
-    checkout.program("01_naive", "kill -SEGV $$\n")
-    checkout.fails("run", "01", words=("01_naive was ended by SIGSEGV",))
-
-
-def test_run_out_of_memory(checkout: Checkout) -> None:
-    checkout.program("01_naive", "kill -KILL $$\n")
-    said = checkout.fails("run", "01", words=("01_naive was ended by SIGKILL (probably out of memory)", "smaller sizes"))
-    assert "bug" not in said
+def test_run_of_a_program_that_crashes_or_takes_too_much(checkout: Checkout, approve: Approve) -> None:
+    said = []
+    for signal_ in ("SEGV", "KILL"):
+        checkout.program("01_naive", f"kill -{signal_} $$\n")
+        said.append(checkout.fails("run", "01", words=()))
+    approve("\n".join(said))
 
 
 def test_interrupt_of_what_records_nothing(checkout: Checkout) -> None:
@@ -396,25 +358,22 @@ def test_interrupt_of_what_records_nothing(checkout: Checkout) -> None:
     assert (status, said) == (130, "Interrupted.\n")
 
 
-def test_like_is_for_the_cpu_device(checkout: Checkout) -> None:
+def test_like_is_for_the_cpu_device(checkout: Checkout, approve: Approve) -> None:
     checkout.gpu()
-    checkout.fails("run", "01", "--like", "sm_86", words=("--like", "GEMM_DEVICE=cpu"))
+    approve(refusals(checkout, ["run 01 --like sm_86"]))
 
 
-def test_build_failure_shows_the_compilers_words(checkout: Checkout) -> None:
-    (checkout.fakes / "build_fails").touch()
-    done = checkout.run("run", "01")
-    assert done.returncode == 2
-    assert done.stderr.splitlines() == ["kernel.cu:3: error: expected ';'", "gemm: The build failed; the message is above."]
-
-
-def test_configure_failure_is_tried_again(checkout: Checkout) -> None:
-    (checkout.fakes / "configure_fails").touch()
-    done = checkout.run("run", "01")
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[0] == "CMake Error: no such preset"
-    assert "could not configure build/cpu" in done.stderr.splitlines()[-1]
-    (checkout.fakes / "configure_fails").unlink()
+def test_what_builds_and_configures_says_why_it_failed(checkout: Checkout, approve: Approve) -> None:
+    said = []
+    for failing in ("build_fails", "configure_fails"):
+        (checkout.root / "build" / "cpu" / "configured.json").write_text("")
+        (checkout.fakes / failing).touch()
+        done = checkout.run("run", "01")
+        assert done.returncode == 2
+        said.append(done.stderr)
+    approve("\n".join(said))
+    for failing in ("build_fails", "configure_fails"):
+        (checkout.fakes / failing).unlink()
     checkout.program("01_naive", "exit 0\n")
     assert checkout.run("run", "01").returncode == 0
 
@@ -477,7 +436,7 @@ def test_test_shows_failures(checkout: Checkout) -> None:
     done = checkout.run("test")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "2 passed, 2 failed"
-    assert "2/3 Test #2: two ....***Failed\n1 == 2\n" in done.stderr
+    assert "2/3 Test #2: two ....***Failed\n1 == 2\n" in done.stderr  # what ctest and pytest say of them
     assert "'left' == 'right'" in done.stderr
 
 
@@ -487,7 +446,6 @@ def test_test_counts_a_crash_as_a_failure(checkout: Checkout) -> None:
     report = json.loads(done.stdout)
     assert done.returncode == 1
     assert (report["passed"], report["failed"], report["ctest"]["failed"]) == (3, 1, 1)
-    assert "was ended by SIGSEGV" in done.stderr
 
 
 def test_no_test_at_all_is_a_failure(checkout: Checkout) -> None:
@@ -498,7 +456,6 @@ def test_no_test_at_all_is_a_failure(checkout: Checkout) -> None:
     done = checkout.run("test")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "0 passed, 0 failed"
-    assert "No test ran" in done.stderr
 
 
 @pytest.mark.parametrize("locale", ["UTF-8", "ASCII", "C"])

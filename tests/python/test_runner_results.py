@@ -56,21 +56,6 @@ def test_lessons_without_cmakelists(tmp_path: Path) -> None:
         lessons(tmp_path)
 
 
-def test_results_of_schema_1_are_read_as_those_of_today(tmp_path: Path) -> None:
-    old = results(run_entry(), run_entry("09a_wmma"), failed=[{"lesson": "02_x", "dtype": "fp32"}])
-    for run, dtype in zip(old["runs"], ("fp32", "bf16"), strict=True):
-        del run["variant"]
-        run["dtype"] = dtype
-    del old["lessons"]
-    path = tmp_path / "h200.json"
-    path.write_text(json.dumps({**old, "schema": 1}))
-    found = load(path)
-    assert [(run["lesson"], run["variant"]) for run in found["runs"]] == [("01_naive", "fp32"), ("09a_wmma", "bf16")]
-    assert found["failed"] == [{"lesson": "02_x", "variant": "fp32"}]
-    assert {name: one["ladder"] for name, one in found["lessons"].items()} == {"01_naive": "fp32", "09a_wmma": "tensorcore"}
-    assert json.loads(path.read_text())["schema"] == 1  # what was recorded stays as it was written
-
-
 def test_what_is_not_recorded_yet_is_known(tmp_path: Path) -> None:
     folder = tmp_path / "plots" / "results"
     folder.mkdir(parents=True)
@@ -116,7 +101,7 @@ def without(entry: dict, key: str) -> dict:
         (None, "There are no results in"),
         ("{", "is not valid JSON"),
         ("[]", "holds no JSON object"),
-        (json.dumps({**results(), "schema": 3}), "schema 3, but this version reads schemas 1 and 2"),
+        (json.dumps({**results(), "schema": 3}), "schema 3, but this version reads schema 2"),
         (json.dumps(without(results(), "schema")), "schema None"),
         (json.dumps(without(results(), "runs")), "lacks its runs"),
         (json.dumps({**results(), "device": {}}), "lacks its runs or its device"),

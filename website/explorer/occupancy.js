@@ -3,7 +3,7 @@
 import { grouped } from "explorer/dom";
 
 /**
- * What an SM of a compute capability has (website/machines.py says where it comes from).
+ * What an SM of a compute capability has (common/machines.inc says where it comes from).
  * @typedef {object} Machine
  * @property {string} gpu one that has it
  * @property {number} sms of that GPU

@@ -12,14 +12,20 @@
 
 namespace cpu_device {
 
-/// Launch limits of a compute capability (CUDA C++ Programming Guide, "Technical specifications per compute
-/// capability"). The grid, block and static limits are the same for all that are listed.
+/// Launch limits of a compute capability, a line of common/machines.inc. The grid, block and static limits
+/// are the same for all that are listed.
 struct Limits {
-    int sm;                              // 10·major + minor
-    std::size_t shared_per_block_optin;  // bytes, static and dynamic together, after cudaFuncSetAttribute
-    int multiprocessors;                 // of a GPU that has it
-    int sm_threads, sm_blocks;           // that an SM has room for
-    std::size_t sm_shared;               // bytes
+    int sm;  // 10·major + minor
+    const char* gpu;
+    int multiprocessors;        // of that GPU
+    int sm_threads, sm_blocks;  // that an SM has room for
+    std::size_t sm_shared_kib, shared_reserved_kib, shared_unit;
+
+    constexpr std::size_t sm_shared() const { return 1024 * sm_shared_kib; }  // bytes
+    /// Bytes of a block's shared memory that CUDA takes for itself.
+    constexpr std::size_t shared_reserved() const { return 1024 * shared_reserved_kib; }
+    /// Bytes a block at most, static and dynamic together, after cudaFuncSetAttribute.
+    constexpr std::size_t shared_per_block_optin() const { return sm_shared() - shared_reserved(); }
 };
 
 /// "sm_86" → its limits become those that launches are held against. Throws gemm::Error for one that is not

@@ -17,69 +17,13 @@
 namespace cpu_device {
 namespace {
 
-constexpr std::size_t KiB = 1024;
-constexpr std::size_t kSharedWithoutOptin = 48 * KiB;
+constexpr std::size_t kSharedWithoutOptin = 48 * 1024;
 constexpr unsigned kMostBlockThreads = 1024;
 constexpr dim3 kMostBlock{1024, 1024, 64}, kMostGrid{0x7fffffffu, 65535, 65535};
 
-// CUDA C++ Programming Guide, "Technical specifications per compute capability": bytes of shared memory a
-// block at most, and threads, blocks and bytes of shared memory an SM at most. The number of SMs is that of
-// the GPU that is named: a compute capability has none of its own.
 constexpr Limits kLimits[] = {
-    {.sm = 75,
-     .shared_per_block_optin = 64 * KiB,
-     .multiprocessors = 40 /* T4 */,
-     .sm_threads = 1024,
-     .sm_blocks = 16,
-     .sm_shared = 64 * KiB},
-    {.sm = 80,
-     .shared_per_block_optin = 163 * KiB,
-     .multiprocessors = 108 /* A100 */,
-     .sm_threads = 2048,
-     .sm_blocks = 32,
-     .sm_shared = 164 * KiB},
-    {.sm = 86,
-     .shared_per_block_optin = 99 * KiB,
-     .multiprocessors = 84 /* A40 */,
-     .sm_threads = 1536,
-     .sm_blocks = 16,
-     .sm_shared = 100 * KiB},
-    {.sm = 87,
-     .shared_per_block_optin = 163 * KiB,
-     .multiprocessors = 16 /* AGX Orin */,
-     .sm_threads = 1536,
-     .sm_blocks = 16,
-     .sm_shared = 164 * KiB},
-    {.sm = 89,
-     .shared_per_block_optin = 99 * KiB,
-     .multiprocessors = 128 /* RTX 4090 */,
-     .sm_threads = 1536,
-     .sm_blocks = 24,
-     .sm_shared = 100 * KiB},
-    {.sm = 90,
-     .shared_per_block_optin = 227 * KiB,
-     .multiprocessors = 132 /* H100 SXM, H200 */,
-     .sm_threads = 2048,
-     .sm_blocks = 32,
-     .sm_shared = 228 * KiB},
-    {.sm = 100,
-     .shared_per_block_optin = 227 * KiB,
-     .multiprocessors = 148 /* B200 */,
-     .sm_threads = 2048,
-     .sm_blocks = 32,
-     .sm_shared = 228 * KiB},
-    {.sm = 120,
-     .shared_per_block_optin = 99 * KiB,
-     .multiprocessors = 170 /* RTX 5090 */,
-     .sm_threads = 1536,
-     .sm_blocks = 24,
-     .sm_shared = 100 * KiB},
+#include "common/machines.inc"
 };
-
-/// Bytes of a block's shared memory that CUDA takes for itself.
-std::size_t reserved_shared() {
-    return limits().sm >= 80 ? KiB : 0;
-}
 
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local std::string last_refusal;  // why the launch that last_error is about was refused
@@ -329,10 +273,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     std::snprintf(p->name, sizeof p->name, "CPU device (limits of sm_%d)", limits().sm);
     p->totalGlobalMem = gemm::available_host_memory();
     p->sharedMemPerBlock = kSharedWithoutOptin;
-    p->sharedMemPerBlockOptin = limits().shared_per_block_optin;
+    p->sharedMemPerBlockOptin = limits().shared_per_block_optin();
     p->major = limits().sm / 10;
     p->minor = limits().sm % 10;
-    p->sharedMemPerMultiprocessor = limits().sm_shared;
+    p->sharedMemPerMultiprocessor = limits().sm_shared();
     p->multiProcessorCount = multiprocessors();
     p->warpSize = 32;
     p->maxThreadsPerBlock = kMostBlockThreads;
@@ -382,7 +326,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
             *value = p.maxBlocksPerMultiProcessor;
             return cudaSuccess;
         case cudaDevAttrReservedSharedMemoryPerBlock:
-            *value = static_cast<int>(reserved_shared());
+            *value = static_cast<int>(limits().shared_reserved());
             return cudaSuccess;
     }
     return remember(cudaErrorInvalidValue);
@@ -405,7 +349,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* function) {
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;  // a hint
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return remember(cudaErrorInvalidValue);
-    const std::size_t most = limits().shared_per_block_optin - static_shared_bytes(function);
+    const std::size_t most = limits().shared_per_block_optin() - static_shared_bytes(function);
     if (value < 0 || static_cast<std::size_t>(value) > most) return remember(cudaErrorInvalidValue);
     State& s = state();
     const std::scoped_lock lock(s.mutex);
@@ -416,12 +360,14 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
                                                           std::size_t dynamic_shared_bytes) {
     if (blocks == nullptr || threads < 1) return remember(cudaErrorInvalidValue);
     const int warps = (threads + 31) / 32;
-    const std::size_t shared = static_shared_bytes(function) + dynamic_shared_bytes + reserved_shared();
+    const std::size_t shared =
+        static_shared_bytes(function) + dynamic_shared_bytes + limits().shared_reserved();
     *blocks = threads > static_cast<int>(kMostBlockThreads)
                   ? 0
                   : std::min(limits().sm_blocks, limits().sm_threads / (32 * warps));
     if (shared > 0)
-        *blocks = static_cast<int>(std::min(static_cast<std::size_t>(*blocks), limits().sm_shared / shared));
+        *blocks =
+            static_cast<int>(std::min(static_cast<std::size_t>(*blocks), limits().sm_shared() / shared));
     return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
