@@ -9,7 +9,6 @@ import secrets
 import shutil
 import stat
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +25,7 @@ from runner.inspect.inspection import grouped, rate
 from runner.inspect.trace_types import Trace
 from runner.learn import achievements, course, exercise, progress
 from runner.learn.check_types import Case, Checked, Timed
-from runner.learn.diagnosis import ENDED, Diagnosis, Tile, diagnose
+from runner.learn.diagnosis import Diagnosis, Tile, diagnose, diagnosis_of
 from runner.learn.exercise import Task
 
 SCHEMA = 1
@@ -269,12 +268,7 @@ def _explained(report: Report, found: Diagnosis) -> Diagnosis:
     if not warning:
         return found
     report.warnings = [line for line in report.warnings if line != warning]
-    return Diagnosis(
-        "A variable is used that was never given a value.",
-        "The compiler says which. Registers hold anything at first: float acc = 0.0f, or float acc[TM] = {}.",
-        (warning, *found.evidence),
-        "no_value",
-    )
+    return diagnosis_of("no_value", (warning, *found.evidence))
 
 
 def hold(report: Report, checked: Checked) -> None:
@@ -322,7 +316,7 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
                 _on_gpu(report, device, source, [f"--seed={report.seed}"], folder)
         except Ended as ended:
             report.stage = "run"
-            report.found = Diagnosis(*ENDED, ended.evidence, "ended_program")
+            report.found = diagnosis_of("ended_program", ended.evidence)
         finally:
             report.ran = report.ran or time.monotonic() - begin
     return report
@@ -350,11 +344,9 @@ def _right(cases: Sequence[Case]) -> str:
     return "; ".join(alone)
 
 
-def _wrapped(text: str, first: str = "  ", others: str = "  ") -> str:
+def _wrapped(text: str, indent: int = 2, hanging: int = 0) -> str:
     width = max(min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns), 20)
-    return textwrap.fill(
-        text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
-    )
+    return "\n".join(course.wrapped(" " * indent + text, width, hanging))
 
 
 def _speed_lines(report: Report) -> list[str]:
@@ -367,7 +359,7 @@ def _speed_lines(report: Report) -> list[str]:
         lines = [f"  {'✗' if report.stage == 'speed' else '✓'} {', '.join(parts)} ({speed['shape']}, {report.gpu}, one run)"]
     if speed["over_lesson"] is not None and speed["over_lesson"] < FAR:
         lines.append(f"    The lesson's is faster: compare {report.task.folder}/kernel.cu, and what nvcc makes of both.")
-    return lines + [_wrapped(f"- {reason}", "  ", "    ") for reason in speed["reasons"]]
+    return lines + [_wrapped(f"- {reason}", hanging=2) for reason in speed["reasons"]]
 
 
 def told(report: Report, seconds: float) -> str:
@@ -379,10 +371,10 @@ def told(report: Report, seconds: float) -> str:
     if right:
         whole = f"in all {len(right)} cases of sizes, pitches and scalars{f', also on {report.gpu}' if report.gpu else ''}"
         which = whole if len(right) == len(report.cases) else f"with {_right(right)}"
-        lines.append(_wrapped(f"✓ Right, without races, overruns or uninitialised reads, {which}.", "  ", "    "))
+        lines.append(_wrapped(f"✓ Right, without races, overruns or uninitialised reads, {which}.", hanging=2))
     for goal in report.goals:
-        lines.append(_wrapped(f"{'✓' if goal['reached'] else '✗'} {goal_text(goal)}", "  ", "    "))
-        lines += [_wrapped(goal["note"], "    ", "    ")] if goal["note"] else []
+        lines.append(_wrapped(f"{'✓' if goal['reached'] else '✗'} {goal_text(goal)}", hanging=2))
+        lines += [_wrapped(goal["note"], indent=4)] if goal["note"] else []
     if report.speed:
         lines += _speed_lines(report)
     if report.found:
