@@ -71,29 +71,30 @@ class State:
 # The file
 
 
+# What a task's or a quiz's entry may hold, as far as it is read. true is no number, and whole numbers count something.
+_WHOLE, _TEXT = (int,), (str,)
+_TYPES = {"hints": _WHOLE, "helped": _WHOLE, "versions": _WHOLE, "right": _WHOLE, "of": _WHOLE, "over_lesson": (int, float),
+          "passed": _TEXT, "sha256": _TEXT, "code": _TEXT, "gpu": _TEXT}  # fmt: skip
+
+
+def _is_entry(entry: object, *needed: str) -> bool:
+    if not isinstance(entry, dict) or not entry.keys() >= set(needed):
+        return False
+    read = [(value, types) for name, types in _TYPES.items() if (value := entry.get(name)) is not None]
+    return all(type(value) in types and not (types == _WHOLE and value < 0) for value, types in read)
+
+
 def _fits(raw: object) -> bool:
     """Whether `raw` has the types that State reads."""
-
-    def whole(value: object) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-    if not isinstance(raw, dict):
+    if not isinstance(raw, dict) or not all(isinstance(raw.get(key), dict) for key in ("tasks", "quizzes")):
         return False
-    tasks, quizzes = raw.get("tasks"), raw.get("quizzes")
-    if not isinstance(tasks, dict) or not isinstance(quizzes, dict):
-        return False
-    for entry in tasks.values():
-        if not isinstance(entry, dict) or not all(whole(entry.get(key, 0)) for key in ("hints", "helped", "versions")):
-            return False
-        if not all(isinstance(entry.get(key, ""), str) for key in ("passed", "sha256", "code", "gpu")):
-            return False
-        over_lesson = entry.get("over_lesson", 0)
-        if not isinstance(over_lesson, int | float) or isinstance(over_lesson, bool):
-            return False
     noted = raw.get("achievements", {})
-    if not isinstance(noted, dict) or not all(date is None or isinstance(date, str) for date in noted.values()):
-        return False
-    return all(isinstance(q, dict) and whole(q.get("right")) and whole(q.get("of")) for q in quizzes.values())
+    return (
+        all(map(_is_entry, raw["tasks"].values()))
+        and all(_is_entry(quiz, "right", "of") for quiz in raw["quizzes"].values())
+        and isinstance(noted, dict)
+        and all(date is None or isinstance(date, str) for date in noted.values())
+    )
 
 
 def _read(root: Path) -> dict[str, Any]:
