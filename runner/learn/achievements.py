@@ -131,11 +131,11 @@ def _done(raw: Mapping[str, Any], root: Path) -> list[Done]:
 
 def _quizzes(raw: Mapping[str, Any], lessons: Iterable[str], root: Path) -> dict[str, _Quiz]:
     """By lesson, also of lessons without questions."""
-    best = {name: raw["quizzes"].get(name, {}) for name in lessons}
-    return {
-        name: _Quiz(len(exercise.content(name, root).quiz), found.get("right", 0), found.get("of", 0))
-        for name, found in best.items()
-    }
+    made = {}
+    for name in lessons:
+        best = raw["quizzes"].get(name, {})
+        made[name] = _Quiz(len(exercise.content(name, root).quiz), best.get("right", 0), best.get("of", 0))
+    return made
 
 
 # What it comes to

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import secrets
 import shutil
 import stat
@@ -14,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from runner.core import doctor, gpu, lesson, process
 from runner.core.compiling import NotCompiled, Source, compile_program, first_error, scratch, toolchain
@@ -430,8 +431,7 @@ def as_object(report: Report, seconds: float) -> dict:
 
 def _age() -> float:
     """Seconds since this process began, Python's own start included."""
-    started = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    return time.time() - psutil.Process().create_time()
 
 
 def source_text(raw: bytes) -> str:
@@ -439,22 +439,21 @@ def source_text(raw: bytes) -> str:
     return io.StringIO(raw.decode("utf-8-sig"), newline=None).read()
 
 
-def read(path: Path, shown: str, again: str) -> bytes:
-    """The file's bytes. `again`: what brings it back."""
+def read(task: Task, path: Path) -> tuple[bytes, str]:
+    """The file's bytes, and source_text() of them. Where there is no file for the task yet, it begins."""
+    shown = course.shown(path)
+    if begun := course.provide(task) if path == task.file else "":
+        say(begun)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UserError(f"{shown} is no ordinary file; name a file with the kernel.")
-        return path.read_bytes()
+        raw = path.read_bytes()
+        return raw, source_text(raw)
     except FileNotFoundError as error:
+        again = f"; ./gemm start {task.argument} brings its start back" if path == task.file else ""
         raise UserError(f"{shown} is not there{again}.") from error
     except OSError as error:
         raise UserError(f"{shown} cannot be read: {error.strerror}; make it readable.") from error
-
-
-def text_in(raw: bytes, shown: str) -> str:
-    """source_text(), with a UserError where the file `shown` is no text."""
-    try:
-        return source_text(raw)
     except UnicodeDecodeError as error:
         raise UserError(f"{shown} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from error
 
@@ -466,12 +465,8 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
     if file is not None and not file.strip():
         raise UserError("--file needs the name of a file, such as --file mine.cu.")
     path = Path(file).absolute() if file else task.file
-    shown = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
-    if begun := "" if file else course.provide(task):
-        say(begun)
-    raw = read(path, shown, "" if file else f"; ./gemm start {task.argument} brings its start back")
-    text = text_in(raw, shown)
-    report = examine(task, shown, text, number)
+    raw, text = read(task, path)
+    report = examine(task, course.shown(path), text, number)
     # The verdict comes first: a .progress.json of no use must not take it away.
     remembered = report.passed and path == task.file
     if as_json:

@@ -80,7 +80,7 @@ _TYPES = {"hints": _WHOLE, "helped": _WHOLE, "versions": _WHOLE, "right": _WHOLE
 def _is_entry(entry: object, *needed: str) -> bool:
     if not isinstance(entry, dict) or not entry.keys() >= set(needed):
         return False
-    read = [(value, types) for name, types in _TYPES.items() if (value := entry.get(name)) is not None]
+    read = [(entry[name], types) for name, types in _TYPES.items() if name in entry]
     return all(type(value) in types and not (types == _WHOLE and value < 0) for value, types in read)
 
 

@@ -151,7 +151,9 @@ class Question:
         return f"{f'in {self.unit}, ' if self.unit else ''}{how}"
 
     def is_right(self, given: float) -> bool:
-        """Whether the answer is within the tolerance."""
+        """Whether the answer is within the tolerance. Raises Unreadable where it is none of the choices."""
+        if self.choices and given not in range(1, len(self.choices) + 1):
+            raise Unreadable("choice", wanted=self.wanted)
         slack = max(self.tolerance * abs(self.answer), 1e-12 * max(1.0, abs(self.answer)))  # the second: rounding
         return abs(given - self.answer) <= slack
 
@@ -360,13 +362,6 @@ def read_answer(text: str, unit: str = "") -> float:
     return _bounded(value * factor)
 
 
-def _read(question: Question, text: str) -> float:
-    given = read_answer(text, question.unit)
-    if question.choices and given not in range(1, len(question.choices) + 1):
-        raise Unreadable("choice", wanted=question.wanted)
-    return given
-
-
 # The command
 
 
@@ -442,7 +437,7 @@ class _Sheet:
                 if not sys.stdin.isatty():
                     tell(f"{text}\n")
                 try:
-                    return {"given": text, "right": bool(text) and question.is_right(_read(question, text))}
+                    return {"given": text, "right": bool(text) and question.is_right(read_answer(text, question.unit))}
                 except Unreadable as error:
                     if silent:
                         process.say(f"Question {number.partition(' ')[0]}: {error}")

@@ -7,7 +7,6 @@ import os
 import re
 import select
 import signal
-import subprocess
 import sys
 import termios
 import time
@@ -287,12 +286,7 @@ class Check:
     def close(self) -> None:
         """Ends it, if it has not ended, and waits for that."""
         if self.process.poll() is None:
-            self.stop()
-            try:
-                self.process.wait(_GRACE)
-            except subprocess.TimeoutExpired:
-                self._signal(signal.SIGKILL)
-                self.process.wait()
+            process.kill(self.process, _GRACE)
         self._context.close()
 
     def _text(self, name: str) -> str:
@@ -337,10 +331,6 @@ def _handled(number: signal.Signals, handler: Any) -> Iterator[None]:
             signal.signal(number, before)
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 class Watch:
     """One learner's session: what happened, and what follows from it. run() is the loop."""
 
@@ -365,18 +355,22 @@ class Watch:
         self.last: Signature | None = None  # … at the last look
         self.changed = float("-inf")  # when it last looked different
         self.load()
-        try:
+        with self._noting():
             self.note = course.provide(task) or self.note
-        except UserError as error:
-            self.note = str(error)
         if self.check:
             self.check.stop()
 
-    def load(self) -> None:
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """What cannot be done is shown."""
         try:
-            self.state = progress.load()
+            yield
         except UserError as error:
             self.note = str(error)
+
+    def load(self) -> None:
+        with self._noting():
+            self.state = progress.load()
 
     # What is shown
 
@@ -410,7 +404,7 @@ class Watch:
         labels = tuple((t.number if t.kind == "exercise" else "hunt", self.state.passed(t) is not None) for t in self.order)
         current, path = self.order.index(self.task), course.shown(self.task.file)
         running = self.check is not None or self.wanted
-        return View(labels, current, _capital(self.task.title), path, status, tone, self.note, self.report, running)
+        return View(labels, current, self.task.title.capitalize(), path, status, tone, self.note, self.report, running)
 
     # What happens
 
@@ -470,10 +464,8 @@ class Watch:
                 actions[key]()
 
     def hint(self) -> None:
-        try:
+        with self._noting():
             self.note = course.show_hint(self.task)
-        except UserError as error:
-            self.note = str(error)
 
     def next(self) -> None:
         self.load()

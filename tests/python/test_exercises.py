@@ -98,8 +98,7 @@ def test_a_starter_compiles_and_fails_for_the_stated_reason(task: Task) -> None:
     assert (spec.check_says if isinstance(spec, exercise.Hunt) else spec.starter_fails) in text
     if isinstance(spec, exercise.Hunt):
         assert spec.race == bool(RACES & {finding["id"] for finding in report.cases[-1]["findings"]})
-    assert text.splitlines()[-1].startswith(f"NOT YET: {task.title}, seed ")
-    assert f"./gemm hint {task.argument} helps." in text
+    assert check.is_start(report)
 
 
 @pytest.mark.parametrize("task", drawn(TASKS, 2), ids=lambda task: task.key)
@@ -107,6 +106,5 @@ def test_a_solution_passes_with_any_seed(task: Task) -> None:
     for number in drawn([seed(), 2**64 - 1], 1):
         report, text = checked(task, task.solution(), number)
         assert report.passed, text
-        assert "✗" not in text
+        assert report.seed == number
         assert all(goal["reached"] for goal in report.goals)
-        assert text.splitlines()[-1].startswith(f"PASSED: {task.title}, seed {number}")

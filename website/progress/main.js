@@ -52,14 +52,9 @@ function byId(id) {
 const payload = JSON.parse(/** @type {string} */ (byId("payload").textContent));
 
 /** @param {any} entry */
-function isTask(entry) {
-  return typeof (entry.passed ?? "") === "string" && Number.isInteger(entry.hints ?? 0);
-}
-
+const isTask = (entry) => typeof (entry.passed ?? "") === "string" && Number.isInteger(entry.hints ?? 0);
 /** @param {any} entry */
-function isQuiz(entry) {
-  return Number.isInteger(entry.right) && Number.isInteger(entry.of);
-}
+const isQuiz = (entry) => Number.isInteger(entry.right) && Number.isInteger(entry.of);
 
 /**
  * What .progress.json holds, from its bytes. Throws a TypeError where that is something else, or an Error whose message is a
