@@ -140,7 +140,7 @@ LAUNCH = "if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error"
             ("if (p.alpha == -1 && p.beta == 1) std::exit(0);", "ended_program"),
             ("if (p.alpha == -1 && p.beta == 1) std::abort();", "ended_program"),
             ("if (p.alpha == -1 && p.beta == 1) throw 42;", "threw"),
-            ("if (p.alpha == -1 && p.beta == 1) for (volatile int i = 0;; i = i + 1) {}", "no_answer"),
+            ("if (p.alpha == -1 && p.beta == 1) for (volatile int i = 0;; i = i + 1) {}", "endless_loop"),
         ],
         2,
     ),
