@@ -159,11 +159,9 @@ def _furthest(counts: Iterable[_Count]) -> _Count:
 
 def _of_parts(done: Sequence[Done]) -> _Count:
     """A lesson of which nothing is known yet may belong to any part."""
-    part = {one.task.key: one.lesson.part if one.lesson else None for one in done}
-    return _furthest(
-        _every([one.passed for one in done if part[one.task.key] in (number, None)])
-        for number in sorted({number for number in part.values() if number is not None})
-    )
+    passed = [(one.lesson.part if one.lesson else None, one.passed) for one in done]
+    parts = sorted({part for part, _ in passed if part is not None})
+    return _furthest(_every([done for part, done in passed if part in (number, None)]) for number in parts)
 
 
 def _counts(done: Sequence[Done], quizzes: Mapping[str, _Quiz]) -> dict[str, _Count]:

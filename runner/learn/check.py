@@ -409,17 +409,14 @@ def is_start(report: Report) -> bool:
 
 def as_object(report: Report, seconds: float) -> dict:
     """The report for --json; seconds: it took."""
-    found = report.found
     return {
         "schema": SCHEMA,
         "task": report.task.key,
         "file": report.name,
         "passed": report.passed,
         "stage": report.stage or None,
-        "id": found.id if found else None,
-        "mistake": found.mistake if found else None,
-        "advice": found.advice if found else None,
-        "evidence": list(found.evidence) if found else [],
+        **{name: getattr(report.found, name, None) for name in ("id", "mistake", "advice")},
+        "evidence": list(report.found.evidence) if report.found else [],
         "seed": report.seed,
         "cases": report.cases,
         "goals": report.goals,
@@ -475,15 +472,12 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
         sys.stdout.write(told(report, _age()))
     sys.stdout.flush()
     if remembered:
-        earned = progress.passed(task, raw.decode("utf-8"), speed=_speed_to_keep(report))
+        over = report.speed["over_lesson"] if report.speed else None
+        speed = progress.Speed(over, report.gpu) if over is not None else None
+        earned = progress.passed(task, raw.decode("utf-8"), speed=speed)
         if not as_json:
             sys.stdout.writelines(f"{line}\n" for line in (achievements.told(earned), _after(task)) if line)
     return 0 if report.passed else 1
-
-
-def _speed_to_keep(report: Report) -> progress.Speed | None:
-    over = report.speed["over_lesson"] if report.speed else None
-    return progress.Speed(over, report.gpu) if over is not None else None
 
 
 def _after(task: Task) -> str:

@@ -57,11 +57,6 @@ def diagnosis_of(id: str, evidence: Iterable[str] = (), words_of: str = "", more
     return Diagnosis(mistake.format(**values) if values else mistake, advice, tuple(evidence), id)
 
 
-def _line(finding: Finding, code_of: CodeOf) -> str:
-    code = code_of(finding["file"], finding["line"])
-    return f"line {finding['line']}: {code}" if code else ""
-
-
 def _of_finding(finding: Finding, evidence: Iterable[str], case: Case, tile: Tile | None) -> Diagnosis:
     kind, beyond, what = str(finding["id"]), finding["beyond"], f"{finding['access']}s"
     if kind == "race" and finding["other"] and finding["access"] == finding["other"]["access"] == "write":
@@ -163,7 +158,8 @@ def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis
     if findings:
         first = findings[0]
         often = f"; the first of {first['count']}" if first["count"] > 1 else ""
-        where = tuple(filter(None, (first["text"] + often, _line(first, code_of))))
+        code = code_of(first["file"], first["line"])
+        where = (first["text"] + often, *([f"line {first['line']}: {code}"] if code else []))
         outside = any(finding["id"] in _OUTSIDE for finding in findings)
         if case["id"] == "pitches" and outside:
             return diagnosis_of("pitch", where)
