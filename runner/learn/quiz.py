@@ -295,7 +295,7 @@ def _value(tokens: list[float | str], least: int = 0) -> float:
     elif isinstance(token, str):
         raise Unreadable("number")
     else:
-        left = token
+        left = _bounded(token)
     while tokens and isinstance(name := tokens[0], str) and name in _OPERATIONS and _OPERATIONS[name][0] >= least:
         del tokens[0]
         binds = _OPERATIONS[name][0]
@@ -311,7 +311,7 @@ def _scanned(text: str) -> tuple[list[float | str], str]:
         found = _NUMBER.match(text, at)
         if found and (found["whole"] or (found["part"] or "").strip(".")):
             whole, rest = re.sub(r"[ ,_]", "", found["whole"] or "0"), (found["part"] or "") + (found["power"] or "")
-            tokens.append(_bounded(float(whole + rest) if rest else int(whole)))
+            tokens.append(float(whole + rest) if rest else int(whole))
         elif found := _OPERATOR.match(text, at):
             tokens.append(found[0])
         elif text[at] != " ":
