@@ -52,7 +52,7 @@ EXERCISE = Exercise(
         "  cp_async_wait<STAGES - 2>(); and a barrier;\n"
         "  if (tiles > STAGES - 1) copy(ahead, BK); and a commit.",
     ),
-    starter_fails="Shared memory is read where nobody has written.",
+    starter_fails="uninitialised_read",
     goals=(
         Goal(
             "Each block copies its elements of A and B once from global memory",
@@ -97,7 +97,7 @@ HUNT = Hunt(
         "With `tiles` still to be used, this one among them, the tile that lies STAGES - 1 ahead exists if tiles is above STAGES "
         "- 1. Look at the condition of the copy in the loop.",
     ),
-    check_says="behind the last one along K",
+    check_finds="wrong_place",
 )
 
 

@@ -83,7 +83,7 @@ class Exercise:
     task: str  # one or two sentences for the head of exercise.cu
     gaps: Mapping[str, Gap]
     hints: tuple[str, str, str]  # from a nudge to nearly the answer
-    starter_fails: str  # what the check of the starter says; a test holds it against the check
+    starter_fails: str  # the id of what the check finds of the starter, or `goal 2`; a test holds it against the check
     goals: tuple[Goal, ...] = ()
 
 
@@ -94,7 +94,7 @@ class Hunt:
     task: str
     bug: Mapping[str, str]  # pieces of kernel.cu, each there once, and what stands there instead
     hints: tuple[str, str, str]
-    check_says: str  # what the check of the planted bug says
+    check_finds: str  # the id of what it finds of the planted bug, or the goal that is missed
     race: bool = False  # it is one: two use the same memory, and nothing puts them in order. A test asks the check
 
 
