@@ -32,7 +32,7 @@ EXERCISE = Exercise(
         "2. for (std::int64_t k = 0; k < K; ++k) acc += A[row * lda + k] * B[k * ldb + col];\n"
         "3. *c = beta == 0.0f ? alpha * acc : alpha * acc + beta * *c;",
     ),
-    starter_fails="never written",
+    starter_fails="never_written",
 )
 
 

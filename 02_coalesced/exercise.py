@@ -26,7 +26,7 @@ EXERCISE = Exercise(
         "B[k][col + 1]. So what runs through a warp must count columns, and what is the same for all of it must count rows.",
         "Swap the two: threadIdx.y is added to the row, threadIdx.x to the column.",
     ),
-    starter_fails="A warp's load takes at most 4 sectors",
+    starter_fails="goal 1",
     goals=(
         Goal(
             "A warp's load takes at most 4 sectors",

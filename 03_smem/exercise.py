@@ -45,7 +45,7 @@ EXERCISE = Exercise(
         "  for (int k = 0; k < BK; ++k) acc += As[y][k] * Bs[k][x];\n"
         "  __syncthreads();",
     ),
-    starter_fails="these elements are 0",
+    starter_fails="sum_is_zero",
     goals=(
         Goal(
             "A warp's load takes at most 4 sectors",
@@ -87,7 +87,7 @@ HUNT = Hunt(
         "Look at the guard of the load into Bs: it reads row k0 + y and column col of B, and compares only one of the two with "
         "B's size.",
     ),
-    check_says="outside B of",
+    check_finds="past_the_edge",
 )
 
 

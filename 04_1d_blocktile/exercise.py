@@ -49,7 +49,7 @@ EXERCISE = Exercise(
         "  for each k: const float b_frag = Bs[k][x], then for each i below TM: acc[i] += As[y + i][k] * b_frag;\n"
         "  __syncthreads();",
     ),
-    starter_fails="these elements are 0",
+    starter_fails="sum_is_zero",
     goals=(
         Goal(
             "The blocks load each element of their tiles once from global memory",
@@ -88,7 +88,7 @@ HUNT = Hunt(
         "row that the guard checks.",
         "Look at the guard of the load into As: the second turn loads row a_row + i of the tile, the guard checks another one.",
     ),
-    check_says="outside A of",
+    check_finds="past_the_edge",
 )
 
 

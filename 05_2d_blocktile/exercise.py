@@ -58,7 +58,7 @@ EXERCISE = Exercise(
         "  at the end, for each i and j with row = row0 + y + i * THREADS_M below M and col = col0 + x + j * THREADS_N below N:\n"
         "  the store of lesson 03, with acc[i][j].",
     ),
-    starter_fails="Elements of C are never written.",
+    starter_fails="never_written",
     goals=(
         Goal(
             "The blocks load each element of their tiles once from global memory",
@@ -115,7 +115,7 @@ HUNT = Hunt(
         "They meet zeros in Bs, so nothing is added, unless one of them is an infinity or a NaN: 0 times that is NaN.",
         "Compare how the two k-tiles are filled: Bs gets a zero where B has no element. As gets nothing there.",
     ),
-    check_says="Shared memory is read where nobody has written.",
+    check_finds="uninitialised_read",
 )
 
 

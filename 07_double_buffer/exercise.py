@@ -39,7 +39,7 @@ EXERCISE = Exercise(
         "  __syncthreads();\n"
         "  stage ^= 1;",
     ),
-    starter_fails="Shared memory is read where nobody has written.",
+    starter_fails="uninitialised_read",
     goals=(
         Goal(
             "A thread meets one barrier a tile, and one before the first",
@@ -81,7 +81,7 @@ HUNT = Hunt(
         "Compare the two barriers, the one before the loop and the one at its end. A warp that waits for its own 32 threads does "
         "not wait for the block's seven other warps.",
     ),
-    check_says="A barrier is missing.",
+    check_finds="race",
     race=True,
 )
 

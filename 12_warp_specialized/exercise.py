@@ -40,7 +40,7 @@ EXERCISE = Exercise(
         "  mbarrier_wait(full[n % STAGES], n / STAGES % 2);\n"
         "  wgmma_wait<1>(); if (n > 0 && t % WARPGROUP == 0) mbarrier_arrive(empty[(n - 1) % STAGES]);",
     ),
-    starter_fails="Shared memory is read where nobody has written.",
+    starter_fails="uninitialised_read",
     goals=(
         Goal(
             "Each block loads its elements of A and B once from global memory",
@@ -80,7 +80,7 @@ HUNT = Hunt(
         "when the first has done so and gives the stage back: tile n - 1 + STAGES overwrites it. It is enough to be late by the "
         "time that a tile is on its way.",
     ),
-    check_says="Shared memory is overwritten while wgmma is still reading it.",
+    check_finds="wgmma_in_flight",
     race=True,
 )
 

@@ -55,7 +55,7 @@ EXERCISE = Exercise(
         "  for each k: a_frag[i … i + 3] from As[k][y + i * THREADS_M] as a float4, b_frag[j … j + 3] from\n"
         "  Bs[k][x + j * THREADS_N], then acc[i][j] += a_frag[i] * b_frag[j].",
     ),
-    starter_fails="these elements are 0",
+    starter_fails="sum_is_zero",
     goals=(
         Goal(
             "Every access to A, B and C is 16 bytes wide",
@@ -93,7 +93,7 @@ HUNT = Hunt(
         "Look at the two lines that move a and b on: one of them moves by what the round has taken, the other one by something "
         "else.",
     ),
-    check_says="K that is no multiple of BK",
+    check_finds="past_the_edge",
 )
 
 

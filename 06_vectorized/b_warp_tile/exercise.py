@@ -48,7 +48,7 @@ EXERCISE = Exercise(
         "  for each k: a_frag[i … i + 3] from As[k][y + i * LANES_M] as a float4, b_frag[j … j + 3] from\n"
         "  Bs[k][x + j * LANES_N], then acc[i][j] += a_frag[i] * b_frag[j].",
     ),
-    starter_fails="The result is wrong even where one block tile fits exactly.",
+    starter_fails="with_one_tile",
     goals=(
         Goal(
             "Every access to A, B and C is 16 bytes wide",
@@ -80,7 +80,7 @@ HUNT = Hunt(
         "Rows are stored from top to bottom: past the last row of C nothing is left to do. Columns begin anew in each row. "
         "Compare what the kernel does at either edge.",
     ),
-    check_says="never written",
+    check_finds="last_column_of_tiles",
 )
 
 

@@ -51,7 +51,7 @@ EXERCISE = Exercise(
         "  cp_async_wait<STAGES - 2>(); and a barrier, where a tile begins;\n"
         "  if (copying.value) copy(ahead, BK); and a commit.",
     ),
-    starter_fails="A cp.async copy is used before anyone has waited for it.",
+    starter_fails="copy_in_flight",
     goals=(
         Goal(
             "The blocks copy each element of their tiles once from global memory",
@@ -98,7 +98,7 @@ HUNT = Hunt(
         "A wait for all but the newest STAGES - 2 groups means the next tile only if each tile has brought a group, be it empty. "
         "Look at the commits: one of them has a condition.",
     ),
-    check_says="A cp.async copy is used before anyone has waited for it.",
+    check_finds="copy_in_flight",
     race=True,
 )
 

@@ -38,7 +38,7 @@ EXERCISE = Exercise(
         "  where k == BK - 1: the same wait, a barrier, stage = stage == LAST ? 0 : stage + STAGE;\n"
         "  if (copying.value || k < BK - 1 || tiles > 1) read<T>(both of set (k + 1) % 2, both addresses + stage, (k + 1) % BK);",
     ),
-    starter_fails="first wrong: ",
+    starter_fails="copy_in_flight",
     goals=(
         Goal(
             "A thread meets one barrier a tile, and one before the first",
@@ -79,7 +79,7 @@ HUNT = Hunt(
         "A group has GROUP rows, except for the last one, which may have fewer: as many as are left. The line that says how many "
         "rows a group has asks only whether all of C has fewer than GROUP.",
     ),
-    check_says="✗ Wrong with Small's second group of block tiles",
+    check_finds="pitch",
 )
 
 

@@ -79,7 +79,7 @@ EXERCISE = Exercise(
         "  for e = lane, lane + 32, …: if the element exists, alpha times out[warp][e / F][e % F] and, where beta is not 0,\n"
         "  beta times C, to C by gemm::from_float<T>; after the loop a __syncwarp();",
     ),
-    starter_fails="Elements of C are never written.",
+    starter_fails="never_written",
     goals=(
         Goal(
             "Every load of A and B is 16 bytes wide",
@@ -135,7 +135,7 @@ HUNT = Hunt(
         "still come to the next one.",
     ),
     # Where M % 16 = 15 half a warp returns after it has read: then the check tells of the barrier that it misses there.
-    check_says="store_matrix_sync",
+    check_finds="deadlock",
 )
 
 

@@ -69,7 +69,7 @@ EXERCISE = Exercise(
         "  row = row0 + y + i * MMA_M + in.row, col = col0 + x + j * MMA_N + in.col; where row < M:\n"
         "  store2<ALIGNED>(&C[row * ldc + col], N - col, alpha * acc[i][j][e], alpha * acc[i][j][e + 1], beta);",
     ),
-    starter_fails="Elements of C are never written.",
+    starter_fails="never_written",
     goals=(
         Goal(
             "A warp's step of 16 along K reads its fragments in 8 ldmatrix",
@@ -109,7 +109,7 @@ HUNT = Hunt(
         "Rows r and r + 4 share a place: the swizzle takes bits 0 and 1 of the row. Bit 0 already chooses the half of the 128 "
         "bytes, so the bits that it needs stand one higher.",
     ),
-    check_says="Shared memory takes no wavefront more than the bytes need",
+    check_finds="goal 2",
 )
 
 

@@ -53,7 +53,7 @@ EXERCISE = Exercise(
         "  cp_async_wait<STAGES - 2>(); and a barrier;\n"
         "  if (tiles > STAGES - 1) copy(ahead, BK); and a commit.",
     ),
-    starter_fails="Shared memory is read where nobody has written.",
+    starter_fails="uninitialised_read",
     goals=(
         Goal(
             "Each block copies its elements of A and B once from global memory",
@@ -99,7 +99,7 @@ HUNT = Hunt(
         "`tiles` k-tiles are still to be used, including this one. So the k-tile STAGES - 1 ahead exists if tiles is greater "
         "than STAGES - 1. Look at the condition of the copy in the loop.",
     ),
-    check_says="behind the last one along K",
+    check_finds="wrong_place",
 )
 
 

@@ -54,7 +54,7 @@ EXERCISE = Exercise(
         "  if (copying.value || step < BK / MMA_K - 1 || tiles > 1)\n"
         "  fragments.read(frag[(step + 1) % 2], stage, (step + 1) % (BK / MMA_K));",
     ),
-    starter_fails="A cp.async copy is used before anyone has waited for it.",
+    starter_fails="copy_in_flight",
     goals=(
         Goal(
             "Each block copies its elements of A and B once from global memory",
@@ -102,7 +102,7 @@ HUNT = Hunt(
         "Tiles n + 2 … n + STAGES - 1 may still be under way, STAGES - 2 groups. There are two waits in the kernel: do both "
         "say so?",
     ),
-    check_says="A cp.async copy is used before anyone has waited for it.",
+    check_finds="copy_in_flight",
     race=True,
 )
 

@@ -54,7 +54,7 @@ EXERCISE = Exercise(
         "  a uint4 from out + r * OUT_PITCH + 2 * at_col goes to &C[row * ldc + col] as a uint4 where ALIGNED,\n"
         "  else element e of it to C[row * ldc + col + e] as long as col + e < N.",
     ),
-    starter_fails="Elements of C are never written.",
+    starter_fails="never_written",
     goals=(
         Goal(
             "Every access to A, B and C is 16 bytes wide",
@@ -102,7 +102,7 @@ HUNT = Hunt(
         "There are two __syncwarp() in a round, one before the writes and one before the reads. Round i + 1 writes where round "
         "i has read: is it certain in each round that every lane has read?",
     ),
-    check_says="A barrier is missing.",
+    check_finds="race",
     race=True,
 )
 

@@ -52,7 +52,7 @@ EXERCISE = Exercise(
         "  if there is a tile, copy(0, (k_end - 1) % BK + 1); a commit; then tiles 1 … STAGES - 2 as in 09c;\n"
         "  c_tile += gridDim.x; more = c_tile < tiles_m * tiles_n; where there is more, locate(c_tile); and fill();",
     ),
-    starter_fails="Shared memory is read where nobody has written.",
+    starter_fails="uninitialised_read",
     goals=(
         Goal(
             "Each tile of C loads its elements of A and B once from global memory",
@@ -99,7 +99,7 @@ HUNT = Hunt(
         "A row of 128 bytes has eight chunks of 16, and three bits number them: three bits of the row must be XORed into them. "
         "A row of 32 steps has four chunks, and two bits are enough.",
     ),
-    check_says="Fragments and results are read from shared memory without bank conflicts",
+    check_finds="goal 3",
 )
 
 

@@ -49,7 +49,7 @@ EXERCISE = Exercise(
         "  if (more) mbarrier_wait(full[stage], parity); __syncthreads();\n"
         "  if (t == 0 && tile + STAGES < tiles) ask(used, tile + STAGES);",
     ),
-    starter_fails="No thread of the block can go on: a GPU would hang.",
+    starter_fails="mbarrier_hang",
     goals=(
         Goal(
             "The blocks bring each element of their tiles once from global memory",
@@ -95,7 +95,7 @@ HUNT = Hunt(
         "In a tile's last step thread 0 knows of its own warp alone that it has read the tile. That the others have, the "
         "barrier of the block tells it: it must stand before the request.",
     ),
-    check_says="Shared memory is used while TMA is still bringing it.",
+    check_finds="load_in_flight",
     race=True,
 )
 

@@ -48,7 +48,7 @@ EXERCISE = Exercise(
         "  __syncthreads(); if (t == 0 && tile + STAGES < tiles) ask(stage, tile + STAGES); stage = next;\n"
         "  if tile + 2 < tiles: next = (next + 1) % STAGES; if (next == 0) parity ^= 1; mbarrier_wait(full[next], parity);",
     ),
-    starter_fails="Shared memory is read where nobody has written.",
+    starter_fails="uninitialised_read",
     goals=(
         Goal(
             "The blocks bring each element of their tiles once from global memory",
@@ -95,7 +95,7 @@ HUNT = Hunt(
         "In lesson 10a thread 0 could wait for all, because the block's barrier came after its wait. Here the barrier comes "
         "first, and the next one is a tile away: without a wait of their own the others transpose what has not arrived.",
     ),
-    check_says="Shared memory is used while TMA is still bringing it.",
+    check_finds="load_in_flight",
     race=True,
 )
 

@@ -55,7 +55,7 @@ EXERCISE = Exercise(
         "  wgmma_fence(acc); for k = 0, WGMMA_K, … and i = 0, 1: wgmma<T, WGMMA_N, Major::k, Major::row>(acc[i], a_at(i * "
         "WGMMA_M, k), b_at(k), true); wgmma_commit(); wgmma_wait<0>(acc);",
     ),
-    starter_fails="The result is wrong even where one block tile fits exactly.",
+    starter_fails="with_one_tile",
     goals=(
         Goal(
             "Each block loads its elements of A and B once from global memory",
@@ -102,7 +102,7 @@ HUNT = Hunt(
         "wgmma_wait<1> lets one batch go on: the newest, this round's. Suppose that the tensor cores are late, or that the copy "
         "engine is quick because the tiles lie in L2: the new tiles come while the old ones are still multiplied.",
     ),
-    check_says="Shared memory is overwritten while wgmma is still reading it.",
+    check_finds="wgmma_in_flight",
     race=True,
 )
 

@@ -46,7 +46,7 @@ EXERCISE = Exercise(
         "  mbarrier_wait(full[n % STAGES], n / STAGES % 2);\n"
         "  wgmma_wait<1>(); __syncthreads(); if (t == 0 && n + STAGES - 1 < tiles) load(n + STAGES - 1);",
     ),
-    starter_fails="Shared memory is read where nobody has written.",
+    starter_fails="uninitialised_read",
     goals=(
         Goal(
             "Each block loads its elements of A and B once from global memory",
@@ -91,7 +91,7 @@ HUNT = Hunt(
         "A barrier says that the others have come as far as it, not further. Let the second warpgroup's batch n - 1 be slow: it "
         "meets the barrier of round n first, and waits for that batch behind it. Meanwhile thread 0 has the stage overwritten.",
     ),
-    check_says="Shared memory is overwritten while wgmma is still reading it.",
+    check_finds="wgmma_in_flight",
     race=True,
 )
 

@@ -38,7 +38,7 @@ EXERCISE = Exercise(
         "  if (steps > 0) give_back(n - 1);\n"
         "  n += steps;",
     ),
-    starter_fails="Elements of C are never written.",
+    starter_fails="never_written",
     goals=(
         Goal(
             "Each tile of C loads its elements of A and B once from global memory",
@@ -75,7 +75,7 @@ HUNT = Hunt(
         "one. The producer is fast: in a block's last tile of C it asks for nothing, but in any other it "
         "fills the stage at once.",
     ),
-    check_says="Shared memory is overwritten while wgmma is still reading it.",
+    check_finds="wgmma_in_flight",
     race=True,
 )
 

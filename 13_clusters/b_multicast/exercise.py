@@ -39,7 +39,7 @@ EXERCISE = Exercise(
         "  if (rank < CLUSTER) mbarrier_arrive_relaxed_at(empty[of % STAGES], rank);\n"
         "  each empty: mbarrier_init(…, CLUSTER * CONSUMERS);",
     ),
-    starter_fails="An mbarrier is used in a way that a GPU leaves undefined.",
+    starter_fails="mbarrier_misused",
     goals=(
         Goal(
             "Each cluster loads its elements of A and B once from global memory",
@@ -77,7 +77,7 @@ HUNT = Hunt(
         "Suppose that the other block is held up. Its consumers still multiply the tile in a stage when this block's have done "
         "so. This block's producer asks for the next tile there, and half of B is overwritten in both.",
     ),
-    check_says="Two loads by TMA bring the same place of shared memory.",
+    check_finds="loads_overlap",
     race=True,
 )
 

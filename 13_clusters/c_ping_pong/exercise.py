@@ -54,7 +54,7 @@ EXERCISE = Exercise(
         "  if (P::TURNS && threadIdx.x % WARPGROUP == 0) mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]);\n"
         "  if (turns) mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);",
     ),
-    starter_fails="Elements of C are never written.",
+    starter_fails="never_written",
     goals=(
         Goal(
             "Each tile of C loads its elements of A and B once from global memory",
@@ -89,7 +89,7 @@ HUNT = Hunt(
         "The warp is about to write box number 2. Boxes 0 and 1 have been asked for, and box 2 comes to the place of box 0. "
         "How many of the two may still be read, and which number in the wait says that?",
     ),
-    check_says="Shared memory is overwritten while TMA is still storing it.",
+    check_finds="store_in_flight",
     race=True,
 )
 

@@ -79,12 +79,13 @@ def say_all(lines: Sequence[str]) -> None:
         say(line)
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: subprocess.Popen[bytes], grace: float = _GRACE) -> None:
+    """Ends a child and what it has started. grace: seconds that it has for that after SIGTERM."""
     # By its group, not by a tree of processes: a tree does not hold what its parent left behind.
     for number in (signal.SIGTERM, signal.SIGKILL):  # the second one for what the child started and left
         try:
             os.killpg(process.pid, number)
-            process.wait(_GRACE)
+            process.wait(grace)
         except (ProcessLookupError, subprocess.TimeoutExpired):
             continue
 
@@ -118,7 +119,7 @@ def child(command: Command, **options: object) -> Iterator[subprocess.Popen[byte
         yield started[0]
     except BaseException:
         for process in started:
-            _kill(process)
+            kill(process)
         raise
 
 
@@ -260,7 +261,7 @@ def stream(
                     if not ready:
                         update(None)
                         if hung and hung():
-                            _kill(process)
+                            kill(process)
                     # Progress comes first: it says during what the output ended.
                     for source in sorted((key.data for key, _ in ready), key=lambda source: source is output):
                         for line in source.read():
@@ -311,7 +312,7 @@ def together(commands: Sequence[tuple[str, Command]], title: str, env: Mapping[s
                 update(None)
     except BaseException:
         for process in running:
-            _kill(process)
+            kill(process)
         raise
     return [ended[place] for place in range(len(commands))]
 

@@ -32,7 +32,7 @@ from runner.grading.sandbox import TMP, Ended, Limits, Sandbox
 from runner.learn import check
 from runner.learn.check import GOAL, Report
 from runner.learn.check_types import Case, Checked, Marked
-from runner.learn.diagnosis import ENDED, Diagnosis
+from runner.learn.diagnosis import Diagnosis, diagnosis_of
 from runner.learn.exercise import Task, more_problems
 
 LARGEST = 256 << 10  # bytes of a file: the longest kernel of the course has a tenth
@@ -422,7 +422,7 @@ class _Run:
             else:
                 self._void = bool(raw)
                 left = "no report" if not raw else "what is no report of the whole check"
-                report.found = Diagnosis(*ENDED, (f"The program ended with status {ended.status} and left {left}.",))
+                report.found = diagnosis_of("ended_program", (f"The program ended with status {ended.status} and left {left}.",))
 
     def _asked(self, found: Checked, seed: int) -> list[Case]:
         """The problems of gemm_check with this seed, for a kernel with the tiles that the object says. Raises ValueError."""

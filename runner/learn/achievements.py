@@ -1,79 +1,54 @@
-"""Points, levels and achievements: the rules, as data, and what a .progress.json comes to by them.
+"""Points, level and achievements: what a .progress.json comes to.
 
-The rules stand here alone. website/progress/ has the same object, as JSON, and evaluates it in a browser; a test holds the two
-evaluations against each other. Everything is earned by what `./gemm check`, `hint` and `quiz` wrote into .progress.json
-(progress.py). Which tasks there are, and what their lessons are about, is asked of the lessons.
+Everything is earned by what `./gemm check`, `hint` and `quiz` wrote into .progress.json (progress.py). Which tasks there are, and
+what their lessons are about, is asked of the lessons. What it comes to is counted here alone, and written into the same file as
+its "standing": the page of one's progress (website/progress/) shows that.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
-from runner.core.descriptors import known
+from runner.core.descriptors import Descriptor, known
 from runner.core.results import ROOT
 from runner.learn import exercise
 from runner.learn.exercise import Hunt, Task
 
-SCHEMA = 1
 FASTER = 1.05  # times as fast as the lesson's own kernel: what is less is noise
 OFF = "GEMM_ACHIEVEMENTS"  # "0" in the environment: nothing is said of points, levels and achievements, and none is written down
+_EXERCISE, _HUNT, _HINT, _ANSWER = 10, 10, 2, 1  # points
+RULE = (
+    f"Points: an exercise that passes {_EXERCISE}, a bug hunt {_HUNT}, less {_HINT} for each hint shown before; "
+    f"each right answer of your best quiz {_ANSWER}."
+)
+# From how many points on; so many threads are a warp, a warpgroup and the blocks of many lessons.
+LEVELS = {"thread": 0, "warp": 32, "warpgroup": 128, "block": 256, "grid": 400}
+_HOPPER = 90  # 10 times the compute capability
 
-Term = float | list[str]  # a number, or the first of these fields that an entry has; 0 where it has none, 1 of a text
-Item = list[str]  # a fact, and the key of what it is asked of: ["passed", "03_smem/exercise"]
-
-
-class Fact(TypedDict):
-    """What an entry of .progress.json may show: every condition holds."""
-
-    of: Literal["tasks", "quizzes"]  # which entries
-    when: list[tuple[Term, Literal[">=", "<="], Term]]
-
-
-class Row(TypedDict):
-    """A lesson's tasks."""
-
-    lesson: str
-    exercise: str  # its key in .progress.json
-    hunt: str | None
-    questions: int  # of its quiz
-
-
-class Points(TypedDict):
-    """What each is worth."""
-
-    exercise: int
-    hunt: int
-    hint: int  # less, for each that was shown before the task passed
-    hints: list[str]  # a Term: how many those were
-    answer: int  # of the best quiz, if it is right
-    rule: str  # all that in words
+# Title and what for, in the order in which they are shown: at most 20 and 46 characters, which with a date fit into 80 columns.
+ACHIEVEMENTS = {
+    "first_kernel": ("Right at every shape", "A kernel of yours is right at every shape."),
+    "unaided": ("By yourself", "An exercise has passed before you saw a hint."),
+    "perfect_quiz": ("Without a miss", "Every answer of a quiz was right."),
+    "whole_lesson": ("A whole lesson", "Exercise, bug hunt, and a quiz without a miss."),
+    "right_again": ("Right again", "What had passed passes with other code."),
+    "first_race": ("A race found", "A bug hunt whose bug is a race has passed."),
+    "tensor_cores": ("Tensor cores", "An exercise for tensor cores has passed."),
+    "hopper": ("Hopper", "An exercise for Hopper GPUs has passed."),
+    "faster": ("Faster", f"On a GPU, {100 * (FASTER - 1):.0f} % faster than the lesson's kernel."),
+    "whole_part": ("A whole part", "All exercises and hunts of a part have passed."),
+    "all_hunts": ("Every bug found", "All bug hunts have passed."),
+    "all_quizzes": ("Every quiz", "A quiz without a miss in every lesson."),
+}
 
 
 class Level(TypedDict):
     name: str
     points: int  # from so many on
-
-
-class Achievement(TypedDict):
-    """It is earned when all items of one of the groups are facts."""
-
-    id: str
-    title: str
-    how: str  # a sentence of at most 46 characters, beside which a title of 20 and a date fit into 80 columns
-    groups: list[list[Item]]
-
-
-class Rules(TypedDict):
-    schema: int
-    lessons: list[Row]
-    points: Points
-    levels: list[Level]
-    facts: dict[str, Fact]
-    achievements: list[Achievement]
 
 
 class LessonPoints(TypedDict):
@@ -90,7 +65,7 @@ class Earned(TypedDict):
     how: str
     earned: bool
     date: str | None  # when; None: not earned, or before that was written down
-    done: int  # items of the group that has come furthest
+    done: int  # of what it asks for
     of: int
 
 
@@ -106,240 +81,157 @@ class Standing(TypedDict):
     achievements: list[Earned]
 
 
-# The rules
-
-_HELPED = ["helped", "hints"]  # hints before it passed; what passed before these were told apart has but the hints
-_FACTS: dict[str, Fact] = {
-    "passed": {"of": "tasks", "when": [(["passed"], ">=", 1)]},
-    "unaided": {"of": "tasks", "when": [(["passed"], ">=", 1), (_HELPED, "<=", 0)]},
-    "right again": {"of": "tasks", "when": [(["versions"], ">=", 2)]},
-    "faster": {"of": "tasks", "when": [(["over_lesson"], ">=", FASTER)]},
-    "perfect": {"of": "quizzes", "when": [(["of"], ">=", 1), (["right"], ">=", ["of"])]},
-}
-_EXERCISE, _HUNT, _HINT, _ANSWER = 10, 10, 2, 1
-_POINTS: Points = {
-    "exercise": _EXERCISE,
-    "hunt": _HUNT,
-    "hint": _HINT,
-    "hints": _HELPED,
-    "answer": _ANSWER,
-    "rule": f"Points: an exercise that passes {_EXERCISE}, a bug hunt {_HUNT}, less {_HINT} for each hint shown before; "
-    f"each right answer of your best quiz {_ANSWER}.",
-}
-# So many threads are a warp, a warpgroup and the blocks of many lessons.
-_LEVELS: list[Level] = [
-    {"name": "thread", "points": 0},
-    {"name": "warp", "points": 32},
-    {"name": "warpgroup", "points": 128},
-    {"name": "block", "points": 256},
-    {"name": "grid", "points": 400},
-]
-_HOPPER = 90  # 10 times the compute capability
+# What is known of a course that somebody learns from
 
 
-def _achievements(tasks: list[Task], rows: list[Row], root: Path) -> Iterator[Achievement]:
-    """In the order in which they are shown."""
-    exercises = [task for task in tasks if task.kind == "exercise"]
-    hunts = [task for task in tasks if task.kind == "hunt"]
-    quizzes = [row["lesson"] for row in rows if row["questions"]]
+@dataclass(frozen=True)
+class Done:
+    """A task, and what .progress.json holds of it."""
+
+    task: Task
+    lesson: Descriptor | None  # what its lesson is about, where that is known
+    entry: Mapping[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        return "passed" in self.entry
+
+    @property
+    def hints(self) -> int:
+        """That were shown before it passed; of what passed before these were told apart, all."""
+        return self.entry.get("helped", self.entry.get("hints", 0))
+
+    @property
+    def points(self) -> int:
+        worth = _EXERCISE if self.task.kind == "exercise" else _HUNT
+        return max(0, worth - _HINT * self.hints) if self.passed else 0
+
+
+@dataclass(frozen=True)
+class _Quiz:
+    """A lesson's quiz, and the learner's best answers."""
+
+    questions: int
+    right: int
+    of: int
+
+    @property
+    def perfect(self) -> bool:
+        return 1 <= self.of <= self.right
+
+    @property
+    def points(self) -> int:
+        return _ANSWER * min(self.right, self.questions)
+
+
+def _done(raw: Mapping[str, Any], root: Path) -> list[Done]:
     lessons = known(root)
-
-    def one(fact: str, among: list[Task]) -> list[list[Item]]:
-        return [[[fact, task.key]] for task in among]
-
-    def every(fact: str, keys: list[str]) -> list[list[Item]]:
-        return [[[fact, key] for key in keys]] if keys else []
-
-    def is_race(task: Task) -> bool:
-        return isinstance(task.spec, Hunt) and task.spec.race
-
-    def part(task: Task) -> int | None:
-        return lessons[task.lesson].part if task.lesson in lessons else None
-
-    whole = []
-    for row in rows:
-        items = [["passed", key] for key in (row["exercise"], row["hunt"]) if key]
-        whole.append(items + [["perfect", row["lesson"]]] * bool(row["questions"]))
-    # A lesson of which nothing is known yet may belong to any part.
-    parts = sorted({number for task in tasks if (number := part(task)) is not None})
-    of_parts = [group for p in parts for group in every("passed", [task.key for task in tasks if part(task) in (p, None)])]
-    on_tensor_cores = [t for t in exercises if t.lesson in lessons and lessons[t.lesson].ladder == "tensorcore"]
-    on_hopper = [t for t in exercises if t.lesson in lessons and (lessons[t.lesson].least_sm or 0) >= _HOPPER]
-
-    yield {
-        "id": "first_kernel",
-        "title": "Right at every shape",
-        "how": "A kernel of yours is right at every shape.",
-        "groups": one("passed", exercises),
-    }
-    yield {
-        "id": "unaided",
-        "title": "By yourself",
-        "how": "An exercise has passed before you saw a hint.",
-        "groups": one("unaided", exercises),
-    }
-    yield {
-        "id": "perfect_quiz",
-        "title": "Without a miss",
-        "how": "Every answer of a quiz was right.",
-        "groups": [[["perfect", name]] for name in quizzes],
-    }
-    yield {
-        "id": "whole_lesson",
-        "title": "A whole lesson",
-        "how": "Exercise, bug hunt, and a quiz without a miss.",
-        "groups": whole,
-    }
-    yield {
-        "id": "right_again",
-        "title": "Right again",
-        "how": "What had passed passes with other code.",
-        "groups": one("right again", exercises),
-    }
-    yield {
-        "id": "first_race",
-        "title": "A race found",
-        "how": "A bug hunt whose bug is a race has passed.",
-        "groups": one("passed", list(filter(is_race, hunts))),
-    }
-    yield {
-        "id": "tensor_cores",
-        "title": "Tensor cores",
-        "how": "An exercise for tensor cores has passed.",
-        "groups": one("passed", on_tensor_cores),
-    }
-    yield {
-        "id": "hopper",
-        "title": "Hopper",
-        "how": "An exercise for Hopper GPUs has passed.",
-        "groups": one("passed", on_hopper),
-    }
-    yield {
-        "id": "faster",
-        "title": "Faster",
-        "how": f"On a GPU, {100 * (FASTER - 1):.0f} % faster than the lesson's kernel.",
-        "groups": one("faster", exercises),
-    }
-    yield {
-        "id": "whole_part",
-        "title": "A whole part",
-        "how": "All exercises and hunts of a part have passed.",
-        "groups": of_parts,
-    }
-    yield {
-        "id": "all_hunts",
-        "title": "Every bug found",
-        "how": "All bug hunts have passed.",
-        "groups": every("passed", [task.key for task in hunts]),
-    }
-    yield {
-        "id": "all_quizzes",
-        "title": "Every quiz",
-        "how": "A quiz without a miss in every lesson.",
-        "groups": every("perfect", quizzes),
-    }
+    return [Done(task, lessons.get(task.lesson), raw["tasks"].get(task.key, {})) for task in exercise.tasks(root)]
 
 
-def rules(root: Path = ROOT) -> Rules:
-    """The rules for this course. A UserError where a lesson has no exercise.py."""
-    tasks = exercise.tasks(root)
-    keys = {(task.lesson, task.kind): task.key for task in tasks}
-    rows: list[Row] = [
-        {
-            "lesson": task.lesson,
-            "exercise": task.key,
-            "hunt": keys.get((task.lesson, "hunt")),
-            "questions": len(exercise.content(task.lesson, root).quiz),
-        }
-        for task in tasks
-        if task.kind == "exercise"
-    ]
+def _quizzes(raw: Mapping[str, Any], lessons: Iterable[str], root: Path) -> dict[str, _Quiz]:
+    """By lesson, also of lessons without questions."""
+    made = {}
+    for name in lessons:
+        best = raw["quizzes"].get(name, {})
+        made[name] = _Quiz(len(exercise.content(name, root).quiz), best.get("right", 0), best.get("of", 0))
+    return made
+
+
+# What it comes to
+
+_Count = tuple[int, int]  # how much of what is asked for is done, and of how much
+
+
+def _one(facts: Iterable[bool]) -> _Count:
+    return int(any(facts)), 1
+
+
+def _every(facts: Sequence[bool]) -> _Count:
+    """Nothing is not everything."""
+    return sum(facts), len(facts) or 1
+
+
+def _furthest(counts: Iterable[_Count]) -> _Count:
+    """Of several that have come as far the first."""
+    return max(counts, key=lambda count: count[0] / count[1], default=(0, 1))
+
+
+def _of_parts(done: Sequence[Done]) -> _Count:
+    """A lesson of which nothing is known yet may belong to any part."""
+    passed = [(one.lesson.part if one.lesson else None, one.passed) for one in done]
+    parts = sorted({part for part, _ in passed if part is not None})
+    return _furthest(_every([done for part, done in passed if part in (number, None)]) for number in parts)
+
+
+def _counts(done: Sequence[Done], quizzes: Mapping[str, _Quiz]) -> dict[str, _Count]:
+    """Of each achievement."""
+    exercises = [one for one in done if one.task.kind == "exercise"]
+    hunts = [one for one in done if one.task.kind == "hunt"]
+    asked = [quiz.perfect for quiz in quizzes.values() if quiz.questions]
+    lessons = (
+        [one.passed for one in done if one.task.lesson == name] + [quiz.perfect] * bool(quiz.questions)
+        for name, quiz in quizzes.items()
+    )
     return {
-        "schema": SCHEMA,
-        "lessons": rows,
-        "points": _POINTS,
-        "levels": _LEVELS,
-        "facts": _FACTS,
-        "achievements": list(_achievements(tasks, rows, root)),
+        "first_kernel": _one(one.passed for one in exercises),
+        "unaided": _one(one.passed and not one.hints for one in exercises),
+        "perfect_quiz": _one(asked),
+        "whole_lesson": _furthest(map(_every, lessons)),
+        "right_again": _one(one.entry.get("versions", 0) >= 2 for one in exercises),
+        "first_race": _one(one.passed for one in hunts if isinstance(one.task.spec, Hunt) and one.task.spec.race),
+        "tensor_cores": _one(one.passed for one in exercises if one.lesson and one.lesson.ladder == "tensorcore"),
+        "hopper": _one(one.passed for one in exercises if one.lesson and (one.lesson.least_sm or 0) >= _HOPPER),
+        "faster": _one(one.entry.get("over_lesson", 0) >= FASTER for one in exercises),
+        "whole_part": _of_parts(done),
+        "all_hunts": _every([one.passed for one in hunts]),
+        "all_quizzes": _every(asked),
     }
 
 
-# What a .progress.json comes to. website/progress/rules.js does the same.
-
-
-def _value(entry: Mapping[str, Any], term: Term) -> float:
-    if not isinstance(term, list):
-        return term
-    found = next((entry[name] for name in term if name in entry), 0)
-    return found if isinstance(found, int | float) and not isinstance(found, bool) else 1
-
-
-def _is_fact(rules: Rules, raw: Mapping[str, Any], item: Item) -> bool:
-    fact = rules["facts"][item[0]]
-    entry = raw[fact["of"]].get(item[1], {})
-    for left, relation, right in fact["when"]:
-        a, b = _value(entry, left), _value(entry, right)
-        if not (a >= b if relation == ">=" else a <= b):
-            return False
-    return True
-
-
-def _points(rules: Rules, raw: Mapping[str, Any], row: Row) -> LessonPoints:
-    worth = rules["points"]
-    points, of = 0, 0
-    for key, each in ((row["exercise"], worth["exercise"]), (row["hunt"], worth["hunt"])):
-        if key:
-            of += each
-            if _is_fact(rules, raw, ["passed", key]):
-                points += max(0, each - worth["hint"] * int(_value(raw["tasks"][key], worth["hints"])))
-    best = raw["quizzes"].get(row["lesson"], {})
-    points += worth["answer"] * min(int(_value(best, ["right"])), row["questions"])
-    return {"lesson": row["lesson"], "points": points, "of": of + worth["answer"] * row["questions"]}
-
-
-def _earned(rules: Rules, raw: Mapping[str, Any], achievement: Achievement) -> Earned:
-    noted = raw.get("achievements", {})
-    counts = [(sum(_is_fact(rules, raw, item) for item in group), len(group)) for group in achievement["groups"]]
-    done, of = max(counts, key=lambda count: Fraction(*count), default=(0, 1))  # of several the first
-    return {
-        "id": achievement["id"],
-        "title": achievement["title"],
-        "how": achievement["how"],
-        "earned": done == of or achievement["id"] in noted,
-        "date": noted.get(achievement["id"]),
-        "done": done,
-        "of": of,
-    }
-
-
-def standing(rules: Rules, raw: Mapping[str, Any]) -> Standing:
-    """raw: what .progress.json holds."""
-    lessons = [_points(rules, raw, row) for row in rules["lessons"]]
+def standing(raw: Mapping[str, Any], root: Path = ROOT) -> Standing:
+    """raw: what .progress.json holds. A UserError where a lesson has no exercise.py."""
+    done = _done(raw, root)
+    quizzes = _quizzes(raw, dict.fromkeys(one.task.lesson for one in done), root)
+    lessons: list[LessonPoints] = []
+    for name, quiz in quizzes.items():
+        tasks = [one for one in done if one.task.lesson == name]
+        of = sum(_EXERCISE if one.task.kind == "exercise" else _HUNT for one in tasks) + _ANSWER * quiz.questions
+        lessons.append({"lesson": name, "points": sum(one.points for one in tasks) + quiz.points, "of": of})
     points = sum(row["points"] for row in lessons)
-    level = sum(points >= level["points"] for level in rules["levels"])
+    levels: list[Level] = [{"name": name, "points": least} for name, least in LEVELS.items()]
+    level = sum(points >= least for least in LEVELS.values())
+    noted, counts = raw.get("achievements", {}), _counts(done, quizzes)
+    achievements: list[Earned] = [
+        {"id": id, "title": title, "how": how, "earned": counts[id][0] == counts[id][1] or id in noted, "date": noted.get(id),
+         "done": counts[id][0], "of": counts[id][1]}
+        for id, (title, how) in ACHIEVEMENTS.items()
+    ]  # fmt: skip
     return {
         "points": points,
         "of": sum(row["of"] for row in lessons),
         "level": level,
-        "name": rules["levels"][level - 1]["name"],
-        "next": next(iter(rules["levels"][level:]), None),
+        "name": levels[level - 1]["name"],
+        "next": next(iter(levels[level:]), None),
         "lessons": lessons,
-        "achievements": [_earned(rules, raw, achievement) for achievement in rules["achievements"]],
+        "achievements": achievements,
     }
 
 
-def note(rules: Rules, before: set[str], raw: dict[str, Any], date: str) -> list[Earned]:
-    """Writes down in `raw`, which has just changed, what is earned by now, and returns what was not `before`."""
-    now = [a for a in standing(rules, raw)["achievements"] if a["earned"]]
-    noted = raw.setdefault("achievements", {})
-    for achievement in now:
-        noted.setdefault(achievement["id"], None if achievement["id"] in before else date)
-    return [achievement for achievement in now if achievement["id"] not in before]
-
-
-def earned(rules: Rules, raw: Mapping[str, Any]) -> set[str]:
+def earned(found: Standing) -> set[str]:
     """The ids of what is earned."""
-    return {a["id"] for a in standing(rules, raw)["achievements"] if a["earned"]}
+    return {a["id"] for a in found["achievements"] if a["earned"]}
+
+
+def note(before: Standing, raw: dict[str, Any], date: str, root: Path = ROOT) -> list[Earned]:
+    """Writes down in `raw`, which has just changed, what it comes to now; returns what was not earned `before`."""
+    now, old = standing(raw, root), earned(before)
+    noted = raw.setdefault("achievements", {})
+    for achievement in now["achievements"]:
+        if achievement["earned"]:
+            achievement["date"] = noted.setdefault(achievement["id"], None if achievement["id"] in old else date)
+    raw["standing"] = now
+    return [a for a in now["achievements"] if a["earned"] and a["id"] not in old]
 
 
 def told(new: list[Earned]) -> str:

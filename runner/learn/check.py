@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import secrets
 import shutil
 import stat
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from runner.core import doctor, gpu, lesson, process
 from runner.core.compiling import NotCompiled, Source, compile_program, first_error, scratch, toolchain
@@ -26,7 +26,7 @@ from runner.inspect.counts import Counts
 from runner.inspect.trace_types import Trace
 from runner.learn import achievements, course, exercise, progress
 from runner.learn.check_types import Case, Checked, Timed
-from runner.learn.diagnosis import ENDED, Diagnosis, Tile, diagnose
+from runner.learn.diagnosis import Diagnosis, Tile, diagnose, diagnosis_of
 from runner.learn.exercise import Task
 
 SCHEMA = 1
@@ -269,12 +269,7 @@ def _explained(report: Report, found: Diagnosis) -> Diagnosis:
     if not warning:
         return found
     report.warnings = [line for line in report.warnings if line != warning]
-    return Diagnosis(
-        "A variable is used that was never given a value.",
-        "The compiler says which. Registers hold anything at first: float acc = 0.0f, or float acc[TM] = {}.",
-        (warning, *found.evidence),
-        "no_value",
-    )
+    return diagnosis_of("no_value", (warning, *found.evidence))
 
 
 def hold(report: Report, checked: Checked) -> None:
@@ -322,7 +317,7 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
                 _on_gpu(report, device, source, [f"--seed={report.seed}"], folder)
         except Ended as ended:
             report.stage = "run"
-            report.found = Diagnosis(*ENDED, ended.evidence, "ended_program")
+            report.found = diagnosis_of("ended_program", ended.evidence)
         finally:
             report.ran = report.ran or time.monotonic() - begin
     return report
@@ -350,11 +345,9 @@ def _right(cases: Sequence[Case]) -> str:
     return "; ".join(alone)
 
 
-def _wrapped(text: str, first: str = "  ", others: str = "  ") -> str:
+def _wrapped(text: str, indent: int = 2, hanging: int = 0) -> str:
     width = max(min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns), 20)
-    return textwrap.fill(
-        text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
-    )
+    return "\n".join(course.wrapped(" " * indent + text, width, hanging))
 
 
 def _speed_lines(report: Report) -> list[str]:
@@ -367,7 +360,7 @@ def _speed_lines(report: Report) -> list[str]:
         lines = [f"  {'✗' if report.stage == 'speed' else '✓'} {', '.join(parts)} ({speed['shape']}, {report.gpu}, one run)"]
     if speed["over_lesson"] is not None and speed["over_lesson"] < FAR:
         lines.append(f"    The lesson's is faster: compare {report.task.folder}/kernel.cu, and what nvcc makes of both.")
-    return lines + [_wrapped(f"- {reason}", "  ", "    ") for reason in speed["reasons"]]
+    return lines + [_wrapped(f"- {reason}", hanging=2) for reason in speed["reasons"]]
 
 
 def told(report: Report, seconds: float) -> str:
@@ -379,10 +372,10 @@ def told(report: Report, seconds: float) -> str:
     if right:
         whole = f"in all {len(right)} cases of sizes, pitches and scalars{f', also on {report.gpu}' if report.gpu else ''}"
         which = whole if len(right) == len(report.cases) else f"with {_right(right)}"
-        lines.append(_wrapped(f"✓ Right, without races, overruns or uninitialised reads, {which}.", "  ", "    "))
+        lines.append(_wrapped(f"✓ Right, without races, overruns or uninitialised reads, {which}.", hanging=2))
     for goal in report.goals:
-        lines.append(_wrapped(f"{'✓' if goal['reached'] else '✗'} {goal_text(goal)}", "  ", "    "))
-        lines += [_wrapped(goal["note"], "    ", "    ")] if goal["note"] else []
+        lines.append(_wrapped(f"{'✓' if goal['reached'] else '✗'} {goal_text(goal)}", hanging=2))
+        lines += [_wrapped(goal["note"], indent=4)] if goal["note"] else []
     if report.speed:
         lines += _speed_lines(report)
     if report.found:
@@ -416,17 +409,14 @@ def is_start(report: Report) -> bool:
 
 def as_object(report: Report, seconds: float) -> dict:
     """The report for --json; seconds: it took."""
-    found = report.found
     return {
         "schema": SCHEMA,
         "task": report.task.key,
         "file": report.name,
         "passed": report.passed,
         "stage": report.stage or None,
-        "id": found.id if found else None,
-        "mistake": found.mistake if found else None,
-        "advice": found.advice if found else None,
-        "evidence": list(found.evidence) if found else [],
+        **{name: getattr(report.found, name, None) for name in ("id", "mistake", "advice")},
+        "evidence": list(report.found.evidence) if report.found else [],
         "seed": report.seed,
         "cases": report.cases,
         "goals": report.goals,
@@ -438,8 +428,7 @@ def as_object(report: Report, seconds: float) -> dict:
 
 def _age() -> float:
     """Seconds since this process began, Python's own start included."""
-    started = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    return time.time() - psutil.Process().create_time()
 
 
 def source_text(raw: bytes) -> str:
@@ -447,22 +436,21 @@ def source_text(raw: bytes) -> str:
     return io.StringIO(raw.decode("utf-8-sig"), newline=None).read()
 
 
-def read(path: Path, shown: str, again: str) -> bytes:
-    """The file's bytes. `again`: what brings it back."""
+def read(task: Task, path: Path) -> tuple[bytes, str]:
+    """The file's bytes, and source_text() of them. Where there is no file for the task yet, it begins."""
+    shown = course.shown(path)
+    if begun := course.provide(task) if path == task.file else "":
+        say(begun)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UserError(f"{shown} is no ordinary file; name a file with the kernel.")
-        return path.read_bytes()
+        raw = path.read_bytes()
+        return raw, source_text(raw)
     except FileNotFoundError as error:
+        again = f"; ./gemm start {task.argument} brings its start back" if path == task.file else ""
         raise UserError(f"{shown} is not there{again}.") from error
     except OSError as error:
         raise UserError(f"{shown} cannot be read: {error.strerror}; make it readable.") from error
-
-
-def text_in(raw: bytes, shown: str) -> str:
-    """source_text(), with a UserError where the file `shown` is no text."""
-    try:
-        return source_text(raw)
     except UnicodeDecodeError as error:
         raise UserError(f"{shown} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from error
 
@@ -474,12 +462,8 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
     if file is not None and not file.strip():
         raise UserError("--file needs the name of a file, such as --file mine.cu.")
     path = Path(file).absolute() if file else task.file
-    shown = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
-    if begun := "" if file else course.provide(task):
-        say(begun)
-    raw = read(path, shown, "" if file else f"; ./gemm start {task.argument} brings its start back")
-    text = text_in(raw, shown)
-    report = examine(task, shown, text, number)
+    raw, text = read(task, path)
+    report = examine(task, course.shown(path), text, number)
     # The verdict comes first: a .progress.json of no use must not take it away.
     remembered = report.passed and path == task.file
     if as_json:
@@ -488,15 +472,12 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
         sys.stdout.write(told(report, _age()))
     sys.stdout.flush()
     if remembered:
-        earned = progress.passed(task, raw.decode("utf-8"), speed=_speed_to_keep(report))
+        over = report.speed["over_lesson"] if report.speed else None
+        speed = progress.Speed(over, report.gpu) if over is not None else None
+        earned = progress.passed(task, raw.decode("utf-8"), speed=speed)
         if not as_json:
             sys.stdout.writelines(f"{line}\n" for line in (achievements.told(earned), _after(task)) if line)
     return 0 if report.passed else 1
-
-
-def _speed_to_keep(report: Report) -> progress.Speed | None:
-    over = report.speed["over_lesson"] if report.speed else None
-    return progress.Speed(over, report.gpu) if over is not None else None
 
 
 def _after(task: Task) -> str:

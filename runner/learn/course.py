@@ -46,12 +46,13 @@ def fitting(text: str, width: int) -> int:
     return len(text)
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` columns, broken at spaces where it has some; each keeps its line's indentation."""
+def wrapped(text: str, width: int, hanging: int = 0) -> list[str]:
+    """The text in lines of at most `width` columns, broken at spaces where it has some; each keeps its line's indentation, and
+    what goes on from a line has `hanging` more."""
     lines = []
     for line in text.split("\n"):
         rest = line.rstrip()
-        indent = rest[: len(rest) - len(rest.lstrip())]
+        indent = rest[: len(rest) - len(rest.lstrip())] + " " * hanging
         if len(indent) > width // 2:
             indent = ""
         while cell_len(rest) > width:
@@ -117,29 +118,22 @@ def start(name: str, hunt: bool) -> int:
 
 def _keep(file: Path) -> Path:
     """Gives the file a second name beside it that nothing has yet, exercise.1.cu for one; returns its path."""
-    number = 1
+    number, linked = 1, True
     while True:
         kept = file.with_name(f"{file.stem}.{number}{file.suffix}")
         try:
-            os.link(file, kept)
+            if linked:
+                os.link(file, kept)
+            else:
+                with kept.open("xb") as copy:
+                    copy.write(file.read_bytes())
             return kept
         except FileExistsError:
             number += 1
         except OSError as error:
-            if error.errno not in _NO_LINKS:
+            if not linked or error.errno not in _NO_LINKS:
                 raise UserError(f"{shown(kept)} cannot be written: {error.strerror}; nothing was changed.") from error
-            break
-    content = file.read_bytes()
-    while True:
-        kept = file.with_name(f"{file.stem}.{number}{file.suffix}")
-        try:
-            with kept.open("xb") as copy:
-                copy.write(content)
-            return kept
-        except FileExistsError:
-            number += 1
-        except OSError as error:
-            raise UserError(f"{shown(kept)} cannot be written: {error.strerror}; nothing was changed.") from error
+            linked = False
 
 
 def reset(name: str, hunt: bool) -> int:
@@ -270,16 +264,15 @@ def _points(standing: Standing) -> str:
 def show_progress(with_achievements: bool, as_json: bool) -> int:
     """`./gemm progress`: exit status 0."""
     state, tasks = progress.load(), exercise.tasks()
-    rules = achievements.rules() if with_achievements and achievements.wanted() else None
-    standing = achievements.standing(rules, state.raw) if rules else None
+    standing = progress.standing() if with_achievements and achievements.wanted() else None
     if as_json:
         print(json.dumps(_object(tasks, state, standing)))
         return 0
     tables.show(_lessons(tasks, state, standing), tables.PAPER)
-    if rules and standing:
+    if standing:
         print()
         tables.show(_achieved(standing), tables.PAPER)
         print(f"\n{_points(standing)}")
-        print(textwrap.fill(rules["points"]["rule"], tables.PAPER))
+        print(textwrap.fill(achievements.RULE, tables.PAPER))
     print(summary(state))
     return 0

@@ -14,6 +14,7 @@ namespace and a name of their own. They are written to exercises/LESSON/, which 
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import textwrap
 from collections.abc import Callable, Mapping
@@ -37,19 +38,12 @@ _MARK = re.compile(r"^([ \t]*)// (?:gap: ([\w-]+)|(end gap))[ \t]*\n", re.MULTIL
 _HEAD = re.compile(r"\A(?://[^\n]*\n)+")
 
 
-# What is no code; what nothing ends goes on to where it must end.
-_NO_CODE = re.compile(r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])'""", re.DOTALL)
-# An integer of 16 bits; not what points to some, by which data are read.
-_OF_16_BITS = re.compile(
-    r"\b(?:short|ushort|u?short[1-4]|(?:u_?)?int16_t|u?int_(?:least|fast)16_t|char16_t|__int16|__U?INT16_TYPE__)\b"
-    r"(?!(?:\s+(?:int|unsigned|const))*\s*\*)"
-)
-
-
 def more_problems(text: str) -> list[str]:
     """What gemm_check and gemm_judge are asked for this kernel beside what they are for all: problems that take too long to be
-    everybody's. Offsets along K that have 16 bits run over where K is beyond 65536, which costs a tile of C some seconds."""
-    return ["--long-k"] if _OF_16_BITS.search(_NO_CODE.sub(" ", text.replace("\\\n", ""))) else []
+    everybody's. common/check/problems.json says which code asks for which, and why."""
+    asked = json.loads((ROOT / "common" / "check" / "problems.json").read_text(encoding="utf-8"))
+    code = re.sub(asked["no code"], " ", text.replace("\\\n", ""), flags=re.DOTALL)
+    return [option for option, pattern in asked["asked for by"].items() if re.search(pattern, code)]
 
 
 # What a lesson's exercise.py is made of
@@ -89,7 +83,7 @@ class Exercise:
     task: str  # one or two sentences for the head of exercise.cu
     gaps: Mapping[str, Gap]
     hints: tuple[str, str, str]  # from a nudge to nearly the answer
-    starter_fails: str  # what the check of the starter says; a test holds it against the check
+    starter_fails: str  # the id of what the check finds of the starter, or `goal 2`; a test holds it against the check
     goals: tuple[Goal, ...] = ()
 
 
@@ -100,7 +94,7 @@ class Hunt:
     task: str
     bug: Mapping[str, str]  # pieces of kernel.cu, each there once, and what stands there instead
     hints: tuple[str, str, str]
-    check_says: str  # what the check of the planted bug says
+    check_finds: str  # the id of what it finds of the planted bug, or the goal that is missed
     race: bool = False  # it is one: two use the same memory, and nothing puts them in order. A test asks the check
 
 

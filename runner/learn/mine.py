@@ -5,7 +5,6 @@ from __future__ import annotations
 from runner.core import doctor
 from runner.core.compiling import NotCompiled, Source, compile_program, first_error, lessons_of, scratch, toolchain
 from runner.core.descriptors import targets
-from runner.core.process import say
 from runner.core.results import UserError
 from runner.inspect.inspection import Own, Request, declared_tile, refuse_if_long, trace
 from runner.inspect.trace_types import Trace
@@ -22,10 +21,7 @@ def trace_mine(task: Task, request: Request, history: int = 0) -> Trace:
     history: of how many blocks it keeps what they do, in order; those in which something is wrong come behind the first.
     """
     refuse_if_long(request, declared_tile(task.lesson))
-    shown = course.shown(task.file)
-    if begun := course.provide(task):
-        say(begun)
-    text = check.text_in(check.read(task.file, shown, f"; ./gemm start {task.argument} brings its start back"), shown)
+    shown, (_, text) = course.shown(task.file), check.read(task, task.file)
     tools = toolchain(_CPU, "inspect", [*targets([task.lesson]), "gemm_traced_headers"])
     source = Source(text, shown, task.namespace, task.title, task.lesson)
     with scratch() as folder:

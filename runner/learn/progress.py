@@ -4,12 +4,14 @@
      "tasks": {"03_smem/exercise": {"passed": "2026-11-20T14:03:00", "sha256": "…", "hints": 2, "helped": 1,
                                     "code": "…", "versions": 1, "over_lesson": 0.97, "gpu": "NVIDIA H200"}},
      "quizzes": {"03_smem": {"right": 4, "of": 5, "date": "2026-11-20T14:10:00", "seed": 7}},
-     "achievements": {"first_kernel": "2026-11-20T14:03:00", "unaided": null}}
+     "achievements": {"first_kernel": "2026-11-20T14:03:00", "unaided": null},
+     "standing": {"points": 42, …}}
 
 Dates are local time. `sha256` is of the text that passed, its lines ended by \\n; `code` the same without comments and spaces,
 and `versions` how often it was another one than before. `helped`: hints that were shown before it first passed. `over_lesson`:
 how many times as fast as the lesson's own kernel it was, at best, on `gpu`. An achievement without a date was earned before
-such were written down. All but schema, tasks and quizzes may be missing: older versions wrote less.
+such were written down. `standing` is what all that comes to (achievements.py), for the page that shows it. All but schema, tasks
+and quizzes may be missing: older versions wrote less.
 
 Every change is made under a lock and written at once; keys that are not known here are kept. Nothing but the standard library
 is needed.
@@ -69,29 +71,30 @@ class State:
 # The file
 
 
+# What a task's or a quiz's entry may hold, as far as it is read. true is no number, and whole numbers count something.
+_WHOLE, _TEXT = (int,), (str,)
+_TYPES = {"hints": _WHOLE, "helped": _WHOLE, "versions": _WHOLE, "right": _WHOLE, "of": _WHOLE, "over_lesson": (int, float),
+          "passed": _TEXT, "sha256": _TEXT, "code": _TEXT, "gpu": _TEXT}  # fmt: skip
+
+
+def _is_entry(entry: object, *needed: str) -> bool:
+    if not isinstance(entry, dict) or not entry.keys() >= set(needed):
+        return False
+    read = [(entry[name], types) for name, types in _TYPES.items() if name in entry]
+    return all(type(value) in types and not (types == _WHOLE and value < 0) for value, types in read)
+
+
 def _fits(raw: object) -> bool:
     """Whether `raw` has the types that State reads."""
-
-    def whole(value: object) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-    if not isinstance(raw, dict):
+    if not isinstance(raw, dict) or not all(isinstance(raw.get(key), dict) for key in ("tasks", "quizzes")):
         return False
-    tasks, quizzes = raw.get("tasks"), raw.get("quizzes")
-    if not isinstance(tasks, dict) or not isinstance(quizzes, dict):
-        return False
-    for entry in tasks.values():
-        if not isinstance(entry, dict) or not all(whole(entry.get(key, 0)) for key in ("hints", "helped", "versions")):
-            return False
-        if not all(isinstance(entry.get(key, ""), str) for key in ("passed", "sha256", "code", "gpu")):
-            return False
-        over_lesson = entry.get("over_lesson", 0)
-        if not isinstance(over_lesson, int | float) or isinstance(over_lesson, bool):
-            return False
     noted = raw.get("achievements", {})
-    if not isinstance(noted, dict) or not all(date is None or isinstance(date, str) for date in noted.values()):
-        return False
-    return all(isinstance(q, dict) and whole(q.get("right")) and whole(q.get("of")) for q in quizzes.values())
+    return (
+        all(map(_is_entry, raw["tasks"].values()))
+        and all(_is_entry(quiz, "right", "of") for quiz in raw["quizzes"].values())
+        and isinstance(noted, dict)
+        and all(date is None or isinstance(date, str) for date in noted.values())
+    )
 
 
 def _read(root: Path) -> dict[str, Any]:
@@ -129,16 +132,26 @@ def _changing(root: Path) -> Iterator[dict[str, Any]]:
 @contextmanager
 def _earning(root: Path, when: datetime | None) -> Iterator[tuple[dict[str, Any], list[Earned]]]:
     """_changing(), and the achievements that the change has earned: the list is filled behind the block. Where they are not
-    wanted, or their rules cannot be read, it stays empty."""
-    rules: achievements.Rules | None = None
-    with suppress(UserError):  # a lesson's exercise.py is missing: what was done is remembered all the same
-        rules = achievements.rules(root) if achievements.wanted() else None
+    wanted, or what they ask of lessons cannot be read, it stays empty."""
     new: list[Earned] = []
     with _changing(root) as raw:
-        before = achievements.earned(rules, raw) if rules else set()
+        before = None
+        with suppress(UserError):  # a lesson's exercise.py is missing: what was done is remembered all the same
+            before = achievements.standing(raw, root) if achievements.wanted() else None
+        raw.pop("standing", None)
         yield raw, new
-        if rules:
-            new += achievements.note(rules, before, raw, _date(when))
+        if before:
+            new += achievements.note(before, raw, _date(when), root)
+
+
+def standing(root: Path = ROOT) -> achievements.Standing:
+    """What the learner's file comes to. An older version's file holds it from now on, too, if it can be written."""
+    raw = _read(root)
+    found = achievements.standing(raw, root)
+    if raw.get("standing") != found and (root / NAME).exists():
+        with suppress(UserError), _changing(root) as raw:
+            raw["standing"] = found = achievements.standing(raw, root)
+    return found
 
 
 def _date(when: datetime | None) -> str:

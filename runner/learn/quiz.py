@@ -7,7 +7,6 @@ until something is traced.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import math
@@ -16,7 +15,6 @@ import re
 import secrets
 import shutil
 import sys
-import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -154,7 +152,9 @@ class Question:
         return f"{f'in {self.unit}, ' if self.unit else ''}{how}"
 
     def is_right(self, given: float) -> bool:
-        """Whether the answer is within the tolerance."""
+        """Whether the answer is within the tolerance. Raises Unreadable where it is none of the choices."""
+        if self.choices and given not in range(1, len(self.choices) + 1):
+            raise Unreadable("choice", wanted=self.wanted)
         slack = max(self.tolerance * abs(self.answer), 1e-12 * max(1.0, abs(self.answer)))  # the second: rounding
         return abs(given - self.answer) <= slack
 
@@ -229,78 +229,96 @@ def questions(lesson: str, declared: Sequence[Ask], seed: int, tracer: Tracer | 
 # Answers
 
 
+_UNREADABLE = {
+    "number": "That is no number; write one such as 1 048 576, 1.5e6, 12.5 or 32*5/4.",
+    "range": "That is out of range; numbers may have 30 digits.",
+    "zero": "That divides by zero.",
+    "real": "That has no real value.",
+    "length": "That is longer than {most} characters.",
+    "thousand": "{prefix} may mean 1000 or 1024; write k{unit} or Ki{unit}.",
+    "comma": "Commas separate thousands; write a decimal point.",
+    "unit": "{given!r} is not what is asked for; answer {wanted}.",
+    "choice": "Choose one, {wanted}.",
+}
+
+
 class Unreadable(Exception):
-    """No answer; one sentence says why."""
+    """No answer. `id`: of the sentence that says why."""
+
+    def __init__(self, id: str, **words: object) -> None:
+        super().__init__(_UNREADABLE[id].format(**words))
+        self.id = id
 
 
 _LONGEST, _LARGEST = 200, 1e30  # characters; of any number on the way
 _GROUPED = r"[1-9][0-9]{0,2}(?P<sep>[ ,_])[0-9]{3}(?:(?P=sep)[0-9]{3})*(?![0-9])"
 _NUMBER = re.compile(rf"(?P<whole>{_GROUPED}|[0-9]+)?(?P<part>\.[0-9]*)?(?P<power>[eE][+-]?[0-9]+(?![0-9]))?")
-_OPERATOR = re.compile(r"\*\*|//|[-+*/()]|%(?=\s*[0-9.(])")
+_OPERATOR = re.compile(r"//|[-+*/^()]|%(?=\s*[0-9.(])")
 _SPELLINGS = str.maketrans({"×": "*", "·": "*", "−": "-", "⁄": "/", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
 _PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "ki": 2**10, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
-_BINARY = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-}
-_UNARY: dict[type[ast.unaryop], Callable[[float], float]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
-_NOT_A_NUMBER = "that is no number; write one such as 1 048 576, 1.5e6, 12.5 or 32*5/4"
-_TOO_LARGE = "that is out of range; numbers may have 30 digits"
+# How strongly each binds; a sign binds as _SIGN.
+_OPERATIONS: dict[str, tuple[int, Callable[[float, float], float]]] = {
+    "+": (1, operator.add), "-": (1, operator.sub), "*": (2, operator.mul), "/": (2, operator.truediv),
+    "//": (2, operator.floordiv), "%": (2, operator.mod), "^": (4, operator.pow),
+}  # fmt: skip
+_SIGN = 3
 
 
 def _bounded(value: float) -> float:
     if not abs(value) <= _LARGEST:
-        raise Unreadable(_TOO_LARGE)
+        raise Unreadable("range")
     return value
 
 
-def _evaluated(node: ast.AST) -> float:
-    """Of numbers and operators alone."""
-    if isinstance(node, ast.Expression):
-        return _evaluated(node.body)
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        return _bounded(node.value)
-    if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-        return _UNARY[type(node.op)](_evaluated(node.operand))
-    if not isinstance(node, ast.BinOp) or type(node.op) not in _BINARY:
-        raise Unreadable(_NOT_A_NUMBER)
-    left, right = _evaluated(node.left), _evaluated(node.right)
-    if isinstance(node.op, ast.Pow):
+def _applied(name: str, left: float, right: float) -> float:
+    if name == "^":
         if left < 0 and right != int(right):
-            raise Unreadable("that has no real value")
+            raise Unreadable("real")
         if left and abs(right * math.log10(abs(left))) > math.log10(_LARGEST):  # before Python computes millions of digits
-            raise Unreadable(_TOO_LARGE)
+            raise Unreadable("range")
     try:
-        return _bounded(_BINARY[type(node.op)](left, right))
+        return _bounded(_OPERATIONS[name][1](left, right))
     except ZeroDivisionError:
-        raise Unreadable("that divides by zero") from None
+        raise Unreadable("zero") from None
     except OverflowError:
-        raise Unreadable(_TOO_LARGE) from None
+        raise Unreadable("range") from None
 
 
-def _scanned(text: str) -> tuple[str, str]:
-    """What is arithmetic at the start, as Python writes it, and the rest."""
-    code, at = [], 0
+def _value(tokens: list[float | str], least: int = 0) -> float:
+    """Of what stands at the front, which is taken away, up to an operator that binds less than `least`."""
+    token = tokens.pop(0) if tokens else ""
+    if token == "(":
+        left = _value(tokens)
+        if not tokens or tokens.pop(0) != ")":
+            raise Unreadable("number")
+    elif token in ("+", "-"):
+        left = _value(tokens, _SIGN) * (1 if token == "+" else -1)
+    elif isinstance(token, str):
+        raise Unreadable("number")
+    else:
+        left = _bounded(token)
+    while tokens and isinstance(name := tokens[0], str) and name in _OPERATIONS and _OPERATIONS[name][0] >= least:
+        del tokens[0]
+        binds = _OPERATIONS[name][0]
+        left = _applied(name, left, _value(tokens, binds if name == "^" else binds + 1))  # 2^3^2 is 2^(3^2)
+    return left
+
+
+def _scanned(text: str) -> tuple[list[float | str], str]:
+    """Numbers and operators at the start, and the rest."""
+    tokens: list[float | str] = []
+    at = 0
     while at < len(text):
-        if text[at] == " ":
-            at += 1
-            continue
         found = _NUMBER.match(text, at)
         if found and (found["whole"] or (found["part"] or "").strip(".")):
-            whole = re.sub(r"[ ,_]", "", found["whole"] or "0").lstrip("0") or "0"
-            code.append(f"{whole}{found['part'] or ''}{found['power'] or ''}")
-        else:
-            found = _OPERATOR.match(text, at)
-            if not found:
-                break
-            code.append(found[0])
-        at = found.end()
-    return " ".join(code), text[at:].strip()
+            whole, rest = re.sub(r"[ ,_]", "", found["whole"] or "0"), (found["part"] or "") + (found["power"] or "")
+            tokens.append(float(whole + rest) if rest else int(whole))
+        elif found := _OPERATOR.match(text, at):
+            tokens.append(found[0])
+        elif text[at] != " ":
+            break
+        at = found.end() if found else at + 1
+    return tokens, text[at:].strip()
 
 
 def _same_unit(given: str, wanted: str) -> bool:
@@ -321,73 +339,38 @@ def _factor(tail: str, unit: str) -> float:
     if tail == "%" and not unit:
         return 0.01
     if re.fullmatch(r"K(?!i).*", tail) and (tail == "K" or _same_unit(tail[1:], unit)):
-        raise Unreadable(f"{tail} may mean 1000 or 1024; write k{tail[1:]} or Ki{tail[1:]}")
+        raise Unreadable("thousand", prefix=tail, unit=tail[1:])
     found = re.match(r"([kKMGT]i|[kMGT])\s*(.*)", tail)
     if found and found[1] in _PREFIXES and (not found[2] or _same_unit(found[2], unit)):
         return _PREFIXES[found[1]]
     if re.match(r",[0-9]", tail):
-        raise Unreadable("commas separate thousands; write a decimal point")
+        raise Unreadable("comma")
     if re.match(r"[A-Za-z%/]", tail) and not re.search(r"[0-9*+^_(){}\[\]=]", tail):
-        raise Unreadable(f"{tail!r} is not what is asked for; {f'answer in {unit}' if unit else 'answer with a mere number'}")
-    raise Unreadable(_NOT_A_NUMBER)
+        raise Unreadable("unit", given=tail, wanted=f"in {unit}" if unit else "with a mere number")
+    raise Unreadable("number")
 
 
 def read_answer(text: str, unit: str = "") -> float:
     """A number, or simple arithmetic, with an SI or binary prefix and a unit if it is the question's. Raises Unreadable."""
     if len(text) > _LONGEST:
-        raise Unreadable(f"that is longer than {_LONGEST} characters")
-    code, tail = _scanned(re.sub(r"\s+", " ", text.translate(_SPELLINGS)).strip().replace("^", "**"))
-    if not code:
-        raise Unreadable(_NOT_A_NUMBER)
-    factor = _factor(tail, unit)
-    try:
-        tree = ast.parse(code, mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise Unreadable(_NOT_A_NUMBER) from None
-    return _bounded(_evaluated(tree) * factor)
-
-
-def _read(question: Question, text: str) -> float:
-    given = read_answer(text, question.unit)
-    if question.choices and given not in range(1, len(question.choices) + 1):
-        raise Unreadable(f"choose one, {question.wanted}")
-    return given
+        raise Unreadable("length", most=_LONGEST)
+    tokens, tail = _scanned(re.sub(r"\s+", " ", text.translate(_SPELLINGS)).strip().replace("**", "^"))
+    if not tokens:
+        raise Unreadable("number")
+    factor, value = _factor(tail, unit), _value(tokens)
+    if tokens:
+        raise Unreadable("number")
+    return _bounded(value * factor)
 
 
 # The command
 
 
 def _wrapped(text: str) -> str:
-    """To the terminal's width; lines that begin with spaces stay as they are."""
+    from runner.learn import course  # needs more than the standard library
+
     width = min(shutil.get_terminal_size((100, 24)).columns, 100) if sys.stdout.isatty() else 100
-    lines = [line if line.startswith(" ") else textwrap.fill(line, max(width, 20)) for line in text.splitlines()]
-    return "\n".join(lines)
-
-
-def _line() -> str | None:
-    """The next line of stdin; None at its end."""
-    if sys.stdin is None:  # closed
-        return None
-    line = sys.stdin.buffer.readline()  # bytes that are no UTF-8 are asked for again like other nonsense
-    return line.decode(errors="replace").strip() if line else None
-
-
-def _ask(question: Question, tell: Callable[[str], None], again: Callable[[str], None], ended: str) -> tuple[str, bool]:
-    """The answer as typed, empty if skipped, and whether it is right. A UserError where stdin ends: `ended`."""
-    while True:
-        tell(f"Answer ({question.wanted}): ")
-        text = _line()
-        if text is None:
-            tell("\n")
-            raise UserError(ended)
-        if not sys.stdin.isatty():
-            tell(f"{text}\n")
-        if not text:
-            return "", False
-        try:
-            return text, question.is_right(_read(question, text))
-        except Unreadable as error:
-            again(f"{str(error)[0].upper()}{str(error)[1:]}.")
+    return "\n".join(course.wrapped(text, max(width, 20)))
 
 
 def seed_of(learner: str, lesson: str) -> int:
@@ -398,18 +381,78 @@ def seed_of(learner: str, lesson: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{lesson} {plain}".encode()).digest(), "big") % 10**9
 
 
-def _key(chosen: str, drawn: int, learner: str | None, asked: Sequence[Question], as_json: bool) -> int:
-    """Prints the questions with their answers: a teacher's key. Exit status 0."""
-    if as_json:
-        told = [{"text": q.whole_text, "answer": q.answer, "unit": q.unit, "explanation": q.explanation} for q in asked]
-        result = {"schema": SCHEMA, "lesson": chosen, "seed": drawn, "learner": learner, "questions": told}
-        print(json.dumps(result, indent=1, ensure_ascii=False))
-        return 0
-    print(f"{chosen}, {len(asked)} questions{f' for {learner}' if learner else ''}, seed {drawn}, with answers")
-    for i, q in enumerate(asked, 1):
-        parts = f"{i} of {len(asked)}. {q.whole_text}", f"Answer ({q.wanted}): {q.told}", q.explanation
-        print("", *map(_wrapped, parts), sep="\n")
-    return 0
+@dataclass(frozen=True)
+class _Sheet:
+    """The questions of one seed."""
+
+    lesson: str
+    seed: int
+    learner: str | None
+    asked: Sequence[Question]
+
+    @property
+    def head(self) -> str:
+        return f"{self.lesson}, {len(self.asked)} questions{f' for {self.learner}' if self.learner else ''}, seed {self.seed}"
+
+    def numbered(self) -> list[tuple[str, Question]]:
+        """Each with `1 of 5`."""
+        return [(f"{i} of {len(self.asked)}", question) for i, question in enumerate(self.asked, 1)]
+
+    def print_object(self, answers: Sequence[dict], **more: int) -> None:
+        """For --json; answers: what is said of each question besides."""
+        told = [
+            {"text": q.whole_text, "answer": q.answer, "unit": q.unit, **answer, "explanation": q.explanation}
+            for q, answer in zip(self.asked, answers, strict=True)
+        ]
+        found = {"schema": SCHEMA, "lesson": self.lesson, "seed": self.seed, "learner": self.learner, "questions": told, **more}
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+
+    def print_key(self) -> None:
+        """The questions with their answers, for a teacher."""
+        print(f"{self.head}, with answers")
+        for number, q in self.numbered():
+            parts = f"{number}. {q.whole_text}", f"Answer ({q.wanted}): {q.told}", q.explanation
+            print("", *map(_wrapped, parts), sep="\n")
+
+    def take(self, as_json: bool) -> list[dict]:
+        """Asks everything: `given`, as typed, empty if skipped, and whether it is `right`. A UserError where stdin ends."""
+        from runner.core import process
+
+        shown = sys.stderr if as_json else sys.stdout
+        silent = as_json and not (sys.stdin and sys.stdin.isatty())
+
+        def tell(text: str) -> None:
+            if not silent:
+                print(text, end="", file=shown, flush=True)
+
+        def ask(question: Question, number: str) -> dict:
+            while True:
+                tell(f"Answer ({question.wanted}): ")
+                # Bytes that are no UTF-8 are asked for again like other nonsense.
+                line = sys.stdin.buffer.readline().decode(errors="replace") if sys.stdin else ""
+                if not line:
+                    tell("\n")
+                    again = f"./gemm quiz {self.lesson.partition('_')[0]} --seed {self.seed} asks the same again."
+                    raise UserError(f"The input ended at question {number}, and nothing was recorded; {again}")
+                text = line.strip()
+                if not sys.stdin.isatty():
+                    tell(f"{text}\n")
+                try:
+                    return {"given": text, "right": bool(text) and question.is_right(read_answer(text, question.unit))}
+                except Unreadable as error:
+                    if silent:
+                        process.say(f"Question {number.partition(' ')[0]}: {error}")
+                    tell(f"{error}\n")
+
+        how = "Arithmetic such as 2^10/3 is an answer too; an empty line skips a question."
+        tell(_wrapped(f"{self.head}. {how}") + "\n")
+        answers = []
+        for number, question in self.numbered():
+            tell(f"\n{_wrapped(f'{number}. {question.whole_text}')}\n")
+            answers.append(ask(question, number))
+            verdict = "Right:" if answers[-1]["right"] else f"{'Not right' if answers[-1]['given'] else 'Skipped'}: it is"
+            tell(f"{_wrapped(f'{verdict} {question.told}.')}\n{_wrapped(question.explanation)}\n")
+        return answers
 
 
 def quiz(name: str, seed: str | None, learner: str | None, answers_only: bool, as_json: bool) -> int:
@@ -417,7 +460,7 @@ def quiz(name: str, seed: str | None, learner: str | None, answers_only: bool, a
 
     answers_only: the questions with their answers are printed, and nothing is asked; 0.
     """
-    from runner.core import lesson, process
+    from runner.core import lesson
     from runner.learn import achievements, exercise, progress
 
     chosen = lesson.find(name)
@@ -430,51 +473,22 @@ def quiz(name: str, seed: str | None, learner: str | None, answers_only: bool, a
     declared = exercise.content(chosen).quiz
     if not declared:
         raise UserError(f"{chosen} has no quiz.")
+    if not answers_only:
+        progress.load()  # before five answers are given that could then not be recorded
+    sheet = _Sheet(chosen, drawn, learner, questions(chosen, declared, drawn))
+    of = len(sheet.asked)
     if answers_only:
-        return _key(chosen, drawn, learner, questions(chosen, declared, drawn), as_json)
-    progress.load()  # before five answers are given that could then not be recorded
-    asked = questions(chosen, declared, drawn)
-    command = f"./gemm quiz {chosen.partition('_')[0]} --seed {drawn}"
-
-    shown = sys.stderr if as_json else sys.stdout
-    silent = as_json and not (sys.stdin and sys.stdin.isatty())
-
-    def tell(text: str) -> None:
-        if not silent:
-            print(text, end="", file=shown, flush=True)
-
-    tell(_wrapped(f"{chosen}, {len(asked)} questions{f' for {learner}' if learner else ''}, seed {drawn}. Arithmetic such as "
-                  "2^10/3 is an answer too; an empty line skips a question.") + "\n")  # fmt: skip
-    answers: list[tuple[str, bool]] = []
-    for i, question in enumerate(asked, 1):
-        tell(f"\n{_wrapped(f'{i} of {len(asked)}. {question.whole_text}')}\n")
-        ended = f"The input ended at question {i} of {len(asked)}, and nothing was recorded; {command} asks the same again."
-
-        def again(why: str, i: int = i) -> None:
-            if silent:
-                process.say(f"Question {i}: {why}")
-            else:
-                tell(f"{why}\n")
-
-        given, right = _ask(question, tell, again, ended)
-        answers.append((given, right))
-        verdict = f"Right: {question.told}." if right else f"{'Not right' if given else 'Skipped'}: it is {question.told}."
-        tell(f"{_wrapped(verdict)}\n{_wrapped(question.explanation)}\n")
-    total = sum(right for _, right in answers)
+        sheet.print_object([{}] * of) if as_json else sheet.print_key()
+        return 0
+    answers = sheet.take(as_json)
+    total = sum(answer["right"] for answer in answers)
     if as_json:
-        told = [
-            {"text": question.whole_text, "answer": question.answer, "unit": question.unit, "given": given, "right": right,
-             "explanation": question.explanation}
-            for question, (given, right) in zip(asked, answers, strict=True)
-        ]  # fmt: skip
-        result = {"schema": SCHEMA, "lesson": chosen, "seed": drawn, "learner": learner, "questions": told, "right": total,
-                  "of": len(asked)}  # fmt: skip
-        print(json.dumps(result, indent=1, ensure_ascii=False))
+        sheet.print_object(answers, right=total, of=of)
     else:
-        print(f"\n{total} of {len(asked)} right. Seed {drawn}.", flush=True)
-    best, earned = progress.quiz_taken(chosen, total, len(asked), drawn)
+        print(f"\n{total} of {of} right. Seed {drawn}.", flush=True)
+    best, earned = progress.quiz_taken(chosen, total, of, drawn)
     if not as_json:
         print(f"Best so far: {best['right']} of {best['of']}.")
         if line := achievements.told(earned):
             print(line)
-    return 0 if total == len(asked) else 1
+    return 0 if total == of else 1

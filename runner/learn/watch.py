@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import errno
-import functools
 import os
 import re
-import selectors
+import select
 import signal
-import subprocess
 import sys
 import termios
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,7 @@ _TICK = 0.1  # seconds between looks at the file, the check and the terminal's s
 _SETTLED = 0.05  # seconds without another change before a saved file is read: some editors write twice
 _ABSENT = 2.0  # seconds until a missing file is spoken of: some editors delete it and write it anew
 _GRACE = 6.0  # seconds an unwanted check has to end its compiler and itself after SIGTERM
-_KEPT = 1 << 20  # bytes of a check's output that are kept
+_KEPT = 1 << 20  # bytes of a check's output that are read
 _LINES, _COLUMNS = 1000, 2000  # of a report, at most
 
 _STYLES = {"good": "\x1b[32m", "bad": "\x1b[31m", "busy": "\x1b[33m", "bold": "\x1b[1m", "here": "\x1b[7m", "dim": "\x1b[2m"}
@@ -182,6 +180,8 @@ class Terminal:
         while not self.ours():
             signal.raise_signal(signal.SIGTTIN)
             time.sleep(_TICK)  # where nobody could continue it, the system does not stop it
+        if self.gone:
+            return
         sys.stdout.flush()
         mode = termios.tcgetattr(self.input)
         if self._before is None:
@@ -253,42 +253,20 @@ class Terminal:
 # The check
 
 
-@dataclass
 class Check:
-    """`./gemm check` as a child process, without waiting for it."""
+    """`./gemm check` as a child process, without waiting for it. It writes to files in memory, and waits for no reader."""
 
-    task: Task
-    width: int
-    began: float = field(default_factory=time.monotonic)
-    stopped: float | None = None  # when it was told to end
-
-    def __post_init__(self) -> None:
+    def __init__(self, task: Task, width: int) -> None:
+        self.began = time.monotonic()
+        self.stopped: float | None = None  # when it was told to end
         self._context = ExitStack()
-        self._kept: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
-        command = [sys.executable, "-m", "runner", "check", *self.task.argument.split()]
+        self._said = {name: os.memfd_create(name) for name in ("stdout", "stderr")}
+        for file in self._said.values():
+            self._context.callback(os.close, file)
+        command = [sys.executable, "-m", "runner", "check", *task.argument.split()]
         # The report's text is wrapped to the width, and read as UTF-8, whatever the locale.
-        env = {**os.environ, "COLUMNS": str(self.width), "PYTHONIOENCODING": "utf-8"}
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": env, "bufsize": 0}
-        self.process = self._context.enter_context(process.child(command, **pipes))
-        assert self.process.stdout
-        assert self.process.stderr
-        self.pipes = {"stdout": self.process.stdout, "stderr": self.process.stderr}
-        for pipe in self.pipes.values():
-            os.set_blocking(pipe.fileno(), False)
-
-    def read(self, name: str) -> bool:
-        """Takes what a pipe holds; False at its end."""
-        pipe = self.pipes[name]
-        assert pipe
-        for _ in range(16):  # a pipe's worth: what writes without end must not hold up the keys
-            try:
-                data = os.read(pipe.fileno(), 65536)
-            except BlockingIOError:
-                return True
-            if not data:
-                return False
-            self._kept[name] += data[: _KEPT - len(self._kept[name])]
-        return True
+        env = {**os.environ, "COLUMNS": str(width), "PYTHONIOENCODING": "utf-8"}
+        self.process = self._context.enter_context(process.child(command, env=env, **self._said))
 
     def stop(self) -> None:
         """Tells it to end; over() says when it has."""
@@ -308,31 +286,23 @@ class Check:
     def close(self) -> None:
         """Ends it, if it has not ended, and waits for that."""
         if self.process.poll() is None:
-            self.stop()
-            try:
-                self.process.wait(_GRACE)
-            except subprocess.TimeoutExpired:
-                self._signal(signal.SIGKILL)
-                self.process.wait()
-        for name, pipe in self.pipes.items():
-            if pipe and not pipe.closed:
-                self.read(name)
-                pipe.close()
+            process.kill(self.process, _GRACE)
         self._context.close()
 
-    def text(self, name: str) -> str:
-        return self._kept[name].decode("utf-8", "replace")
+    def _text(self, name: str) -> str:
+        """What it has said so far; its own place in the file stays."""
+        return os.pread(self._said[name], _KEPT, 0).decode("utf-8", "replace")
 
     @property
     def doing(self) -> str:
         """What its progress says last."""
-        lines = cleaned(self.text("stderr")[-1000:])
+        lines = cleaned(self._text("stderr")[-1000:])
         return lines[-1] if lines else ""
 
     def report(self) -> tuple[str, ...]:
         """Its verdict, then its messages and what the kernel printed."""
-        said = [line for line in cleaned(self.text("stderr")) if not _PROGRESS.search(line)]
-        verdict = cleaned(self.text("stdout"))
+        said = [line for line in cleaned(self._text("stderr")) if not _PROGRESS.search(line)]
+        verdict = cleaned(self._text("stdout"))
         return (*verdict, *[""] * bool(verdict and said), *said)
 
 
@@ -361,16 +331,11 @@ def _handled(number: signal.Signals, handler: Any) -> Iterator[None]:
             signal.signal(number, before)
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 class Watch:
     """One learner's session: what happened, and what follows from it. run() is the loop."""
 
     def __init__(self, task: Task, terminal: Terminal) -> None:
         self.terminal = terminal
-        self.selector = selectors.DefaultSelector()
         self.order = exercise.tasks()
         self.check: Check | None = None
         self.done = False
@@ -390,18 +355,22 @@ class Watch:
         self.last: Signature | None = None  # … at the last look
         self.changed = float("-inf")  # when it last looked different
         self.load()
-        try:
+        with self._noting():
             self.note = course.provide(task) or self.note
-        except UserError as error:
-            self.note = str(error)
         if self.check:
             self.check.stop()
 
-    def load(self) -> None:
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """What cannot be done is shown."""
         try:
-            self.state = progress.load()
+            yield
         except UserError as error:
             self.note = str(error)
+
+    def load(self) -> None:
+        with self._noting():
+            self.state = progress.load()
 
     # What is shown
 
@@ -435,7 +404,7 @@ class Watch:
         labels = tuple((t.number if t.kind == "exercise" else "hunt", self.state.passed(t) is not None) for t in self.order)
         current, path = self.order.index(self.task), course.shown(self.task.file)
         running = self.check is not None or self.wanted
-        return View(labels, current, _capital(self.task.title), path, status, tone, self.note, self.report, running)
+        return View(labels, current, self.task.title.capitalize(), path, status, tone, self.note, self.report, running)
 
     # What happens
 
@@ -455,31 +424,19 @@ class Watch:
 
     def look_at_check(self) -> None:
         if self.check and self.check.over():
-            check = self.check
+            check, now = self.check, time.monotonic()
+            if check.stopped is None:
+                self.report, self.status, self.seconds = check.report(), check.process.returncode, now - check.began
             self._release()
             self.load()
-            if check.stopped is None:
-                self.report, self.status = check.report(), check.process.returncode
-                self.seconds = time.monotonic() - check.began
         if self.wanted and not self.check:
             self.wanted = False
             self.check = Check(self.task, self.terminal.size()[0])
-            for name, pipe in self.check.pipes.items():
-                self.selector.register(pipe, selectors.EVENT_READ, functools.partial(self._read, self.check, name))
-
-    def _read(self, check: Check, name: str) -> None:
-        if not check.read(name):
-            self.selector.unregister(check.pipes[name])
 
     def _release(self) -> None:
         """Closes the check and forgets it."""
-        check = self.check
-        if not check:
-            return
-        for pipe in check.pipes.values():
-            with suppress(KeyError, ValueError):
-                self.selector.unregister(pipe)
-        check.close()
+        if self.check:
+            self.check.close()
         self.check = None
 
     def look_at_terminal(self) -> None:
@@ -507,10 +464,8 @@ class Watch:
                 actions[key]()
 
     def hint(self) -> None:
-        try:
+        with self._noting():
             self.note = course.show_hint(self.task)
-        except UserError as error:
-            self.note = str(error)
 
     def next(self) -> None:
         self.load()
@@ -560,14 +515,13 @@ class Watch:
             after.callback(self.terminal.leave)
             after.callback(self.terminal.leave)
             self.terminal.enter()
-            self.selector.register(self.terminal.input, selectors.EVENT_READ, self.keys)
             while not (self.done or self.terminal.gone):
                 self.look_at_terminal()
                 self.look_at_file()
                 self.look_at_check()
                 self.terminal.draw(frame(self.view(), *self.terminal.size()))
-                for key, _ in self.selector.select(_TICK if self.checked == self.last else _SETTLED):
-                    key.data()
+                if select.select([self.terminal.input], [], [], _TICK if self.checked == self.last else _SETTLED)[0]:
+                    self.keys()
 
 
 def first(hunt: bool) -> Task | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import multiprocessing
 import os
 import re
 import shutil
@@ -13,7 +12,8 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, Checkout, drawn
+from approvals import hold
+from conftest import REPOSITORY, Checkout
 from exercise_synthetic import EXERCISE, KERNEL, with_exercises
 
 from runner.core.results import UserError
@@ -37,9 +37,8 @@ def root(tmp_path: Path) -> Path:
 def taught(checkout: Checkout) -> Checkout:
     """A checkout with exercises, all at their start."""
     with_exercises(checkout.root)
-    for task in (Task("01_naive", "exercise"), Task("02_coalesced", "exercise"), Task("02_coalesced", "hunt")):
-        there = Task(task.lesson, task.kind, checkout.root)
-        there.file.write_text(there.starter())
+    for task in tasks(checkout.root):
+        task.file.write_text(task.starter())
     return checkout
 
 
@@ -48,6 +47,11 @@ def said(checkout: Checkout, *arguments: str) -> str:
     assert done.returncode == 0, done.stderr
     assert not done.stderr
     return done.stdout
+
+
+def transcript(checkout: Checkout, *commands: str) -> str:
+    """What they say, one after another."""
+    return "".join(f"$ ./gemm {command}\n{said(checkout, *command.split())}" for command in commands)
 
 
 # The state
@@ -91,84 +95,57 @@ def test_what_the_file_holds(root: Path) -> None:
              "code": hashlib.sha256(b"text").hexdigest(), "versions": 1}  # fmt: skip
     earned = {"first_kernel": "2026-11-20T12:00:05", "unaided": "2026-11-20T12:00:05"}
     expected = {"schema": 1, "tasks": {"01_naive/exercise": entry}, "quizzes": {"01_naive": best}, "achievements": earned}
-    assert json.loads((root / progress.NAME).read_text()) == expected
+    assert json.loads((root / progress.NAME).read_text()) == {**expected, "standing": progress.standing(root)}
     assert progress.quiz_taken("01_naive", 1, 1, 9, NOON, root).best == {**best, "right": 1, "of": 1, "seed": 9}
     assert sorted(path.name for path in root.glob(".*")) == [progress.NAME, progress.NAME + ".lock"]
 
 
-def test_unknown_keys_are_kept(root: Path) -> None:
-    raw = {"schema": 1, "tasks": {"09_x/exercise": {"a": 1}}, "quizzes": {}, "later": ["\ud800", 1.5]}
-    (root / progress.NAME).write_text(json.dumps(raw))
-    progress.hint_shown(Task("01_naive", "exercise", root), 1)
-    raw["tasks"]["01_naive/exercise"] = {"hints": 1}
-    assert json.loads((root / progress.NAME).read_text()) == raw
-
-
 @pytest.mark.parametrize(
     "content",
-    drawn(
-        [
-            b"",
-            b"garbage",
-            b"\xff\xfe",
-            b"[" * 100_000,
-            b"[]",
-            b'{"schema": 2, "tasks": {}, "quizzes": {}}',
-            b'{"tasks": {}, "quizzes": {}}',
-            b'{"schema": 1}',
-            b'{"schema": 1, "tasks": [], "quizzes": {}}',
-            b'{"schema": 1, "tasks": {"a": 1}, "quizzes": {}}',
-            b'{"schema": 1, "tasks": {"a": {"hints": "2"}}, "quizzes": {}}',
-            b'{"schema": 1, "tasks": {"a": {"hints": true}}, "quizzes": {}}',
-            b'{"schema": 1, "tasks": {"a": {"passed": 3}}, "quizzes": {}}',
-            b'{"schema": 1, "tasks": {"a": {"versions": -1}}, "quizzes": {}}',
-            b'{"schema": 1, "tasks": {"a": {"over_lesson": "1.1"}}, "quizzes": {}}',
-            b'{"schema": 1, "tasks": {}, "quizzes": {"a": {"right": 1}}}',
-            b'{"schema": 1, "tasks": {}, "quizzes": {}, "achievements": ["first_kernel"]}',
-            b'{"schema": 1, "tasks": {}, "quizzes": {}, "achievements": {"first_kernel": 1}}',
-        ],
-        4,
-    ),
+    [
+        b"",
+        b"garbage",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b"[]",
+        b'{"schema": 2, "tasks": {}, "quizzes": {}}',
+        b'{"tasks": {}, "quizzes": {}}',
+        b'{"schema": 1}',
+        b'{"schema": 1, "tasks": [], "quizzes": {}}',
+        b'{"schema": 1, "tasks": {"a": 1}, "quizzes": {}}',
+        b'{"schema": 1, "tasks": {"a": {"hints": "2"}}, "quizzes": {}}',
+        b'{"schema": 1, "tasks": {"a": {"hints": true}}, "quizzes": {}}',
+        b'{"schema": 1, "tasks": {"a": {"passed": 3}}, "quizzes": {}}',
+        b'{"schema": 1, "tasks": {"a": {"versions": -1}}, "quizzes": {}}',
+        b'{"schema": 1, "tasks": {"a": {"over_lesson": "1.1"}}, "quizzes": {}}',
+        b'{"schema": 1, "tasks": {}, "quizzes": {"a": {"right": 1}}}',
+        b'{"schema": 1, "tasks": {}, "quizzes": {}, "achievements": ["first_kernel"]}',
+        b'{"schema": 1, "tasks": {}, "quizzes": {}, "achievements": {"first_kernel": 1}}',
+    ],
 )
-def test_a_file_of_no_use_is_left_alone(taught: Checkout, content: bytes) -> None:
-    file = taught.root / progress.NAME
+def test_a_file_of_no_use_is_left_alone(root: Path, content: bytes) -> None:
+    file, task = root / progress.NAME, Task("01_naive", "exercise", root)
     file.write_bytes(content)
-    for command in (("progress",), ("progress", "--json"), ("hint", "01")):
-        taught.fails(*command, words=(str(file), "move it away"))
-    task = Task("01_naive", "exercise", taught.root)
-    with pytest.raises(UserError, match="move it away"):
-        progress.passed(task)
-    with pytest.raises(UserError, match="move it away"):
-        progress.quiz_taken("01_naive", 5, 5, 1, root=taught.root)
+    for use in (
+        lambda: progress.load(root),
+        lambda: progress.standing(root),
+        lambda: progress.hint_shown(task, 1),
+        lambda: progress.passed(task, "int a;"),
+        lambda: progress.quiz_taken("01_naive", 5, 5, 1, root=root),
+    ):
+        with pytest.raises(UserError, match=re.escape(f"{file}")):
+            use()
     assert file.read_bytes() == content
+
+
+def test_commands_name_a_file_of_no_use(taught: Checkout) -> None:
+    (taught.root / progress.NAME).write_bytes(b"garbage")
+    for command in (("progress",), ("progress", "--json"), ("hint", "01")):
+        taught.fails(*command, words=(progress.NAME, "move it away"))
     said(taught, "reset", "01")  # which needs no progress
-
-
-def test_a_folder_in_the_place_of_the_file(taught: Checkout) -> None:
+    (taught.root / progress.NAME).unlink()
     (taught.root / progress.NAME).mkdir()
     taught.fails("progress", words=(progress.NAME, "Is a directory"))
-
-
-def _write(root: Path, number: int) -> None:
-    task = Task(f"{number:02}_x", "exercise", root)
-    for level in (1, 2, 3):
-        progress.hint_shown(task, level)
-    progress.passed(task, str(number))
-
-
-def test_many_write_at_once(root: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_write, args=(root, number)) for number in range(6)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join(60)
-        assert writer.exitcode == 0
-    state = progress.load(root)
-    for number in range(6):
-        task = Task(f"{number:02}_x", "exercise", root)
-        assert state.hints(task) == 3
-        assert state.sha256(task) == progress.digest(str(number))
 
 
 def test_what_follows(root: Path) -> None:
@@ -194,26 +171,21 @@ def test_what_follows(root: Path) -> None:
 
 
 def test_hints_come_one_at_a_time(taught: Checkout) -> None:
-    assert said(taught, "hint", "01") == "Hint 1 of 3: Look at row 01.\n"
-    assert said(taught, "hint", "01_naive", "--level", "1") == "Hint 1 of 3: Look at row 01.\n"
-    assert said(taught, "hint", "1") == "Hint 2 of 3: Look at\n    C[row];\n"
-    for _ in range(2):
-        assert said(taught, "hint", "01") == "Hint 3 of 3: Write C[row].\nThis is the last hint.\n"
-    assert said(taught, "hint", "01", "--level", "2").startswith("Hint 2 of 3: ")
-    assert said(taught, "hint", "01").startswith("Hint 3 of 3: ")
-    assert said(taught, "hint", "02", "--hunt", "--level", "2").startswith("Hint 2 of 3: ")
-    assert said(taught, "hint", "02", "--hunt").startswith("Hint 3 of 3: ")
-    assert said(taught, "hint", "02").startswith("Hint 1 of 3: ")  # its exercise is another task
+    first = transcript(
+        taught, "hint 01", "hint 01_naive --level 1", "hint 1", "hint 01", "hint 01", "hint 01 --level 2", "hint 01",
+        "hint 02 --hunt --level 2", "hint 02 --hunt", "hint 02",
+    )  # fmt: skip
     (taught.root / "exercises" / "02_coalesced" / "exercise.cu").write_text("mine\n")
     said(taught, "reset", "02")
-    assert said(taught, "hint", "02").startswith("Hint 2 of 3: ")
+    again = transcript(taught, "hint 02")  # goes on
     taught.env["COLUMNS"] = "20"
-    assert said(taught, "hint", "01") == "Hint 3 of 3: Write\nC[row].\nThis is the last\nhint.\n"
+    hold("course", {"hints": first + again, "a hint in 20 columns": transcript(taught, "hint 01")})
 
 
 @pytest.mark.parametrize("level", ["0", "4", "-1", "one", "", "1.0"])
-def test_levels_that_are_none(taught: Checkout, level: str) -> None:
-    taught.fails("hint", "01", "--level", level, words=("--level must be 1, 2 or 3", repr(level)))
+def test_levels_that_are_none(level: str) -> None:
+    with pytest.raises(UserError, match=f"--level .* {level!r}"):
+        course.hint("01", False, level)
 
 
 @pytest.mark.parametrize("command", ["hint", "reset", "start"])
@@ -231,14 +203,13 @@ def test_start_writes_the_file_once(taught: Checkout) -> None:
     start = file.read_text()
     file.unlink()
     file.parent.rmdir()
-    assert said(taught, "start", "01") == "Written: exercises/01_naive/exercise.cu, the start of exercise 01.\n"
+    written = transcript(taught, "start 01")
     assert file.read_text() == start
     file.write_text("mine\n")
-    there = "exercises/01_naive/exercise.cu is there already; ./gemm reset 01 begins it again.\n"
-    assert said(taught, "start", "1") == there
+    there = transcript(taught, "start 1")
     assert file.read_text() == "mine\n"
     (taught.root / "exercises" / "02_coalesced" / "bug_hunt.cu").unlink()
-    assert "bug hunt 02" in said(taught, "start", "02", "--hunt")
+    hold("course", {"start": written + there + transcript(taught, "start 02 --hunt")})
 
 
 def test_what_was_written_beside_the_kernel_is_carried_over(taught: Checkout) -> None:
@@ -246,17 +217,15 @@ def test_what_was_written_beside_the_kernel_is_carried_over(taught: Checkout) ->
     file = taught.root / "exercises" / "01_naive" / "exercise.cu"
     start = file.read_text()
     former.write_bytes(b"mine \xff\r\n")
-    assert said(taught, "start", "01").startswith("exercises/01_naive/exercise.cu is there already")  # nothing is overwritten
+    said(taught, "start", "01")  # nothing is overwritten
     assert file.read_text() == start
     file.unlink()
-    assert said(taught, "start", "01") == (
-        "Your 01_naive/exercise.cu was copied to exercises/01_naive/exercise.cu: what you write has a folder of its own now. "
-        "The old file stays as it is and is not read any more.\n"
-    )
+    hold("course", {"start of what was written beside the kernel": transcript(taught, "start 01")})
     assert file.read_bytes() == former.read_bytes() == b"mine \xff\r\n"
     file.unlink()
     former.write_text(start)  # nobody has written anything there
-    assert said(taught, "start", "01").startswith("Written: ")
+    said(taught, "start", "01")
+    assert file.read_text() == start
 
 
 def test_a_whole_course_leaves_git_status_clean(taught: Checkout) -> None:
@@ -276,21 +245,16 @@ def test_reset_keeps_every_version(taught: Checkout) -> None:
     folder = taught.root / "exercises" / "02_coalesced"
     file = folder / "bug_hunt.cu"
     start = file.read_text()
-    assert said(taught, "reset", "02", "--hunt") == (
-        "exercises/02_coalesced/bug_hunt.cu is the start already; there is nothing to reset.\n"
-    )
+    told = transcript(taught, "reset 02 --hunt")
     (folder / "bug_hunt.2.cu").write_text("older\n")
     for number, content in ((1, b"first\r\n\xff"), (3, b""), (4, b"fourth\n")):
         file.write_bytes(content)
-        assert said(taught, "reset", "02", "--hunt") == (
-            f"Your version is now exercises/02_coalesced/bug_hunt.{number}.cu; "
-            "exercises/02_coalesced/bug_hunt.cu is the start again.\n"
-        )
+        told += transcript(taught, "reset 02 --hunt")
         assert (folder / f"bug_hunt.{number}.cu").read_bytes() == content
         assert file.read_text() == start
     assert (folder / "bug_hunt.2.cu").read_text() == "older\n"
     file.unlink()
-    assert said(taught, "reset", "02", "--hunt") == "Written: exercises/02_coalesced/bug_hunt.cu, the start of bug hunt 02.\n"
+    hold("course", {"reset": told + transcript(taught, "reset 02 --hunt")})
     assert file.read_text() == start
     names = ["bug_hunt.1.cu", "bug_hunt.2.cu", "bug_hunt.3.cu", "bug_hunt.4.cu", "bug_hunt.cu"]
     assert sorted(path.name for path in folder.glob("*bug_hunt*")) == names
@@ -340,31 +304,15 @@ def test_a_kernel_without_its_gaps_is_named(taught: Checkout) -> None:
 # Progress
 
 
-def rows(shown: str) -> list[list[str]]:
-    """Of the first table, less its points."""
-    table = shown.split("\n\n")[0].splitlines()
-    return [re.split(" {2,}", line.strip())[:4] for line in table[2:]]
-
-
 def test_progress(taught: Checkout) -> None:
-    fresh = said(taught, "progress")
-    assert rows(fresh) == [["01_naive", "not begun", "–", "not taken"], ["02_coalesced", "not begun", "not begun", "not taken"]]
-    assert fresh.splitlines()[-1] == "0 of 3 tasks passed, 0 of 2 quizzes taken. Next: ./gemm watch 01"
-    first, second, hunt = (
-        Task(lesson, kind, taught.root)
-        for lesson, kind in (("01_naive", "exercise"), ("02_coalesced", "exercise"), ("02_coalesced", "hunt"))
-    )
+    fresh = transcript(taught, "progress --no-achievements")
+    first, second, hunt = tasks(taught.root)
     first.file.write_text("mine\n")
     progress.passed(first, "mine\n", NOON)
     second.file.write_text("mine\n")
     progress.passed(hunt, "mine\n", NOON)  # and reset since
     progress.quiz_taken("02_coalesced", 4, 5, 7, root=taught.root)
-    shown = said(taught, "progress")
-    assert rows(shown) == [
-        ["01_naive", "passed 2026-11-20", "–", "not taken"],
-        ["02_coalesced", "begun", "passed, then reset", "4 of 5"],
-    ]
-    assert shown.splitlines()[-1] == "2 of 3 tasks passed, 1 of 2 quizzes taken. Next: ./gemm watch 02"
+    begun = transcript(taught, "progress --no-achievements")
     found = json.loads(said(taught, "progress", "--json"))
     assert found["tasks"] == {"passed": 2, "of": 3}
     assert found["quizzes"] == {"taken": 1, "of": 2}
@@ -378,12 +326,10 @@ def test_progress(taught: Checkout) -> None:
     }
     assert found["lessons"][1]["quiz"]["seed"] == 7
     first.file.write_text("more\n")
-    progress.passed(second, "mine\n")
-    shown = said(taught, "progress")
-    assert rows(shown)[0][1] == "passed, then changed"
-    assert shown.splitlines()[-1] == "3 of 3 tasks passed, 1 of 2 quizzes taken. Next: ./gemm quiz 01"
+    progress.passed(second, "mine\n", NOON)
+    passed = transcript(taught, "progress --no-achievements")
     progress.quiz_taken("01_naive", 0, 5, 7, root=taught.root)
-    assert said(taught, "progress").splitlines()[-1] == "3 of 3 tasks passed, 2 of 2 quizzes taken. Everything is done."
+    hold("course", {"progress": fresh + begun + passed + transcript(taught, "progress --no-achievements")})
     assert json.loads(said(taught, "progress", "--json"))["next"] is None
 
 

@@ -14,6 +14,7 @@ from runner.learn import check, exercise
 from runner.learn.exercise import Task, tasks, without_marks
 
 TASKS = tasks()
+SEED = 20  # at whose sizes starters fail as their lesson says
 # Findings of two that use the same memory, and nothing puts them in order.
 RACES = {"race", "block_race", "copy_in_flight", "load_in_flight", "load_overwrites", "loads_overlap", "store_in_flight",
          "wgmma_in_flight"}  # fmt: skip
@@ -92,14 +93,16 @@ def test_marks_that_do_not_pair_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", drawn(TASKS, 2), ids=lambda task: task.key)
 def test_a_starter_compiles_and_fails_for_the_stated_reason(task: Task) -> None:
-    report, text = checked(task, task.starter())
+    report, text = checked(task, task.starter(), SEED)
     assert report.stage in ("run", "goals"), text
+    assert report.found
+    missed = [n for n, goal in enumerate(report.goals, 1) if not goal["reached"]]
     spec = task.spec
-    assert (spec.check_says if isinstance(spec, exercise.Hunt) else spec.starter_fails) in text
+    expected = spec.check_finds if isinstance(spec, exercise.Hunt) else spec.starter_fails
+    assert (f"goal {missed[0]}" if missed else report.found.id) == expected, text
     if isinstance(spec, exercise.Hunt):
         assert spec.race == bool(RACES & {finding["id"] for finding in report.cases[-1]["findings"]})
-    assert text.splitlines()[-1].startswith(f"NOT YET: {task.title}, seed ")
-    assert f"./gemm hint {task.argument} helps." in text
+    assert check.is_start(report)
 
 
 @pytest.mark.parametrize("task", drawn(TASKS, 2), ids=lambda task: task.key)
@@ -107,6 +110,5 @@ def test_a_solution_passes_with_any_seed(task: Task) -> None:
     for number in drawn([seed(), 2**64 - 1], 1):
         report, text = checked(task, task.solution(), number)
         assert report.passed, text
-        assert "✗" not in text
+        assert report.seed == number
         assert all(goal["reached"] for goal in report.goals)
-        assert text.splitlines()[-1].startswith(f"PASSED: {task.title}, seed {number}")

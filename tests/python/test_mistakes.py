@@ -3,12 +3,12 @@ All of a lesson are one program, of which each is a process on the CPU device.""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, drawn, seed, toolchain
+from approvals import hold
+from conftest import drawn, seed, toolchain
 from tried import Found, Tried, refused
 from unusual import KERNELS
 
@@ -18,8 +18,7 @@ from runner.learn import check
 from runner.mistakes import Change, Mistake, Stale
 
 SEED = 20  # at whose sizes each mistake is told as mistakes.toml says
-APPROVED = REPOSITORY / "tests" / "python" / "approved" / "reports.txt"
-# Whose whole report is held against APPROVED: of each kind of diagnosis that is put together from what was found one.
+# Whose whole report is approved: of each kind of diagnosis that is put together from what was found one.
 TOLD = {
     "01_naive": ("the number of tiles rounded down", "guard forgotten", "guard with M and N swapped", "C's row too far",
                  "a counter of 16 bits", "exit in launch()"),
@@ -126,25 +125,10 @@ def test_another_kernel_that_is_right_is_not_refused(tmp_path: Path) -> None:
         assert found.report.stage in ("", "goals"), (kernel.what, check.told(found.report, 0.0))
 
 
-def approved() -> dict[str, str]:
-    """By a mistake's key, what a learner is told of it."""
-    text = APPROVED.read_text(encoding="utf-8") if APPROVED.exists() else ""
-    return dict(re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", text, re.MULTILINE))
-
-
 @pytest.mark.parametrize("lesson", drawn(list(TOLD), 1))
 def test_a_learner_reads_what_is_approved(lesson: str, tmp_path: Path) -> None:
-    """GEMM_APPROVE=1 writes what is told now; git diff shows what is new about it."""
     by_name = {mistake.what: mistake for mistake in mistakes.mistakes(lesson)}
     some = [by_name[what] for what in TOLD[lesson]]
     program = tried(lesson, some, tmp_path)
-    now = {
-        mistake.key: re.sub(r"kernel_\d+\.cu", "kernel.cu", check.told(program.climb(at, SEED).report, 0.0))
-        for at, mistake in enumerate(some)
-    }
-    before = approved()
-    if os.environ.get("GEMM_APPROVE"):
-        APPROVED.parent.mkdir(exist_ok=True)
-        before |= now
-        APPROVED.write_text("".join(f"== {key}\n{before[key]}" for key in sorted(before)), encoding="utf-8")
-    assert now == {key: before.get(key) for key in now}
+    told = {mistake.key: check.told(program.climb(at, SEED).report, 0.0) for at, mistake in enumerate(some)}
+    hold("reports", {key: re.sub(r"kernel_\d+\.cu", "kernel.cu", text) for key, text in told.items()})

@@ -11,7 +11,7 @@ from pathlib import Path
 from runner.core.compiling import NotCompiled, Source, compile_command, compile_program, first_error, list_of
 from runner.core.results import folder_of
 from runner.learn import check
-from runner.learn.diagnosis import ENDED, Diagnosis
+from runner.learn.diagnosis import Diagnosis, diagnosis_of
 from runner.learn.exercise import Task, more_problems, without_marks
 
 _WARNING = re.compile(r"^(?P<file>[^\s:]+):\d+:\d+: warning: ")
@@ -78,7 +78,7 @@ class Tried:
         try:
             check.hold(report, check.run_program(program, self._task.title, options, self._folder))
         except check.Ended as ended:
-            report.found = Diagnosis(*ENDED, ended.evidence, "ended_program")
+            report.found = diagnosis_of("ended_program", ended.evidence)
         return _found(report)
 
 

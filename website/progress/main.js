@@ -1,17 +1,44 @@
-// The page: reads the file that the reader chooses or drops, and shows what it comes to.
+// The page: reads the file that the reader chooses or drops, and shows what stands in it. What it comes to in points and
+// achievements, ./gemm has written there.
 
 import { el } from "explorer/dom";
 import { follow } from "explorer/theme";
-import { entry, isFact, read, standing, value } from "progress/rules";
 
 /**
- * @typedef {import("progress/rules").Rules} Rules
- * @typedef {import("progress/rules").Kept} Kept
- * @typedef {import("progress/rules").Standing} Standing
- * @typedef {import("progress/rules").Earned} Earned
+ * @typedef {object} Row a lesson of the course
+ * @property {string} lesson
+ * @property {string} exercise its key in .progress.json
+ * @property {string | null} hunt
+ * @property {boolean} quiz whether there is one
+ *
+ * @typedef {object} Earned how an achievement stands
+ * @property {string} id
+ * @property {string} title
+ * @property {string} how
+ * @property {boolean} earned
+ * @property {string | null} date
+ * @property {number} done
+ * @property {number} of
+ *
+ * @typedef {object} Standing what a file comes to: runner/learn/achievements.py has counted it
+ * @property {number} points
+ * @property {number} of
+ * @property {number} level
+ * @property {string} name
+ * @property {{name: string, points: number} | null} next
+ * @property {{lesson: string, points: number}[]} lessons
+ * @property {Earned[]} achievements
+ *
+ * @typedef {object} Kept what .progress.json holds
+ * @property {number} schema
+ * @property {Record<string, {passed?: string, hints?: number}>} tasks
+ * @property {Record<string, {right: number, of: number}>} quizzes
+ * @property {Standing} [standing] older versions wrote none
  *
  * @typedef {object} Payload
- * @property {Rules} rules
+ * @property {Row[]} lessons
+ * @property {string} rule of points
+ * @property {Kept} begin what a file holds before anything is done
  * @property {Record<string, string>} urls pages of lessons, by their names
  * @property {string | null} home
  */
@@ -21,35 +48,47 @@ function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
-/**
- * @param {string} section
- * @param {...(Node | string)} children
- */
-function show(section, ...children) {
-  /** @type {Element} */ (byId(section).querySelector(".view")).replaceChildren(...children);
-}
-
 /** @type {Payload} */
 const payload = JSON.parse(/** @type {string} */ (byId("payload").textContent));
-const { rules } = payload;
+
+/** @param {any} entry */
+const isTask = (entry) => typeof (entry.passed ?? "") === "string" && Number.isInteger(entry.hints ?? 0);
+/** @param {any} entry */
+const isQuiz = (entry) => Number.isInteger(entry.right) && Number.isInteger(entry.of);
 
 /**
- * `Level 2, warp: 58 of 455 points.`
- * @param {Standing} now
+ * What .progress.json holds, from its bytes. Throws a TypeError where that is something else, or an Error whose message is a
+ * sentence.
+ * @param {ArrayBuffer} bytes
+ * @returns {Kept}
  */
-function levelText(now) {
-  return `Level ${now.level}, ${now.name}: ${now.points} of ${now.of} points.`;
+function read(bytes) {
+  let raw;
+  try {
+    raw = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw new Error("This file is not valid JSON; choose the .progress.json of your copy of the course.");
+  }
+  if (raw?.schema !== undefined && raw.schema !== payload.begin.schema) {
+    const found = JSON.stringify(raw.schema);
+    throw new Error(`This file has schema ${found}, but this page reads progress of schema ${payload.begin.schema}.`);
+  }
+  if (!raw?.schema || !Object.values(raw.tasks).every(isTask) || !Object.values(raw.quizzes).every(isQuiz)) {
+    throw new TypeError(); // as where one of these is no object
+  }
+  return raw;
 }
 
 /** @param {Standing} now */
-function showLevel(now) {
+function levelView(now) {
   const filled = el("div");
   filled.style.width = `${now.of ? (100 * now.points) / now.of : 0}%`;
   const next = now.next
     ? `Level ${now.level + 1}, ${now.next.name}, begins at ${now.next.points}.`
     : "There is none above.";
   const bar = el("div", { class: "bar", role: "img", "aria-label": `${now.points} of ${now.of} points` }, filled);
-  show("level", el("p", { id: "points" }, levelText(now), " ", next), bar, el("p", { class: "note" }, rules.points.rule));
+  const level = `Level ${now.level}, ${now.name}: ${now.points} of ${now.of} points.`; // Level 2, warp: 58 of 455 points.
+  return [el("p", { id: "points" }, level, " ", next), bar, el("p", { class: "note" }, payload.rule)];
 }
 
 /** @param {Earned} one */
@@ -59,7 +98,7 @@ function whenText(one) {
 }
 
 /** @param {Standing} now */
-function showAchievements(now) {
+function achievementsView(now) {
   const items = now.achievements.map((one) =>
     el(
       "li",
@@ -70,7 +109,7 @@ function showAchievements(now) {
     ),
   );
   const earned = now.achievements.filter((one) => one.earned).length;
-  show("achievements", el("p", { id: "earned" }, `${earned} of ${items.length} earned.`), el("ul", { class: "achieved" }, ...items));
+  return [el("p", { id: "earned" }, `${earned} of ${items.length} earned.`), el("ul", { class: "achieved" }, ...items)];
 }
 
 /**
@@ -79,24 +118,19 @@ function showAchievements(now) {
  */
 function taskCell(kept, key) {
   if (key === null) return el("td", {}, "–");
-  const found = entry(kept.tasks, key);
-  if (isFact(rules, kept, "passed", key)) {
-    return el("td", {}, "passed ", el("span", { class: "date" }, String(found.passed).slice(0, 10)));
-  }
-  const hints = value(found, ["hints"]);
-  return el("td", {}, `not passed${hints ? `, ${hints} hint${hints > 1 ? "s" : ""}` : ""}`);
+  const found = kept.tasks[key];
+  if (found?.passed) return el("td", {}, "passed ", el("span", { class: "date" }, found.passed.slice(0, 10)));
+  return el("td", {}, `not passed${found?.hints ? `, ${found.hints} hint${found.hints > 1 ? "s" : ""}` : ""}`);
 }
 
 /**
  * @param {Kept} kept
- * @param {import("progress/rules").Row} row
+ * @param {Row} row
  */
 function quizText(kept, row) {
-  if (Object.hasOwn(kept.quizzes, row.lesson)) {
-    const quiz = kept.quizzes[row.lesson];
-    return `${quiz.right} of ${quiz.of}`;
-  }
-  return row.questions ? "not taken" : "–";
+  const quiz = kept.quizzes[row.lesson];
+  if (quiz) return `${quiz.right} of ${quiz.of}`;
+  return row.quiz ? "not taken" : "–";
 }
 
 /**
@@ -108,13 +142,10 @@ function named(lesson) {
   return lesson.split(/(?<=_)/).flatMap((part, index) => (index ? [el("wbr"), part] : [part]));
 }
 
-/**
- * @param {Kept} kept
- * @param {Standing} now
- */
-function showLessons(kept, now) {
-  const points = new Map(now.lessons.map((row) => [row.lesson, row.points]));
-  const rows = rules.lessons.map((row) => {
+/** @param {Kept} kept */
+function lessonsView(kept) {
+  const points = new Map(kept.standing?.lessons.map((row) => [row.lesson, String(row.points)]));
+  const rows = payload.lessons.map((row) => {
     const url = payload.urls[row.lesson];
     const name = url ? [el("a", { href: url }, ...named(row.lesson))] : named(row.lesson);
     return el(
@@ -124,21 +155,26 @@ function showLessons(kept, now) {
       taskCell(kept, row.exercise),
       taskCell(kept, row.hunt),
       el("td", {}, quizText(kept, row)),
-      el("td", { class: "points" }, String(points.get(row.lesson))),
+      el("td", { class: "points" }, points.get(row.lesson) ?? "–"),
     );
   });
   const titles = ["Lesson", "Exercise", "Bug hunt", "Quiz", "Points"];
   const head = titles.map((title) => el("th", { scope: "col", ...(title === "Points" ? { class: "points" } : {}) }, title));
   const table = el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
-  show("lessons", el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "lessons-title" }, table));
+  return [el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "lessons-title" }, table)];
 }
 
 /** @param {Kept} kept */
 function showAll(kept) {
-  const now = standing(rules, kept);
-  showLevel(now);
-  showAchievements(now);
-  showLessons(kept, now);
+  const now = kept.standing;
+  const uncounted = () => [el("p", {}, "This file holds none yet: ./gemm progress counts them; then choose it again.")];
+  /** @type {Record<string, (Node | string)[]>} */
+  const views = {
+    level: now ? levelView(now) : uncounted(),
+    achievements: now ? achievementsView(now) : uncounted(),
+    lessons: lessonsView(kept),
+  };
+  for (const [section, view] of Object.entries(views)) byId(section).querySelector(".view")?.replaceChildren(...view);
 }
 
 /**
@@ -157,11 +193,12 @@ async function take(file) {
   try {
     const kept = read(await file.arrayBuffer());
     showAll(kept);
-    const tasks = rules.lessons.flatMap((row) => (row.hunt === null ? [row.exercise] : [row.exercise, row.hunt]));
-    const passed = tasks.filter((key) => isFact(rules, kept, "passed", key));
+    const tasks = payload.lessons.flatMap((row) => (row.hunt === null ? [row.exercise] : [row.exercise, row.hunt]));
+    const passed = tasks.filter((key) => kept.tasks[key]?.passed);
     say(`${file.name} has been read: ${passed.length} of ${tasks.length} tasks passed.`, "");
   } catch (error) {
-    say("", error instanceof Error && !(error instanceof DOMException) ? error.message : `${file.name} cannot be read.`);
+    if (error instanceof TypeError) say("", "This file holds something else than your progress; choose .progress.json.");
+    else say("", error instanceof Error && !(error instanceof DOMException) ? error.message : `${file.name} cannot be read.`);
   }
 }
 
@@ -200,4 +237,4 @@ if (payload.home !== null) {
   byId("home").hidden = false;
 }
 follow();
-showAll({ schema: 1, tasks: {}, quizzes: {} });
+showAll(payload.begin);
