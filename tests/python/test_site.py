@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from browser import Browser
 from conftest import PATIENCE, descriptors, drawn, whole_families
-from test_explore import made
+from explorer_pages import bare
 
 from runner.core import doctor
 from runner.core.descriptors import Descriptor
@@ -52,7 +52,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stub = folder / "03_smem.html"
     stub.write_text(_STUB)
     real = folder / "01_naive.html"
-    real.write_text(explore.page(made()), encoding="utf-8")
+    real.write_text(explore.page(bare()), encoding="utf-8")
     builder.write(ROOT, list(descriptors().values()), {"03_smem": stub, "01_naive": real}, folder / "built")
     return folder / "built"
 

@@ -1,17 +1,15 @@
 // A warp's access: a source line, one of its requests, and what its 32 lanes touch. The numbers are the tracer's.
 
-import { grouped, whenResized } from "explorer/dom";
+import { counted, el, grouped, whenResized } from "explorer/dom";
 import * as copies from "explorer/copies";
 import { rate, size } from "explorer/occupancy";
-import { count, html, named, slider } from "explorer/picture";
-import { readOf, sourceOf } from "explorer/memory";
+import { named, slider } from "explorer/picture";
+import { copiedFrom, readOf, sourceOf } from "explorer/memory";
 import * as sectors from "explorer/sectors";
 import * as wavefronts from "explorer/wavefronts";
 
 /** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").Data} Data */
-/** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
-/** @typedef {import("explorer/payload").Line} Line */
 /** @typedef {import("explorer/payload").Request} Request */
 /** @typedef {import("explorer/state").Selection} Selection */
 /** @typedef {import("explorer/state").State} State */
@@ -76,12 +74,12 @@ function shownOf(data, block, selection) {
 const warpsOf = (block, line) =>
   Array.from({ length: block.warps }, (_, warp) => warp).filter((warp) => block.requests(line, warp).length);
 
-/** @param {Line} line */
+/** @param {gemm.Line} line */
 export const unitOf = (line) => (line.space === "global" ? "sector" : "wavefront");
 
 /**
  * The means of all of a line's requests, as the table of `./gemm inspect` has them.
- * @param {Line} line
+ * @param {gemm.Line} line
  */
 export function means(line) {
   const [all, ideal] = line.space === "global" ? [line.sectors, line.ideal_sectors] : [line.wavefronts, line.ideal_wavefronts];
@@ -91,7 +89,7 @@ export function means(line) {
     : { units: "–", ideal: "–" };
 }
 
-/** @param {Line} line */
+/** @param {gemm.Line} line */
 const widthOf = (line) => (line.width ? `${line.width} B` : "box");
 
 /**
@@ -102,21 +100,21 @@ const widthOf = (line) => (line.width ? `${line.width} B` : "box");
 function listed(data, chooseLine, chooseWgmma) {
   /** @type {HTMLButtonElement[]} */
   const buttons = [];
-  const list = html("tbody");
+  const list = el("tbody");
   data.lines.forEach((line, index) => {
-    const button = html("button", { type: "button", "data-line": index }, [String(line.line)]);
+    const button = el("button", { type: "button", "data-line": index }, [String(line.line)]);
     button.addEventListener("click", () => chooseLine(index));
     const mean = means(line);
     const unit = line.requests ? ` ${unitOf(line)}${mean.units === "1" ? "" : "s"}` : "";
     list.append(
-      html("tr", {}, [
-        html("td", {}, [button]),
-        html("td", {}, [line.array]),
-        html("td", {}, [line.op]),
-        html("td", {}, [widthOf(line)]),
-        html("td", {}, [grouped(line.requests)]),
-        html("td", {}, [mean.units + unit]),
-        html("td", {}, [mean.ideal]),
+      el("tr", {}, [
+        el("td", {}, [button]),
+        el("td", {}, [line.array]),
+        el("td", {}, [line.op]),
+        el("td", {}, [widthOf(line)]),
+        el("td", {}, [grouped(line.requests)]),
+        el("td", {}, [mean.units + unit]),
+        el("td", {}, [mean.ideal]),
       ]),
     );
     button.setAttribute(
@@ -126,17 +124,17 @@ function listed(data, chooseLine, chooseWgmma) {
     buttons.push(button);
   });
   data.trace.wgmma.forEach((entry, index) => {
-    const button = html("button", { type: "button", "data-wgmma": index }, [String(entry.line)]);
+    const button = el("button", { type: "button", "data-wgmma": index }, [String(entry.line)]);
     button.addEventListener("click", () => chooseWgmma(index));
     list.append(
-      html("tr", {}, [
-        html("td", {}, [button]),
-        html("td", {}, [entry.a ? "A and B" : "B"]),
-        html("td", {}, ["wgmma"]),
-        html("td", {}, [`m${entry.m}n${entry.n}k${entry.k}`]),
-        html("td", {}, [grouped(entry.count)]),
-        html("td", {}, ["unknown"]),
-        html("td", {}, ["–"]),
+      el("tr", {}, [
+        el("td", {}, [button]),
+        el("td", {}, [entry.a ? "A and B" : "B"]),
+        el("td", {}, ["wgmma"]),
+        el("td", {}, [`m${entry.m}n${entry.n}k${entry.k}`]),
+        el("td", {}, [grouped(entry.count)]),
+        el("td", {}, ["unknown"]),
+        el("td", {}, ["–"]),
       ]),
     );
     button.setAttribute(
@@ -145,14 +143,14 @@ function listed(data, chooseLine, chooseWgmma) {
     );
     buttons.push(button);
   });
-  const element = html("table", { class: "accesses" }, [
-    html("caption", { class: "spoken" }, ["Accesses of the kernel, by source line"]),
-    html("thead", {}, [
-      html(
+  const element = el("table", { class: "accesses" }, [
+    el("caption", { class: "spoken" }, ["Accesses of the kernel, by source line"]),
+    el("thead", {}, [
+      el(
         "tr",
         {},
         ["line", "array", "access", "width", "requests", "a request", "ideal"].map((words) =>
-          html("th", { scope: "col" }, [words])
+          el("th", { scope: "col" }, [words])
         ),
       ),
     ]),
@@ -223,18 +221,18 @@ function nothing(block, now) {
 /** @param {HTMLElement} element @param {Data} data @param {State} state */
 export function mount(element, data, state) {
   if (!data.blocks.length) {
-    element.append(html("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
+    element.append(el("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
     return;
   }
   const choose = choosing(data, state);
   const list = listed(data, choose.line, choose.wgmma);
   const warp = slider("Warp", { min: 0, max: data.blocks[0].warps - 1, value: 0 }, choose.warp);
   const occurrence = slider("Request", { min: 1, max: 1, value: 1 }, (value) => choose.request(value - 1));
-  const readout = html("div", { class: "readout", role: "status", "data-view": "access" });
-  const pictures = html("div", { class: "pictures" });
+  const readout = el("div", { class: "readout", role: "status", "data-view": "access" });
+  const pictures = el("div", { class: "pictures" });
   element.append(
     list.element,
-    html("div", { class: "access-controls" }, [warp.element, occurrence.element]),
+    el("div", { class: "access-controls" }, [warp.element, occurrence.element]),
     readout,
     pictures,
   );
@@ -251,7 +249,7 @@ export function mount(element, data, state) {
     const event = now.events[now.place];
     const width = Math.max(280, Math.floor(pictures.clientWidth));
     if (event === undefined) {
-      readout.replaceChildren(html("p", {}, [nothing(block, now)]));
+      readout.replaceChildren(el("p", {}, [nothing(block, now)]));
       pictures.replaceChildren();
       return;
     }
@@ -263,7 +261,7 @@ export function mount(element, data, state) {
       : requested(data, block, now, event, width, selection.lane, choose.lane);
     const by = block.multiplyOf(event) ? "" : ` by warp ${now.warp}`;
     const head = `Request ${now.place + 1} of ${grouped(now.events.length)}${by} of block ${block.name}`;
-    readout.replaceChildren(...what.words.map((words, index) => html("p", {}, [index === 0 ? `${head}: ${words}` : words])));
+    readout.replaceChildren(...what.words.map((words, index) => el("p", {}, [index === 0 ? `${head}: ${words}` : words])));
     for (const [name, value] of Object.entries(what.figures)) readout.setAttribute(`data-${name}`, String(value));
     pictures.replaceChildren(...what.pictures);
     if (focused !== null) {
@@ -318,7 +316,7 @@ function requested(data, block, now, event, width, lane, choose) {
  */
 function side(block, request, width, lane, choose) {
   const access = /** @type {NonNullable<Request["access"]>} */ (request.access);
-  const array = /** @type {HistoryArray} */ (request.array);
+  const array = /** @type {gemm.HistoryArray} */ (request.array);
   const does = `${named(request.lanes)} ${access.op} ${access.width} B each ${
     access.op === "load" ? "from" : "to"
   } ${array.name}`;
@@ -327,7 +325,7 @@ function side(block, request, width, lane, choose) {
 }
 
 /**
- * @param {Block} _block @param {Request} request @param {NonNullable<Request["access"]>} access @param {HistoryArray} array
+ * @param {Block} _block @param {Request} request @param {NonNullable<Request["access"]>} access @param {gemm.HistoryArray} array
  * @param {string} does lanes 0–31 load 4 B each from A @param {number} width @param {number | null} lane
  * @param {(lane: number) => void} choose
  * @returns {Told}
@@ -336,20 +334,20 @@ function inGlobal(_block, request, access, array, does, width, lane, choose) {
   const touching = { array, lanes: request.lanes, offsets: request.offsets, width: access.width };
   const found = sectors.figures(touching);
   const words = [
-    `${does}. ${count(request.units, "sector")} in ${count(found.lines, "line")} of 128 bytes, ideal ${found.ideal}; ${
+    `${does}. ${counted(request.units, "sector")} in ${counted(found.lines, "line")} of 128 bytes, ideal ${found.ideal}; ${
       grouped(found.used)
     } of ${grouped(request.units * 32)} bytes moved are used.`,
   ];
   if (found.sectors.length !== request.units) {
-    words.push(`The tracer counts ${count(request.units, "sector")}; the picture shows ${found.sectors.length}.`);
+    words.push(`The tracer counts ${counted(request.units, "sector")}; the picture shows ${found.sectors.length}.`);
   }
   if (lane !== null) words.push(`Lane ${lane} (thread ${request.warp * 32 + lane}): ${sectors.laneWords(touching, lane)}.`);
   return {
     words,
     pictures: [
-      html("h3", {}, [`${array.name}, global memory: lines and sectors`]),
+      el("h3", {}, [`${array.name}, global memory: lines and sectors`]),
       sectors.draw(touching, width, lane, choose),
-      html("p", { class: "note" }, [
+      el("p", { class: "note" }, [
         "A row is a line of 128 bytes; framed and numbered: its sectors of 32 that are moved. Hatched: moved, not used.",
       ]),
     ],
@@ -358,7 +356,7 @@ function inGlobal(_block, request, access, array, does, width, lane, choose) {
 }
 
 /**
- * @param {Block} block @param {Request} request @param {NonNullable<Request["access"]>} access @param {HistoryArray} array
+ * @param {Block} block @param {Request} request @param {NonNullable<Request["access"]>} access @param {gemm.HistoryArray} array
  * @param {string} does lanes 0–31 load 4 B each from A @param {number} width @param {number | null} lane
  * @param {(lane: number) => void} choose
  * @returns {Told}
@@ -373,17 +371,17 @@ function inShared(block, request, access, array, does, width, lane, choose) {
     op: access.op,
     matrix: access.matrix,
     units: request.units,
-    copied: access.copy ? new Map(source ? source.lanes.map((which, index) => [which, source.offsets[index]]) : []) : null,
+    copied: copiedFrom(block, request),
   };
   const found = wavefronts.figures(touching), served = wavefronts.split(touching);
   const conflict = access.width > 4
-    ? `at most ${count(found.most, "word")} of a bank`
+    ? `at most ${counted(found.most, "word")} of a bank`
     : found.most > 1
     ? `a ${found.most}-way bank conflict`
     : "no bank conflict";
   const words = [
     `${does}${access.matrix ? " by ldmatrix: a row of an 8×8 matrix a lane, eight lanes a matrix" : ""}. ${
-      count(request.units, "wavefront")
+      counted(request.units, "wavefront")
     }, ideal ${found.ideal}; ${size(found.used)} used, ${conflict}.`,
   ];
   if (access.copy && request.units > found.ideal) {
@@ -405,15 +403,15 @@ function inShared(block, request, access, array, does, width, lane, choose) {
     words,
     figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: served?.length ?? -1 },
     pictures: [
-      html("h3", {}, [
+      el("h3", {}, [
         `${array.name === "shared memory" ? "Dynamic shared memory" : `${array.name}, shared memory`}: ${
           served ? "wavefront by wavefront" : "the split isn’t known"
         }`,
       ]),
       wavefronts.draw(touching, width, lane, choose),
-      html("h3", {}, ["Where it lies: rows of 128 bytes, a word of each bank"]),
+      el("h3", {}, ["Where it lies: rows of 128 bytes, a word of each bank"]),
       wavefronts.map(block, touching, width, lane),
-      html("p", { class: "note" }, [
+      el("p", { class: "note" }, [
         "Numbers are wavefronts. Hatched words: nothing in this block’s history touches them, as in padding.",
       ]),
     ],

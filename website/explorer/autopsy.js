@@ -1,25 +1,15 @@
 // A hang as a picture: every mbarrier with what its open phase still waits for, and which threads wait where.
 
-import { grouped } from "explorer/dom";
-import { box, html, picture, shade, spans, svg, text } from "explorer/picture";
+import { el, grouped, svg } from "explorer/dom";
+import { box, named, picture, shade, text } from "explorer/picture";
 import { hatching } from "explorer/memory";
 import { grid } from "explorer/threads";
 
-/** @typedef {import("explorer/payload").Autopsy} Autopsy */
-/** @typedef {import("explorer/payload").Barrier} Barrier */
-/** @typedef {import("explorer/payload").Group} Group */
-/** @typedef {import("explorer/payload").Place} Place */
 
 const PHASES = 3; // the newest that are drawn
 const CARD = 408; // pixels: an mbarrier is at least so wide where there is room
 
-/**
- * "thread 128", "threads 0–127".
- * @param {number[]} threads
- */
-export const who = (threads) => `thread${threads.length === 1 ? "" : "s"} ${spans(threads)}`;
-
-/** @param {Place} at */
+/** @param {gemm.Place} at */
 const place = (at) => `${at.file}:${at.line}`;
 
 /**
@@ -36,7 +26,7 @@ function bar(root, x, y, width, came, all, words, hatch) {
   );
 }
 
-/** @param {Barrier} barrier @param {number} width pixels */
+/** @param {gemm.Barrier} barrier @param {number} width pixels */
 function drawn(barrier, width) {
   const came = barrier.arrivals - barrier.arrivals_missing;
   const bytes = barrier.bytes_expected !== 0 || barrier.bytes_missing !== 0;
@@ -72,7 +62,7 @@ function drawn(barrier, width) {
 
 /**
  * What a group of threads does now, and did last.
- * @param {Group} group
+ * @param {gemm.Group} group
  */
 function doing(group) {
   const many = group.threads.length > 1;
@@ -87,32 +77,32 @@ function doing(group) {
 
 /**
  * An mbarrier: its phases, what has come, and who waits there.
- * @param {Barrier} barrier @param {boolean} suspect @param {number} width pixels of its picture @param {(threads: number[]) => Node} button
+ * @param {gemm.Barrier} barrier @param {boolean} suspect @param {number} width pixels of its picture @param {(threads: number[]) => Node} button
  */
 function card(barrier, suspect, width, button) {
-  return html("section", {
+  return el("section", {
     class: `mbarrier ${suspect ? "suspect" : ""}`,
     "aria-label": `mbarrier ${barrier.name}`,
     "data-barrier": barrier.name,
   }, [
-    html("h4", {}, [`${barrier.name}${suspect ? ": part of the likeliest cause" : ""}`]),
+    el("h4", {}, [`${barrier.name}${suspect ? ": part of the likeliest cause" : ""}`]),
     drawn(barrier, width),
-    html("ul", {}, [
+    el("ul", {}, [
       barrier.arrived.length && barrier.arrivals_missing
-        ? html("li", {}, [`Arrived in this phase: ${who(barrier.arrived)}.`])
+        ? el("li", {}, [`Arrived in this phase: ${named(barrier.arrived, "thread")}.`])
         : null,
       barrier.absent.length
-        ? html("li", {}, [`Arrived in the phase before and not in this one: ${who(barrier.absent)}.`])
+        ? el("li", {}, [`Arrived in the phase before and not in this one: ${named(barrier.absent, "thread")}.`])
         : null,
       barrier.passed.length
-        ? html("li", {}, [`Went past it in phase 0, when nothing was complete: ${who(barrier.passed)}.`])
+        ? el("li", {}, [`Went past it in phase 0, when nothing was complete: ${named(barrier.passed, "thread")}.`])
         : null,
       barrier.bytes_missing < 0
-        ? html("li", {}, [`${grouped(-barrier.bytes_missing)} bytes more have come than it was told to expect.`])
+        ? el("li", {}, [`${grouped(-barrier.bytes_missing)} bytes more have come than it was told to expect.`])
         : null,
-      barrier.bytes_under_way > 0 ? html("li", {}, [`${grouped(barrier.bytes_under_way)} bytes are under way.`]) : null,
+      barrier.bytes_under_way > 0 ? el("li", {}, [`${grouped(barrier.bytes_under_way)} bytes are under way.`]) : null,
       ...barrier.waiting.map((wait) =>
-        html("li", {}, [
+        el("li", {}, [
           button(wait.threads),
           ` ${wait.threads.length === 1 ? "waits" : "wait"} for parity ${wait.parity} at ${place(wait.at)}`,
         ])
@@ -122,7 +112,7 @@ function card(barrier, suspect, width, button) {
 }
 
 /**
- * @param {Autopsy} found @param {number} threads of the block @param {number} width pixels
+ * @param {gemm.Autopsy} found @param {number} threads of the block @param {number} width pixels
  * @param {(thread: number) => void} choose
  * @returns {Node[]}
  */
@@ -133,39 +123,39 @@ export function draw(found, threads, width, choose) {
   );
   /** @param {number[]} all */
   const button = (all) => {
-    const made = html("button", { type: "button", class: "thread" }, [who(all)]);
+    const made = el("button", { type: "button", class: "thread" }, [named(all, "thread")]);
     made.addEventListener("click", () => choose(all[0]));
     return made;
   };
   const across = Math.max(1, Math.floor((width + 12) / (CARD + 12))); // as style.css has it
   const inner = Math.floor((width - (across - 1) * 12) / across) - 28;
   return [
-    html("p", {}, [`In block (${found.block.join(", ")}) of ${found.kernel} no thread can go on.`]),
+    el("p", {}, [`In block (${found.block.join(", ")}) of ${found.kernel} no thread can go on.`]),
     found.likely
-      ? html("p", { class: "trouble", "data-likely": found.likely.id }, [
-        html("strong", {}, ["Likeliest cause: "]),
+      ? el("p", { class: "trouble", "data-likely": found.likely.id }, [
+        el("strong", {}, ["Likeliest cause: "]),
         found.likely.text,
       ])
-      : html("p", {}, ["No cause is likelier than others."]),
-    html("h3", {}, ["What the mbarriers wait for"]),
-    html("p", { class: "note" }, ["Dark has come, hatched is missing."]),
-    html(
+      : el("p", {}, ["No cause is likelier than others."]),
+    el("h3", {}, ["What the mbarriers wait for"]),
+    el("p", { class: "note" }, ["Dark has come, hatched is missing."]),
+    el(
       "div",
       { class: "mbarriers" },
       found.barriers.map((barrier) => card(barrier, suspects.includes(barrier.name), inner, button)),
     ),
-    html("h3", {}, ["Who waits where"]),
+    el("h3", {}, ["Who waits where"]),
     grid(threads, width, `The block’s ${threads} threads, by what they do`, (thread) => {
       const group = groupOf.get(thread);
       return group === undefined
         ? null
         : { shade: group, label: String(group + 1), title: `thread ${thread}: ${doing(found.groups[group])}` };
     }),
-    html(
+    el(
       "ol",
       { class: "groups" },
       found.groups.map((group, index) =>
-        html("li", {}, [
+        el("li", {}, [
           svg("svg", { width: 18, height: 14, "aria-hidden": "true", class: shade(index) }, [
             box(1, 1, 16, 12, { class: "cell shade" }),
           ]),

@@ -3,7 +3,6 @@
 import { lanesOf, WARP } from "explorer/payload";
 
 /** @typedef {import("explorer/payload").Block} Block */
-/** @typedef {import("explorer/payload").HistoryBox} HistoryBox */
 
 /**
  * @typedef {object} Fill a piece of a matrix that is brought to shared memory
@@ -59,7 +58,7 @@ function grown(range, row, col) {
 /**
  * Where an element of a box lies: with a swizzle, the 16-byte pieces of a row change places by bits of the address. PTX ISA,
  * "Tensor swizzling modes".
- * @param {HistoryBox} box
+ * @param {gemm.HistoryBox} box
  * @param {number} base the shared array's place in the block's shared memory
  * @param {number} row of the box
  * @param {number} col of the box
@@ -202,7 +201,7 @@ class Replay {
    * An operand of a wgmma, of which a descriptor says where it lies.
    * @param {number} event
    * @param {number} warpgroup
-   * @param {import("explorer/payload").HistoryOperand} place
+   * @param {gemm.Operand} place
    * @param {Read | null} read
    */
   operand(event, warpgroup, place, read) {
@@ -251,7 +250,7 @@ class Replay {
     this.boxes.delete(copy);
   }
 
-  /** @param {HistoryBox} box @param {(grain: number, code: number) => void} each */
+  /** @param {gemm.HistoryBox} box @param {(grain: number, code: number) => void} each */
   eachOfBox(box, each) {
     if (box.shared === null || box.array === null) return;
     const matrix = this.block.raw.arrays[box.array];

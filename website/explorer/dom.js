@@ -1,10 +1,11 @@
 // Small things that every view needs: elements, canvases, colours, hatching.
 
+/** @typedef {Record<string, string | number | boolean | null | undefined | EventListener>} Attributes `onclick` and the like take functions; true: present; false, null, undefined: absent */
+/** @typedef {Node | string | null | undefined | false | any[]} Child a list has more of them; null, undefined and false: none */
+
 /**
  * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Record<string, string | number | boolean | EventListener>} [attributes] `onclick` and the like take functions; true: present, false: absent
- * @param {...(Node | string)} children
+ * @param {Tag} tag @param {Attributes} [attributes] @param {Child[]} children
  * @returns {HTMLElementTagNameMap[Tag]}
  */
 export function el(tag, attributes = {}, ...children) {
@@ -15,9 +16,7 @@ export function el(tag, attributes = {}, ...children) {
 
 /**
  * @template {keyof SVGElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Record<string, string | number | boolean | EventListener>} [attributes]
- * @param {...(Node | string)} children
+ * @param {Tag} tag @param {Attributes} [attributes] @param {Child[]} children
  * @returns {SVGElementTagNameMap[Tag]}
  */
 export function svg(tag, attributes = {}, ...children) {
@@ -26,18 +25,15 @@ export function svg(tag, attributes = {}, ...children) {
   return made;
 }
 
-/**
- * @param {Element} made
- * @param {Record<string, string | number | boolean | EventListener>} attributes
- * @param {(Node | string)[]} children
- */
+/** @param {Element} made @param {Attributes} attributes @param {Child[]} children */
 function fill(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") made.addEventListener(name.replace(/^on/, ""), value);
     else if (value === true) made.setAttribute(name, "");
-    else if (value !== false) made.setAttribute(name, String(value));
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, String(value));
   }
-  made.append(...children);
+  const all = /** @type {Child[]} */ (children.flat(Infinity));
+  made.append(.../** @type {(Node | string)[]} */ (all.filter((child) => child || child === "")));
 }
 
 /**
@@ -120,25 +116,19 @@ export function outlined(context, x, y, width, height) {
 }
 
 /**
- * Calls `draw` now, and again whenever the element becomes another width.
- * @param {HTMLElement} element
- * @param {() => void} draw
+ * Calls `draw` with the width that there is, as soon as there is one, and whenever it becomes another.
+ * @param {HTMLElement} element @param {(width: number) => void} draw
  */
 export function whenResized(element, draw) {
-  let width = -1;
+  let width = 0;
   new ResizeObserver(() => {
-    const now = Math.round(element.clientWidth);
-    if (now !== width) {
-      width = now;
-      draw();
-    }
+    const now = Math.floor(element.clientWidth);
+    if (now > 0 && now !== width) draw(width = now);
   }).observe(element);
 }
 
 /**
- * @param {number} count
- * @param {string} one
- * @param {string} [many]
+ * @param {number} count @param {string} one @param {string} [many]
  * @returns {string} 1 sector, 2 sectors
  */
 export function counted(count, one, many = `${one}s`) {

@@ -2,15 +2,13 @@
 
 import * as autopsy from "explorer/autopsy";
 import { BANKS, LINE, WORD } from "explorer/banks";
-import { grouped, whenResized } from "explorer/dom";
+import { el, grouped, svg, whenResized } from "explorer/dom";
 import { hatching } from "explorer/memory";
-import { box, html, marked, picture, roving, shade, svg, text } from "explorer/picture";
+import { box, marked, picture, roving, shade, text } from "explorer/picture";
 import { grid, linear, where } from "explorer/threads";
 
 /** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").Data} Data */
-/** @typedef {import("explorer/payload").Finding} Finding */
-/** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
 /** @typedef {import("explorer/state").Selection} Selection */
 /** @typedef {import("explorer/state").State} State */
 
@@ -19,7 +17,7 @@ const AROUND = 2; // lines of source above and below
 /** @param {string} id */
 const inWords = (id) => id.replaceAll("_", " ");
 
-/** @param {Finding} finding */
+/** @param {gemm.Finding} finding */
 function placeOf(finding) {
   if (!finding.array) return "memory";
   return finding.row !== null
@@ -32,7 +30,7 @@ const threadOf = (data, thread) => linear(thread, data.descriptor.block, data.tr
 
 /**
  * What other views show of it: block, line, thread, and the request that touches the place, where its block's history is kept.
- * @param {Data} data @param {Finding} finding
+ * @param {Data} data @param {gemm.Finding} finding
  * @returns {Partial<Selection>}
  */
 export function selectionOf(data, finding) {
@@ -71,25 +69,25 @@ export function mount(element, data, state) {
   const hang = error?.autopsy;
   if (!findings.length && !error && (!verdict || verdict.passed)) {
     element.append(
-      html("p", { "data-findings": 0 }, [
+      el("p", { "data-findings": 0 }, [
         "Nothing was found: no race, no access outside an array, no hang, and the result is right.",
       ]),
     );
     return;
   }
   if (error && !hang) {
-    element.append(html("p", { class: "trouble" }, [html("strong", {}, [`${inWords(error.id)}: `]), error.text]));
+    element.append(el("p", { class: "trouble" }, [el("strong", {}, [`${inWords(error.id)}: `]), error.text]));
   }
   if (verdict && !verdict.passed) {
-    element.append(html(
+    element.append(el(
       "div",
       { class: "trouble", "data-verdict": "wrong" },
-      verdict.text.split("\n").map((words, index) => html("p", {}, [index === 0 ? `Wrong result: ${words}` : words])),
+      verdict.text.split("\n").map((words, index) => el("p", {}, [index === 0 ? `Wrong result: ${words}` : words])),
     ));
   }
   if (hang) {
-    const shown = html("div", { class: "autopsy" });
-    element.append(html("h3", {}, ["A hang"]), shown);
+    const shown = el("div", { class: "autopsy" });
+    element.append(el("h3", {}, ["A hang"]), shown);
     const choose = (/** @type {number} */ thread) => state.set({ thread, warp: Math.floor(thread / 32), lane: thread % 32 });
     whenResized(
       shown,
@@ -97,12 +95,12 @@ export function mount(element, data, state) {
     );
   }
   if (!findings.length) return;
-  const list = html("div", { role: "radiogroup", "aria-label": "Findings", class: "findings" });
-  const detail = html("div", { class: "finding" });
+  const list = el("div", { role: "radiogroup", "aria-label": "Findings", class: "findings" });
+  const detail = el("div", { class: "finding" });
   let chosen = 0;
   const buttons = findings.map((finding, index) => {
     const often = finding.count > 1 ? ` ×${grouped(finding.count)}` : "";
-    const button = html("button", { type: "button", role: "radio", "aria-checked": "false", "data-finding": index }, [
+    const button = el("button", { type: "button", role: "radio", "aria-checked": "false", "data-finding": index }, [
       `${index + 1}. ${inWords(finding.id)}: ${placeOf(finding)}${often}`,
     ]);
     button.addEventListener("click", () => choose(index));
@@ -124,7 +122,7 @@ export function mount(element, data, state) {
     detail.replaceChildren(...shown(data, findings[chosen], Math.max(280, detail.clientWidth)));
   }
   element.append(
-    html("p", {}, [
+    el("p", {}, [
       `${
         findings.length === 1 ? "One finding" : `${findings.length} findings`
       }. Choosing one shows its line, thread and address in the other views.`,
@@ -135,22 +133,22 @@ export function mount(element, data, state) {
   whenResized(detail, draw);
 }
 
-/** @param {Data} data @param {Finding} finding @param {number} width */
+/** @param {Data} data @param {gemm.Finding} finding @param {number} width */
 function shown(data, finding, width) {
   const first = finding.other;
   const threads = [threadOf(data, first?.thread ?? null), threadOf(data, finding.thread)];
   const kept = data.blocks.some((block) => block.raw.index === finding.block);
-  const note = !data.blocks.length || kept ? null : html("p", { class: "note" }, [
+  const note = !data.blocks.length || kept ? null : el("p", { class: "note", "data-kept": "false" }, [
     `The history of block ${finding.block} was not kept, so that the other views show another block.`,
   ]);
   const who = threads.map((thread, index) => ({ thread, index })).filter(({ thread }) => thread !== null);
   return [
-    html("p", { role: "status" }, [
-      html("strong", {}, [`${inWords(finding.id)}: `]),
+    el("p", { role: "status" }, [
+      el("strong", {}, [`${inWords(finding.id)}: `]),
       `${finding.text}.`,
       finding.count > 1 ? ` It happened ${grouped(finding.count)} times.` : "",
     ]),
-    html("div", { class: "sides" }, [
+    el("div", { class: "sides" }, [
       first ? side(data, "1", `${first.access === "write" ? "wrote" : "read"} it`, first.file, first.line, threads[0]) : null,
       side(
         data,
@@ -161,11 +159,11 @@ function shown(data, finding, width) {
         threads[1],
       ),
     ]),
-    html("h3", {}, [`Where: ${placeOf(finding)}`]),
+    el("h3", {}, [`Where: ${placeOf(finding)}`]),
     finding.row !== null ? inMatrix(data, finding, width) : inArray(data, finding, width),
     ...(who.length
       ? [
-        html("h3", {}, ["Who: the block’s warps and lanes"]),
+        el("h3", {}, ["Who: the block’s warps and lanes"]),
         grid(
           data.trace.threads_per_block,
           width,
@@ -201,23 +199,23 @@ function side(data, number, does, file, line, thread) {
   const code = [];
   for (let at = from; at <= to; ++at) {
     code.push(
-      html("span", { class: `code-line ${at === line ? "chosen" : ""}` }, [
-        html("span", { class: "number" }, [`${at === line ? "▶" : " "}${String(at).padStart(4)}  `]),
+      el("span", { class: `code-line ${at === line ? "chosen" : ""}` }, [
+        el("span", { class: "number" }, [`${at === line ? "▶" : " "}${String(at).padStart(4)}  `]),
         `${lines[at - 1].slice(Number.isFinite(indent) ? indent : 0)}\n`,
       ]),
     );
   }
-  return html("figure", { class: "side" }, [
-    html("figcaption", {}, [
+  return el("figure", { class: "side" }, [
+    el("figcaption", {}, [
       svg("svg", { width: 22, height: 18, "aria-hidden": "true", class: shade(number === "1" ? 0 : 3) }, [
         box(1, 1, 20, 16, { class: "cell shade" }),
         text(11, 13, number, { "text-anchor": "middle", "font-size": 12, "font-weight": "bold" }),
       ]),
       ` ${thread === null ? "A thread" : where(thread)} ${does}`,
-      html("br"),
+      el("br"),
       `${file}:${line}`,
     ]),
-    html("pre", { tabindex: 0, "aria-label": `${file}, lines ${from} to ${to}` }, code),
+    el("pre", { tabindex: 0, "aria-label": `${file}, lines ${from} to ${to}` }, code),
   ]);
 }
 
@@ -231,7 +229,7 @@ function sizesOf(data, name) {
 
 /**
  * The matrix with the element, which may lie outside of it.
- * @param {Data} data @param {Finding} finding @param {number} width pixels
+ * @param {Data} data @param {gemm.Finding} finding @param {number} width pixels
  */
 function inMatrix(data, finding, width) {
   const { rows, cols } = sizesOf(data, finding.array);
@@ -284,10 +282,10 @@ function inMatrix(data, finding, width) {
 
 /**
  * An array of shared memory: its place in the whole, and in the banks.
- * @param {Data} data @param {Finding} finding @param {number} width pixels
+ * @param {Data} data @param {gemm.Finding} finding @param {number} width pixels
  */
 function inArray(data, finding, width) {
-  /** @type {HistoryArray | undefined} */
+  /** @type {gemm.HistoryArray | undefined} */
   const array = data.blocks.flatMap((block) => block.raw.arrays).find((entry) =>
     entry.name === finding.array && entry.rank === null
   );

@@ -1,12 +1,10 @@
 // What was measured of a lesson, as charts whose points can be chosen: a sweep over sizes, and the roofline of its ladder.
 
+import { el } from "explorer/dom";
 import { decades, draw, rounds } from "explorer/chart";
 import { rate } from "explorer/occupancy";
-import { html } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Data} Data */
-/** @typedef {import("explorer/payload").Recorded} Recorded */
-/** @typedef {import("explorer/payload").Timed} Timed */
 
 /** @param {string} lesson */
 const short = (lesson) => lesson.split("_")[0];
@@ -14,7 +12,7 @@ const short = (lesson) => lesson.split("_")[0];
 /** @param {Data} data @param {number} width @param {number | null} tile FLOP per byte that the sliders give */
 export function charts(data, width, tile) {
   const { recorded } = data.payload;
-  if (!recorded) return [html("p", {}, ["Nothing is recorded of this lesson, so that there is no chart."])];
+  if (!recorded) return [el("p", {}, ["Nothing is recorded of this lesson, so that there is no chart."])];
   const found = [sweep(data, width)];
   const roof = roofline(data, width, tile);
   if (roof) found.push(roof);
@@ -23,15 +21,15 @@ export function charts(data, width, tile) {
 
 /** @param {Data} data @param {number} width */
 function sweep(data, width) {
-  const recorded = /** @type {Recorded} */ (data.payload.recorded);
-  const said = html("p", { role: "status", class: "readout" }, [
+  const recorded = /** @type {gemm.Recorded} */ (data.payload.recorded);
+  const said = el("p", { role: "status", class: "readout" }, [
     "Choose a point: its shape, its figure and its baseline stand here.",
   ]);
   const square = recorded.runs.filter((run) => run.m === run.n && run.n === run.k).sort((a, b) => a.m - b.m);
   const mine = square.filter((run) => run.lesson === data.payload.lesson),
     before = square.filter((run) => run.lesson !== data.payload.lesson);
   const top = 1.08 * Math.max(...square.flatMap((run) => [run.tflops, mine.includes(run) ? run.baseline_tflops : 0]));
-  /** @param {Timed} run */
+  /** @param {gemm.Timed} run */
   const tell = (run) => {
     said.textContent = `Recorded, ${run.lesson} at ${run.m}×${run.n}×${run.k}: ${rate(run.tflops)} TFLOP/s in ${
       rate(run.ms)
@@ -39,7 +37,7 @@ function sweep(data, width) {
       rate(run.ratio)
     } of its speed (median of interleaved rounds).`;
   };
-  /** @param {Timed} run @param {number} figure @param {string} who */
+  /** @param {gemm.Timed} run @param {number} figure @param {string} who */
   const point = (run, figure, who) => ({
     x: run.m,
     y: figure,
@@ -75,19 +73,19 @@ function sweep(data, width) {
   );
   const others = recorded.runs.filter((run) => run.lesson === data.payload.lesson && !square.includes(run));
   const notSquare = others.length
-    ? html("p", { class: "hint" }, [
+    ? el("p", { class: "hint" }, [
       `Not square: ${
         others.map((run) => `${run.m}×${run.n}×${run.k}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`).join("; ")
       }.`,
     ])
     : null;
-  const where = html("p", { class: "hint" }, [
+  const where = el("p", { class: "hint" }, [
     `${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ${
       mine[0]?.variant.toUpperCase() ?? ""
     }. The lines join even sizes; 1023, 2047, 4095 and 4097 stand aside. Arrow keys go from point to point.`,
   ]);
-  return html("section", { "aria-label": "Sweep over sizes, recorded" }, [
-    html("h3", {}, ["Recorded: over sizes"]),
+  return el("section", { "aria-label": "Sweep over sizes, recorded" }, [
+    el("h3", {}, ["Recorded: over sizes"]),
     chart,
     said,
     ...(notSquare ? [notSquare] : []),
@@ -98,7 +96,7 @@ function sweep(data, width) {
 let levelChosen = 0;
 
 /**
- * @param {import("explorer/payload").Roofline} roof @param {number | null} tile @param {(words: string) => void} say what a point is, as it is chosen
+ * @param {gemm.Roofline} roof @param {number | null} tile @param {(words: string) => void} say what a point is, as it is chosen
  * @returns {Parameters<typeof draw>[0]}
  */
 function roofChart(roof, tile, say) {
@@ -171,14 +169,14 @@ function roofChart(roof, tile, say) {
 function roofline(data, width, tile) {
   const roof = data.payload.recorded?.roofline;
   if (!roof) return null;
-  const said = html("p", { role: "status", class: "readout" }, [
+  const said = el("p", { role: "status", class: "readout" }, [
     "Choose a point: a lesson, its rate, and the share of the roof that it reaches.",
   ]);
-  const picture = html("div");
-  const group = html("fieldset", { class: "choices" }, [
-    html("legend", {}, ["Bytes of"]),
+  const picture = el("div");
+  const group = el("fieldset", { class: "choices" }, [
+    el("legend", {}, ["Bytes of"]),
     ...roof.levels.map((level, index) => {
-      const input = html("input", {
+      const input = el("input", {
         type: "radio",
         name: "roofline-level",
         value: String(index),
@@ -188,7 +186,7 @@ function roofline(data, width, tile) {
         levelChosen = index;
         show();
       });
-      return html("label", {}, [input, ` ${level.name}`]);
+      return el("label", {}, [input, ` ${level.name}`]);
     }),
   ]);
   const show = () => {
@@ -199,11 +197,11 @@ function roofline(data, width, tile) {
   const note = Object.keys(roof.peaks).length
     ? ""
     : " What the tensor cores reach at most was not measured: the roof is memory’s alone.";
-  return html("section", { "aria-label": "Roofline, recorded" }, [
-    html("h3", {}, ["Recorded: roofline"]),
+  return el("section", { "aria-label": "Roofline, recorded" }, [
+    el("h3", {}, ["Recorded: roofline"]),
     group,
     picture,
     said,
-    html("p", { class: "hint" }, [`${roof.sources.join("; ")}.${note}`]),
+    el("p", { class: "hint" }, [`${roof.sources.join("; ")}.${note}`]),
   ]);
 }

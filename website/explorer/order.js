@@ -1,11 +1,10 @@
 // What comes before what in a block, and the steps that this makes.
 
-/** @typedef {import("explorer/payload").BlockHistory} BlockHistory */
 
 /**
  * A number for each event: more than those of all events that came before it for a reason. A warp's own events count up; a barrier,
  * an mbarrier's phase, a copy's arrival and the sums of a warpgroup bring warps together. It is Lamport's clock, and no GPU's time.
- * @param {BlockHistory} raw
+ * @param {gemm.BlockHistory} raw
  * @returns {Int32Array}
  */
 export function clocks(raw) {
@@ -88,7 +87,7 @@ export function clocks(raw) {
  * Steps are what lies between two barriers of the whole block. Where tiles come through mbarriers instead, a step begins when the
  * first warp sees the next phase of one that bytes come to. Where there is neither, it is a round of the loop: of the load
  * that a warp does most often.
- * @param {BlockHistory} raw
+ * @param {gemm.BlockHistory} raw
  * @param {Int32Array} clock
  * @returns {Steps}
  */
@@ -133,7 +132,7 @@ export function divide(raw, clock) {
 }
 
 /**
- * @param {BlockHistory} raw
+ * @param {gemm.BlockHistory} raw
  * @param {Int32Array} clock
  * @returns {number[]} the clocks at which warp 0 (or the first that loads) does again what it loads most often
  */

@@ -1,8 +1,7 @@
 // What follows from the sliders of "What if" by arithmetic, with its formula, beside what was traced and what was measured.
 
-import { grouped } from "explorer/dom";
+import { el, grouped } from "explorer/dom";
 import { limits, moved, rate, size, waves } from "explorer/occupancy";
-import { html } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Data} Data */
 
@@ -251,28 +250,28 @@ export function table(data, rows) {
     `traced, ${trace.m}×${trace.n}×${trace.k}`,
     recorded ? `recorded, ${recorded.device}` : "recorded",
   ];
-  return html("table", { class: "figures" }, [
-    html("caption", {}, [
+  return el("table", { class: "figures" }, [
+    el("caption", {}, [
       recorded
         ? `Recorded: ${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}${
           data.payload.mine ? ", the lesson’s kernel, not yours" : ""
         }.`
         : "Nothing is recorded of this lesson.",
     ]),
-    html("thead", {}, [html("tr", {}, head.map((words) => html("th", { scope: "col" }, [words])))]),
-    html(
+    el("thead", {}, [el("tr", {}, head.map((words) => el("th", { scope: "col" }, [words])))]),
+    el(
       "tbody",
       {},
       rows.map((row) =>
-        html("tr", { "data-row": row.id }, [
-          html("th", { scope: "row" }, [
+        el("tr", { "data-row": row.id }, [
+          el("th", { scope: "row" }, [
             row.name,
-            html("span", { class: "formula" }, [row.formula]),
-            html("span", { class: "formula" }, [`= ${row.numbers}`]),
+            el("span", { class: "formula" }, [row.formula]),
+            el("span", { class: "formula" }, [`= ${row.numbers}`]),
           ]),
-          html("td", { "data-kind": "predicted", "data-label": "predicted" }, [row.value]),
-          html("td", { "data-kind": "traced", "data-label": "traced" }, [row.traced ?? "–"]),
-          html("td", { "data-kind": "recorded", "data-label": "recorded" }, [row.recorded ?? "–"]),
+          el("td", { "data-kind": "predicted", "data-label": "predicted" }, [row.value]),
+          el("td", { "data-kind": "traced", "data-label": "traced" }, [row.traced ?? "–"]),
+          el("td", { "data-kind": "recorded", "data-label": "recorded" }, [row.recorded ?? "–"]),
         ])
       ),
     ),

@@ -233,7 +233,7 @@ function tell(element, sentences) {
  * @param {(thread: number) => boolean} test
  * @returns {Stored} the elements of C that such threads store
  */
-function storedBy(block, test) {
+export function storedBy(block, test) {
   const owned = block.owned.filter(({ thread }) => test(thread));
   return { count: owned.length, hull: hull(owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 }))) };
 }

@@ -100,7 +100,7 @@ export function sentence(block, event) {
 }
 
 /** A block's events by warp, with what is drawn of them. */
-class Rows {
+export class Rows {
   /** @param {Block} block */
   constructor(block) {
     this.block = block;

@@ -1,8 +1,9 @@
 // "What if": other tiles, stages and blocks. What follows from them by arithmetic is labelled as predicted, with its formula;
 // what was measured stands beside it as recorded, and is drawn below.
 
+import { el, whenResized } from "explorer/dom";
 import { charts as measured } from "explorer/measured";
-import { fitted, html, slider } from "explorer/picture";
+import { slider } from "explorer/picture";
 import { bytes, owner, predicted, RECORDED, table } from "explorer/predicted";
 
 /** @typedef {import("explorer/payload").Data} Data */
@@ -10,7 +11,7 @@ import { bytes, owner, predicted, RECORDED, table } from "explorer/predicted";
 /** @typedef {import("explorer/state").State} State */
 
 /** @param {Data} data @returns {Chosen} */
-function lessons(data) {
+export function lessons(data) {
   const { tile, constants } = data.descriptor;
   const { trace, payload: { recorded } } = data;
   const resources = recorded?.resources ?? null;
@@ -70,11 +71,11 @@ const SHARED = { min: 0, max: 262144, list: Array.from({ length: 115 }, (_, i) =
  * @param {Data} data @param {Chosen} chosen @param {() => void} changed
  */
 function machines(data, chosen, changed) {
-  const machine = html(
+  const machine = el(
     "select",
     { "aria-label": "GPU" },
     Object.entries(data.payload.machines).map(([name, entry]) =>
-      html("option", { value: name, selected: name === chosen.machine }, [`${name}: ${entry.gpu}, ${entry.sms} SMs`])
+      el("option", { value: name, selected: name === chosen.machine }, [`${name}: ${entry.gpu}, ${entry.sms} SMs`])
     ),
   );
   machine.addEventListener("change", () => {
@@ -86,7 +87,7 @@ function machines(data, chosen, changed) {
 
 /** @param {string} words @param {() => void} act */
 function button(words, act) {
-  const made = html("button", { type: "button" }, [words]);
+  const made = el("button", { type: "button" }, [words]);
   made.addEventListener("click", act);
   return made;
 }
@@ -140,19 +141,19 @@ function controlsOf(data, chosen, changed) {
     Object.assign(chosen, { m: RECORDED, n: RECORDED, k: RECORDED });
     changed();
   };
-  const element = html("div", { class: "whatif-controls" }, [
-    html("fieldset", {}, [
-      html("legend", {}, ["Product"]),
+  const element = el("div", { class: "whatif-controls" }, [
+    el("fieldset", {}, [
+      el("legend", {}, ["Product"]),
       add("m", "M", SIZES),
       add("n", "N", SIZES),
       add("k", "K", SIZES),
-      html("div", { class: "buttons" }, [
+      el("div", { class: "buttons" }, [
         button("As traced", asTraced),
         data.payload.recorded && button("As recorded", asRecorded),
       ]),
     ]),
-    html("fieldset", {}, [
-      html("legend", {}, ["Tiles"]),
+    el("fieldset", {}, [
+      el("legend", {}, ["Tiles"]),
       add("bm", "BM", SIDES, tileFollows),
       add("bn", "BN", SIDES, tileFollows),
       add("bk", "BK", STEPS, tileFollows),
@@ -160,13 +161,13 @@ function controlsOf(data, chosen, changed) {
       add("tn", `${own.names[1]}, columns ${own.who}`, STEPS, tileFollows),
       add("stages", "Stages", { min: 0, max: 8 }, tileFollows),
     ]),
-    html("fieldset", {}, [
-      html("legend", {}, ["Block and GPU"]),
+    el("fieldset", {}, [
+      el("legend", {}, ["Block and GPU"]),
       add("threads", "Threads a block", THREADS),
       add("registers", "Registers a thread", { min: 16, max: 255 }),
       add("shared", "Shared memory, bytes", SHARED),
-      html("label", { class: "field" }, ["GPU ", machine]),
-      html("div", { class: "buttons" }, [button("The lesson’s values", back)]),
+      el("label", { class: "field" }, ["GPU ", machine]),
+      el("div", { class: "buttons" }, [button("The lesson’s values", back)]),
     ]),
   ]);
   const show = () => {
@@ -179,11 +180,11 @@ function controlsOf(data, chosen, changed) {
 export function mount(element, data, _state) {
   const chosen = lessons(data);
   const controls = controlsOf(data, chosen, () => show());
-  const results = html("div", { class: "whatif-results" });
-  const said = html("p", { role: "status", class: "readout" });
-  const charts = html("div", { class: "whatif-charts" });
+  const results = el("div", { class: "whatif-results" });
+  const said = el("p", { role: "status", class: "readout" });
+  const charts = el("div", { class: "whatif-charts" });
   element.replaceChildren(
-    html("p", { class: "hint" }, [
+    el("p", { class: "hint" }, [
       "Move a slider: the tile decides how many threads and how much shared memory a block takes; you may set both apart from it. ",
       "Predicted figures follow from the formulas; recorded ones were measured.",
     ]),
@@ -200,11 +201,12 @@ export function mount(element, data, _state) {
     said.textContent = rows.words;
     if (rows.tile !== marked) {
       marked = rows.tile;
-      again();
+      if (charts.clientWidth) again();
     }
   }
   /** @type {number | null} */
   let marked = null;
-  const again = fitted(charts, (width) => charts.replaceChildren(...measured(data, width, marked)));
+  const again = () => charts.replaceChildren(...measured(data, Math.floor(charts.clientWidth), marked));
+  whenResized(charts, again);
   show();
 }
