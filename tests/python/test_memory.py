@@ -1,5 +1,5 @@
-"""runner/core/memory.py's rules are the tracer's: of every request in the table that C++ writes, in
-tests/cpu/trace/request_rules_test.cpp. website/explorer/banks.js is held against the same table (tests/explorer/rules.test.js)."""
+"""runner/core/memory.py's rules are the tracer's: of every request in the table that tests/cpu/trace/request_rules_test.cpp
+writes. website/explorer/banks.js is held against the same table (tests/explorer/rules.test.js)."""
 
 from __future__ import annotations
 

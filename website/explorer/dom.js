@@ -53,9 +53,7 @@ export function colours() {
 
 /**
  * Makes a canvas as sharp as the screen. Its context counts in CSS pixels; what was drawn is gone.
- * @param {HTMLCanvasElement} canvas
- * @param {number} width CSS pixels
- * @param {number} height CSS pixels
+ * @param {HTMLCanvasElement} canvas @param {number} width CSS pixels @param {number} height the same
  * @returns {CanvasRenderingContext2D}
  */
 export function sharp(canvas, width, height) {
@@ -71,10 +69,7 @@ export function sharp(canvas, width, height) {
 
 /**
  * Lines or dots in front of a colour, so that a meaning needs no colour.
- * @param {CanvasRenderingContext2D} context
- * @param {"/" | "\\" | "x" | "." | "-" | "|"} kind
- * @param {string} back
- * @param {string} front
+ * @param {CanvasRenderingContext2D} context @param {"/" | "."} kind @param {string} back @param {string} front
  * @returns {CanvasPattern}
  */
 export function hatch(context, kind, back, front) {
@@ -87,24 +82,25 @@ export function hatch(context, kind, back, front) {
   brush.strokeStyle = brush.fillStyle = front;
   brush.lineWidth = 1.2;
   brush.beginPath();
-  for (const shift of [-size, 0, size]) {
-    if (kind === "/" || kind === "x") brush.moveTo(shift, size), brush.lineTo(shift + size, 0);
-    if (kind === "\\" || kind === "x") brush.moveTo(shift, 0), brush.lineTo(shift + size, size);
-  }
-  if (kind === "-") brush.moveTo(0, size / 2), brush.lineTo(size, size / 2);
-  if (kind === "|") brush.moveTo(size / 2, 0), brush.lineTo(size / 2, size);
+  if (kind === "/") for (const shift of [-size, 0, size]) brush.moveTo(shift, size), brush.lineTo(shift + size, 0);
+  else brush.fillRect(3, 3, 2, 2);
   brush.stroke();
-  if (kind === ".") brush.fillRect(3, 3, 2, 2);
   return /** @type {CanvasPattern} */ (context.createPattern(tile, "repeat"));
 }
 
 /**
+ * An entry of a legend: what `paint` makes of 26×18 pixels, and what it stands for.
+ * @param {string} words @param {(context: CanvasRenderingContext2D) => void} paint
+ */
+export function swatch(words, paint) {
+  const canvas = el("canvas", { "aria-hidden": "true" });
+  paint(sharp(canvas, 26, 18));
+  return el("li", {}, canvas, words);
+}
+
+/**
  * An outline around what is chosen, as picture.js has it: the paper shows on both sides.
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} width
- * @param {number} height
+ * @param {CanvasRenderingContext2D} context @param {number} x @param {number} y @param {number} width @param {number} height
  */
 export function outlined(context, x, y, width, height) {
   const { paper, mark } = colours();

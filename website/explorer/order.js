@@ -76,6 +76,20 @@ export function clocks(raw) {
 }
 
 /**
+ * @param {number} count of numbers that ascend @param {(place: number) => number} of each @param {number} least
+ * @returns {number} the place of the first that is not less; `count` where all are
+ */
+export function firstAtLeast(count, of, least) {
+  let low = 0, high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (of(middle) < least) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
  * @typedef {object} Steps
  * @property {Int32Array} step of each event
  * @property {number} count
@@ -118,16 +132,7 @@ export function divide(raw, clock) {
   }
   const last = clock.reduce((most, one) => Math.max(most, one), 0);
   begins = [...new Set([0, ...begins.filter((one) => one <= last)])].sort((a, b) => a - b);
-  const step = clock.map((one) => {
-    let low = 0;
-    let high = begins.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (begins[middle] <= one) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  });
+  const step = clock.map((one) => firstAtLeast(begins.length, (place) => begins[place], one + 1) - 1);
   return { step, count: begins.length, begins, by };
 }
 
