@@ -1,13 +1,11 @@
 // What no warp's lanes address: a box that the copy engine brings, with its swizzle, and what wgmma reads by its descriptors.
 
 import { LINE } from "explorer/banks";
-import { boxChunks, CHUNK, chunks, decode, nameOf, table } from "explorer/descriptors";
-import { counted, el, grouped, svg } from "explorer/dom";
-import { hatching, inRows, LEFT, placeName } from "explorer/memory";
+import { boxChunks, CHUNK, chunks, decode, fieldsOf, nameOf } from "explorer/descriptors";
+import { counted, el, grouped, row, spoken, svg, table } from "explorer/dom";
+import { hatching, inRows, LEFT } from "explorer/memory";
 import { size } from "explorer/occupancy";
 import { box, centred, ending, marked, named, picture, shade, tall, text } from "explorer/picture";
-
-export { placeName };
 
 /** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").Data} Data */
@@ -36,7 +34,8 @@ function chunkMap(cells, base, name, width) {
     for (let chunk = 0; chunk < across; ++chunk) {
       const found = cells.get(row * across + chunk), x = LEFT + chunk * cell;
       const words = found && [centred(x + cell / 2, y + 13, found.label, 10), svg("title", {}, found.title)];
-      root.append(svg("g", { class: found ? shade(found.shade) : "" }, box(x, y, cell, high, { class: `cell ${found ? "shade" : ""}` }), words));
+      const square = box(x, y, cell, high, { class: `cell ${found ? "shade" : ""}` });
+      root.append(svg("g", { class: found ? shade(found.shade) : "" }, square, words));
     }
   });
   return tall(root, bottom + 4);
@@ -51,34 +50,21 @@ function tensor(array, copy, width) {
   const [top, left] = [Math.min(copy.row, 0), Math.min(copy.col, 0)];
   const tall = Math.max(rows, copy.row + copy.rows) - top, wide = Math.max(cols, copy.col + copy.cols) - left;
   const scale = Math.min((Math.min(width, 520) - 80) / wide, 220 / tall);
-  const at = (/** @type {number} */ row, /** @type {number} */ col) => [66 + (col - left) * scale, 20 + (row - top) * scale];
+  /** @param {number} row @param {number} col @returns {[number, number]} */
+  const at = (row, col) => [66 + (col - left) * scale, 20 + (row - top) * scale];
   const [x, y] = at(0, 0), [bx, by] = at(copy.row, copy.col);
-  const root = picture(
-    width,
-    Math.ceil(tall * scale + 44),
-    `${array.name}, ${rows}×${cols}, and in it the box: rows ${copy.row} to ${copy.row + copy.rows - 1}, columns ${copy.col} to ${
-      copy.col + copy.cols - 1
-    }`,
-  );
+  const where = `rows ${copy.row} to ${copy.row + copy.rows - 1}, columns ${copy.col} to ${copy.col + copy.cols - 1}`;
+  const root = picture(width, Math.ceil(tall * scale + 44), `${array.name}, ${rows}×${cols}, and in it the box: ${where}`);
   const hatch = hatching(root);
   const [bw, bh] = [Math.max(copy.cols * scale, 3), Math.max(copy.rows * scale, 3)];
   root.append(
     box(x, y, cols * scale, rows * scale, { class: "cell quiet" }),
     box(bx, by, bw, bh, { class: "cell", style: `fill: ${hatch}` }),
   );
-  const inside = {
-    row: Math.max(copy.row, 0),
-    col: Math.max(copy.col, 0),
-    end: Math.min(copy.row + copy.rows, rows),
-    right: Math.min(copy.col + copy.cols, cols),
-  };
-  if (inside.end > inside.row && inside.right > inside.col) {
-    const [ix, iy] = at(inside.row, inside.col);
-    root.append(
-      box(ix, iy, Math.max((inside.right - inside.col) * scale, 3), Math.max((inside.end - inside.row) * scale, 3), {
-        class: `cell ${shade(0)}`,
-      }),
-    );
+  const row = Math.max(copy.row, 0), col = Math.max(copy.col, 0); // what lies inside, if anything does
+  const high = Math.min(copy.row + copy.rows, rows) - row, across = Math.min(copy.col + copy.cols, cols) - col;
+  if (high > 0 && across > 0) {
+    root.append(box(...at(row, col), Math.max(across * scale, 3), Math.max(high * scale, 3), { class: `cell ${shade(0)}` }));
   }
   root.append(
     marked(bx, by, bw, bh),
@@ -198,21 +184,7 @@ export function multiplied(data, block, event, width) {
     );
     pictures.push(
       el("h3", {}, [`${name}’s descriptor ${number}`]),
-      el("table", { class: "fields" }, [
-        el("caption", { class: "spoken" }, [`Fields of ${name}’s descriptor`]),
-        el("thead", {}, [el("tr", {}, ["field", "bits", "value"].map((head) => el("th", { scope: "col" }, [head])))]),
-        el(
-          "tbody",
-          {},
-          table(fields).map((field) =>
-            el("tr", {}, [
-              el("td", {}, [field.name]),
-              el("td", {}, [field.bits]),
-              el("td", {}, [`${grouped(field.value)} ${field.unit}`]),
-            ])
-          ),
-        ),
-      ]),
+      table({ class: "fields" }, spoken(`Fields of ${name}’s descriptor`), ["field", "bits", "value"], fieldsOf(fields).map((one) => row(one.name, one.bits, `${grouped(one.value)} ${one.unit}`))),
       chunkMap(cells, array?.offset ?? 0, `${name}: ${grouped(read.length)} chunks that the descriptor makes it read`, width),
       el("p", { class: "note" }, [
         `8,0 is the chunk that begins with row 8${which === "k" ? "" : " (eight rows side by side)"} and step 0 along K${

@@ -36,7 +36,7 @@ export const span = (swizzle) => (swizzle === 0 ? 16 : 256 >> swizzle);
 export const nameOf = (swizzle) => /** @type {Swizzle} */ (swizzle === 0 ? "none" : `${span(swizzle)}B`);
 
 /** @param {Fields} fields @returns {Field[]} */
-export function table(fields) {
+export function fieldsOf(fields) {
   return [
     { name: "matrix start address", bits: "13–0", value: fields.start, unit: "bytes" },
     { name: "leading dimension byte offset", bits: "29–16", value: fields.leading, unit: "bytes" },

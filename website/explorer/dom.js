@@ -37,6 +37,23 @@ function fill(made, attributes, children) {
 }
 
 /**
+ * A table of the elements' contents.
+ * @param {Attributes} attributes @param {Child} caption @param {string[]} head @param {Child[]} rows `tr`s
+ */
+export const table = (attributes, caption, head, rows) =>
+  el("table", attributes, caption,
+    el("thead", {}, el("tr", {}, head.map((words) => el("th", { scope: "col" }, words)))), el("tbody", {}, rows));
+
+/** @param {string | null} words said, not shown */
+export const spoken = (words) => el("caption", { class: "spoken" }, words);
+
+/** @param {Child[]} cells */
+export const row = (...cells) => el("tr", {}, cells.map((cell) => el("td", {}, cell)));
+
+/** @param {Child} words @param {() => void} act @param {Attributes} [attributes] */
+export const button = (words, act, attributes = {}) => el("button", { type: "button", ...attributes, onclick: act }, words);
+
+/**
  * What the page's colours are now, by the names of style.css.
  * @typedef {"paper" | "ink" | "grey" | "strong" | "on-strong" | "mid" | "on-mid" | "light" | "pale" | "mark" | "bad"} Colour
  * @returns {Record<Colour, string>}

@@ -1,10 +1,10 @@
 // "What if": other tiles, stages and blocks. What follows from them by arithmetic is labelled as predicted, with its formula;
 // what was measured stands beside it as recorded, and is drawn below.
 
-import { el, whenResized } from "explorer/dom";
+import { button, el, whenResized } from "explorer/dom";
 import { charts as measured } from "explorer/measured";
 import { slider } from "explorer/picture";
-import { bytes, owner, predicted, RECORDED, table } from "explorer/predicted";
+import { bytes, figures, owner, predicted, RECORDED } from "explorer/predicted";
 
 /** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/predicted").Chosen} Chosen */
@@ -21,14 +21,7 @@ export function lessons(data) {
   const shared = resources ? resources.static_shared_bytes + resources.dynamic_shared_bytes : traced;
   const { m, n, k } = recorded ? { m: RECORDED, n: RECORDED, k: RECORDED } : trace;
   return {
-    m,
-    n,
-    k,
-    bm: tile.BM,
-    bn: tile.BN,
-    bk: tile.BK,
-    tm: own.tm,
-    tn: own.tn,
+    m, n, k, bm: tile.BM, bn: tile.BN, bk: tile.BK, tm: own.tm, tn: own.tn,
     stages: shared === 0 ? 0 : constants.STAGES ?? Math.max(1, Math.round(shared / one)),
     threads: resources && !data.payload.mine ? resources.threads_per_block : trace.threads_per_block,
     registers: resources?.registers ?? 64,
@@ -71,25 +64,15 @@ const SHARED = { min: 0, max: 262144, list: Array.from({ length: 115 }, (_, i) =
  * @param {Data} data @param {Chosen} chosen @param {() => void} changed
  */
 function machines(data, chosen, changed) {
-  const machine = el(
-    "select",
-    { "aria-label": "GPU" },
-    Object.entries(data.payload.machines).map(([name, entry]) =>
-      el("option", { value: name, selected: name === chosen.machine }, [`${name}: ${entry.gpu}, ${entry.sms} SMs`])
-    ),
+  const options = Object.entries(data.payload.machines).map(([name, { gpu, sms }]) =>
+    el("option", { value: name, selected: name === chosen.machine }, `${name}: ${gpu}, ${sms} SMs`)
   );
+  const machine = el("select", { "aria-label": "GPU" }, options);
   machine.addEventListener("change", () => {
     chosen.machine = machine.value;
     changed();
   });
   return machine;
-}
-
-/** @param {string} words @param {() => void} act */
-function button(words, act) {
-  const made = el("button", { type: "button" }, [words]);
-  made.addEventListener("click", act);
-  return made;
 }
 
 /**
@@ -133,14 +116,12 @@ function controlsOf(data, chosen, changed) {
     machine.value = chosen.machine;
     changed();
   };
-  const asTraced = () => {
-    Object.assign(chosen, { m: data.trace.m, n: data.trace.n, k: data.trace.k });
+  /** @param {number} m @param {number} n @param {number} k */
+  const product = (m, n, k) => {
+    Object.assign(chosen, { m, n, k });
     changed();
   };
-  const asRecorded = () => {
-    Object.assign(chosen, { m: RECORDED, n: RECORDED, k: RECORDED });
-    changed();
-  };
+  const { trace, payload: { recorded } } = data;
   const element = el("div", { class: "whatif-controls" }, [
     el("fieldset", {}, [
       el("legend", {}, ["Product"]),
@@ -148,8 +129,8 @@ function controlsOf(data, chosen, changed) {
       add("n", "N", SIZES),
       add("k", "K", SIZES),
       el("div", { class: "buttons" }, [
-        button("As traced", asTraced),
-        data.payload.recorded && button("As recorded", asRecorded),
+        button("As traced", () => product(trace.m, trace.n, trace.k)),
+        recorded && button("As recorded", () => product(RECORDED, RECORDED, RECORDED)),
       ]),
     ]),
     el("fieldset", {}, [
@@ -183,21 +164,14 @@ export function mount(element, data, _state) {
   const results = el("div", { class: "whatif-results" });
   const said = el("p", { role: "status", class: "readout" });
   const charts = el("div", { class: "whatif-charts" });
-  element.replaceChildren(
-    el("p", { class: "hint" }, [
-      "Move a slider: the tile decides how many threads and how much shared memory a block takes; you may set both apart from it. ",
-      "Predicted figures follow from the formulas; recorded ones were measured.",
-    ]),
-    controls.element,
-    said,
-    results,
-    charts,
-  );
+  const hint = "Move a slider: the tile decides how many threads and how much shared memory a block takes; you may set both apart from it. " +
+    "Predicted figures follow from the formulas; recorded ones were measured.";
+  element.replaceChildren(el("p", { class: "hint" }, hint), controls.element, said, results, charts);
 
   function show() {
     controls.show();
     const rows = predicted(data, chosen);
-    results.replaceChildren(table(data, rows.rows));
+    results.replaceChildren(figures(data, rows.rows));
     said.textContent = rows.words;
     if (rows.tile !== marked) {
       marked = rows.tile;
