@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 
 import { copyWavefronts, distinctBytes, idealWavefronts, mostOfABank, sectors, wavefronts, wordsOf } from "../../website/explorer/banks.js";
-import { boxChunks, swizzled } from "../../website/explorer/descriptors.js";
+import { addressOf, boxChunks, swizzled } from "../../website/explorer/descriptors.js";
 import { lanesOf } from "../../website/explorer/payload.js";
 
 const table = JSON.parse(readFileSync(new URL("../recorded/requests.json", import.meta.url), "utf8"));
@@ -47,6 +47,9 @@ test("the most words that a bank is asked for", () => {
 });
 
 test("a swizzle moves chunks of 16 bytes by bits of the address", () => {
-  assert.deepEqual([swizzled("128B", 128), swizzled("none", 128), swizzled("32B", 1024 + 384)], [144, 128, 1024 + 400]);
+  const places = [["none", 128], ["32B", 384], ["64B", 384], ["128B", 128], ["128B", 7 * 128], ["128B", 8 * 128]];
+  assert.deepEqual(places.map(([mode, at]) => swizzled(mode, at) - at), [0, 16, 48, 16, 112, 0]);
   assert.deepEqual(boxChunks(2, 32, "128B", 0).map(({ address }) => address), [0, 16, 144, 128]);
+  const fields = { start: 1152, leading: 0, stride: 1024, swizzle: 1 };
+  assert.deepEqual([0, 1].map((baseOffset) => addressOf({ ...fields, baseOffset }, "k", 0, 0)), [1168, 1152]);
 });

@@ -39,6 +39,13 @@ test("along K, the tiles are loaded into registers, stored, and read", () => {
   assert.deepEqual(inUse.map(({ how, lo, hi }) => [how, lo, hi]), [["stores", 0, 4096], ["stores", 0, 4096]]);
 });
 
+test("a step ends where all have met", () => {
+  const [block] = smem.blocks;
+  const met = block.raw.events.flatMap((event, index) => (event.e === "met" ? [index] : []));
+  assert.deepEqual(met.map((event) => block.stepOf(event)), [...met.keys()]);
+  assert.deepEqual(met.map((event) => block.stepOf(event + 1)), [...met.keys()].map((step) => step + 1));
+});
+
 test("a thread reads a row of A's tile and a column of B's, and stores one element", () => {
   const [block] = smem.blocks, found = snapshot(block, 1);
   const of = (name) => found.threads.get(block.raw.arrays.findIndex((array) => array.name === name)).get(101);
@@ -99,6 +106,12 @@ test("blocks an SM are what CUDA said of every lesson on the GPU", () => {
     const room = limits(made.payload.machines.sm_90, { threads: taken.threads_per_block, registers: taken.registers, shared });
     assert.equal(Math.min(...room.limits.map(({ blocks }) => blocks)), taken.blocks_per_sm, name);
   }
+});
+
+test("registers are given out in units, to whole warps", () => {
+  const room = limits(made.payload.machines.sm_90, { threads: 250, registers: 33, shared: 0 });
+  assert.deepEqual(room.limits.map(({ name, blocks }) => [name, blocks]),
+    [["block slots", 32], ["threads", 8], ["registers", 6], ["shared memory", 228]]);
 });
 
 test("what the sliders say decides what is predicted", () => {
