@@ -16,10 +16,9 @@ from matplotlib.patches import Rectangle
 
 from plots.drawing import box, canvas
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH, save, style
+from runner.core.memory import LINE, SECTOR, WARP, WORD, pieces, words_of_banks
 
-WARP = 32  # threads
-ROW, SECTOR, WORD = 128, 32, 4  # bytes: a cache line or a word of each bank; what global memory moves at least; a bank
-WORDS, PER_SECTOR = ROW // WORD, SECTOR // WORD
+WORDS, PER_SECTOR = LINE // WORD, SECTOR // WORD  # words of a row of memory, which is a cache line or a word of each bank
 
 _TITLE, _TEXT, _SMALL = 21, 17, 15  # points
 _LEFT, _RIGHT = 1.2, 1.5  # inches: beside memory, for offsets and for lanes
@@ -54,7 +53,7 @@ def words(sample: Mapping, width: int) -> dict[int, dict[int, list[int]]]:
     """Row of memory (offset / 128) -> word in it -> the lanes that want the word."""
     wanted: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for lane, offset in zip(sample["lanes"], sample["offsets"], strict=True):
-        for word in range(offset // WORD, (offset + width - 1) // WORD + 1):
+        for word in pieces([offset], width, WORD):
             wanted[word // WORDS][word % WORDS].append(lane)
     return {row: dict(sorted(wanted[row].items())) for row in sorted(wanted)}
 
@@ -91,7 +90,7 @@ def request(lesson: str, line: Mapping) -> Figure:
         return _LEFT + word * _CELL
 
     ends: dict[int, tuple[float, float]] = {}  # lane -> the middle of the top edge of its words in their first row
-    sectors = sorted({(row, word // PER_SECTOR) for row, cells in wanted.items() for word in cells})
+    sectors = sorted(pieces(sample["offsets"], line["width"], SECTOR))
     y, last = top, None
     for row, cells in wanted.items():
         y += 0.1 if last is not None and row != last + 1 else 0
@@ -104,19 +103,19 @@ def request(lesson: str, line: Mapping) -> Figure:
         if shared:
             for word in range(1, WORDS):
                 axes.plot([x_of(word)] * 2, [y, y + _HEIGHT], color=GREY if word % 8 else INK, linewidth=0.4 if word % 8 else 0.8)
-        for sector in range(ROW // SECTOR if not shared else 0):
-            edge = x_of(sector * PER_SECTOR)
-            touched = (row, sector) in sectors
+        for sector in range(LINE // SECTOR if not shared else 0):
+            edge, number = x_of(sector * PER_SECTOR), row * (LINE // SECTOR) + sector
+            touched = number in sectors
             box(axes, edge, y, PER_SECTOR * _CELL, _HEIGHT, "none", INK if touched else GREY, 1.5 if touched else 0.5)
             if touched:
                 middle = {word % PER_SECTOR for word in cells if word // PER_SECTOR == sector} & {3, 4}
-                axes.text(edge + PER_SECTOR * _CELL / 2, y + _HEIGHT / 2, str(sectors.index((row, sector)) + 1), ha="center",
+                axes.text(edge + PER_SECTOR * _CELL / 2, y + _HEIGHT / 2, str(sectors.index(number) + 1), ha="center",
                           va="center", fontsize=_SMALL, color="white" if middle else INK, fontweight="bold",
                           bbox={"facecolor": DARK if middle else LIGHT, "edgecolor": "none", "pad": 0.6})  # fmt: skip
         for lane in {lane for lanes in cells.values() for lane in lanes} - ends.keys():
             mine = [word for word, lanes in cells.items() if lane in lanes]
             ends[lane] = (x_of((mine[0] + mine[-1] + 1) / 2), y)
-        axes.text(_LEFT - 0.1, y + _HEIGHT / 2, grouped(row * ROW), ha="right", va="center", fontsize=_SMALL)
+        axes.text(_LEFT - 0.1, y + _HEIGHT / 2, grouped(row * LINE), ha="right", va="center", fontsize=_SMALL)
         label = lanes_label([lane for lanes in cells.values() for lane in lanes])
         axes.text(WIDTH - _RIGHT + 0.1, y + _HEIGHT / 2, label, va="center", fontsize=_SMALL)
         y, last = y + _HEIGHT, row
@@ -134,12 +133,14 @@ def request(lesson: str, line: Mapping) -> Figure:
         for lane in range(0, WARP, 4):
             axes.text(x_of(lane + 0.5), lane_y + 0.14, str(lane), ha="center", va="center", fontsize=12)
 
-    used = len({(row, word) for row, cells in wanted.items() for word in cells}) * WORD
+    words_used = pieces(sample["offsets"], line["width"], WORD)
+    used = len(words_used) * WORD
     if shared:
-        turns = [sum(bank in cells for cells in wanted.values()) for bank in range(WORDS)]
-        most, base = max(turns), y + 1.15
+        turns = words_of_banks(words_used)
+        most, base = max(turns.values()), y + 1.15
         axes.text(_LEFT, y + 0.3, "different words wanted of each bank", fontsize=_SMALL, color=GREY)
-        for bank, count in enumerate(turns):
+        for bank in range(WORDS):
+            count = turns[bank]
             tall = 0.6 * count / most
             box(axes, x_of(bank), base - tall, _CELL, tall, DARK if count == most else LIGHT, "white", 0.5)
         axes.plot([_LEFT, x_of(WORDS)], [base, base], color=INK, linewidth=1)

@@ -7,10 +7,9 @@ from matplotlib.figure import Figure
 from plots.drawing import SMALL, TEXT, TITLE, WARP, arrow, box, canvas, grid, legend
 from plots.style import DARK, GREY, INK, MID, PALE
 from runner.core.descriptors import Descriptor
+from runner.core.memory import SECTOR, WORD
 
-SECTOR = 32  # bytes: what one request to global memory fetches at least (CUDA guide, device memory accesses)
-FLOAT = 4  # bytes
-PER_SECTOR = SECTOR // FLOAT
+PER_SECTOR = SECTOR // WORD  # floats
 
 
 def _rectangles(elements: list[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
@@ -32,11 +31,6 @@ def needed(lesson: Descriptor, k: int, *, x_is_row: bool) -> tuple[list[list[tup
     threads = lesson.constants["BM"] * lesson.constants["BN"]
     owned = [[element(first + lane) for lane in range(WARP)] for first in range(0, threads, WARP)]
     return owned, {"A": {(row, k) for row, _ in owned[0]}, "B": {(k, col) for _, col in owned[0]}}
-
-
-def sectors(elements: set[tuple[int, int]]) -> int:
-    """How many sectors these elements of a matrix lie in whose rows begin with a sector."""
-    return len({(row, col // PER_SECTOR) for row, col in elements})
 
 
 def picture(lesson: Descriptor, *, x_is_row: bool) -> Figure:

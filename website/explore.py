@@ -40,16 +40,31 @@ class Source(TypedDict):
     lines: list[str]
 
 
+class Lesson(TypedDict):
+    """The lesson's entry of lessons.json."""
+
+    name: str
+    number: str
+    folder: str
+    part: int
+    ladder: str
+    tile: dict[str, int]  # BM, BN, BK
+    constants: dict[str, int]
+    block: list[int]  # x, y, z
+    dynamic_shared_bytes: int
+    variants: list[dict[str, object]]
+
+
 class Payload(TypedDict):
-    """What the page shows; website/explorer/payload.js has the same type."""
+    """What the page shows; website/types.py has its modules' types from here."""
 
     schema: int
     lesson: str
     title: str
-    mine: bool
+    mine: bool  # the learner's own kernel
     trace: Trace
     sources: list[Source]
-    descriptor: dict  # the lesson's entry of lessons.json
+    descriptor: Lesson
     recorded: Recorded | None
     machines: Mapping[str, Machine]  # by architecture
 

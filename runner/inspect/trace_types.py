@@ -1,4 +1,5 @@
 """What the C++ programs say of a launch, as JSON: the fields of their objects. common/facts.hpp lists the ids that are in them.
+website/types.py makes the explorer's types of them.
 
 Texts are for people to read; what is decided is decided by ids and fields.
 """
@@ -92,12 +93,15 @@ class _Pattern(TypedDict):
     text: str  # a clause
 
 
-class Pattern(_Pattern, total=False):
+_From = TypedDict("_From", {"from": int}, total=False)  # no name in Python
+
+
+class Pattern(_Pattern, _From, total=False):
     """What wrong elements have in common; which fields there are depends on the id."""
 
     matrices: str  # "A, B"
     lengths: str  # "K, N": what the pitches of these are taken for
-    to: int  # the elements hold the steps of the sum over k from "from" to this one, of "of"; "from" is no name in Python
+    to: int  # the elements hold the steps of the sum over k from "from" to this one, of "of"
     of: int
     row: int
     column: int
@@ -476,7 +480,7 @@ class _Trace(TypedDict):
 
     schema: int
     lesson: str
-    dtype: str
+    variant: str  # bf16
     kernel: str
     m: int
     n: int

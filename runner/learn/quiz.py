@@ -16,16 +16,16 @@ import secrets
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runner.core.machines import MACHINES
+from runner.core.memory import WARP, sectors, wavefronts  # noqa: F401  what exercises import from here
 from runner.core.results import UserError, folder_of
 from runner.inspect.counts import Counts
 
 SCHEMA = 1
-WARP = 32  # threads
 T = TypeVar("T")
 
 
@@ -35,24 +35,6 @@ T = TypeVar("T")
 def ceil_div(a: int, b: int) -> int:
     """a/b, rounded up."""
     return -(-a // b)
-
-
-def sectors(addresses: Iterable[int], width: int = 4) -> int:
-    """32-byte sectors that a warp's request to global memory touches.
-
-    addresses: in bytes, one a thread; width: bytes a thread. CUDA C++ Programming Guide, "Device Memory Accesses".
-    """
-    return len({sector for a in addresses for sector in range(a // 32, (a + width - 1) // 32 + 1)})
-
-
-def wavefronts(words: Iterable[int]) -> int:
-    """Passes that a warp's 4-byte request to shared memory takes; words: index of a 4-byte word, one a thread.
-
-    32 banks, word i in bank i mod 32; a pass reads one word of each bank, for all threads that want it. CUDA C++ Programming
-    Guide, "Shared Memory" under the compute capabilities.
-    """
-    banks = [word % 32 for word in set(words)]
-    return max((banks.count(bank) for bank in set(banks)), default=0)
 
 
 def flop(m: int, n: int, k: int) -> int:

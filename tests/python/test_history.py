@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from conftest import drawn, toolchain
+from schema import misfits
 from test_inspect import real
 
+from runner import mistakes
 from runner.core.results import UserError, lessons
 from runner.inspect import inspection
 from runner.inspect.inspection import Request
@@ -75,6 +77,12 @@ def test_a_block_did_what_its_lines_count(name: str, shape: tuple[int, int, int]
                 assert all(0 <= event[3] + offset < array["bytes"] for offset in offsets)
 
 
+@pytest.mark.parametrize("name", sorted({*drawn(lessons(), 2), "08a_ring", "09b_mma_sync", "13b_multicast"}))
+def test_what_is_written_is_what_the_types_say(name: str) -> None:
+    """All fields of runner/inspect/trace_types.py, and no others."""
+    assert list(misfits(traced(name, 136, 72, 80, "1"), Trace)) == []
+
+
 def test_nothing_changes_without_it() -> None:
     plain = inspection.trace(real(), "03_smem", Request(64, 64, 64, options=("--seed=5",)))[0]
     kept = traced("03_smem", 64, 64, 64)
@@ -127,6 +135,19 @@ def test_a_learners_race_is_in_the_history_of_its_block(own: Path) -> None:
     assert met == [4, 2]
     assert found["lines"][0]["file"].endswith("exercise.cu")
     assert found["lesson"] == "exercise 03"
+    assert list(misfits(found, Trace)) == []
+
+
+def test_a_learners_hang_is_told_with_its_autopsy(own: Path) -> None:
+    mistake = next(one for one in mistakes.mistakes("10a_swizzle") if "mbarrier_hang" in one.found.get("tracer", ()))
+    task = Task("10a_swizzle", "exercise")
+    text = task.solution()
+    for change in mistake.changes:
+        text = change.made(text, mistake.key)
+    own.write_text(text, encoding="utf-8")
+    found = trace_mine(task, Request(128, 128, 128, options=("--seed=5",)), history=1)
+    assert found["error"] and found["error"]["autopsy"]["barriers"]
+    assert list(misfits(found, Trace)) == []
 
 
 def test_a_learners_kernel_that_does_not_compile_or_ends_the_program(own: Path) -> None:
@@ -138,3 +159,11 @@ def test_a_learners_kernel_that_does_not_compile_or_ends_the_program(own: Path) 
     own.write_text(task.solution().replace("sgemm_smem<<<", "std::exit(0);\n    sgemm_smem<<<"), encoding="utf-8")
     with pytest.raises(UserError, match=r"exercise.cu ended the program"):
         trace_mine(task, Request(32, 64, 64))
+
+
+def test_a_field_that_the_types_do_not_have_is_named() -> None:
+    found = traced("03_smem", 136, 72, 80, "1")
+    changed = {**{key: value for key, value in found.items() if key != "seed"}, "dtype": "fp32", "m": "136"}
+    changed["lines"] = [{**found["lines"][0], "op": "prefetch"}]
+    places = sorted(one.split(" is ")[0] for one in misfits(changed, Trace))
+    assert places == [".dtype", ".lines[0].op", ".m", ".seed"]

@@ -18,6 +18,7 @@ from plots_synthetic import svg_texts
 
 from plots import pictures, sectors
 from plots.__main__ import described
+from runner.core import memory
 from runner.core.results import ROOT, UserError, lessons
 
 pytestmark = pytest.mark.usefixtures("labels_alone")
@@ -139,7 +140,7 @@ def test_sectors_are_those_that_were_counted(lesson: str) -> None:
     used = sectors.needed(descriptors()[lesson], 3, x_is_row=lesson == "01_naive")[1]
     lines = json.loads((ROOT / "plots" / "results" / "counts.json").read_text())["lessons"][lesson]["lines"]
     counted = {line["array"]: line["sectors"] // line["requests"] for line in lines if line["op"] == "load"}
-    assert {matrix: sectors.sectors(elements) for matrix, elements in used.items()} == counted
+    assert {matrix: memory.sectors(4 * (4096 * row + col) for row, col in used[matrix]) for matrix in used} == counted
 
 
 def test_a_picture_without_its_function_is_one_sentence(tmp_path: Path) -> None:

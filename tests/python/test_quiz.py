@@ -63,49 +63,6 @@ def test_sectors_of_rows_are_the_tracers(trace: Callable[..., Counts], n: int) -
     assert found.sum("sectors", array="C") == sum(quiz.sectors(4 * c for c in w) for w in warps)
 
 
-PROGRAM = """
-#include <cstdint>
-#include <iostream>
-#include "common/cpu/trace/trace.hpp"
-int main() {  // width and 32 byte addresses a line
-    for (int width; std::cin >> width;) {
-        std::uint64_t a[32];
-        for (std::uint64_t& address : a) std::cin >> address;
-        std::cout << cpu_device::trace::sectors(a, 32, width) << ' ';
-        std::cout << (width == 4 ? cpu_device::trace::wavefronts(0xffffffffu, a, 4, false) : 0) << '\\n';
-    }
-}
-"""
-
-
-def test_sectors_and_wavefronts_are_the_tracers_functions(bin_folder: Path, tmp_path: Path) -> None:
-    source, program = tmp_path / "counts.cpp", tmp_path / "counts"
-    source.write_text(PROGRAM)
-    cache = (bin_folder.parent / "CMakeCache.txt").read_text()
-    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.MULTILINE)
-    assert compiler
-    libraries = [bin_folder.parent / "common" / f"lib{name}.a" for name in ("gemm_trace", "gemm_cpu_device", "gemm_common")]
-    options = ["-std=c++20", "-DGEMM_CPU_DEVICE=1", f"-I{ROOT}", f"-I{ROOT}/common/cpu/include"]
-    command = [compiler[1], *options, source, *libraries, "-lbacktrace", "-lboost_context", "-pthread"]
-    made = subprocess.run([*command, "-o", program], capture_output=True, text=True, check=False)
-    if "cannot find -l" in made.stderr:
-        pytest.skip("libbacktrace and Boost are where only CMake finds them")
-    assert made.returncode == 0, made.stderr
-    requests = [
-        (width, [width * (offset + (t // cols) * pitch + t % cols) for t in range(32)])
-        for width in (2, 4, 8)
-        for pitch in range(70)
-        for cols in (1, 2, 4, 8, 16, 32)
-        for offset in (0, 1, 5)
-    ]
-    lines = "\n".join(f"{width} {' '.join(map(str, addresses))}" for width, addresses in requests)
-    counted = subprocess.run([program], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
-    expected = [
-        f"{quiz.sectors(a, width)} {quiz.wavefronts(address // 4 for address in a) if width == 4 else 0}" for width, a in requests
-    ]
-    assert counted == expected
-
-
 def test_bytes_of_tiles_are_the_tracers(trace: Callable[..., Counts]) -> None:
     for m, n, k in ((32, 64, 96), (96, 32, 64)):
         assert trace("03_smem", m, n, k).global_load_bytes == quiz.tile_bytes(m, n, k, 32, 32)

@@ -1,17 +1,16 @@
 // A warp's access: a source line, one of its requests, and what its 32 lanes touch. The numbers are the tracer's.
 
-import { grouped, whenResized } from "explorer/dom";
+import { button, counted, el, grouped, row, spoken, table, whenResized } from "explorer/dom";
+import { WARP } from "explorer/banks";
 import * as copies from "explorer/copies";
 import { rate, size } from "explorer/occupancy";
-import { count, html, named, slider } from "explorer/picture";
-import { readOf, sourceOf } from "explorer/memory";
+import { named, slider } from "explorer/picture";
+import { copiedFrom, placeName, readOf, sourceOf } from "explorer/memory";
 import * as sectors from "explorer/sectors";
 import * as wavefronts from "explorer/wavefronts";
 
 /** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").Data} Data */
-/** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
-/** @typedef {import("explorer/payload").Line} Line */
 /** @typedef {import("explorer/payload").Request} Request */
 /** @typedef {import("explorer/state").Selection} Selection */
 /** @typedef {import("explorer/state").State} State */
@@ -76,12 +75,15 @@ function shownOf(data, block, selection) {
 const warpsOf = (block, line) =>
   Array.from({ length: block.warps }, (_, warp) => warp).filter((warp) => block.requests(line, warp).length);
 
-/** @param {Line} line */
-export const unitOf = (line) => (line.space === "global" ? "sector" : "wavefront");
+/** @param {gemm.Line} line */
+const unitOf = (line) => (line.space === "global" ? "sector" : "wavefront");
+
+/** @param {gemm.Line} line @param {string} number of its sectors or wavefronts */
+const inUnits = (line, number) => `${number} ${unitOf(line)}${number === "1" ? "" : "s"}`;
 
 /**
  * The means of all of a line's requests, as the table of `./gemm inspect` has them.
- * @param {Line} line
+ * @param {gemm.Line} line
  */
 export function means(line) {
   const [all, ideal] = line.space === "global" ? [line.sectors, line.ideal_sectors] : [line.wavefronts, line.ideal_wavefronts];
@@ -91,74 +93,29 @@ export function means(line) {
     : { units: "–", ideal: "–" };
 }
 
-/** @param {Line} line */
-const widthOf = (line) => (line.width ? `${line.width} B` : "box");
-
 /**
  * The kernel's accesses as a table, a row for each line, array, width, and load or store; wgmma at its end.
  * @param {Data} data @param {(line: number) => void} chooseLine @param {(wgmma: number) => void} chooseWgmma
  * @returns {{element: HTMLElement, buttons: HTMLButtonElement[]}}
  */
 function listed(data, chooseLine, chooseWgmma) {
-  /** @type {HTMLButtonElement[]} */
-  const buttons = [];
-  const list = html("tbody");
-  data.lines.forEach((line, index) => {
-    const button = html("button", { type: "button", "data-line": index }, [String(line.line)]);
-    button.addEventListener("click", () => chooseLine(index));
-    const mean = means(line);
-    const unit = line.requests ? ` ${unitOf(line)}${mean.units === "1" ? "" : "s"}` : "";
-    list.append(
-      html("tr", {}, [
-        html("td", {}, [button]),
-        html("td", {}, [line.array]),
-        html("td", {}, [line.op]),
-        html("td", {}, [widthOf(line)]),
-        html("td", {}, [grouped(line.requests)]),
-        html("td", {}, [mean.units + unit]),
-        html("td", {}, [mean.ideal]),
-      ]),
-    );
-    button.setAttribute(
-      "aria-label",
-      `line ${line.line}: ${line.op} of ${line.array}, ${widthOf(line)}, ${grouped(line.requests)} requests`,
-    );
-    buttons.push(button);
+  const lines = data.lines.map((line, index) => {
+    const mean = means(line), width = line.width ? `${line.width} B` : "box", requests = grouped(line.requests);
+    const label = `line ${line.line}: ${line.op} of ${line.array}, ${width}, ${requests} requests`;
+    const number = button(String(line.line), () => chooseLine(index), { "data-line": index, "aria-label": label });
+    return { number, cells: [line.array, line.op, width, requests, line.requests ? inUnits(line, mean.units) : mean.units, mean.ideal] };
   });
-  data.trace.wgmma.forEach((entry, index) => {
-    const button = html("button", { type: "button", "data-wgmma": index }, [String(entry.line)]);
-    button.addEventListener("click", () => chooseWgmma(index));
-    list.append(
-      html("tr", {}, [
-        html("td", {}, [button]),
-        html("td", {}, [entry.a ? "A and B" : "B"]),
-        html("td", {}, ["wgmma"]),
-        html("td", {}, [`m${entry.m}n${entry.n}k${entry.k}`]),
-        html("td", {}, [grouped(entry.count)]),
-        html("td", {}, ["unknown"]),
-        html("td", {}, ["–"]),
-      ]),
-    );
-    button.setAttribute(
-      "aria-label",
-      `line ${entry.line}: wgmma m${entry.m}n${entry.n}k${entry.k}, ${grouped(entry.count)} times`,
-    );
-    buttons.push(button);
+  const multiplied = data.trace.wgmma.map((entry, index) => {
+    const shape = `m${entry.m}n${entry.n}k${entry.k}`, times = grouped(entry.count);
+    const label = `line ${entry.line}: wgmma ${shape}, ${times} times`;
+    const number = button(String(entry.line), () => chooseWgmma(index), { "data-wgmma": index, "aria-label": label });
+    return { number, cells: [entry.a ? "A and B" : "B", "wgmma", shape, times, "unknown", "–"] };
   });
-  const element = html("table", { class: "accesses" }, [
-    html("caption", { class: "spoken" }, ["Accesses of the kernel, by source line"]),
-    html("thead", {}, [
-      html(
-        "tr",
-        {},
-        ["line", "array", "access", "width", "requests", "a request", "ideal"].map((words) =>
-          html("th", { scope: "col" }, [words])
-        ),
-      ),
-    ]),
-    list,
-  ]);
-  return { element, buttons };
+  const all = [...lines, ...multiplied];
+  const head = ["line", "array", "access", "width", "requests", "a request", "ideal"];
+  const rows = all.map(({ number, cells }) => row(number, ...cells));
+  const element = table({ class: "accesses" }, spoken("Accesses of the kernel, by source line"), head, rows);
+  return { element, buttons: all.map(({ number }) => number) };
 }
 
 /**
@@ -223,18 +180,18 @@ function nothing(block, now) {
 /** @param {HTMLElement} element @param {Data} data @param {State} state */
 export function mount(element, data, state) {
   if (!data.blocks.length) {
-    element.append(html("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
+    element.append(el("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
     return;
   }
   const choose = choosing(data, state);
   const list = listed(data, choose.line, choose.wgmma);
   const warp = slider("Warp", { min: 0, max: data.blocks[0].warps - 1, value: 0 }, choose.warp);
   const occurrence = slider("Request", { min: 1, max: 1, value: 1 }, (value) => choose.request(value - 1));
-  const readout = html("div", { class: "readout", role: "status", "data-view": "access" });
-  const pictures = html("div", { class: "pictures" });
+  const readout = el("div", { class: "readout", role: "status", "data-view": "access" });
+  const pictures = el("div", { class: "pictures" });
   element.append(
     list.element,
-    html("div", { class: "access-controls" }, [warp.element, occurrence.element]),
+    el("div", { class: "access-controls" }, [warp.element, occurrence.element]),
     readout,
     pictures,
   );
@@ -251,7 +208,7 @@ export function mount(element, data, state) {
     const event = now.events[now.place];
     const width = Math.max(280, Math.floor(pictures.clientWidth));
     if (event === undefined) {
-      readout.replaceChildren(html("p", {}, [nothing(block, now)]));
+      readout.replaceChildren(el("p", {}, [nothing(block, now)]));
       pictures.replaceChildren();
       return;
     }
@@ -263,7 +220,7 @@ export function mount(element, data, state) {
       : requested(data, block, now, event, width, selection.lane, choose.lane);
     const by = block.multiplyOf(event) ? "" : ` by warp ${now.warp}`;
     const head = `Request ${now.place + 1} of ${grouped(now.events.length)}${by} of block ${block.name}`;
-    readout.replaceChildren(...what.words.map((words, index) => html("p", {}, [index === 0 ? `${head}: ${words}` : words])));
+    readout.replaceChildren(...what.words.map((words, index) => el("p", {}, [index === 0 ? `${head}: ${words}` : words])));
     for (const [name, value] of Object.entries(what.figures)) readout.setAttribute(`data-${name}`, String(value));
     pictures.replaceChildren(...what.pictures);
     if (focused !== null) {
@@ -287,9 +244,7 @@ function requested(data, block, now, event, width, lane, choose) {
   const line = data.lines[now.line ?? 0];
   if (request.box) return copies.boxed(block, request, line, width);
   const mean = means(line);
-  const average = `All ${grouped(line.requests)} requests of the line: ${mean.units} ${unitOf(line)}${
-    mean.units === "1" ? "" : "s"
-  } on average, ideal ${mean.ideal}.`;
+  const average = `All ${grouped(line.requests)} requests of the line: ${inUnits(line, mean.units)} on average, ideal ${mean.ideal}.`;
   const { access, array } = request;
   if (!access || !array) return { words: ["it touches no array."], pictures: [], figures: {} };
   const own = side(block, request, width, lane, choose);
@@ -297,17 +252,9 @@ function requested(data, block, now, event, width, lane, choose) {
   if (!other) return { ...own, words: [...own.words, average] };
   const theirs = side(block, other, width, lane, choose);
   const parts = access.op === "load" ? [own, theirs] : [theirs, own];
-  return {
-    words: [
-      `${own.words[0]}`,
-      ...own.words.slice(1),
-      `cp.async ${access.op === "load" ? "stores" : "reads"} at once: ${theirs.words[0]}`,
-      ...theirs.words.slice(1),
-      average,
-    ],
-    pictures: parts.flatMap((part) => part.pictures),
-    figures: own.figures,
-  };
+  const [first, ...more] = theirs.words;
+  const words = [...own.words, `cp.async ${access.op === "load" ? "stores" : "reads"} at once: ${first}`, ...more, average];
+  return { words, pictures: parts.flatMap((part) => part.pictures), figures: own.figures };
 }
 
 /**
@@ -317,110 +264,70 @@ function requested(data, block, now, event, width, lane, choose) {
  * @returns {Told}
  */
 function side(block, request, width, lane, choose) {
-  const access = /** @type {NonNullable<Request["access"]>} */ (request.access);
-  const array = /** @type {HistoryArray} */ (request.array);
-  const does = `${named(request.lanes)} ${access.op} ${access.width} B each ${
-    access.op === "load" ? "from" : "to"
-  } ${array.name}`;
-  const side = array.space === "global" ? inGlobal : inShared;
-  return side(block, request, access, array, does, width, lane, choose);
+  const access = /** @type {gemm.HistoryAccess} */ (request.access), array = /** @type {gemm.HistoryArray} */ (request.array);
+  const does = `${named(request.lanes)} ${access.op} ${access.width} B each ${access.op === "load" ? "from" : "to"} ${array.name}`;
+  const touching = { ...request, ...access, array };
+  const found = array.space === "global" ? inGlobal(touching, does, width, lane, choose)
+    : inShared(block, touching, does, width, lane, choose);
+  if (lane !== null) found.words.push(`Lane ${lane} (thread ${request.warp * WARP + lane}): ${found.ofLane}.`);
+  return found;
 }
 
+/** @typedef {Request & Omit<gemm.HistoryAccess, "array"> & {array: gemm.HistoryArray}} Touching */
+
 /**
- * @param {Block} _block @param {Request} request @param {NonNullable<Request["access"]>} access @param {HistoryArray} array
- * @param {string} does lanes 0–31 load 4 B each from A @param {number} width @param {number | null} lane
+ * @param {Touching} touching @param {string} does lanes 0–31 load 4 B each from A @param {number} width @param {number | null} lane
  * @param {(lane: number) => void} choose
- * @returns {Told}
  */
-function inGlobal(_block, request, access, array, does, width, lane, choose) {
-  const touching = { array, lanes: request.lanes, offsets: request.offsets, width: access.width };
-  const found = sectors.figures(touching);
-  const words = [
-    `${does}. ${count(request.units, "sector")} in ${count(found.lines, "line")} of 128 bytes, ideal ${found.ideal}; ${
-      grouped(found.used)
-    } of ${grouped(request.units * 32)} bytes moved are used.`,
-  ];
-  if (found.sectors.length !== request.units) {
-    words.push(`The tracer counts ${count(request.units, "sector")}; the picture shows ${found.sectors.length}.`);
-  }
-  if (lane !== null) words.push(`Lane ${lane} (thread ${request.warp * 32 + lane}): ${sectors.laneWords(touching, lane)}.`);
+function inGlobal(touching, does, width, lane, choose) {
+  const { array, units } = touching;
+  const { ideal, lines, used, sectors: drawn } = sectors.figures(touching);
+  const share = `${grouped(used)} of ${grouped(units * 32)} bytes moved are used`;
+  const words = [`${does}. ${counted(units, "sector")} in ${counted(lines, "line")} of 128 bytes, ideal ${ideal}; ${share}.`];
+  if (drawn.length !== units) words.push(`The tracer counts ${counted(units, "sector")}; the picture shows ${drawn.length}.`);
+  const note = "A row is a line of 128 bytes; framed and numbered: its sectors of 32 that are moved. Hatched: moved, not used.";
   return {
     words,
+    ofLane: lane === null ? "" : sectors.laneWords(touching, lane),
     pictures: [
-      html("h3", {}, [`${array.name}, global memory: lines and sectors`]),
-      sectors.draw(touching, width, lane, choose),
-      html("p", { class: "note" }, [
-        "A row is a line of 128 bytes; framed and numbered: its sectors of 32 that are moved. Hatched: moved, not used.",
-      ]),
+      el("h3", {}, `${array.name}, global memory: lines and sectors`), sectors.draw(touching, width, lane, choose),
+      el("p", { class: "note" }, note),
     ],
-    figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: found.sectors.length },
+    figures: { units, ideal, used, drawn: drawn.length },
   };
 }
 
 /**
- * @param {Block} block @param {Request} request @param {NonNullable<Request["access"]>} access @param {HistoryArray} array
- * @param {string} does lanes 0–31 load 4 B each from A @param {number} width @param {number | null} lane
- * @param {(lane: number) => void} choose
- * @returns {Told}
+ * @param {Block} block @param {Touching} request @param {string} does lanes 0–31 load 4 B each from A
+ * @param {number} width @param {number | null} lane @param {(lane: number) => void} choose
  */
-function inShared(block, request, access, array, does, width, lane, choose) {
+function inShared(block, request, does, width, lane, choose) {
+  const { array, units, matrix, copy } = request;
   const source = sourceOf(block, request);
-  const touching = {
-    array,
-    lanes: request.lanes,
-    offsets: request.offsets,
-    width: access.width,
-    op: access.op,
-    matrix: access.matrix,
-    units: request.units,
-    copied: access.copy ? new Map(source ? source.lanes.map((which, index) => [which, source.offsets[index]]) : []) : null,
-  };
-  const found = wavefronts.figures(touching), served = wavefronts.split(touching);
-  const conflict = access.width > 4
-    ? `at most ${count(found.most, "word")} of a bank`
-    : found.most > 1
-    ? `a ${found.most}-way bank conflict`
-    : "no bank conflict";
-  const words = [
-    `${does}${access.matrix ? " by ldmatrix: a row of an 8×8 matrix a lane, eight lanes a matrix" : ""}. ${
-      count(request.units, "wavefront")
-    }, ideal ${found.ideal}; ${size(found.used)} used, ${conflict}.`,
-  ];
-  if (access.copy && request.units > found.ideal) {
-    words.push(
-      "Words that share a bank where cp.async reads them leave L1 in different wavefronts, and each part is stored by itself.",
-    );
+  const touching = { ...request, copied: copiedFrom(block, request) };
+  const { ideal, used, most } = wavefronts.figures(touching), served = wavefronts.split(touching);
+  const conflict = request.width > 4 ? `at most ${counted(most, "word")} of a bank`
+    : most > 1 ? `a ${most}-way bank conflict` : "no bank conflict";
+  const how = matrix ? " by ldmatrix: a row of an 8×8 matrix a lane, eight lanes a matrix" : "";
+  const words = [`${does}${how}. ${counted(units, "wavefront")}, ideal ${ideal}; ${size(used)} used, ${conflict}.`];
+  if (copy && units > ideal) {
+    words.push("Words that share a bank where cp.async reads them leave L1 in different wavefronts, and each part is stored by itself.");
   }
-  if (!served) words.push(`The split into wavefronts isn’t known here: the tracer counts ${request.units}.`);
-  if (lane !== null) {
-    const index = source ? source.lanes.indexOf(lane) : -1;
-    const holds = source && index >= 0
-      ? `, and stores ${placeNameOf(source, index, access.width)}`
-      : source && request.lanes.includes(lane)
-      ? ", and stores zeros"
-      : "";
-    words.push(`Lane ${lane} (thread ${request.warp * 32 + lane}): ${wavefronts.laneWords(touching, lane)}${holds}.`);
-  }
+  if (!served) words.push(`The split into wavefronts isn’t known here: the tracer counts ${units}.`);
+  const index = source && lane !== null ? source.lanes.indexOf(lane) : -1;
+  const holds = source && index >= 0 ? `, and stores ${placeName(source.array, source.offsets[index], request.width)}`
+    : source && lane !== null && request.lanes.includes(lane) ? ", and stores zeros" : "";
+  const name = array.name === "shared memory" ? "Dynamic shared memory" : `${array.name}, shared memory`;
+  const note = "Numbers are wavefronts. Hatched words: nothing in this block’s history touches them, as in padding.";
   return {
     words,
-    figures: { units: request.units, ideal: found.ideal, used: found.used, drawn: served?.length ?? -1 },
+    ofLane: lane === null ? "" : wavefronts.laneWords(touching, lane) + holds,
+    figures: { units, ideal, used, drawn: served?.length ?? -1 },
     pictures: [
-      html("h3", {}, [
-        `${array.name === "shared memory" ? "Dynamic shared memory" : `${array.name}, shared memory`}: ${
-          served ? "wavefront by wavefront" : "the split isn’t known"
-        }`,
-      ]),
+      el("h3", {}, `${name}: ${served ? "wavefront by wavefront" : "the split isn’t known"}`),
       wavefronts.draw(touching, width, lane, choose),
-      html("h3", {}, ["Where it lies: rows of 128 bytes, a word of each bank"]),
-      wavefronts.map(block, touching, width, lane),
-      html("p", { class: "note" }, [
-        "Numbers are wavefronts. Hatched words: nothing in this block’s history touches them, as in padding.",
-      ]),
+      el("h3", {}, "Where it lies: rows of 128 bytes, a word of each bank"), wavefronts.map(block, touching, width, lane),
+      el("p", { class: "note" }, note),
     ],
   };
-}
-
-/** @param {NonNullable<ReturnType<typeof sourceOf>>} source @param {number} index @param {number} width */
-function placeNameOf(source, index, width) {
-  return copies.placeName(source.array, source.offsets[index], width);
 }

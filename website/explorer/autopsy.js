@@ -1,25 +1,15 @@
 // A hang as a picture: every mbarrier with what its open phase still waits for, and which threads wait where.
 
-import { grouped } from "explorer/dom";
-import { box, html, picture, shade, spans, svg, text } from "explorer/picture";
+import { button, el, grouped, svg } from "explorer/dom";
+import { box, centred, named, picture, shade, text } from "explorer/picture";
 import { hatching } from "explorer/memory";
 import { grid } from "explorer/threads";
 
-/** @typedef {import("explorer/payload").Autopsy} Autopsy */
-/** @typedef {import("explorer/payload").Barrier} Barrier */
-/** @typedef {import("explorer/payload").Group} Group */
-/** @typedef {import("explorer/payload").Place} Place */
 
 const PHASES = 3; // the newest that are drawn
 const CARD = 408; // pixels: an mbarrier is at least so wide where there is room
 
-/**
- * "thread 128", "threads 0–127".
- * @param {number[]} threads
- */
-export const who = (threads) => `thread${threads.length === 1 ? "" : "s"} ${spans(threads)}`;
-
-/** @param {Place} at */
+/** @param {gemm.Place} at */
 const place = (at) => `${at.file}:${at.line}`;
 
 /**
@@ -36,7 +26,7 @@ function bar(root, x, y, width, came, all, words, hatch) {
   );
 }
 
-/** @param {Barrier} barrier @param {number} width pixels */
+/** @param {gemm.Barrier} barrier @param {number} width pixels */
 function drawn(barrier, width) {
   const came = barrier.arrivals - barrier.arrivals_missing;
   const bytes = barrier.bytes_expected !== 0 || barrier.bytes_missing !== 0;
@@ -46,11 +36,8 @@ function drawn(barrier, width) {
     ...(bytes ? [`${grouped(there)} of ${grouped(barrier.bytes_expected)} bytes`] : []),
   ];
   const narrow = width < 460;
-  const root = picture(
-    width,
-    narrow && bytes ? 136 : 92,
-    `${barrier.name}, phase ${barrier.phase}, parity ${barrier.phase % 2}: ${said.join(", ")}`,
-  );
+  const label = `${barrier.name}, phase ${barrier.phase}, parity ${barrier.phase % 2}: ${said.join(", ")}`;
+  const root = picture(width, narrow && bytes ? 136 : 92, label);
   const hatch = hatching(root);
   let x = 4;
   const phases = narrow ? PHASES - 1 : PHASES;
@@ -58,10 +45,7 @@ function drawn(barrier, width) {
     const open = phase === barrier.phase;
     const words = open ? `phase ${phase}, parity ${phase % 2}: open` : `${phase}, complete`;
     const wide = open ? 176 : 100;
-    root.append(
-      box(x, 4, wide, 24, { class: `cell ${open ? "strong" : "quiet"}` }),
-      text(x + wide / 2, 20, words, { "text-anchor": "middle" }),
-    );
+    root.append(box(x, 4, wide, 24, { class: `cell ${open ? "strong" : "quiet"}` }), centred(x + wide / 2, 20, words));
     x += wide + 2;
   }
   const wide = narrow || !bytes ? Math.min(width - 8, 300) : (width - 24) / 2;
@@ -72,7 +56,7 @@ function drawn(barrier, width) {
 
 /**
  * What a group of threads does now, and did last.
- * @param {Group} group
+ * @param {gemm.Group} group
  */
 function doing(group) {
   const many = group.threads.length > 1;
@@ -87,93 +71,57 @@ function doing(group) {
 
 /**
  * An mbarrier: its phases, what has come, and who waits there.
- * @param {Barrier} barrier @param {boolean} suspect @param {number} width pixels of its picture @param {(threads: number[]) => Node} button
+ * @param {gemm.Barrier} barrier @param {boolean} suspect @param {number} width pixels of its picture @param {(threads: number[]) => Node} button
  */
 function card(barrier, suspect, width, button) {
-  return html("section", {
-    class: `mbarrier ${suspect ? "suspect" : ""}`,
-    "aria-label": `mbarrier ${barrier.name}`,
-    "data-barrier": barrier.name,
-  }, [
-    html("h4", {}, [`${barrier.name}${suspect ? ": part of the likeliest cause" : ""}`]),
+  const { name, arrived, absent, passed, waiting, bytes_missing: missing, bytes_under_way: underWay } = barrier;
+  /** @param {unknown} is @param {string} words */
+  const said = (is, words) => Boolean(is) && el("li", {}, words);
+  return el("section", { class: `mbarrier ${suspect ? "suspect" : ""}`, "aria-label": `mbarrier ${name}`, "data-barrier": name },
+    el("h4", {}, `${name}${suspect ? ": part of the likeliest cause" : ""}`),
     drawn(barrier, width),
-    html("ul", {}, [
-      barrier.arrived.length && barrier.arrivals_missing
-        ? html("li", {}, [`Arrived in this phase: ${who(barrier.arrived)}.`])
-        : null,
-      barrier.absent.length
-        ? html("li", {}, [`Arrived in the phase before and not in this one: ${who(barrier.absent)}.`])
-        : null,
-      barrier.passed.length
-        ? html("li", {}, [`Went past it in phase 0, when nothing was complete: ${who(barrier.passed)}.`])
-        : null,
-      barrier.bytes_missing < 0
-        ? html("li", {}, [`${grouped(-barrier.bytes_missing)} bytes more have come than it was told to expect.`])
-        : null,
-      barrier.bytes_under_way > 0 ? html("li", {}, [`${grouped(barrier.bytes_under_way)} bytes are under way.`]) : null,
-      ...barrier.waiting.map((wait) =>
-        html("li", {}, [
-          button(wait.threads),
-          ` ${wait.threads.length === 1 ? "waits" : "wait"} for parity ${wait.parity} at ${place(wait.at)}`,
-        ])
-      ),
-    ]),
-  ]);
+    el("ul", {},
+      said(arrived.length && barrier.arrivals_missing, `Arrived in this phase: ${named(arrived, "thread")}.`),
+      said(absent.length, `Arrived in the phase before and not in this one: ${named(absent, "thread")}.`),
+      said(passed.length, `Went past it in phase 0, when nothing was complete: ${named(passed, "thread")}.`),
+      said(missing < 0, `${grouped(-missing)} bytes more have come than it was told to expect.`),
+      said(underWay > 0, `${grouped(underWay)} bytes are under way.`),
+      waiting.map(({ threads, parity, at }) =>
+        el("li", {}, button(threads), ` ${threads.length === 1 ? "waits" : "wait"} for parity ${parity} at ${place(at)}`))));
 }
 
 /**
- * @param {Autopsy} found @param {number} threads of the block @param {number} width pixels
+ * @param {gemm.Autopsy} found @param {number} threads of the block @param {number} width pixels
  * @param {(thread: number) => void} choose
  * @returns {Node[]}
  */
 export function draw(found, threads, width, choose) {
   const suspects = found.likely?.barriers ?? [];
-  const groupOf = new Map(
-    found.groups.flatMap((group, index) => group.threads.map((thread) => /** @type {const} */ ([thread, index]))),
-  );
+  const groupOf = new Map(found.groups.flatMap(({ threads: its }, index) => its.map((thread) => /** @type {const} */ ([thread, index]))));
   /** @param {number[]} all */
-  const button = (all) => {
-    const made = html("button", { type: "button", class: "thread" }, [who(all)]);
-    made.addEventListener("click", () => choose(all[0]));
-    return made;
-  };
+  const chooser = (all) => button(named(all, "thread"), () => choose(all[0]), { class: "thread" });
   const across = Math.max(1, Math.floor((width + 12) / (CARD + 12))); // as style.css has it
   const inner = Math.floor((width - (across - 1) * 12) / across) - 28;
+  /** @param {number} thread */
+  const mark = (thread) => {
+    const group = groupOf.get(thread);
+    if (group === undefined) return null;
+    return { shade: group, label: String(group + 1), title: `thread ${thread}: ${doing(found.groups[group])}` };
+  };
+  const groups = found.groups.map((group, index) => {
+    const look = { width: 18, height: 14, "aria-hidden": "true", class: shade(index) };
+    return el("li", {}, svg("svg", look, box(1, 1, 16, 12, { class: "cell shade" })), " ", chooser(group.threads), ` ${doing(group)}`);
+  });
   return [
-    html("p", {}, [`In block (${found.block.join(", ")}) of ${found.kernel} no thread can go on.`]),
+    el("p", {}, `In block (${found.block.join(", ")}) of ${found.kernel} no thread can go on.`),
     found.likely
-      ? html("p", { class: "trouble", "data-likely": found.likely.id }, [
-        html("strong", {}, ["Likeliest cause: "]),
-        found.likely.text,
-      ])
-      : html("p", {}, ["No cause is likelier than others."]),
-    html("h3", {}, ["What the mbarriers wait for"]),
-    html("p", { class: "note" }, ["Dark has come, hatched is missing."]),
-    html(
-      "div",
-      { class: "mbarriers" },
-      found.barriers.map((barrier) => card(barrier, suspects.includes(barrier.name), inner, button)),
-    ),
-    html("h3", {}, ["Who waits where"]),
-    grid(threads, width, `The block’s ${threads} threads, by what they do`, (thread) => {
-      const group = groupOf.get(thread);
-      return group === undefined
-        ? null
-        : { shade: group, label: String(group + 1), title: `thread ${thread}: ${doing(found.groups[group])}` };
-    }),
-    html(
-      "ol",
-      { class: "groups" },
-      found.groups.map((group, index) =>
-        html("li", {}, [
-          svg("svg", { width: 18, height: 14, "aria-hidden": "true", class: shade(index) }, [
-            box(1, 1, 16, 12, { class: "cell shade" }),
-          ]),
-          " ",
-          button(group.threads),
-          ` ${doing(group)}`,
-        ])
-      ),
-    ),
+      ? el("p", { class: "trouble", "data-likely": found.likely.id }, el("strong", {}, "Likeliest cause: "), found.likely.text)
+      : el("p", {}, "No cause is likelier than others."),
+    el("h3", {}, "What the mbarriers wait for"),
+    el("p", { class: "note" }, "Dark has come, hatched is missing."),
+    el("div", { class: "mbarriers" }, found.barriers.map((barrier) => card(barrier, suspects.includes(barrier.name), inner, chooser))),
+    el("h3", {}, "Who waits where"),
+    grid(threads, width, `The block’s ${threads} threads, by what they do`, mark),
+    el("ol", { class: "groups" }, groups),
   ];
 }

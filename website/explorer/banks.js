@@ -52,9 +52,6 @@ export function distinctBytes(addresses, width) {
   return bytes;
 }
 
-/** @param {number[]} addresses @param {number} width */
-export const idealSectors = (addresses, width) => Math.ceil(distinctBytes(addresses, width) / SECTOR);
-
 /**
  * The fewest wavefronts that could serve such a request.
  * @param {number[]} lanes @param {number[]} addresses @param {number} width

@@ -1,6 +1,7 @@
 // Charts of what was recorded, whose points can be chosen.
 
-import { box, html, picture, roving, svg, text } from "explorer/picture";
+import { el, svg } from "explorer/dom";
+import { box, centred, ending, picture, pressed, roving } from "explorer/picture";
 
 /**
  * @typedef {object} Point
@@ -26,7 +27,6 @@ import { box, html, picture, roving, svg, text } from "explorer/picture";
  * @property {Axis} x
  * @property {Axis} y
  * @property {Series[]} series
- * @property {{x: number, y: number, words: string, anchor?: string, at?: string}[]} [notes]  at: "data" or "below"
  */
 
 const LEFT = 52, RIGHT = 14, TOP = 16, BOTTOM = 46;
@@ -56,19 +56,15 @@ function axes(frame, chart, x, y, width, height) {
     frame.append(svg("line", { x1: x(value), x2: x(value), y1: TOP, y2: height - BOTTOM, class: "chart-grid" }));
     if (x(value) - lastTick < 34) continue;
     lastTick = x(value);
-    frame.append(text(x(value), height - BOTTOM + 17, tick(value), { "text-anchor": "middle" }));
+    frame.append(centred(x(value), height - BOTTOM + 17, tick(value)));
   }
   for (const value of chart.y.ticks) {
     frame.append(svg("line", { x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value), class: "chart-grid" }));
-    frame.append(text(LEFT - 6, y(value) + 4, tick(value), { "text-anchor": "end" }));
+    frame.append(ending(LEFT - 6, y(value) + 4, tick(value)));
   }
   frame.append(box(LEFT, TOP, width - LEFT - RIGHT, height - TOP - BOTTOM, { class: "chart-frame" }));
-  frame.append(text((LEFT + width - RIGHT) / 2, height - 8, chart.x.label, { "text-anchor": "middle" }));
-  frame.append(
-    svg("text", { transform: `translate(13 ${(TOP + height - BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" }, [
-      chart.y.label,
-    ]),
-  );
+  frame.append(centred((LEFT + width - RIGHT) / 2, height - 8, chart.x.label));
+  frame.append(centred(0, 0, chart.y.label, undefined, { transform: `translate(13 ${(TOP + height - BOTTOM) / 2}) rotate(-90)` }));
 }
 
 /**
@@ -80,12 +76,10 @@ function axes(frame, chart, x, y, width, height) {
 function label(taken, width, height, px, py, words) {
   /** @type {[number, number][]} */
   const around = [20, 32, 46, 62, 80].flatMap((away) =>
-    [-45, 45, 135, -135, -90, 90, 0, 180].map((
-      angle,
-    ) => /** @type {[number, number]} */ ([
-      px + away * Math.cos((angle * Math.PI) / 180),
-      py + away * 0.8 * Math.sin((angle * Math.PI) / 180),
-    ]))
+    [-45, 45, 135, -135, -90, 90, 0, 180].map((angle) => {
+      const turn = (angle * Math.PI) / 180;
+      return /** @type {[number, number]} */ ([px + away * Math.cos(turn), py + away * 0.8 * Math.sin(turn)]);
+    })
   );
   const at = around.find(([ax, ay]) =>
     ax > LEFT + 10 && ax < width - 14 && ay > TOP + 6 && ay < height - BOTTOM - 4 &&
@@ -95,7 +89,7 @@ function label(taken, width, height, px, py, words) {
   const far = Math.hypot(at[0] - px, at[1] - py) > 24;
   return svg("g", {}, [
     far ? svg("line", { x1: px, y1: py, x2: at[0], y2: at[1], class: "idle" }) : null,
-    text(at[0], at[1] + 4, words, { class: "chart-label", "text-anchor": "middle" }),
+    centred(at[0], at[1] + 4, words, undefined, { class: "chart-label" }),
   ]);
 }
 
@@ -105,22 +99,14 @@ function label(taken, width, height, px, py, words) {
  * @param {SVGGElement[]} targets of the chart; this one joins them
  */
 function choosable(point, dot, beside, px, py, targets) {
-  const target = svg("g", { role: "button", "aria-label": point.name, tabindex: targets.length ? -1 : 0, class: "chart-point" }, [
-    svg("circle", { cx: px, cy: py, r: 12, class: "chart-reach" }),
-    dot,
-    beside,
-  ]);
+  const attributes = { role: "button", "aria-label": point.name, tabindex: targets.length ? -1 : 0, class: "chart-point" };
+  const target = svg("g", attributes, svg("circle", { cx: px, cy: py, r: 12, class: "chart-reach" }), dot, beside);
   const choose = () => {
     targets.forEach((other) => other.setAttribute("aria-pressed", String(other === target)));
     point.chosen?.();
   };
-  target.addEventListener("click", choose);
+  pressed(target, choose);
   target.addEventListener("focus", choose);
-  target.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" && event.key !== " ") return;
-    event.preventDefault();
-    choose();
-  });
   targets.push(target);
   return target;
 }
@@ -143,18 +129,12 @@ export function draw(chart, width, height) {
   );
   for (const series of chart.series) {
     if (series.line) {
-      frame.append(
-        svg("polyline", {
-          points: series.points.filter((point) => !point.aside).map((point) => `${x(point.x)},${y(point.y)}`).join(" "),
-          class: `chart-line ${series.look}`,
-        }),
-      );
+      const points = series.points.filter((point) => !point.aside).map((point) => `${x(point.x)},${y(point.y)}`).join(" ");
+      frame.append(svg("polyline", { points, class: `chart-line ${series.look}` }));
     }
     for (const point of series.dots === false ? [] : series.points) {
       const [px, py] = [x(point.x), y(point.y)];
-      const dot = series.look === "baseline"
-        ? svg("path", { d: `M${px} ${py - 6}l6 6l-6 6l-6 -6z`, class: "chart-dot baseline" })
-        : svg("circle", { cx: px, cy: py, r: 5.5, class: `chart-dot ${series.look}` });
+      const dot = dotOf(series, px, py, 5.5);
       if (!point.chosen) frame.append(dot);
       else {
         const beside = point.label ? label(taken, width, height, px, py, point.label) : null;
@@ -162,30 +142,22 @@ export function draw(chart, width, height) {
       }
     }
   }
-  for (const note of chart.notes ?? []) {
-    frame.append(text(x(note.x), y(note.y), note.words, { class: "chart-note", "text-anchor": note.anchor ?? "start" }));
-  }
   roving(root, () => targets);
-  const legend = html(
-    "p",
-    { class: "legend" },
-    chart.series.filter((series) => series.name).map((series) =>
-      html("span", { class: "legend-entry" }, [sample(series), ` ${series.name}`])
-    ),
-  );
-  return html("div", { class: "chart" }, [root, legend]);
+  const named = chart.series.filter((series) => series.name);
+  const legend = named.map((series) => el("span", { class: "legend-entry" }, sample(series), ` ${series.name}`));
+  return el("div", { class: "chart" }, root, el("p", { class: "legend" }, legend));
 }
 
-/** @param {Series} series */
+/** @param {Series} series @param {number} x @param {number} y @param {number} r */
+const dotOf = ({ look }, x, y, r) =>
+  look === "baseline"
+    ? svg("path", { d: `M${x} ${y - 6}l6 6l-6 6l-6 -6z`, class: "chart-dot baseline" })
+    : svg("circle", { cx: x, cy: y, r, class: `chart-dot ${look}` });
+
+/** @param {Series} series for the legend */
 function sample(series) {
-  return svg("svg", { width: 30, height: 14, "aria-hidden": "true" }, [
-    series.line ? svg("line", { x1: 1, x2: 29, y1: 7, y2: 7, class: `chart-line ${series.look}` }) : null,
-    series.dots === false
-      ? null
-      : series.look === "baseline"
-      ? svg("path", { d: "M15 1l6 6l-6 6l-6 -6z", class: "chart-dot baseline" })
-      : svg("circle", { cx: 15, cy: 7, r: 5, class: `chart-dot ${series.look}` }),
-  ]);
+  const line = series.line && svg("line", { x1: 1, x2: 29, y1: 7, y2: 7, class: `chart-line ${series.look}` });
+  return svg("svg", { width: 30, height: 14, "aria-hidden": "true" }, line, series.dots !== false && dotOf(series, 15, 7, 5));
 }
 
 /**

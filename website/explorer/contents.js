@@ -1,9 +1,9 @@
 // What lies in a block's shared memory, and what its threads read of A and B, step by step: worked out by going through its events.
 
+import { CHUNK, pitchOf, swizzled } from "explorer/descriptors";
 import { lanesOf, WARP } from "explorer/payload";
 
 /** @typedef {import("explorer/payload").Block} Block */
-/** @typedef {import("explorer/payload").HistoryBox} HistoryBox */
 
 /**
  * @typedef {object} Fill a piece of a matrix that is brought to shared memory
@@ -43,10 +43,9 @@ export const REGISTERS = 8; // was loaded into registers, and lies in no shared 
 /** @typedef {{thread: number} | {warpgroup: number} | null} Reader null: nobody in particular */
 /** @typedef {(reader: Reader, code: number) => void} Read */
 
-const CHUNK = 16; // bytes that a wgmma reads at a time
 const EACH = 2 ** 27; // more than a matrix has elements here
 
-/** @param {Range | undefined} range @param {number} row @param {number} col @returns {Range} with that element, too */
+/** @param {Range | undefined} range grows @param {number} row @param {number} col @returns {Range} with that element, too */
 function grown(range, row, col) {
   if (!range) return { row, rowEnd: row + 1, col, colEnd: col + 1 };
   if (row < range.row) range.row = row;
@@ -54,22 +53,6 @@ function grown(range, row, col) {
   if (col < range.col) range.col = col;
   if (col >= range.colEnd) range.colEnd = col + 1;
   return range;
-}
-
-/**
- * Where an element of a box lies: with a swizzle, the 16-byte pieces of a row change places by bits of the address. PTX ISA,
- * "Tensor swizzling modes".
- * @param {HistoryBox} box
- * @param {number} base the shared array's place in the block's shared memory
- * @param {number} row of the box
- * @param {number} col of the box
- * @returns {number} bytes from the shared array's start
- */
-export function placeInBox(box, base, row, col) {
-  const span = { none: box.cols * box.element_bytes, "32B": 32, "64B": 64, "128B": 128 }[box.swizzle];
-  const address = base + box.offset + row * span + col * box.element_bytes;
-  const bits = { none: 0, "32B": 1, "64B": 3, "128B": 7 }[box.swizzle];
-  return (address ^ (((address >> 7) & bits) << 4)) - base;
 }
 
 /** Goes through a block's events. */
@@ -113,10 +96,7 @@ class Replay {
 
   /**
    * @param {string} key of requests that bring one piece together
-   * @param {number} shared
-   * @param {number} matrix
-   * @param {Fill["how"]} how
-   * @param {number} event
+   * @param {number} shared @param {number} matrix @param {Fill["how"]} how @param {number} event
    * @returns {Fill}
    */
   fill(key, shared, matrix, how, event) {
@@ -137,12 +117,7 @@ class Replay {
   grow(fill, grain, code, event) {
     const cols = this.block.raw.arrays[fill.matrix].cols ?? 1;
     const element = code % EACH;
-    const row = Math.floor(element / cols);
-    const col = element % cols;
-    if (row < fill.row) fill.row = row;
-    if (row >= fill.rowEnd) fill.rowEnd = row + 1;
-    if (col < fill.col) fill.col = col;
-    if (col >= fill.colEnd) fill.colEnd = col + 1;
+    grown(fill, Math.floor(element / cols), element % cols);
     const at = grain * this.grain;
     if (at < fill.lo) fill.lo = at;
     if (at + this.grain > fill.hi) fill.hi = at + this.grain;
@@ -200,10 +175,7 @@ class Replay {
 
   /**
    * An operand of a wgmma, of which a descriptor says where it lies.
-   * @param {number} event
-   * @param {number} warpgroup
-   * @param {import("explorer/payload").HistoryOperand} place
-   * @param {Read | null} read
+   * @param {number} event @param {number} warpgroup @param {gemm.Operand} place @param {Read | null} read
    */
   operand(event, warpgroup, place, read) {
     this.fillAt[place.array]?.[Math.floor(place.offset / this.grain)]?.used.add(this.block.stepOf(event));
@@ -251,30 +223,26 @@ class Replay {
     this.boxes.delete(copy);
   }
 
-  /** @param {HistoryBox} box @param {(grain: number, code: number) => void} each */
+  /** @param {gemm.HistoryBox} box @param {(grain: number, code: number) => void} each */
   eachOfBox(box, each) {
     if (box.shared === null || box.array === null) return;
     const matrix = this.block.raw.arrays[box.array];
     const base = this.block.raw.arrays[box.shared].offset ?? 0;
     const rows = matrix.rows ?? 0;
-    const cols = matrix.cols ?? 0;
+    const cols = matrix.cols ?? 0, pitch = pitchOf(box.swizzle, box.cols * box.element_bytes);
     for (let row = 0; row < box.rows; row++) {
       for (let col = 0; col < box.cols; col++) {
         const inside = box.row + row >= 0 && box.row + row < rows && box.col + col >= 0 && box.col + col < cols;
         const code = inside ? box.array * EACH + (box.row + row) * cols + box.col + col : -1;
-        const grain = Math.floor(placeInBox(box, base, row, col) / this.grain);
+        const at = swizzled(box.swizzle, base + box.offset + row * pitch + col * box.element_bytes) - base;
+        const grain = Math.floor(at / this.grain);
         each(grain, code);
         for (let more = this.grain; more < box.element_bytes; more += this.grain) each(grain + more / this.grain, code);
       }
     }
   }
 
-  /**
-   * @param {number} event
-   * @param {number[]} found
-   * @param {Read | null} read
-   * @param {((code: number) => void) | null} loaded
-   */
+  /** @param {number} event @param {number[]} found @param {Read | null} read @param {((code: number) => void) | null} loaded */
   request(event, found, read, loaded) {
     const { raw } = this.block;
     const [accessIndex, warp, pattern, base] = found;
@@ -371,8 +339,7 @@ export function fills(block) {
 }
 
 /**
- * @param {Block} block
- * @param {Fill} fill
+ * @param {Block} block @param {Fill} fill
  * @returns {number | null} which of the places that pieces of its matrix come to it is, by address; null where there is but one
  */
 export function stageOf(block, fill) {
@@ -381,8 +348,7 @@ export function stageOf(block, fill) {
 }
 
 /**
- * @param {Fill} fill
- * @param {number} step
+ * @param {Fill} fill @param {number} step
  * @returns {"in use" | "in flight" | "landed" | null} what it is in that step; null: not there
  */
 export function stateOf(fill, step) {
@@ -393,8 +359,7 @@ export function stateOf(fill, step) {
 
 /**
  * What a step does with each element of the matrices.
- * @param {Block} block
- * @param {number} step
+ * @param {Block} block @param {number} step
  * @returns {Snapshot}
  */
 export function snapshot(block, step) {
@@ -461,9 +426,7 @@ export function snapshot(block, step) {
 
 /**
  * The elements that pass a test, as few rectangles: runs along rows, joined downwards where they are equal.
- * @param {Uint8Array} marks
- * @param {number} cols
- * @param {(mark: number) => boolean} test
+ * @param {Uint8Array} marks @param {number} cols @param {(mark: number) => boolean} test
  * @returns {Range[]}
  */
 export function rectangles(marks, cols, test) {

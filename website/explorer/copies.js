@@ -1,19 +1,14 @@
 // What no warp's lanes address: a box that the copy engine brings, with its swizzle, and what wgmma reads by its descriptors.
 
 import { LINE } from "explorer/banks";
-import { boxChunks, CHUNK, chunks, decode, nameOf, table } from "explorer/descriptors";
-import { grouped } from "explorer/dom";
-import { hatching, placeName } from "explorer/memory";
+import { boxChunks, CHUNK, chunks, decode, fieldsOf, nameOf } from "explorer/descriptors";
+import { counted, el, grouped, row, spoken, svg, table } from "explorer/dom";
+import { hatching, inRows, LEFT } from "explorer/memory";
 import { size } from "explorer/occupancy";
-import { box, count, html, marked, named, picture, shade, svg, text } from "explorer/picture";
-
-export { placeName };
+import { box, centred, ending, marked, named, picture, shade, tall, text } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").Data} Data */
-/** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
-/** @typedef {import("explorer/payload").HistoryBox} HistoryBox */
-/** @typedef {import("explorer/payload").Line} Line */
 /** @typedef {import("explorer/payload").Request} Request */
 /** @typedef {import("explorer/access").Told} Told */
 /** @typedef {{label: string, shade: number, title: string}} Cell */
@@ -28,88 +23,48 @@ const MOST_ROWS = 24; // of a map; a swizzle's pattern repeats every 8
  * @returns {SVGSVGElement}
  */
 function chunkMap(cells, base, name, width) {
-  const left = 66, across = LINE / CHUNK, cell = (width - left - 4) / across, high = 18;
+  const across = LINE / CHUNK, cell = (width - LEFT - 4) / across, high = 18;
   const rows = [...new Set([...cells.keys()].map((chunk) => Math.floor(chunk / across)))].sort((a, b) => a - b);
-  const shown = rows.slice(0, MOST_ROWS);
   const root = picture(width, 10, name);
   for (let chunk = 0; chunk < across; ++chunk) {
-    root.append(
-      text(left + (chunk + 0.5) * cell, 11, `${chunk * 4}–${chunk * 4 + 3}`, {
-        "text-anchor": "middle",
-        "font-size": 10,
-        class: "soft",
-      }),
-    );
+    root.append(centred(LEFT + (chunk + 0.5) * cell, 11, `${chunk * 4}–${chunk * 4 + 3}`, 10, { class: "soft" }));
   }
-  root.append(text(left - 6, 11, "byte", { "text-anchor": "end", "font-size": 10, class: "soft" }));
-  let y = 16;
-  shown.forEach((row, place) => {
-    if (place > 0 && row !== shown[place - 1] + 1) {
-      root.append(text(left - 6, y + 9, "⋮", { "text-anchor": "end" }));
-      y += 12;
-    }
-    root.append(text(left - 6, y + 13, grouped(row * LINE - base), { "text-anchor": "end", "font-size": 10 }));
+  root.append(ending(LEFT - 6, 11, "byte", 10, { class: "soft" }));
+  const bottom = inRows(root, rows, { y: 16, high, most: MOST_ROWS }, (row) => grouped(row * LINE - base), (row, y) => {
     for (let chunk = 0; chunk < across; ++chunk) {
-      const found = cells.get(row * across + chunk), x = left + chunk * cell;
-      const here = svg("g", { class: found ? shade(found.shade) : "" }, [
-        box(x, y, cell, high, { class: `cell ${found ? "shade" : ""}` }),
-      ]);
-      if (found) {
-        here.append(
-          text(x + cell / 2, y + 13, found.label, { "text-anchor": "middle", "font-size": 10 }),
-          svg("title", {}, [found.title]),
-        );
-      }
-      root.append(here);
+      const found = cells.get(row * across + chunk), x = LEFT + chunk * cell;
+      const words = found && [centred(x + cell / 2, y + 13, found.label, 10), svg("title", {}, found.title)];
+      const square = box(x, y, cell, high, { class: `cell ${found ? "shade" : ""}` });
+      root.append(svg("g", { class: found ? shade(found.shade) : "" }, square, words));
     }
-    y += high;
   });
-  if (rows.length > shown.length) {
-    root.append(text(left, y + 14, `and ${rows.length - shown.length} more rows`, { class: "soft" }));
-    y += 18;
-  }
-  root.setAttribute("height", String(y + 4));
-  root.setAttribute("viewBox", `0 0 ${width} ${y + 4}`);
-  return root;
+  return tall(root, bottom + 4);
 }
 
 /**
  * The matrix with the box in it; what of the box lies outside is hatched.
- * @param {HistoryArray} array @param {HistoryBox} copy @param {number} width pixels
+ * @param {gemm.HistoryArray} array @param {gemm.HistoryBox} copy @param {number} width pixels
  */
 function tensor(array, copy, width) {
   const rows = array.rows ?? 1, cols = array.cols ?? 1;
   const [top, left] = [Math.min(copy.row, 0), Math.min(copy.col, 0)];
   const tall = Math.max(rows, copy.row + copy.rows) - top, wide = Math.max(cols, copy.col + copy.cols) - left;
   const scale = Math.min((Math.min(width, 520) - 80) / wide, 220 / tall);
-  const at = (/** @type {number} */ row, /** @type {number} */ col) => [66 + (col - left) * scale, 20 + (row - top) * scale];
+  /** @param {number} row @param {number} col @returns {[number, number]} */
+  const at = (row, col) => [66 + (col - left) * scale, 20 + (row - top) * scale];
   const [x, y] = at(0, 0), [bx, by] = at(copy.row, copy.col);
-  const root = picture(
-    width,
-    Math.ceil(tall * scale + 44),
-    `${array.name}, ${rows}×${cols}, and in it the box: rows ${copy.row} to ${copy.row + copy.rows - 1}, columns ${copy.col} to ${
-      copy.col + copy.cols - 1
-    }`,
-  );
+  const where = `rows ${copy.row} to ${copy.row + copy.rows - 1}, columns ${copy.col} to ${copy.col + copy.cols - 1}`;
+  const root = picture(width, Math.ceil(tall * scale + 44), `${array.name}, ${rows}×${cols}, and in it the box: ${where}`);
   const hatch = hatching(root);
   const [bw, bh] = [Math.max(copy.cols * scale, 3), Math.max(copy.rows * scale, 3)];
   root.append(
     box(x, y, cols * scale, rows * scale, { class: "cell quiet" }),
     box(bx, by, bw, bh, { class: "cell", style: `fill: ${hatch}` }),
   );
-  const inside = {
-    row: Math.max(copy.row, 0),
-    col: Math.max(copy.col, 0),
-    end: Math.min(copy.row + copy.rows, rows),
-    right: Math.min(copy.col + copy.cols, cols),
-  };
-  if (inside.end > inside.row && inside.right > inside.col) {
-    const [ix, iy] = at(inside.row, inside.col);
-    root.append(
-      box(ix, iy, Math.max((inside.right - inside.col) * scale, 3), Math.max((inside.end - inside.row) * scale, 3), {
-        class: `cell ${shade(0)}`,
-      }),
-    );
+  const row = Math.max(copy.row, 0), col = Math.max(copy.col, 0); // what lies inside, if anything does
+  const high = Math.min(copy.row + copy.rows, rows) - row, across = Math.min(copy.col + copy.cols, cols) - col;
+  if (high > 0 && across > 0) {
+    root.append(box(...at(row, col), Math.max(across * scale, 3), Math.max(high * scale, 3), { class: `cell ${shade(0)}` }));
   }
   root.append(
     marked(bx, by, bw, bh),
@@ -122,24 +77,24 @@ function tensor(array, copy, width) {
 
 /**
  * A box of the copy engine: the rows of the matrix, and where they land in shared memory.
- * @param {Block} block @param {Request} request @param {Line} line @param {number} width
+ * @param {Block} block @param {Request} request @param {gemm.Line} line @param {number} width
  * @returns {Told}
  */
 export function boxed(block, request, line, width) {
-  const copy = /** @type {HistoryBox} */ (request.box);
+  const copy = /** @type {gemm.HistoryBox} */ (request.box);
   const shared = copy.shared === null ? null : block.raw.arrays[copy.shared];
   const stores = line?.op === "store";
   const rowBytes = copy.cols * copy.element_bytes;
   const words = [
     `thread ${copy.thread} has the copy engine ${stores ? "store" : "bring"} a box of ${copy.rows}×${copy.cols} elements ${
       stores ? "to" : "of"
-    } ${request.array?.name ?? "a matrix"}, from row ${copy.row} and column ${copy.col} on. ${count(request.units, "sector")}, ${
+    } ${request.array?.name ?? "a matrix"}, from row ${copy.row} and column ${copy.col} on. ${counted(request.units, "sector")}, ${
       size(copy.bytes)
     } of shared memory.`,
   ];
   /** @type {Node[]} */
   const pictures = [];
-  if (request.array) pictures.push(html("h3", {}, [`The box in ${request.array.name}`]), tensor(request.array, copy, width));
+  if (request.array) pictures.push(el("h3", {}, [`The box in ${request.array.name}`]), tensor(request.array, copy, width));
   if (shared) {
     words.push(
       `${stores ? "It lies" : "It lands"} at byte ${grouped(copy.offset)} of ${shared.name}, ${
@@ -164,9 +119,9 @@ export function boxed(block, request, line, width) {
       });
     }
     pictures.push(
-      html("h3", {}, [`Where its rows ${stores ? "come from" : "land"} in ${shared.name}: chunks of 16 bytes`]),
+      el("h3", {}, [`Where its rows ${stores ? "come from" : "land"} in ${shared.name}: chunks of 16 bytes`]),
       chunkMap(cells, base, `${grouped(cells.size)} chunks of the box in rows of 128 bytes`, width),
-      html("p", { class: "note" }, ["3:5 is chunk 5 of row 3 of the box; a shade is a chunk’s number in its row."]),
+      el("p", { class: "note" }, ["3:5 is chunk 5 of row 3 of the box; a shade is a chunk’s number in its row."]),
     );
   }
   if (line) {
@@ -228,24 +183,10 @@ export function multiplied(data, block, event, width) {
       }]),
     );
     pictures.push(
-      html("h3", {}, [`${name}’s descriptor ${number}`]),
-      html("table", { class: "fields" }, [
-        html("caption", { class: "spoken" }, [`Fields of ${name}’s descriptor`]),
-        html("thead", {}, [html("tr", {}, ["field", "bits", "value"].map((head) => html("th", { scope: "col" }, [head])))]),
-        html(
-          "tbody",
-          {},
-          table(fields).map((field) =>
-            html("tr", {}, [
-              html("td", {}, [field.name]),
-              html("td", {}, [field.bits]),
-              html("td", {}, [`${grouped(field.value)} ${field.unit}`]),
-            ])
-          ),
-        ),
-      ]),
+      el("h3", {}, [`${name}’s descriptor ${number}`]),
+      table({ class: "fields" }, spoken(`Fields of ${name}’s descriptor`), ["field", "bits", "value"], fieldsOf(fields).map((one) => row(one.name, one.bits, `${grouped(one.value)} ${one.unit}`))),
       chunkMap(cells, array?.offset ?? 0, `${name}: ${grouped(read.length)} chunks that the descriptor makes it read`, width),
-      html("p", { class: "note" }, [
+      el("p", { class: "note" }, [
         `8,0 is the chunk that begins with row 8${which === "k" ? "" : " (eight rows side by side)"} and step 0 along K${
           name === "B" ? "; rows of B count along N" : ""
         }.`,

@@ -36,7 +36,7 @@ export const span = (swizzle) => (swizzle === 0 ? 16 : 256 >> swizzle);
 export const nameOf = (swizzle) => /** @type {Swizzle} */ (swizzle === 0 ? "none" : `${span(swizzle)}B`);
 
 /** @param {Fields} fields @returns {Field[]} */
-export function table(fields) {
+export function fieldsOf(fields) {
   return [
     { name: "matrix start address", bits: "13–0", value: fields.start, unit: "bytes" },
     { name: "leading dimension byte offset", bits: "29–16", value: fields.leading, unit: "bytes" },
@@ -91,12 +91,18 @@ export function swizzled(mode, address) {
 }
 
 /**
+ * From a row of a box to the next: a swizzled one takes a whole span.
+ * @param {gemm.HistoryBox["swizzle"]} mode @param {number} rowBytes
+ */
+export const pitchOf = (mode, rowBytes) => (mode === "none" ? rowBytes : Number.parseInt(mode, 10));
+
+/**
  * The chunks of a box of two dimensions, row by row.
  * @param {number} rows of the box @param {number} rowBytes of one of them @param {Swizzle} mode @param {number} at its shared address
  * @returns {{row: number, byte: number, address: number}[]} byte: from the row's start
  */
 export function boxChunks(rows, rowBytes, mode, at) {
-  const pitch = mode === "none" ? rowBytes : Number.parseInt(mode, 10); // a swizzled row takes a whole span
+  const pitch = pitchOf(mode, rowBytes);
   const found = [];
   for (let row = 0; row < rows; ++row) {
     for (let byte = 0; byte < rowBytes; byte += CHUNK) {

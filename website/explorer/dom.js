@@ -1,10 +1,11 @@
 // Small things that every view needs: elements, canvases, colours, hatching.
 
+/** @typedef {Record<string, string | number | boolean | null | undefined | EventListener>} Attributes `onclick` and the like take functions; true: present; false, null, undefined: absent */
+/** @typedef {Node | string | null | undefined | false | any[]} Child a list has more of them; null, undefined and false: none */
+
 /**
  * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Record<string, string | number | boolean | EventListener>} [attributes] `onclick` and the like take functions; true: present, false: absent
- * @param {...(Node | string)} children
+ * @param {Tag} tag @param {Attributes} [attributes] @param {Child[]} children
  * @returns {HTMLElementTagNameMap[Tag]}
  */
 export function el(tag, attributes = {}, ...children) {
@@ -15,9 +16,7 @@ export function el(tag, attributes = {}, ...children) {
 
 /**
  * @template {keyof SVGElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Record<string, string | number | boolean | EventListener>} [attributes]
- * @param {...(Node | string)} children
+ * @param {Tag} tag @param {Attributes} [attributes] @param {Child[]} children
  * @returns {SVGElementTagNameMap[Tag]}
  */
 export function svg(tag, attributes = {}, ...children) {
@@ -26,19 +25,33 @@ export function svg(tag, attributes = {}, ...children) {
   return made;
 }
 
-/**
- * @param {Element} made
- * @param {Record<string, string | number | boolean | EventListener>} attributes
- * @param {(Node | string)[]} children
- */
+/** @param {Element} made @param {Attributes} attributes @param {Child[]} children */
 function fill(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") made.addEventListener(name.replace(/^on/, ""), value);
     else if (value === true) made.setAttribute(name, "");
-    else if (value !== false) made.setAttribute(name, String(value));
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, String(value));
   }
-  made.append(...children);
+  const all = /** @type {Child[]} */ (children.flat(Infinity));
+  made.append(.../** @type {(Node | string)[]} */ (all.filter((child) => child || child === "")));
 }
+
+/**
+ * A table of the elements' contents.
+ * @param {Attributes} attributes @param {Child} caption @param {string[]} head @param {Child[]} rows `tr`s
+ */
+export const table = (attributes, caption, head, rows) =>
+  el("table", attributes, caption,
+    el("thead", {}, el("tr", {}, head.map((words) => el("th", { scope: "col" }, words)))), el("tbody", {}, rows));
+
+/** @param {string | null} words said, not shown */
+export const spoken = (words) => el("caption", { class: "spoken" }, words);
+
+/** @param {Child[]} cells */
+export const row = (...cells) => el("tr", {}, cells.map((cell) => el("td", {}, cell)));
+
+/** @param {Child} words @param {() => void} act @param {Attributes} [attributes] */
+export const button = (words, act, attributes = {}) => el("button", { type: "button", ...attributes, onclick: act }, words);
 
 /**
  * What the page's colours are now, by the names of style.css.
@@ -57,9 +70,7 @@ export function colours() {
 
 /**
  * Makes a canvas as sharp as the screen. Its context counts in CSS pixels; what was drawn is gone.
- * @param {HTMLCanvasElement} canvas
- * @param {number} width CSS pixels
- * @param {number} height CSS pixels
+ * @param {HTMLCanvasElement} canvas @param {number} width CSS pixels @param {number} height the same
  * @returns {CanvasRenderingContext2D}
  */
 export function sharp(canvas, width, height) {
@@ -75,10 +86,7 @@ export function sharp(canvas, width, height) {
 
 /**
  * Lines or dots in front of a colour, so that a meaning needs no colour.
- * @param {CanvasRenderingContext2D} context
- * @param {"/" | "\\" | "x" | "." | "-" | "|"} kind
- * @param {string} back
- * @param {string} front
+ * @param {CanvasRenderingContext2D} context @param {"/" | "."} kind @param {string} back @param {string} front
  * @returns {CanvasPattern}
  */
 export function hatch(context, kind, back, front) {
@@ -91,24 +99,25 @@ export function hatch(context, kind, back, front) {
   brush.strokeStyle = brush.fillStyle = front;
   brush.lineWidth = 1.2;
   brush.beginPath();
-  for (const shift of [-size, 0, size]) {
-    if (kind === "/" || kind === "x") brush.moveTo(shift, size), brush.lineTo(shift + size, 0);
-    if (kind === "\\" || kind === "x") brush.moveTo(shift, 0), brush.lineTo(shift + size, size);
-  }
-  if (kind === "-") brush.moveTo(0, size / 2), brush.lineTo(size, size / 2);
-  if (kind === "|") brush.moveTo(size / 2, 0), brush.lineTo(size / 2, size);
+  if (kind === "/") for (const shift of [-size, 0, size]) brush.moveTo(shift, size), brush.lineTo(shift + size, 0);
+  else brush.fillRect(3, 3, 2, 2);
   brush.stroke();
-  if (kind === ".") brush.fillRect(3, 3, 2, 2);
   return /** @type {CanvasPattern} */ (context.createPattern(tile, "repeat"));
 }
 
 /**
+ * An entry of a legend: what `paint` makes of 26×18 pixels, and what it stands for.
+ * @param {string} words @param {(context: CanvasRenderingContext2D) => void} paint
+ */
+export function swatch(words, paint) {
+  const canvas = el("canvas", { "aria-hidden": "true" });
+  paint(sharp(canvas, 26, 18));
+  return el("li", {}, canvas, words);
+}
+
+/**
  * An outline around what is chosen, as picture.js has it: the paper shows on both sides.
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- * @param {number} width
- * @param {number} height
+ * @param {CanvasRenderingContext2D} context @param {number} x @param {number} y @param {number} width @param {number} height
  */
 export function outlined(context, x, y, width, height) {
   const { paper, mark } = colours();
@@ -120,25 +129,19 @@ export function outlined(context, x, y, width, height) {
 }
 
 /**
- * Calls `draw` now, and again whenever the element becomes another width.
- * @param {HTMLElement} element
- * @param {() => void} draw
+ * Calls `draw` with the width that there is, as soon as there is one, and whenever it becomes another.
+ * @param {HTMLElement} element @param {(width: number) => void} draw
  */
 export function whenResized(element, draw) {
-  let width = -1;
+  let width = 0;
   new ResizeObserver(() => {
-    const now = Math.round(element.clientWidth);
-    if (now !== width) {
-      width = now;
-      draw();
-    }
+    const now = Math.floor(element.clientWidth);
+    if (now > 0 && now !== width) draw(width = now);
   }).observe(element);
 }
 
 /**
- * @param {number} count
- * @param {string} one
- * @param {string} [many]
+ * @param {number} count @param {string} one @param {string} [many]
  * @returns {string} 1 sector, 2 sectors
  */
 export function counted(count, one, many = `${one}s`) {

@@ -2,15 +2,13 @@
 
 import * as autopsy from "explorer/autopsy";
 import { BANKS, LINE, WORD } from "explorer/banks";
-import { grouped, whenResized } from "explorer/dom";
-import { hatching } from "explorer/memory";
-import { box, html, marked, picture, roving, shade, svg, text } from "explorer/picture";
+import { button, el, grouped, svg, whenResized } from "explorer/dom";
+import { columns, hatching, inRows, LEFT } from "explorer/memory";
+import { box, centred, ending, marked, picture, roving, shade, text } from "explorer/picture";
 import { grid, linear, where } from "explorer/threads";
 
 /** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").Data} Data */
-/** @typedef {import("explorer/payload").Finding} Finding */
-/** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
 /** @typedef {import("explorer/state").Selection} Selection */
 /** @typedef {import("explorer/state").State} State */
 
@@ -19,7 +17,7 @@ const AROUND = 2; // lines of source above and below
 /** @param {string} id */
 const inWords = (id) => id.replaceAll("_", " ");
 
-/** @param {Finding} finding */
+/** @param {gemm.Finding} finding */
 function placeOf(finding) {
   if (!finding.array) return "memory";
   return finding.row !== null
@@ -32,7 +30,7 @@ const threadOf = (data, thread) => linear(thread, data.descriptor.block, data.tr
 
 /**
  * What other views show of it: block, line, thread, and the request that touches the place, where its block's history is kept.
- * @param {Data} data @param {Finding} finding
+ * @param {Data} data @param {gemm.Finding} finding
  * @returns {Partial<Selection>}
  */
 export function selectionOf(data, finding) {
@@ -70,45 +68,33 @@ export function mount(element, data, state) {
   const { findings, error, verdict } = data.trace;
   const hang = error?.autopsy;
   if (!findings.length && !error && (!verdict || verdict.passed)) {
-    element.append(
-      html("p", { "data-findings": 0 }, [
-        "Nothing was found: no race, no access outside an array, no hang, and the result is right.",
-      ]),
-    );
+    const nothing = "Nothing was found: no race, no access outside an array, no hang, and the result is right.";
+    element.append(el("p", { "data-findings": 0 }, nothing));
     return;
   }
   if (error && !hang) {
-    element.append(html("p", { class: "trouble" }, [html("strong", {}, [`${inWords(error.id)}: `]), error.text]));
+    element.append(el("p", { class: "trouble" }, [el("strong", {}, [`${inWords(error.id)}: `]), error.text]));
   }
   if (verdict && !verdict.passed) {
-    element.append(html(
-      "div",
-      { class: "trouble", "data-verdict": "wrong" },
-      verdict.text.split("\n").map((words, index) => html("p", {}, [index === 0 ? `Wrong result: ${words}` : words])),
-    ));
+    const lines = `Wrong result: ${verdict.text}`.split("\n").map((words) => el("p", {}, words));
+    element.append(el("div", { class: "trouble", "data-verdict": "wrong" }, lines));
   }
   if (hang) {
-    const shown = html("div", { class: "autopsy" });
-    element.append(html("h3", {}, ["A hang"]), shown);
+    const shown = el("div", { class: "autopsy" });
+    element.append(el("h3", {}, ["A hang"]), shown);
     const choose = (/** @type {number} */ thread) => state.set({ thread, warp: Math.floor(thread / 32), lane: thread % 32 });
-    whenResized(
-      shown,
-      () => shown.replaceChildren(...autopsy.draw(hang, data.trace.threads_per_block, Math.max(280, shown.clientWidth), choose)),
-    );
+    whenResized(shown, (width) => shown.replaceChildren(...autopsy.draw(hang, data.trace.threads_per_block, Math.max(280, width), choose)));
   }
   if (!findings.length) return;
-  const list = html("div", { role: "radiogroup", "aria-label": "Findings", class: "findings" });
-  const detail = html("div", { class: "finding" });
+  const list = el("div", { role: "radiogroup", "aria-label": "Findings", class: "findings" });
+  const detail = el("div", { class: "finding" });
   let chosen = 0;
   const buttons = findings.map((finding, index) => {
     const often = finding.count > 1 ? ` ×${grouped(finding.count)}` : "";
-    const button = html("button", { type: "button", role: "radio", "aria-checked": "false", "data-finding": index }, [
-      `${index + 1}. ${inWords(finding.id)}: ${placeOf(finding)}${often}`,
-    ]);
-    button.addEventListener("click", () => choose(index));
-    list.append(button);
-    return button;
+    const words = `${index + 1}. ${inWords(finding.id)}: ${placeOf(finding)}${often}`;
+    return button(words, () => choose(index), { role: "radio", "aria-checked": "false", "data-finding": index });
   });
+  list.append(...buttons);
   roving(list, () => buttons, choose);
   /** @param {number} index */
   function choose(index) {
@@ -123,102 +109,61 @@ export function mount(element, data, state) {
     });
     detail.replaceChildren(...shown(data, findings[chosen], Math.max(280, detail.clientWidth)));
   }
-  element.append(
-    html("p", {}, [
-      `${
-        findings.length === 1 ? "One finding" : `${findings.length} findings`
-      }. Choosing one shows its line, thread and address in the other views.`,
-    ]),
-    list,
-    detail,
-  );
+  const many = findings.length === 1 ? "One finding" : `${findings.length} findings`;
+  element.append(el("p", {}, `${many}. Choosing one shows its line, thread and address in the other views.`), list, detail);
   whenResized(detail, draw);
 }
 
-/** @param {Data} data @param {Finding} finding @param {number} width */
+/** @param {Data} data @param {gemm.Finding} finding @param {number} width */
 function shown(data, finding, width) {
-  const first = finding.other;
+  const first = finding.other, trace = data.trace;
   const threads = [threadOf(data, first?.thread ?? null), threadOf(data, finding.thread)];
-  const kept = data.blocks.some((block) => block.raw.index === finding.block);
-  const note = !data.blocks.length || kept ? null : html("p", { class: "note" }, [
-    `The history of block ${finding.block} was not kept, so that the other views show another block.`,
-  ]);
-  const who = threads.map((thread, index) => ({ thread, index })).filter(({ thread }) => thread !== null);
-  return [
-    html("p", { role: "status" }, [
-      html("strong", {}, [`${inWords(finding.id)}: `]),
-      `${finding.text}.`,
-      finding.count > 1 ? ` It happened ${grouped(finding.count)} times.` : "",
-    ]),
-    html("div", { class: "sides" }, [
-      first ? side(data, "1", `${first.access === "write" ? "wrote" : "read"} it`, first.file, first.line, threads[0]) : null,
-      side(
-        data,
-        first ? "2" : "1",
-        `${finding.access === "write" ? "writes" : "reads"} it`,
-        finding.file,
-        finding.line,
-        threads[1],
-      ),
-    ]),
-    html("h3", {}, [`Where: ${placeOf(finding)}`]),
+  const kept = !data.blocks.length || data.blocks.some((block) => block.raw.index === finding.block);
+  const note = `The history of block ${finding.block} was not kept, so that the other views show another block.`;
+  const who = threads.flatMap((thread, index) => (thread === null ? [] : [{ thread, index }]));
+  /** @param {number} thread */
+  const mark = (thread) => {
+    const found = who.filter((entry) => entry.thread === thread);
+    if (!found.length) return null;
+    const label = found.map(({ index }) => (first ? index + 1 : 1)).join("");
+    return { shade: !first || found[0].index === 0 ? 0 : 3, label, title: where(thread) };
+  };
+  const name = who.map(({ thread }) => where(thread)).join("; ");
+  const often = finding.count > 1 ? ` It happened ${grouped(finding.count)} times.` : "";
+  const all = [
+    el("p", { role: "status" }, el("strong", {}, `${inWords(finding.id)}: `), `${finding.text}.`, often),
+    el("div", { class: "sides" },
+      first && side(data, "1", `${first.access === "write" ? "wrote" : "read"} it`, first, threads[0]),
+      side(data, first ? "2" : "1", `${finding.access === "write" ? "writes" : "reads"} it`, finding, threads[1])),
+    el("h3", {}, `Where: ${placeOf(finding)}`),
     finding.row !== null ? inMatrix(data, finding, width) : inArray(data, finding, width),
-    ...(who.length
-      ? [
-        html("h3", {}, ["Who: the block’s warps and lanes"]),
-        grid(
-          data.trace.threads_per_block,
-          width,
-          who.map(({ thread }) => where(/** @type {number} */ (thread))).join("; "),
-          (thread) => {
-            const found = who.filter((entry) => entry.thread === thread);
-            return found.length
-              ? {
-                shade: !first || found[0].index === 0 ? 0 : 3,
-                label: found.map(({ index }) => (first ? index + 1 : 1)).join(""),
-                title: where(thread),
-              }
-              : null;
-          },
-          true,
-        ),
-      ]
-      : []),
-    ...(note ? [note] : []),
+    who.length > 0 && el("h3", {}, "Who: the block’s warps and lanes"),
+    who.length > 0 && grid(trace.threads_per_block, width, name, mark, true),
+    !kept && el("p", { class: "note", "data-kept": "false" }, note),
   ];
+  return /** @type {Node[]} */ (all.filter(Boolean));
 }
 
 /**
  * One of the two accesses: its line among its neighbours, and its thread.
- * @param {Data} data @param {string} number @param {string} does @param {string} file @param {number} line @param {number | null} thread
+ * @param {Data} data @param {string} number @param {string} does @param {{file: string, line: number}} place @param {number | null} thread
  */
-function side(data, number, does, file, line, thread) {
+function side(data, number, does, { file, line }, thread) {
   const lines = data.sources.find((source) => source.file === file)?.lines ?? [];
   const from = Math.max(1, line - AROUND), to = Math.min(lines.length, line + AROUND);
-  const indent = Math.min(
-    ...lines.slice(from - 1, to).filter((words) => words.trim()).map((words) => words.length - words.trimStart().length),
-  );
-  const code = [];
-  for (let at = from; at <= to; ++at) {
-    code.push(
-      html("span", { class: `code-line ${at === line ? "chosen" : ""}` }, [
-        html("span", { class: "number" }, [`${at === line ? "▶" : " "}${String(at).padStart(4)}  `]),
-        `${lines[at - 1].slice(Number.isFinite(indent) ? indent : 0)}\n`,
-      ]),
-    );
-  }
-  return html("figure", { class: "side" }, [
-    html("figcaption", {}, [
-      svg("svg", { width: 22, height: 18, "aria-hidden": "true", class: shade(number === "1" ? 0 : 3) }, [
-        box(1, 1, 20, 16, { class: "cell shade" }),
-        text(11, 13, number, { "text-anchor": "middle", "font-size": 12, "font-weight": "bold" }),
-      ]),
-      ` ${thread === null ? "A thread" : where(thread)} ${does}`,
-      html("br"),
-      `${file}:${line}`,
-    ]),
-    html("pre", { tabindex: 0, "aria-label": `${file}, lines ${from} to ${to}` }, code),
-  ]);
+  const around = lines.slice(from - 1, to);
+  const indent = Math.min(...around.filter((words) => words.trim()).map((words) => words.length - words.trimStart().length));
+  const code = around.map((words, index) => {
+    const at = from + index, mine = at === line;
+    const beside = el("span", { class: "number" }, `${mine ? "▶" : " "}${String(at).padStart(4)}  `);
+    return el("span", { class: `code-line ${mine ? "chosen" : ""}` }, beside, `${words.slice(Number.isFinite(indent) ? indent : 0)}\n`);
+  });
+  const picture = svg("svg", { width: 22, height: 18, "aria-hidden": "true", class: shade(number === "1" ? 0 : 3) },
+    box(1, 1, 20, 16, { class: "cell shade" }), centred(11, 13, number, 12, { "font-weight": "bold" }));
+  const who = ` ${thread === null ? "A thread" : where(thread)} ${does}`;
+  return el("figure", { class: "side" },
+    el("figcaption", {}, picture, who, el("br"), `${file}:${line}`),
+    el("pre", { tabindex: 0, "aria-label": `${file}, lines ${from} to ${to}` }, code));
 }
 
 /** @param {Data} data @param {string} name */
@@ -231,7 +176,7 @@ function sizesOf(data, name) {
 
 /**
  * The matrix with the element, which may lie outside of it.
- * @param {Data} data @param {Finding} finding @param {number} width pixels
+ * @param {Data} data @param {gemm.Finding} finding @param {number} width pixels
  */
 function inMatrix(data, finding, width) {
   const { rows, cols } = sizesOf(data, finding.array);
@@ -246,105 +191,63 @@ function inMatrix(data, finding, width) {
   const strip = outside ? 14 : 0;
   const x0 = 66 + (left < 0 ? strip : 0), y0 = 44 + (top < 0 ? strip : 0);
   const across = cols * scale, down = rows * scale;
-  const root = picture(
-    width,
-    Math.ceil(down) + 74 + 2 * strip,
-    `${finding.array}, ${rows}×${cols}: row ${row}, column ${col}${outside ? ", outside of it" : ""}`,
-  );
+  const label = `${finding.array}, ${rows}×${cols}: row ${row}, column ${col}${outside ? ", outside of it" : ""}`;
+  const root = picture(width, Math.ceil(down) + 74 + 2 * strip, label);
   const hatch = hatching(root);
-  if (outside) {
-    if (row >= rows || row < 0) {
-      root.append(box(x0, row < 0 ? y0 - strip : y0 + down, across, strip, { class: "cell", style: `fill: ${hatch}` }));
-    }
-    if (col >= cols || col < 0) {
-      root.append(box(col < 0 ? x0 - strip : x0 + across, y0, strip, down, { class: "cell", style: `fill: ${hatch}` }));
-    }
-  }
+  const hatched = { class: "cell", style: `fill: ${hatch}` };
+  if (row >= rows || row < 0) root.append(box(x0, row < 0 ? y0 - strip : y0 + down, across, strip, hatched));
+  if (col >= cols || col < 0) root.append(box(col < 0 ? x0 - strip : x0 + across, y0, strip, down, hatched));
   const x = col < 0 ? x0 - strip / 2 : col >= cols ? x0 + across + strip / 2 : x0 + (col + 0.5) * scale;
   const y = row < 0 ? y0 - strip / 2 : row >= rows ? y0 + down + strip / 2 : y0 + (row + 0.5) * scale;
+  const past = beyond ? `, up to ${beyond} past its edge` : "";
+  const where = outside ? `Hatched: outside of ${finding.array}${past}` : "The element lies inside of it.";
   root.append(
     box(x0, y0, across, down, { class: "cell quiet strong" }),
     text(x0, 14, `${finding.array}: ${rows}×${cols}`),
     svg("line", { x1: x0 - 4, x2: x, y1: y, y2: y, class: "thread-line chosen" }),
     svg("line", { x1: x, x2: x, y1: y0 - 4, y2: y, class: "thread-line chosen" }),
     svg("circle", { cx: x, cy: y, r: 6, class: "bad-fill" }),
-    text(x0 - 8, Math.min(y + 4, y0 + down + strip), `row ${row}`, { "text-anchor": "end", "font-size": 11 }),
+    ending(x0 - 8, Math.min(y + 4, y0 + down + strip), `row ${row}`, 11),
     text(Math.min(x, width - 70), y0 - 8, `column ${col}`, { "text-anchor": x < x0 + 80 ? "start" : "middle", "font-size": 11 }),
-    text(
-      x0,
-      y0 + down + strip + 20,
-      outside
-        ? `Hatched: outside of ${finding.array}${beyond ? `, up to ${beyond} past its edge` : ""}`
-        : "The element lies inside of it.",
-      { "font-size": 11 },
-    ),
+    text(x0, y0 + down + strip + 20, where, { "font-size": 11 }),
   );
   return root;
 }
 
 /**
  * An array of shared memory: its place in the whole, and in the banks.
- * @param {Data} data @param {Finding} finding @param {number} width pixels
+ * @param {Data} data @param {gemm.Finding} finding @param {number} width pixels
  */
 function inArray(data, finding, width) {
-  /** @type {HistoryArray | undefined} */
-  const array = data.blocks.flatMap((block) => block.raw.arrays).find((entry) =>
-    entry.name === finding.array && entry.rank === null
-  );
-  const bytes = array?.bytes ?? null, start = array?.offset ?? 0;
-  const { offset } = finding;
+  const array = data.blocks.flatMap((block) => block.raw.arrays).find((one) => one.name === finding.array && one.rank === null);
+  const bytes = array?.bytes ?? null, start = array?.offset ?? 0, { offset } = finding;
   const outside = bytes !== null && (offset < 0 || offset >= bytes);
-  const left = 66, inner = width - left - 4, cell = inner / BANKS;
-  const word = Math.floor((start + offset) / WORD),
-    row = Math.floor((word * WORD) / LINE),
-    bank = ((word % BANKS) + BANKS) % BANKS;
-  const root = picture(
-    width,
-    bytes === null ? 92 : 142,
-    `${finding.array} + ${offset} bytes: bank ${bank}${outside ? ", outside of the array" : ""}`,
-  );
+  const inner = width - LEFT - 4, cell = inner / BANKS;
+  const word = Math.floor((start + offset) / WORD), row = Math.floor((word * WORD) / LINE), bank = ((word % BANKS) + BANKS) % BANKS;
+  const label = `${finding.array} + ${offset} bytes: bank ${bank}${outside ? ", outside of the array" : ""}`;
+  const root = picture(width, bytes === null ? 92 : 142, label);
   const hatch = hatching(root);
-  for (let at = 0; at < BANKS; at += 4) {
-    root.append(text(left + (at + 0.5) * cell, 12, String(at), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
-  }
-  root.append(text(left - 6, 12, "byte \\ bank", { "text-anchor": "end", "font-size": 10, class: "soft" }));
+  columns(root, cell, "byte \\ bank", 12);
   /** @type {Node[]} */
   const marks = [];
-  for (let line = row - 1; line <= row + 1; ++line) {
-    const y = 18 + (line - row + 1) * 20;
-    const begin = line * LINE - start;
-    root.append(text(left - 6, y + 14, grouped(begin), { "text-anchor": "end", "font-size": 10 }));
+  inRows(root, [row - 1, row, row + 1], { y: 18, high: 20 }, (line) => grouped(line * LINE - start), (line, y) => {
     for (let at = 0; at < BANKS; ++at) {
-      const here = begin + at * WORD, mine = line === row && at === bank;
+      const here = line * LINE - start + at * WORD, mine = line === row && at === bank;
       const inside = bytes === null || (here >= 0 && here < bytes);
-      root.append(
-        box(
-          left + at * cell,
-          y,
-          cell,
-          20,
-          mine ? { class: "cell bad-fill" } : { class: "cell", style: inside ? "" : `fill: ${hatch}` },
-        ),
-      );
-      if (mine) marks.push(marked(left + at * cell, y, cell, 20));
+      const look = mine ? { class: "cell bad-fill" } : { class: "cell", style: inside ? "" : `fill: ${hatch}` };
+      root.append(box(LEFT + at * cell, y, cell, 20, look));
+      if (mine) marks.push(marked(LEFT + at * cell, y, cell, 20));
     }
-  }
+  });
   root.append(...marks);
-  if (bytes !== null) {
-    const low = Math.min(0, offset), high = Math.max(bytes, offset + WORD), scale = inner / (high - low);
-    root.append(
-      box(left - low * scale, 100, bytes * scale, 14, { class: "cell quiet strong" }),
-      text(left - 6, 111, finding.array.length > 9 ? "array" : finding.array, { "text-anchor": "end", "font-size": 11 }),
-      box(left + (offset - low) * scale - 2, 96, 4, 22, { class: "bad-fill" }),
-      text(
-        left,
-        134,
-        `${outside ? "outside of" : "in"} its ${grouped(bytes)} bytes: byte ${grouped(offset)}, bank ${bank}${
-          outside ? " (hatched: not the array’s)" : ""
-        }`,
-        { "font-size": 11 },
-      ),
-    );
-  }
+  if (bytes === null) return root;
+  const low = Math.min(0, offset), high = Math.max(bytes, offset + WORD), scale = inner / (high - low);
+  const words = `${outside ? "outside of" : "in"} its ${grouped(bytes)} bytes: byte ${grouped(offset)}, bank ${bank}`;
+  root.append(
+    box(LEFT - low * scale, 100, bytes * scale, 14, { class: "cell quiet strong" }),
+    ending(LEFT - 6, 111, finding.array.length > 9 ? "array" : finding.array, 11),
+    box(LEFT + (offset - low) * scale - 2, 96, 4, 22, { class: "bad-fill" }),
+    text(LEFT, 134, words + (outside ? " (hatched: not the array’s)" : ""), { "font-size": 11 }),
+  );
   return root;
 }

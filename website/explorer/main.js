@@ -67,11 +67,13 @@ function begin() {
       view.mount(element, data, state);
     } catch (error) {
       console.error(error); // one view's mistake leaves the others
+      element.dataset.failed = "";
       element.replaceChildren("This view could not be drawn.");
     }
   }
   let waiting = 0;
   state.subscribe((now) => {
+    byId("views").dataset.selection = written(now); // for whoever drives the page by program
     clearTimeout(waiting); // browsers allow some hundred changes of an address a minute
     waiting = window.setTimeout(() => history.replaceState(null, "", `#${written(now)}`), 150);
   });

@@ -1,12 +1,10 @@
 // What was measured of a lesson, as charts whose points can be chosen: a sweep over sizes, and the roofline of its ladder.
 
+import { el } from "explorer/dom";
 import { decades, draw, rounds } from "explorer/chart";
 import { rate } from "explorer/occupancy";
-import { html } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Data} Data */
-/** @typedef {import("explorer/payload").Recorded} Recorded */
-/** @typedef {import("explorer/payload").Timed} Timed */
 
 /** @param {string} lesson */
 const short = (lesson) => lesson.split("_")[0];
@@ -14,7 +12,7 @@ const short = (lesson) => lesson.split("_")[0];
 /** @param {Data} data @param {number} width @param {number | null} tile FLOP per byte that the sliders give */
 export function charts(data, width, tile) {
   const { recorded } = data.payload;
-  if (!recorded) return [html("p", {}, ["Nothing is recorded of this lesson, so that there is no chart."])];
+  if (!recorded) return [el("p", {}, ["Nothing is recorded of this lesson, so that there is no chart."])];
   const found = [sweep(data, width)];
   const roof = roofline(data, width, tile);
   if (roof) found.push(roof);
@@ -23,82 +21,45 @@ export function charts(data, width, tile) {
 
 /** @param {Data} data @param {number} width */
 function sweep(data, width) {
-  const recorded = /** @type {Recorded} */ (data.payload.recorded);
-  const said = html("p", { role: "status", class: "readout" }, [
-    "Choose a point: its shape, its figure and its baseline stand here.",
-  ]);
+  const recorded = /** @type {gemm.Recorded} */ (data.payload.recorded);
+  const said = el("p", { role: "status", class: "readout" }, "Choose a point: its shape, its figure and its baseline stand here.");
   const square = recorded.runs.filter((run) => run.m === run.n && run.n === run.k).sort((a, b) => a.m - b.m);
   const mine = square.filter((run) => run.lesson === data.payload.lesson),
     before = square.filter((run) => run.lesson !== data.payload.lesson);
   const top = 1.08 * Math.max(...square.flatMap((run) => [run.tflops, mine.includes(run) ? run.baseline_tflops : 0]));
-  /** @param {Timed} run */
+  /** @param {gemm.Timed} run */
   const tell = (run) => {
-    said.textContent = `Recorded, ${run.lesson} at ${run.m}×${run.n}×${run.k}: ${rate(run.tflops)} TFLOP/s in ${
-      rate(run.ms)
-    } ms. Baseline: ${run.baseline}, ${rate(run.baseline_tflops)} TFLOP/s; ${
-      rate(run.ratio)
-    } of its speed (median of interleaved rounds).`;
+    said.textContent = `Recorded, ${run.lesson} at ${run.m}×${run.n}×${run.k}: ${rate(run.tflops)} TFLOP/s in ${rate(run.ms)} ms. ` +
+      `Baseline: ${run.baseline}, ${rate(run.baseline_tflops)} TFLOP/s; ${rate(run.ratio)} of its speed (median of interleaved rounds).`;
   };
-  /** @param {Timed} run @param {number} figure @param {string} who */
-  const point = (run, figure, who) => ({
-    x: run.m,
-    y: figure,
-    name: `${who}, ${run.m} cubed: ${rate(figure)} TFLOP/s`,
-    aside: run.m % 2 === 1,
+  /** @param {gemm.Timed} run */
+  const point = (run) => ({
+    x: run.m, y: run.tflops, name: `${run.lesson}, ${run.m} cubed: ${rate(run.tflops)} TFLOP/s`, aside: run.m % 2 === 1,
     chosen: () => tell(run),
   });
-  const chart = draw(
-    {
-      name: "TFLOP/s over matrix sizes, recorded",
-      x: { label: "M = N = K", low: 220, high: 9400, log: true, ticks: [256, 512, 1024, 2048, 4096, 8192] },
-      y: { label: "TFLOP/s", low: 0, high: top, log: false, ticks: rounds(top) },
-      series: [
-        {
-          name: "cuBLAS",
-          look: "baseline",
-          line: true,
-          points: mine.map((run) => ({ x: run.m, y: run.baseline_tflops, name: "", aside: run.m % 2 === 1 })),
-        },
-        ...(before.length
-          ? [{
-            name: before[0].lesson,
-            look: /** @type {const} */ ("before"),
-            line: true,
-            points: before.map((run) => point(run, run.tflops, run.lesson)),
-          }]
-          : []),
-        { name: data.payload.lesson, look: "strong", line: true, points: mine.map((run) => point(run, run.tflops, run.lesson)) },
-      ],
-    },
-    width,
-    Math.min(380, Math.max(280, width * 0.5)),
-  );
-  const others = recorded.runs.filter((run) => run.lesson === data.payload.lesson && !square.includes(run));
-  const notSquare = others.length
-    ? html("p", { class: "hint" }, [
-      `Not square: ${
-        others.map((run) => `${run.m}×${run.n}×${run.k}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`).join("; ")
-      }.`,
-    ])
-    : null;
-  const where = html("p", { class: "hint" }, [
-    `${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ${
-      mine[0]?.variant.toUpperCase() ?? ""
-    }. The lines join even sizes; 1023, 2047, 4095 and 4097 stand aside. Arrow keys go from point to point.`,
-  ]);
-  return html("section", { "aria-label": "Sweep over sizes, recorded" }, [
-    html("h3", {}, ["Recorded: over sizes"]),
-    chart,
-    said,
-    ...(notSquare ? [notSquare] : []),
-    where,
-  ]);
+  const baseline = mine.map((run) => ({ x: run.m, y: run.baseline_tflops, name: "", aside: run.m % 2 === 1 }));
+  const series = /** @type {import("explorer/chart").Series[]} */ ([
+    { name: "cuBLAS", look: "baseline", line: true, points: baseline },
+    { name: before[0]?.lesson, look: "before", line: true, points: before.map(point) },
+    { name: data.payload.lesson, look: "strong", line: true, points: mine.map(point) },
+  ]).filter(({ points }) => points.length);
+  const x = { label: "M = N = K", low: 220, high: 9400, log: true, ticks: [256, 512, 1024, 2048, 4096, 8192] };
+  const y = { label: "TFLOP/s", low: 0, high: top, log: false, ticks: rounds(top) };
+  const chart = draw({ name: "TFLOP/s over matrix sizes, recorded", x, y, series }, width, Math.min(380, Math.max(280, width * 0.5)));
+  const others = recorded.runs.filter((run) => run.lesson === data.payload.lesson && !square.includes(run))
+    .map((run) => `${run.m}×${run.n}×${run.k}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`);
+  const where = `${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ` +
+    `${mine[0]?.variant.toUpperCase() ?? ""}. ` +
+    "The lines join even sizes; 1023, 2047, 4095 and 4097 stand aside. Arrow keys go from point to point.";
+  return el("section", { "aria-label": "Sweep over sizes, recorded" },
+    el("h3", {}, "Recorded: over sizes"), chart, said,
+    others.length > 0 && el("p", { class: "hint" }, `Not square: ${others.join("; ")}.`), el("p", { class: "hint" }, where));
 }
 
 let levelChosen = 0;
 
 /**
- * @param {import("explorer/payload").Roofline} roof @param {number | null} tile @param {(words: string) => void} say what a point is, as it is chosen
+ * @param {gemm.Roofline} roof @param {number | null} tile @param {(words: string) => void} say what a point is, as it is chosen
  * @returns {Parameters<typeof draw>[0]}
  */
 function roofChart(roof, tile, say) {
@@ -113,82 +74,48 @@ function roofChart(roof, tile, say) {
   const end = peak ? peak / tbytes : Math.min(high, top / tbytes), begin = Math.max(low, bottom / tbytes);
   /** @param {number} x */
   const under = (x) => Math.min(tbytes * x, peak ?? Infinity);
-  return {
-    name: `Roofline over bytes of ${name}, recorded`,
-    x: { label: `FLOP per byte of ${name}`, low, high, log: true, ticks: decades(low, high) },
-    y: { label: "TFLOP/s", low: bottom, high: top, log: true, ticks: decades(bottom, top) },
-    series: [
-      {
-        name: `${ceiling}, ${rate(tbytes)} TB/s${peaks.length ? `, then ${peaks[0][0]}, ${rate(peaks[0][1])} TFLOP/s` : ""}`,
-        look: "roof",
-        line: true,
-        dots: false,
-        points: [[begin, begin * tbytes], [end, end * tbytes], ...(peak ? [[high, peak]] : [])].map(([x, y]) => ({
-          x,
-          y,
-          name: "",
-        })),
-      },
-      ...peaks.slice(1).map(([words, value]) => ({
-        name: `${words}, ${rate(value)} TFLOP/s`,
-        look: /** @type {const} */ ("before"),
-        line: true,
-        dots: false,
-        points: [{ x: value / tbytes, y: value, name: "" }, { x: high, y: value, name: "" }],
-      })),
-      ...(tile && levelChosen === 1
-        ? [{
-          name: "predicted: the tile’s FLOP per byte, as the sliders stand",
-          look: /** @type {const} */ ("mark"),
-          line: true,
-          dots: false,
-          points: [{ x: tile, y: bottom, name: "" }, { x: tile, y: top, name: "" }],
-        }]
-        : []),
-      {
-        name: "a lesson, recorded",
-        look: "strong",
-        points: here.map((point) => ({
-          x: point.intensity[name],
-          y: point.tflops,
-          label: short(point.lesson),
-          name: `${point.lesson}: ${rate(point.tflops)} TFLOP/s at ${rate(point.intensity[name])} FLOP per byte`,
-          chosen: () => {
-            const most = under(point.intensity[name]);
-            say(`Recorded, ${point.lesson} at ${roof.size}×${roof.size}×${roof.size}: ${
-              rate(point.tflops)
-            } TFLOP/s, ${rate(point.intensity[name])} FLOP per byte of ${name}. The roof there is ${
-              rate(most)
-            } TFLOP/s: it reaches ${rate((100 * point.tflops) / most)} % of it.`);
-          },
-        })),
-      },
-    ],
-  };
+  const over = peaks.length ? `, then ${peaks[0][0]}, ${rate(peaks[0][1])} TFLOP/s` : "";
+  /** @param {number[][]} places */
+  const line = (...places) => ({ line: true, dots: false, points: places.map(([x, y]) => ({ x, y, name: "" })) });
+  /** @param {gemm.Spot} spot */
+  const point = ({ lesson, tflops, intensity: { [name]: perByte } }) => ({
+    x: perByte, y: tflops, label: short(lesson), name: `${lesson}: ${rate(tflops)} TFLOP/s at ${rate(perByte)} FLOP per byte`,
+    chosen: () => {
+      const most = under(perByte);
+      say(`Recorded, ${lesson} at ${roof.size}×${roof.size}×${roof.size}: ${rate(tflops)} TFLOP/s, ` +
+        `${rate(perByte)} FLOP per byte of ${name}. The roof there is ${rate(most)} TFLOP/s: it reaches ${rate((100 * tflops) / most)} % of it.`);
+    },
+  });
+  const roofline = line([begin, begin * tbytes], [end, end * tbytes], ...(peak ? [[high, peak]] : []));
+  const series = /** @type {import("explorer/chart").Series[]} */ ([
+    { name: `${ceiling}, ${rate(tbytes)} TB/s${over}`, look: "roof", ...roofline },
+    ...peaks.slice(1).map(([words, value]) =>
+      ({ name: `${words}, ${rate(value)} TFLOP/s`, look: "before", ...line([value / tbytes, value], [high, value]) })),
+    tile && levelChosen === 1 &&
+      { name: "predicted: the tile’s FLOP per byte, as the sliders stand", look: "mark", ...line([tile, bottom], [tile, top]) },
+    { name: "a lesson, recorded", look: "strong", points: here.map(point) },
+  ].filter(Boolean));
+  const x = { label: `FLOP per byte of ${name}`, low, high, log: true, ticks: decades(low, high) };
+  const y = { label: "TFLOP/s", low: bottom, high: top, log: true, ticks: decades(bottom, top) };
+  return { name: `Roofline over bytes of ${name}, recorded`, x, y, series };
 }
 
 /** @param {Data} data @param {number} width @param {number | null} tile */
 function roofline(data, width, tile) {
   const roof = data.payload.recorded?.roofline;
   if (!roof) return null;
-  const said = html("p", { role: "status", class: "readout" }, [
-    "Choose a point: a lesson, its rate, and the share of the roof that it reaches.",
-  ]);
-  const picture = html("div");
-  const group = html("fieldset", { class: "choices" }, [
-    html("legend", {}, ["Bytes of"]),
+  const hint = "Choose a point: a lesson, its rate, and the share of the roof that it reaches.";
+  const said = el("p", { role: "status", class: "readout" }, hint);
+  const picture = el("div");
+  const group = el("fieldset", { class: "choices" }, [
+    el("legend", {}, ["Bytes of"]),
     ...roof.levels.map((level, index) => {
-      const input = html("input", {
-        type: "radio",
-        name: "roofline-level",
-        value: String(index),
-        checked: index === levelChosen,
-      });
+      const input = el("input", { type: "radio", name: "roofline-level", value: String(index), checked: index === levelChosen });
       input.addEventListener("change", () => {
         levelChosen = index;
         show();
       });
-      return html("label", {}, [input, ` ${level.name}`]);
+      return el("label", {}, [input, ` ${level.name}`]);
     }),
   ]);
   const show = () => {
@@ -199,11 +126,6 @@ function roofline(data, width, tile) {
   const note = Object.keys(roof.peaks).length
     ? ""
     : " What the tensor cores reach at most was not measured: the roof is memory’s alone.";
-  return html("section", { "aria-label": "Roofline, recorded" }, [
-    html("h3", {}, ["Recorded: roofline"]),
-    group,
-    picture,
-    said,
-    html("p", { class: "hint" }, [`${roof.sources.join("; ")}.${note}`]),
-  ]);
+  const sources = el("p", { class: "hint" }, `${roof.sources.join("; ")}.${note}`);
+  return el("section", { "aria-label": "Roofline, recorded" }, el("h3", {}, "Recorded: roofline"), group, picture, said, sources);
 }

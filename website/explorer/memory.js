@@ -2,17 +2,16 @@
 // is stored in shared memory comes from.
 
 import { WARP, WORD, wordsOf } from "explorer/banks";
-import { grouped } from "explorer/dom";
+import { grouped, svg } from "explorer/dom";
 import { boxChunks, CHUNK } from "explorer/descriptors";
-import { box, marked, roving, shade, spans, svg, text } from "explorer/picture";
+import { box, centred, ending, marked, pressed, roving, shade, text } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Block} Block */
-/** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
 /** @typedef {import("explorer/payload").Request} Request */
 
 /**
  * "A[3][16–19]", "As + 132 B".
- * @param {HistoryArray} array
+ * @param {gemm.HistoryArray} array
  * @param {number} offset bytes from its start
  * @param {number} width bytes
  */
@@ -28,13 +27,23 @@ export function placeName(array, offset, width) {
  * Where a warp's store to shared memory has its bytes from, lane -> offset in that array; where the tracer does not say and it
  * is a copy, its own read of global memory, just before it.
  * @param {Block} block @param {Request} request
- * @returns {{array: HistoryArray, lanes: number[], offsets: number[], event: number | null} | null}
+ * @returns {{array: gemm.HistoryArray, lanes: number[], offsets: number[], event: number | null} | null}
  */
 export function sourceOf(block, request) {
   const { access } = request;
   const read = access?.copy && access.op === "store" ? readOf(block, request) : null;
   if (request.from) return { ...request.from, event: read?.event ?? null };
   return read?.array ? { array: read.array, lanes: read.lanes, offsets: read.offsets, event: read.event } : null;
+}
+
+/**
+ * Of a cp.async's store, lane -> where it reads global memory, of the lanes that read; null of anything else.
+ * @param {Block} block @param {Request} request
+ */
+export function copiedFrom(block, request) {
+  if (!request.access?.copy || request.access.op !== "store") return null;
+  const source = sourceOf(block, request);
+  return new Map(source?.lanes.map((lane, index) => [lane, source.offsets[index]]));
 }
 
 /**
@@ -59,7 +68,7 @@ const touched = new WeakMap();
 
 /**
  * The words of a shared array that anything in the block's history touches.
- * @param {Block} block @param {HistoryArray} array
+ * @param {Block} block @param {gemm.HistoryArray} array
  * @returns {Uint8Array} 1 for each such word
  */
 export function touchedWords(block, array) {
@@ -117,16 +126,11 @@ export function laneStrip(root, left, width, top, of, chosen, choose) {
     }, [
       box(x, y, wide, high, { class: `cell ${found.shade === null ? "" : "shade"}` }),
       found.shade === null ? svg("path", { d: `M${x} ${y + high}L${x + wide} ${y}`, class: "idle" }) : null,
-      text(x + wide / 2, y + 14, String(lane), { "text-anchor": "middle", "font-size": 11 }),
-      text(x + wide / 2, y + 27, found.note, { "text-anchor": "middle", "font-size": 10, "font-weight": "bold" }),
+      centred(x + wide / 2, y + 14, lane, 11),
+      centred(x + wide / 2, y + 27, found.note, 10, { "font-weight": "bold" }),
       svg("title", {}, [`lane ${lane}: ${found.words}`]),
     ]);
-    cell.addEventListener("click", () => choose(lane));
-    cell.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      choose(lane);
-    });
+    pressed(cell, () => choose(lane));
     cells.push(cell);
     group.append(cell);
   }
@@ -139,6 +143,38 @@ export function laneStrip(root, left, width, top, of, chosen, choose) {
   return { bottom: top + (WARP / inRow) * high, middle: (lane) => left + ((lane % inRow) + 0.5) * wide, oneRow: inRow === WARP };
 }
 
+export const LEFT = 66; // pixels beside pictures of memory, for the rows' names
+
+/**
+ * The numbers of columns, every fourth, and what rows and columns are.
+ * @param {SVGElement} to @param {number} cell pixels a column @param {string} corner "byte \\ bank" @param {number} [y]
+ */
+export function columns(to, cell, corner, y = 11) {
+  for (let at = 0; at < WARP; at += 4) to.append(centred(LEFT + (at + 0.5) * cell, y, at, 10, { class: "soft" }));
+  to.append(ending(LEFT - 6, y, corner, 10, { class: "soft" }));
+}
+
+/**
+ * Rows below each other, with their names; ⋮ stands where some in between are left out.
+ * @param {SVGElement} to @param {number[]} rows ascending @param {{y: number, high: number, most?: number}} at where the first is, pixels a row, and how many are drawn
+ * @param {(row: number) => string} name @param {(row: number, y: number) => void} draw
+ * @returns {number} where they end
+ */
+export function inRows(to, rows, { y, high, most = rows.length }, name, draw) {
+  rows.slice(0, most).forEach((row, place) => {
+    if (place > 0 && row !== rows[place - 1] + 1) {
+      to.append(ending(LEFT - 6, y + 9, "⋮"));
+      y += 12;
+    }
+    to.append(ending(LEFT - 6, y + high / 2 + 4, name(row), 10));
+    draw(row, y);
+    y += high;
+  });
+  if (rows.length <= most) return y;
+  to.append(text(LEFT, y + 14, `and ${rows.length - most} more rows`, { class: "soft" }));
+  return y + 18;
+}
+
 let patterns = 0;
 
 /**
@@ -148,18 +184,8 @@ let patterns = 0;
  */
 export function hatching(root) {
   const id = `hatching-${++patterns}`;
-  root.append(
-    svg("defs", {}, [
-      svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, [
-        svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "idle" }),
-      ]),
-    ]),
-  );
+  const line = svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "idle" });
+  const pattern = { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" };
+  root.append(svg("defs", {}, svg("pattern", pattern, line)));
   return `url(#${id})`;
 }
-
-/**
- * "wavefront 3", "wavefronts 1–4".
- * @param {string} word @param {number[]} numbers
- */
-export const numbered = (word, numbers) => `${word}${numbers.length === 1 ? "" : "s"} ${spans(numbers)}`;

@@ -3,22 +3,6 @@
 import { grouped } from "explorer/dom";
 
 /**
- * What an SM of a compute capability has (common/machines.inc says where it comes from).
- * @typedef {object} Machine
- * @property {string} gpu one that has it
- * @property {number} sms of that GPU
- * @property {number} threads that an SM has room for
- * @property {number} blocks the same
- * @property {number} registers of an SM, 32 bits each
- * @property {number} registers_a_thread at most
- * @property {number} shared bytes of an SM
- * @property {number} shared_a_block bytes at most
- * @property {number} shared_reserved bytes of each block that CUDA takes for itself
- * @property {number} shared_unit bytes in which it is given out
- * @property {number} register_unit registers in which a warp gets them
- * @property {number} parts of an SM; a warp's registers are those of one
- */
-/**
  * @typedef {object} Asked
  * @property {number} threads a block
  * @property {number} registers a thread
@@ -48,7 +32,7 @@ export function size(count) {
 
 /**
  * How many blocks each limit of an SM lets in; the smallest decides. Empty where a block cannot be launched at all.
- * @param {Machine} machine @param {Asked} asked
+ * @param {gemm.Machine} machine @param {Asked} asked
  * @returns {{limits: Limit[], refused: string | null}}
  */
 export function limits(machine, asked) {

@@ -1,11 +1,10 @@
 // What comes before what in a block, and the steps that this makes.
 
-/** @typedef {import("explorer/payload").BlockHistory} BlockHistory */
 
 /**
  * A number for each event: more than those of all events that came before it for a reason. A warp's own events count up; a barrier,
  * an mbarrier's phase, a copy's arrival and the sums of a warpgroup bring warps together. It is Lamport's clock, and no GPU's time.
- * @param {BlockHistory} raw
+ * @param {gemm.BlockHistory} raw
  * @returns {Int32Array}
  */
 export function clocks(raw) {
@@ -77,6 +76,20 @@ export function clocks(raw) {
 }
 
 /**
+ * @param {number} count of numbers that ascend @param {(place: number) => number} of each @param {number} least
+ * @returns {number} the place of the first that is not less; `count` where all are
+ */
+export function firstAtLeast(count, of, least) {
+  let low = 0, high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (of(middle) < least) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
  * @typedef {object} Steps
  * @property {Int32Array} step of each event
  * @property {number} count
@@ -88,7 +101,7 @@ export function clocks(raw) {
  * Steps are what lies between two barriers of the whole block. Where tiles come through mbarriers instead, a step begins when the
  * first warp sees the next phase of one that bytes come to. Where there is neither, it is a round of the loop: of the load
  * that a warp does most often.
- * @param {BlockHistory} raw
+ * @param {gemm.BlockHistory} raw
  * @param {Int32Array} clock
  * @returns {Steps}
  */
@@ -119,21 +132,12 @@ export function divide(raw, clock) {
   }
   const last = clock.reduce((most, one) => Math.max(most, one), 0);
   begins = [...new Set([0, ...begins.filter((one) => one <= last)])].sort((a, b) => a - b);
-  const step = clock.map((one) => {
-    let low = 0;
-    let high = begins.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (begins[middle] <= one) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  });
+  const step = clock.map((one) => firstAtLeast(begins.length, (place) => begins[place], one + 1) - 1);
   return { step, count: begins.length, begins, by };
 }
 
 /**
- * @param {BlockHistory} raw
+ * @param {gemm.BlockHistory} raw
  * @param {Int32Array} clock
  * @returns {number[]} the clocks at which warp 0 (or the first that loads) does again what it loads most often
  */

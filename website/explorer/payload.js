@@ -1,5 +1,5 @@
-// What the page shows, as ./gemm explore wrote it into the page: its types, and a reader that works things out when they are
-// first asked for. runner/inspect/trace_types.py says the same in Python, with more words.
+// What the page shows, as ./gemm explore wrote it into the page: a reader that works things out when they are first asked for.
+// Its types, gemm.Payload and what that consists of, are Python's (website/types.py).
 
 import { clocks, divide } from "explorer/order";
 
@@ -7,254 +7,17 @@ export const SCHEMA = 1;
 export const WARP = 32;
 export const WARPGROUP = 4; // warps
 
-/** @typedef {{what: string, file: string, line: number}} Place */
-/** @typedef {{block: number, warp: number, lanes: number[], offsets: number[]}} Sample */
-/**
- * @typedef {object} Line a source line's accesses to one array, of one width
- * @property {string} file
- * @property {number} line
- * @property {string} array
- * @property {"global" | "shared"} space
- * @property {"load" | "store"} op
- * @property {number} width bytes a thread; 0: boxes of the copy engine, each a request
- * @property {number} requests
- * @property {number} threads
- * @property {number} bytes
- * @property {number} sectors
- * @property {number} ideal_sectors
- * @property {number} wavefronts
- * @property {number} ideal_wavefronts
- * @property {boolean} diverged
- * @property {Record<string, any> | null} tensor_map
- * @property {Sample} sample
- */
-/**
- * @typedef {object} Wgmma a source line's multiplications by warpgroups, of one form
- * @property {string} file
- * @property {number} line
- * @property {number} m
- * @property {number} n
- * @property {number} k
- * @property {number} count
- * @property {number} flop
- * @property {number} shared_bytes
- * @property {null} wavefronts
- * @property {string | null} a
- * @property {string | null} major_a
- * @property {string} b
- * @property {string} major_b
- */
-/** @typedef {{access: "read" | "write", thread: number[] | null, file: string, line: number}} Side */
-/**
- * @typedef {object} Finding
- * @property {string} id
- * @property {string} text
- * @property {"read" | "write"} access
- * @property {string} array
- * @property {number | null} row
- * @property {number | null} column
- * @property {number} offset
- * @property {number} beyond
- * @property {number} block
- * @property {number[] | null} thread
- * @property {string} file
- * @property {number} line
- * @property {Side | null} other
- * @property {number} count
- */
-/** @typedef {{threads: number[], parity: number, at: Place}} Waiting */
-/**
- * @typedef {object} Barrier the phase of an mbarrier that is open
- * @property {string} name
- * @property {number} phase
- * @property {number} arrivals
- * @property {number} arrivals_missing
- * @property {number[]} arrived
- * @property {number[]} absent
- * @property {number[]} passed
- * @property {number} bytes_expected
- * @property {number} bytes_missing
- * @property {number} bytes_under_way
- * @property {Waiting[]} waiting
- */
-/** @typedef {{threads: number[], returned: boolean, at: Place | null, at_mbarrier: boolean, last: Place | null}} Group */
-/** @typedef {{id: string, text: string, barriers: string[], threads: number[], phase: number, bytes: number, arrivals: number, came: number}} Likely */
-/** @typedef {{kernel: string, block: number[], barriers: Barrier[], groups: Group[], likely: Likely | null}} Autopsy */
-/** @typedef {{id: string, text: string, autopsy?: Autopsy}} Fault */
-/** @typedef {{passed: boolean, checked: number, compared: number, wrong: number, text: string, first: any, patterns: any[]}} Verdict */
-/** @typedef {{array: string, block: number, rows: number[], cols: number[], threads: number[]}} Owners */
-/**
- * @typedef {object} Trace gemm_inspect's object
- * @property {number} schema
- * @property {string} lesson
- * @property {string} variant bf16
- * @property {string} kernel
- * @property {number} m
- * @property {number} n
- * @property {number} k
- * @property {number} alpha
- * @property {number} beta
- * @property {number} seed
- * @property {string} like
- * @property {number} blocks
- * @property {number} traced_blocks
- * @property {number} threads_per_block
- * @property {number} barriers_per_thread
- * @property {Line[]} lines
- * @property {Wgmma[]} wgmma
- * @property {Finding[]} findings
- * @property {Record<string, number | null>} totals
- * @property {Owners} owners
- * @property {Verdict | null} verdict
- * @property {Fault | null} error
- * @property {BlockHistory[]} [history]
- */
-
-/**
- * @typedef {object} HistoryArray
- * @property {string} name
- * @property {"global" | "shared"} space
- * @property {number | null} rows of a matrix
- * @property {number | null} cols
- * @property {number | null} pitch elements
- * @property {number | null} element_bytes
- * @property {number} bytes
- * @property {number | null} offset of a shared array: bytes in the block's shared memory
- * @property {number | null} rank whose, of another block's in the cluster
- */
-/**
- * @typedef {object} HistoryAccess what a request is of
- * @property {number} site
- * @property {number | null} line index into the trace's lines
- * @property {number} array
- * @property {"load" | "store"} op
- * @property {number} width bytes a thread; 0 of a box
- * @property {boolean} copy by cp.async or a box
- * @property {boolean} matrix by ldmatrix
- */
-/** @typedef {[number, number[]]} HistoryPattern lanes as a mask, bytes from the first lane's of each lane that takes part */
-/**
- * @typedef {object} HistoryEvent what is no warp's request; `e` says which fields there are
- * @property {string} e
- * @property {number} [warp]
- * @property {number} [lanes]
- * @property {number} [site]
- * @property {number} [barrier]
- * @property {number} [phase]
- * @property {number} [bytes]
- * @property {number} [count]
- * @property {number} [copy]
- * @property {number} [multiply]
- * @property {number} [warpgroup]
- * @property {number} [batch]
- */
-/**
- * @typedef {object} HistoryBox a copy of the copy engine (TMA)
- * @property {number | null} access
- * @property {number} units
- * @property {number} thread
- * @property {number | null} shared index into arrays
- * @property {number} offset
- * @property {number} bytes
- * @property {number | null} barrier
- * @property {number | null} array index into arrays: the matrix
- * @property {number} row
- * @property {number} col
- * @property {number} rows
- * @property {number} cols
- * @property {number} element_bytes
- * @property {"none" | "32B" | "64B" | "128B"} swizzle
- * @property {number} rank
- */
-/** @typedef {{array: number, offset: number, places: number}} HistoryOperand what a wgmma reads: places is an index into the block's */
-/**
- * @typedef {object} HistoryMultiply a wgmma
- * @property {number} site
- * @property {number | null} wgmma index into the trace's wgmma
- * @property {number} warpgroup
- * @property {number} batch
- * @property {number} m
- * @property {number} n
- * @property {number} k
- * @property {HistoryOperand | null} a
- * @property {HistoryOperand | null} b
- * @property {string | null} a_descriptor
- * @property {string} b_descriptor
- */
-/** @typedef {{name: string, array: number | null, offset: number, arrivals: number}} HistoryMbarrier */
-/**
- * @typedef {object} BlockHistory what one block did, in the order in which the CPU device ran it
- * @property {number[]} block x, y, z
- * @property {number} index in the grid, x fastest
- * @property {number} rank
- * @property {number} threads
- * @property {HistoryArray[]} arrays
- * @property {Place[]} sites
- * @property {HistoryAccess[]} accesses
- * @property {HistoryPattern[]} patterns
- * @property {(number[] | HistoryEvent)[]} events
- * @property {HistoryBox[]} copies
- * @property {HistoryMultiply[]} multiplies
- * @property {number[][]} places of 16 bytes each, bytes from where the operand begins
- * @property {HistoryMbarrier[]} mbarriers
- * @property {boolean} truncated
- */
-
-/**
- * @typedef {object} Descriptor the lesson's entry of lessons.json
- * @property {string} name
- * @property {string} number
- * @property {string} folder
- * @property {number} part
- * @property {string} ladder
- * @property {Record<string, number>} tile BM, BN, BK
- * @property {Record<string, number>} constants
- * @property {number[]} block x, y, z
- * @property {number} dynamic_shared_bytes
- * @property {{text: string, architectures: Record<string, any>}[]} variants
- */
-/** @typedef {{file: string, lines: string[]}} Source */
-/** @typedef {{lesson: string, variant: string, m: number, n: number, k: number, ms: number, tflops: number, baseline: string, baseline_tflops: number, ratio: number}} Timed a run */
-/** @typedef {{registers: number | null, blocks_per_sm: number | null, threads_per_block: number, static_shared_bytes: number, dynamic_shared_bytes: number}} Resources what a block of the lesson takes */
-/** @typedef {{lesson: string, tflops: number, intensity: Record<string, number>}} Spot */
-/** @typedef {{size: number, levels: {name: string, ceiling: string, tbytes: number}[], peaks: Record<string, number>, points: Spot[], sources: string[]}} Roofline */
-/**
- * @typedef {object} Recorded measured figures of this lesson, and where they come from; website/recorded.py
- * @property {string} device
- * @property {string} date
- * @property {string} commit
- * @property {number | null} multiprocessors
- * @property {string | null} capability 9.0
- * @property {Timed[]} runs of the lesson and the one before it in its ladder
- * @property {Resources | null} resources
- * @property {number | null} global_load_bytes as ncu counted them, at size³
- * @property {number} size of what ncu counted
- * @property {Roofline | null} roofline of its ladder
- */
-/**
- * @typedef {object} Payload
- * @property {number} schema
- * @property {string} lesson
- * @property {string} title
- * @property {boolean} mine the learner's own kernel
- * @property {Trace} trace
- * @property {Source[]} sources
- * @property {Descriptor} descriptor
- * @property {Recorded | null} recorded
- * @property {Record<string, import("explorer/occupancy").Machine>} machines what an SM has room for, by architecture: sm_90
- */
-
 /**
  * @typedef {object} Request a warp's request, or a box of the copy engine
  * @property {number} event
- * @property {HistoryAccess | null} access null of a box of which nothing lies in an array
+ * @property {gemm.HistoryAccess | null} access null of a box of which nothing lies in an array
  * @property {number} warp
- * @property {HistoryArray | null} array
+ * @property {gemm.HistoryArray | null} array
  * @property {number[]} lanes that take part, ascending
  * @property {number[]} offsets bytes from the array's start, one a lane; none of a box
  * @property {number} units sectors of global memory, wavefronts of shared memory
- * @property {{array: HistoryArray, lanes: number[], offsets: number[]} | null} from of a store to shared memory: what was stored, where that is known
- * @property {HistoryBox | null} box
+ * @property {{array: gemm.HistoryArray, lanes: number[], offsets: number[]} | null} from of a store to shared memory: what was stored, where that is known
+ * @property {gemm.HistoryBox | null} box
  */
 
 /**
@@ -270,8 +33,8 @@ export function lanesOf(mask) {
 /** One block's history with what follows from it. Everything but `raw` is worked out at its first use. */
 export class Block {
   /**
-   * @param {BlockHistory} raw
-   * @param {Owners | null} [owners] who stores what of C, where that is known of this block without its events
+   * @param {gemm.BlockHistory} raw
+   * @param {gemm.Owners | null} [owners] who stores what of C, where that is known of this block without its events
    */
   constructor(raw, owners = null) {
     this.raw = raw;
@@ -319,7 +82,7 @@ export class Block {
 
   /**
    * @param {number} event
-   * @returns {HistoryMultiply | null} null where it is no wgmma
+   * @returns {gemm.HistoryMultiply | null} null where it is no wgmma
    */
   multiplyOf(event) {
     const found = this.raw.events[event];
@@ -347,7 +110,7 @@ export class Block {
 
   /**
    * @param {number} event
-   * @returns {Place | null} where in the source it is
+   * @returns {gemm.Place | null} where in the source it is
    */
   placeOf(event) {
     const found = this.raw.events[event];
@@ -516,7 +279,7 @@ function storers(block) {
 
 /** Everything that the views show. */
 export class Data {
-  /** @param {Payload} payload */
+  /** @param {gemm.Payload} payload */
   constructor(payload) {
     this.payload = payload;
     this.trace = payload.trace;

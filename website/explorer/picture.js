@@ -1,32 +1,13 @@
 // Elements of pages and pictures, and what the views' pictures share.
 
-import * as dom from "explorer/dom";
+import { el, svg } from "explorer/dom";
 
-/** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes  null, undefined and false: none */
-/** @typedef {(Node | string | null | undefined | false)[]} Children */
-
-/** @param {Attributes} attributes */
-const there = (attributes) => Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, value ?? false]));
-
-/** @param {Children} children */
-const present = (children) => /** @type {(Node | string)[]} */ (children.filter((child) => child || child === ""));
-
-/**
- * An element of whose attributes and children some may be missing.
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} name @param {Attributes} [attributes] @param {Children} [children]
- */
-export const html = (name, attributes = {}, children = []) => dom.el(name, there(attributes), ...present(children));
-
-/**
- * @template {keyof SVGElementTagNameMap} T
- * @param {T} name @param {Attributes} [attributes] @param {Children} [children]
- */
-export const svg = (name, attributes = {}, children = []) => dom.svg(name, there(attributes), ...present(children));
+/** @typedef {import("explorer/dom").Attributes} Attributes */
+/** @typedef {import("explorer/dom").Child} Child */
 
 /**
  * A picture with a name, in pixels. It is as wide as it says: whoever draws asks how much room there is.
- * @param {number} width @param {number} height @param {string} label @param {Children} [children]
+ * @param {number} width @param {number} height @param {string} label @param {Child[]} [children]
  */
 export function picture(width, height, label, children = []) {
   return svg(
@@ -37,7 +18,28 @@ export function picture(width, height, label, children = []) {
 }
 
 /** @param {number} x @param {number} y @param {string} words @param {Attributes} [attributes] */
-export const text = (x, y, words, attributes = {}) => svg("text", { x, y, ...attributes }, [words]);
+export const text = (x, y, words, attributes = {}) => svg("text", { x, y, ...attributes }, words);
+
+/**
+ * Words around x, as in a cell or above a column.
+ * @param {number} x @param {number} y @param {string | number} words @param {number} [size] of the font, pixels @param {Attributes} [attributes]
+ */
+export const centred = (x, y, words, size, attributes = {}) =>
+  text(x, y, String(words), { "text-anchor": "middle", "font-size": size, ...attributes });
+
+/**
+ * Words that end at x, as beside a row.
+ * @param {number} x @param {number} y @param {string | number} words @param {number} [size] of the font, pixels @param {Attributes} [attributes]
+ */
+export const ending = (x, y, words, size, attributes = {}) =>
+  text(x, y, String(words), { "text-anchor": "end", "font-size": size, ...attributes });
+
+/** @param {SVGSVGElement} root a picture that has turned out to be so high @param {number} height */
+export function tall(root, height) {
+  root.setAttribute("height", String(height));
+  root.setAttribute("viewBox", `0 0 ${root.getAttribute("width")} ${height}`);
+  return root;
+}
 
 /** @param {number} x @param {number} y @param {number} width @param {number} height @param {Attributes} [attributes] */
 export const box = (x, y, width, height, attributes = {}) => svg("rect", { x, y, width, height, ...attributes });
@@ -56,23 +58,6 @@ export const marked = (x, y, width, height, attributes = {}) =>
 export const shade = (index) => `shade shade-${((index % 8) + 8) % 8}`;
 
 /**
- * Calls `draw` with the width there is, now and whenever it changes.
- * @param {HTMLElement} element @param {(width: number) => void} draw
- */
-export function fitted(element, draw) {
-  let last = -1;
-  const again = () => {
-    const width = Math.floor(element.clientWidth);
-    if (width > 0 && width !== last) draw(last = width);
-  };
-  new ResizeObserver(again).observe(element);
-  return () => {
-    last = -1;
-    again();
-  };
-}
-
-/**
  * 0, 1, 2, 5 -> "0–2, 5".
  * @param {number[]} numbers
  */
@@ -86,12 +71,6 @@ export function spans(numbers) {
   }
   return parts.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
-
-/**
- * "1 sector", "4 sectors".
- * @param {number} number @param {string} word
- */
-export const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
 /**
  * "lane 5", "lanes 0–31".
@@ -114,14 +93,14 @@ export function slider(label, range, changed) {
     const found = list.findIndex((entry) => entry >= value);
     return found < 0 ? list.length - 1 : found;
   };
-  const bar = html("input", {
+  const bar = el("input", {
     type: "range",
     min: list ? 0 : range.min,
     max: list ? list.length - 1 : range.max,
     step: list ? 1 : range.step ?? 1,
     "aria-label": `${label}, slider`,
   });
-  const field = html("input", {
+  const field = el("input", {
     type: "number",
     min: range.min,
     max: range.max,
@@ -129,8 +108,8 @@ export function slider(label, range, changed) {
     "aria-label": label,
     inputmode: "numeric",
   });
-  const element = html("div", { class: "slider" }, [
-    html("span", { class: "slider-name", "aria-hidden": "true" }, [label]),
+  const element = el("div", { class: "slider" }, [
+    el("span", { class: "slider-name", "aria-hidden": "true" }, [label]),
     bar,
     field,
   ]);
@@ -170,6 +149,19 @@ export function slider(label, range, changed) {
       bar.value = String(place(value));
     },
   };
+}
+
+/**
+ * Calls `act` when the element is clicked, or Enter or the space bar is pressed at it.
+ * @param {SVGElement} element @param {() => void} act
+ */
+export function pressed(element, act) {
+  element.addEventListener("click", act);
+  element.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    act();
+  });
 }
 
 /**

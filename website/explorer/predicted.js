@@ -1,8 +1,7 @@
 // What follows from the sliders of "What if" by arithmetic, with its formula, beside what was traced and what was measured.
 
-import { grouped } from "explorer/dom";
+import { el, grouped, table } from "explorer/dom";
 import { limits, moved, rate, size, waves } from "explorer/occupancy";
-import { html } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Data} Data */
 
@@ -56,18 +55,7 @@ function workedOut(data, c) {
   const element = bytes(data);
   const room = limits(machine, c);
   const blocks = room.refused ? 0 : Math.min(...room.limits.map((limit) => limit.blocks));
-  const all = moved({
-    m: c.m,
-    n: c.n,
-    k: c.k,
-    bm: c.bm,
-    bn: c.bn,
-    bk: c.bk,
-    tm: c.tm,
-    tn: c.tn,
-    bytes: element,
-    bytesC: element,
-  });
+  const all = moved({ ...c, bytes: element, bytesC: element });
   const slots = blocks * machine.sms;
   return {
     machine,
@@ -97,61 +85,36 @@ export function predicted(data, c) {
 }
 
 /**
+ * @param {string} id @param {string} name @param {string} formula @param {string} numbers @param {string} value
+ * @param {{recorded?: string | false | null, traced?: string | false | null}} [others]
+ * @returns {Row}
+ */
+const rowOf = (id, name, formula, numbers, value, others = {}) =>
+  ({ id, name, formula, numbers, value, recorded: others.recorded || undefined, traced: others.traced || undefined });
+
+/**
  * Blocks, occupancy, waves, FLOP per byte.
  * @param {Data} data @param {Chosen} c @param {Worked} worked
  */
 function ofLaunch(data, c, { machine, element, room, blocks, deciding, warps, all, slots, turns, asTraced, resources }) {
-  const { totals } = data.trace;
-  /** @type {Row[]} */
-  const rows = [];
-  for (const limit of room.limits) {
-    rows.push({
-      id: `limit-${limit.name.replace(" ", "-")}`,
-      name: `Blocks an SM, by ${limit.name}`,
-      formula: FORMULAS[limit.name],
-      numbers: limit.formula,
-      value: grouped(limit.blocks),
-    });
-  }
-  rows.push({
-    id: "blocks-an-sm",
-    name: "Blocks an SM",
-    formula: "the smallest of these",
-    numbers: room.refused ?? deciding.join(" and "),
-    value: grouped(blocks),
-    recorded: resources?.blocks_per_sm != null ? `${resources.blocks_per_sm}` : undefined,
-  });
-  rows.push({
-    id: "occupancy",
-    name: "Occupancy",
-    formula: "blocks an SM · warps a block / warps of an SM",
-    numbers: `${blocks} · ${warps} / ${machine.threads / 32}`,
-    value: `${rate((100 * blocks * warps * 32) / machine.threads)} %`,
-  });
-  rows.push({
-    id: "grid",
-    name: "Tiles of C, a block each",
-    formula: "⌈M / BM⌉ · ⌈N / BN⌉",
-    numbers: `${all.rows} · ${all.cols}`,
-    value: grouped(all.blocks),
-    traced: asTraced ? `${grouped(data.trace.blocks)} blocks` : undefined,
-  });
-  rows.push({
-    id: "waves",
-    name: "Waves",
-    formula: "tiles / (SMs · blocks an SM)",
-    numbers: `${grouped(all.blocks)} / (${machine.sms} · ${blocks})`,
-    value: slots ? rate(turns) : "none: no block fits",
-  });
-  rows.push({
-    id: "tile-intensity",
-    name: "FLOP per byte of a tile",
-    formula: "2 · BM · BN · BK / ((BM + BN) · BK · bytes)",
-    numbers: `2 · ${c.bm} · ${c.bn} / ((${c.bm} + ${c.bn}) · ${element})`,
-    value: `${rate(all.tilePerByte)} FLOP/B`,
-    traced: asTraced && totals.flop_per_byte ? `${rate(totals.flop_per_byte)} FLOP/B, with C` : undefined,
-  });
-  return rows;
+  const { trace: { totals, blocks: launched } } = data;
+  const fits = resources?.blocks_per_sm;
+  const perByte = asTraced && totals.flop_per_byte ? `${rate(totals.flop_per_byte)} FLOP/B, with C` : null;
+  return [
+    ...room.limits.map(({ name, formula, blocks: most }) =>
+      rowOf(`limit-${name.replace(" ", "-")}`, `Blocks an SM, by ${name}`, FORMULAS[name], formula, grouped(most))
+    ),
+    rowOf("blocks-an-sm", "Blocks an SM", "the smallest of these", room.refused ?? deciding.join(" and "), grouped(blocks),
+      { recorded: fits === null || fits === undefined ? null : `${fits}` }),
+    rowOf("occupancy", "Occupancy", "blocks an SM · warps a block / warps of an SM", `${blocks} · ${warps} / ${machine.threads / 32}`,
+      `${rate((100 * blocks * warps * 32) / machine.threads)} %`),
+    rowOf("grid", "Tiles of C, a block each", "⌈M / BM⌉ · ⌈N / BN⌉", `${all.rows} · ${all.cols}`, grouped(all.blocks),
+      { traced: asTraced && `${grouped(launched)} blocks` }),
+    rowOf("waves", "Waves", "tiles / (SMs · blocks an SM)", `${grouped(all.blocks)} / (${machine.sms} · ${blocks})`,
+      slots ? rate(turns) : "none: no block fits"),
+    rowOf("tile-intensity", "FLOP per byte of a tile", "2 · BM · BN · BK / ((BM + BN) · BK · bytes)",
+      `2 · ${c.bm} · ${c.bn} / ((${c.bm} + ${c.bn}) · ${element})`, `${rate(all.tilePerByte)} FLOP/B`, { traced: perByte }),
+  ];
 }
 
 /**
@@ -159,52 +122,28 @@ function ofLaunch(data, c, { machine, element, room, blocks, deciding, warps, al
  * @param {Data} data @param {Chosen} c @param {Worked} worked
  */
 function ofMemory(data, c, { element, all, asTraced, resources }) {
+  const { trace, payload: { recorded } } = data;
   const [tmName, tnName] = owner(data).names;
   const same = c.m === RECORDED && c.n === RECORDED && c.k === RECORDED;
-  const { totals } = data.trace;
-  const part = data.trace.traced_blocks < data.trace.blocks ? ` of ${data.trace.traced_blocks} blocks` : "";
-  /** @type {Row[]} */
-  const rows = [];
-  if (c.stages > 0) {
-    rows.push({
-      id: "global-loads",
-      name: "Loaded from global memory",
-      formula: "bytes · K · (M · ⌈N / BN⌉ + N · ⌈M / BM⌉)",
-      numbers: `${element} · ${c.k} · (${c.m} · ${all.cols} + ${c.n} · ${all.rows})`,
-      value: size(all.loaded),
-      traced: asTraced ? `${size(totals.global_load_bytes ?? 0)}${part}` : undefined,
-      recorded: same && data.payload.recorded?.global_load_bytes ? size(data.payload.recorded.global_load_bytes) : undefined,
-    });
-    rows.push({
-      id: "tile-bytes",
-      name: "Shared memory of the stages",
-      formula: "stages · (BM + BN) · BK · bytes",
-      numbers: `${c.stages} · (${c.bm} + ${c.bn}) · ${c.bk} · ${element}`,
-      value: size(c.stages * (c.bm + c.bn) * c.bk * element),
-      recorded: resources
-        ? `${size(resources.static_shared_bytes + resources.dynamic_shared_bytes)} with padding and barriers`
-        : undefined,
-    });
-    rows.push({
-      id: "shared-reads",
-      name: "Read from shared memory",
-      formula: `bytes · (${tmName} + ${tnName}) / (2 · ${tmName} · ${tnName}) · 2 · M · N · K`,
-      numbers: `${element} · (${c.tm} + ${c.tn}) / (2 · ${c.tm} · ${c.tn}) = ${rate(all.sharedPerFlop)} B/FLOP`,
-      value: size(all.sharedPerFlop * all.flop),
-      traced: asTraced ? tracedReads(data) + part : undefined,
-    });
-  } else {
-    rows.push({
-      id: "global-loads",
-      name: "Loaded from global memory",
-      formula: "no tile in shared memory",
-      numbers: "every warp fetches for itself: its access view counts the sectors",
-      value: "–",
-      traced: asTraced ? `${size(totals.global_load_bytes ?? 0)}${part}` : undefined,
-      recorded: same && data.payload.recorded?.global_load_bytes ? size(data.payload.recorded.global_load_bytes) : undefined,
-    });
+  const part = trace.traced_blocks < trace.blocks ? ` of ${trace.traced_blocks} blocks` : "";
+  const loads = {
+    traced: asTraced && `${size(trace.totals.global_load_bytes)}${part}`,
+    recorded: same && recorded?.global_load_bytes ? size(recorded.global_load_bytes) : null,
+  };
+  if (c.stages === 0) {
+    const counted = "every warp fetches for itself: its access view counts the sectors";
+    return [rowOf("global-loads", "Loaded from global memory", "no tile in shared memory", counted, "–", loads)];
   }
-  return rows;
+  const taken = resources && `${size(resources.static_shared_bytes + resources.dynamic_shared_bytes)} with padding and barriers`;
+  return [
+    rowOf("global-loads", "Loaded from global memory", "bytes · K · (M · ⌈N / BN⌉ + N · ⌈M / BM⌉)",
+      `${element} · ${c.k} · (${c.m} · ${all.cols} + ${c.n} · ${all.rows})`, size(all.loaded), loads),
+    rowOf("tile-bytes", "Shared memory of the stages", "stages · (BM + BN) · BK · bytes",
+      `${c.stages} · (${c.bm} + ${c.bn}) · ${c.bk} · ${element}`, size(c.stages * (c.bm + c.bn) * c.bk * element), { recorded: taken }),
+    rowOf("shared-reads", "Read from shared memory", `bytes · (${tmName} + ${tnName}) / (2 · ${tmName} · ${tnName}) · 2 · M · N · K`,
+      `${element} · (${c.tm} + ${c.tn}) / (2 · ${c.tm} · ${c.tn}) = ${rate(all.sharedPerFlop)} B/FLOP`, size(all.sharedPerFlop * all.flop),
+      { traced: asTraced && tracedReads(data) + part }),
+  ];
 }
 
 /** @param {Worked} worked */
@@ -243,38 +182,21 @@ const FORMULAS = {
 };
 
 /** @param {Data} data @param {Row[]} rows */
-export function table(data, rows) {
-  const { trace, payload: { recorded } } = data;
-  const head = [
-    "quantity",
-    "predicted",
-    `traced, ${trace.m}×${trace.n}×${trace.k}`,
-    recorded ? `recorded, ${recorded.device}` : "recorded",
-  ];
-  return html("table", { class: "figures" }, [
-    html("caption", {}, [
-      recorded
-        ? `Recorded: ${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}${
-          data.payload.mine ? ", the lesson’s kernel, not yours" : ""
-        }.`
-        : "Nothing is recorded of this lesson.",
-    ]),
-    html("thead", {}, [html("tr", {}, head.map((words) => html("th", { scope: "col" }, [words])))]),
-    html(
-      "tbody",
-      {},
-      rows.map((row) =>
-        html("tr", { "data-row": row.id }, [
-          html("th", { scope: "row" }, [
-            row.name,
-            html("span", { class: "formula" }, [row.formula]),
-            html("span", { class: "formula" }, [`= ${row.numbers}`]),
-          ]),
-          html("td", { "data-kind": "predicted", "data-label": "predicted" }, [row.value]),
-          html("td", { "data-kind": "traced", "data-label": "traced" }, [row.traced ?? "–"]),
-          html("td", { "data-kind": "recorded", "data-label": "recorded" }, [row.recorded ?? "–"]),
-        ])
-      ),
-    ),
-  ]);
+export function figures(data, rows) {
+  const { trace, payload: { recorded, mine } } = data;
+  const measured = recorded ? `recorded, ${recorded.device}` : "recorded";
+  const head = ["quantity", "predicted", `traced, ${trace.m}×${trace.n}×${trace.k}`, measured];
+  const whose = mine ? ", the lesson’s kernel, not yours" : "";
+  const caption = recorded
+    ? `Recorded: ${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}${whose}.`
+    : "Nothing is recorded of this lesson.";
+  const cells = rows.map((row) =>
+    el("tr", { "data-row": row.id },
+      el("th", { scope: "row" },
+        row.name, el("span", { class: "formula" }, row.formula), el("span", { class: "formula" }, `= ${row.numbers}`)),
+      el("td", { "data-kind": "predicted", "data-label": "predicted" }, row.value),
+      el("td", { "data-kind": "traced", "data-label": "traced" }, row.traced ?? "–"),
+      el("td", { "data-kind": "recorded", "data-label": "recorded" }, row.recorded ?? "–"))
+  );
+  return table({ class: "figures" }, el("caption", {}, caption), head, cells);
 }

@@ -1,7 +1,7 @@
 // A, B and C; who stores which element of C; what of A and B is where in a step.
 
 import { element as chooseElement } from "explorer/choosing";
-import { colours, counted, el, grouped, hatch, outlined, sharp, whenResized } from "explorer/dom";
+import { colours, counted, el, grouped, hatch, outlined, sharp, swatch, whenResized } from "explorer/dom";
 import { FLIGHT, fills, rectangles, REGISTERS, SHARED, snapshot, stageOf, stateOf, USED } from "explorer/contents";
 import { WARP, WARPGROUP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
@@ -10,9 +10,13 @@ import { stepControls, stepName } from "explorer/playing";
 /** @typedef {import("explorer/contents").Range} Range */
 /** @typedef {import("explorer/contents").Snapshot} Snapshot */
 /** @typedef {import("explorer/payload").Block} Block */
+/** @typedef {import("explorer/payload").Data} Data */
+/** @typedef {import("explorer/state").Selection} Selection */
+/** @typedef {import("explorer/state").State} State */
 
 const GAP = 26; // CSS pixels between the matrices, with their names
 const TALLEST = 620;
+const SMALL = '12px "DejaVu Sans", Verdana, sans-serif';
 const ZOOM = { rows: 7, cols: 9, height: 24 };
 
 /** @param {number} from @param {number} to behind the last one @returns {string} 0–127 */
@@ -76,7 +80,7 @@ class Layout {
 
 /** What of the view is on the page. */
 class Parts {
-  /** @param {import("explorer/payload").Data} data */
+  /** @param {Data} data */
   constructor(data) {
     /** @param {string} name @param {number} most */
     const number = (name, most) => el("input", { type: "number", min: 0, max: most, value: 0, "aria-label": `${name} of C`, inputmode: "numeric" });
@@ -111,10 +115,7 @@ class Parts {
 
 /**
  * Pointer, keys and fields choose an element of C.
- * @param {Parts} parts
- * @param {import("explorer/payload").Data} data
- * @param {import("explorer/state").State} state
- * @param {() => Layout | null} layoutNow
+ * @param {Parts} parts @param {Data} data @param {State} state @param {() => Layout | null} layoutNow
  */
 function listen({ canvas, row, col, holding }, data, state, layoutNow) {
   const { m, n } = data.trace;
@@ -172,11 +173,7 @@ function listen({ canvas, row, col, holding }, data, state, layoutNow) {
   }
 }
 
-/**
- * @param {HTMLElement} element
- * @param {import("explorer/payload").Data} data
- * @param {import("explorer/state").State} state
- */
+/** @param {HTMLElement} element @param {Data} data @param {State} state */
 export function mount(element, data, state) {
   if (!data.blocks.length) {
     element.append(el("p", { class: "readout" }, "No block’s history was kept, so there is nothing to point at; the findings below may say why."));
@@ -201,9 +198,8 @@ export function mount(element, data, state) {
     const width = picture.clientWidth;
     if (!width) return;
     layout = new Layout(width, data.trace);
-    const context = sharp(canvas, layout.width, layout.height);
     canvas.dataset.c = [layout.c.x, layout.c.y, layout.scale].join(" "); // where C stands, for whoever points by program
-    paint(context, layout, data, state.selection, snapshotNow());
+    new Painter(canvas, layout, data, state.selection).paint(snapshotNow());
     drawBars(parts.bars, element.clientWidth, block(), state.selection.step);
     drawZoom(parts.zoom, Math.min(element.clientWidth, 560), data, state.selection);
   };
@@ -229,11 +225,11 @@ function tell(element, sentences) {
 /** @typedef {{count: number, hull: Range | null}} Stored elements of C */
 
 /**
- * @param {Block} block
- * @param {(thread: number) => boolean} test
- * @returns {Stored} the elements of C that such threads store
+ * The elements of C that such threads store.
+ * @param {Block} block @param {(thread: number) => boolean} [test] all
+ * @returns {Stored}
  */
-function storedBy(block, test) {
+export function storedBy(block, test = () => true) {
   const owned = block.owned.filter(({ thread }) => test(thread));
   return { count: owned.length, hull: hull(owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 }))) };
 }
@@ -248,8 +244,7 @@ function storedWords({ count, hull: around }) {
 }
 
 /**
- * @param {Block} block
- * @param {number | null} warp
+ * @param {Block} block @param {number | null} warp
  * @returns {number | null} the warpgroup that it is in, if that multiplies by wgmma
  */
 function warpgroupOf(block, warp) {
@@ -261,11 +256,7 @@ function warpgroupOf(block, warp) {
 /** @param {number} group @returns {string} warpgroup 1 (warps 4–7) */
 const groupName = (group) => `warpgroup ${group} (warps ${span(group * WARPGROUP, (group + 1) * WARPGROUP)})`;
 
-/**
- * @param {import("explorer/payload").Data} data
- * @param {Readonly<import("explorer/state").Selection>} now
- * @returns {string[]}
- */
+/** @param {Data} data @param {Readonly<Selection>} now @returns {string[]} */
 function elementWords(data, now) {
   const block = data.blocks[now.block];
   const { element, thread, warp } = now;
@@ -290,7 +281,7 @@ function elementWords(data, now) {
   }
   if (warp !== null) {
     const warps = storedBy(block, (one) => Math.floor(one / WARP) === warp);
-    sentences.push(`Warp ${warp} stores ${storedWords(warps)}; block ${block.name} ${storedWords(storedBy(block, () => true))}.`);
+    sentences.push(`Warp ${warp} stores ${storedWords(warps)}; block ${block.name} ${storedWords(storedBy(block))}.`);
     const group = warpgroupOf(block, warp);
     if (group !== null) {
       const together = storedBy(block, (one) => Math.floor(one / WARP / WARPGROUP) === group);
@@ -301,22 +292,7 @@ function elementWords(data, now) {
   return sentences.length ? sentences : ["No element of C is chosen."];
 }
 
-/**
- * @param {Uint8Array} marks
- * @param {number} cols
- * @param {number} mark
- * @returns {Range | null}
- */
-function marked(marks, cols, mark) {
-  return hull(rectangles(marks, cols, (one) => (one & mark) !== 0));
-}
-
-/**
- * @param {import("explorer/payload").Data} data
- * @param {Readonly<import("explorer/state").Selection>} now
- * @param {Snapshot} found
- * @returns {string[]}
- */
+/** @param {Data} data @param {Readonly<Selection>} now @param {Snapshot} found @returns {string[]} */
 function stepWords(data, now, found) {
   const block = data.blocks[now.block];
   const { arrays } = block.raw;
@@ -328,7 +304,7 @@ function stepWords(data, now, found) {
     const parts = [];
     for (const [matrix, marks] of found.marks) {
       if (arrays[matrix].name === "C") continue;
-      const range = marked(marks, arrays[matrix].cols ?? 1, mark);
+      const range = hull(rectangles(marks, arrays[matrix].cols ?? 1, (one) => (one & mark) !== 0));
       if (range) parts.push(part(arrays[matrix].name, range));
     }
     if (parts.length) sentences.push(`${words[0].toUpperCase()}${words.slice(1)}: ${parts.join(" and ")}.`);
@@ -356,8 +332,7 @@ function stepWords(data, now, found) {
 const HOW = { stores: "through registers", "cp.async": "by cp.async", TMA: "by TMA" };
 
 /**
- * @param {Block} block
- * @param {number} step
+ * @param {Block} block @param {number} step
  * @returns {{array: number, pieces: {fill: Fill, state: "in use" | "in flight" | "landed"}[]}[]} what lies in each shared array
  */
 function inShared(block, step) {
@@ -394,119 +369,115 @@ function sharedWords(block, step) {
   });
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {Layout} layout
- * @param {import("explorer/payload").Data} data
- * @param {Readonly<import("explorer/state").Selection>} now
- * @param {Snapshot} found
- */
-function paint(context, layout, data, now, found) {
-  const shade = shades(context);
-  const { colour } = shade;
-  const block = data.blocks[now.block];
-  const { n, k } = data.trace;
-  context.font = '600 15px "DejaVu Sans", Verdana, sans-serif';
-  context.fillStyle = colour.ink;
-  context.textBaseline = "bottom";
-  for (const [name, where] of /** @type {const} */ ([["A", layout.a], ["B", layout.b], ["C", layout.c]])) {
-    context.fillStyle = colour.ink;
-    context.fillText(name, where.x, where.y - 4);
-    context.fillStyle = colour.paper;
-    context.fillRect(where.x, where.y, where.width, where.height);
+/** Paints A, B and C. */
+class Painter {
+  /** @param {HTMLCanvasElement} canvas @param {Layout} layout @param {Data} data @param {Readonly<Selection>} now */
+  constructor(canvas, layout, data, now) {
+    this.layout = layout;
+    this.data = data;
+    this.now = now;
+    this.block = data.blocks[now.block];
+    this.context = sharp(canvas, layout.width, layout.height);
+    this.shade = shades(this.context);
   }
-  const all = hull(block.owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 })));
-  const { scale, deep } = layout;
+
   /** @param {"a" | "b" | "c"} which @param {Range} range @returns {[number, number, number, number]} */
-  const place = (which, range) => {
-    const where = layout[which];
+  place(which, { row, rowEnd, col, colEnd }) {
+    const { [which]: where, deep, scale } = this.layout;
     const across = which === "a" ? deep : scale;
     const down = which === "b" ? deep : scale;
-    return [where.x + range.col * across, where.y + range.row * down, (range.colEnd - range.col) * across, (range.rowEnd - range.row) * down];
-  };
-  if (all) {
-    context.fillStyle = colour.pale;
-    context.fillRect(...place("a", { row: all.row, rowEnd: all.rowEnd, col: 0, colEnd: k }));
-    context.fillRect(...place("b", { row: 0, rowEnd: k, col: all.col, colEnd: all.colEnd }));
+    return [where.x + col * across, where.y + row * down, (colEnd - col) * across, (rowEnd - row) * down];
   }
-  for (const [matrix, marks] of found.marks) {
-    const array = block.raw.arrays[matrix];
-    const which = array.name === "A" ? "a" : array.name === "B" ? "b" : null;
-    if (!which) continue;
+
+  /** @param {string | CanvasPattern} fill @param {"a" | "b" | "c"} which @param {Range[]} ranges @param {number} [least] pixels */
+  fill(fill, which, ranges, least = 0) {
+    this.context.fillStyle = fill;
+    for (const range of ranges) {
+      const [x, y, width, height] = this.place(which, range);
+      this.context.fillRect(x, y, Math.max(width, least), Math.max(height, least));
+    }
+  }
+
+  /** @param {Snapshot} found */
+  paint(found) {
+    const { context, layout, shade: { colour }, now: { element } } = this;
+    const { m, n, k } = this.data.trace;
+    context.font = '600 15px "DejaVu Sans", Verdana, sans-serif';
+    context.textBaseline = "bottom";
+    for (const [name, where] of /** @type {const} */ ([["A", layout.a], ["B", layout.b], ["C", layout.c]])) {
+      context.fillStyle = colour.ink;
+      context.fillText(name, where.x, where.y - 4);
+      context.fillStyle = colour.paper;
+      context.fillRect(where.x, where.y, where.width, where.height);
+    }
+    const all = storedBy(this.block).hull;
+    if (all) {
+      this.fill(colour.pale, "a", [{ ...all, col: 0, colEnd: k }]);
+      this.fill(colour.pale, "b", [{ ...all, row: 0, rowEnd: k }]);
+    }
+    this.operands(found);
+    this.product();
+    context.strokeStyle = colour.grey;
+    context.lineWidth = 1;
+    for (const where of [layout.a, layout.b, layout.c]) context.strokeRect(where.x, where.y, where.width, where.height);
+    if (element) {
+      const one = { row: element.row, rowEnd: element.row + 1, col: element.col, colEnd: element.col + 1 };
+      const outline = (/** @type {[number, number, number, number]} */ [x, y, width, height]) =>
+        outlined(context, x - 2, y - 2, Math.max(width, 2) + 4, Math.max(height, 2) + 4);
+      outline(this.place("a", { ...one, col: 0, colEnd: k }));
+      outline(this.place("b", { ...one, row: 0, rowEnd: k }));
+      outline(this.place("c", one));
+    }
+    context.fillStyle = colour.grey;
+    context.font = SMALL;
+    if (layout.b.x - layout.a.x - GAP > 60) context.fillText(`${m}×${k}`, layout.a.x + 20, layout.a.y - 5);
+    context.fillText(`${k}×${n}`, layout.b.x + 20, layout.b.y - 5);
+    context.fillText(`${m}×${n}`, layout.c.x + 20, layout.c.y - 5);
+  }
+
+  /**
+   * What of A and B is where.
+   * @param {Snapshot} found
+   */
+  operands(found) {
+    const { shade } = this;
     const layers = /** @type {[string | CanvasPattern, (mark: number) => boolean][]} */ ([
       [shade.landed, (mark) => (mark & SHARED) !== 0 && !(mark & (USED | FLIGHT))],
       [shade.registers, (mark) => (mark & REGISTERS) !== 0 && !(mark & (SHARED | USED | FLIGHT))],
       [shade.flight, (mark) => (mark & FLIGHT) !== 0 && !(mark & USED)],
       [shade.used, (mark) => (mark & USED) !== 0],
     ]);
-    for (const [fill, test] of layers) {
-      context.fillStyle = fill;
-      for (const range of rectangles(marks, array.cols ?? 1, test)) {
-        const [x, y, width, height] = place(which, range);
-        context.fillRect(x, y, Math.max(width, 0.5), Math.max(height, 0.5));
-      }
+    for (const [matrix, marks] of found.marks) {
+      const { name, cols } = this.block.raw.arrays[matrix];
+      if (name !== "A" && name !== "B") continue;
+      for (const [fill, test] of layers) this.fill(fill, name === "A" ? "a" : "b", rectangles(marks, cols ?? 1, test), 0.5);
     }
   }
-  paintC(context, layout, data, now, shade, place);
-  context.strokeStyle = colour.grey;
-  context.lineWidth = 1;
-  for (const where of [layout.a, layout.b, layout.c]) context.strokeRect(where.x, where.y, where.width, where.height);
-  if (now.element) {
-    const { row, col } = now.element;
-    /** @param {[number, number, number, number]} box */
-    const outline = ([x, y, width, height]) => outlined(context, x - 2, y - 2, Math.max(width, 2) + 4, Math.max(height, 2) + 4);
-    outline(place("a", { row, rowEnd: row + 1, col: 0, colEnd: k }));
-    outline(place("b", { row: 0, rowEnd: k, col, colEnd: col + 1 }));
-    outline(place("c", { row, rowEnd: row + 1, col, colEnd: col + 1 }));
-  }
-  context.fillStyle = colour.grey;
-  context.font = '12px "DejaVu Sans", Verdana, sans-serif';
-  const room = layout.b.x - layout.a.x - GAP;
-  if (room > 60) context.fillText(`${data.trace.m}×${k}`, layout.a.x + 20, layout.a.y - 5);
-  context.fillText(`${k}×${n}`, layout.b.x + 20, layout.b.y - 5);
-  context.fillText(`${data.trace.m}×${n}`, layout.c.x + 20, layout.c.y - 5);
-}
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {Layout} layout
- * @param {import("explorer/payload").Data} data
- * @param {Readonly<import("explorer/state").Selection>} now
- * @param {ReturnType<typeof shades>} shade
- * @param {(which: "c", range: Range) => [number, number, number, number]} place
- */
-function paintC(context, layout, data, now, shade, place) {
-  const { m, n } = data.trace;
-  const { thread, warp } = now;
-  const marks = new Uint8Array(m * n);
-  for (const { row, col, thread: owner } of data.blocks[now.block].owned) {
-    if (row >= m || col >= n) continue;
-    marks[row * n + col] = owner === thread ? 3 : Math.floor(owner / WARP) === warp ? 2 : 1;
+  /** Who stores what of C. */
+  product() {
+    const { context, shade, block, data: { trace: { m, n }, blocks }, now: { thread, warp } } = this;
+    const marks = new Uint8Array(m * n);
+    for (const { row, col, thread: owner } of block.owned) {
+      if (row < m && col < n) marks[row * n + col] = owner === thread ? 3 : Math.floor(owner / WARP) === warp ? 2 : 1;
+    }
+    for (const [mark, fill] of /** @type {[number, string][]} */ ([[1, shade.block], [2, shade.warp], [3, shade.thread]])) {
+      this.fill(fill, "c", rectangles(marks, n, (one) => one === mark));
+    }
+    for (const one of [...blocks.filter((other) => other !== block), block]) {
+      const around = storedBy(one).hull;
+      context.strokeStyle = one === block ? shade.colour.ink : shade.colour.grey;
+      context.lineWidth = one === block ? 2 : 1;
+      if (around) context.strokeRect(...this.place("c", around));
+    }
+    const group = warpgroupOf(block, warp);
+    const together = group === null ? null : storedBy(block, (one) => Math.floor(one / WARP / WARPGROUP) === group).hull;
+    if (!together) return;
+    const [x, y, width, height] = this.place("c", together);
+    context.setLineDash([6, 4]);
+    context.strokeRect(x + 2, y + 2, width - 4, height - 4);
+    context.setLineDash([]);
   }
-  for (const [mark, fill] of /** @type {[number, string][]} */ ([[1, shade.block], [2, shade.warp], [3, shade.thread]])) {
-    context.fillStyle = fill;
-    for (const range of rectangles(marks, n, (one) => one === mark)) context.fillRect(...place("c", range));
-  }
-  context.lineWidth = 1;
-  context.strokeStyle = shade.colour.grey;
-  for (const [index, block] of data.blocks.entries()) {
-    if (index === now.block) continue;
-    const around = hull(block.owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 })));
-    if (around) context.strokeRect(...place("c", around));
-  }
-  const around = hull(data.blocks[now.block].owned.map(({ row, col }) => ({ row, rowEnd: row + 1, col, colEnd: col + 1 })));
-  if (around) {
-    context.strokeStyle = shade.colour.ink;
-    context.lineWidth = 2;
-    context.strokeRect(...place("c", around));
-  }
-  const group = warpgroupOf(data.blocks[now.block], warp);
-  const together = group === null ? null : storedBy(data.blocks[now.block], (one) => Math.floor(one / WARP / WARPGROUP) === group).hull;
-  if (!together) return;
-  const [x, y, width, height] = place("c", together);
-  context.setLineDash([6, 4]);
-  context.strokeRect(x + 2, y + 2, width - 4, height - 4);
-  context.setLineDash([]);
 }
 
 /** @param {HTMLElement} legend @param {boolean} shortened @param {boolean} warpgroups whether any multiplies by wgmma */
@@ -516,24 +487,18 @@ function drawLegend(legend, shortened, warpgroups) {
     ["block", "C: stored by this block; in A and B: in shared memory"], ["warp", "C: by this warp"], ["thread", "C: by this thread; in A and B: read in this step"],
     ["flight", "on its way"], ["registers", "in registers"], ["needed", "what the block needs in all"],
   ];
-  legend.replaceChildren(...entries.map(([kind, words]) => {
-    const swatch = el("canvas", { "aria-hidden": "true" });
-    const context = sharp(swatch, 26, 18);
+  legend.replaceChildren(...entries.map(([kind, words]) => swatch(words, (context) => {
     const shade = shades(context);
     context.fillStyle = kind === "needed" ? shade.colour.pale : shade[/** @type {"block"} */ (kind)];
     context.fillRect(0, 0, 26, 18);
-    return el("li", {}, swatch, words);
-  }));
+  })));
   if (warpgroups) legend.append(el("li", {}, "dashed in C: by this warpgroup"));
   if (shortened) legend.append(el("li", {}, "K is drawn shorter than it is."));
 }
 
 /**
  * A bar for each shared array, from its first byte to its last, with what lies there.
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {Block} block
- * @param {number} step
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {Block} block @param {number} step
  */
 function drawBars(canvas, width, block, step) {
   const rows = inShared(block, step);
@@ -582,32 +547,8 @@ function drawBars(canvas, width, block, step) {
 }
 
 /**
- * Thick lines where neighbours are stored by different warps.
- * @param {CanvasRenderingContext2D} context
- * @param {string} colour
- * @param {number} left
- * @param {number} wide
- * @param {number} rows
- * @param {number} cols
- * @param {(row: number, col: number) => string | null} warp
- */
-function betweenWarps(context, colour, left, wide, rows, cols, warp) {
-  context.fillStyle = colour;
-  for (let r = 0; r < rows; r++) {
-    for (let c = 0; c < cols; c++) {
-      const x = left + c * wide;
-      const y = 20 + r * ZOOM.height;
-      if (c && warp(r, c) !== warp(r, c - 1)) context.fillRect(x - 1.5, y, 3, ZOOM.height);
-      if (r && warp(r, c) !== warp(r - 1, c)) context.fillRect(x, y - 1.5, wide, 3);
-    }
-  }
-}
-
-/**
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {import("explorer/payload").Data} data
- * @param {Readonly<import("explorer/state").Selection>} now
+ * The elements around the chosen one with their threads, thick lines where neighbours are stored by different warps.
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {Data} data @param {Readonly<Selection>} now
  */
 function drawZoom(canvas, width, data, now) {
   const { m, n } = data.trace;
@@ -622,7 +563,7 @@ function drawZoom(canvas, width, data, now) {
   const first = Math.max(0, Math.min(n - cols, at.col - Math.floor(cols / 2)));
   const { thread } = now;
   const backs = [colour.paper, colour.light, colour.pale];
-  context.font = '12px "DejaVu Sans", Verdana, sans-serif';
+  context.font = SMALL;
   context.textBaseline = "middle";
   context.textAlign = "center";
   context.fillStyle = colour.grey;
@@ -643,10 +584,19 @@ function drawZoom(canvas, width, data, now) {
       context.fillText(owner ? String(owner.thread) : "–", left + (c + 0.5) * wide, y + ZOOM.height / 2);
     }
   }
-  betweenWarps(context, colour.ink, left, wide, rows, cols, (r, c) => {
+  /** @param {number} r @param {number} c */
+  const warp = (r, c) => {
     const owner = data.ownerOf(top + r, first + c);
     return owner && `${owner.block} ${Math.floor(owner.thread / WARP)}`;
-  });
+  };
+  context.fillStyle = colour.ink;
+  for (let r = 0; r < rows; r++) {
+    for (let c = 0; c < cols; c++) {
+      const x = left + c * wide, y = 20 + r * ZOOM.height;
+      if (c && warp(r, c) !== warp(r, c - 1)) context.fillRect(x - 1.5, y, 3, ZOOM.height);
+      if (r && warp(r, c) !== warp(r - 1, c)) context.fillRect(x, y - 1.5, wide, 3);
+    }
+  }
   if (!now.element) return;
   outlined(context, left + (at.col - first) * wide, 20 + (at.row - top) * ZOOM.height, wide, ZOOM.height);
 }

@@ -1,14 +1,13 @@
 // A warp's request to global memory: lanes, the lines of 128 bytes that they touch, and the sectors of these.
 
 import { distinctBytes, LINE, SECTOR, sectors, WORD, wordsOf } from "explorer/banks";
-import { grouped } from "explorer/dom";
-import { hatching, laneStrip, numbered, placeName } from "explorer/memory";
-import { box, count, marked, picture, shade, svg, text } from "explorer/picture";
+import { counted, grouped, svg } from "explorer/dom";
+import { hatching, inRows, laneStrip, LEFT, placeName } from "explorer/memory";
+import { box, centred, ending, marked, named, picture, shade, tall, text } from "explorer/picture";
 
-/** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
-/** @typedef {{array: HistoryArray, lanes: number[], offsets: number[], width: number}} Touching */
+/** @typedef {{array: gemm.HistoryArray, lanes: number[], offsets: number[], width: number}} Touching */
 
-const HIGH = 24, GAP = 12;
+const HIGH = 24;
 const LINE_WORDS = LINE / WORD, SECTOR_WORDS = SECTOR / WORD;
 
 /**
@@ -35,7 +34,7 @@ export function laneWords(request, lane) {
   const bytes = request.width === 1
     ? `byte ${grouped(offset)}`
     : `bytes ${grouped(offset)}–${grouped(offset + request.width - 1)}`;
-  return `${placeName(request.array, offset, request.width)}, ${bytes}, ${numbered("sector", mine)}`;
+  return `${placeName(request.array, offset, request.width)}, ${bytes}, ${named(mine, "sector")}`;
 }
 
 /**
@@ -46,118 +45,78 @@ export function laneWords(request, lane) {
 export function draw(request, width, lane, choose) {
   const { sectors: all, lines: lineCount, used, moved } = figures(request);
   const rows = [...new Set(all.map((sector) => Math.floor((sector * SECTOR) / LINE)))];
-  const left = 66, right = width >= 700 ? 8 : 2;
-  const inner = width - left - right, word = inner / LINE_WORDS;
-  const root = picture(
-    width,
-    10,
-    `${count(request.lanes.length, "lane")} of ${request.array.name}: ${count(all.length, "sector")} in ${
-      count(lineCount, "line")
-    } of 128 bytes, ${used} of ${moved} bytes used`,
-  );
+  const inner = width - LEFT - (width >= 700 ? 8 : 2), word = inner / LINE_WORDS;
+  const found = `${counted(all.length, "sector")} in ${counted(lineCount, "line")} of 128 bytes, ${used} of ${moved} bytes used`;
+  const root = picture(width, 10, `${counted(request.lanes.length, "lane")} of ${request.array.name}: ${found}`);
   root.setAttribute("role", "group");
-  root.append(text(left, 12, "lanes, and the sector of each", { class: "soft" }));
-  const strip = laneStrip(
-    root,
-    left,
-    inner,
-    18,
-    (which) => {
-      const index = request.lanes.indexOf(which);
-      if (index < 0) return { words: "takes no part", shade: null, note: "" };
-      const mine = sectors([request.offsets[index]], request.width).map((sector) => all.indexOf(sector));
-      return { words: laneWords(request, which), shade: mine[0], note: mine.length === 1 ? `${mine[0] + 1}` : `${mine[0] + 1}+` };
-    },
-    lane,
-    choose,
-  );
-  const fan = strip.oneRow && rows.length <= 2 ? 44 : 16;
-  const y = strip.bottom + fan + 16;
+  root.append(text(LEFT, 12, "lanes, and the sector of each", { class: "soft" }));
+  /** @param {number} which */
+  const of = (which) => {
+    const index = request.lanes.indexOf(which);
+    if (index < 0) return { words: "takes no part", shade: null, note: "" };
+    const [first, ...more] = sectors([request.offsets[index]], request.width).map((sector) => all.indexOf(sector));
+    return { words: laneWords(request, which), shade: first, note: `${first + 1}${more.length ? "+" : ""}` };
+  };
+  const strip = laneStrip(root, LEFT, inner, 18, of, lane, choose);
+  const y = strip.bottom + 16 + (strip.oneRow && rows.length <= 2 ? 44 : 16);
   const links = svg("g", { "aria-hidden": "true" });
   const memory = svg("g", { "aria-hidden": "true" });
   root.append(links, memory);
-  memory.append(text(left - 6, y - 6, "byte", { "text-anchor": "end", class: "soft" }));
-  const { places, bottom } = lines(root, memory, request, all, rows, left, word, y);
-  join(links, memory, request, lane, strip, places, left, word, rows.length <= 2);
-  root.setAttribute("height", String(bottom + 4));
-  root.setAttribute("viewBox", `0 0 ${width} ${bottom + 4}`);
-  return root;
+  memory.append(ending(LEFT - 6, y - 6, "byte", undefined, { class: "soft" }));
+  const { places, bottom } = lines(memory, hatching(root), request, all, rows, word, y);
+  join(links, memory, request, lane, strip, places, word, rows.length <= 2);
+  return tall(root, bottom + 4);
 }
 
 /**
  * A row for each line of 128 bytes, with its sectors.
- * @param {SVGSVGElement} root @param {SVGGElement} memory that they come to @param {Touching} request
- * @param {number[]} all the sectors, in order @param {number[]} rows the lines @param {number} left @param {number} word pixels @param {number} y
+ * @param {SVGGElement} memory that they come to @param {string} hatch @param {Touching} request
+ * @param {number[]} all the sectors, in order @param {number[]} rows the lines @param {number} word pixels @param {number} y
  * @returns {{places: Map<number, number>, bottom: number}} places: word of the array -> y of its row
  */
-function lines(root, memory, request, all, rows, left, word, y) {
-  const hatch = hatching(root);
+function lines(memory, hatch, request, all, rows, word, y) {
   /** @type {Map<number, number>} */
   const places = new Map();
-  rows.forEach((row, place) => {
-    if (place > 0 && row !== rows[place - 1] + 1) {
-      memory.append(text(left - 6, y + 9, "⋮", { "text-anchor": "end" }));
-      y += GAP;
-    }
-    memory.append(text(left - 6, y + HIGH / 2 + 4, grouped(row * LINE), { "text-anchor": "end", "font-size": 11 }));
-    const used = new Set();
-    request.offsets.forEach((offset) => wordsOf(offset, request.width).forEach((wanted) => used.add(wanted)));
+  const used = new Set(request.offsets.flatMap((offset) => wordsOf(offset, request.width)));
+  const bottom = inRows(memory, rows, { y, high: HIGH }, (row) => grouped(row * LINE), (row, top) => {
     for (let sector = row * 4; sector < row * 4 + 4; ++sector) {
-      const number = all.indexOf(sector);
-      const x = left + (sector % 4) * SECTOR_WORDS * word;
+      const number = all.indexOf(sector), wide = SECTOR_WORDS * word, x = LEFT + (sector % 4) * wide;
       if (number < 0) {
-        memory.append(box(x, y, SECTOR_WORDS * word, HIGH, { class: "cell" }));
+        memory.append(box(x, top, wide, HIGH, { class: "cell" }));
         continue;
       }
       for (let at = 0; at < SECTOR_WORDS; ++at) {
-        const wanted = sector * SECTOR_WORDS + at;
-        if (used.has(wanted)) {
-          memory.append(box(x + at * word, y, word, HIGH, { class: `cell ${shade(number)}` }));
-          places.set(wanted, y);
-        } else memory.append(box(x + at * word, y, word, HIGH, { class: "cell", style: `fill: ${hatch}` }));
+        const wanted = sector * SECTOR_WORDS + at, mine = used.has(wanted);
+        if (mine) places.set(wanted, top);
+        const look = mine ? { class: `cell ${shade(number)}` } : { class: "cell", style: `fill: ${hatch}` };
+        memory.append(box(x + at * word, top, word, HIGH, look));
       }
-      memory.append(box(x, y, SECTOR_WORDS * word, HIGH, { class: "cell none strong" }));
-      memory.append(
-        text(x + (SECTOR_WORDS * word) / 2, y + HIGH / 2 + 5, String(number + 1), {
-          "text-anchor": "middle",
-          class: "chart-label",
-          "font-size": 13,
-        }),
-      );
+      memory.append(box(x, top, wide, HIGH, { class: "cell none strong" }));
+      memory.append(centred(x + wide / 2, top + HIGH / 2 + 5, number + 1, 13, { class: "chart-label" }));
     }
-    y += HIGH;
   });
-  return { places, bottom: y };
+  return { places, bottom };
 }
 
 /**
  * Lines from lanes to their words, an outline around the chosen lane's.
  * @param {SVGGElement} links @param {SVGGElement} memory @param {Touching} request @param {number | null} lane chosen
- * @param {ReturnType<typeof laneStrip>} strip @param {Map<number, number>} places word -> y @param {number} left @param {number} word pixels
+ * @param {ReturnType<typeof laneStrip>} strip @param {Map<number, number>} places word -> y @param {number} word pixels
  * @param {boolean} few rows, so that all lanes have room for their lines
  */
-function join(links, memory, request, lane, strip, places, left, word, few) {
+function join(links, memory, request, lane, strip, places, word, few) {
   request.lanes.forEach((which, index) => {
     if (which !== lane && !(strip.oneRow && few)) return;
     const mine = wordsOf(request.offsets[index], request.width).filter((wanted) => places.has(wanted));
     if (!mine.length) return;
-    const middle = left + (((mine[0] % LINE_WORDS) + (mine[mine.length - 1] % LINE_WORDS) + 1) / 2) * word;
-    const top = places.get(mine[0]) ?? 0;
     if (which === lane) {
-      mine.forEach((wanted) =>
-        memory.append(marked(left + (wanted % LINE_WORDS) * word, places.get(wanted) ?? 0, word, HIGH))
-      );
+      for (const wanted of mine) {
+        memory.append(marked(LEFT + (wanted % LINE_WORDS) * word, places.get(wanted) ?? 0, word, HIGH));
+      }
     }
-    if (strip.oneRow) {
-      links.append(
-        svg("line", {
-          x1: strip.middle(which),
-          y1: strip.bottom,
-          x2: middle,
-          y2: top,
-          class: `thread-line ${which === lane ? "chosen" : ""}`,
-        }),
-      );
-    }
+    if (!strip.oneRow) return;
+    const x2 = LEFT + (((mine[0] % LINE_WORDS) + (mine[mine.length - 1] % LINE_WORDS) + 1) / 2) * word;
+    const ends = { x1: strip.middle(which), y1: strip.bottom, x2, y2: places.get(mine[0]) ?? 0 };
+    links.append(svg("line", { ...ends, class: `thread-line ${which === lane ? "chosen" : ""}` }));
   });
 }

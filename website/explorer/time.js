@@ -1,7 +1,8 @@
 // One block's warps, side by side: what each asks for, waits for and multiplies, step by step.
 
 import { fills, stageOf, stateOf } from "explorer/contents";
-import { colours, counted, el, grouped, hatch, outlined, sharp, whenResized } from "explorer/dom";
+import { colours, counted, el, grouped, hatch, outlined, sharp, swatch, whenResized } from "explorer/dom";
+import { firstAtLeast } from "explorer/order";
 import { WARPGROUP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 import { span } from "explorer/product";
@@ -9,6 +10,7 @@ import { span } from "explorer/product";
 /** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/contents").Fill} Fill */
+/** @typedef {import("explorer/state").State} State */
 
 /**
  * @typedef {"global load" | "global store" | "copy" | "shared load" | "shared store" | "product" | "wait" | "barrier" | "other"} Kind
@@ -38,6 +40,7 @@ const LETTERS = 12; // CSS pixels an event from which on it has room for its let
 const JOINED = 3; // CSS pixels an event from which on the four marks of a wgmma are joined by a line
 const LETTER = [2, 3, 1, 2]; // where a letter stands beside the mark in each track, in tracks
 const MOST = 24; // CSS pixels an event, at most
+const SMALL = '12px "DejaVu Sans", Verdana, sans-serif';
 
 /** @param {Block} block @param {number} event @returns {Kind} */
 export function kindOf(block, event) {
@@ -100,7 +103,7 @@ export function sentence(block, event) {
 }
 
 /** A block's events by warp, with what is drawn of them. */
-class Rows {
+export class Rows {
   /** @param {Block} block */
   constructor(block) {
     this.block = block;
@@ -131,14 +134,7 @@ class Rows {
   /** @param {number} warp @param {number} clock @returns {number} index into warps[warp] of its first event at or behind the clock */
   from(warp, clock) {
     const events = this.warps[warp];
-    let low = 0;
-    let high = events.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.block.clocks[events[middle]] < clock) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstAtLeast(events.length, (place) => this.block.clocks[events[place]], clock);
   }
 }
 
@@ -177,11 +173,7 @@ function lanes(block) {
 
 /** Which of a block's events the canvas shows, and how large. */
 class View {
-  /**
-   * @param {HTMLElement} box that the canvas is in
-   * @param {Data} data
-   * @param {import("explorer/state").State} state
-   */
+  /** @param {HTMLElement} box that the canvas is in @param {Data} data @param {State} state */
   constructor(box, data, state) {
     this.box = box;
     this.data = data;
@@ -254,8 +246,7 @@ class View {
 
   /**
    * What is newly chosen comes into sight.
-   * @param {Readonly<import("explorer/state").Selection>} now
-   * @param {Readonly<import("explorer/state").Selection>} before
+   * @param {Readonly<import("explorer/state").Selection>} now @param {Readonly<import("explorer/state").Selection>} before
    */
   follow(now, before) {
     if (now.event !== null && (now.event !== before.event || now === before) && this.each && this.fitted === this.block) {
@@ -311,12 +302,7 @@ function walking(view) {
   return { choose, move, run, warp };
 }
 
-/**
- * @param {HTMLCanvasElement} canvas
- * @param {View} view
- * @param {ReturnType<typeof walking>} walk
- * @param {() => void} draw
- */
+/** @param {HTMLCanvasElement} canvas @param {View} view @param {ReturnType<typeof walking>} walk @param {() => void} draw */
 function listen(canvas, view, walk, draw) {
   /** @param {MouseEvent} event @returns {number} */
   const clockAt = (event) => view.begin + (event.clientX - canvas.getBoundingClientRect().left - LEFT) / view.each;
@@ -365,9 +351,7 @@ function listen(canvas, view, walk, draw) {
 
 /**
  * The rows of buttons, and the slider along the events.
- * @param {View} view
- * @param {ReturnType<typeof walking>} walk
- * @param {() => void} draw
+ * @param {View} view @param {ReturnType<typeof walking>} walk @param {() => void} draw
  * @returns {{row: HTMLElement, show: () => void}}
  */
 function controls(view, walk, draw) {
@@ -398,11 +382,7 @@ function controls(view, walk, draw) {
   return { row, show };
 }
 
-/**
- * @param {HTMLElement} element
- * @param {Data} data
- * @param {import("explorer/state").State} state
- */
+/** @param {HTMLElement} element @param {Data} data @param {State} state */
 export function mount(element, data, state) {
   if (!data.blocks.length) {
     element.append(el("p", { class: "readout" }, "No block’s history was kept, so there is no order of events to show."));
@@ -421,7 +401,7 @@ export function mount(element, data, state) {
   const draw = () => {
     if (!box.clientWidth) return;
     view.clamp();
-    paint(canvas, view.width, view.rows, state.selection, view);
+    new Painter(canvas, view).paint(state.selection);
     buttons.show();
   };
   const buttons = controls(view, walk, draw);
@@ -469,13 +449,9 @@ function summary(block, rows, step, warp) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
- * @param {Kind} kind
- * @param {number} x
- * @param {number} y of the warp's row
- * @param {number} wide
- * @param {number} track its height
- * @param {ReturnType<typeof colours>} colour
+ * An event's mark.
+ * @param {CanvasRenderingContext2D} context @param {Kind} kind @param {number} x @param {number} y of the warp's row @param {number} wide
+ * @param {number} track its height @param {ReturnType<typeof colours>} colour
  */
 function mark(context, kind, x, y, wide, track, colour) {
   const look = KINDS[kind];
@@ -484,228 +460,196 @@ function mark(context, kind, x, y, wide, track, colour) {
   context.fillRect(x, top, wide, Math.max(Math.round(y + (look.track + look.bottom) * track) - top - (look.bottom === 1 ? 1 : 0), 1));
 }
 
-/**
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {Rows} rows
- * @param {Readonly<import("explorer/state").Selection>} now
- * @param {{begin: number, each: number}} view
- */
-function paint(canvas, width, rows, now, view) {
-  const { block, warps, copies, row: tall } = rows;
-  const height = TOP + (warps.length + copies.length) * tall + 4;
-  const context = sharp(canvas, width, height);
-  const colour = colours();
-  const flight = hatch(context, "/", colour.paper, colour.ink);
-  const { steps } = block;
-  const end = view.begin + (width - LEFT) / view.each;
-  /** @param {number} clock */
-  const x = (clock) => LEFT + (clock - view.begin) * view.each;
-  context.font = '12px "DejaVu Sans", Verdana, sans-serif';
-  context.textBaseline = "middle";
-
-  // Steps: the chosen one is shaded, each begins with a line.
-  const stepEnd = steps.begins[now.step + 1] ?? rows.last + 1;
-  context.fillStyle = colour.pale;
-  const left = Math.max(x(steps.begins[now.step]), LEFT);
-  context.fillRect(left, 0, Math.max(Math.min(x(stepEnd), width) - left, 0), height);
-  let free = LEFT;
-  for (const [step, begin] of steps.begins.entries()) {
-    if (begin < view.begin || begin > end) continue;
-    if (step > 0 && view.each * (rows.last / steps.count) > 4) {
-      context.fillStyle = colour.light;
-      context.fillRect(Math.round(x(begin)), TOP - 4, 1, height);
-    }
-    const label = String(step);
-    if (x(begin) >= free) {
-      context.fillStyle = step === now.step ? colour.ink : colour.grey;
-      context.fillText(label, x(begin) + 2, TOP / 2);
-      free = x(begin) + context.measureText(label).width + 12;
-    }
+/** Paints what a view shows of a block. */
+class Painter {
+  /** @param {HTMLCanvasElement} canvas @param {View} view */
+  constructor(canvas, view) {
+    const { width, rows } = view;
+    this.view = view;
+    this.rows = rows;
+    this.width = width;
+    this.height = TOP + (rows.warps.length + rows.copies.length) * rows.row + 4;
+    this.context = sharp(canvas, width, this.height);
+    this.context.font = SMALL;
+    this.context.textBaseline = "middle";
+    this.colour = colours();
+    this.flight = hatch(this.context, "/", this.colour.paper, this.colour.ink);
+    this.end = view.begin + (width - LEFT) / view.each; // the last clock that is shown
   }
-  context.fillStyle = colour.grey;
-  context.fillText("step", 4, TOP / 2);
 
-  warps.forEach((events, warp) => {
-    const y = TOP + warp * tall;
-    if (warp === now.warp) {
-      context.fillStyle = colour.light;
-      context.fillRect(0, y, LEFT - 6, tall - 2);
+  /** @param {number} clock @returns {number} CSS pixels */
+  x(clock) {
+    return LEFT + (clock - this.view.begin) * this.view.each;
+  }
+
+  /** @param {import("explorer/dom").Colour} colour @param {number} x @param {number} y @param {number} wide @param {number} high */
+  fill(colour, x, y, wide, high) {
+    this.context.fillStyle = this.colour[colour];
+    this.context.fillRect(x, y, wide, high);
+  }
+
+  /** @param {string} words @param {number} x @param {number} y their middle @param {import("explorer/dom").Colour} [colour] */
+  say(words, x, y, colour = "ink") {
+    this.context.fillStyle = this.colour[colour];
+    this.context.fillText(words, x, y);
+  }
+
+  /** @param {Readonly<import("explorer/state").Selection>} now */
+  paint(now) {
+    const { rows, width } = this;
+    this.steps(now.step);
+    rows.warps.forEach((_, warp) => {
+      const y = TOP + warp * rows.row;
+      if (warp === now.warp) this.fill("light", 0, y, LEFT - 6, rows.row - 2);
+      this.row(`warp ${warp}`, y);
+      this.warp(warp, y);
+    });
+    rows.copies.forEach((lane, index) => {
+      const y = TOP + (rows.warps.length + index) * rows.row;
+      this.row(lane.name.length > 11 ? `${lane.name.slice(0, 10)}…` : lane.name, y);
+      this.context.save();
+      this.context.beginPath();
+      this.context.rect(LEFT, y, width - LEFT, rows.row);
+      this.context.clip();
+      for (const span of lane.spans) this.span(span, y);
+      for (const { clock, label } of lane.ticks) {
+        this.fill("ink", this.x(clock), y + 1, 2, rows.row - 4);
+        this.say(label, this.x(clock) + 4, y + rows.row / 2);
+      }
+      this.context.restore();
+    });
+    this.warpgroups();
+    this.chosen(now.event);
+  }
+
+  /**
+   * The chosen one is shaded, each begins with a line.
+   * @param {number} chosen
+   */
+  steps(chosen) {
+    const { view, rows, end, height, context } = this;
+    const { begins, count } = rows.block.steps;
+    const left = Math.max(this.x(begins[chosen]), LEFT);
+    this.fill("pale", left, 0, Math.max(Math.min(this.x(begins[chosen + 1] ?? rows.last + 1), this.width) - left, 0), height);
+    let free = LEFT;
+    for (const [step, begin] of begins.entries()) {
+      if (begin < view.begin || begin > end) continue;
+      const at = this.x(begin);
+      if (step > 0 && view.each * (rows.last / count) > 4) this.fill("light", Math.round(at), TOP - 4, 1, height);
+      if (at < free) continue;
+      this.say(String(step), at + 2, TOP / 2, step === chosen ? "ink" : "grey");
+      free = at + context.measureText(String(step)).width + 12;
     }
-    context.fillStyle = colour.ink;
-    context.fillText(`warp ${warp}`, 4, y + tall / 2);
-    context.fillStyle = colour.light;
-    context.fillRect(LEFT, y + tall - 2, width - LEFT, 1);
-    paintWarp(context, rows, warp, y, view, end, x, colour);
-  });
-  copies.forEach((lane, index) => {
-    const y = TOP + (warps.length + index) * tall;
-    context.fillStyle = colour.ink;
-    context.fillText(lane.name.length > 11 ? `${lane.name.slice(0, 10)}…` : lane.name, 4, y + tall / 2);
-    context.fillStyle = colour.light;
-    context.fillRect(LEFT, y + tall - 2, width - LEFT, 1);
-    context.save();
-    context.beginPath();
-    context.rect(LEFT, y, width - LEFT, tall);
-    context.clip();
-    for (const { from, landed, to, label } of lane.spans) paintSpan(context, x(from), x(Math.min(landed, rows.last + 1)), x(Math.min(to, rows.last + 1)), y, tall, label, flight, colour);
-    for (const { clock, label } of lane.ticks) {
-      context.fillStyle = colour.ink;
-      context.fillRect(x(clock), y + 1, 2, tall - 4);
-      context.fillText(label, x(clock) + 4, y + tall / 2);
-    }
-    context.restore();
-  });
+    this.say("step", 4, TOP / 2, "grey");
+  }
 
-  paintWarpgroups(context, rows, view, end, x, colour);
-  paintChosen(context, rows, now, view, width, height, x, colour);
-}
+  /** @param {string} name @param {number} y */
+  row(name, y) {
+    this.say(name, 4, y + this.rows.row / 2);
+    this.fill("light", LEFT, y + this.rows.row - 2, this.width - LEFT, 1);
+  }
 
-/**
- * A bracket beside the warps of each warpgroup that multiplies by wgmma, and a line through the four marks of each wgmma.
- * @param {CanvasRenderingContext2D} context
- * @param {Rows} rows
- * @param {{begin: number, each: number}} view
- * @param {number} end
- * @param {(clock: number) => number} x
- * @param {ReturnType<typeof colours>} colour
- */
-function paintWarpgroups(context, rows, view, end, x, colour) {
-  const { block, row: tall, track, groups } = rows;
-  context.strokeStyle = context.fillStyle = colour.ink;
-  context.lineWidth = 2;
-  for (const [first, events] of groups) {
-    const top = TOP + first * tall;
-    const bottom = top + Math.min(WARPGROUP, block.warps - first) * tall;
-    context.beginPath();
-    context.moveTo(LEFT - 4, top + 3);
-    context.lineTo(LEFT - 8, top + 3);
-    context.lineTo(LEFT - 8, bottom - 5);
-    context.lineTo(LEFT - 4, bottom - 5);
-    context.stroke();
-    if (view.each < JOINED) continue; // else the lines of neighbours would be one
-    const middle = KINDS.product.track + 0.5;
-    for (const event of events) {
-      const clock = block.clocks[event];
-      if (clock >= view.begin && clock <= end) {
-        context.fillRect(Math.round(x(clock) + view.each / 2) - 1, top + middle * track, 1.5, bottom - tall - top);
+  /** A bracket beside the warps of each warpgroup that multiplies by wgmma, and a line through the four marks of each wgmma. */
+  warpgroups() {
+    const { view, end, context, rows: { block, row: tall, track, groups } } = this;
+    context.strokeStyle = this.colour.ink;
+    context.lineWidth = 2;
+    for (const [first, events] of groups) {
+      const top = TOP + first * tall;
+      const bottom = top + Math.min(WARPGROUP, block.warps - first) * tall;
+      context.beginPath();
+      context.moveTo(LEFT - 4, top + 3);
+      context.lineTo(LEFT - 8, top + 3);
+      context.lineTo(LEFT - 8, bottom - 5);
+      context.lineTo(LEFT - 4, bottom - 5);
+      context.stroke();
+      if (view.each < JOINED) continue; // else the lines of neighbours would be one
+      const middle = KINDS.product.track + 0.5;
+      for (const clock of events.map((event) => block.clocks[event])) {
+        if (clock < view.begin || clock > end) continue;
+        this.fill("ink", Math.round(this.x(clock) + view.each / 2) - 1, top + middle * track, 1.5, bottom - tall - top);
       }
     }
   }
-}
 
-/**
- * What is chosen: a line at its clock, an outline around it in the row of its warp, or of its four.
- * @param {CanvasRenderingContext2D} context
- * @param {Rows} rows
- * @param {Readonly<import("explorer/state").Selection>} now
- * @param {{begin: number, each: number}} view
- * @param {number} width
- * @param {number} height
- * @param {(clock: number) => number} x
- * @param {ReturnType<typeof colours>} colour
- */
-function paintChosen(context, rows, now, view, width, height, x, colour) {
-  if (now.event === null) return;
-  const { block, row: tall } = rows;
-  const at = x(block.clocks[now.event]);
-  if (at < LEFT - 1 || at > width) return;
-  context.fillStyle = colour.mark;
-  context.fillRect(at - 1, TOP - 6, 1, height);
-  const warps = block.warpsOf(now.event);
-  if (!warps.length) return;
-  outlined(context, at - 2, TOP + warps[0] * tall, Math.max(view.each, 3) + 3, warps.length * tall - 3);
-}
+  /**
+   * What is chosen: a line at its clock, an outline around it in the row of its warp, or of its four.
+   * @param {number | null} event
+   */
+  chosen(event) {
+    if (event === null) return;
+    const { block, row: tall } = this.rows;
+    const at = this.x(block.clocks[event]);
+    if (at < LEFT - 1 || at > this.width) return;
+    this.fill("mark", at - 1, TOP - 6, 1, this.height);
+    const warps = block.warpsOf(event);
+    if (warps.length) outlined(this.context, at - 2, TOP + warps[0] * tall, Math.max(this.view.each, 3) + 3, warps.length * tall - 3);
+  }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {Rows} rows
- * @param {number} warp
- * @param {number} y
- * @param {{begin: number, each: number}} view
- * @param {number} end
- * @param {(clock: number) => number} x
- * @param {ReturnType<typeof colours>} colour
- */
-function paintWarp(context, rows, warp, y, view, end, x, colour) {
-  const { block, kinds, track } = rows;
-  const events = rows.warps[warp];
-  const last = new Float64Array(ORDER.length).fill(-1); // the last pixel of each kind that is painted
-  for (let place = rows.from(warp, view.begin - 1); place < events.length; place++) {
-    const event = events[place];
-    const clock = block.clocks[event];
-    if (clock > end) break;
-    const kind = kinds[event];
-    const name = ORDER[kind];
-    const from = Math.max(x(clock), LEFT);
-    if (view.each < 1 && name !== "barrier" && Math.floor(from) === last[kind]) continue; // several events of a kind fall on one pixel
-    last[kind] = Math.floor(from);
-    const wide = Math.max(view.each - (view.each > 3 ? 1 : 0), 1);
-    // What it waits for: from where it stands to where it goes on.
-    const found = block.raw.events[event];
-    if (!Array.isArray(found) && (found.e === "barrier" || found.e === "wait")) {
-      const next = place + 1 < events.length ? block.clocks[events[place + 1]] : rows.last + 1; // the last one waits for ever
-      const on = Math.min(x(next), LEFT + (end - view.begin) * view.each);
-      if (on - from > 2) mark(context, "wait", from, y, on - from, track, colour);
+  /** @param {number} warp @param {number} y */
+  warp(warp, y) {
+    const { view, end, context, colour, rows: { block, kinds, track } } = this;
+    const events = this.rows.warps[warp];
+    const last = new Float64Array(ORDER.length).fill(-1); // the last pixel of each kind that is painted
+    for (let place = this.rows.from(warp, view.begin - 1); place < events.length; place++) {
+      const event = events[place];
+      const clock = block.clocks[event];
+      if (clock > end) break;
+      const kind = kinds[event];
+      const name = ORDER[kind];
+      const from = Math.max(this.x(clock), LEFT);
+      if (view.each < 1 && name !== "barrier" && Math.floor(from) === last[kind]) continue; // several of a kind fall on one pixel
+      last[kind] = Math.floor(from);
+      const wide = Math.max(view.each - (view.each > 3 ? 1 : 0), 1);
+      // What it waits for: from where it stands to where it goes on.
+      const found = block.raw.events[event];
+      if (!Array.isArray(found) && (found.e === "barrier" || found.e === "wait")) {
+        const next = place + 1 < events.length ? block.clocks[events[place + 1]] : this.rows.last + 1; // the last one waits for ever
+        const on = Math.min(this.x(next), this.x(end));
+        if (on - from > 2) mark(context, "wait", from, y, on - from, track, colour);
+      }
+      mark(context, name, from, y, name === "barrier" ? Math.min(Math.max(wide, 1.5), 3) : wide, track, colour);
+      const look = KINDS[name];
+      if (view.each < LETTERS || !look.letter) continue;
+      context.font = '10px "DejaVu Sans", Verdana, sans-serif';
+      this.say(look.letter, from + 2, y + LETTER[look.track] * track); // beside the mark, where nothing else of this event is
+      context.font = SMALL;
     }
-    mark(context, name, from, y, name === "barrier" ? Math.min(Math.max(wide, 1.5), 3) : wide, track, colour);
-    if (view.each < LETTERS || !KINDS[name].letter) continue;
-    const look = KINDS[name];
-    context.fillStyle = colour.ink; // beside the mark, where nothing else of this event is
-    context.font = '10px "DejaVu Sans", Verdana, sans-serif';
-    context.fillText(look.letter, from + 2, y + LETTER[look.track] * track);
-    context.font = '12px "DejaVu Sans", Verdana, sans-serif';
   }
-}
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} from
- * @param {number} landed
- * @param {number} to
- * @param {number} y
- * @param {number} tall its height
- * @param {string} label
- * @param {string | CanvasPattern} flight
- * @param {ReturnType<typeof colours>} colour
- */
-function paintSpan(context, from, landed, to, y, tall, label, flight, colour) {
-  context.fillStyle = flight;
-  context.fillRect(from, y + 2, Math.max(landed - from, 1), tall - 6);
-  context.fillStyle = colour.light;
-  context.fillRect(landed, y + 2, Math.max(to - landed, 0), tall - 6);
-  context.strokeStyle = colour.ink;
-  context.lineWidth = 1;
-  context.strokeRect(from, y + 2, Math.max(to - from, 1), tall - 6);
-  const wide = context.measureText(label).width;
-  if (to - from < wide + 8) return;
-  const begin = to - landed > wide + 8 ? landed + 4 : from + 4;
-  if (begin < landed) {
-    context.fillStyle = colour.paper;
-    context.fillRect(begin - 2, y + 4, wide + 4, tall - 10);
+  /** @param {Lane["spans"][number]} span @param {number} y */
+  span({ from: asked, landed: there, to: gone, label }, y) {
+    const { context, rows: { row: tall, last } } = this;
+    const [from, landed, to] = [asked, Math.min(there, last + 1), Math.min(gone, last + 1)].map((clock) => this.x(clock));
+    context.fillStyle = this.flight;
+    context.fillRect(from, y + 2, Math.max(landed - from, 1), tall - 6);
+    this.fill("light", landed, y + 2, Math.max(to - landed, 0), tall - 6);
+    context.strokeStyle = this.colour.ink;
+    context.lineWidth = 1;
+    context.strokeRect(from, y + 2, Math.max(to - from, 1), tall - 6);
+    const wide = context.measureText(label).width;
+    if (to - from < wide + 8) return;
+    const begin = to - landed > wide + 8 ? landed + 4 : from + 4;
+    if (begin < landed) this.fill("paper", begin - 2, y + 4, wide + 4, tall - 10);
+    this.say(label, begin, y + tall / 2 - 1);
   }
-  context.fillStyle = colour.ink;
-  context.fillText(label, begin, y + tall / 2 - 1);
 }
 
 /** @param {HTMLElement} legend @param {boolean} warpgroups whether any multiplies by wgmma */
 function drawLegend(legend, warpgroups) {
+  const four = warpgroups ? "; a wgmma is one of the four warps in a bracket, where the first of them begins it" : "";
   /** @type {[Kind, string][]} */
   const entries = [
     ["global load", "L: global load"], ["global store", "S: global store"], ["copy", "C: a copy is asked for"], ["shared load", "l: shared load"],
-    ["shared store", "s: shared store"], ["product", `×: product on tensor cores${warpgroups ? "; a wgmma is one of the four warps in a bracket, where the first of them begins it" : ""}`], ["wait", "w: waits"], ["barrier", "a barrier of the block"],
+    ["shared store", "s: shared store"], ["product", `×: product on tensor cores${four}`], ["wait", "w: waits"], ["barrier", "a barrier of the block"],
     ["other", "·: anything else"],
   ];
-  legend.replaceChildren(...entries.map(([kind, text]) => {
-    const swatch = el("canvas", { "aria-hidden": "true" });
-    const context = sharp(swatch, 26, 18);
+  legend.replaceChildren(...entries.map(([kind, text]) => swatch(text, (context) => {
     if (kind === "barrier") mark(context, kind, 11, 0, 3, 4.5, colours());
     else mark(context, kind, 4, 4 - KINDS[kind].track * 10, 18, 10, colours());
-    return el("li", {}, swatch, text);
+  })));
+  legend.append(swatch("below: a copy in flight, until a wait has seen it; plain behind that", (context) => {
+    context.fillStyle = hatch(context, "/", colours().paper, colours().ink);
+    context.fillRect(0, 0, 26, 18);
   }));
-  const swatch = el("canvas", { "aria-hidden": "true" });
-  const context = sharp(swatch, 26, 18);
-  context.fillStyle = hatch(context, "/", colours().paper, colours().ink);
-  context.fillRect(0, 0, 26, 18);
-  legend.append(el("li", {}, swatch, "below: a copy in flight, until a wait has seen it; plain behind that"));
 }

@@ -1,26 +1,15 @@
 // A warp's request to shared memory: wavefront by wavefront which bank serves which lanes, and a map of the array.
 
-import {
-  BANKS,
-  copyWavefronts,
-  distinctBytes,
-  idealWavefronts,
-  LINE,
-  mostOfABank,
-  wavefronts,
-  WORD,
-  wordsOf,
-} from "explorer/banks";
-import { grouped } from "explorer/dom";
-import { hatching, laneStrip, numbered, touchedWords } from "explorer/memory";
-import { box, count, marked, named, picture, shade, spans, svg, text } from "explorer/picture";
+import { BANKS, copyWavefronts, distinctBytes, idealWavefronts, LINE, mostOfABank, wavefronts, WORD, wordsOf } from "explorer/banks";
+import { counted, grouped, svg } from "explorer/dom";
+import { columns, hatching, inRows, laneStrip, LEFT, touchedWords } from "explorer/memory";
+import { box, centred, ending, marked, named, picture, shade, spans, tall, text } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Block} Block */
-/** @typedef {import("explorer/payload").HistoryArray} HistoryArray */
 /** @typedef {import("explorer/banks").Wavefront} Wavefront */
 /**
  * @typedef {object} Touching
- * @property {HistoryArray} array
+ * @property {gemm.HistoryArray} array
  * @property {number[]} lanes
  * @property {number[]} offsets bytes from the array's start
  * @property {number} width bytes a lane
@@ -62,6 +51,9 @@ export function figures(request) {
 /** @param {Wavefront[]} served @param {number} lane */
 const turnsOf = (served, lane) => served.flatMap((front, turn) => (front.some((entry) => entry.lane === lane) ? [turn] : []));
 
+/** @param {number[]} numbers @returns {string} 3, 1–4 */
+const ends = (numbers) => (numbers.length > 1 ? `${numbers[0]}–${numbers[numbers.length - 1]}` : numbers.join());
+
 /**
  * @param {Touching} request @param {number} lane
  * @returns {string} "As + 132 B, bank 1, wavefront 1"
@@ -73,69 +65,49 @@ export function laneWords(request, lane) {
   const served = split(request);
   const banks = wordsOf(offset + start(request), request.width).map((word) => word % BANKS);
   const where = `${request.array.name} + ${grouped(offset)} B, ${named(banks, "bank")}`;
-  return served ? `${where}, ${numbered("wavefront", turnsOf(served, lane).map((turn) => turn + 1))}` : where;
+  return served ? `${where}, ${named(turnsOf(served, lane).map((turn) => turn + 1), "wavefront")}` : where;
 }
 
 /**
  * A row a wavefront, a column a bank, and in it the lanes that the wavefront serves there.
- * @param {SVGSVGElement} root @param {Wavefront[]} served @param {number} left @param {number} inner pixels for the banks
- * @param {number} width pixels of all @param {number} y where they begin @param {number | null} lane chosen
+ * @param {SVGSVGElement} root @param {Wavefront[]} served @param {number} inner pixels for the banks
+ * @param {number} y where they begin @param {number | null} lane chosen
  * @returns {number} where they end
  */
-function fronts(root, served, left, inner, width, y, lane) {
+function fronts(root, served, inner, y, lane) {
   const across = inner >= 24 * BANKS ? BANKS : BANKS / 2; // banks side by side
   const cell = inner / across, high = 20;
   /** @type {Node[]} */
   const marks = [];
-  const picture = svg("g", { role: "list", "aria-label": "Wavefronts" });
-  root.append(
-    text(
-      left,
-      y - 14,
-      width >= 480 ? "banks, and in each wavefront the lanes that it serves" : "banks, and the lanes that they serve",
-      { class: "soft" },
-    ),
-  );
+  const list = svg("g", { role: "list", "aria-label": "Wavefronts" });
+  const head = inner >= 410 ? "banks, and in each wavefront the lanes that it serves" : "banks, and the lanes that they serve";
+  root.append(text(LEFT, y - 14, head, { class: "soft" }));
   for (let bank = 0; bank < BANKS; ++bank) {
-    root.append(
-      text(left + ((bank % across) + 0.5) * cell, y + (bank < across ? 0 : 11), String(bank), {
-        "text-anchor": "middle",
-        "font-size": 10,
-        class: "soft",
-      }),
-    );
+    root.append(centred(LEFT + ((bank % across) + 0.5) * cell, y + (bank < across ? 0 : 11), bank, 10, { class: "soft" }));
   }
-  if (across < BANKS) y += 11;
-  y += 5;
+  y += across < BANKS ? 16 : 5;
   served.forEach((front, turn) => {
     /** @type {Map<number, number[]>} */
     const lanes = new Map();
     for (const entry of front) lanes.set(entry.word % BANKS, [...(lanes.get(entry.word % BANKS) ?? []), entry.lane]);
-    const all = [...new Set(front.map((entry) => entry.lane))];
-    const row = svg("g", {
-      role: "listitem",
-      "aria-label": `wavefront ${turn + 1}: ${named(all)}, ${count(lanes.size, "bank")}`,
-      class: shade(turn),
-      "data-wavefront": turn + 1,
-    });
-    row.append(
-      text(left - 6, y + 14, String(turn + 1), { "text-anchor": "end", "font-weight": "bold", style: "fill: var(--ink)" }),
-    );
+    const all = named(front.map((entry) => entry.lane));
+    const label = `wavefront ${turn + 1}: ${all}, ${counted(lanes.size, "bank")}`;
+    const row = svg("g", { role: "listitem", "aria-label": label, class: shade(turn), "data-wavefront": turn + 1 });
+    row.append(ending(LEFT - 6, y + 14, turn + 1, undefined, { "font-weight": "bold", style: "fill: var(--ink)" }));
     for (let bank = 0; bank < BANKS; ++bank) {
-      const x = left + (bank % across) * cell, top = y + Math.floor(bank / across) * high;
+      const x = LEFT + (bank % across) * cell, top = y + Math.floor(bank / across) * high;
       const here = lanes.get(bank);
       row.append(box(x, top, cell, high, { class: `cell ${here ? "shade" : ""}` }));
       if (!here) continue;
       const few = spans(here);
-      const label = here.length === 1 ? few : few.length <= 4 && cell >= 26 ? few : `${here[0]}+`;
-      row.append(text(x + cell / 2, top + 14, label, { "text-anchor": "middle", "font-size": cell >= 22 ? 10 : 9 }));
-      row.append(svg("title", {}, [`wavefront ${turn + 1}: ${named(all)}`]));
+      const words = here.length === 1 || (few.length <= 4 && cell >= 26) ? few : `${here[0]}+`;
+      row.append(centred(x + cell / 2, top + 14, words, cell >= 22 ? 10 : 9), svg("title", {}, `wavefront ${turn + 1}: ${all}`));
       if (lane !== null && here.includes(lane)) marks.push(marked(x, top, cell, high));
     }
     y += (BANKS / across) * high + 3;
-    picture.append(row);
+    list.append(row);
   });
-  root.append(picture, ...marks);
+  root.append(list, ...marks);
   return y;
 }
 
@@ -145,38 +117,19 @@ function fronts(root, served, left, inner, width, y, lane) {
  * @returns {SVGSVGElement}
  */
 export function draw(request, width, lane, choose) {
-  const served = split(request);
-  const left = 66, right = 4, inner = width - left - right;
-  const root = picture(
-    width,
-    10,
-    served
-      ? `${count(served.length, "wavefront")} serve ${count(request.lanes.length, "lane")}`
-      : `${count(request.lanes.length, "lane")}; the split into wavefronts is not known`,
-  );
+  const served = split(request), inner = width - LEFT - 4, lanes = counted(request.lanes.length, "lane");
+  const known = served ? `${counted(served.length, "wavefront")} serve ${lanes}` : `${lanes}; the split into wavefronts is not known`;
+  const root = picture(width, 10, known);
   root.setAttribute("role", "group");
-  root.append(text(left, 12, served ? "lanes, and the wavefront that serves each" : "lanes", { class: "soft" }));
-  const strip = laneStrip(
-    root,
-    left,
-    inner,
-    18,
-    (which) => {
-      if (!request.lanes.includes(which)) return { words: "takes no part", shade: null, note: "" };
-      const turns = served ? turnsOf(served, which) : [];
-      return {
-        words: laneWords(request, which),
-        shade: turns[0] ?? 0,
-        note: turns.length > 1 ? `${turns[0] + 1}–${turns[turns.length - 1] + 1}` : turns.length ? `${turns[0] + 1}` : "",
-      };
-    },
-    lane,
-    choose,
-  );
-  const y = served ? fronts(root, served, left, inner, width, strip.bottom + 34, lane) : strip.bottom + 34;
-  root.setAttribute("height", String(y + 4));
-  root.setAttribute("viewBox", `0 0 ${width} ${y + 4}`);
-  return root;
+  root.append(text(LEFT, 12, served ? "lanes, and the wavefront that serves each" : "lanes", { class: "soft" }));
+  /** @param {number} which */
+  const of = (which) => {
+    if (!request.lanes.includes(which)) return { words: "takes no part", shade: null, note: "" };
+    const turns = served ? turnsOf(served, which) : [];
+    return { words: laneWords(request, which), shade: turns[0] ?? 0, note: ends(turns.map((turn) => turn + 1)) };
+  };
+  const { bottom } = laneStrip(root, LEFT, inner, 18, of, lane, choose);
+  return tall(root, 4 + (served ? fronts(root, served, inner, bottom + 34, lane) : bottom + 34));
 }
 
 /**
@@ -203,74 +156,34 @@ function wantedWords(request, served, begin) {
  * @returns {SVGSVGElement}
  */
 export function map(block, request, width, lane) {
-  const served = split(request);
-  const begin = start(request);
-  const wanted = wantedWords(request, served, begin);
+  const { array } = request;
+  const served = split(request), begin = start(request), wanted = wantedWords(request, served, begin);
   const rowOf = (/** @type {number} */ word) => Math.floor((word * WORD) / LINE);
-  const first = rowOf(begin / WORD), last = rowOf((begin + request.array.bytes - 1) / WORD);
-  const rows = [...new Set([...wanted.keys()].flatMap((word) => [rowOf(word) - 1, rowOf(word), rowOf(word) + 1]))].filter((row) =>
-    row >= first && row <= last
-  ).sort((a, b) => a - b);
-  const shown = rows.slice(0, MOST_ROWS);
-  const left = 66, cell = (width - left - 4) / BANKS, high = cell >= 14 ? 17 : 13;
-  const root = picture(
-    width,
-    10,
-    `${request.array.name}: ${count(wanted.size, "word")} of it, in ${
-      count(new Set([...wanted.keys()].map(rowOf)).size, "row")
-    } of 128 bytes`,
-  );
-  const hatch = hatching(root);
-  const words = touchedWords(block, request.array);
-  let y = 16;
-  for (let bank = 0; bank < BANKS; bank += 4) {
-    root.append(text(left + (bank + 0.5) * cell, 11, String(bank), { "text-anchor": "middle", "font-size": 10, class: "soft" }));
-  }
-  root.append(text(left - 6, 11, "byte \\ bank", { "text-anchor": "end", "font-size": 10, class: "soft" }));
+  const touching = [...new Set([...wanted.keys()].map(rowOf))];
+  const first = rowOf(begin / WORD), last = rowOf((begin + array.bytes - 1) / WORD);
+  const near = touching.flatMap((row) => [row - 1, row, row + 1]).filter((row) => row >= first && row <= last);
+  const rows = [...new Set(near)].sort((a, b) => a - b);
+  const cell = (width - LEFT - 4) / BANKS, high = cell >= 14 ? 17 : 13;
+  const label = `${array.name}: ${counted(wanted.size, "word")} of it, in ${counted(touching.length, "row")} of 128 bytes`;
+  const root = picture(width, 10, label);
+  const hatch = hatching(root), words = touchedWords(block, array);
+  columns(root, cell, "byte \\ bank");
   /** @type {Node[]} */
   const marks = [];
-  shown.forEach((row, place) => {
-    if (place > 0 && row !== shown[place - 1] + 1) {
-      root.append(text(left - 6, y + 9, "⋮", { "text-anchor": "end" }));
-      y += 12;
-    }
-    root.append(text(left - 6, y + high - 4, grouped(row * LINE - begin), { "text-anchor": "end", "font-size": 10 }));
+  const bottom = inRows(root, rows, { y: 16, high, most: MOST_ROWS }, (row) => grouped(row * LINE - begin), (row, y) => {
     for (let bank = 0; bank < BANKS; ++bank) {
-      const word = (row * LINE) / WORD + bank, mine = wanted.get(word), x = left + bank * cell;
+      const word = (row * LINE) / WORD + bank, mine = wanted.get(word), x = LEFT + bank * cell;
       const index = word - begin / WORD;
-      const inside = index >= 0 && index < words.length;
-      if (!inside) continue;
-      root.append(
-        box(
-          x,
-          y,
-          cell,
-          high,
-          mine
-            ? { class: `cell ${shade(mine.turn)}` }
-            : { class: "cell", style: words[index] ? "fill: var(--paper)" : `fill: ${hatch}` },
-        ),
-      );
+      if (index < 0 || index >= words.length) continue;
+      const untouched = words[index] ? "fill: var(--paper)" : `fill: ${hatch}`;
+      root.append(box(x, y, cell, high, mine ? { class: `cell ${shade(mine.turn)}` } : { class: "cell", style: untouched }));
       if (mine && served) {
-        const label = String(mine.turn + 1);
-        root.append(
-          text(x + cell / 2, y + high - 4, label, {
-            "text-anchor": "middle",
-            "font-size": cell >= 14 ? 10 : label.length > 1 ? 7 : 9,
-            class: shade(mine.turn),
-          }),
-        );
+        const size = cell >= 14 ? 10 : mine.turn >= 9 ? 7 : 9;
+        root.append(centred(x + cell / 2, y + high - 4, mine.turn + 1, size, { class: shade(mine.turn) }));
       }
       if (mine && lane !== null && mine.lanes.includes(lane)) marks.push(marked(x, y, cell, high));
     }
-    y += high;
   });
   root.append(...marks);
-  if (rows.length > shown.length) {
-    root.append(text(left, y + 14, `and ${rows.length - shown.length} more rows`, { class: "soft" }));
-    y += 18;
-  }
-  root.setAttribute("height", String(y + 4));
-  root.setAttribute("viewBox", `0 0 ${width} ${y + 4}`);
-  return root;
+  return tall(root, bottom + 4);
 }

@@ -1,16 +1,17 @@
 // "What if": other tiles, stages and blocks. What follows from them by arithmetic is labelled as predicted, with its formula;
 // what was measured stands beside it as recorded, and is drawn below.
 
+import { button, el, whenResized } from "explorer/dom";
 import { charts as measured } from "explorer/measured";
-import { fitted, html, slider } from "explorer/picture";
-import { bytes, owner, predicted, RECORDED, table } from "explorer/predicted";
+import { slider } from "explorer/picture";
+import { bytes, figures, owner, predicted, RECORDED } from "explorer/predicted";
 
 /** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/predicted").Chosen} Chosen */
 /** @typedef {import("explorer/state").State} State */
 
 /** @param {Data} data @returns {Chosen} */
-function lessons(data) {
+export function lessons(data) {
   const { tile, constants } = data.descriptor;
   const { trace, payload: { recorded } } = data;
   const resources = recorded?.resources ?? null;
@@ -20,14 +21,7 @@ function lessons(data) {
   const shared = resources ? resources.static_shared_bytes + resources.dynamic_shared_bytes : traced;
   const { m, n, k } = recorded ? { m: RECORDED, n: RECORDED, k: RECORDED } : trace;
   return {
-    m,
-    n,
-    k,
-    bm: tile.BM,
-    bn: tile.BN,
-    bk: tile.BK,
-    tm: own.tm,
-    tn: own.tn,
+    m, n, k, bm: tile.BM, bn: tile.BN, bk: tile.BK, tm: own.tm, tn: own.tn,
     stages: shared === 0 ? 0 : constants.STAGES ?? Math.max(1, Math.round(shared / one)),
     threads: resources && !data.payload.mine ? resources.threads_per_block : trace.threads_per_block,
     registers: resources?.registers ?? 64,
@@ -70,25 +64,15 @@ const SHARED = { min: 0, max: 262144, list: Array.from({ length: 115 }, (_, i) =
  * @param {Data} data @param {Chosen} chosen @param {() => void} changed
  */
 function machines(data, chosen, changed) {
-  const machine = html(
-    "select",
-    { "aria-label": "GPU" },
-    Object.entries(data.payload.machines).map(([name, entry]) =>
-      html("option", { value: name, selected: name === chosen.machine }, [`${name}: ${entry.gpu}, ${entry.sms} SMs`])
-    ),
+  const options = Object.entries(data.payload.machines).map(([name, { gpu, sms }]) =>
+    el("option", { value: name, selected: name === chosen.machine }, `${name}: ${gpu}, ${sms} SMs`)
   );
+  const machine = el("select", { "aria-label": "GPU" }, options);
   machine.addEventListener("change", () => {
     chosen.machine = machine.value;
     changed();
   });
   return machine;
-}
-
-/** @param {string} words @param {() => void} act */
-function button(words, act) {
-  const made = html("button", { type: "button" }, [words]);
-  made.addEventListener("click", act);
-  return made;
 }
 
 /**
@@ -132,27 +116,25 @@ function controlsOf(data, chosen, changed) {
     machine.value = chosen.machine;
     changed();
   };
-  const asTraced = () => {
-    Object.assign(chosen, { m: data.trace.m, n: data.trace.n, k: data.trace.k });
+  /** @param {number} m @param {number} n @param {number} k */
+  const product = (m, n, k) => {
+    Object.assign(chosen, { m, n, k });
     changed();
   };
-  const asRecorded = () => {
-    Object.assign(chosen, { m: RECORDED, n: RECORDED, k: RECORDED });
-    changed();
-  };
-  const element = html("div", { class: "whatif-controls" }, [
-    html("fieldset", {}, [
-      html("legend", {}, ["Product"]),
+  const { trace, payload: { recorded } } = data;
+  const element = el("div", { class: "whatif-controls" }, [
+    el("fieldset", {}, [
+      el("legend", {}, ["Product"]),
       add("m", "M", SIZES),
       add("n", "N", SIZES),
       add("k", "K", SIZES),
-      html("div", { class: "buttons" }, [
-        button("As traced", asTraced),
-        data.payload.recorded && button("As recorded", asRecorded),
+      el("div", { class: "buttons" }, [
+        button("As traced", () => product(trace.m, trace.n, trace.k)),
+        recorded && button("As recorded", () => product(RECORDED, RECORDED, RECORDED)),
       ]),
     ]),
-    html("fieldset", {}, [
-      html("legend", {}, ["Tiles"]),
+    el("fieldset", {}, [
+      el("legend", {}, ["Tiles"]),
       add("bm", "BM", SIDES, tileFollows),
       add("bn", "BN", SIDES, tileFollows),
       add("bk", "BK", STEPS, tileFollows),
@@ -160,13 +142,13 @@ function controlsOf(data, chosen, changed) {
       add("tn", `${own.names[1]}, columns ${own.who}`, STEPS, tileFollows),
       add("stages", "Stages", { min: 0, max: 8 }, tileFollows),
     ]),
-    html("fieldset", {}, [
-      html("legend", {}, ["Block and GPU"]),
+    el("fieldset", {}, [
+      el("legend", {}, ["Block and GPU"]),
       add("threads", "Threads a block", THREADS),
       add("registers", "Registers a thread", { min: 16, max: 255 }),
       add("shared", "Shared memory, bytes", SHARED),
-      html("label", { class: "field" }, ["GPU ", machine]),
-      html("div", { class: "buttons" }, [button("The lesson’s values", back)]),
+      el("label", { class: "field" }, ["GPU ", machine]),
+      el("div", { class: "buttons" }, [button("The lesson’s values", back)]),
     ]),
   ]);
   const show = () => {
@@ -179,32 +161,26 @@ function controlsOf(data, chosen, changed) {
 export function mount(element, data, _state) {
   const chosen = lessons(data);
   const controls = controlsOf(data, chosen, () => show());
-  const results = html("div", { class: "whatif-results" });
-  const said = html("p", { role: "status", class: "readout" });
-  const charts = html("div", { class: "whatif-charts" });
-  element.replaceChildren(
-    html("p", { class: "hint" }, [
-      "Move a slider: the tile decides how many threads and how much shared memory a block takes; you may set both apart from it. ",
-      "Predicted figures follow from the formulas; recorded ones were measured.",
-    ]),
-    controls.element,
-    said,
-    results,
-    charts,
-  );
+  const results = el("div", { class: "whatif-results" });
+  const said = el("p", { role: "status", class: "readout" });
+  const charts = el("div", { class: "whatif-charts" });
+  const hint = "Move a slider: the tile decides how many threads and how much shared memory a block takes; you may set both apart from it. " +
+    "Predicted figures follow from the formulas; recorded ones were measured.";
+  element.replaceChildren(el("p", { class: "hint" }, hint), controls.element, said, results, charts);
 
   function show() {
     controls.show();
     const rows = predicted(data, chosen);
-    results.replaceChildren(table(data, rows.rows));
+    results.replaceChildren(figures(data, rows.rows));
     said.textContent = rows.words;
     if (rows.tile !== marked) {
       marked = rows.tile;
-      again();
+      if (charts.clientWidth) again();
     }
   }
   /** @type {number | null} */
   let marked = null;
-  const again = fitted(charts, (width) => charts.replaceChildren(...measured(data, width, marked)));
+  const again = () => charts.replaceChildren(...measured(data, Math.floor(charts.clientWidth), marked));
+  whenResized(charts, again);
   show();
 }
