@@ -26,7 +26,8 @@ import pytest
 from browser import browser  # noqa: F401  a fixture
 from warm import Warm
 
-from runner.core import build, compiling, doctor
+from runner import suite
+from runner.core import build, compiling, doctor, git
 from runner.core.descriptors import Descriptor, all_described
 from runner.core.results import UserError
 from runner.grading import sandbox
@@ -45,6 +46,7 @@ PATIENCE = 600  # seconds: what takes longer hangs, however busy the machine is;
 
 # One for all workers, which are children of the process that sets it.
 os.environ.setdefault("GEMM_TEST_SEED", str(random.SystemRandom().randrange(10**9)))
+os.environ.setdefault("GEMM_TEST_FIRST", ",".join(suite.first_of(git.changed_files())))
 # What is expected of output is expected of it everywhere, and matplotlib looks for fonts once, not in each test's HOME.
 for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "LC_ALL", "LANGUAGE", "PYTHONUNBUFFERED"):
     os.environ.pop(_name, None)
@@ -99,14 +101,17 @@ def seed() -> int:
 
 
 def drawn(cases: Sequence[_Case], count: int) -> list[_Case]:
-    """All cases, or `count` of them that the seed draws, in their order; for every process of a run the same. Where the tests of
-    one lesson run, of those that name it."""
+    """All cases, or `count` of them that the seed draws, in their order; for every process of a run the same. Those come first
+    that name what has changed (a lesson or a file). Where the tests of one lesson run, of those that name it."""
     if only := os.environ.get("GEMM_TEST_LESSON"):
         cases = [case for case in cases if only in repr(case)]
     if whole_families() or count >= len(cases):
         return list(cases)
     draw = random.Random(f"{seed()} {len(cases)} {count}")
-    return [cases[index] for index in sorted(draw.sample(range(len(cases)), count))]
+    order = draw.sample(range(len(cases)), len(cases))
+    changed = [name for name in os.environ["GEMM_TEST_FIRST"].split(",") if name]
+    order.sort(key=lambda index: not any(name in repr(cases[index]) for name in changed))
+    return [cases[index] for index in sorted(order[:count])]
 
 
 @pytest.fixture
