@@ -62,9 +62,10 @@ std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count) {
     const char* const text = std::getenv("GEMM_TEST_FIRST");
     const std::string first = "," + std::string(text != nullptr ? text : "") + ",";
     std::vector<const gemm::Lesson*> lessons(gemm::all_lessons().begin(), gemm::all_lessons().end());
-    const auto others = std::stable_partition(lessons.begin(), lessons.end(), [&](const gemm::Lesson* lesson) {
-        return first.find("," + std::string(lesson->name) + ",") != std::string::npos;
-    });
+    const auto others =
+        std::stable_partition(lessons.begin(), lessons.end(), [&](const gemm::Lesson* lesson) {
+            return first.find("," + std::string(lesson->name) + ",") != std::string::npos;
+        });
     const std::size_t changed = static_cast<std::size_t>(others - lessons.begin());
     std::vector<const gemm::Lesson*> chosen = drawn(std::vector(lessons.begin(), others), count, "changed");
     const auto more = drawn(std::vector(others, lessons.end()), count - std::min(count, changed), "lessons");
