@@ -219,6 +219,48 @@ def test_an_include_against_the_direction_is_found(tmp_path: Path, file: str, te
     assert bool(wrong_includes(tmp_path)) == bad
 
 
+# Who reads kernels is one of these; what else is known of their text is data (common/check/edits.toml, mistakes.toml, tune.py).
+READS_KERNELS = {
+    "runner/core/kernel_hash.py",  # which C++ names what
+    "runner/measure/stamping.py",  # which calls of common/ptx/ are stamped
+}
+_OF_CUDA = re.compile(
+    r"__(?:global|device|shared|launch_bounds|sync)|threadIdx|block(?:Idx|Dim)|gemm::ptx|wmma|cp_async|ld(?:\[abc\]|[abc]\b)|B[MNK]\b"
+)
+_OF_A_PATTERN = re.compile(r"\\[bwsdB({[]|\(\?|\[\^|[+*]\?")
+
+
+def patterns_of_kernels(root: Path) -> set[str]:
+    """Files of the runner that have a regular expression of CUDA's or the kernels' words."""
+    return {
+        str(file.relative_to(root))
+        for file in root.glob("runner/**/*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if _OF_CUDA.search(node.value) and _OF_A_PATTERN.search(node.value)
+    }
+
+
+def test_the_runner_knows_no_kernels_text() -> None:
+    assert patterns_of_kernels(ROOT) == READS_KERNELS
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        ('re.sub(r"\\bthreadIdx\\.x", "0", text)', True),
+        ('WAITS = (r"__sync(?:threads|warp)", "x")', True),
+        ('re.search(r"ld[abc]\\b", text)', True),
+        ('say("Wrong without __syncthreads().")', False),
+        ('re.search(r"\\bseed (\\d+)", text)', False),
+    ],
+)
+def test_a_pattern_of_kernels_is_found(tmp_path: Path, text: str, bad: bool) -> None:
+    (tmp_path / "runner").mkdir()
+    (tmp_path / "runner" / "a.py").write_text(text)
+    assert bool(patterns_of_kernels(tmp_path)) == bad
+
+
 def test_a_circle_is_found(tmp_path: Path) -> None:
     for file, text in {
         "runner/measure/a.py": "from plots import b\n",
