@@ -36,6 +36,7 @@ IN_LAUNCH = re.compile(r"<<<|<<|<=|->|>+=?|[()\[\]{};<]")
 ARGUMENTS = re.compile(r"\s*\(")
 # In front of <<<: no brackets of template arguments.
 OPERATORS = re.compile(r"->|<=>|[<>]=|(?<!<)<<(?!<)")
+NAMES = re.compile(r"[\w\s:]*")  # and what may stand between them, backwards
 NAME = re.compile(
     r"(?:(?<!\w)(?!(?:return|else|do|co_return|co_yield)\b)[A-Za-z_]\w*\s*)?(?:::\s*[A-Za-z_]\w*\s*)+$|(?<!\w)[A-Za-z_]\w*\s*$"
 )
@@ -77,10 +78,11 @@ def line_of(text: str, position: int) -> int:
 def kernel_start(code: str, end: int) -> int:
     """Where the expression that names the kernel begins; it ends at `end`, in front of <<<."""
     first = max(end - LONGEST_NAME, 0)
-    code, i = OPERATORS.sub(blank, code[first:end]), end - first
+    code, i = code[first:end], end - first
     while i > 0 and code[i - 1].isspace():
         i -= 1
     if i > 0 and code[i - 1] == ">":  # template arguments, which may hold parentheses
+        code = OPERATORS.sub(blank, code)
         angle = bracket = 0
         while i > 0:
             i -= 1
@@ -91,7 +93,8 @@ def kernel_start(code: str, end: int) -> int:
                     break
         while i > 0 and code[i - 1].isspace():
             i -= 1
-    name = NAME.search(code[:i])
+    begin = i - len(NAMES.match(code[:i][::-1])[0])
+    name = NAME.search(code, begin, i)
     if not name:
         raise SyntaxError("no kernel name in front of <<<")
     return first + name.start()

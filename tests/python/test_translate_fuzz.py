@@ -47,7 +47,8 @@ _ON_A_LINE = ("", "", " ", "/* <<< */", " \\\n", "/* '\n */")
 _BETWEEN = (
     "", 's = "k<<<1, 2>>>(x)";\n', 'R"x(k<<<1, ")" 2>>>(x))x";\n', "int i = a << b >> c;\n", "x = '<' + u8'\\'';\n",
     "v = 1'000'000 + 0xab'cd;\n", "P<Q<R<int>>> p;\n", "__shared__ float t[32];\n", "#error don't <<<\n", "#pragma unroll\n",
-    "auto l = [] { return '\\\\'; };\n", 'g("//", "/*");\n', "// k<<<1, 2>>>(x) \\\n extern __shared__ float x[];\n",
+    "auto l = [] { return '\\\\'; };\n", "float ä = 1.0f;  // 3×3\n", 'g("//", "/* \\" <<<");\n',
+    "// k<<<1, 2>>>(x) \\\n extern __shared__ float x[];\n",
 )  # fmt: skip
 _VALUES = (
     "grid", "dim3(1, 2)", "(n + 31) / 32", "n >> 2", "s->blocks", "1'000", "'a'", "u8'b'", "[&] { return 3; }()",
