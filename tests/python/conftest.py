@@ -442,34 +442,13 @@ def run_entry(lesson: str = "01_naive", size: int = 256, **more: object) -> dict
 
 
 def timed_entry(lesson: str = "01_naive", size: int = 4096) -> dict:
-    return run_entry(
-        lesson,
-        size,
-        ms_median=2.0,
-        ms_p10=1.9,
-        ms_p90=2.1,
-        rounds=9,
-        tflops=68.7,
-        baseline="cublasGemmEx",
-        baseline_kernel="k",
-        baseline_ms_median=1.0,
-        ratio=0.5,
-        sm_clock_mhz=1980,
-        power_w=500,
-        cache="cold",
-    )
+    times = {"ms_median": 2.0, "ms_p10": 1.9, "ms_p90": 2.1, "rounds": 9, "tflops": 68.7, "ratio": 0.5}
+    baseline = {"baseline": "cublasGemmEx", "baseline_kernel": "k", "baseline_ms_median": 1.0}
+    return run_entry(lesson, size, **times, **baseline, sm_clock_mhz=1980, power_w=500, cache="cold")
 
 
 def results(*runs: dict, kind: str = "cpu", name: str = "CPU device", **more: object) -> dict:
-    device = {
-        "kind": kind,
-        "name": name,
-        "compute_capability": "9.0",
-        "multiprocessors": 132,
-        "l2_bytes": 1,
-        "driver": "",
-        "cuda": "",
-    }
+    machine = {"compute_capability": "9.0", "multiprocessors": 132, "l2_bytes": 1, "driver": "", "cuda": ""}
     described = {
         run["lesson"]: {
             "ladder": "fp32" if run["variant"] == "fp32" else "tensorcore",
@@ -477,16 +456,8 @@ def results(*runs: dict, kind: str = "cpu", name: str = "CPU device", **more: ob
         }
         for run in runs
     }
-    return {
-        "schema": 2,
-        "device": device,
-        "seed": 1,
-        "lessons": described,
-        "runs": list(runs),
-        "skipped": [],
-        "failed": [],
-        **more,
-    }
+    head = {"schema": 2, "device": {"kind": kind, "name": name, **machine}, "seed": 1, "lessons": described}
+    return {**head, "runs": list(runs), "skipped": [], "failed": [], **more}
 
 
 def wait_for(path: Path, seconds: float = PATIENCE) -> str:
