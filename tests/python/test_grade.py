@@ -24,7 +24,7 @@ from pathlib import Path
 import grade_synthetic as synthetic
 import psutil
 import pytest
-from conftest import PATIENCE, drawn, seed, stop, toolchain, whole_families
+from conftest import PATIENCE, drawn, seed, stop, toolchain, warm, whole_families
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 from unusual import KERNELS
 
@@ -51,9 +51,8 @@ VERDICTS, DISTURBANCES = pytest.mark.family("verdicts", 3), pytest.mark.family("
 ALWAYS = ("ada", "forges", "guesses", "=cmd|'calc'!A0", "<b onload=x>&\"'")
 
 
-def grade(*arguments: str | Path, env: Mapping[str, str] = ENV, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "runner", "grade", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
+def grade(*arguments: str | Path, env: Mapping[str, str] = ENV) -> subprocess.CompletedProcess[str]:
+    return warm().run(["grade", *map(str, arguments)], ROOT, env, PATIENCE)
 
 
 # The class
@@ -1045,15 +1044,15 @@ def test_what_may_be_the_machines_doing_counts_when_it_is_known_not_to_be(kit: K
 
 
 class Moody:
-    """A grader to which things happen: what grade() does, call after call; nothing more: it passes."""
+    """A grader to which things happen: what grade() does, call after call; nothing, or nothing more: it passes."""
 
-    def __init__(self, *moods: Exception) -> None:
+    def __init__(self, *moods: Exception | None) -> None:
         self.moods, self.calls = list(moods), list[tuple[str, bool]]()
 
     def grade(self, task: Task, learner: str, name: str, raw: bytes, slot: int, final: bool = False) -> Outcome:
         self.calls.append((learner, final))
-        if self.moods:
-            raise self.moods.pop(0)
+        if mood := self.moods.pop(0) if self.moods else None:
+            raise mood
         return Outcome("passed", "It is right.\n", True)
 
     def stop(self) -> None:
@@ -1069,39 +1068,19 @@ MACHINE = UserError(f"{ROOT}/build/cpu/bin/gemm_judge cannot be run: out of some
         ([], [("ada", False)], "passed"),
         ([MACHINE], [("ada", False), ("", False), ("ada", True)], "passed"),
         ([MACHINE, MACHINE], [("ada", False), ("", False)], "trouble"),
+        ([MACHINE, None, MACHINE], [("ada", False), ("", False), ("ada", True)], "failed"),  # what happens twice is its own doing
         ([OSError(28, "No space left on device", "/home/ada/x")], [("ada", False), ("", False), ("ada", True)], "passed"),
     ],
 )
 def test_doubts_are_settled_by_a_control_and_a_second_look(
-    moods: list[Exception], calls: list[tuple[str, bool]], state: str, handed_in: Path, tmp_path: Path
+    moods: list[Exception | None], calls: list[tuple[str, bool]], state: str, handed_in: Path, tmp_path: Path
 ) -> None:
-    grader = Moody(*moods)
-    [(_, _, _, outcome)] = _results(grader, handed_in, tmp_path)
+    grader, journal = Moody(*moods), Journal(tmp_path / "journal.jsonl")
+    whole = command._Class(grader, journal, submissions.find(handed_in), [TASKS["01"]])  # type: ignore[arg-type]
+    [(_, _, _, outcome)] = whole.results(2)
     assert (grader.calls, outcome.state) == (calls, state)
+    assert ("out of something. It was tried twice" in outcome.text) is (state == "failed")
     assert "/" not in outcome.text.replace(FILES["01"], "")
-
-
-def test_what_happens_twice_is_the_submissions(handed_in: Path, tmp_path: Path) -> None:
-    grader = Moody()
-    grade_it = grader.grade
-
-    def twice(task: Task, learner: str, *rest: object, **options: bool) -> Outcome:
-        done = grade_it(task, learner, *rest, **options)  # type: ignore[arg-type]
-        if learner == "ada":
-            raise MACHINE
-        return done
-
-    grader.grade = twice  # type: ignore[method-assign, assignment]
-    [(_, _, _, outcome)] = _results(grader, handed_in, tmp_path)
-    assert outcome.state == "failed"
-    assert grader.calls == [("ada", False), ("", False), ("ada", True)]
-    assert "gemm_judge cannot be run: out of something. It was tried twice" in outcome.text
-    assert str(ROOT) not in outcome.text
-
-
-def _results(grader: Moody, folder: Path, tmp_path: Path) -> list[command.Result]:
-    journal = Journal(tmp_path / "journal.jsonl")
-    return list(command._Class(grader, journal, submissions.find(folder), [TASKS["01"]]).results(2))  # type: ignore[arg-type]
 
 
 def test_no_text_says_where_things_are() -> None:
