@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -154,6 +154,14 @@ def warm() -> Warm:
     return Warm()
 
 
+def started(arguments: Sequence[str], folder: Path, env: Mapping[str, str], typed: str = "") -> subprocess.CompletedProcess[str]:
+    """The runner, from its start to its end. `typed`: what it reads."""
+    if warm().can(env):
+        return warm().run(arguments, folder, env, PATIENCE, typed)
+    command = [sys.executable, "-m", "runner", *arguments]
+    return subprocess.run(command, cwd=folder, env=env, input=typed, capture_output=True, text=True, timeout=PATIENCE)
+
+
 @cache
 def toolchain(program: str = "check", *more: str) -> dict:
     """compiling.toolchain() of the CPU device in this checkout. It is asked for once: nothing that it builds changes meanwhile.
@@ -242,12 +250,7 @@ class Checkout:
         return subprocess.Popen(command, cwd=self.root, env=self.env, text=True, **pipes)  # type: ignore[call-overload]
 
     def run(self, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-        """`typed`: what it reads."""
-        if warm().can(self.env):
-            return warm().run(arguments, self.root, self.env, PATIENCE, typed)
-        process = self.start(*arguments, stdin=subprocess.PIPE)
-        out, err = process.communicate(typed, timeout=PATIENCE)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+        return started(arguments, self.root, self.env, typed)
 
     def fails(self, *arguments: str, words: tuple[str, ...], status: int = 2) -> str:
         """Runs a command that must fail with one sentence holding `words`. Returns the sentence."""
@@ -356,13 +359,8 @@ class Course:
     env: dict[str, str]
     tools: Path  # a folder with its cmake, first on PATH
 
-    def run(self, *arguments: str, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
-        if warm().can(self.env):
-            return warm().run(arguments, self.root, self.env, seconds)
-        command = [sys.executable, "-m", "runner", *arguments]
-        return subprocess.run(
-            command, cwd=self.root, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds
-        )
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return started(arguments, self.root, self.env)
 
 
 def _with_build(root: Path, tools: Path) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 import grade_synthetic as synthetic
 import psutil
 import pytest
-from conftest import PATIENCE, drawn, seed, stop, toolchain, warm, whole_families
+from conftest import PATIENCE, drawn, seed, started, stop, toolchain, whole_families
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 from unusual import KERNELS
 
@@ -52,7 +52,7 @@ ALWAYS = ("ada", "forges", "guesses", "=cmd|'calc'!A0", "<b onload=x>&\"'")
 
 
 def grade(*arguments: str | Path, env: Mapping[str, str] = ENV) -> subprocess.CompletedProcess[str]:
-    return warm().run(["grade", *map(str, arguments)], ROOT, env, PATIENCE)
+    return started(["grade", *map(str, arguments)], ROOT, env)
 
 
 # The class
