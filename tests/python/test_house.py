@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,9 +62,15 @@ def room(module: str) -> str | None:
     return name if name in ROOMS else "runner"
 
 
-def imports(tree: ast.AST) -> Iterator[str]:
+@cache
+def parsed(file: Path) -> list[ast.AST]:
+    """The nodes of a file's tree."""
+    return list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+def imports(file: Path) -> Iterator[str]:
     """Dotted names of everything that the code imports, wherever it does so."""
-    for node in ast.walk(tree):
+    for node in parsed(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -85,7 +92,7 @@ def wrong(root: Path) -> list[str]:
     """Imports against the direction, each as a line."""
     found = []
     for file, mine in sources(root):
-        for name in imports(ast.parse(file.read_text(encoding="utf-8"))):
+        for name in imports(file):
             theirs = room(name)
             if theirs and theirs != mine and theirs not in ROOMS[mine]:
                 found.append(f"{file.relative_to(root)} ({mine}) imports {name} ({theirs})")
@@ -118,7 +125,7 @@ def python_edges(root: Path) -> dict[str, set[str]]:
     edges: dict[str, set[str]] = {}
     for file, mine in sources(root):
         folder, module = mine.partition(".")[0], ".".join(file.relative_to(root).with_suffix("").parts)
-        for name in imports(ast.parse(file.read_text(encoding="utf-8"))):
+        for name in imports(file):
             theirs = (room(name) or "").partition(".")[0]
             if theirs and theirs != folder and mine != "runner":
                 edges.setdefault(folder, set()).add(theirs)
@@ -235,7 +242,7 @@ def patterns_of_kernels(root: Path) -> set[str]:
     return {
         str(file.relative_to(root))
         for file in root.glob("runner/**/*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for node in parsed(file)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if _OF_CUDA.search(node.value) and _OF_A_PATTERN.search(node.value)
     }
