@@ -67,7 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str:
     """The seed, where pytest was started without ./gemm test."""
     seed = f"GEMM_TEST_SEED={os.environ['GEMM_TEST_SEED']} draws them again"
-    return "whole families of tests" if whole_families() else f"samples of families of tests; {seed}"
+    first = f"; first of {changed}" if (changed := os.environ["GEMM_TEST_FIRST"]) else ""
+    return "whole families of tests" if whole_families() else f"samples of families of tests{first}; {seed}"
 
 
 @pytest.hookimpl(trylast=True)  # behind -k: who asks for a test gets it

@@ -448,6 +448,9 @@ def python(code: str) -> tuple[str, str, str]:
     return "/usr/bin/python3", "-c", code
 
 
+FOUR = "for i in 1 2 3 4; do python3 -c 'x = b\"x\" * (100 << 20); import time; time.sleep(600)' & done; wait"
+
+
 @pytest.mark.parametrize(
     ("command", "limits", "broken"),
     [
@@ -459,6 +462,8 @@ def python(code: str) -> tuple[str, str, str]:
         (("sh", "-c", "for i in 1 2 3; do head -c 1000000 /dev/zero >/tmp/$i || exit 7; done"), Limits(folder=2 << 20), ""),
         (("sh", "-c", "head -c 2000000 /dev/zero >/dev/shm/x || exit 7"), Limits(), ""),
         (("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 600 & done"), Limits(processes=5), ""),
+        # The memory of all processes is weighed together.
+        (("sh", "-c", FOUR), Limits(memory=300 << 20), "it took more than 300 MiB of memory"),
     ],
 )
 def test_limits(box: Sandbox, tmp_path: Path, command: Sequence[str], limits: Limits, broken: str) -> None:
@@ -473,14 +478,6 @@ def test_memory_ends_where_the_limit_is(box: Sandbox, tmp_path: Path) -> None:
     how, _, said = ran(box, tmp_path, "tail", "/dev/zero", limits=Limits(memory=256 << 20))
     # Refused, or weighed, whichever comes first.
     assert how.broken == "it took more than 256 MiB of memory" or (how.status == 1 and "memory exhausted" in said)
-    assert not of_sandboxes()
-
-
-def test_memory_of_all_processes_is_weighed_together(box: Sandbox, tmp_path: Path) -> None:
-    each = "x = b'x' * (100 << 20); import time; time.sleep(600)"
-    four = f'for i in 1 2 3 4; do python3 -c "{each}" & done; wait'
-    how, _, _ = ran(box, tmp_path, "sh", "-c", four, limits=Limits(seconds=300, memory=300 << 20))
-    assert how.broken == "it took more than 300 MiB of memory"
     assert not of_sandboxes()
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE, REPOSITORY, alone, copy_of_checkout, descriptors, whole_families
+from conftest import PATIENCE, REPOSITORY, alone, copy_of_checkout, descriptors, toolchain, whole_families
 from plots_synthetic import svg_texts
 
 from plots import data, pictures, progression, tables
@@ -79,6 +79,7 @@ def with_this_build(root: Path) -> list[str]:
     view = ["bwrap", "--dev-bind", "/", "/", "--bind", str(root), str(REPOSITORY), *venv, "--chdir", str(REPOSITORY)]
     if not shutil.which("bwrap") or subprocess.run([*view, "true"], capture_output=True).returncode:
         return []
+    toolchain()
     with alone("build"):
         shutil.copytree(REPOSITORY / "build" / "cpu", root / "build" / "cpu", symlinks=True)
     return view
