@@ -39,7 +39,8 @@ std::vector<Case> drawn(const std::vector<Case>& cases, std::size_t count, const
     return sample;
 }
 
-/// `count` of the course's lessons, drawn in the same way; those first that GEMM_TEST_FIRST names (runner/suite.py).
+/// `count` of the course's lessons, drawn in the same way; those first that GEMM_TEST_FIRST names
+/// (runner/suite.py).
 std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count);
 
 /// The course's lesson of that name. Throws std::runtime_error when there is none.
