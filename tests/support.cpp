@@ -58,13 +58,12 @@ std::vector<std::size_t> drawn_indices(std::size_t cases, std::size_t count, con
     return indices;
 }
 
-std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count) {
-    const char* const text = std::getenv("GEMM_TEST_FIRST");
-    const std::string first = "," + std::string(text != nullptr ? text : "") + ",";
+std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count, const char* first) {
+    const std::string named = "," + std::string(first != nullptr ? first : "") + ",";
     std::vector<const gemm::Lesson*> lessons(gemm::all_lessons().begin(), gemm::all_lessons().end());
     const auto others =
         std::stable_partition(lessons.begin(), lessons.end(), [&](const gemm::Lesson* lesson) {
-            return first.find("," + std::string(lesson->name) + ",") != std::string::npos;
+            return named.find("," + std::string(lesson->name) + ",") != std::string::npos;
         });
     const std::size_t changed = static_cast<std::size_t>(others - lessons.begin());
     std::vector<const gemm::Lesson*> chosen = drawn(std::vector(lessons.begin(), others), count, "changed");
