@@ -83,31 +83,14 @@ WRONG = {  # it does not add beta·C
     "03": ("*c = beta == 0.0f ? alpha * acc : alpha * acc + beta * *c;", "*c = alpha * acc;"),
 }
 
-_HEADERS = r"""
-#include <arpa/inet.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/ipc.h>
-#include <sys/mman.h>
-#include <sys/mount.h>
-#include <sys/shm.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
-
+_INCLUDED = (
+    "arpa/inet.h", "dirent.h", "fcntl.h", "pthread.h", "sched.h", "signal.h", "sys/ipc.h", "sys/mman.h", "sys/mount.h",
+    "sys/shm.h", "sys/socket.h", "sys/stat.h", "sys/wait.h", "unistd.h", "cstdio", "cstdlib", "cstring", "fstream", "sstream",
+    "string", "thread", "vector",
+)  # fmt: skip
+_HEADERS = (
+    "".join(f"#include <{name}>\n" for name in _INCLUDED)
+    + r"""
 namespace {
 [[maybe_unused]] std::string content(const std::string& path) {
     const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK);
@@ -132,6 +115,7 @@ namespace {
 }
 }  // namespace
 """
+)
 
 _FORK_BOMB = "for (;;) fork();"
 _MEMORY = """

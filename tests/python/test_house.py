@@ -187,45 +187,6 @@ def test_no_circles() -> None:
     assert circles(python_edges(ROOT)) == []
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "bad"),
-    [
-        ("runner/core/a.py", "def f():\n    from runner.learn import check\n", True),
-        ("runner/core/a.py", "import runner.inspect.counts\n", True),
-        ("runner/inspect/a.py", "from runner.measure.chart import x\n", True),
-        ("runner/learn/a.py", "from runner.core import process\nfrom runner.inspect import counts\n", False),
-        ("plots/a.py", "if True:\n    from runner.measure import chart\n", True),
-        ("03_smem/exercise.py", "from runner.grading import grade\n", True),
-        ("09_tensorcore/a_wmma/exercise.py", "from runner.learn import quiz\n", False),
-    ],
-)
-def test_an_import_against_the_direction_is_found(tmp_path: Path, file: str, text: str, bad: bool) -> None:
-    (tmp_path / file).parent.mkdir(parents=True)
-    (tmp_path / file).write_text(text)
-    assert bool(wrong(tmp_path)) == bad
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "bad"),
-    [
-        ("common/cpu/ptx/a.cpp", '#include "common/cpu/execution/scheduler.hpp"\n', True),
-        ("common/cpu/execution/a.cpp", '#include "common/check/verify.hpp"\n', True),
-        ("common/measure/a.cpp", '#  include "common/program/options.hpp"\n', True),
-        ("common/check/a.cpp", '#include "common/facts.hpp"\n', False),
-        ("common/check/a.cpp", '#include "01_naive/kernel.cu"\n', True),
-        ("common/program/a.cpp", '#include "runner/programs/cases.hpp"\n', True),
-        ("03_smem/kernel.cu", '#include "common/check/verify.hpp"\n', True),
-        ("03_smem/kernel.cu", '#include "02_coalesced/kernel.cu"\n', True),
-        ("03_smem/main.cpp", '#include "common/program/harness.hpp"\n', False),
-        ("09_tensorcore/c_ring/kernel.cu", '#include "common/ptx/fragments.hpp"\n', False),
-    ],
-)
-def test_an_include_against_the_direction_is_found(tmp_path: Path, file: str, text: str, bad: bool) -> None:
-    (tmp_path / file).parent.mkdir(parents=True)
-    (tmp_path / file).write_text(text)
-    assert bool(wrong_includes(tmp_path)) == bad
-
-
 # Who reads kernels is one of these; what else is known of their text is data (common/check/edits.toml, mistakes.toml, tune.py).
 READS_KERNELS = {
     "runner/core/kernel_hash.py",  # which C++ names what
@@ -253,19 +214,36 @@ def test_the_runner_knows_no_kernels_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "bad"),
+    ("file", "text", "bad"),
     [
-        ('re.sub(r"\\bthreadIdx\\.x", "0", text)', True),
-        ('WAITS = (r"__sync(?:threads|warp)", "x")', True),
-        ('re.search(r"ld[abc]\\b", text)', True),
-        ('say("Wrong without __syncthreads().")', False),
-        ('re.search(r"\\bseed (\\d+)", text)', False),
+        ("runner/core/a.py", "def f():\n    from runner.learn import check\n", True),
+        ("runner/core/a.py", "import runner.inspect.counts\n", True),
+        ("runner/inspect/a.py", "from runner.measure.chart import x\n", True),
+        ("runner/learn/a.py", "from runner.core import process\nfrom runner.inspect import counts\n", False),
+        ("plots/a.py", "if True:\n    from runner.measure import chart\n", True),
+        ("03_smem/exercise.py", "from runner.grading import grade\n", True),
+        ("09_tensorcore/a_wmma/exercise.py", "from runner.learn import quiz\n", False),
+        ("common/cpu/ptx/a.cpp", '#include "common/cpu/execution/scheduler.hpp"\n', True),
+        ("common/cpu/execution/a.cpp", '#include "common/check/verify.hpp"\n', True),
+        ("common/measure/a.cpp", '#  include "common/program/options.hpp"\n', True),
+        ("common/check/a.cpp", '#include "common/facts.hpp"\n', False),
+        ("common/check/a.cpp", '#include "01_naive/kernel.cu"\n', True),
+        ("common/program/a.cpp", '#include "runner/programs/cases.hpp"\n', True),
+        ("03_smem/kernel.cu", '#include "common/check/verify.hpp"\n', True),
+        ("03_smem/kernel.cu", '#include "02_coalesced/kernel.cu"\n', True),
+        ("03_smem/main.cpp", '#include "common/program/harness.hpp"\n', False),
+        ("09_tensorcore/c_ring/kernel.cu", '#include "common/ptx/fragments.hpp"\n', False),
+        ("runner/a.py", 're.sub(r"\\bthreadIdx\\.x", "0", text)', True),
+        ("runner/a.py", 'WAITS = (r"__sync(?:threads|warp)", "x")', True),
+        ("runner/a.py", 're.search(r"ld[abc]\\b", text)', True),
+        ("runner/a.py", 'say("Wrong without __syncthreads().")', False),
+        ("runner/a.py", 're.search(r"\\bseed (\\d+)", text)', False),
     ],
 )
-def test_a_pattern_of_kernels_is_found(tmp_path: Path, text: str, bad: bool) -> None:
-    (tmp_path / "runner").mkdir()
-    (tmp_path / "runner" / "a.py").write_text(text)
-    assert bool(patterns_of_kernels(tmp_path)) == bad
+def test_what_is_against_the_direction_is_found(tmp_path: Path, file: str, text: str, bad: bool) -> None:
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text(text)
+    assert bool([*wrong(tmp_path), *wrong_includes(tmp_path), *patterns_of_kernels(tmp_path)]) == bad
 
 
 def test_a_circle_is_found(tmp_path: Path) -> None:
