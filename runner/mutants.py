@@ -1,20 +1,25 @@
 """Mutants of the lessons' kernels: one small edit each, such as a learner's slip makes, drawn by a seed.
 
-An edit is found in the text as clang-format leaves it: a binary operator stands between spaces, a template's brackets do not.
-What does not compile is no mutant. What compiles and is right all the same is none either: mistakes.toml names such edits, and
-why, as [[equivalent]]: those inside of a `piece` of a kernel that leave `becomes` of it, both regular expressions, of which the
-second one describes all that is left.
+common/check/edits.toml says what an edit is; here is what is made of its patterns. What does not compile is no mutant. What
+compiles and is right all the same is none either: mistakes.toml names such edits, and why, as [[equivalent]]: those inside of a
+`piece` of a kernel that leave `becomes` of it, both regular expressions, of which the second one describes all that is left.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+from runner.core.results import ROOT
 from runner.learn.exercise import Task
-from runner.mistakes import equivalents, undrawn
+from runner.mistakes import equivalents, tomllib, undrawn
+
+EDITS = Path("common") / "check" / "edits.toml"
 
 
 @dataclass(frozen=True)
@@ -39,48 +44,13 @@ class Mutant:
     text: str
 
 
-# What is no code of the kernel's or its launch's, or whose change makes another kernel that is as right: sizes of tiles, bounds
-# for the compiler, how many elements an array has.
-_CUT = re.compile(r"^(?:template <class T>\n)?gemm::Owner |^const gemm::(?:Constant|Offer|Reach)", re.MULTILINE)
-_LEFT_OUT = (
-    r"\A.*?^namespace \w+ \{",
-    r"static_assert\(.*?\);",
-    r"^#[^\n]*",
-    r"__launch_bounds__\([^)]*\)",
-    r"^constexpr [^;]*;",
-    r"^    static constexpr [^;]*;",
-    r"^ *template <[^\n]*>$",
-    r"^using [^;]*;",
-    r"^const (?:gemm::Tile|dim3) [^;]*;",
-    r"^ *(?:extern )?__shared__ [^;]*;",
-    r"Swizzle<[^>]*>",
-    r"(?<=[\w>,] )\w+(?:\[[^\]=]*\])+(?= = \{\};|;|, \w+\[)",  # a local array's name and extents
-)
-_SIGNATURE = re.compile(r"__global__ [^{]*\{")
-_EXCHANGED = {
-    "size": (("M", "N", "K"),),
-    "pitch": (("lda", "ldb", "ldc"), ("lda", "K"), ("ldb", "N"), ("ldc", "N")),
-    "scalar": (("alpha", "beta"),),
-    "matrix": (("A", "B"), ("a", "b"), ("As", "Bs"), ("a_frag", "b_frag"), ("low", "high"), ("first", "second")),
-    "index": (("row", "col"), ("row0", "col0"), ("x", "y"), ("i", "j"), ("a_row", "a_k"), ("b_k", "b_col"),
-              ("lane_m", "lane_n"), ("z", "w")),
-    "tile": (("BM", "BN", "BK"), ("TM", "TN"), ("WM", "WN"), ("LANES_M", "LANES_N"), ("THREADS_M", "THREADS_N"),
-             ("MMA_M", "MMA_N", "MMA_K"), ("TILES_M", "TILES_N"), ("A_ROWS", "B_ROWS"), ("tiles_m", "tiles_n"),
-             ("group", "in_group")),
-}  # fmt: skip
-_OTHER_RELATION = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
-_OTHER_OPERATOR = {
-    **{"+": "-", "-": "+", "*": "+", "/": "%", "%": "/", "^": "|", "|": "&"},
-    **{"+=": "-=", "-=": "+=", "&&": "||", "||": "&&"},
-}
-_LOWER = (" < ", " <= ", " > ", " >= ", " == ", " != ", " && ", " &&\n", " || ", " ? ", " : ", " = ", " | ", ";", ",")
-_SUMS = (*_LOWER, " + ", " - ")
-_PRODUCTS = (*_SUMS, " * ", " / ", " % ")
-_STATEMENT = re.compile(
-    r"^ +(?!const |constexpr |auto |return|continue|break|float|int |std::|char|T |T\*|using |gemm::ptx::Position|unsigned |bool "
-    r"|wmma::fragment|for |if |else|uint4|cudaDev|CUDA_CHECK|[>=])[^;{}\n]*;(?= *$)",
-    re.MULTILINE,
-)
+@cache
+def _rules() -> Mapping[str, Any]:
+    return tomllib.loads((ROOT / EDITS).read_text(encoding="utf-8"))
+
+
+def _stops(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(stop for name in names for stop in _rules()["stops"][name])
 
 
 def without_comments(text: str) -> str:
@@ -120,123 +90,74 @@ def _left_of(text: str, at: int, stops: tuple[str, ...]) -> int:
     return 0
 
 
-def _operators(text: str) -> Iterator[Edit]:
-    """Another operator, or one of its operands left out."""
-    for found in re.finditer(r"(?<= )(<=|>=|==|!=|[<>])(?=\s)", text):
-        yield Edit("relation", found.start(), found.end(), _OTHER_RELATION[found[0]])
-    for found in re.finditer(r"(?<= )([-+]=|&&|\|\||[-+*/%^|])(?=\s)", text):
-        yield Edit("operator", found.start(), found.end(), _OTHER_OPERATOR[found[0]])
-        before = found.start() - 1
-        if found[0] in ("+", "-"):
-            yield Edit("term", before, _right_of(text, found.end() + 1, _SUMS), "")
-        elif found[0] in ("*", "/", "%"):
-            yield Edit("term", before, _right_of(text, found.end() + 1, _PRODUCTS), "")
-        elif found[0] == "|":
-            yield Edit("guard", before, _right_of(text, found.end() + 1, _LOWER), "")
-        elif found[0] in ("&&", "||"):
-            ends = ("&&", "||", " ? ", ";", ",")
-            yield Edit("guard", before, _right_of(text, found.end() + 1, ends), "")
-            begins = ("&& ", "&&\n", "|| ", " = ", "return ", ", ", ": ", "; ")
-            yield Edit("guard", _left_of(text, before, begins), found.end() + 1, "")
+def _made(rule: Mapping[str, Any], found: re.Match[str]) -> list[tuple[int, int, str]]:
+    """What a rule of edits.toml makes of what it has found: start, end and what stands there instead."""
+    text, start, end = found.string, found.start(), found.end()
+    if "from" in rule:
+        start = _left_of(text, start, _stops(rule["from"]))
+    if "then" in rule:
+        middle, last = (_stops([name]) for name in rule["then"])
+        between = _right_of(text, end, middle)
+        behind = _right_of(text, between + 2, last)
+        return [(start, behind, text[end:between].strip()), (start, behind, text[between + 2 : behind].strip())]
+    if "to" in rule:
+        end = _right_of(text, end, _stops(rule["to"]))
+    if "each" in rule:
+        return [(start, end, rule["each"][found[0]])]
+    if "add" in rule:
+        return [(start, end, str(int(found[0]) + step)) for step in rule["add"] if int(found[0]) + step >= 0]
+    return [(start, end, found.expand(instead)) for instead in rule.get("instead", [""])]
 
 
-def _conditions(text: str) -> Iterator[Edit]:
-    """A condition that is always or never true."""
-    for found in re.finditer(r" \? ", text):
-        begin = _left_of(text, found.start(), (" = ", ", ", "return ", "; "))
-        middle = _right_of(text, found.end(), (" : ", "\n"))
-        end = _right_of(text, middle + 2, (";", ",", " : "))
-        yield Edit("condition", begin, end, text[found.end() : middle].strip())
-        yield Edit("condition", begin, end, text[middle + 2 : end].strip())
-    for found in re.finditer(r"\bif \(", text):
-        end = _right_of(text, found.end(), ())
-        yield Edit("condition", found.end(), end, "true")
-        yield Edit("condition", found.end(), end, "false")
-
-
-def _numbers(text: str) -> Iterator[Edit]:
-    """A constant off by one; a sum that begins with nothing in particular."""
-    for found in re.finditer(r"(?<![\w.])\d+(?![\w.])", text):
-        yield Edit("constant", found.start(), found.end(), str(int(found[0]) + 1))
-        if int(found[0]) > 0:
-            yield Edit("constant", found.start(), found.end(), str(int(found[0]) - 1))
-    for found in re.finditer(r"(?<![\w.])0\.0f", text):
-        yield Edit("zero", found.start(), found.end(), "1.0f")
-    for found in re.finditer(r" = (?:\{\}|0\.0f)(?=;)", text):
-        yield Edit("zero", found.start(), found.end(), "")
+def _by_rules(text: str, signature: bool) -> Iterator[Edit]:
+    """The edits that rules make of the text, of those that are for signatures or of the others."""
+    for rule in _rules()["edit"]:
+        if (rule.get("in") == "signature") != signature:
+            continue
+        for found in re.finditer(rule["find"], text, re.MULTILINE):
+            if "behind" in rule and not text[: found.start()].rstrip().endswith(tuple(rule["behind"])):
+                continue  # the last line of a longer statement
+            kind = next((name for name, words in rule.get("of", {}).items() if re.search(words, found[0])), rule["kind"])
+            for start, end, new in _made(rule, found):
+                yield Edit(kind, start, end, new)
 
 
 def _exchanges(text: str) -> Iterator[Edit]:
     """A name for another of its kind."""
-    for kind, groups in _EXCHANGED.items():
+    for kind, groups in _rules()["exchange"].items():
         for names in groups:
-            group = [name for name in names if re.search(rf"(?<!\w){name}(?!\w)", text)]
-            for found in re.finditer(rf"(?<!\w)(?:{'|'.join(group)})(?!\w)", text):
+            group = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
+            for found in re.finditer(rf"(?<!\w)(?:{'|'.join(map(re.escape, group))})(?!\w)", text) if group else ():
                 for other in group:
                     if other != found[0]:
                         yield Edit(kind, found.start(), found.end(), other)
-    for name, other in (("threadIdx.x", "threadIdx.y"), ("threadIdx.y", "threadIdx.x")):
-        for found in re.finditer(re.escape(name), text):
-            yield Edit("index", found.start(), found.end(), other)
-    for found in re.finditer(r"\b(?:alpha|beta) \* ", text):
-        yield Edit("scalar", found.start(), found.end(), "")
-
-
-def _narrowed(text: str) -> Iterator[Edit]:
-    """Fewer bits: an offset in 32, an index in 16. (Not the number of tiles along K: to run over they need a K beyond 262144,
-    which takes too long here; nor M and N in 32 bits, of which 2^31 rows do not fit any GPU's memory by far.)"""
-    for found in re.finditer(r"(?:\([^()\n]*\)|\b\w+) \* ld[abc]\b", text):
-        yield Edit("type", found.start(), found.end(), f"static_cast<int>({found[0]})")
-    for found in re.finditer(r"std::int64_t(?= (?:tiles_[mn]|row0|col0|row|col|group|in_group)\b)", text):
-        yield Edit("type", found.start(), found.end(), "short")
-    for found in re.finditer(r"std::int64_t(?= k(?:0|_left|_end) = )", text):
-        yield Edit("type", found.start(), found.end(), "short")
-        yield Edit("type", found.start(), found.end(), "unsigned short")
-    for found in re.finditer(r"unsigned(?= (?:group|in_group|c_tile|blocks)\b)", text):
-        yield Edit("type", found.start(), found.end(), "unsigned short")
-
-
-def _statements(text: str) -> Iterator[Edit]:
-    """One left out; of those that make threads or copies wait, each, and one of another kind."""
-    for found in _STATEMENT.finditer(text):
-        if not text[: found.start()].rstrip().endswith((";", "{", "}")):
-            continue  # the last line of a longer one
-        waits = re.search(r"__sync|cp_async_(?:wait|commit)", found[0])
-        yield Edit("wait" if waits else "statement", found.start(), found.end(), "")
-        if "__syncthreads" in found[0]:
-            yield Edit("wait", found.start(), found.end(), found[0].replace("threads", "warp"))
-    for found in re.finditer(r"STAGES - 2>", text):
-        yield Edit("wait", found.start(), found.end(), "STAGES - 1>")
-
-
-def _in_signature(text: str) -> Iterator[Edit]:
-    for signature in _SIGNATURE.finditer(text):
-        for found in re.finditer(r"std::int64_t(?= ld[abc]\b)", signature[0]):
-            yield Edit("type", signature.start() + found.start(), signature.start() + found.end(), "int")
 
 
 def edits(text: str, undrawn: Iterable[str] = ()) -> list[Edit]:
     """All that there are of a kernel, those with which it does not compile among them; in the text's order. undrawn: regular
     expressions of what is left out of this one."""
-    code = without_comments(text)
-    cut = _CUT.search(code)
+    code, rules = without_comments(text), _rules()
+    cut = re.search(rules["cut"], code, re.MULTILINE)
     code = code[: cut.start()] if cut else code
-    spans = [(span.start(), span.end()) for left_out in (*_LEFT_OUT, *undrawn, _SIGNATURE.pattern)
-             for span in re.finditer(left_out, code, re.MULTILINE | re.DOTALL)]  # fmt: skip
-    found = [edit for finder in (_operators, _conditions, _numbers, _exchanges, _narrowed, _statements) for edit in finder(code)]
-    inside = [edit for edit in found if not any(start < edit.end and edit.start < end for start, end in spans)]
-    return sorted({*inside, *_in_signature(code)}, key=lambda edit: (edit.start, edit.end, edit.new))
+    signatures = [span.span() for span in re.finditer(rules["signature"], code)]
+    spans = [span.span() for left_out in (*rules["left_out"], *undrawn) for span in re.finditer(left_out, code, re.M | re.S)]
+
+    def touches(edit: Edit, those: Iterable[tuple[int, int]]) -> bool:
+        return any(start < edit.end and edit.start < end for start, end in those)
+
+    found = {edit for edit in (*_by_rules(code, False), *_exchanges(code)) if not touches(edit, [*spans, *signatures])}
+    found |= {edit for edit in _by_rules(code, True) if touches(edit, signatures)}
+    return sorted(found, key=lambda edit: (edit.start, edit.end, edit.new))
 
 
 def _values(text: str) -> dict[str, int]:
     """The named constants that are plain numbers, or products of such."""
     known: dict[str, int] = {}
-    for name, value in re.findall(r"\b([A-Z]\w*) = ([\w /*+()]+?)(?=[,;])", without_comments(text)):
-        if not re.search(r"[a-z]", value):
-            try:
-                known[name] = int(eval(value.replace("/", "//"), {}, known))  # noqa: S307
-            except (NameError, SyntaxError):
-                continue
+    for name, value in re.findall(_rules()["constant"], without_comments(text)):
+        try:
+            known[name] = int(eval(value.replace("/", "//"), {}, known))  # noqa: S307
+        except (NameError, SyntaxError):
+            continue
     return known
 
 

@@ -9,18 +9,20 @@ import secrets
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from runner.core import doctor, lesson, process
+from runner.core import doctor, git, lesson, process
 from runner.core.build import build
+from runner.core.kernel_hash import kernel_sources
 from runner.core.process import say, say_all
-from runner.core.results import ROOT, UserError
+from runner.core.results import ROOT, UserError, folder_of, lessons
 
-# What the tests of both kinds read: whether whole families run, the seed of what is drawn from them otherwise, and the lesson
-# that alone is drawn.
-ALL, SEED, LESSON = "GEMM_TEST_ALL", "GEMM_TEST_SEED", "GEMM_TEST_LESSON"
+# What the tests of both kinds read: whether whole families run, the seed of what is drawn from them otherwise, the lesson that
+# alone is drawn, and the names of lessons and files whose cases are drawn first.
+ALL, SEED, LESSON, FIRST = "GEMM_TEST_ALL", "GEMM_TEST_SEED", "GEMM_TEST_LESSON", "GEMM_TEST_FIRST"
 _SLOWEST = 10
 _OF_LESSONS = "gemm_lesson_tests"  # the program whose tests are a lesson's; what pytest needs it builds itself
 # A failed test's line is none of progress: it heads that test's output, which is shown.
@@ -89,6 +91,24 @@ def _asked(everything: bool, seed: str | None) -> tuple[bool, int]:
     return everything or wanted == "1", number
 
 
+def lessons_of(changed: Iterable[str], root: Path = ROOT) -> list[str]:
+    """Those whose tests may come out otherwise since these files changed, from `root`: what lies in a lesson's folder is its own,
+    a header that of the lessons whose kernel reads it. None where all are: then none is to be preferred."""
+    files = {(root / name).resolve() for name in changed}
+    found = []
+    for name in lessons(root):
+        folder = (root / folder_of(name, root)).resolve()
+        read = kernel_sources(folder / "kernel.cu") if (folder / "kernel.cu").exists() else []
+        if files & {*read, *(path.with_suffix(".cpp") for path in read)} or any(folder in file.parents for file in files):
+            found.append(name)
+    return found if len(found) < len(lessons(root)) else []
+
+
+def first_of(changed: Sequence[str]) -> list[str]:
+    """What GEMM_TEST_FIRST has of these files: lessons, kernels and files of tests."""
+    return [*lessons_of(changed), *(name for name in changed if re.search(r"\.cu$|\btest_\w+\.py$", name))]
+
+
 def _tell(parts: dict[str, _Part], build_seconds: float, again: str) -> None:
     """What took longest, and what the parts came to."""
     slowest = sorted(((seconds, kind, name) for kind, part in parts.items() for seconds, name in part.tests), reverse=True)
@@ -119,6 +139,10 @@ def test(everything: bool, only: str | None, seed: str | None, as_json: bool) ->
     elif why := doctor.provide_seccomp():
         say(f"The tests of ./gemm grade's sandbox are left out, since libseccomp for Python is missing; {why}.")
     say(again)
+    first = [] if everything or only else first_of(git.changed_files())
+    os.environ[FIRST] = ",".join(first)
+    if first:
+        say(f"Drawn first, since they changed: {', '.join(first)}.")
     begin = time.monotonic()
     folder = build(device, tools, [_OF_LESSONS] if only else [])
     build_seconds = time.monotonic() - begin
@@ -146,7 +170,13 @@ def test(everything: bool, only: str | None, seed: str | None, as_json: bool) ->
     passed, failed, skipped = (sum(part.counts[key] for part in parts.values()) for key in ("passed", "failed", "skipped"))
     if as_json:
         counts = {kind: {**part.counts, "seconds": round(part.seconds, 1)} for kind, part in parts.items()}
-        head = {"device": device.kind, "all": everything, "seed": number, "build": {"seconds": round(build_seconds, 1)}}
+        head = {
+            "device": device.kind,
+            "all": everything,
+            "seed": number,
+            "first": first,
+            "build": {"seconds": round(build_seconds, 1)},
+        }
         print(json.dumps({**head, "passed": passed, "failed": failed, "skipped": skipped, **counts}))
     else:
         _tell(parts, build_seconds, again)

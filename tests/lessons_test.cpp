@@ -109,6 +109,13 @@ std::vector<std::int64_t> around(int tile) {
 
 }  // namespace
 
+TEST_CASE("lessons that are named are drawn first") {
+    const std::string last = gemm::all_lessons().back()->name;
+    const std::vector<const Lesson*> drawn = test::drawn_lessons(1, ("some.cu," + last).c_str());
+    CHECK(drawn.front()->name == last);
+    CHECK((test::all() || drawn.size() == 1));
+}
+
 TEST_CASE("the list of lessons is in order and each describes itself") {
     std::string before;
     REQUIRE_FALSE(gemm::all_lessons().empty());

@@ -58,9 +58,18 @@ std::vector<std::size_t> drawn_indices(std::size_t cases, std::size_t count, con
     return indices;
 }
 
-std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count) {
-    return drawn(std::vector<const gemm::Lesson*>(gemm::all_lessons().begin(), gemm::all_lessons().end()),
-                 count, "lessons");
+std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count, const char* first) {
+    const std::string named = "," + std::string(first != nullptr ? first : "") + ",";
+    std::vector<const gemm::Lesson*> lessons(gemm::all_lessons().begin(), gemm::all_lessons().end());
+    const auto others =
+        std::stable_partition(lessons.begin(), lessons.end(), [&](const gemm::Lesson* lesson) {
+            return named.find("," + std::string(lesson->name) + ",") != std::string::npos;
+        });
+    const std::size_t changed = static_cast<std::size_t>(others - lessons.begin());
+    std::vector<const gemm::Lesson*> chosen = drawn(std::vector(lessons.begin(), others), count, "changed");
+    const auto more = drawn(std::vector(others, lessons.end()), count - std::min(count, changed), "lessons");
+    chosen.insert(chosen.end(), more.begin(), more.end());
+    return chosen;
 }
 
 const gemm::Lesson& lesson(const std::string& name) {

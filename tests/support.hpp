@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <string>
@@ -39,8 +40,10 @@ std::vector<Case> drawn(const std::vector<Case>& cases, std::size_t count, const
     return sample;
 }
 
-/// `count` of the course's lessons, drawn in the same way.
-std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count);
+/// `count` of the course's lessons, drawn in the same way; first those that are named, separated by commas:
+/// what has changed (runner/suite.py).
+std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count,
+                                               const char* first = std::getenv("GEMM_TEST_FIRST"));
 
 /// The course's lesson of that name. Throws std::runtime_error when there is none.
 const gemm::Lesson& lesson(const std::string& name);

@@ -21,20 +21,31 @@ import re
 import sys
 from pathlib import Path
 
-# Comments, strings and raw strings, whose content is not code. What nothing ends goes on to where it must end: the compiler
-# says so, and this takes no longer for it.
+# Comments, a backslash that continues a line, strings and raw strings, whose content is not code. What nothing ends goes on to
+# where it must end: the compiler says so, and this takes no longer for it. Numbers are here for their separators (1'000), which
+# open no character.
+COMMENT = r"(?P<comment>//(?:\\.|[^\\\n])*|/\*(?:.*?\*/|.*)|\\[ \t\r]*\n)"
 NOT_CODE = re.compile(
-    r'//[^\n]*|/\*(?:.*?\*/|.*)|R"(?P<tag>[^()\s\\]{0,16})\((?:.*?\)(?P=tag)"|.*)'
+    COMMENT + r"|^[ \t]*#(?![ \t]*define\b)(?:\\.|[^\\\n])*"  # a directive, but one that holds code
+    r'|(?P<number>(?<!\w)\d(?:\'?\w)*)|R"(?P<tag>[^()\s\\]{0,16})\((?:.*?\)(?P=tag)"|.*)'
     r'|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])+\'?',
-    re.DOTALL,
+    re.DOTALL | re.MULTILINE,
 )
+# Behind <<<: what opens, closes or ends something, and operators that look like it.
+IN_LAUNCH = re.compile(r"<<<|<<|<=|->|>+=?|[()\[\]{};<]")
 ARGUMENTS = re.compile(r"\s*\(")
+# In front of <<<: no brackets of template arguments.
+OPERATORS = re.compile(r"->|<=>|[<>]=|(?<!<)<<(?!<)")
+NAMES = re.compile(r"[\w\s:]*")  # and what may stand between them, backwards
+NAME = re.compile(
+    r"(?:(?<!\w)(?!(?:return|else|do|co_return|co_yield)\b)[A-Za-z_]\w*\s*)?(?:::\s*[A-Za-z_]\w*\s*)+$|(?<!\w)[A-Za-z_]\w*\s*$"
+)
 LONGEST_NAME = 2000  # characters in front of <<< that may name the kernel
 # In two steps, so that no text takes long: up to the semicolon, and what that is with single blanks.
 DYNAMIC_SHARED = re.compile(r"extern\s{1,99}__shared__\b(?P<declared>[^;]{1,400});")
 DECLARED = re.compile(
-    r"(?:(?:__align__|alignas) ?\([^()]*\) ?)*"
-    r"(?P<type>[A-Za-z_][\w: ]*(?:<[^<>]*>)?[ *]*?) ?\b(?P<name>\w+) ?\[ ?\] ?"
+    r"(?:(?:__align__|alignas) ?\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\) ?)*"
+    r"(?P<type>[A-Za-z_:][\w: ]*(?:<[^;]*>)?[ *]*?) ?\b(?P<name>\w+) ?\[ ?\] ?"
 )
 OF_DEVICE = re.compile(r"\b__(?:device|constant|managed)__\b")
 LONGEST_HEAD = 400  # characters of a declaration in front of its qualifier, and behind it up to where the names end
@@ -46,7 +57,8 @@ ATTRIBUTE = re.compile(
 
 # From the attribute on to the kernel's name, in front of its parameters.
 CLUSTER = re.compile(
-    r"\b__cluster_dims__\s*\((?P<dims>(?:[^()]|\([^()]*\))*)\)(?:\s|__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)|\bvoid\b)*"
+    r"\b__cluster_dims__\s*\((?P<dims>(?:[^()]|\([^()]*\))*)\)"
+    r"(?:\s|__(?:launch_bounds|maxnreg)__\s*\((?:[^()]|\([^()]*\))*\)|\b(?:void|static|inline|extern|__global__)\b)*"
     r"(?P<name>[A-Za-z_]\w*)\s*\("
 )
 
@@ -55,7 +67,7 @@ OF_CONFIG = re.compile(r"(?:\.|->)\s*(?=(?:gridDim|blockDim)\b)")
 
 
 def blank(match: re.Match[str]) -> str:
-    """Same length, same line breaks, no code; a digit separator (1'000) is not a quote."""
+    """Same length, same line breaks, no code."""
     return re.sub(r"[^\n]", " ", match.group())
 
 
@@ -70,20 +82,47 @@ def kernel_start(code: str, end: int) -> int:
     while i > 0 and code[i - 1].isspace():
         i -= 1
     if i > 0 and code[i - 1] == ">":  # template arguments, which may hold parentheses
-        angle = paren = 0
+        code = OPERATORS.sub(blank, code)
+        angle = bracket = 0
         while i > 0:
             i -= 1
-            paren += (code[i] == ")") - (code[i] == "(")
-            if paren == 0:
+            bracket += (code[i] in ")]}") - (code[i] in "([{")
+            if bracket == 0:
                 angle += (code[i] == ">") - (code[i] == "<")
                 if angle == 0:
                     break
         while i > 0 and code[i - 1].isspace():
             i -= 1
-    name = re.search(r"[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*\s*$|::\s*[A-Za-z_][\w:]*\s*$", code[:i])
+    begin = i - len(NAMES.match(code[:i][::-1])[0])
+    name = NAME.search(code, begin, i)
     if not name:
         raise SyntaxError("no kernel name in front of <<<")
     return first + name.start()
+
+
+def launch_end(code: str, launch: int) -> int:
+    """Where the >>> is that belongs to the <<< there, the first that no template arguments need, as far as a text says; or -1."""
+    angles = [0]  # that are open, in each bracket that is open
+    for found in IN_LAUNCH.finditer(code, launch + 3):
+        token = found[0]
+        if token == "<":
+            angles[-1] += 1
+        elif token in "([{":
+            angles.append(0)
+        elif token in ")]};":
+            if len(angles) == 1:
+                break
+            if token == ";":
+                angles[-1] = 0
+            else:
+                angles.pop()
+        elif token == "<<<":
+            break
+        elif not token.strip(">"):
+            if len(angles) == 1 and len(token) >= angles[0] + 3 and ARGUMENTS.match(code, found.end()):
+                return found.end() - 3
+            angles[-1] = max(angles[-1] - len(token), 0)
+    return code.find(">>>", launch)
 
 
 def variable_macro(code: str, start: int, end: int) -> str:
@@ -113,14 +152,14 @@ def variable_macro(code: str, start: int, end: int) -> str:
 
 def translate(text: str) -> str:
     """The file's text with all of them replaced. Raises SyntaxError, with the line number in .lineno."""
-    code = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", " ", text)  # digit separators would open a character
-    code = NOT_CODE.sub(blank, code)
+    code = NOT_CODE.sub(lambda found: found[0].replace("'", " ") if found["number"] else blank(found), text)
+    bare = NOT_CODE.sub(lambda found: blank(found) if found["comment"] else found[0], text)
     edits: list[tuple[int, int, str]] = []
     clusters = {kernel["name"]: " ".join(kernel["dims"].split()) for kernel in CLUSTER.finditer(code)}
 
     position = 0
     while (launch := code.find("<<<", position)) >= 0:
-        end = code.find(">>>", launch)
+        end = launch_end(code, launch)
         try:
             if end < 0:
                 raise SyntaxError("<<< without >>>")
@@ -130,15 +169,16 @@ def translate(text: str) -> str:
         except SyntaxError as error:
             error.lineno = line_of(text, launch)
             raise
-        kernel = text[start:launch].strip()
-        edits.append((start, launch + 3, f'::cpu_device::launcher("{" ".join(kernel.split())}", {kernel}, '))
-        name = re.match(r"(?:\w|\s|::)*?(\w+)\s*(?:<|$)", kernel)
+        told = " ".join(bare[start:launch].split()).replace("\\", "\\\\").replace('"', '\\"')
+        kernel = text[start:launch].rstrip(" ")
+        edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))
+        name = re.match(r"(?:\w|\s|::)*?(\w+)\s*(?:<|$)", told)
         cluster = clusters.get(name[1]) if name else None
         edits.append((end, end + 3, f").with_cluster({cluster})" if cluster else ")"))
         position = end + 3
 
     for match in DYNAMIC_SHARED.finditer(code):
-        declared = DECLARED.fullmatch(" ".join(match["declared"].split()))
+        declared = DECLARED.fullmatch(" ".join(bare[slice(*match.span("declared"))].split()))
         if not declared:
             continue
         kind, name = declared["type"].strip(), declared["name"]
@@ -158,7 +198,7 @@ def translate(text: str) -> str:
     out, done = [], 0
     for start, end, replacement in sorted(edits):
         lost_lines = text.count("\n", start, end) - replacement.count("\n")
-        out += [text[done:start], replacement, "\n" * lost_lines]
+        out += [text[done:start], replacement, "\\\n" * lost_lines]  # which ends no macro's text
         done = end
     return "".join([*out, text[done:]])
 

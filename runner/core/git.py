@@ -1,4 +1,4 @@
-"""Which commit the sources here are."""
+"""Which commit the sources here are, and what has changed."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ def commit_here() -> tuple[str | None, str]:
         first = changes.splitlines()[0].split(maxsplit=1)[-1] if changes else "git status fails"
         return None, f"tracked files have changes that no commit holds ({first}); commit or undo them first"
     return commit, ""
+
+
+def changed_files() -> list[str]:
+    """What is no longer as in the last commit, new files among it; where all is, what that commit changed. From ROOT."""
+    asked = (("diff", "HEAD"), ("ls-files", "--others", "--exclude-standard")), (("diff", "HEAD^", "HEAD"),)
+    for commands in asked:
+        told = [_git(*command, *(["--name-only", "--relative"] if command[0] == "diff" else [])) for command in commands]
+        if changed := [name for status, output in told if not status for name in output.splitlines()]:
+            return changed
+    return []
 
 
 def commit_for(record: bool, done: str) -> str | None:

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,7 +27,8 @@ from approvals import approve  # noqa: F401  a fixture
 from browser import browser  # noqa: F401  a fixture
 from warm import Warm
 
-from runner.core import build, compiling, doctor
+from runner import suite
+from runner.core import build, compiling, doctor, git
 from runner.core.descriptors import Descriptor, all_described
 from runner.core.results import UserError
 from runner.grading import sandbox
@@ -46,6 +47,7 @@ PATIENCE = 600  # seconds: what takes longer hangs, however busy the machine is;
 
 # One for all workers, which are children of the process that sets it.
 os.environ.setdefault("GEMM_TEST_SEED", str(random.SystemRandom().randrange(10**9)))
+os.environ.setdefault("GEMM_TEST_FIRST", ",".join(suite.first_of(git.changed_files())))
 # What is expected of output is expected of it everywhere, and matplotlib looks for fonts once, not in each test's HOME.
 for _name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "LC_ALL", "LANGUAGE", "PYTHONUNBUFFERED"):
     os.environ.pop(_name, None)
@@ -66,7 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str:
     """The seed, where pytest was started without ./gemm test."""
     seed = f"GEMM_TEST_SEED={os.environ['GEMM_TEST_SEED']} draws them again"
-    return "whole families of tests" if whole_families() else f"samples of families of tests; {seed}"
+    first = f"; first of {changed}" if (changed := os.environ["GEMM_TEST_FIRST"]) else ""
+    return "whole families of tests" if whole_families() else f"samples of families of tests{first}; {seed}"
 
 
 @pytest.hookimpl(trylast=True)  # behind -k: who asks for a test gets it
@@ -100,14 +103,17 @@ def seed() -> int:
 
 
 def drawn(cases: Sequence[_Case], count: int) -> list[_Case]:
-    """All cases, or `count` of them that the seed draws, in their order; for every process of a run the same. Where the tests of
-    one lesson run, of those that name it."""
+    """All cases, or `count` of them that the seed draws, in their order; for every process of a run the same. Those come first
+    that name what has changed (a lesson or a file). Where the tests of one lesson run, of those that name it."""
     if only := os.environ.get("GEMM_TEST_LESSON"):
         cases = [case for case in cases if only in repr(case)]
     if whole_families() or count >= len(cases):
         return list(cases)
     draw = random.Random(f"{seed()} {len(cases)} {count}")
-    return [cases[index] for index in sorted(draw.sample(range(len(cases)), count))]
+    order = draw.sample(range(len(cases)), len(cases))
+    changed = [name for name in os.environ["GEMM_TEST_FIRST"].split(",") if name]
+    order.sort(key=lambda index: not any(name in repr(cases[index]) for name in changed))
+    return [cases[index] for index in sorted(order[:count])]
 
 
 @pytest.fixture
@@ -148,6 +154,14 @@ def alone(name: str) -> Iterator[None]:
 def warm() -> Warm:
     """What starts the runner in this process's tests."""
     return Warm()
+
+
+def started(arguments: Sequence[str], folder: Path, env: Mapping[str, str], typed: str = "") -> subprocess.CompletedProcess[str]:
+    """The runner, from its start to its end. `typed`: what it reads."""
+    if warm().can(env):
+        return warm().run(arguments, folder, env, PATIENCE, typed)
+    command = [sys.executable, "-m", "runner", *arguments]
+    return subprocess.run(command, cwd=folder, env=env, input=typed, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @cache
@@ -238,12 +252,7 @@ class Checkout:
         return subprocess.Popen(command, cwd=self.root, env=self.env, text=True, **pipes)  # type: ignore[call-overload]
 
     def run(self, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-        """`typed`: what it reads."""
-        if warm().can(self.env):
-            return warm().run(arguments, self.root, self.env, PATIENCE, typed)
-        process = self.start(*arguments, stdin=subprocess.PIPE)
-        out, err = process.communicate(typed, timeout=PATIENCE)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+        return started(arguments, self.root, self.env, typed)
 
     def fails(self, *arguments: str, words: tuple[str, ...], status: int = 2) -> str:
         """Runs a command that must fail with one sentence holding `words`. Returns the sentence."""
@@ -352,13 +361,8 @@ class Course:
     env: dict[str, str]
     tools: Path  # a folder with its cmake, first on PATH
 
-    def run(self, *arguments: str, seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
-        if warm().can(self.env):
-            return warm().run(arguments, self.root, self.env, seconds)
-        command = [sys.executable, "-m", "runner", *arguments]
-        return subprocess.run(
-            command, cwd=self.root, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds
-        )
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return started(arguments, self.root, self.env)
 
 
 def _with_build(root: Path, tools: Path) -> None:
@@ -438,34 +442,13 @@ def run_entry(lesson: str = "01_naive", size: int = 256, **more: object) -> dict
 
 
 def timed_entry(lesson: str = "01_naive", size: int = 4096) -> dict:
-    return run_entry(
-        lesson,
-        size,
-        ms_median=2.0,
-        ms_p10=1.9,
-        ms_p90=2.1,
-        rounds=9,
-        tflops=68.7,
-        baseline="cublasGemmEx",
-        baseline_kernel="k",
-        baseline_ms_median=1.0,
-        ratio=0.5,
-        sm_clock_mhz=1980,
-        power_w=500,
-        cache="cold",
-    )
+    times = {"ms_median": 2.0, "ms_p10": 1.9, "ms_p90": 2.1, "rounds": 9, "tflops": 68.7, "ratio": 0.5}
+    baseline = {"baseline": "cublasGemmEx", "baseline_kernel": "k", "baseline_ms_median": 1.0}
+    return run_entry(lesson, size, **times, **baseline, sm_clock_mhz=1980, power_w=500, cache="cold")
 
 
 def results(*runs: dict, kind: str = "cpu", name: str = "CPU device", **more: object) -> dict:
-    device = {
-        "kind": kind,
-        "name": name,
-        "compute_capability": "9.0",
-        "multiprocessors": 132,
-        "l2_bytes": 1,
-        "driver": "",
-        "cuda": "",
-    }
+    machine = {"compute_capability": "9.0", "multiprocessors": 132, "l2_bytes": 1, "driver": "", "cuda": ""}
     described = {
         run["lesson"]: {
             "ladder": "fp32" if run["variant"] == "fp32" else "tensorcore",
@@ -473,16 +456,8 @@ def results(*runs: dict, kind: str = "cpu", name: str = "CPU device", **more: ob
         }
         for run in runs
     }
-    return {
-        "schema": 2,
-        "device": device,
-        "seed": 1,
-        "lessons": described,
-        "runs": list(runs),
-        "skipped": [],
-        "failed": [],
-        **more,
-    }
+    head = {"schema": 2, "device": {"kind": kind, "name": name, **machine}, "seed": 1, "lessons": described}
+    return {**head, "runs": list(runs), "skipped": [], "failed": [], **more}
 
 
 def wait_for(path: Path, seconds: float = PATIENCE) -> str:

@@ -83,31 +83,14 @@ WRONG = {  # it does not add beta·C
     "03": ("*c = beta == 0.0f ? alpha * acc : alpha * acc + beta * *c;", "*c = alpha * acc;"),
 }
 
-_HEADERS = r"""
-#include <arpa/inet.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/ipc.h>
-#include <sys/mman.h>
-#include <sys/mount.h>
-#include <sys/shm.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
-
+_INCLUDED = (
+    "arpa/inet.h", "dirent.h", "fcntl.h", "pthread.h", "sched.h", "signal.h", "sys/ipc.h", "sys/mman.h", "sys/mount.h",
+    "sys/shm.h", "sys/socket.h", "sys/stat.h", "sys/wait.h", "unistd.h", "cstdio", "cstdlib", "cstring", "fstream", "sstream",
+    "string", "thread", "vector",
+)  # fmt: skip
+_HEADERS = (
+    "".join(f"#include <{name}>\n" for name in _INCLUDED)
+    + r"""
 namespace {
 [[maybe_unused]] std::string content(const std::string& path) {
     const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK);
@@ -132,6 +115,7 @@ namespace {
 }
 }  // namespace
 """
+)
 
 _FORK_BOMB = "for (;;) fork();"
 _MEMORY = """
@@ -145,6 +129,12 @@ _OUTPUT = """
 const std::string all(1 << 20, 'x');
 for (int i = 0; i < 1024; ++i) if (write(%d, all.data(), all.size()) < 0) abort();"""
 _DAEMON = 'if (fork() == 0) { setsid(); if (fork() == 0) { execlp("sleep", "sleep", "1000", nullptr); } _exit(0); }'
+# What goes on for ever: a limit of a second is as good as one of fifteen, which is why one alone is in the class.
+ENDLESS = {
+    "loops": early("03", "for (volatile int i = 0;; ++i) {}"),
+    "forks": in_launch("03", _FORK_BOMB),
+    "threads": in_launch("03", _THREADS),
+}
 _MEMFD = """
 for (const int fd : {memfd_create("x", 0), shmget(IPC_PRIVATE, 1 << 20, 0600), unshare(CLONE_NEWUSER | CLONE_NEWNS),
                      mount("x", "/tmp", "tmpfs", 0, "size=10G")}) {
@@ -440,10 +430,10 @@ def learners(world: World) -> list[Learner]:
     add("two\nlines", folder(t01="\0"), failed, missing, shown="two\\nlines")
 
     # Malicious: what takes all that there is.
-    add("loops", folder(t01=edited("01", ("float acc = 0.0f;", "float acc = 0.0f;\nwhile (alpha != 7.0f) acc += beta;")),
-        t03=early("03", "for (volatile int i = 0;; ++i) {}")), failed, failed, "endless loop", late)  # fmt: skip
-    add("forks", folder(t01=early("01", _FORK_BOMB), t03=in_launch("03", _FORK_BOMB)), failed, failed, late, late)
-    add("takes", folder(t01=early("01", _MEMORY), t03=in_launch("03", _THREADS)), failed, failed, "It was stopped", late)
+    add("loops", folder(t01=edited("01", ("float acc = 0.0f;", "float acc = 0.0f;\nwhile (alpha != 7.0f) acc += beta;"))),
+        failed, missing, "endless loop")  # fmt: skip
+    add("forks", folder(t01=early("01", _FORK_BOMB)), failed, missing, late)
+    add("takes", folder(t01=early("01", _MEMORY)), failed, missing, "It was stopped")
     add("talks", folder(t01=early("01", _OUTPUT % 1), t03=in_launch("03", _OUTPUT % 2)), failed, failed, much,
         much)  # fmt: skip
     add("daemon", folder(t01=early("01", _DAEMON)), passed, missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,9 +62,15 @@ def room(module: str) -> str | None:
     return name if name in ROOMS else "runner"
 
 
-def imports(tree: ast.AST) -> Iterator[str]:
+@cache
+def parsed(file: Path) -> list[ast.AST]:
+    """The nodes of a file's tree."""
+    return list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+def imports(file: Path) -> Iterator[str]:
     """Dotted names of everything that the code imports, wherever it does so."""
-    for node in ast.walk(tree):
+    for node in parsed(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -85,7 +92,7 @@ def wrong(root: Path) -> list[str]:
     """Imports against the direction, each as a line."""
     found = []
     for file, mine in sources(root):
-        for name in imports(ast.parse(file.read_text(encoding="utf-8"))):
+        for name in imports(file):
             theirs = room(name)
             if theirs and theirs != mine and theirs not in ROOMS[mine]:
                 found.append(f"{file.relative_to(root)} ({mine}) imports {name} ({theirs})")
@@ -118,7 +125,7 @@ def python_edges(root: Path) -> dict[str, set[str]]:
     edges: dict[str, set[str]] = {}
     for file, mine in sources(root):
         folder, module = mine.partition(".")[0], ".".join(file.relative_to(root).with_suffix("").parts)
-        for name in imports(ast.parse(file.read_text(encoding="utf-8"))):
+        for name in imports(file):
             theirs = (room(name) or "").partition(".")[0]
             if theirs and theirs != folder and mine != "runner":
                 edges.setdefault(folder, set()).add(theirs)
@@ -180,6 +187,32 @@ def test_no_circles() -> None:
     assert circles(python_edges(ROOT)) == []
 
 
+# Who reads kernels is one of these; what else is known of their text is data (common/check/edits.toml, mistakes.toml, tune.py).
+READS_KERNELS = {
+    "runner/core/kernel_hash.py",  # which C++ names what
+    "runner/measure/stamping.py",  # which calls of common/ptx/ are stamped
+}
+_OF_CUDA = re.compile(
+    r"__(?:global|device|shared|launch_bounds|sync)|threadIdx|block(?:Idx|Dim)|gemm::ptx|wmma|cp_async|ld(?:\[abc\]|[abc]\b)|B[MNK]\b"
+)
+_OF_A_PATTERN = re.compile(r"\\[bwsdB({[]|\(\?|\[\^|[+*]\?")
+
+
+def patterns_of_kernels(root: Path) -> set[str]:
+    """Files of the runner that have a regular expression of CUDA's or the kernels' words."""
+    return {
+        str(file.relative_to(root))
+        for file in root.glob("runner/**/*.py")
+        for node in parsed(file)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if _OF_CUDA.search(node.value) and _OF_A_PATTERN.search(node.value)
+    }
+
+
+def test_the_runner_knows_no_kernels_text() -> None:
+    assert patterns_of_kernels(ROOT) == READS_KERNELS
+
+
 @pytest.mark.parametrize(
     ("file", "text", "bad"),
     [
@@ -190,17 +223,6 @@ def test_no_circles() -> None:
         ("plots/a.py", "if True:\n    from runner.measure import chart\n", True),
         ("03_smem/exercise.py", "from runner.grading import grade\n", True),
         ("09_tensorcore/a_wmma/exercise.py", "from runner.learn import quiz\n", False),
-    ],
-)
-def test_an_import_against_the_direction_is_found(tmp_path: Path, file: str, text: str, bad: bool) -> None:
-    (tmp_path / file).parent.mkdir(parents=True)
-    (tmp_path / file).write_text(text)
-    assert bool(wrong(tmp_path)) == bad
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "bad"),
-    [
         ("common/cpu/ptx/a.cpp", '#include "common/cpu/execution/scheduler.hpp"\n', True),
         ("common/cpu/execution/a.cpp", '#include "common/check/verify.hpp"\n', True),
         ("common/measure/a.cpp", '#  include "common/program/options.hpp"\n', True),
@@ -211,12 +233,17 @@ def test_an_import_against_the_direction_is_found(tmp_path: Path, file: str, tex
         ("03_smem/kernel.cu", '#include "02_coalesced/kernel.cu"\n', True),
         ("03_smem/main.cpp", '#include "common/program/harness.hpp"\n', False),
         ("09_tensorcore/c_ring/kernel.cu", '#include "common/ptx/fragments.hpp"\n', False),
+        ("runner/a.py", 're.sub(r"\\bthreadIdx\\.x", "0", text)', True),
+        ("runner/a.py", 'WAITS = (r"__sync(?:threads|warp)", "x")', True),
+        ("runner/a.py", 're.search(r"ld[abc]\\b", text)', True),
+        ("runner/a.py", 'say("Wrong without __syncthreads().")', False),
+        ("runner/a.py", 're.search(r"\\bseed (\\d+)", text)', False),
     ],
 )
-def test_an_include_against_the_direction_is_found(tmp_path: Path, file: str, text: str, bad: bool) -> None:
+def test_what_is_against_the_direction_is_found(tmp_path: Path, file: str, text: str, bad: bool) -> None:
     (tmp_path / file).parent.mkdir(parents=True)
     (tmp_path / file).write_text(text)
-    assert bool(wrong_includes(tmp_path)) == bad
+    assert bool([*wrong(tmp_path), *wrong_includes(tmp_path), *patterns_of_kernels(tmp_path)]) == bad
 
 
 def test_a_circle_is_found(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
+from conftest import REPOSITORY, drawn
 
 from runner.core import kernel_hash as hashing
 from runner.core.kernel_hash import kernel_hash, kernel_sources
@@ -151,18 +151,21 @@ def test_the_contract_a_moved_header_and_a_descriptor_change_no_hash(course: Pat
 
 @pytest.mark.parametrize(
     ("header", "function", "old"),
-    [
-        ("ptx/cp_async.hpp", "cp_async_wait", "cp.async.wait_group"),
-        ("ptx/ldmatrix.hpp", "ldmatrix", "ldmatrix.sync"),
-        ("ptx/mma.hpp", "mma_m16n8k16", '"mma.sync.aligned.m16n8k8'),
-        ("ptx/tma.hpp", "tma_store", ".bulk_group [%0"),
-        ("ptx/cluster.hpp", "tma_load_multicast", ".multicast::cluster"),
-        ("ptx/wgmma.hpp", "fewer_registers", "setmaxnreg.dec"),
-        ("ptx/wgmma_operands.hpp", "wgmma", "#define GEMM_WGMMA_SUMS_64 GEMM"),
-        ("element.hpp", "from_float", "__float2half_rn"),
-        ("tma/operands.cpp", "prepare_operands", "CU_TENSOR_MAP_SWIZZLE_128B"),
-        ("tma/operands.cpp", "prepare_operands", "CU_TENSOR_MAP_L2_PROMOTION_L2_256B"),
-    ],
+    drawn(
+        [
+            ("ptx/cp_async.hpp", "cp_async_wait", "cp.async.wait_group"),
+            ("ptx/ldmatrix.hpp", "ldmatrix", "ldmatrix.sync"),
+            ("ptx/mma.hpp", "mma_m16n8k16", '"mma.sync.aligned.m16n8k8'),
+            ("ptx/tma.hpp", "tma_store", ".bulk_group [%0"),
+            ("ptx/cluster.hpp", "tma_load_multicast", ".multicast::cluster"),
+            ("ptx/wgmma.hpp", "fewer_registers", "setmaxnreg.dec"),
+            ("ptx/wgmma_operands.hpp", "wgmma", "#define GEMM_WGMMA_SUMS_64 GEMM"),
+            ("element.hpp", "from_float", "__float2half_rn"),
+            ("tma/operands.cpp", "prepare_operands", "CU_TENSOR_MAP_SWIZZLE_128B"),
+            ("tma/operands.cpp", "prepare_operands", "CU_TENSOR_MAP_L2_PROMOTION_L2_256B"),
+        ],
+        3,
+    ),
 )
 def test_an_edit_in_a_wrapper_changes_just_the_lessons_that_use_it(course: Path, header: str, function: str, old: str) -> None:
     before = of_the_course()

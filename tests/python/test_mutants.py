@@ -167,18 +167,10 @@ def test_no_lesson_is() -> None:
 
 def test_the_judge_asks_the_same_of_it(tmp_path: Path) -> None:
     toolchain("exam")
-    listed = []
+    judge, listed = REPOSITORY / "build" / "cpu" / "bin" / "gemm_judge", []
     for more in ([], ["--long-k"]):
-        command = [
-            REPOSITORY / "build" / "cpu" / "bin" / "gemm_judge",
-            "--lesson",
-            "03_smem",
-            "--seed",
-            "1",
-            "--tile",
-            "32,32,32",
-        ]
-        subprocess.run([*command, *more, "--output", tmp_path / "listed.json"], check=True)
+        command = [judge, "--lesson", "03_smem", "--seed", "1", "--tile", "32,32,32", *more, "--output", tmp_path / "listed.json"]
+        subprocess.run(command, check=True)
         listed.append(json.loads((tmp_path / "listed.json").read_text())["cases"])
     assert listed[1][:-1] == listed[0]
     assert listed[1][-1]["k"] > 65536

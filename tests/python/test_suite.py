@@ -17,20 +17,20 @@ from test_runner_cli import suite
 
 from runner import suite as tested
 from runner.core import doctor, process
-from runner.core.results import UserError
+from runner.core.results import UserError, lessons
 
 TOLD = """
 import os
 def test_told():
     with open(os.environ["FAKES"] + "/told", "a") as file:
-        print("pytest", os.environ["GEMM_TEST_ALL"], os.environ["GEMM_TEST_SEED"], file=file)
+        print("pytest", *(os.environ[f"GEMM_TEST_{name}"] for name in ("ALL", "SEED", "FIRST")), file=file)
 """
 SLOW = '<testcase name="slow" classname="slow" time="71.5" status="run"/>'
 
 
 @pytest.fixture
 def tested_checkout(checkout: Checkout) -> Checkout:
-    suite(checkout, TOLD, SLOW, end='echo "ctest $GEMM_TEST_ALL $GEMM_TEST_SEED" >>"$FAKES/told"')
+    suite(checkout, TOLD, SLOW, end='echo "ctest $GEMM_TEST_ALL $GEMM_TEST_SEED $GEMM_TEST_FIRST" >>"$FAKES/told"')
     return checkout
 
 
@@ -55,7 +55,7 @@ def test_both_kinds_are_told_what_to_run(
     tested_checkout.env.update(env)
     done = tested_checkout.run("test", *options)
     assert done.returncode == 0, done.stderr
-    assert told(tested_checkout) == [f"{kind} {everything} {number}" for kind in ("ctest", "pytest")]
+    assert told(tested_checkout) == [f"{kind} {everything} {number} " for kind in ("ctest", "pytest")]
     again = f"Seed {number}: repeat with ./gemm test{' --all' * int(everything)} --seed {number}"
     assert again in done.stderr.splitlines()
     lines = done.stdout.splitlines()
@@ -69,10 +69,41 @@ def test_both_kinds_are_told_what_to_run(
 
 def test_a_seed_is_drawn_and_shown(tested_checkout: Checkout) -> None:
     found = [json.loads(tested_checkout.run("test", "--json").stdout) for _ in range(2)]
-    assert told(tested_checkout)[::2] == [f"ctest 0 {run['seed']}" for run in found]
+    assert told(tested_checkout)[::2] == [f"ctest 0 {run['seed']} " for run in found]
     assert found[0]["seed"] != found[1]["seed"]
     assert (found[0]["all"], found[0]["passed"], found[0]["ctest"]["skipped"]) == (False, 4, 1)
     assert all(found[0][part]["seconds"] >= 0 for part in ("build", "ctest", "pytest"))
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_what_has_changed_is_drawn_first(tested_checkout: Checkout, committed: bool) -> None:
+    tested_checkout.commit()
+    (tested_checkout.root / "02_coalesced" / "kernel.cu").write_text("// other\n")
+    if committed:
+        tested_checkout.commit()
+    run = json.loads(tested_checkout.run("test", "--seed", "5", "--json").stdout)
+    assert run["first"] == ["02_coalesced", "02_coalesced/kernel.cu"]
+    assert told(tested_checkout) == [f"{kind} 0 5 02_coalesced,02_coalesced/kernel.cu" for kind in ("ctest", "pytest")]
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        (["05_2d_blocktile/kernel.cu", "README.md"], {"05_2d_blocktile"}),
+        (["09_tensorcore/c_ring/mistakes.toml", "03_smem/picture.py"], {"03_smem", "09c_ring"}),
+        (["common/gemm.hpp"], set()),
+        (["plots/style.py", "tests/python/test_suite.py"], set()),
+        ([], set()),
+    ],
+)
+def test_which_lessons_a_change_is_about(changed: list[str], found: set[str]) -> None:
+    assert set(tested.lessons_of(changed)) == found
+    assert set(tested.first_of(changed)) >= found | {name for name in changed if "/test_" in name}
+
+
+def test_a_header_is_about_the_lessons_that_read_it() -> None:
+    assert {"13b_multicast", "13c_ping_pong"} <= set(tested.lessons_of(["common/ptx/cluster.hpp"])) < set(lessons())
+    assert tested.lessons_of(["common/tma/operands.cpp"])  # beside a header
 
 
 @pytest.mark.parametrize(
@@ -130,6 +161,7 @@ def test_without_xdist_tests_run_one_after_another(
 
 def test_a_sample_is_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMM_TEST_SEED", "7")
+    monkeypatch.setenv("GEMM_TEST_FIRST", "")
     monkeypatch.delenv("GEMM_TEST_ALL", raising=False)
     family = list(range(100))
     sample = drawn(family, 10)
@@ -139,6 +171,8 @@ def test_a_sample_is_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn(family, 100) == drawn(family, 200) == family
     monkeypatch.setenv("GEMM_TEST_SEED", "8")
     assert drawn(family, 10) != sample
+    monkeypatch.setenv("GEMM_TEST_FIRST", "42,7_")
+    assert 42 in drawn(family, 1) and {"7_a", "7_b"} < set(drawn(["1", "2", "3", "7_a", "4", "7_b"], 3))
     monkeypatch.setenv("GEMM_TEST_ALL", "1")
     assert drawn(family, 10) == family
     monkeypatch.setenv("GEMM_TEST_LESSON", "05_x")  # ./gemm test --lesson

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 import timeline_synthetic as synthetic
 from conftest import Checkout, drawn
 from test_inspect import real
-from test_nvcc import ERRORS, find_nvcc, nvcc_command
+from test_nvcc import ERRORS, compile_kernel, find_nvcc
 
 from plots import data, timeline
 from plots.style import style
@@ -82,9 +81,8 @@ def test_arguments_name_the_mbarrier() -> None:
 def test_copies_compile_and_do_not_spill(name: str, tmp_path: Path) -> None:
     source = tmp_path / "kernel.cu"
     source.write_text(stamping.stamped(kernel(name)).text, encoding="utf-8")
-    architecture = "--generate-code=arch=compute_90a,code=[sm_90a]"
-    options = [architecture, "-Xptxas=-v", "-c", str(source), "-o", str(tmp_path / "o")]
-    done = subprocess.run([*nvcc_command(), *options], capture_output=True, text=True, cwd=ROOT)
+    # Of all but the first, what is for the device alone: stamps are in nothing else.
+    done = compile_kernel(source, tmp_path / "o", ["90a"], "-c" if name == NAMES[0] else "-cubin")
     assert done.returncode == 0, done.stderr
     assert not ERRORS.search(done.stderr), done.stderr
 

@@ -1,6 +1,7 @@
 """common/cpu/translate.py: what it rewrites, what it leaves alone, and how it fails.
 
-That translated programs compile and run right is tested in tests/kernels/translated.cu.
+Launches, clusters, shared arrays and what only looks like them are test_translate_fuzz.py's, which draws them. That translated
+programs compile and run right is tested in tests/kernels/translated.cu.
 """
 
 import os
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_translate_fuzz import translator
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "common" / "cpu" / "translate.py"
@@ -18,80 +20,24 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True)
 
 
-def translate(folder: Path, text: str) -> str:
-    """The translated text without its #line, which is checked on the way."""
-    source, target = folder / "in.cu", folder / "sub" / "out.cpp"
-    source.write_text(text, encoding="utf-8")
+def translate(text: str) -> str:
+    return translator.translate(text)
+
+
+def test_a_file_says_where_it_comes_from(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.cu", tmp_path / "sub" / "out.cpp"
+    source.write_text("add<<<1, 2>>>(x);\nextern __shared__ T words[];\n", encoding="utf-8")
     done = run(source, target)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == done.stderr == ""
-    first, rest = target.read_text(encoding="utf-8").split("\n", 1)
-    assert first == f'#line 1 "{source}"'
-    return rest
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert target.read_text(encoding="utf-8") == (
+        f'#line 1 "{source}"\n::cpu_device::launcher("add", add, 1, 2)(x);\n'
+        "T* const words = static_cast<T*>(::cpu_device::dynamic_shared());\n"
+    )
 
 
-@pytest.mark.parametrize(
-    ("launch", "kernel"),
-    [
-        ("add<<<1, 2>>>(x);", "add"),
-        ("add <<<1, 2, 3, s>>> (x);", "add"),
-        ("a::b::add<<<1, 2>>>(x);", "a::b::add"),
-        ("::a::add<<<1, 2>>>(x);", "::a::add"),
-        ("add<float, 4><<<1, 2>>>(x);", "add<float, 4>"),
-        ("a::add<P<1, (3 > 2)>, 4><<<g, b>>>(x);", "a::add<P<1, (3 > 2)>, 4>"),
-        ("if (c) add<<<dim3(1, 2), f(3)>>>(x);", "add"),
-    ],
-)
-def test_launch(tmp_path: Path, launch: str, kernel: str) -> None:
-    out = translate(tmp_path, f"void f() {{\n    {launch}\n}}\n")
-    assert f'::cpu_device::launcher("{kernel}", {kernel}, ' in out
-    assert "<<<" not in out
-    assert ">>>" not in out
-    assert out.count("(") == out.count(")")
-
-
-@pytest.mark.parametrize(
-    ("kernel", "launch", "dims"),
-    [
-        ("__global__ void __cluster_dims__(2, 1, 1) add(int x)", "add<<<4, 2>>>(x);", "2, 1, 1"),
-        ("__global__ void __cluster_dims__(CLUSTER) __launch_bounds__(f(1), 1)\n    add(int x)", "add<<<4, 2>>>(x);", "CLUSTER"),
-        ("__global__ __cluster_dims__(N * (1 + 1)) void add(int x)", "a::add<T, 4><<<g, b>>>(x);", "N * (1 + 1)"),
-    ],
-)
-def test_clusters(tmp_path: Path, kernel: str, launch: str, dims: str) -> None:
-    out = translate(tmp_path, f"{kernel} {{}}\n__global__ void other() {{}}\nvoid f() {{ {launch} other<<<1, 2>>>(); }}\n")
-    assert out.count(f").with_cluster({dims})(x);") == 1
-    assert out.count("with_cluster") == 1
-
-
-def test_fields_of_a_launch_that_are_named_as_macros(tmp_path: Path) -> None:
-    out = translate(tmp_path, "void f() { config.gridDim = 1; p->blockDim = {.x = gridDim.x}; }\n")
+def test_fields_of_a_launch_that_are_named_as_macros() -> None:
+    out = translate("void f() { config.gridDim = 1; p->blockDim = {.x = gridDim.x}; }\n")
     assert out == "void f() { config.config_gridDim = 1; p->config_blockDim = {.x = gridDim.x}; }\n"
-
-
-def test_launch_over_lines_keeps_every_line_number(tmp_path: Path) -> None:
-    text = "void f() {\n    add<int,\n        2><<<\n        grid,\n        block>>>(\n        x);\n    here();\n}\n"
-    out = translate(tmp_path, text)
-    assert out.count("\n") == text.count("\n")
-    assert out.splitlines()[6].strip() == "here();"
-    assert 'launcher("add<int, 2>"' in out
-
-
-@pytest.mark.parametrize(
-    ("declaration", "kind", "name"),
-    [
-        ("extern __shared__ float x[];", "float", "x"),
-        ("extern __shared__ unsigned char pool[ ] ;", "unsigned char", "pool"),
-        ("extern __shared__ alignas(128) float4 q[];", "float4", "q"),
-        ("extern __shared__ __align__(1024) std::int8_t q[];", "std::int8_t", "q"),
-        ("extern\n    __shared__\n    T words[];", "T", "words"),
-    ],
-)
-def test_dynamic_shared_memory(tmp_path: Path, declaration: str, kind: str, name: str) -> None:
-    text = f"{declaration}\nafter();\n"
-    out = translate(tmp_path, text)
-    assert f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());" in out
-    assert out.count("\n") == text.count("\n")
 
 
 @pytest.mark.parametrize(
@@ -113,12 +59,12 @@ def test_dynamic_shared_memory(tmp_path: Path, declaration: str, kind: str, name
         "// of a lambda: [] __device__ (int x)\n__device__@ int a;",
     ],
 )
-def test_variables_of_the_device(tmp_path: Path, declaration: str) -> None:
-    assert translate(tmp_path, declaration.replace("@", "") + "\n") == declaration.replace("@", " CPU_DEVICE_VARIABLE") + "\n"
+def test_variables_of_the_device(declaration: str) -> None:
+    assert translate(declaration.replace("@", "") + "\n") == declaration.replace("@", " CPU_DEVICE_VARIABLE") + "\n"
 
 
-def test_inline_variables_of_the_device(tmp_path: Path) -> None:
-    out = translate(tmp_path, "inline __device__ int a = 2;\n__device__ inline int b{2};\n")
+def test_inline_variables_of_the_device() -> None:
+    out = translate("inline __device__ int a = 2;\n__device__ inline int b{2};\n")
     assert (
         out == "inline __device__ CPU_DEVICE_INLINE_VARIABLE int a = 2;\n__device__ CPU_DEVICE_INLINE_VARIABLE inline int b{2};\n"
     )
@@ -146,25 +92,8 @@ def test_inline_variables_of_the_device(tmp_path: Path) -> None:
         '"__device__ int a;"\n',
     ],
 )
-def test_what_is_no_variable_of_the_device(tmp_path: Path, text: str) -> None:
-    assert translate(tmp_path, text) == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "// add<<<1, 2>>>(x)\n",
-        "/* add<<<1,\n 2>>>(x) */\n",
-        'const char* s = "add<<<1, 2>>>(x) \\" <<<";\n',
-        'const char* s = R"x(add<<<1, ")" 2>>>(x))x";\n',
-        "const int n = 1'000'000; const char c = '<'; const char q = '\\'';\n",
-        "__shared__ float fixed[32];\n// extern __shared__ float x[];\n",
-        "int shifted = a << b >> c;\n",
-        "float ä = 1.0f;  // Umlaut, 3×3\n",
-    ],
-)
-def test_what_only_looks_like_it_stays(tmp_path: Path, text: str) -> None:
-    assert translate(tmp_path, text) == text
+def test_what_is_no_variable_of_the_device(text: str) -> None:
+    assert translate(text) == text
 
 
 @pytest.mark.parametrize(
@@ -241,13 +170,3 @@ def test_missing_file_is_an_error(tmp_path: Path) -> None:
     done = run(tmp_path / "none.cu", tmp_path / "out.cpp")
     assert done.returncode != 0
     assert "none.cu" in done.stderr
-
-
-def test_lessons_keep_their_lines(tmp_path: Path) -> None:
-    kernels = sorted(ROOT.glob("[0-9]*/**/kernel.cu"))
-    assert kernels
-    for kernel in kernels:
-        text = kernel.read_text(encoding="utf-8")
-        out = translate(tmp_path, text)
-        assert out.count("\n") == text.count("\n")
-        assert "<<<" not in out
