@@ -13,10 +13,10 @@ from browser import Visit
 from conftest import alone
 from inspect_synthetic import line, naive, traced
 
+from runner.core.machines import MACHINES
 from runner.core.results import ROOT
 from website import explore
 from website.explore import Asked, Payload
-from runner.core.machines import MACHINES
 from website.recorded import recorded
 
 
