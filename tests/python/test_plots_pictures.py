@@ -75,7 +75,6 @@ def test_what_predict_asks_is_not_in_the_pictures(lesson: str, tmp_path: Path) -
         ("08a_ring", {"STAGES": 5}, "a", {"08a_ring: a ring of 5 stages"}, set()),
         ("09a_wmma", {"F": 32}, "a", {"Small squares: fragments of 32×32 elements"}, {"warp 4"}),
         ("09a_wmma", {"F": 32}, "a", {"one mma_sync: acc[1][1] += a_frag[1]·b_frag[1]"}, {"warp 0"}),  # whose fragments are drawn
-        ("09c_ring", {"STAGES": 5}, "a", {"09c_ring: 5 stages in time", "stage 4", "copy 8"}, {"stage 5"}),
         ("10b_transposed", {"STAGES": 5}, "a_time", {"10b_transposed: two At and 5 stages in time", "stage 4"}, {"stage 5"}),
         ("11a_one_stage", {"BN": 256}, "a", {"B: 16×256", "A: 64×16", "sums: 64×256, registers"}, set()),
         ("11b_ring", {"STAGES": 3}, "a", {"11b_ring: a ring of 3 stages in time", "stage 2"}, {"stage 3"}),
