@@ -1,6 +1,6 @@
 """common/cpu/translate.py: what it rewrites, what it leaves alone, and how it fails.
 
-That translated programs compile and run right is tested in tests/kernels/translated.cu.
+That translated programs compile and run right is tested in tests/cpu/execution/translated.cu.
 """
 
 import os
