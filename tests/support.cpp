@@ -16,6 +16,7 @@
 #endif
 #include "common/program/lessons.hpp"
 #include "common/program/options.hpp"
+#include "tests/random_cases.hpp"
 
 namespace test {
 
@@ -132,6 +133,38 @@ void require_approved(const std::string& name, const std::vector<std::string>& l
     INFO(file << " (GEMM_APPROVE=1 writes it anew)");
     for (std::size_t i = 0; i < std::min(lines.size(), approved.size()); ++i) CHECK(lines[i] == approved[i]);
     CHECK(lines.size() == approved.size());
+}
+
+void require_right(const RandomMode& mode, std::uint64_t first, std::uint64_t cases) {
+    for (std::uint64_t i = first; i < first + cases; ++i) {
+        const RandomCase drawn = mode.draw(seed(), i);
+        INFO(mode.name << ", case " << i << ": " << drawn.text);
+        const bool right = drawn.on_device() == drawn.by_definition();
+        CHECK(right);
+    }
+}
+
+std::string told(const gemm::Pattern& p) {
+    std::string text = gemm::name_of(p.id);
+    const auto add = [&](const char* before, const gemm::Pattern::Number& number) {
+        if (number) text += before + std::to_string(*number);
+    };
+    if (!p.matrices.empty()) text += " " + p.matrices + " of " + p.lengths;
+    add(" ", p.from);
+    add("-", p.to);
+    add("/", p.of);
+    add(" row ", p.row);
+    add(" column ", p.column);
+    add(" modulo ", p.modulo);
+    add(" ", p.tile_rows);
+    add("×", p.tile_columns);
+    return text;
+}
+
+std::string patterns_of(const gemm::Verdict& verdict) {
+    std::string text;
+    for (const gemm::Pattern& p : verdict.patterns) text += (text.empty() ? "" : "; ") + told(p);
+    return text;
 }
 
 void require_faults(const std::string& name, const std::vector<Wrong>& all,

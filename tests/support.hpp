@@ -64,6 +64,11 @@ std::string with_marks(const std::string& text);
 /// Requires that the lines are those of tests/approved/<name>.txt, which GEMM_APPROVE=1 writes anew.
 void require_approved(const std::string& name, const std::vector<std::string>& lines);
 
+/// What wrong elements have in common, by its fields: "k_tail 0-64/75", "last_column_of_tiles column 64"; ""
+/// where there is nothing. Of a verdict all, separated by "; ".
+std::string told(const gemm::Pattern& pattern);
+std::string patterns_of(const gemm::Verdict& verdict);
+
 /// A launch that goes wrong.
 struct Wrong {
     std::string name;

@@ -1,11 +1,9 @@
 // Kernels with one planted mistake each. The verifier must find every one, and say which mistake it is; the
 // kernel that they are copies of must pass at the same shape and seed.
 #include <algorithm>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "common/check/words.hpp"
 #include "tests/check/mutants.hpp"
 #include "tests/support.hpp"
 
@@ -98,8 +96,8 @@ TEST_CASE("mutant: each is found as what it is, and passes where it makes no dif
     caught(mutant_guard_off_by_one::lesson, shape(32, 33, 7, false));
     const Verdict pitch = caught(mutant_no_pitch::lesson, shape(33, 31, 65, true));
     CHECK((pitch.first && pitch.first->row == 1 && pitch.first->column == 0));
-    require_contains(caught(mutant_nothing_written::lesson, shape(33, 31, 7, false)).failure,
-                     "first wrong: row 0, column 0 (block (0,0,0), warp 0, thread (0,0,0))");
+    const Verdict nothing = caught(mutant_nothing_written::lesson, shape(33, 31, 7, false));
+    CHECK((nothing.first->row == 0 && nothing.first->column == 0 && nothing.first->owner));
 }
 
 TEST_CASE("mutant: a barrier is missing") {
@@ -108,24 +106,4 @@ TEST_CASE("mutant: a barrier is missing") {
         CHECK(v.what == FailureId::elements);
         CHECK(v.wrong > 0);
     }
-}
-
-TEST_CASE("words: every pattern has its own") {
-    std::set<std::string> said;
-#define SAY(name)                                                                                \
-    said.insert(gemm::pattern_text({gemm::PatternId::name, "A, C", "K, N", 1, 2, 3, 4, 5, 8, 16, \
-                                    32})); /* the value of each field differs */                 \
-    ids.push_back(gemm::PatternId::name);
-    std::vector<gemm::PatternId> ids;
-    GEMM_PATTERNS(SAY)
-#undef SAY
-    CHECK(said.size() == ids.size());
-    CHECK_FALSE(said.contains(""));
-    CHECK(
-        said.contains("padding between rows is ignored in A, C (pitch K instead of lda, N instead of ldc)"));
-    CHECK(said.contains(
-        "the first step of K is missing: these elements hold the sum over the last 2 of 3 steps"));
-    CHECK(said.contains("these elements hold the sum over the last tile of K alone, steps 1 to 1"));
-    CHECK(said.contains("all in one tile of 16×32"));
-    CHECK(said.contains("every wrong column is 5 modulo 8"));
 }

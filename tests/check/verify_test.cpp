@@ -4,14 +4,18 @@
 
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "common/check/words.hpp"
 #include "common/error.hpp"
 #include "tests/support.hpp"
 
 namespace {
 
+using gemm::FailureId;
 using gemm::Shape;
 using gemm::Verdict;
 using gemm::Verifier;
@@ -79,6 +83,9 @@ struct Case {
     double bound(std::int64_t i, std::int64_t j) const {
         return gemm::error_bound_factor(shape.K) * ref.magnitude[static_cast<std::size_t>(i * shape.N + j)];
     }
+    double c0(std::int64_t i, std::int64_t j) const {
+        return static_cast<double>(w.host().C[static_cast<std::size_t>(i * shape.ldc + j)]);
+    }
     float a(std::int64_t i, std::int64_t k) const {
         return w.host().A[static_cast<std::size_t>(i * shape.lda + k)];
     }
@@ -111,20 +118,36 @@ struct Case {
     gemm::Reference ref;
 };
 
-void require_fails(const Verdict& v, std::int64_t wrong, const std::vector<std::string>& parts) {
-    REQUIRE_FALSE(v.passed);
+void require_fails(const Verdict& v, gemm::FailureId what, std::int64_t wrong, const std::string& patterns) {
     INFO(v.failure);
-    REQUIRE(v.wrong == wrong);
-    for (const std::string& part : parts) require_contains(v.failure, part);
+    REQUIRE_FALSE(v.passed);
+    CHECK(v.what == what);
+    CHECK(v.wrong == wrong);
+    CHECK(test::patterns_of(v) == patterns);
 }
 
-/// Where random values differ from random values, a few lie within the bound of each other by chance.
-void require_nearly_all_fail(const Verdict& v, std::int64_t all, const std::string& part) {
-    REQUIRE_FALSE(v.passed);
+/// The first wrong element, or the first of the padding: "33,34 (3,0,0) 1 (2,1,0)", with its block, warp and
+/// thread where they are known.
+std::string first_of(const Verdict& v) {
+    REQUIRE(v.first);
+    std::string text = std::to_string(v.first->row) + "," + std::to_string(v.first->column);
+    if (!v.first->owner) return text;
+    const auto coordinates = [](const auto& at) {
+        return "(" + std::to_string(at.x) + "," + std::to_string(at.y) + "," + std::to_string(at.z) + ")";
+    };
+    return text + " " + coordinates(v.first->owner->block) + " " + std::to_string(v.first->warp) + " " +
+           coordinates(v.first->owner->thread);
+}
+
+/// What is said first of a C that holds wrong(i, j), with tiles of 32 along K unless told.
+template <class Value>
+std::string pattern_of(const Case& c, const Value& wrong, int BK = 32) {
+    gemm::Lesson lesson = hand_lesson;
+    lesson.tile.BK = BK;
+    const Verdict v = c.verifier.check(c.filled(wrong), &lesson);
     INFO(v.failure);
-    REQUIRE(v.wrong <= all);
-    REQUIRE(v.wrong >= all * 99 / 100);
-    require_contains(v.failure, part);
+    REQUIRE_FALSE(v.passed);
+    return v.patterns.empty() ? "" : test::told(v.patterns.front());
 }
 
 }  // namespace
@@ -152,16 +175,13 @@ TEST_CASE("verifier: the report of one wrong element") {
         std::vector<float> wrong = c.right;
         c.at(wrong, 33, 34) = static_cast<float>(c.value(33, 34) + bounds * c.bound(33, 34));
         const Verdict v = c.check(wrong);
-        require_fails(
-            v, 1,
-            {"by_hand is wrong at 70×45×100 lda=103 ldb=50 ldc=52 alpha=1.5 beta=-0.5 (seed 20250101): 1 "
-             "of 3150 elements.",
-             "first wrong: row 33, column 34 (block (3,0,0), warp 1, thread (2,1,0))"});
-        char text[64];
-        std::snprintf(text, sizeof text, "got %.9g, expected %.9g ± %.3g",
-                      static_cast<double>(c.at(wrong, 33, 34)), c.value(33, 34), c.bound(33, 34));
-        require_contains(v.failure, text);
+        require_fails(v, FailureId::elements, 1, "few_digits; last_column_of_tiles column 32");
+        CHECK(first_of(v) == "33,34 (3,0,0) 1 (2,1,0)");
+        CHECK(v.first->got == c.at(wrong, 33, 34));
+        CHECK(v.first->expected == c.value(33, 34));
+        CHECK(std::fabs(v.first->bound / c.bound(33, 34) - 1) < 1e-9);
         REQUIRE(v.error_over_bound > 1.0);
+        if (bounds == 1.5) test::require_approved("verdict", {v.failure.substr(0, v.failure.find('\n'))});
     }
     std::vector<float> close = c.right;
     c.at(close, 33, 34) = static_cast<float>(c.value(33, 34) + 0.9 * c.bound(33, 34));
@@ -169,180 +189,128 @@ TEST_CASE("verifier: the report of one wrong element") {
 }
 
 TEST_CASE("verifier: where wrong elements lie") {
-    const Case c(test::shape(128, 96, 40, false));
-    const auto spoiled = [&](auto&& where) {
-        return c.check(
-            c.filled([&](std::int64_t i, std::int64_t j) { return c.value(i, j) + (where(i, j) ? 7 : 0); }));
+    struct Place {
+        std::function<bool(std::int64_t, std::int64_t)> wrong;
+        std::int64_t count;
+        const char *first, *patterns;
     };
-    require_fails(spoiled([](auto, auto j) { return j >= 64; }), 128 * 32,
-                  {"first wrong: row 0, column 64", "all in the last column of tiles (columns 64 and up)"});
-    require_fails(spoiled([](auto i, auto) { return i >= 96; }), 32 * 96,
-                  {"first wrong: row 96, column 0", "all in the last row of tiles (rows 96 and up)"});
-    require_fails(spoiled([](auto i, auto) { return i % 32 == 5; }), 4 * 96,
-                  {"first wrong: row 5, column 0", "every wrong row is 5 modulo 32"});
-    require_fails(spoiled([](auto, auto j) { return j % 16 == 3; }), 128 * 6,
-                  {"every wrong column is 3 modulo 16"});
-    require_fails(spoiled([](auto i, auto j) { return i / 32 == 1 && j / 32 == 1; }), 32 * 32,
-                  {"first wrong: row 32, column 32 (block (4,0,0), warp 0, thread (0,0,0))",
-                   "all in one tile of 32×32"});
-    require_fails(spoiled([](auto i, auto) { return i == 50; }), 96, {"all in row 50"});
-    require_fails(spoiled([](auto, auto j) { return j == 50; }), 128, {"all in column 50"});
-    require_fails(spoiled([](auto, auto) { return true; }), 128 * 96, {"all of C is wrong"});
-}
-
-TEST_CASE("verifier: the last column strip of a partial tile") {
-    const Case c(test::shape(65, 70, 40, true));
-    require_fails(c.check(c.filled([&](auto i, auto j) { return j >= 64 ? 0.0 : c.value(i, j); })), 65 * 6,
-                  {"all in the last column of tiles (columns 64 and up)"});
+    const Case c(test::shape(128, 96, 40, false)), partial(test::shape(65, 70, 40, true));
+    const auto require_place = [](const Case& at, const Place& place) {
+        const Verdict v = at.check(at.filled(
+            [&](std::int64_t i, std::int64_t j) { return at.value(i, j) + (place.wrong(i, j) ? 7 : 0); }));
+        require_fails(v, FailureId::elements, place.count, place.patterns);
+        CHECK(first_of(v).starts_with(place.first));
+    };
+    for (const Place& place : std::vector<Place>{
+             {[](auto, auto j) { return j >= 64; }, 128 * 32, "0,64 ", "last_column_of_tiles column 64"},
+             {[](auto i, auto) { return i >= 96; }, 32 * 96, "96,0 ", "last_row_of_tiles row 96"},
+             {[](auto i, auto) { return i % 32 == 5; }, 4 * 96, "5,0 ", "every_nth_row row 5 modulo 32"},
+             {[](auto, auto j) { return j % 16 == 3; }, 128 * 6, "0,3 ",
+              "every_nth_column column 3 modulo 16"},
+             {[](auto i, auto j) { return i / 32 == 1 && j / 32 == 1; }, 32 * 32, "32,32 (4,0,0) 0 (0,0,0)",
+              "one_tile 32×32"},
+             {[](auto i, auto) { return i == 50; }, 96, "50,0 ", "one_row row 50"},
+             {[](auto, auto j) { return j == 50; }, 128, "0,50 ", "one_column column 50"},
+             {[](auto, auto) { return true; }, 128 * 96, "0,0 ", "everywhere"}}) {
+        require_place(c, place);
+    }
+    require_place(partial,
+                  {[](auto, auto j) { return j >= 64; }, 65 * 6, "0,64 ", "last_column_of_tiles column 64"});
 }
 
 TEST_CASE("verifier: what wrong elements hold") {
+    using Value = std::function<double(std::int64_t, std::int64_t)>;
+    // Where random values differ from random values, a few lie within the bound of each other by chance.
+    const auto require_nearly_all = [](const Case& c, const Value& value, std::int64_t most,
+                                       const char* pattern) {
+        const Verdict v = c.check(c.filled(value));
+        INFO(v.failure);
+        CHECK((v.wrong <= most && v.wrong >= most * 99 / 100));
+        REQUIRE_FALSE(v.patterns.empty());
+        CHECK(test::told(v.patterns.front()) == pattern);
+    };
     const Case c(test::shape(66, 66, 75, true, 1.5f, -0.5f));
-    const auto c0 = [&](std::int64_t i, std::int64_t j) {
-        return static_cast<double>(c.w.host().C[static_cast<std::size_t>(i * c.shape.ldc + j)]);
+    const auto product = [&](std::int64_t terms, double alpha, double beta) {
+        return [&c, terms, alpha, beta](auto i, auto j) {
+            return alpha * c.product(i, j, terms) + beta * c.c0(i, j);
+        };
     };
     const std::int64_t all = 66 * 66;
-    const auto tail = c.filled([&](auto i, auto j) { return 1.5 * c.product(i, j, 64) - 0.5 * c0(i, j); });
-    require_nearly_all_fail(
-        c.check(tail), all,
-        "the K tail is missing: these elements hold the sum over the first 64 of 75 steps");
-    const auto no_beta = c.filled([&](auto i, auto j) { return 1.5 * c.product(i, j, 75); });
-    require_nearly_all_fail(c.check(no_beta), all, "beta·C is missing");
-    const auto no_alpha = c.filled([&](auto i, auto j) { return c.product(i, j, 75) - 0.5 * c0(i, j); });
-    require_nearly_all_fail(c.check(no_alpha), all, "alpha is missing");
-    require_nearly_all_fail(c.check(c.w.host().C), all, "these elements still hold what C held before");
-
+    require_nearly_all(c, product(64, 1.5, -0.5), all, "k_tail 0-64/75");
+    require_nearly_all(c, product(75, 1.5, 0), all, "beta_c_missing");
+    require_nearly_all(c, product(75, 1, -0.5), all, "alpha_missing");
+    require_nearly_all(c, product(75, 1.5, 1), all, "beta_is_one");
+    require_nearly_all(c, product(75, 1.5, -0.75), all, "alpha_times_c");
+    require_nearly_all(c, product(0, 0, 1), all, "unchanged");
     const Case square(test::shape(66, 66, 75, false));
-    const auto swapped = square.filled([&](auto i, auto j) { return square.value(j, i); });
-    require_nearly_all_fail(square.check(swapped), 66 * 66 - 66, "rows and columns are swapped");
+    require_nearly_all(
+        square, [&](auto i, auto j) { return square.value(j, i); }, all - 66, "c_transposed");
 }
-
-namespace {
-
-/// The failure of a C that holds wrong(i, j), with tiles of 32 along K unless told.
-template <class Value>
-std::string failure_of(const Case& c, const Value& wrong, int BK = 32) {
-    gemm::Lesson lesson = hand_lesson;
-    lesson.tile.BK = BK;
-    const Verdict v = c.verifier.check(c.filled(wrong), &lesson);
-    REQUIRE_FALSE(v.passed);
-    return v.failure;
-}
-
-void require_no_pattern(const std::string& failure, const std::string& part) {
-    INFO("must not hold: " << part << "\n  is: " << failure);
-    REQUIRE(failure.find(part) == std::string::npos);
-}
-
-}  // namespace
 
 TEST_CASE("verifier: matrices that are read transposed") {
-    const auto sum = [](const Case& c, auto&& term) {
-        double total = 0;
-        for (std::int64_t k = 0; k < c.shape.K; ++k) total += static_cast<double>(term(k));
-        return static_cast<double>(c.shape.alpha) * total;
-    };
-    const auto a_transposed = [&](const Case& c) {
-        return failure_of(
-            c, [&](auto i, auto j) { return sum(c, [&](auto k) { return c.a(k, i) * c.b(k, j); }); });
-    };
-    const auto b_transposed = [&](const Case& c) {
-        return failure_of(
-            c, [&](auto i, auto j) { return sum(c, [&](auto k) { return c.a(i, k) * c.b(j, k); }); });
+    const auto pattern = [](const Case& c, bool a, bool b) {
+        return pattern_of(c, [&](auto i, auto j) {
+            double total = 0;
+            for (std::int64_t k = 0; k < c.shape.K; ++k) {
+                total += static_cast<double>((a ? c.a(k, i) : c.a(i, k)) * (b ? c.b(j, k) : c.b(k, j)));
+            }
+            return static_cast<double>(c.shape.alpha) * total;
+        });
     };
     for (const bool padded : {false, true}) {
-        require_contains(a_transposed(Case(test::shape(40, 30, 40, padded, 1.5f))),
-                         "pattern: A is read transposed: A[k][row] is taken for A[row][k]");
-        require_contains(b_transposed(Case(test::shape(30, 40, 40, padded, 1.5f))),
-                         "pattern: B is read transposed: B[col][k] is taken for B[k][col]");
+        CHECK(pattern(Case(test::shape(40, 30, 40, padded, 1.5f)), true, false) == "a_transposed");
+        CHECK(pattern(Case(test::shape(30, 40, 40, padded, 1.5f)), false, true) == "b_transposed");
         const Case c(test::shape(40, 40, 40, padded));
-        require_contains(a_transposed(c), "pattern: A is read transposed");
-        require_contains(b_transposed(c), "pattern: B is read transposed");
-        require_contains(
-            failure_of(c,
-                       [&](auto i, auto j) { return sum(c, [&](auto k) { return c.a(k, i) * c.b(j, k); }); }),
-            "pattern: A and B are read transposed");
-        require_contains(failure_of(c, [&](auto i, auto j) { return c.value(j, i); }),
-                         "pattern: rows and columns are swapped");
+        CHECK(pattern(c, true, false) == "a_transposed");
+        CHECK(pattern(c, false, true) == "b_transposed");
+        CHECK(pattern(c, true, true) == "a_and_b_transposed");
     }
 }
 
 TEST_CASE("verifier: a sum over k that was never added up") {
+    const auto zero = [](auto, auto) { return 0.0; };
     for (const std::int64_t K : {1, 20, 32, 75}) {
         const Case c(test::shape(40, 50, K, true, 1.5f));
         // K < BK: the tail is all there is.
-        require_contains(failure_of(c, [](auto, auto) { return 0.0; }),
-                         K < 32 ? "the K tail is missing: these elements hold the sum over the first 0 of"
-                                : "pattern: these elements are 0: the sum over k was never added up");
-        require_contains(failure_of(
-                             c, [](auto, auto) { return 0.0; }, 1),
-                         "pattern: these elements are 0: the sum over k was never added up");
-        const std::string strip = failure_of(
-            c, [&](auto i, auto j) { return j == 0 ? 0.0 : c.value(i, j); }, 1);
-        require_contains(strip, "pattern: these elements are 0; all in column 0");
+        CHECK(pattern_of(c, zero) == (K < 32 ? "k_tail 0-0/" + std::to_string(K) : "sum_is_zero"));
+        CHECK(pattern_of(c, zero, 1) == "sum_is_zero");
+        CHECK(pattern_of(
+                  c, [&](auto i, auto j) { return j == 0 ? 0.0 : c.value(i, j); }, 1) == "zero");
     }
     const Case c(test::shape(40, 50, 64, true, 1.5f, -0.5f));
-    const auto beta_alone = [&](auto i, auto j) {
-        return -0.5 * static_cast<double>(c.w.host().C[static_cast<std::size_t>(i * c.shape.ldc + j)]);
-    };
-    require_contains(failure_of(c, beta_alone),
-                     "pattern: alpha·A·B is missing: these elements hold beta·C alone");
+    CHECK(pattern_of(c, [&](auto i, auto j) { return -0.5 * c.c0(i, j); }) == "product_missing");
     // alpha = 0: alpha·A·B is not to be there.
-    const Case zero(test::shape(40, 50, 64, true, 0.0f, -0.5f));
-    require_no_pattern(failure_of(zero, [](auto, auto) { return 0.0; }), "pattern: these elements are 0");
+    CHECK(pattern_of(Case(test::shape(40, 50, 64, true, 0.0f, -0.5f)), zero) == "beta_c_missing");
     // K = 0: beta·C is right, and what is wrong is something else.
     const Case empty(test::shape(40, 50, 0, true, 1.0f, -0.5f));
-    require_no_pattern(failure_of(empty, [&](auto i, auto j) { return empty.value(i, j) + 1; }),
-                       "alpha·A·B is missing");
+    CHECK(pattern_of(empty, [&](auto i, auto j) { return empty.value(i, j) + 1; }) == "everywhere");
 }
 
 TEST_CASE("verifier: one tile of K alone") {
     for (const float beta : {0.0f, -0.5f}) {
         const Case c(test::shape(40, 50, 75, true, 1.5f, beta));
-        const auto steps = [&](std::int64_t first, std::int64_t last) {
-            return [&c, beta, first, last](auto i, auto j) {
-                const auto at = static_cast<std::size_t>(i * c.shape.ldc + j);
-                const double c0 = beta == 0.0f ? 0.0 : static_cast<double>(c.w.host().C[at]);
-                return 1.5 * (c.product(i, j, last) - c.product(i, j, first)) +
-                       static_cast<double>(beta) * c0;
-            };
+        const auto pattern = [&](std::int64_t first, std::int64_t last, int BK = 32) {
+            return pattern_of(
+                c,
+                [&](auto i, auto j) {
+                    return 1.5 * (c.product(i, j, last) - c.product(i, j, first)) +
+                           (beta == 0.0f ? 0.0 : static_cast<double>(beta) * c.c0(i, j));
+                },
+                BK);
         };
-        require_contains(failure_of(c, steps(64, 75)),
-                         "these elements hold the sum over the last tile of K alone, steps 64 to 74");
-        require_contains(failure_of(c, steps(0, 32)),
-                         "these elements hold the sum over the first tile alone, steps 0 to 31");
-        require_contains(failure_of(c, steps(0, 64)), "the K tail is missing");
-        require_contains(failure_of(c, steps(50, 75), 25), "the last tile of K alone, steps 50 to 74");
-        require_contains(failure_of(c, steps(74, 75)),
-                         "each product replaces the sum: these elements hold that of the last k alone");
-        require_contains(
-            failure_of(c, steps(0, 74)),
-            "the last step of K is missing: these elements hold the sum over the first 74 of 75");
-        require_contains(
-            failure_of(c, steps(1, 75)),
-            "the first step of K is missing: these elements hold the sum over the last 74 of 75");
+        CHECK(pattern(64, 75) == "last_tile_alone 64-75/75");
+        CHECK(pattern(0, 32) == "first_tile_alone 0-32/75");
+        CHECK(pattern(0, 64) == "k_tail 0-64/75");
+        CHECK(pattern(50, 75, 25) == "last_tile_alone 50-75/75");
+        CHECK(pattern(74, 75) == "last_product_alone 74-75/75");
+        CHECK(pattern(0, 74) == "last_step_missing 0-74/75");
+        CHECK(pattern(1, 75) == "first_step_missing 1-75/75");
         // Without tiles along K there is no first one. And one tile is all of K, if it is that long.
-        require_no_pattern(failure_of(c, steps(0, 32), 1), "alone");
-        require_no_pattern(failure_of(c, steps(0, 40), 75), "alone");
+        CHECK(pattern(0, 32, 1) == "everywhere");
+        CHECK(pattern(0, 40, 75) == "everywhere");
         // The special before the general: a tail of one step is a tail.
-        require_contains(failure_of(c, steps(0, 74), 37), "the K tail is missing");
+        CHECK(pattern(0, 74, 37) == "k_tail 0-74/75");
     }
-}
-
-TEST_CASE("verifier: wrong scalars") {
-    const Case c(test::shape(40, 50, 75, true, 1.5f, -0.5f));
-    const auto c0 = [&](auto i, auto j) {
-        return static_cast<double>(c.w.host().C[static_cast<std::size_t>(i * c.shape.ldc + j)]);
-    };
-    require_contains(failure_of(c, [&](auto i, auto j) { return 1.5 * c.product(i, j, 75) + c0(i, j); }),
-                     "pattern: beta is taken for 1: these elements hold alpha·A·B + C");
-    require_contains(
-        failure_of(c, [&](auto i, auto j) { return 1.5 * (c.product(i, j, 75) - 0.5 * c0(i, j)); }),
-        "pattern: alpha multiplies C, too: these elements hold alpha·(A·B + beta·C)");
-    require_contains(failure_of(c, [&](auto i, auto j) { return 1.5 * c.product(i, j, 75); }),
-                     "pattern: beta·C is missing");
-    require_contains(failure_of(c, [&](auto i, auto j) { return c.product(i, j, 75) - 0.5 * c0(i, j); }),
-                     "pattern: alpha is missing");
 }
 
 TEST_CASE("verifier: inputs and sums in a shorter type") {
@@ -357,47 +325,36 @@ TEST_CASE("verifier: inputs and sums in a shorter type") {
     shape.alpha = 1.5f;
     shape.beta = -0.75f;
     const Case c(shape);
-    const auto failure_of = [&](auto&& sum) {
-        std::vector<float> wrong = c.right;
-        for (std::int64_t i = 0; i < shape.M; ++i) {
-            for (std::int64_t j = 0; j < shape.N; ++j) {
-                const float c0 = c.w.host().C[static_cast<std::size_t>(i * shape.ldc + j)];
-                c.at(wrong, i, j) = shape.alpha * sum(i, j) + shape.beta * c0;
-            }
-        }
-        return c.verifier.check(wrong, &hand_lesson).failure;
+    // In FP32, as a kernel computes it.
+    const auto pattern = [&](auto&& sum) {
+        return pattern_of(c, [&](auto i, auto j) {
+            const float c0 = c.w.host().C[static_cast<std::size_t>(i * shape.ldc + j)];
+            return shape.alpha * sum(i, j) + shape.beta * c0;
+        });
     };
     const auto of_inputs = [&](auto&& rounded) {
-        return failure_of([&](std::int64_t i, std::int64_t j) {
+        return pattern([&](auto i, auto j) {
             float sum = 0.0f;
             for (std::int64_t k = 0; k < shape.K; ++k) sum += rounded(c.a(i, k)) * rounded(c.b(k, j));
             return sum;
         });
     };
-    const std::string pattern = "pattern: less precise than FP32: ";
-    require_contains(of_inputs([&](float x) { return nearest(x, 7); }),
-                     pattern + "A and B are rounded to BF16");
-    require_contains(of_inputs([&](float x) { return cut(x, 7); }),
-                     pattern + "A and B are rounded to BF16 (cut off)");
-    require_contains(of_inputs([&](float x) { return nearest(x, 10); }),
-                     pattern + "A and B are rounded to TF32");
-    require_contains(of_inputs([&](float x) { return cut(x, 10); }),
-                     pattern + "A and B are rounded to TF32 (cut off)");
-    require_contains(of_inputs([](float x) { return std::trunc(x); }),
-                     pattern + "A and B are rounded to whole numbers");
-    require_contains(failure_of([&](std::int64_t i, std::int64_t j) {
-                         float sum = 0.0f;
-                         for (std::int64_t k = 0; k < shape.K; ++k) sum += std::trunc(c.a(i, k) * c.b(k, j));
-                         return sum;
-                     }),
-                     pattern + "each product is rounded to a whole number");
-    require_contains(failure_of([&](std::int64_t i, std::int64_t j) {
-                         int sum = 0;
-                         for (std::int64_t k = 0; k < shape.K; ++k)
-                             sum = static_cast<int>(static_cast<float>(sum) + c.a(i, k) * c.b(k, j));
-                         return static_cast<float>(sum);
-                     }),
-                     pattern + "the sum is rounded to a whole number in every step");
+    CHECK(of_inputs([&](float x) { return nearest(x, 7); }) == "inputs_in_bf16");
+    CHECK(of_inputs([&](float x) { return cut(x, 7); }) == "inputs_in_bf16_cut");
+    CHECK(of_inputs([&](float x) { return nearest(x, 10); }) == "inputs_in_tf32_or_fp16");
+    CHECK(of_inputs([&](float x) { return cut(x, 10); }) == "inputs_in_tf32_cut");
+    CHECK(of_inputs([](float x) { return std::trunc(x); }) == "inputs_in_whole_numbers");
+    CHECK(pattern([&](auto i, auto j) {
+              float sum = 0.0f;
+              for (std::int64_t k = 0; k < shape.K; ++k) sum += std::trunc(c.a(i, k) * c.b(k, j));
+              return sum;
+          }) == "products_in_whole_numbers");
+    CHECK(pattern([&](auto i, auto j) {
+              int sum = 0;
+              for (std::int64_t k = 0; k < shape.K; ++k)
+                  sum = static_cast<int>(static_cast<float>(sum) + c.a(i, k) * c.b(k, j));
+              return static_cast<float>(sum);
+          }) == "sum_in_whole_numbers");
 }
 
 TEST_CASE("verifier: padding that is ignored") {
@@ -419,15 +376,17 @@ TEST_CASE("verifier: padding that is ignored") {
                         static_cast<float>(1.5 * sum + (beta == 0.0f ? 0.0 : static_cast<double>(beta * at)));
                 }
             }
-            return c.check(result).failure;
+            const Verdict v = c.check(result);
+            INFO(v.failure);
+            REQUIRE_FALSE(v.patterns.empty());
+            return test::told(v.patterns.front());
         };
-        const std::string ignored = "pattern: padding between rows is ignored in ";
-        require_contains(with(s.lda, s.ldb, s.N), ignored + "C (pitch N instead of ldc)");
+        CHECK(with(s.lda, s.ldb, s.N) == "pitch C of N");
         // Few sums of A's padding, which is NaN, are none: these tell it from other ways to read padding.
-        require_contains(with(s.K, s.ldb, s.ldc), ignored + "A (pitch K instead of lda)");
-        require_contains(with(s.K, s.ldb, s.N), ignored + "A, C (pitch K instead of lda, N instead of ldc)");
+        CHECK(with(s.K, s.ldb, s.ldc) == "pitch A of K");
+        CHECK(with(s.K, s.ldb, s.N) == "pitch A, C of K, N");
         // Every sum has a NaN in it.
-        require_contains(with(s.lda, s.N, s.ldc), "these elements are NaN: padding");
+        CHECK(with(s.lda, s.N, s.ldc) == (beta == 0.0f ? "nan_with_beta_zero" : "nan"));
     }
 }
 
@@ -442,14 +401,10 @@ TEST_CASE("verifier: no pattern where the mistake would make no difference") {
     for (const Shape& shape : shapes) {
         const Case c(shape);
         for (const int BK : {1, 32}) {
-            const std::string failure = failure_of(
+            const std::string pattern = pattern_of(
                 c, [&](auto i, auto j) { return c.value(i, j) + 3 * c.bound(i, j) + 1e-30; }, BK);
-            require_no_pattern(failure, "transposed");
-            require_no_pattern(failure, "swapped");
-            require_no_pattern(failure, "missing");
-            require_no_pattern(failure, "alone");
-            require_no_pattern(failure, "still hold");
-            require_no_pattern(failure, "taken for");
+            INFO(shape.text());
+            CHECK((pattern == "few_digits" || pattern == "everywhere"));
         }
     }
 }
@@ -466,23 +421,13 @@ TEST_CASE("verifier: who owns an element may be told at the check") {
         return gemm::Owner{{9, 0, 0}, {3, 2, 0}};
     });
     REQUIRE(asked == 1);
-    require_contains(told.failure,
-                     "first wrong: row 33, column 34 (block (9,0,0), warp 2, thread (3,2,0))\n");
+    CHECK(first_of(told) == "33,34 (9,0,0) 2 (3,2,0)");
     const auto unknown = c.verifier.check(
         wrong, &hand_lesson, [](std::int64_t, std::int64_t) { return std::optional<gemm::Owner>(); });
-    require_contains(unknown.failure, "first wrong: row 33, column 34\n");
+    CHECK(first_of(unknown) == "33,34");
 }
 
-TEST_CASE("verifier: NaN and Inf where a finite value belongs") {
-    const Case c(test::shape(40, 50, 20, false));
-    for (const float bad : {kNaN, kInf, -kInf}) {
-        std::vector<float> wrong = c.right;
-        c.at(wrong, 39, 49) = bad;
-        require_fails(c.check(wrong), 1, {"first wrong: row 39, column 49", std::isnan(bad) ? "NaN" : "inf"});
-    }
-}
-
-TEST_CASE("verifier: what belongs where the reference is NaN or Inf") {
+TEST_CASE("verifier: what belongs where the reference is finite, NaN or Inf") {
     const Case c(test::shape(40, 50, 20, false), [](gemm::HostMatrices& host) {
         host.A[3 * 20 + 4] = kNaN;  // row 3: NaN
         host.A[7 * 20 + 5] = kInf;  // row 7: ±Inf
@@ -490,20 +435,21 @@ TEST_CASE("verifier: what belongs where the reference is NaN or Inf") {
     REQUIRE(std::isnan(c.value(3, 10)));
     REQUIRE(std::isinf(c.value(7, 10)));
     REQUIRE(c.check(c.right).passed);
-    const auto with = [&](std::int64_t row, float value) {
-        std::vector<float> wrong = c.right;
-        c.at(wrong, row, 10) = value;
-        return c.check(wrong);
-    };
     const float inf = static_cast<float>(c.value(7, 10));
-    require_fails(with(3, 1.0f), 1, {"row 3, column 10", "got 1, expected nan"});
-    require_fails(with(3, kInf), 1, {"row 3, column 10"});
-    require_fails(with(7, 1.0f), 1,
-                  {"row 7, column 10", "expected " + std::string(inf < 0 ? "-" : "") + "inf"});
-    require_fails(with(7, -inf), 1, {"row 7, column 10"});
-    require_fails(with(7, kNaN), 1, {"row 7, column 10"});
-    require_fails(with(3, std::bit_cast<float>(gemm::kPoisonBits)), 1,
-                  {"never written"});  // also where NaN belongs
+    for (const auto& [row, got] : std::vector<std::pair<std::int64_t, float>>{
+             {39, kNaN}, {39, kInf}, {39, -kInf}, {3, 1.0f}, {3, kInf}, {7, 1.0f}, {7, -inf}, {7, kNaN}}) {
+        std::vector<float> wrong = c.right;
+        c.at(wrong, row, 10) = got;
+        const Verdict v = c.check(wrong);
+        INFO(v.failure);
+        REQUIRE_FALSE(v.passed);
+        CHECK(v.wrong == 1);
+        CHECK(first_of(v).starts_with(std::to_string(row) + ",10 "));
+        CHECK(std::bit_cast<std::uint32_t>(v.first->got) == std::bit_cast<std::uint32_t>(got));
+    }
+    std::vector<float> unwritten = c.right;
+    c.at(unwritten, 3, 10) = std::bit_cast<float>(gemm::kPoisonBits);
+    CHECK_FALSE(c.check(unwritten).first->written);  // also where NaN belongs
 }
 
 TEST_CASE("verifier: elements that were never written") {
@@ -511,9 +457,10 @@ TEST_CASE("verifier: elements that were never written") {
         const Case c(test::shape(40, 50, 20, true, 1.0f, beta));
         std::vector<float> wrong = c.right;
         for (std::int64_t j = 0; j < 50; ++j) c.at(wrong, 12, j) = std::bit_cast<float>(gemm::kPoisonBits);
-        require_fails(c.check(wrong), 50,
-                      {"row 12, column 0", "got nothing: never written",
-                       "these elements were never written; all in row 12"});
+        const Verdict v = c.check(wrong);
+        require_fails(v, FailureId::elements, 50, "never_written; one_row row 12");
+        CHECK(first_of(v).starts_with("12,0 "));
+        CHECK_FALSE(v.first->written);
     }
 }
 
@@ -523,9 +470,8 @@ TEST_CASE("verifier: a written padding element") {
         std::vector<float> wrong = c.right;
         c.at(wrong, row, col) = 0.0f;
         const Verdict v = c.check(wrong);
-        require_fails(v, 0,
-                      {"by_hand wrote into the padding of C at 40×50×20 lda=23 ldb=55 ldc=57 (seed 20250101)",
-                       "row " + std::to_string(row) + ", column " + std::to_string(col) + " of pitch 57"});
+        require_fails(v, FailureId::padding, 0, "");
+        CHECK(first_of(v) == std::to_string(row) + "," + std::to_string(col));
     }
 }
 
@@ -553,8 +499,8 @@ TEST_CASE("verifier: a write outside A or B or C") {
                 const std::string where = offset < 0
                                               ? std::to_string(-offset) + " elements before its start"
                                               : std::to_string(offset - size + 1) + " elements past its end";
-                require_contains(v.failure, "A write outside " + std::string(name) + ": " + where);
-                require_contains(v.failure, "by_hand at " + s.text() + " (seed 20250101)");
+                CHECK(v.what == FailureId::outside);
+                require_contains(v.breach, "A write outside " + std::string(name) + ": " + where);
             }
         }
     }
@@ -565,7 +511,8 @@ TEST_CASE("verifier: a changed C is poisoned again before the next check") {
     hand_made = {c.right, HandMade::Target::none, 0};
     REQUIRE(gemm::verify(hand_lesson, c.w, c.verifier).passed);
     hand_made.c.clear();  // writes nothing: the result of the run before must not be taken for this one's
-    require_fails(gemm::verify(hand_lesson, c.w, c.verifier), 400, {"these elements were never written"});
+    require_fails(gemm::verify(hand_lesson, c.w, c.verifier), FailureId::elements, 400,
+                  "never_written; everywhere");
 }
 
 namespace {
@@ -634,8 +581,8 @@ TEST_CASE("verifier: every way to add in FP32 is right at K = 4096 and TF32 is n
     REQUIRE(v.wrong == 0);  // the bound alone would let it pass
     REQUIRE(v.error_over_bound < 1.0);
     REQUIRE(v.rms_error > v.rms_limit);
-    require_contains(v.failure, "by_hand is less precise than FP32 at 64×64×4096 (seed 20250101)");
-    require_contains(v.failure, "TF32");
+    CHECK(v.what == FailureId::precision);
+    CHECK(test::patterns_of(v) == "short_inputs_or_sum");
 }
 
 TEST_CASE("verifier: against a whole matrix no element escapes though few are held against float64") {
@@ -661,11 +608,8 @@ TEST_CASE("verifier: against a whole matrix no element escapes though few are he
                 const Verdict v = sampling.check(wrong, &hand_lesson);
                 INFO("row " << i << ", column " << j << "\n" << v.failure);
                 if (v.passed || v.wrong != 1) FAIL("it escaped");
-                if (v.failure.find("row " + std::to_string(i) + ", column " + std::to_string(j) + " ") ==
-                    std::string::npos) {
-                    FAIL("it is not named");
-                }
-                if (v.failure.find("1 of 1440 elements") == std::string::npos) FAIL("it is not counted");
+                if (v.first->row != i || v.first->column != j) FAIL("it is not named");
+                if (v.compared != 1440) FAIL("it is not counted");
             }
         }
     }
@@ -690,4 +634,15 @@ TEST_CASE("verifier: a launch that is refused is an error and not a verdict") {
     Case c(test::shape(4, 4, 4, false));
     const std::string error = test::error_of([&] { gemm::verify(refused, c.w, c.verifier); });
     require_contains(error, "by_hand could not be launched at 4×4×4: invalid device ordinal.");
+}
+
+TEST_CASE("verifier: every pattern has words of its own") {
+    std::vector<std::string> said;
+    // The value of each field differs.
+#define SAY(name) \
+    said.push_back(gemm::pattern_text({gemm::PatternId::name, "A, C", "K, N", 1, 2, 3, 4, 5, 8, 16, 32}));
+    GEMM_PATTERNS(SAY)
+#undef SAY
+    CHECK(std::set<std::string>(said.begin(), said.end()).size() == said.size());
+    test::require_approved("patterns", said);
 }

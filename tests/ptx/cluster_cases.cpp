@@ -10,13 +10,11 @@ namespace test {
 namespace {
 
 using kernels::kTmaUntouched;
-using Shown = ClusterMode::Shown;
 
-std::vector<std::uint8_t> bytes_of(const std::vector<unsigned>& words) {
-    std::vector<std::uint8_t> bytes(words.size() * sizeof(unsigned));
-    std::memcpy(bytes.data(), words.data(), bytes.size());
-    return bytes;
-}
+struct Shown {
+    std::string text;  // of the case
+    Bytes got, expected;
+};
 
 std::string text(const dim3& v) {
     return std::to_string(v.x) + "×" + std::to_string(v.y) + "×" + std::to_string(v.z);
@@ -140,23 +138,28 @@ Shown exchange(std::uint64_t seed, std::uint64_t index) {
             bytes_of(out.host()), bytes_of(expected)};
 }
 
-template <CUtensorMapSwizzle SWIZZLE>
-Shown multicast_of(std::uint64_t seed, std::uint64_t index) {
-    return multicast(SWIZZLE, seed, index);
-}
-
 }  // namespace
 
-const std::vector<ClusterMode>& cluster_modes() {
-    static const std::vector<ClusterMode> modes = {
-        {"special registers", numbers},
-        {"multicast", multicast_of<CU_TENSOR_MAP_SWIZZLE_NONE>},
-        {"multicast, swizzle 32", multicast_of<CU_TENSOR_MAP_SWIZZLE_32B>},
-        {"multicast, swizzle 64", multicast_of<CU_TENSOR_MAP_SWIZZLE_64B>},
-        {"multicast, swizzle 128", multicast_of<CU_TENSOR_MAP_SWIZZLE_128B>},
-        {"another block's shared memory, and arrivals there", exchange},
+std::vector<RandomMode> cluster_random() {
+    std::vector<RandomMode> all;
+    // What a case is, is known when it has run.
+    const auto add = [&](const char* name, const auto& run) {
+        all.push_back({name, [run](std::uint64_t seed, std::uint64_t index) {
+                           const Shown shown = run(seed, index);
+                           return RandomCase{shown.text, [shown] { return shown.got; },
+                                             [shown] { return shown.expected; }};
+                       }});
     };
-    return modes;
+    const auto multicast_of = [](CUtensorMapSwizzle swizzle) {
+        return [swizzle](std::uint64_t seed, std::uint64_t index) { return multicast(swizzle, seed, index); };
+    };
+    add("special registers", numbers);
+    add("multicast", multicast_of(CU_TENSOR_MAP_SWIZZLE_NONE));
+    add("multicast, swizzle 32", multicast_of(CU_TENSOR_MAP_SWIZZLE_32B));
+    add("multicast, swizzle 64", multicast_of(CU_TENSOR_MAP_SWIZZLE_64B));
+    add("multicast, swizzle 128", multicast_of(CU_TENSOR_MAP_SWIZZLE_128B));
+    add("another block's shared memory, and arrivals there", exchange);
+    return all;
 }
 
 const std::vector<ClusterRefusal>& cluster_refusals() {

@@ -1,6 +1,4 @@
 // Random cases for clusters, and what must come of them, worked out without what the CPU device does it with.
-// A test runs a few, and the program cluster_cases runs them all and prints what it saw, on a GPU and on the
-// CPU device alike.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +10,7 @@
 
 namespace test {
 
-/// What each of so many random cases shows, and what it must show.
-struct ClusterMode {
-    const char* name;
-    struct Shown {
-        std::string text;  // of the case
-        std::vector<std::uint8_t> got, expected;
-    };
-    Shown (*run)(std::uint64_t seed, std::uint64_t index);
-};
-const std::vector<ClusterMode>& cluster_modes();
+std::vector<RandomMode> cluster_random();
 
 /// Launches that are refused, and some at the border that are not.
 struct ClusterRefusal {

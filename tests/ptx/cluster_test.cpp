@@ -68,14 +68,9 @@ constexpr int kSum = 127 * 128 * 255 / 6;
 
 TEST_CASE("clusters: random cases come out as they must") {
     if (no_clusters()) return;
-    const std::uint64_t cases = test::all() ? 100 : 8;
-    for (const test::ClusterMode& mode : test::cluster_modes()) {
-        for (std::uint64_t i = 0; i < cases; ++i) {
-            const Schedule schedule(i % 3);
-            const test::ClusterMode::Shown shown = mode.run(test::seed(), i);
-            INFO(mode.name << ", case " << i << ": " << shown.text);
-            CHECK(shown.got == shown.expected);
-        }
+    for (std::uint64_t i = 0; i < (test::all() ? 100u : 8u); ++i) {
+        const Schedule schedule(i % 3);
+        for (const test::RandomMode& mode : test::cluster_random()) require_right(mode, i, 1);
     }
 }
 

@@ -52,6 +52,14 @@ std::size_t wgmma_place(const WgmmaFields& f, Major major, unsigned row, unsigne
 
 namespace {
 
+struct WgmmaRun {
+    kernels::WgmmaCase multiplication;
+    std::vector<std::uint32_t> shared;
+    std::vector<std::uint32_t> registers;  // as kernels::wgmma() takes them
+    std::vector<float> before;
+    std::string text() const;
+};
+
 float value(const WgmmaRun& run, std::size_t element) {
     const auto bits = static_cast<std::uint16_t>(run.shared[element / 2] >> element % 2 * 16);
     // Small whole numbers: both types are exact in float.
@@ -106,6 +114,8 @@ void draw_matrix(const WgmmaMode& mode, Numbers& numbers, Major major, unsigned 
     }
 }
 
+namespace {
+
 const std::vector<WgmmaMode>& wgmma_modes() {
     static const std::vector<WgmmaMode> modes = [] {
         std::vector<WgmmaMode> all;
@@ -137,6 +147,7 @@ const std::vector<WgmmaMode>& wgmma_modes() {
     return modes;
 }
 
+/// Case `index` of the mode; the same on every machine.
 WgmmaRun draw_wgmma(const WgmmaMode& mode, std::uint64_t seed, std::uint64_t index) {
     Numbers numbers(mode.name, seed, index);
     WgmmaRun run;
@@ -227,6 +238,21 @@ std::vector<float> wgmma_by_definition(const WgmmaRun& run) {
         sums[i] = sum;
     }
     return sums;
+}
+
+}  // namespace
+
+std::vector<RandomMode> wgmma_random() {
+    std::vector<RandomMode> all;
+    for (const WgmmaMode& mode : wgmma_modes()) {
+        const auto draw = [&mode](std::uint64_t seed, std::uint64_t index) {
+            const WgmmaRun run = draw_wgmma(mode, seed, index);
+            return RandomCase{run.text(), [run] { return bytes_of(wgmma_on_device(run)); },
+                              [run] { return bytes_of(wgmma_by_definition(run)); }};
+        };
+        all.push_back({mode.name, draw, sizeof(float)});
+    }
+    return all;
 }
 
 }  // namespace test

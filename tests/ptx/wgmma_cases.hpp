@@ -1,7 +1,6 @@
 // Random multiplications for wgmma, and what their sums must be, worked out from the layouts in shared memory
 // as CUTLASS describes them (include/cute/atom/mma_traits_sm90_gmma.hpp): without what the CPU device does it
-// with. Inputs are small whole numbers, so that every sum is exact. A test runs a few, and the program
-// wgmma_cases runs them all and prints what it saw, on a GPU and on the CPU device alike.
+// with. Inputs are small whole numbers, so that every sum is exact.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +10,7 @@
 
 #include "tests/numbers.hpp"
 #include "tests/ptx/wgmma.hpp"
+#include "tests/random_cases.hpp"
 
 namespace test {
 
@@ -24,21 +24,9 @@ struct WgmmaMode {
     /// offset says so. What a GPU does then nobody has seen yet.
     bool base_offset = false;
 };
-const std::vector<WgmmaMode>& wgmma_modes();
 
-struct WgmmaRun {
-    kernels::WgmmaCase multiplication;
-    std::vector<std::uint32_t> shared;
-    std::vector<std::uint32_t> registers;  // as kernels::wgmma() takes them
-    std::vector<float> before;
-    std::string text() const;
-};
-/// Case `index` of the mode; the same on every machine.
-WgmmaRun draw_wgmma(const WgmmaMode& mode, std::uint64_t seed, std::uint64_t index);
-
-/// The sums, thread by thread.
-std::vector<float> wgmma_on_device(const WgmmaRun& run);
-std::vector<float> wgmma_by_definition(const WgmmaRun& run);
+/// The modes, for what runs cases: sums, thread by thread.
+std::vector<RandomMode> wgmma_random();
 
 /// Which 2 bytes of shared memory hold element (row, k) of a matrix of 16-bit numbers.
 std::size_t wgmma_place(const gemm::ptx::WgmmaFields& f, gemm::ptx::Major major, unsigned row, unsigned k);

@@ -58,25 +58,18 @@ int wrong_elements(WgmmaMistake mistake, int M, int N, int K) {
 
 TEST_CASE("wgmma: random layouts give the sums that their descriptors say") {
     if (no_wgmma()) return;
-    for (const test::WgmmaMode& mode : test::wgmma_modes()) {
-        for (std::uint64_t i = 0; i < (test::all() ? 100u : 2u); ++i) {
-            const test::WgmmaRun run = test::draw_wgmma(mode, test::seed(), i);
-            INFO(mode.name << ", case " << i << ": " << run.text());
-            CHECK((test::wgmma_on_device(run) == test::wgmma_by_definition(run)));
-        }
-    }
+    for (const test::RandomMode& mode : test::wgmma_random()) require_right(mode, 0, test::all() ? 100 : 2);
 }
 
 TEST_CASE("wgmma: TF32, FP8, integers and sums of FP16, in random layouts") {
     if (no_wgmma()) return;
     std::uint64_t drawn = test::seed();
-    for (const test::WgmmaTypeMode& mode : test::wgmma_type_modes()) {
-        for (std::uint64_t i = 0; i < (test::all() ? 100u : 1u); ++i) {
-            // (Where it is one alone: one of six, which are every N, saturated or not.)
-            const std::uint64_t index = test::all() ? i : ++drawn % 6;
-            const test::WgmmaTypeRun run = test::draw_wgmma_types(mode, test::seed(), index);
-            INFO(mode.layout.name << ", case " << index << ": " << run.text());
-            CHECK((test::wgmma_types_on_device(run) == test::wgmma_types_by_definition(run)));
+    for (const test::RandomMode& mode : test::wgmma_type_random()) {
+        // (Where it is one alone: one of six, which are every N, saturated or not.)
+        if (test::all()) {
+            require_right(mode, 0, 100);
+        } else {
+            require_right(mode, ++drawn % 6, 1);
         }
     }
 }

@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "tests/device_array.hpp"
+#include "tests/ptx/wgmma_cases.hpp"
+#include "tests/ptx/wgmma_types.hpp"
 
 namespace test {
 namespace {
@@ -19,6 +21,19 @@ using gemm::ptx::WgmmaSwizzle;
 using kernels::kWgmmaSteps;
 using kernels::kWgmmaThreads;
 using kernels::WgmmaSum;
+
+struct WgmmaTypeMode {
+    WgmmaMode layout;  // with its name
+    WgmmaInput type_a, type_b;
+    WgmmaSum sum;
+    bool low_bits;  // TF32: also the 13 bits that it does not read are set
+};
+
+struct WgmmaTypeRun {
+    kernels::WgmmaTypeCase multiplication;
+    std::vector<std::uint32_t> shared, registers, before;  // as kernels::wgmma_types() takes them
+    std::string text() const;
+};
 
 constexpr unsigned kRow = 32;  // bytes along K that a step takes
 constexpr unsigned kStartOfB = kernels::kWgmmaShared / 3 / 1024 * 1024;
@@ -213,8 +228,6 @@ double rounded(double sum, const kernels::WgmmaTypeCase& c) {
     return sum - std::floor((sum + kEnd) / (2 * kEnd)) * 2 * kEnd;
 }
 
-}  // namespace
-
 const std::vector<WgmmaTypeMode>& wgmma_type_modes() {
     static const std::vector<WgmmaTypeMode> modes = [] {
         std::vector<WgmmaTypeMode> all;
@@ -345,6 +358,21 @@ std::vector<double> wgmma_types_by_definition(const WgmmaTypeRun& run) {
     }
     for (double& sum : sums) sum += 0.0;
     return sums;
+}
+
+}  // namespace
+
+std::vector<RandomMode> wgmma_type_random() {
+    std::vector<RandomMode> all;
+    for (const WgmmaTypeMode& mode : wgmma_type_modes()) {
+        const auto draw = [&mode](std::uint64_t seed, std::uint64_t index) {
+            const WgmmaTypeRun run = draw_wgmma_types(mode, seed, index);
+            return RandomCase{run.text(), [run] { return bytes_of(wgmma_types_on_device(run)); },
+                              [run] { return bytes_of(wgmma_types_by_definition(run)); }};
+        };
+        all.push_back({mode.layout.name, draw, sizeof(double)});
+    }
+    return all;
 }
 
 }  // namespace test

@@ -282,6 +282,19 @@ std::vector<std::uint8_t> tma_by_definition(const TmaMode& mode, const TmaRun& r
     return mode.store ? tensor : shown;
 }
 
+std::vector<RandomMode> tma_random() {
+    std::vector<RandomMode> all;
+    for (const TmaMode& mode : tma_modes()) {
+        all.push_back({mode.name, [&mode](std::uint64_t seed, std::uint64_t index) {
+                           const TmaRun run = draw_tma(mode, seed, index);
+                           return RandomCase{run.text(), [&mode, run] { return tma_on_device(mode, run); },
+                                             [&mode, run] { return tma_by_definition(mode, run); },
+                                             mode.store ? run.tensor : Bytes()};
+                       }});
+    }
+    return all;
+}
+
 std::vector<TmaRefusal> tma_refusals() {
     // An address that nobody follows.
     const auto* const address = reinterpret_cast<const void*>(std::uintptr_t{1} << 32);

@@ -1,6 +1,5 @@
 // Random boxes for the copy engine, and what shared or global memory must hold after them, worked out element
-// by element from the definition of a tensor map: without what the CPU device does it with. A test runs a
-// few, and the program tma_cases runs them all and prints what it saw, on a GPU and on the CPU device alike.
+// by element from the definition of a tensor map: without what the CPU device does it with.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "common/tma/tensor_map.hpp"
+#include "tests/random_cases.hpp"
 #include "tests/tma/tma.hpp"
 
 namespace test {
@@ -37,6 +37,9 @@ TmaRun draw_tma(const TmaMode& mode, std::uint64_t seed, std::uint64_t index);
 /// The bytes that it shows: shared memory after each phase of a load, the tensor's memory after a store.
 std::vector<std::uint8_t> tma_on_device(const TmaMode& mode, const TmaRun& run);
 std::vector<std::uint8_t> tma_by_definition(const TmaMode& mode, const TmaRun& run);
+
+/// The modes, for what runs cases.
+std::vector<RandomMode> tma_random();
 
 /// Tensor maps that the driver refuses, and some at the border that it takes.
 struct TmaRefusal {

@@ -80,14 +80,7 @@ int wrong_elements(const Gemm& g, TmaMistake mistake, std::uint64_t seed) {
 
 TEST_CASE("tma: random boxes move as a tensor map says") {
     if (no_copy_engine()) return;
-    const std::uint64_t cases = test::all() ? 100 : 8;
-    for (const test::TmaMode& mode : test::tma_modes()) {
-        for (std::uint64_t i = 0; i < cases; ++i) {
-            const test::TmaRun run = test::draw_tma(mode, test::seed(), i);
-            INFO(mode.name << ", case " << i << ": " << run.text());
-            CHECK(test::tma_on_device(mode, run) == test::tma_by_definition(mode, run));
-        }
-    }
+    for (const test::RandomMode& mode : test::tma_random()) require_right(mode, 0, test::all() ? 100 : 8);
 }
 
 TEST_CASE("tma: the driver refuses what a tensor map cannot say") {
