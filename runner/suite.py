@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from runner.core import doctor, git, lesson, process
+from runner.core import doctor, git, gpu_only, lesson, process
 from runner.core.build import build
 from runner.core.kernel_hash import kernel_sources
 from runner.core.process import say, say_all
@@ -180,6 +180,8 @@ def test(everything: bool, only: str | None, seed: str | None, as_json: bool) ->
         print(json.dumps({**head, "passed": passed, "failed": failed, "skipped": skipped, **counts}))
     else:
         _tell(parts, build_seconds, again)
+        if not only and (uncovered := gpu_only.told(folder)):
+            print(uncovered)
         print(f"{passed} passed, {failed} failed", flush=True)
     if not passed + failed:
         say("gemm: No test ran; look at tests/ and at the build's messages.")

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 
+#include "common/error.hpp"
+#include "tests/catch.hpp"
+
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
 #endif
@@ -24,5 +27,22 @@ struct Schedule {
 #endif
     }
 };
+
+/// Requires that the mistake of that number shows under each of the seeds: as an error, or by elements that
+/// are wrong.
+template <class WrongElements>
+void require_shown(int mistake, std::uint64_t seeds, const WrongElements& wrong_elements) {
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+        const Schedule schedule(seed);
+        INFO("mistake " << mistake << ", seed " << seed);
+        bool shows = false;
+        try {
+            shows = wrong_elements() > 0;
+        } catch (const gemm::Error&) {
+            shows = true;
+        }
+        CHECK(shows);
+    }
+}
 
 }  // namespace test

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <numeric>
 #include <random>
+#include <regex>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -13,6 +16,7 @@
 #endif
 #include "common/program/lessons.hpp"
 #include "common/program/options.hpp"
+#include "tests/random_cases.hpp"
 
 namespace test {
 
@@ -98,6 +102,95 @@ gemm::Verdict run(const gemm::Lesson& lesson, const gemm::Shape& shape, std::uin
 void require_contains(const std::string& text, const std::string& part) {
     INFO("should hold: " << part << "\n  is: " << text);
     REQUIRE(text.find(part) != std::string::npos);
+}
+
+namespace {
+
+/// The line of a source file, without what lies before and behind it.
+std::string source_line(const std::string& file, int number) {
+    std::ifstream source(file.front() == '/' ? file : GEMM_SOURCE_DIR "/" + file);
+    std::string line;
+    for (int i = 0; i < number && std::getline(source, line);) ++i;
+    return line.substr(std::min(line.find_first_not_of(' '), line.size()));
+}
+
+}  // namespace
+
+std::string with_marks(const std::string& text) {
+    static const std::regex place(R"(([^\s(:]*/)?([\w.]+\.(?:cu|hpp|cpp)):(\d+))");
+    std::string marked;
+    std::size_t end = 0;
+    for (std::sregex_iterator at(text.begin(), text.end(), place), none; at != none; ++at) {
+        const std::string line = source_line(at->str(1) + at->str(2), std::stoi(at->str(3)));
+        const std::size_t mark = line.find("// LINE ");
+        marked += text.substr(end, static_cast<std::size_t>(at->position()) - end) + at->str(2) + ":" +
+                  (mark == std::string::npos ? line : line.substr(mark + 8));
+        end = static_cast<std::size_t>(at->position() + at->length());
+    }
+    return marked + text.substr(end);
+}
+
+void require_approved(const std::string& name, const std::vector<std::string>& lines) {
+    const std::string file = GEMM_SOURCE_DIR "/tests/approved/" + name + ".txt";
+    if (std::getenv("GEMM_APPROVE") != nullptr) {
+        std::ofstream out(file);
+        for (const std::string& line : lines) out << line << "\n";
+    }
+    std::ifstream in(file);
+    std::vector<std::string> approved;
+    for (std::string line; std::getline(in, line);) approved.push_back(line);
+    INFO(file << " (GEMM_APPROVE=1 writes it anew)");
+    for (std::size_t i = 0; i < std::min(lines.size(), approved.size()); ++i) CHECK(lines[i] == approved[i]);
+    CHECK(lines.size() == approved.size());
+}
+
+void require_right(const RandomMode& mode, std::uint64_t first, std::uint64_t cases) {
+    for (std::uint64_t i = first; i < first + cases; ++i) {
+        const RandomCase drawn = mode.draw(seed(), i);
+        INFO(mode.name << ", case " << i << ": " << drawn.text);
+        const bool right = drawn.on_device() == drawn.by_definition();
+        CHECK(right);
+    }
+}
+
+std::string told(const gemm::Pattern& p) {
+    std::string text = gemm::name_of(p.id);
+    const auto add = [&](const char* before, const gemm::Pattern::Number& number) {
+        if (number) text += before + std::to_string(*number);
+    };
+    if (!p.matrices.empty()) text += " " + p.matrices + " of " + p.lengths;
+    add(" ", p.from);
+    add("-", p.to);
+    add("/", p.of);
+    add(" row ", p.row);
+    add(" column ", p.column);
+    add(" modulo ", p.modulo);
+    add(" ", p.tile_rows);
+    add("×", p.tile_columns);
+    return text;
+}
+
+std::string patterns_of(const gemm::Verdict& verdict) {
+    std::string text;
+    for (const gemm::Pattern& p : verdict.patterns) text += (text.empty() ? "" : "; ") + told(p);
+    return text;
+}
+
+void require_faults(const std::string& name, const std::vector<Wrong>& all,
+                    const std::function<void()>& after) {
+    device();
+    std::vector<std::string> lines;
+    for (const Wrong& wrong : all) {
+        const Thrown thrown = thrown_by(wrong.launch);
+        INFO(wrong.name << ": " << thrown.text);
+        CHECK(std::string(gemm::name_of(thrown.id)) == gemm::name_of(wrong.id));
+        static const std::regex address("0x[0-9a-f]+");
+        std::istringstream said(wrong.name + ": " +
+                                std::regex_replace(with_marks(thrown.text), address, "0x…"));
+        for (std::string line; std::getline(said, line);) lines.push_back(line);
+        after();
+    }
+    require_approved(name, lines);
 }
 
 namespace {

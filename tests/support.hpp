@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/check/verify.hpp"
 #include "common/check/workload.hpp"
+#include "common/facts.hpp"
 #include "common/gemm.hpp"
 #include "common/measure/device.hpp"
 #include "tests/catch.hpp"
@@ -58,6 +60,29 @@ gemm::Verdict run(const gemm::Lesson& lesson, const gemm::Shape& shape, std::uin
 /// Requires that `text` holds `part`, and shows the whole text when it does not.
 void require_contains(const std::string& text, const std::string& part);
 
+/// `text` with "faults.cu:trap" for the path and number of a line that ends in "// LINE trap", and with what
+/// stands in the line where it has no mark: as it stays when lines move.
+std::string with_marks(const std::string& text);
+
+/// Requires that the lines are those of tests/approved/<name>.txt, which GEMM_APPROVE=1 writes anew.
+void require_approved(const std::string& name, const std::vector<std::string>& lines);
+
+/// What wrong elements have in common, by its fields: "k_tail 0-64/75", "last_column_of_tiles column 64"; ""
+/// where there is nothing. Of a verdict all, separated by "; ".
+std::string told(const gemm::Pattern& pattern);
+std::string patterns_of(const gemm::Verdict& verdict);
+
+/// A launch that goes wrong.
+struct Wrong {
+    std::string name;
+    gemm::FaultId id;
+    std::function<void()> launch;
+};
+/// Requires that each throws its fault, and says of it what tests/approved/<name>.txt holds; calls `after`
+/// behind each.
+void require_faults(
+    const std::string& name, const std::vector<Wrong>& all, const std::function<void()>& after = [] {});
+
 /// "M×N×K" with tight pitches, or with pitches that leave padding of different widths.
 gemm::Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, bool padded, float alpha = 1.0f,
                   float beta = 0.0f);
@@ -66,16 +91,26 @@ gemm::Shape shape(std::int64_t m, std::int64_t n, std::int64_t k, bool padded, f
 gemm::Shape shape_for(const gemm::Lesson& lesson, std::int64_t m, std::int64_t n, std::int64_t k, bool padded,
                       float alpha = 1.0f, float beta = 0.0f);
 
-/// What `body` throws, as text. Fails when it throws nothing.
+/// What `body` throws, its id and as text. Fails when it throws nothing.
+struct Thrown {
+    gemm::FaultId id{};
+    std::string text;
+    std::shared_ptr<const gemm::Autopsy> autopsy;
+};
 template <class Body>
-std::string error_of(const Body& body) {
+Thrown thrown_by(const Body& body) {
     try {
         body();
     } catch (const std::exception& error) {
-        return error.what();
+        const auto* const fault = dynamic_cast<const gemm::Fault*>(&error);
+        return {gemm::fault_of(error), error.what(), fault != nullptr ? fault->autopsy : nullptr};
     }
     FAIL("nothing was thrown");
     return {};
+}
+template <class Body>
+std::string error_of(const Body& body) {
+    return thrown_by(body).text;
 }
 
 }  // namespace test

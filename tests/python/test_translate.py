@@ -1,7 +1,7 @@
 """common/cpu/translate.py: what it rewrites, what it leaves alone, and how it fails.
 
 Launches, clusters, shared arrays and what only looks like them are test_translate_fuzz.py's, which draws them. That translated
-programs compile and run right is tested in tests/kernels/translated.cu.
+programs compile and run right is tested in tests/cpu/execution/translated.cu.
 """
 
 import os

@@ -232,6 +232,30 @@ constexpr ErrorText kErrors[] = {
     ERROR_TEXT(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
 };
 #undef ERROR_TEXT
+/// All but how much memory there is, which the system has to be asked for: a lesson's owner() asks for the
+/// number of SMs once an element.
+cudaDeviceProp properties() {
+    cudaDeviceProp p{};
+    std::snprintf(p.name, sizeof p.name, "CPU device (limits of sm_%d)", limits().sm);
+    p.sharedMemPerBlock = kSharedWithoutOptin;
+    p.sharedMemPerBlockOptin = limits().shared_per_block_optin();
+    p.major = limits().sm / 10;
+    p.minor = limits().sm % 10;
+    p.sharedMemPerMultiprocessor = limits().sm_shared();
+    p.multiProcessorCount = multiprocessors();
+    p.warpSize = 32;
+    p.maxThreadsPerBlock = kMostBlockThreads;
+    p.maxThreadsPerMultiProcessor = limits().sm_threads;
+    p.maxBlocksPerMultiProcessor = limits().sm_blocks;
+    const dim3 block = kMostBlock, grid = kMostGrid;
+    const unsigned blocks[] = {block.x, block.y, block.z}, grids[] = {grid.x, grid.y, grid.z};
+    for (int i = 0; i < 3; ++i) {
+        p.maxThreadsDim[i] = static_cast<int>(blocks[i]);
+        p.maxGridSize[i] = static_cast<int>(grids[i]);
+    }
+    return p;
+}
+
 }  // namespace
 const char* cudaGetErrorName(cudaError_t error) {
     for (const ErrorText& known : kErrors) {
@@ -269,31 +293,14 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     if (p == nullptr) return remember(cudaErrorInvalidValue);
     if (device != 0) return remember(cudaErrorInvalidDevice);
-    *p = {};
-    std::snprintf(p->name, sizeof p->name, "CPU device (limits of sm_%d)", limits().sm);
+    *p = properties();
     p->totalGlobalMem = gemm::available_host_memory();
-    p->sharedMemPerBlock = kSharedWithoutOptin;
-    p->sharedMemPerBlockOptin = limits().shared_per_block_optin();
-    p->major = limits().sm / 10;
-    p->minor = limits().sm % 10;
-    p->sharedMemPerMultiprocessor = limits().sm_shared();
-    p->multiProcessorCount = multiprocessors();
-    p->warpSize = 32;
-    p->maxThreadsPerBlock = kMostBlockThreads;
-    p->maxThreadsPerMultiProcessor = limits().sm_threads;
-    p->maxBlocksPerMultiProcessor = limits().sm_blocks;
-    const dim3 block = kMostBlock, grid = kMostGrid;
-    const unsigned blocks[] = {block.x, block.y, block.z}, grids[] = {grid.x, grid.y, grid.z};
-    for (int i = 0; i < 3; ++i) {
-        p->maxThreadsDim[i] = static_cast<int>(blocks[i]);
-        p->maxGridSize[i] = static_cast<int>(grids[i]);
-    }
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
     if (value == nullptr) return remember(cudaErrorInvalidValue);
-    cudaDeviceProp p{};
-    if (const cudaError_t status = cudaGetDeviceProperties(&p, device); status != cudaSuccess) return status;
+    if (device != 0) return remember(cudaErrorInvalidDevice);
+    const cudaDeviceProp p = properties();
     switch (attribute) {
         case cudaDevAttrMaxThreadsPerBlock:
             *value = p.maxThreadsPerBlock;

@@ -1,0 +1,167 @@
+// Variants: their text, and a kernel that takes some which no lesson takes yet, all the way that a lesson
+// goes.
+#include "common/check/variant.hpp"
+
+#include <array>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "common/check/dtype.hpp"
+#include "common/error.hpp"
+#include "common/program/report.hpp"
+#include "tests/check/variants.hpp"
+#include "tests/support.hpp"
+
+namespace {
+
+using gemm::DType;
+using gemm::Layout;
+using gemm::Lesson;
+using gemm::Shape;
+using gemm::Variant;
+using gemm::Verdict;
+
+Variant named(const std::string& text) {
+    const std::optional<Variant> variant = gemm::variant_named(text);
+    REQUIRE(variant);
+    return *variant;
+}
+
+/// A mutant with that variant, at a shape at which what it takes for rows and columns stays inside.
+Verdict verdict_of(const Lesson& lesson, const std::string& variant, std::int64_t m, std::int64_t n,
+                   std::int64_t k) {
+    const Lesson chosen = gemm::with_variant(lesson, named(variant));
+    const Shape s = test::shape_for(chosen, m, n, k, true, 1.5f, -0.5f);
+    const Verdict right =
+        test::run(gemm::with_variant(test_variants::right, chosen.variant()), s, test::seed());
+    INFO(s.text() << "\n" << right.failure);
+    REQUIRE(right.passed);
+    return test::run(chosen, s, test::seed());
+}
+
+}  // namespace
+
+TEST_CASE("variant: every variant has one text, and comes back from it") {
+    std::set<std::string> texts;
+    for (const DType a : {DType::fp32, DType::bf16, DType::fp16}) {
+        for (const DType b : {DType::fp32, DType::bf16, DType::fp16}) {
+            for (const DType c : {DType::fp32, DType::bf16, DType::fp16}) {
+                for (const Layout layout : {Layout::nn, Layout::nt, Layout::tn, Layout::tt}) {
+                    const Variant v{a, b, c, layout};
+                    INFO(gemm::text(v));
+                    CHECK(texts.insert(gemm::text(v)).second);
+                    CHECK(gemm::variant_named(gemm::text(v)) == v);
+                }
+            }
+        }
+    }
+    CHECK(gemm::text(Variant{}) == "fp32");
+    CHECK(gemm::text(gemm::of_type(DType::bf16, Layout::nt)) == "bf16.nt");
+    CHECK(gemm::text(Variant{DType::bf16, DType::bf16, DType::fp32, Layout::tt}) == "bf16_fp32.tt");
+    CHECK(gemm::text(Variant{DType::fp32, DType::bf16, DType::bf16, Layout::nn}) == "fp32_bf16_bf16");
+    for (const char* const wrong :
+         {"", "FP32", "tf32", "bf16.", ".nt", "bf16.nn", "bf16.nt.nt", "bf16.xt", "bf16_bf16",
+          "bf16_bf16_fp32", "fp32_fp32_fp32", "bf16_", "_bf16", "fp32_bf16_fp16_fp32", "bf16 "}) {
+        INFO(wrong);
+        CHECK_FALSE(gemm::variant_named(wrong));
+    }
+}
+
+TEST_CASE("variant: the options name one, --dtype in short") {
+    CHECK_FALSE(gemm::variant_option("", ""));
+    CHECK(gemm::variant_option("bf16.nt", "") == named("bf16.nt"));
+    CHECK(gemm::variant_option("", "bf16") == named("bf16"));
+    CHECK(test::error_of([] { (void)gemm::variant_option("", "bf16.nt"); }) ==
+          "--dtype must be fp32, bf16 or fp16, and is \"bf16.nt\".");
+    test::require_contains(test::error_of([] { (void)gemm::variant_option("int8", ""); }),
+                           "and is \"int8\".");
+    CHECK(test::error_of([] { (void)gemm::variant_option("bf16", "bf16"); }) ==
+          "--dtype is short for --variant; give one of the two.");
+}
+
+TEST_CASE("variant: pitches are those of matrices as they lie in memory") {
+    Shape s;
+    s.M = 3, s.N = 4, s.K = 5;
+    s.variant = named("fp32.tt");
+    CHECK(s.resolved().lda == 3);
+    CHECK(s.resolved().ldb == 5);
+    CHECK(s.resolved().ldc == 4);
+    CHECK(s.resolved().text() == "3×4×5 fp32.tt");
+    s.lda = 2;
+    CHECK(test::error_of([&] { (void)s.resolved(); }) == "lda must be at least M = 3, and is 2.");
+    s.lda = 4, s.ldb = 4;
+    CHECK(test::error_of([&] { (void)s.resolved(); }) == "ldb must be at least K = 5, and is 4.");
+}
+
+TEST_CASE("variant: types and layouts that no lesson takes yet go the way of every lesson") {
+    if (test::device().sm < 80) return test::skip("BF16 needs sm_80");
+    for (const gemm::Offer& offer : test_variants::right.variants) {
+        const Lesson lesson = gemm::with_variant(test_variants::right, offer.variant);
+        for (const auto& [m, n, k] :
+             {std::array{33, 17, 65}, {1, 1, 1}, {5, 0, 3}, {40, 9, 0}, {16, 70, 300}}) {
+            for (const bool padded : {false, true}) {
+                for (const auto& [alpha, beta] :
+                     {std::pair{1.0f, 0.0f}, {1.5f, -0.5f}, {0.0f, 1.0f}, {-1.0f, 1.0f}}) {
+                    const Shape s = test::shape_for(lesson, m, n, k, padded, alpha, beta);
+                    const Verdict v = test::run(lesson, s, test::seed());
+                    INFO(s.text() << "\n" << v.failure);
+                    REQUIRE(v.passed);
+                    REQUIRE(v.checked == s.M * s.N);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("variant mutant: an operand that lies transposed is read as if it did not") {
+    if (test::device().sm < 80) return test::skip("BF16 needs sm_80");
+    for (const auto& [variant, said] : {std::pair<std::string, std::string>{
+                                            "fp32.nt", "B, which lies transposed, is read as if it did not"},
+                                        {"bf16.nt", "B, which lies transposed, is read as if it did not"},
+                                        {"fp32.tn", "A, which lies transposed, is read as if it did not"},
+                                        {"fp32.tt", "A and B are both read the other way round"}}) {
+        const Verdict v = verdict_of(test_variants::ignores_layout, variant, 48, 48, 48);
+        REQUIRE_FALSE(v.passed);
+        test::require_contains(v.failure, said);
+        test::require_contains(v.failure, "48×48×48 lda=51 ldb=53 ldc=55 alpha=1.5 beta=-0.5 " + variant);
+    }
+    // Not square: what is read lies inside, and there is no name for it.
+    REQUIRE_FALSE(verdict_of(test_variants::ignores_layout, "bf16.nt", 32, 64, 17).passed);
+    REQUIRE_FALSE(verdict_of(test_variants::ignores_layout, "fp32.tn", 17, 32, 64).passed);
+}
+
+TEST_CASE("variant mutant: the other operand is taken for the transposed one") {
+    if (test::device().sm < 80) return test::skip("BF16 needs sm_80");
+    for (const std::string variant : {"fp32.nt", "fp32.tn", "bf16.nt", "bf16_fp32.tn"}) {
+        REQUIRE_FALSE(verdict_of(test_variants::swaps_layout, variant, 48, 48, 48).passed);
+    }
+}
+
+TEST_CASE("variant mutant: wrong conversions are found in every type") {
+    if (test::device().sm < 80) return test::skip("BF16 needs sm_80");
+    for (const std::string variant : {"bf16_fp32", "bf16_fp32.tn"}) {
+        INFO(variant);
+        // Rounding C to the type of A and B would be right where C has that type.
+        REQUIRE_FALSE(verdict_of(test_variants::rounds_c, variant, 48, 40, 64).passed);
+        REQUIRE_FALSE(verdict_of(test_variants::wrong_conversion, variant, 48, 40, 64).passed);
+    }
+}
+
+TEST_CASE("variant: the JSON of a descriptor says what a build and a chart need") {
+    const gemm::Json json = gemm::lesson_json(test::lesson("09f_persistent"));
+    CHECK(json.at("name") == "09f_persistent");
+    CHECK(json.at("number") == "09f");
+    CHECK(json.at("ladder") == "tensorcore");
+    CHECK(json.at("part") == 2);
+    CHECK(json.at("tile") == gemm::Json{{"BM", 256}, {"BN", 128}, {"BK", 64}});
+    CHECK(json.at("constants").at("STAGES") == 3);
+    CHECK(gemm::lesson_json(test::lesson("01_naive")).at("constants") == gemm::Json::object());
+    CHECK(json.at("variants").at(0) == gemm::Json{{"text", "bf16"}, {"architectures", {{"from", 80}}}});
+    gemm::Offer offer = test::lesson("01_naive").offer();
+    offer.architectures = {.exactly = "90a"};
+    Lesson hopper = test::lesson("01_naive");
+    hopper.variants = {&offer, 1};
+    CHECK(gemm::lesson_json(hopper).at("variants").at(0).at("architectures") ==
+          gemm::Json{{"exactly", "90a"}});
+}
