@@ -765,6 +765,7 @@ OUTSIDE = (f"../{FILES['03']}", f"/{FILES['03']}", f"C:/{FILES['03']}", "a/../ex
         ({"mine.zip": ZIP, "exercise_03.cu": "y"}, TASKS["03"], ("exercise_03.cu", b"y")),  # what can be read is graded
         *((synthetic.zipped((name, "x")), TASKS["03"], "outside of the zip") for name in OUTSIDE),
     ],
+    ids=lambda value: "zip" if isinstance(value, bytes) else None,  # whose bytes have the time in them
 )
 def test_which_file_is_read(tmp_path: Path, handed_in: dict | bytes, task: Task, found: tuple[str, bytes] | str | None) -> None:
     path = tmp_path / "a.zip"
