@@ -9,7 +9,7 @@ EXERCISE = Exercise(
         "element": Gap(
             "the element of C that this thread computes. Block blockIdx.x works on one tile of BM×BN; tiles are counted along "
             "a row of tiles, tiles_n of them, then along the next. In its tile threadIdx.x is the row and threadIdx.y the "
-            "column. Which row and column of C is that? What if they lie outside of C?",
+            "column. Which row and column of C is that? What if they are outside of C?",
             "const std::int64_t row = 0, col = 0;",
         ),
         "sum": Gap("acc = the sum over k of A[row][k]·B[k][col]. Rows of A lie lda floats apart, rows of B ldb."),
@@ -106,7 +106,7 @@ def bytes_of_all_sectors(q: Quiz) -> Question:
     sectors_of_c = 32 if beta == 0 else 64
     return Question(
         f"M = {M}, N = {N}, K = {K}, alpha = 1, beta = {beta:g}, and the pitches are as small as they can be (lda = K, ldb = "
-        "ldc = N). How many bytes are requested of global memory in all, by loads and stores, in whole sectors?",
+        "ldc = N). How many bytes do loads and stores request from global memory in all, in whole sectors?",
         counts.global_bytes,
         "bytes",
         f"There are {M}·{N}/{WARP} = {warps} warps. At each of {K} steps a warp requests 32 sectors of A and 1 of B: 33·{K} = "

@@ -1,5 +1,5 @@
-// 01 first — a whole CUDA program, before this course's own: it multiplies two small matrices on the device
-// and checks the product on the host.
+// 01 first — a whole CUDA program, with nothing of this course around it: it multiplies two small matrices on the
+// device and checks the product on the host.
 
 #include <cuda_runtime.h>
 
@@ -9,9 +9,10 @@
 
 // A: M×K.  B: K×N.  C: M×N.  All row-major. A thread computes one element of C.
 __global__ void multiply(int M, int N, int K, const float* A, const float* B, float* C) {
+    // x counts rows, y counts columns. That is right, and slow: the lesson shows why, and lesson 02 swaps the two.
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     const int col = blockIdx.y * blockDim.y + threadIdx.y;
-    if (row >= M || col >= N) return;  // this thread stands past the edge of C
+    if (row >= M || col >= N) return;  // this thread is past the edge of C
     float acc = 0.0f;
     for (int k = 0; k < K; ++k) acc += A[row * K + k] * B[k * N + col];
     C[row * N + col] = acc;
