@@ -9,13 +9,13 @@ _WARPS = _THREADS // WARP
 
 
 def _read_wavefronts(counts: Counts) -> float:
-    """A warp's step along K: 2 requests to As of 2 wavefronts each, 2 to Bs of 4."""
+    """A warp, per step along K: 2 requests to As of 2 wavefronts each, 2 to Bs of 4."""
     M, N, K = counts.shape
     return 12 * _WARPS * M * N * K / (_BM * _BN)
 
 
 def _store_wavefronts(counts: Counts) -> float:
-    """A warp's tile: 8 requests to As of 2 wavefronts, 2 to Bs of 4."""
+    """A warp's share of a k-tile: 8 requests to As of 2 wavefronts, 2 to Bs of 4."""
     M, N, K = counts.shape
     return 24 * _WARPS * M * N * K / (_BM * _BN * _BK)
 
@@ -24,23 +24,23 @@ EXERCISE = Exercise(
     task="load, store and read four floats at a time, with As transposed and padded.",
     gaps={
         "load4": Gap(
-            "what stands below is right everywhere, and takes four accesses. Where ALIGNED, four floats are there or none: one "
+            "the line below is right everywhere, and takes four accesses. Where ALIGNED, all four floats exist or none does: one "
             "access of 16 bytes, or none at all."
         ),
         "tiles": Gap(
             "fill As and Bs. The thread loads four floats along K of each row a_row + i of A, i = 0, A_ROWS, …, and stores them "
-            "transposed; and four columns of each row b_k + i of B, i = 0, B_ROWS, …, stored as they are. `steps` of the tile's "
-            "BK steps exist: how many floats are left for load4?"
+            "transposed; and four columns of each row b_k + i of B, i = 0, B_ROWS, …, stored as they are. `steps` of the "
+            "k-tile's BK steps exist: how many floats are left for load4?"
         ),
         "multiply": Gap(
-            "add the products of this tile's BK steps to acc: in each step TM values of As and TN of Bs, read four at a time, "
-            "from where the comment at x and y says."
+            "add the products of this k-tile's BK steps to acc: in each step TM values of As and TN of Bs, read four at a "
+            "time, from where the comment at x and y says."
         ),
     },
     hints=(
         "A float4 is read through a pointer: *reinterpret_cast<const float4*>(p), where p is a multiple of 16 bytes; it is "
-        "written likewise. As[k][m] holds row m of A's tile at step k. So of the four floats that a thread loads along K, which "
-        "index of As differs from one to the next? And what does load4 need to know so that a row past M, or a step past "
+        "written likewise. As[k][m] holds row m of A's k-tile at step k. So of the four floats that a thread loads along K, "
+        "which index of As differs from one to the next? And what does load4 need to know so that a row past M, or a step past "
         "`steps`, becomes zeros?",
         "In load4: where ALIGNED, compare `left` with 0, and read one float4 or make one of zeros. In tiles: load4<ALIGNED>(a + "
         "i * lda, left), where left is steps - a_k in a row that exists and 0 in any other; v.x, v.y, v.z, v.w go to "
@@ -61,24 +61,24 @@ EXERCISE = Exercise(
             "Every access to A, B and C is 16 bytes wide",
             narrow_requests,
             lambda counts: 0,
-            "requests of fewer bytes a thread",
+            "requests of fewer bytes per thread",
             "On this shape every row begins at a multiple of 16 bytes, so ALIGNED is true: load4<ALIGNED> reads one float4.",
         ),
         Goal(
-            "A warp's step along K reads shared memory in 12 wavefronts",
+            "A warp reads shared memory in 12 wavefronts per step",
             shared_load_wavefronts,
             _read_wavefronts,
             "wavefronts",
-            "Four reads of 16 bytes a thread and step: 2 of As, of 2 wavefronts each, and 2 of Bs, of 4. One float at a time "
-            "takes more.",
+            "Four reads of 16 bytes per thread and step: 2 of As, of 2 wavefronts each, and 2 of Bs, of 4. One float at a "
+            "time takes more.",
         ),
         Goal(
-            "A warp fills its part of the tiles in 24 wavefronts",
+            "A warp fills its part of the k-tiles in 24 wavefronts",
             shared_store_wavefronts,
             _store_wavefronts,
             "wavefronts",
-            "A warp stores 8 rows of A's tile at 4 steps at once. How far apart in banks do rows of As begin that are 4 steps "
-            "apart? PAD must be a multiple of 4, too. Bs takes one access of 16 bytes.",
+            "A warp stores 8 rows of A's k-tile at 4 steps at once. How far apart in banks do rows of As begin that are 4 "
+            "steps apart? PAD must be a multiple of 4, too. Bs takes one access of 16 bytes.",
         ),
     ),
 )
@@ -87,11 +87,12 @@ HUNT = Hunt(
     task="one line of this kernel is wrong, and yet the result is right for many sizes. Find the line, and mend it.",
     bug={"a += steps;": "a += BK;"},
     hints=(
-        "Every K that is a multiple of 16 comes out right, and every K below 16. Take K = 20, and write down the rounds of the "
-        "loop: which columns of A and which rows of B does each load?",
-        "The first round takes the 4 steps that are over, the second the other 16. Where must a and b stand after the first?",
-        "Look at the two lines that move a and b on: one of them moves by what the round has taken, the other one by something "
-        "else.",
+        "Every K that is a multiple of 16 comes out right, and every K below 16. Take K = 20, and write down the iterations of "
+        "the loop: which columns of A and which rows of B does each load?",
+        "The first iteration takes the 4 steps of the partial k-tile, the second the other 16. Where must a and b point after "
+        "the first?",
+        "Look at the two lines that move a and b on: one of them moves by what the iteration has taken, the other one by "
+        "something else.",
     ),
     check_finds="past_the_edge",
 )
@@ -108,7 +109,7 @@ def wavefronts_of_a_transposed_store(q: Quiz) -> Question:
     begins = ", ".join(str(4 * pitch * i % 32) for i in range(min(across, 6))) + (", …" if across > 6 else "")
     rows = WARP // across
     return Question(
-        f"As is declared as float As[{steps}][{_BM} + {pad}]; its first element lies in bank 0. Thread t = 0 … 31 of a warp "
+        f"As is declared as float As[{steps}][{_BM} + {pad}]; its first element is in bank 0. Thread t = 0 … 31 of a warp "
         f"stores one float to As[t % {across} * 4][t / {across}] (in whole numbers). How many wavefronts does the request take?",
         answer,
         "wavefronts",
@@ -139,7 +140,7 @@ def requests_of_a_shape(q: Quiz) -> Question:
         "How many load requests do all warps make to global memory? A warp in which no lane has anything to load makes none.",
         answer,
         "requests",
-        f"{width}. A whole tile takes 4 such loads in each of {_WARPS} warps, {whole} requests, and there are {tiles} along K. "
+        f"{width}. A whole k-tile takes 4 such loads in each of {_WARPS} warps, {whole} requests, and there are {tiles} along K. "
         f"The partial one of {rest} steps comes first. A: 2 loads in {_WARPS} warps, {of_a} requests. B: a warp loads a row, "
         f"and {rest} rows exist: {of_b} requests. {blocks}·({tiles}·{whole} + {of_a} + {of_b}) = {grouped(answer)}.",
     )
@@ -151,11 +152,11 @@ def zeros_of_the_first_round(q: Quiz) -> Question:
     rows, steps = min(M - _BM * block, _BM), K % _BK or _BK
     answer = _BM * _BK - rows * steps
     return Question(
-        f"M = {M}, N = {_BN}, K = {K}, alpha = 1. How many zeros does block {block} store to As in its first round because A has "
-        "nothing there?",
+        f"M = {M}, N = {_BN}, K = {K}, alpha = 1. How many zeros does block {block} store to As in its first iteration because A "
+        "has nothing there?",
         answer,
         "zeros",
-        f"The first round takes {K} mod {_BK} = {K % _BK} steps{'' if K % _BK else f', that is, all {_BK}'}. "
+        f"The first iteration takes {K} mod {_BK} = {K % _BK} steps{'' if K % _BK else f', that is, all {_BK}'}. "
         f"{rows} of the block's {_BM} rows exist. Of {_BM}·{_BK} elements {rows}·{steps} are A's, and the others are zeros: "
         f"{_BM * _BK} - {rows * steps} = {grouped(answer)}.",
     )
@@ -169,7 +170,7 @@ def registers_by_launch_bounds(q: Quiz) -> Question:
     rounded = "more than the 255 that a thread can have" if each > 255 else f"rounded down to a multiple of 8, {answer}"
     return Question(
         f"A kernel is declared with __launch_bounds__({threads}, {blocks}). An SM has 65 536 registers, which threads get in "
-        "eights, and a thread can have 255. How many registers may nvcc give a thread at most?",
+        "eights, and a thread can have 255. How many registers per thread may nvcc use at most?",
         answer,
         "registers",
         f"{blocks} block{'s' if blocks > 1 else ''} of {threads} threads must fit: 65 536/({blocks}·{threads}) = {each:.5g}, "
@@ -182,13 +183,13 @@ def bank_of_a_swizzled_element(q: Quiz) -> Question:
     mask = step // 4 * 8
     answer = (row ^ mask) % 32
     return Question(
-        f"Instead of padding: As is declared as float As[{_BK}][{_BM}], and the element of row m and step k lies at As[k][m ^ "
-        f"(k / 4 * 8)], where ^ is the bitwise exclusive or. As[0][0] lies in bank 0. In which bank lies the element of row m = "
+        f"Instead of padding: As is declared as float As[{_BK}][{_BM}], and the element of row m and step k is at As[k][m ^ "
+        f"(k / 4 * 8)], where ^ is the bitwise exclusive or. As[0][0] is in bank 0. In which bank is the element of row m = "
         f"{row}, k = {step}?",
         answer,
         "",
-        f"{step}/4·8 = {mask}, and {row} ^ {mask} = {row ^ mask}. A row of As is {_BM} words, a multiple of 32, so k does not "
-        f"move the bank further: {row ^ mask} mod 32 = {answer}.",
+        f"{step} / 4 · 8 = {mask} in whole numbers, and {row} ^ {mask} = {row ^ mask}. A row of As is {_BM} words, a "
+        f"multiple of 32, so k does not move the bank further: {row ^ mask} mod 32 = {answer}.",
     )
 
 

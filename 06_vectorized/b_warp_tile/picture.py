@@ -18,7 +18,7 @@ def _place(lane: int, lanes_m: int) -> tuple[int, int]:
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """What a warp owns of the block tile: in lesson 06a, and here."""
+    """What a warp owns of the C tile: in lesson 06a, and here."""
     rows, cols, WM, WN, TM, TN = (lesson.constants[key] for key in ("BM", "BN", "WM", "WN", "TM", "TN"))
     cell, top, thin = 2.75 / cols, 1.95, 0.14
     figure, axes = canvas(6.6)
@@ -66,7 +66,7 @@ def picture(lesson: Descriptor) -> Figure:
 
 
 def picture_lanes(lesson: Descriptor) -> Figure:
-    """Where the lanes lie in the warp tile."""
+    """Where the lanes are in the warp tile."""
     WM, WN, TM, TN = (lesson.constants[key] for key in ("WM", "WN", "TM", "TN"))
     lanes_m, lanes_n = WM // TM, WN // TN
     wide, tall, x, y = 0.7, 0.42, 1.6, 1.75

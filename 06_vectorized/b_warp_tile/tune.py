@@ -20,7 +20,7 @@ def _blocks(BM: int, BN: int, WM: int, WN: int, TM: int, TN: int) -> int:
     return blocks if blocks > 1 else 0
 
 
-# A warp's lanes lie row by row in its warp tile: with 16×128 as threads lie in lessons 05 and 06a.
+# A warp's lanes are placed row by row in its warp tile: with 16×128 as threads are in lessons 05 and 06a.
 _LANES_IN_ROWS = {
     "lane % 2 + lane / 4 % (LANES_M / 2) * 2": "lane / LANES_N",
     "lane / 2 % 2 + lane / (2 * LANES_M) * 2": "lane % LANES_N",
