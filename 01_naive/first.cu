@@ -9,7 +9,7 @@
 
 // A: M×K.  B: K×N.  C: M×N.  All row-major. A thread computes one element of C.
 __global__ void multiply(int M, int N, int K, const float* A, const float* B, float* C) {
-    // x counts rows, y counts columns. That is right but slow: the lesson shows why, and lesson 02 swaps the two.
+    // x counts rows, y counts columns. That is right but slow: the lesson shows why. Lesson 02 swaps the two.
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     const int col = blockIdx.y * blockDim.y + threadIdx.y;
     if (row >= M || col >= N) return;  // this thread is past the edge of C
