@@ -1,5 +1,5 @@
-// 01 first — a whole CUDA program, with nothing of this course around it: it multiplies two small matrices on the
-// device and checks the product on the host.
+// 01 first — a whole CUDA program, with nothing of this course around it: it multiplies two small matrices on
+// the device and checks the product on the host.
 
 #include <cuda_runtime.h>
 
