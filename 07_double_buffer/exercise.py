@@ -30,8 +30,8 @@ EXERCISE = Exercise(
         "stage is free meanwhile, and what must have happened before the next iteration reads from it?",
         "Before the loop: store into stage 0, then a barrier, since a thread reads what others have stored. At the beginning of "
         "an iteration: load BK steps, or 0 in the last one, where `left` is 1. At its end: store into the stage that is not "
-        "read, then a barrier, then make that stage the current one; `stage ^ 1` is 1 for 0 and 0 for 1. After this barrier all have "
-        "written the new k-tile, and all have read the old one, so that the next iteration may overwrite it.",
+        "read, then a barrier, then make that stage the current one; `stage ^ 1` is 1 for 0 and 0 for 1. After this barrier all "
+        "have written the new k-tile, and all have read the old one, so that the next iteration may overwrite it.",
         "nearly the code, in this order:\n"
         "  before the loop: store(0); and __syncthreads();\n"
         "  load(left > 1 ? BK : 0); before the sums\n"
