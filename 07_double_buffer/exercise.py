@@ -9,29 +9,29 @@ _TM, _TN, _THREADS = 8, 16, 256
 
 
 EXERCISE = Exercise(
-    task="while a tile is used, load the next one, and put it into the other of two stages; with one barrier a tile.",
+    task="while a k-tile is used, load the next one, and store it to the other of two stages, with one barrier per k-tile.",
     gaps={
         "first": Gap(
-            "the first tiles have been loaded, into registers. Put them where the first round of the loop reads them. When may "
-            "it begin to?"
+            "the first k-tile has been loaded, into registers. Put it where the first iteration of the loop reads it. When may "
+            "that begin?"
         ),
         "next": Gap(
-            "load the next tiles, so that they are on their way while these are used. How many steps of them are there in the "
-            "last round?"
+            "load the next k-tile, so that it is on its way while this one is used. How many steps does it have in the last "
+            "iteration?"
         ),
         "over": Gap(
-            "put the next tiles into shared memory, where nobody reads at present, and let the next round read there. Who must "
+            "store the next k-tile in shared memory, where no thread is reading, and let the next iteration read there. Who must "
             "have done what before it begins? One barrier is enough."
         ),
     },
     hints=(
-        "load(…) brings a tile into registers, a_next and b_next, and store(…) puts what lies there into a stage of As and Bs. "
-        "Before the loop one tile is loaded, and nobody has stored it. A round of the loop uses the tiles in `stage`: which "
-        "stage is free meanwhile, and what must have happened before the next round reads from it?",
+        "load(…) brings a k-tile into registers, a_next and b_next, and store(…) copies them to a stage of As and Bs. "
+        "Before the loop one k-tile is loaded, but not yet stored. An iteration uses the k-tile in `stage`: which "
+        "stage is free meanwhile, and what must have happened before the next iteration reads from it?",
         "Before the loop: store into stage 0, then a barrier, since a thread reads what others have stored. At the beginning of "
-        "a round: load BK steps, or 0 in the last round, where `left` is 1. At its end: store into the stage that is not read, "
-        "then a barrier, then make that stage the current one; `stage ^ 1` is 1 for 0 and 0 for 1. After this barrier all have "
-        "written the new tile, and all have read the old one, so that the next round may overwrite it.",
+        "an iteration: load BK steps, or 0 in the last one, where `left` is 1. At its end: store into the stage that is not "
+        "read, then a barrier, then make that stage the current one; `stage ^ 1` is 1 for 0 and 0 for 1. After this barrier all "
+        "have written the new k-tile, and all have read the old one, so that the next iteration may overwrite it.",
         "nearly the code, in this order:\n"
         "  before the loop: store(0); and __syncthreads();\n"
         "  load(left > 1 ? BK : 0); before the sums\n"
@@ -42,15 +42,15 @@ EXERCISE = Exercise(
     starter_fails="uninitialised_read",
     goals=(
         Goal(
-            "A thread meets one barrier a tile, and one before the first",
+            "A thread meets one barrier per k-tile, and one before the first",
             barriers,
             lambda counts: ceil_div(counts.shape[2], _BK) + 1,
             "barriers",
-            "One at the end of a round is enough, if a round stores into the stage that it does not read. Tiles with fewer steps "
-            "along K need more barriers, too.",
+            "One at the end of an iteration is enough, if it stores to the stage that it does not read. Shorter k-tiles need "
+            "more barriers, too.",
         ),
         Goal(
-            "A step along K takes a warp 6 reads of shared memory, of 16 bytes a thread",
+            "A warp reads shared memory 6 times per step, 16 bytes per thread",
             shared_reads,
             lambda counts: tiles(counts, *counts.tile[:2]) * (_THREADS // WARP) * counts.shape[2] * (_TM + _TN) // 4,
             "requests",
@@ -62,7 +62,7 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, *counts.tile[:2]),
             "bytes",
-            "load(…) stands once before the loop and once in it, and the last round has nothing left to load.",
+            "load(…) is called once before the loop and once in it, and the last iteration has nothing left to load.",
         ),
     ),
 )
@@ -76,7 +76,7 @@ HUNT = Hunt(
     hints=(
         "The formulas are right: every index, every guard, every size. Ask of each thing that a thread reads: who wrote it, and "
         "how does the reader know that it has been written?",
-        "The rounds of the loop hand over to each other properly. Who hands over to the first round? A warp stores the rows of "
+        "The iterations of the loop hand over to each other properly. Who hands over to the first one? A warp stores the rows of "
         "As that its threads have loaded, and later reads 64 rows of it: which of them did other warps store?",
         "Compare the two barriers, the one before the loop and the one at its end. A warp that waits for its own 32 threads does "
         "not wait for the block's seven other warps.",
@@ -98,9 +98,9 @@ def barriers_of_a_thread(q: Quiz) -> Question:
         "__syncthreads()?",
         answer,
         "barriers",
-        f"One before the loop, one at the end of each of its ⌈{K}/{_BK}⌉ = {tiles} rounds: {answer}. The last one is for "
-        f"nobody: no round follows. With two barriers a tile it would be {2 * tiles}. M and N don't matter: all threads meet "
-        "all barriers.",
+        f"One before the loop, one at the end of each of its ⌈{K}/{_BK}⌉ = {tiles} iterations: {answer}. The last one is not "
+        f"needed, since no iteration follows. With two barriers per k-tile it would be {2 * tiles}. "
+        "M and N don't matter: all threads meet all barriers.",
     )
 
 
@@ -114,9 +114,9 @@ def bytes_stored_into_the_stages(q: Quiz) -> Question:
         "zeros included?",
         answer,
         "bytes",
-        f"A store fills a stage, 4·{_BK}·({_BM} + {_BN}) = {grouped(4 * _BK * (_BM + _BN))} bytes, whatever lies behind the "
-        f"edges. A block stores once before the loop and once in each of ⌈{K}/{_BK}⌉ = {ceil_div(K, _BK)} rounds, in the last "
-        f"one zeros that nobody reads: {grouped(a_block)} bytes a block. ⌈{M}/{_BM}⌉·⌈{N}/{_BN}⌉ = {blocks} "
+        f"A store fills a stage, 4·{_BK}·({_BM} + {_BN}) = {grouped(4 * _BK * (_BM + _BN))} bytes, wherever the "
+        f"edges are. A block stores once before the loop and once in each of ⌈{K}/{_BK}⌉ = {ceil_div(K, _BK)} iterations, in the "
+        f"last one zeros that are never read: {grouped(a_block)} bytes per block. ⌈{M}/{_BM}⌉·⌈{N}/{_BN}⌉ = {blocks} "
         f"block{'s' if blocks > 1 else ''}: {grouped(answer)}.",
     )
 
@@ -130,7 +130,7 @@ def multiply_adds_a_read(q: Quiz) -> Question:
         "multiply-adds does one read of 16 bytes serve?",
         answer,
         "multiply-adds",
-        f"A step along K: {TM} values of As and {TN} of Bs, ({TM} + {TN})/4 = {reads} reads, for {TM}·{TN} = {TM * TN} "
+        f"Per step: {TM} values of As and {TN} of Bs, ({TM} + {TN})/4 = {reads} reads, for {TM}·{TN} = {TM * TN} "
         f"multiply-adds: {TM * TN}/{reads} = {answer:.4g}. With 8×8 it is 16, with 8×16 21.3.",
         tolerance=0.01,
     )
@@ -146,7 +146,7 @@ def blocks_with_two_stages(q: Quiz) -> Question:
     decides = " and ".join(key for key, value in limits.items() if value == blocks)
     warps = blocks * threads // WARP
     return Question(
-        f"A block of {threads} threads with {registers} registers each (given out in eights) keeps two stages of tiles, BM = "
+        f"A block of {threads} threads with {registers} registers each (allocated in eights) keeps two stages, BM = "
         f"{BM}, BN = {BN}, BK = {BK}, without padding. An SM of compute capability {sm.capability} has room for {sm.threads} "
         f"threads and {sm.blocks} blocks, {grouped(sm.registers)} registers and {sm.shared // 1024} KiB of shared memory, of "
         "which a block takes 1 KiB more than it asks for. How many warps does each of the SM's four parts have to choose from?",
@@ -159,21 +159,21 @@ def blocks_with_two_stages(q: Quiz) -> Question:
     )
 
 
-def clocks_that_the_sums_cover(q: Quiz) -> Question:
+def cycles_that_the_sums_cover(q: Quiz) -> Question:
     TM, TN = q.choose(((8, 8), (8, 16), (4, 8), (8, 12), (16, 16)))
     BK, warps = q.choose((8, 16)), q.choose((2, 3, 4))
     done = q.whole(1, 9) * TM * TN * BK // 10
     left = TM * TN * BK - done
     return Question(
-        f"A thread computes {TM}×{TN} elements of C, a tile has BK = {BK} steps. In the machine code of a round the loads of "
-        f"the next tile stand behind {done} of the FFMAs, the stores of it behind all of them. A part of the SM has {warps} "
-        "warps, which take turns, and issues at most one FFMA a clock. How many clocks, at least, does it spend on FFMAs "
-        "between a warp's loads and its stores, if the warps go abreast?",
+        f"A thread computes {TM}×{TN} elements of C, and a k-tile has BK = {BK} steps. In the machine code of an iteration, the "
+        f"loads of the next k-tile come after {done} of the FFMAs, and its stores after all of them. A scheduler has {warps} "
+        "warps, which take turns, and issues at most one FFMA per cycle. How many cycles, at least, does it spend on FFMAs "
+        "between a warp's loads and its stores, if all warps advance at the same pace?",
         left * warps,
-        "clocks",
-        f"A round has {TM}·{TN}·{BK} = {grouped(TM * TN * BK)} FFMAs of a warp, {grouped(TM * TN * BK)} − {done} = "
+        "cycles",
+        f"An iteration has {TM}·{TN}·{BK} = {grouped(TM * TN * BK)} FFMAs of a warp, {grouped(TM * TN * BK)} − {done} = "
         f"{grouped(left)} of them between its loads and its stores. {warps} warps: {warps}·{grouped(left)} = "
-        f"{grouped(left * warps)} clocks. A load that takes no longer than that holds nobody up.",
+        f"{grouped(left * warps)} cycles. A load that takes no longer than that makes no warp wait.",
     )
 
 
@@ -182,5 +182,5 @@ QUIZ = (
     bytes_stored_into_the_stages,
     multiply_adds_a_read,
     blocks_with_two_stages,
-    clocks_that_the_sums_cover,
+    cycles_that_the_sums_cover,
 )

@@ -1,16 +1,16 @@
-// 07 double buffer — while a tile is used, the next one is on its way: from global memory into registers, and
-// from there into the other of two stages of shared memory.
+// 07 double buffer — while a k-tile is used, the next one is on its way: from global memory into registers,
+// and from there into the other of two stages of shared memory.
 //
-// Changed since 06b: the loads of the next tile come before the sums of this one, its stores after them; As
-// and Bs have two stages, and one barrier per tile is enough. With less to wait for, fewer warps do: a thread
-// computes 8×16 elements, so that a step along K takes 6 reads for 128 multiply-adds instead of 4 for 64. The
+// Changed since 06b: the loads of the next k-tile come before the sums of this one, its stores after them; As
+// and Bs have two stages, and one barrier per k-tile is enough. For lesson 08, where it pays, a thread
+// computes 8×16 elements, so that a step takes 6 reads for 128 multiply-adds instead of 4 for 64. The
 // reads of a step are a function, and so are its sums.
 
 #include "common/gemm.hpp"
 
 namespace lesson_07 {
 
-constexpr int BM = 128, BN = 256, BK = 8;  // block tile: rows and columns of C, steps along K
+constexpr int BM = 128, BN = 256, BK = 8;  // C tile: rows and columns; steps of a k-tile
 constexpr int WM = 64, WN = 64;            // warp tile: rows and columns of C
 constexpr int TM = 8, TN = 16;             // thread tile: rows and columns of C
 constexpr int LANES_M = WM / TM, LANES_N = WN / TN, WARPS_N = BN / WN;
@@ -62,7 +62,7 @@ template <bool ALIGNED>
 __device__ __forceinline__ void write_c(const float (&acc)[TM][TN], std::int64_t row0, std::int64_t col0,
                                         std::int64_t M, std::int64_t N, float alpha, float beta, float* C,
                                         std::int64_t ldc) {
-#pragma unroll  // acc lies in registers, which take no index at run time
+#pragma unroll  // acc is in registers, which take no index at run time
     for (int i = 0; i < TM; ++i) {
         const std::int64_t row = row0 + i / 4 * 4 * LANES_M + i % 4;
         if (row >= M) return;
@@ -95,13 +95,13 @@ __global__ void __launch_bounds__(THREADS)
     sgemm_double_buffer(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const float* A,
                         std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
                         std::int64_t ldc) {
-    __shared__ __align__(16) float As[2][BK][BM + PAD];  // two tiles of A, transposed
-    __shared__ __align__(16) float Bs[2][BK][BN];        // two tiles of B
+    __shared__ __align__(16) float As[2][BK][BM + PAD];  // two k-tiles of A, transposed
+    __shared__ __align__(16) float Bs[2][BK][BN];        // two k-tiles of B
 
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
     const int t = threadIdx.x, warp = t / 32, lane = t % 32;
-    // Lanes lie in the warp tile so that of four neighbours two read the same 16 bytes of As, and two the
+    // Lanes have their places so that of four neighbours two read the same 16 bytes of As, and two the
     // same of Bs: shared memory serves such a pair at once.
     const int lane_m = lane % 2 + lane / 4 % (LANES_M / 2) * 2,
               lane_n = lane / 2 % 2 + lane / (2 * LANES_M) * 2;
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(THREADS)
     const float* a = A + (row0 + a_row) * lda + a_k;
     const float* b = B + b_k * ldb + col0 + b_col;
 
-    // The next tile, on its way. `steps`: how many of its BK steps are there.
+    // The next k-tile, on its way. `steps`: how many of its BK steps are there.
     float4 a_next[BM / A_ROWS], b_next[BK / B_ROWS];
     const auto load = [&](int steps) {
 #pragma unroll
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(THREADS)
 
     float acc[TM][TN] = {};
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
-    // The partial tile comes first; all others have BK steps.
+    // The partial k-tile comes first; all others have BK steps.
     load(k_end == 0 ? 0 : static_cast<int>((k_end - 1) % BK) + 1);
     // gap: first
     store(0);

@@ -16,39 +16,39 @@ def _requests_for_b(counts: Counts) -> tuple[float, Mapping | None]:
 
 
 EXERCISE = Exercise(
-    task="keep STAGES tiles of A and of B in shared memory, and copy ahead of the sums with cp.async. The copies of A are there.",
+    task="keep STAGES k-tiles in shared memory, and copy ahead of the sums with cp.async. The copies of A are given.",
     gaps={
         "tile_b": Gap(
-            "copy WIDTH floats of row b_k + i of the tile of B, as it is done for A. Where do zeros belong? The line below puts "
+            "copy WIDTH floats of row b_k + i of B's k-tile, as it is done for A. Where do zeros belong? The line below puts "
             "a zero everywhere, at once.",
             "*reinterpret_cast<float*>(b_write + stage + 4 * i * BN) = 0.0f;",
         ),
         "first": Gap(
-            "start copying the tiles after the first one, so that STAGES - 1 of them are on their way. What if K has "
-            "fewer? Each tile closes a group, whether it exists or not."
+            "start copying the k-tiles after the first one, so that STAGES - 1 of them are on their way. What if K has "
+            "fewer? Each k-tile closes a group, whether it exists or not."
         ),
         "arrived": Gap(
-            "a new tile begins. Make sure that it is there, for all threads. How many groups may be under way now? The "
-            "copies below go to the stage of the tile before this one: who must have finished with it?"
+            "a new k-tile begins. Make sure that it has arrived, for all threads. How many groups may be under way now? The "
+            "copies below go to the stage of the k-tile before this one: who must have finished with it?"
         ),
         "ahead": Gap(
-            "copy the tiles for the stage `ahead`, if there are any (copying.value), and close their group. What would the wait "
+            "copy the k-tile for the stage `ahead`, if there is one (copying.value), and close its group. What would the wait "
             "above count if some rounds had no group?"
         ),
     },
     hints=(
-        "Tile number n lies in stage n % STAGES, and its copies are group number n of each thread: every tile gets a commit, and "
-        "so does a tile that does not exist. Write down for STAGES = 4 which groups have been committed when tile 0 begins, "
-        "which one must be complete, and how many may therefore be under way. What are the answers when tile 1 begins?",
-        "Before the loop: tiles 1 … STAGES - 2, tile s to offset s * STAGE, BK steps each, only if s < tiles; a commit after "
-        "each in any case. So STAGES - 1 groups are committed whenever a tile begins that has not been waited for, and it is the "
-        "oldest of them: wait until at most STAGES - 2 are under way. The wait is for a thread's own copies, so a barrier "
-        "follows. Behind it everyone has finished with the tile before, and its stage, `ahead`, can be filled again: copy BK "
-        "steps to it if there are tiles left, and commit outside of the `if`.",
+        "K-tile number n is in stage n % STAGES, and its copies are group number n of each thread: every k-tile gets a commit, "
+        "and so does one that does not exist. Write down for STAGES = 4 which groups have been committed when k-tile 0 begins, "
+        "which one must be complete, and how many may therefore be under way. What are the answers when k-tile 1 begins?",
+        "Before the loop: k-tiles 1 … STAGES - 2, number s to offset s * STAGE, BK steps each, only if s < tiles; a commit after "
+        "each in any case. So STAGES - 1 groups are committed whenever a k-tile begins that has not been waited for, and it is "
+        "the oldest of them: wait until at most STAGES - 2 are under way. The wait is for a thread's own copies, so a barrier "
+        "follows. After it everyone has finished with the k-tile before, and its stage, `ahead`, can be filled again: copy BK "
+        "steps to it if there are k-tiles left, and commit outside of the `if`.",
         "nearly the code:\n"
         "  cp_async_or_zero<4 * WIDTH>(to row i of Bs, b + i * ldb, b_k + i < steps and the column is below N);\n"
         "  for (int s = 1; s < STAGES - 1; ++s) { if (s < tiles) copy(s * STAGE, BK); and a commit }\n"
-        "  cp_async_wait<STAGES - 2>(); and a barrier, where a tile begins;\n"
+        "  cp_async_wait<STAGES - 2>(); and a barrier, where a k-tile begins;\n"
         "  if (copying.value) copy(ahead, BK); and a commit.",
     ),
     starter_fails="copy_in_flight",
@@ -58,7 +58,7 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _BM, _BN),
             "bytes",
-            "Each tile is copied by one call of copy(…): the first STAGES - 1 before the loop, the others in it.",
+            "Each k-tile is copied by one call of copy(…): the first STAGES - 1 before the loop, the others in it.",
         ),
         Goal(
             "A copy of B moves 16 bytes where alignment allows it",
@@ -68,11 +68,11 @@ EXERCISE = Exercise(
             "WIDTH is 4 floats where ALIGNED: cp_async_or_zero<4 * WIDTH>, and one call for a thread's four columns.",
         ),
         Goal(
-            "A thread meets one barrier a tile",
+            "A thread meets one barrier per k-tile",
             barriers,
             lambda counts: ceil_div(counts.shape[2], _BK),
             "barriers",
-            "The barrier after the wait says both: the tile is there, and nobody reads the stage that is filled next.",
+            "The barrier after the wait says both: the k-tile is there, and no thread still reads the stage that is filled next.",
         ),
         Goal(
             "Shared memory takes no more wavefronts than the lesson's kernel",
@@ -92,11 +92,11 @@ HUNT = Hunt(
     },
     hints=(
         "The formulas, guards and barriers are right. A wait says how many groups may be under way, and not which: count the "
-        "groups that a thread has committed when it waits, tile by tile, with 6 tiles and STAGES = 4.",
-        "While there are tiles to copy all is well. Look at the last STAGES - 1 tiles: nothing is copied any more, and yet some "
+        "groups that a thread has committed when it waits, k-tile by k-tile, with 6 of them and STAGES = 4.",
+        "While there are k-tiles to copy all is well. Look at the last STAGES - 1: nothing is copied anymore, and yet some "
         "of what was copied is still to be waited for. Which groups does the same wait leave under way there?",
-        "A wait for all but the newest STAGES - 2 groups means the next tile only if each tile has brought a group, be it empty. "
-        "Look at the commits: one of them has a condition.",
+        "A wait for all but the newest STAGES - 2 groups means the next k-tile only if each k-tile has brought a group, be it "
+        "empty. Look at the commits: one of them has a condition.",
     ),
     check_finds="copy_in_flight",
     race=True,
@@ -112,14 +112,14 @@ def tiles_under_way(q: Quiz) -> Question:
     answer = min(stages - 1, tiles - 1 - at)
     newest = at + stages - 1
     return Question(
-        f"Suppose STAGES = {stages}, and K gives {tiles} tiles, numbers 0 to {tiles - 1}. A thread has just executed step k = 0 "
-        f"of tile {at}, with its copy(…) and its commit. At most how many tiles may it still be copying?",
+        f"Suppose STAGES = {stages}, and K gives {tiles} k-tiles, numbers 0 to {tiles - 1}. A thread has just executed step k = "
+        f"0 of k-tile {at}, with its copy(…) and its commit. At most how many k-tiles may it still be copying?",
         answer,
-        "tiles",
-        f"The wait where tile {at} began left at most STAGES - 2 groups under way: tile {at} is complete. Step k = 0 then "
+        "k-tiles",
+        f"The wait where k-tile {at} began left at most STAGES - 2 groups under way: k-tile {at} is complete. Step k = 0 then "
         f"committed group {newest}, "
-        f"{'the copies of tile ' + str(newest) if newest < tiles else 'which is empty, as there is no such tile'}"
-        f". Of the tiles after {at}, up to STAGES - 1 = {stages - 1} are under way, as far as they exist: "
+        f"{'the copies of k-tile ' + str(newest) if newest < tiles else 'which is empty, as there is no such k-tile'}"
+        f". Of the k-tiles after {at}, up to STAGES - 1 = {stages - 1} are under way, as far as they exist: "
         f"min({stages - 1}, {tiles - 1} - {at}) = {answer}.",
     )
 
@@ -144,12 +144,12 @@ def groups_that_a_wait_may_leave(q: Quiz) -> Question:
     stages, ahead = q.whole(4, 8), q.whole(1, 3)
     answer = stages - 1 - ahead
     return Question(
-        f"Suppose STAGES = {stages}, and a loop that copies less far ahead: before it the first {stages - ahead} tiles are "
-        f"copied, a group each; in round n, behind the barrier, tile n + {stages - ahead}. Round n begins by waiting for tile n. "
-        "What is the largest P for which cp_async_wait<P>() is enough?",
+        f"Suppose STAGES = {stages}, and a loop that copies less far ahead: before it the first {stages - ahead} k-tiles are "
+        f"copied, a group each; in round n, after the barrier, k-tile n + {stages - ahead}. Round n begins by waiting for "
+        "k-tile n. What is the largest P for which cp_async_wait<P>() is enough?",
         answer,
         "",
-        f"When round n begins, groups 0 to n + {stages - ahead} - 1 are committed. Tile n is complete if at most the "
+        f"When round n begins, groups 0 to n + {stages - ahead} - 1 are committed. K-tile n is complete if at most the "
         f"groups after n are under way: n + {stages - ahead} - 1 - n = {answer}. (That "
         f"{ahead} stage{'s' if ahead > 1 else ''} of shared memory then hold nothing is another matter.)",
     )
@@ -161,12 +161,12 @@ def stages_that_registers_would_hold(q: Quiz) -> Question:
     one = BM * BK // threads + BK * BN // threads
     answer = one * ahead
     return Question(
-        f"A kernel loads its tiles through registers, as lesson 07 does: BM = {BM}, BN = {BN}, BK = {BK}, {threads} threads. It "
-        f"wants {ahead} tiles on their way. How many registers of a thread hold them?",
+        f"A kernel loads its k-tiles through registers, as lesson 07 does: BM = {BM}, BN = {BN}, BK = {BK}, {threads} threads. "
+        f"It wants {ahead} k-tiles on their way. How many registers of a thread hold them?",
         answer,
         "registers",
-        f"A tile of A and one of B are {BM}·{BK} + {BK}·{BN} = {grouped(BM * BK + BK * BN)} floats, {one} for each of {threads} "
-        f"threads. {ahead} of them: {answer}. With cp.async it is none, whatever the number.",
+        f"A k-tile of A and one of B are {BM}·{BK} + {BK}·{BN} = {grouped(BM * BK + BK * BN)} floats, {one} for each of "
+        f"{threads} threads. {ahead} of them: {answer}. With cp.async it is none, whatever the number.",
     )
 
 

@@ -1,8 +1,8 @@
-// 08a ring — tiles go from global to shared memory by asynchronous copies, several tiles ahead, and no
+// 08a ring — k-tiles go from global to shared memory by asynchronous copies, several of them ahead, and no
 // register holds them on the way.
 //
-// Changed since 07: a ring of STAGES stages of shared memory, filled by cp.async; one barrier a tile is still
-// enough. A copy of 16 bytes cannot transpose: those of A are of 4 bytes.
+// Changed since 07: a ring of STAGES stages of shared memory, filled by cp.async; one barrier per k-tile is
+// still enough. A copy of 16 bytes cannot transpose: those of A are of 4 bytes.
 
 #include <type_traits>
 
@@ -11,10 +11,10 @@
 
 namespace lesson_08a {
 
-constexpr int BM = 128, BN = 256, BK = 8;  // block tile: rows and columns of C, steps along K
+constexpr int BM = 128, BN = 256, BK = 8;  // C tile: rows and columns; steps of a k-tile
 constexpr int WM = 64, WN = 64;            // warp tile: rows and columns of C
 constexpr int TM = 8, TN = 16;             // thread tile: rows and columns of C
-constexpr int STAGES = 4;                  // tiles of A and of B in shared memory
+constexpr int STAGES = 4;                  // k-tiles in shared memory
 constexpr int LANES_M = WM / TM, LANES_N = WN / TN, WARPS_N = BN / WN;
 constexpr int THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int A_PITCH = BM + 4;  // of As: a warp stores to columns, which without padding share banks
@@ -59,7 +59,7 @@ template <bool ALIGNED>
 __device__ __forceinline__ void write_c(const float (&acc)[TM][TN], std::int64_t row0, std::int64_t col0,
                                         std::int64_t M, std::int64_t N, float alpha, float beta, float* C,
                                         std::int64_t ldc) {
-#pragma unroll  // acc lies in registers, which take no index at run time
+#pragma unroll  // acc is in registers, which take no index at run time
     for (int i = 0; i < TM; ++i) {
         const std::int64_t row = row0 + i / 4 * 4 * LANES_M + i % 4;
         if (row >= M) return;
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS)
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
     const int t = threadIdx.x, warp = t / 32, lane = t % 32;
-    // Lanes lie in the warp tile so that of four neighbours two read the same 16 bytes of As, and two the
+    // Lanes have their places so that of four neighbours two read the same 16 bytes of As, and two the
     // same of Bs: shared memory serves such a pair at once.
     const int lane_m = lane % 2 + lane / 4 % (LANES_M / 2) * 2,
               lane_n = lane / 2 % 2 + lane / (2 * LANES_M) * 2;
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(THREADS)
     constexpr int LAST = (STAGES - 1) * STAGE;
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     std::int64_t tiles = (k_end + BK - 1) / BK;
-    // The partial tile comes first, so that the others need no guard along K.
+    // The partial k-tile comes first, so that the others need no guard along K.
     if (tiles > 0) copy(0, static_cast<int>((k_end - 1) % BK) + 1);
     gemm::ptx::cp_async_commit();
     // gap: first
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(THREADS)
     // end gap
 
     float acc[TM][TN] = {};
-    int stage = 0, ahead = LAST;  // the tiles in use, and those that are copied meanwhile
+    int stage = 0, ahead = LAST;  // the k-tile in use, and the one that is copied meanwhile
     const auto use_tiles = [&](auto copying) {
         // gap: arrived
         gemm::ptx::cp_async_wait<STAGES - 2>();

@@ -10,18 +10,18 @@ from plots.drawing import SMALL, TEXT, TITLE, box, canvas, legend
 from plots.style import DARK, GREY, INK, LIGHT, WIDTH
 from runner.core.descriptors import Descriptor
 
-_ROUNDS = 6  # of the loop over tiles, that are drawn
+_ROUNDS = 6  # of the loop over k-tiles, that are drawn
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """What each stage of the ring holds, round by round: from the start of a tile's copy to its use."""
+    """What each stage of the ring holds, round by round: from the start of a k-tile's copy to its use."""
     stages = lesson.constants["STAGES"]
     tall = 0.8
     figure, axes = canvas(4.3 + stages * tall)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: a ring of {stages} stages", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, "One block, time from left to right. Round n of the loop", fontsize=TEXT)
-    text(0.2, 1.2, f"uses tile n, which lies in stage n mod {stages}.", fontsize=TEXT)
+    text(0.2, 1.2, f"uses k-tile n, which is in stage n mod {stages}.", fontsize=TEXT)
 
     left, y = 1.2, 2.3
     wide = (WIDTH - 0.15 - left) / (_ROUNDS + 1)  # inches of a round, and of what is before the loop
@@ -50,8 +50,8 @@ def picture(lesson: Descriptor) -> Figure:
         axes.plot([x, x], [y - 0.12, y + stages * tall + 0.12], color=INK, linewidth=5, solid_capstyle="butt")
 
     legend(axes, 0.3, y + stages * tall + 0.45, (
-        (DARK, "the tile in use"),
-        (LIGHT, "a tile that is on its way, or there already"),
+        (DARK, "the k-tile in use"),
+        (LIGHT, "a k-tile that is on its way, or has arrived"),
         (INK, f"wait<{stages - 2}> and the barrier"),
     ))  # fmt: skip
     return figure
