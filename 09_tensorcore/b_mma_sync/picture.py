@@ -158,7 +158,7 @@ def picture_matrices(lesson: Descriptor) -> Figure:
     for x, title, along, down, registers in (
         (0.6, "ldmatrix, of As", "K →", "rows of A", [f"a_frag[i][{i}]" for i in range(4)]),
         (WIDTH - 0.15 - side, "ldmatrix.trans, of Bs", "N →", "K",
-         ["b_frag[j][0]", "b_frag[j][1]", "b_frag[j+1][0]", "b_frag[j+1][1]"]),
+         ["b_frag[j][0][0]", "b_frag[j][0][1]", "b_frag[j][1][0]", "b_frag[j][1][1]"]),
     ):  # fmt: skip
         text(x + half, y - 0.18, title, ha="center", fontsize=TEXT, fontweight="bold")
         for i, register in enumerate(registers):
