@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -172,32 +171,27 @@ Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text, b
 }
 
 int run(int argc, char** argv) {
-    std::string name, seed_text, paper, answers, tile, output;
+    std::string name, paper, answers, tile, output;
+    std::uint64_t seed = 0;
     bool long_k = false;
-    if (const std::optional<int> status = gemm::parse_options(
-            "gemm_judge",
-            "Sets an exam (--paper), or marks its answers (--answers) or lists a check's problems (--tile) "
-            "as JSON.",
-            {{"--lesson", &name, "whose tiles and type the problems are for", "NAME"},
-             {"--seed", &seed_text, "of sizes and inputs: the same for the paper and the answers"},
-             {"--paper", &paper, "where the paper goes", "FILE"},
-             {"--answers", &answers, "what gemm_exam wrote", "FILE"},
-             {"--tile", &tile, "BM,BN,BK of the kernel whose cases gemm_check draws", "LIST"},
-             {"--long-k", &long_k, "also the problem that gemm_check has with it"},
-             {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
-            argc, argv)) {
-        return *status;
-    }
+    gemm::parse_options(
+        "gemm_judge",
+        "Sets an exam (--paper), or marks its answers (--answers) or lists a check's problems (--tile) "
+        "as JSON.",
+        {{"--lesson", &name, "whose tiles and type the problems are for", "NAME"},
+         {"--seed", &seed, "of sizes and inputs: the same for the paper and the answers", "INT", true},
+         {"--paper", &paper, "where the paper goes", "FILE"},
+         {"--answers", &answers, "what gemm_exam wrote", "FILE"},
+         {"--tile", &tile, "BM,BN,BK of the kernel whose cases gemm_check draws", "LIST"},
+         {"--long-k", &long_k, "also the problem that gemm_check has with it"},
+         {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
+        argc, argv);
     if (!paper.empty() + !answers.empty() + !tile.empty() != 1) {
         throw Error("One of --paper, --answers and --tile is needed.");
     }
     const Lesson& lesson = lesson_named(name);
-    const std::uint64_t seed = gemm::seed_number("--seed", seed_text);
-    const auto print = [&](const Json& json) {
-        output.empty() ? gemm::print(gemm::to_text(json)) : gemm::write_file(output, gemm::to_text(json));
-    };
     if (!tile.empty()) {
-        print(listed(lesson, seed, tile, long_k));
+        gemm::deliver(output, gemm::to_text(listed(lesson, seed, tile, long_k)));
         return gemm::kRight;
     }
     const std::vector<CheckCase> cases = gemm::check_cases(lesson, seed, long_k);
@@ -207,10 +201,10 @@ int run(int argc, char** argv) {
     }
     const std::vector<CaseResult> results = marked(cases, seed, Answers(answers));
     const bool passed = results.back().passed();
-    Json json = {{"schema", 1},      {"lesson", lesson.name}, {"seed", seed},
-                 {"passed", passed}, {"total", cases.size()}, {"cases", Json::array()}};
-    for (const CaseResult& result : results) json["cases"].push_back(gemm::case_json(result));
-    print(json);
+    const Json json = {{"schema", 1},           {"lesson", lesson.name},
+                       {"seed", seed},          {"passed", passed},
+                       {"total", cases.size()}, {"cases", gemm::list_json(results, gemm::case_json)}};
+    gemm::deliver(output, gemm::to_text(json));
     return passed ? gemm::kRight : gemm::kWrong;
 }
 
