@@ -44,28 +44,23 @@ struct Settings {
 /// "01_naive,03_smem" → those lessons; empty → all of them, or all that take `variant` (none: each its
 /// first).
 std::vector<Lesson> chosen_lessons(const std::string& text, const std::optional<gemm::Variant>& variant) {
-    const auto all = gemm::all_lessons();
     const auto chosen_of = [&](const Lesson& lesson) {
         return variant ? gemm::with_variant(lesson, *variant) : lesson;
     };
     std::vector<Lesson> chosen;
     if (text.empty()) {
-        for (const Lesson* lesson : all) {
+        for (const Lesson* lesson : gemm::all_lessons()) {
             if (!variant || gemm::offers(*lesson, *variant)) chosen.push_back(chosen_of(*lesson));
         }
         if (chosen.empty()) throw Error("No lesson takes " + gemm::text(*variant) + ".");
         return chosen;
     }
-    std::string names;
-    for (const Lesson* lesson : all) names += (names.empty() ? "" : ", ") + std::string(lesson->name);
     for (const std::string& name : gemm::comma_separated("--lessons", text)) {
-        const auto at =
-            std::find_if(all.begin(), all.end(), [&](const Lesson* l) { return name == l->name; });
-        if (at == all.end()) throw Error("There is no lesson \"" + name + "\"; there are " + names + ".");
+        const Lesson& lesson = gemm::lesson_named(name);
         if (std::any_of(chosen.begin(), chosen.end(), [&](const Lesson& l) { return name == l.name; })) {
             throw Error("--lessons names " + name + " twice.");
         }
-        chosen.push_back(chosen_of(**at));
+        chosen.push_back(chosen_of(lesson));
     }
     return chosen;
 }

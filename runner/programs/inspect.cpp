@@ -64,12 +64,7 @@ Settings read_options(int argc, char** argv) {
     gemm::parse_options("gemm_inspect", "Traces every access of one lesson's kernel on the CPU device.",
                         options, argc, argv);
 
-    std::string names;
-    for (const gemm::Lesson* l : gemm::all_lessons()) {
-        if (lesson == l->name || (lesson.empty() && !several)) s.lesson = *l;
-        names += (names.empty() ? "" : ", ") + std::string(l->name);
-    }
-    if (!s.lesson) throw Error("There is no lesson \"" + lesson + "\"; there are " + names + ".");
+    s.lesson = lesson.empty() && !several ? *gemm::all_lessons().front() : gemm::lesson_named(lesson);
     if (const std::optional<gemm::Variant> asked = gemm::variant_option(variant, dtype)) {
         s.lesson = gemm::with_variant(*s.lesson, *asked);
     }

@@ -33,13 +33,6 @@ using gemm::exam::Question;
 
 constexpr const char* kName = "The result";
 
-const Lesson& lesson_named(const std::string& name) {
-    for (const Lesson* lesson : gemm::all_lessons()) {
-        if (lesson->name == name) return *lesson;
-    }
-    throw Error("There is no lesson " + name + ".");
-}
-
 void append(std::string& paper, const void* data, std::size_t bytes) {
     paper.append(static_cast<const char*>(data), bytes);
 }
@@ -189,7 +182,7 @@ int run(int argc, char** argv) {
     if (!paper.empty() + !answers.empty() + !tile.empty() != 1) {
         throw Error("One of --paper, --answers and --tile is needed.");
     }
-    const Lesson& lesson = lesson_named(name);
+    const Lesson& lesson = gemm::lesson_named(name);
     if (!tile.empty()) {
         gemm::deliver(output, gemm::to_text(listed(lesson, seed, tile, long_k)));
         return gemm::kRight;
