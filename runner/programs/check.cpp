@@ -210,12 +210,7 @@ class Watchdog {
         }
     }
     void give_up(FaultId fault, const std::string& error) {
-        gemm::CaseResult result;
-        result.problem = next_;
-        result.seed = settings_.seed;
-        result.fault = fault;
-        result.error = error;
-        cases_.push_back(gemm::case_json(result));
+        cases_.push_back(gemm::case_json({next_, settings_.seed, fault, error}));
         write_and_leave(settings_, report_(std::move(cases_)), gemm::kWrong);
     }
 
@@ -286,11 +281,10 @@ std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Set
         if (outcome.speed) entry.update(gemm::speed_json(*outcome.speed));
         times.push_back(std::move(entry));
     }
-    gemm::CaseResult result;
-    result.problem = {"time", "the shape that is timed", *s.time, false};
-    result.seed = s.seed;
-    result.fault = outcomes.front().fault;
-    result.error = outcomes.front().error;
+    gemm::CaseResult result{{"time", "the shape that is timed", *s.time, false},
+                            s.seed,
+                            outcomes.front().fault,
+                            outcomes.front().error};
     if (result.error.empty()) result.verdict = outcomes.front().verdict;
     result.device_lost = outcomes.front().device_lost;
     return {std::move(times), std::move(result)};

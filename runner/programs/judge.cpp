@@ -125,9 +125,7 @@ class Answers {
 std::vector<CaseResult> marked(const std::vector<CheckCase>& cases, std::uint64_t seed, Answers answers) {
     std::vector<CaseResult> results;
     for (const CheckCase& c : cases) {
-        CaseResult& result = results.emplace_back();
-        result.problem = c;
-        result.seed = seed;
+        CaseResult& result = results.emplace_back(CaseResult{c, seed});
         Workload w = gemm::workload_of(c, seed);
         if (c.twice) w.refill(seed);
         const std::optional<std::vector<std::byte>> image =
@@ -150,15 +148,11 @@ Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text, b
     const std::vector<std::string> sizes = gemm::comma_separated("--tile", text);
     if (sizes.size() != 3) throw Error("--tile takes BM,BN,BK, and not " + text + ".");
     const auto size = [&](int i) { return gemm::small_number("--tile", sizes[i], 1); };
-    Json cases = Json::array();
     Lesson tiled = lesson;
     tiled.tile = {size(0), size(1), size(2)};
-    for (const CheckCase& c : gemm::check_cases(tiled, seed, long_k)) {
-        CaseResult asked;
-        asked.problem = c;
-        asked.seed = seed;
-        cases.push_back(gemm::case_json(asked));
-    }
+    const Json cases = gemm::list_json(gemm::check_cases(tiled, seed, long_k), [&](const CheckCase& c) {
+        return gemm::case_json({c, seed});
+    });
     return {
         {"schema", 1}, {"lesson", lesson.name}, {"seed", seed}, {"total", cases.size()}, {"cases", cases}};
 }
