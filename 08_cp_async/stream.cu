@@ -186,8 +186,7 @@ int run(int argc, char** argv) {
          TIMES ? "blocks of 128 threads [80, and what fills the GPU]" : "blocks of 128 threads [1, 3]"},
         {"--elements", &elements, "floats that a thread reads [" + usual + "]"},
         {"--device", &ordinal, "which device, counted from 0 [0]"}};
-    if (const std::optional<int> status = gemm::parse_options("08_stream", about, options, argc, argv))
-        return *status;
+    gemm::parse_options("08_stream", about, options, argc, argv);
     const int length = static_cast<int>(gemm::whole_number("--elements", elements, 1, 1 << 20));
     const int one = blocks.empty() ? 0 : static_cast<int>(gemm::whole_number("--blocks", blocks, 1, 1 << 20));
 

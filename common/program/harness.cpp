@@ -6,7 +6,6 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -23,40 +22,40 @@ namespace {
 
 struct Settings {
     Shape shape;
-    std::uint64_t seed = 0;
+    std::uint64_t seed = fresh_seed();
     int device = 0, rounds = 0, patience = 0;
     std::string like, describe, folder, architectures;
     bool verify_only = false, json = false;
 };
 
-/// The settings, or the exit status to end with. Throws Error.
-std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, const Lesson& lesson) {
-    const std::string size = kDeviceTimes ? "4096" : "256";
-    // Numbers are read as text and checked here: then each of them fails with the same kind of sentence.
-    std::string m = size, n = size, k = size, lda = "0", ldb = "0", ldc = "0", alpha = "1", beta = "0", seed,
-                device = "0", rounds = "0", patience, variant, dtype;
+/// Throws Error.
+Settings read_options(int argc, char** argv, const Lesson& lesson) {
     Settings s;
+    s.shape.M = s.shape.N = s.shape.K = kDeviceTimes ? 4096 : 256;
+    const std::string size = std::to_string(s.shape.M);
+    std::string variant, dtype;
+    std::optional<int> patience;
     std::vector<Option> options;
-    options.push_back({"--m", &m, "rows of A and C [" + size + "]"});
-    options.push_back({"--n", &n, "columns of B and C [" + size + "]"});
-    options.push_back({"--k", &k, "columns of A, rows of B [" + size + "]"});
+    options.push_back({"--m", &s.shape.M, "rows of A and C [" + size + "]"});
+    options.push_back({"--n", &s.shape.N, "columns of B and C [" + size + "]"});
+    options.push_back({"--k", &s.shape.K, "columns of A, rows of B [" + size + "]"});
     options.push_back(
-        {"--lda", &lda, "row pitch of A in elements, at least K (M where A is transposed) [that]"});
+        {"--lda", &s.shape.lda, "row pitch of A in elements, at least K (M where A is transposed) [that]"});
     options.push_back(
-        {"--ldb", &ldb, "row pitch of B in elements, at least N (K where B is transposed) [that]"});
-    options.push_back({"--ldc", &ldc, "row pitch of C in elements, at least N [N]"});
-    options.push_back({"--alpha", &alpha, "factor of A*B [1]", "FLOAT"});
-    options.push_back({"--beta", &beta, "factor of the old C; 0 does not read it [0]", "FLOAT"});
+        {"--ldb", &s.shape.ldb, "row pitch of B in elements, at least N (K where B is transposed) [that]"});
+    options.push_back({"--ldc", &s.shape.ldc, "row pitch of C in elements, at least N [N]"});
+    options.push_back({"--alpha", &s.shape.alpha, "factor of A*B [1]", "FLOAT"});
+    options.push_back({"--beta", &s.shape.beta, "factor of the old C; 0 does not read it [0]", "FLOAT"});
     options.push_back({"--variant", &variant,
                        "types and layout, of " + offered(lesson) + " [" + text(lesson.variant()) + "]",
                        "VARIANT"});
     options.push_back({"--dtype", &dtype, "in short: one type for A, B and C", "TYPE"});
-    options.push_back({"--seed", &seed, "seed of the inputs [a fresh one]"});
-    options.push_back({"--device", &device, "which device, counted from 0 [0]"});
+    options.push_back({"--seed", &s.seed, "seed of the inputs [a fresh one]"});
+    options.push_back({"--device", &s.device, "which device, counted from 0 [0]"});
     if (!kDeviceTimes) {
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     }
-    options.push_back({"--rounds", &rounds, "rounds of timing; 0 chooses by cost [0]"});
+    options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
     if (kDeviceTimes) {  // the CPU device finds out itself
         options.push_back(
             {"--patience", &patience, "seconds until a kernel is given up; 0: never [by size]"});
@@ -69,33 +68,18 @@ std::pair<Settings, std::optional<int>> read_options(int argc, char** argv, cons
     options.push_back({"--folder", &s.folder, "with --describe: where the lesson's files are", "FOLDER"});
     options.push_back({"--architectures", &s.architectures,
                        "with --describe: what the kernel was compiled for, where that is one alone", "SM"});
-    if (const std::optional<int> status = parse_options(
-            lesson.name,
-            std::string(lesson.name) +
-                ": C = alpha*op(A)*op(B) + beta*C, op(A) MxK, op(B) KxN, C MxN, row-major; verified" +
-                (kDeviceTimes ? ", and timed against cuBLAS." : " on the CPU device, which does not time."),
-            options, argc, argv)) {
-        return {s, status};
-    }
+    parse_options(
+        lesson.name,
+        std::string(lesson.name) +
+            ": C = alpha*op(A)*op(B) + beta*C, op(A) MxK, op(B) KxN, C MxN, row-major; verified" +
+            (kDeviceTimes ? ", and timed against cuBLAS." : " on the CPU device, which does not time."),
+        options, argc, argv);
 
-    s.shape.M = whole_number("--m", m);
-    s.shape.N = whole_number("--n", n);
-    s.shape.K = whole_number("--k", k);
-    s.shape.lda = whole_number("--lda", lda);
-    s.shape.ldb = whole_number("--ldb", ldb);
-    s.shape.ldc = whole_number("--ldc", ldc);
-    s.shape.alpha = finite_number("--alpha", alpha);
-    s.shape.beta = finite_number("--beta", beta);
     s.shape.variant = variant_option(variant, dtype).value_or(lesson.variant());
     (void)with_variant(lesson, s.shape.variant);  // which it takes, or an Error before that of a pitch
-    s.seed = seed.empty() ? fresh_seed() : seed_number("--seed", seed);
-    s.device = small_number("--device", device);
-    s.rounds = small_number("--rounds", rounds);
     s.shape = s.shape.resolved();
-    if (kDeviceTimes) {
-        s.patience = patience.empty() ? patience_of(s.shape) : small_number("--patience", patience);
-    }
-    return {s, std::nullopt};
+    if (kDeviceTimes) s.patience = patience.value_or(patience_of(s.shape));
+    return s;
 }
 
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
@@ -229,8 +213,7 @@ Outcome measure(const Lesson& lesson, const Settings& s, const Device& device) {
 
 int lesson_main(int argc, char** argv, const Lesson& offered_lesson) {
     return run_program(offered_lesson.name, [&]() -> int {
-        const auto [settings, status] = read_options(argc, argv, offered_lesson);
-        if (status) return *status;
+        const Settings settings = read_options(argc, argv, offered_lesson);
         if (!settings.describe.empty()) {
             describe(offered_lesson, settings);
             return kRight;

@@ -2,11 +2,23 @@
 #pragma once
 
 #include <span>
+#include <string>
+
+#include "common/error.hpp"
+#include "common/gemm.hpp"
 
 namespace gemm {
 
-struct Lesson;
-
 std::span<const Lesson* const> all_lessons();
+
+/// The one of that name. Throws Error, which lists them all, where there is none.
+inline const Lesson& lesson_named(const std::string& name) {
+    std::string names;
+    for (const Lesson* lesson : all_lessons()) {
+        if (name == lesson->name) return *lesson;
+        names += (names.empty() ? "" : ", ") + std::string(lesson->name);
+    }
+    throw Error("There is no lesson \"" + name + "\"; there are " + names + ".");
+}
 
 }  // namespace gemm

@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +12,7 @@
 #include <limits>
 #include <new>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "common/error.hpp"
@@ -41,6 +42,25 @@ int complain(const std::string& program, const std::string& what) {
     const bool named = what.rfind(program, 0) == 0;
     std::cerr << (named ? "" : program + ": ") << what << std::endl;
     return kCouldNotRun;
+}
+
+/// Ends a program that has shown its options.
+struct HelpShown {};
+
+/// What was given for an option, into its value.
+template <typename Value>
+void take(const Option& option, const std::string& text, Value& value) {
+    if constexpr (std::is_same_v<Value, std::string>) {
+        value = text;
+    } else if constexpr (std::is_same_v<Value, float>) {
+        value = finite_number(option.name, text);
+    } else if constexpr (std::is_same_v<Value, std::uint64_t>) {
+        value = seed_number(option.name, text);
+    } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+        value = whole_number(option.name, text, option.least);
+    } else if constexpr (!std::is_same_v<Value, bool>) {  // CLI11 has set a flag
+        value = small_number(option.name, text, option.least);
+    }
 }
 
 }  // namespace
@@ -105,14 +125,27 @@ std::vector<std::string> comma_separated(const std::string& name, const std::str
     return parts;
 }
 
-std::optional<int> parse_options(const std::string& program, const std::string& about,
-                                 const std::vector<Option>& options, int argc, char** argv) {
+std::vector<std::int64_t> sizes(const std::string& name, const std::string& text, std::int64_t least,
+                                std::int64_t most) {
+    std::vector<std::int64_t> numbers;
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t end = std::min(text.find('x', at), text.size());
+        numbers.push_back(whole_number(name, text.substr(at, end - at), least, most));
+        at = end + 1;
+    }
+    return numbers;
+}
+
+void parse_options(const std::string& program, const std::string& about, const std::vector<Option>& options,
+                   int argc, char** argv) {
     CLI::App app(about, program);
-    for (const Option& option : options) {
+    std::vector<std::string> texts(options.size());
+    for (std::size_t i = 0; i < options.size(); ++i) {
+        const Option& option = options[i];
         if (bool* const* flag = std::get_if<bool*>(&option.value)) {
             app.add_flag(option.name, **flag, option.what);
         } else {
-            app.add_option(option.name, *std::get<std::string*>(option.value), option.what)
+            app.add_option(option.name, texts[i], option.what)
                 ->type_name(option.type)
                 ->required(option.required);
         }
@@ -121,16 +154,21 @@ std::optional<int> parse_options(const std::string& program, const std::string& 
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
         print(app.help());
-        return kRight;
+        throw HelpShown();
     } catch (const CLI::ParseError& error) {
         throw Error(one_sentence(error.what()) + " See --help.");
     }
-    return std::nullopt;
+    for (std::size_t i = 0; i < options.size(); ++i) {
+        if (app.count(options[i].name) == 0) continue;
+        std::visit([&](auto* value) { take(options[i], texts[i], *value); }, options[i].value);
+    }
 }
 
 int run_program(const std::string& program, const std::function<int()>& body) {
     try {
         return body();
+    } catch (const HelpShown&) {
+        return kRight;
     } catch (const std::bad_alloc&) {
         return complain(program, "The machine's memory is not enough for this size.");
     } catch (const Fault& fault) {
@@ -147,7 +185,12 @@ void print(const std::string& text) {
     if (!std::cout) throw Error("Standard output cannot be written.");
 }
 
+void deliver(const std::string& file, const std::string& text) {
+    file.empty() ? print(text) : write_file(file, text);
+}
+
 void check_writable(const std::string& file) {
+    if (file.empty()) return;
     std::error_code error;
     const std::filesystem::file_status status = std::filesystem::status(file, error);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {

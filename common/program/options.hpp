@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,24 +38,30 @@ float finite_number(const std::string& name, const std::string& text);
 /// "a,b,c" → its parts. Throws Error when one is empty.
 std::vector<std::string> comma_separated(const std::string& name, const std::string& text);
 
-/// An option that takes a value, or a flag.
+/// "64x32" → 64, 32. Throws Error unless each is a whole_number().
+std::vector<std::int64_t> sizes(const std::string& name, const std::string& text, std::int64_t least = 0,
+                                std::int64_t most = std::numeric_limits<std::int64_t>::max());
+
+/// An option that takes a value, or a flag. What is not given leaves the value as it is. A number is a
+/// whole_number(), of 64 bits without sign a seed_number(), a float a finite_number().
 struct Option {
     std::string name;  // "--m"
-    std::variant<std::string*, bool*> value;
+    std::variant<std::string*, bool*, int*, std::optional<int>*, std::int64_t*, std::uint64_t*, float*> value;
     std::string what, type = "INT";  // for --help; a flag has no type
     bool required = false;
+    int least = 0;  // of a whole number
 };
 
-/// Parses; on --help prints the help and returns the exit status to end with. `about`: for --help. Throws
-/// Error for options that are wrong.
-std::optional<int> parse_options(const std::string& program, const std::string& about,
-                                 const std::vector<Option>& options, int argc, char** argv);
+/// Parses; --help prints the help and ends the run_program() around it with status 0. `about`: for --help.
+/// Throws Error for options that are wrong.
+void parse_options(const std::string& program, const std::string& about, const std::vector<Option>& options,
+                   int argc, char** argv);
 
 /// Runs body and returns what it returns. Any exception becomes "<program>: <one sentence>" on stderr (lines,
 /// where it tells who waits for whom) and status 2.
 int run_program(const std::string& program, const std::function<int()>& body);
 
-/// Throws Error unless a file can be written there: better now than after the measurement.
+/// Throws Error unless a file can be written there (empty: none): better now than after the measurement.
 void check_writable(const std::string& file);
 
 /// All of the text or nothing of it: whoever reads the file never sees half of it. Throws Error.
@@ -62,5 +69,8 @@ void write_file(const std::string& file, const std::string& text);
 
 /// Writes to stdout. Throws Error when that fails (a full disk, a closed pipe).
 void print(const std::string& text);
+
+/// Writes the file, or to stdout where `file` is empty. Throws Error.
+void deliver(const std::string& file, const std::string& text);
 
 }  // namespace gemm

@@ -15,6 +15,14 @@ namespace gemm {
 
 using Json = nlohmann::ordered_json;  // keys in the order in which they are written
 
+/// one(item) of each.
+template <class Items, class One>
+Json list_json(const Items& items, const One& one) {
+    Json list = Json::array();
+    for (const auto& item : items) list.push_back(one(item));
+    return list;
+}
+
 /// kind, name, compute_capability ("9.0"), multiprocessors, l2_bytes, driver, cuda (CUDA versions, "13.0").
 Json device_json(const Device& device);
 

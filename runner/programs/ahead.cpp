@@ -101,9 +101,7 @@ std::vector<CaseResult> GoesAhead::results(const std::function<void()>& waiting)
         Passed passed;
         if (read(from_, &passed, sizeof passed) != sizeof passed) break;  // it has ended
         last = Clock::now();
-        CaseResult& result = results.emplace_back();
-        result.problem = next;
-        result.seed = seed_;
+        CaseResult& result = results.emplace_back(CaseResult{next, seed_});
         Verdict& v = result.verdict.emplace();
         v.passed = true;
         v.checked = passed.checked;

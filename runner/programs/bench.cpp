@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -35,7 +34,7 @@ constexpr const char* kDefaultSizes = gemm::kDeviceTimes ? "256,512,1024,2048,40
 struct Settings {
     std::vector<Lesson> lessons;  // in course order, each with the variant that it runs with chosen
     std::vector<Shape> sizes;
-    std::uint64_t seed = 0;
+    std::uint64_t seed = gemm::fresh_seed();
     int device = 0, rounds = 0;
     std::optional<int> patience;  // for every size; else by size
     bool verify_only = false;
@@ -45,28 +44,23 @@ struct Settings {
 /// "01_naive,03_smem" → those lessons; empty → all of them, or all that take `variant` (none: each its
 /// first).
 std::vector<Lesson> chosen_lessons(const std::string& text, const std::optional<gemm::Variant>& variant) {
-    const auto all = gemm::all_lessons();
     const auto chosen_of = [&](const Lesson& lesson) {
         return variant ? gemm::with_variant(lesson, *variant) : lesson;
     };
     std::vector<Lesson> chosen;
     if (text.empty()) {
-        for (const Lesson* lesson : all) {
+        for (const Lesson* lesson : gemm::all_lessons()) {
             if (!variant || gemm::offers(*lesson, *variant)) chosen.push_back(chosen_of(*lesson));
         }
         if (chosen.empty()) throw Error("No lesson takes " + gemm::text(*variant) + ".");
         return chosen;
     }
-    std::string names;
-    for (const Lesson* lesson : all) names += (names.empty() ? "" : ", ") + std::string(lesson->name);
     for (const std::string& name : gemm::comma_separated("--lessons", text)) {
-        const auto at =
-            std::find_if(all.begin(), all.end(), [&](const Lesson* l) { return name == l->name; });
-        if (at == all.end()) throw Error("There is no lesson \"" + name + "\"; there are " + names + ".");
+        const Lesson& lesson = gemm::lesson_named(name);
         if (std::any_of(chosen.begin(), chosen.end(), [&](const Lesson& l) { return name == l.name; })) {
             throw Error("--lessons names " + name + " twice.");
         }
-        chosen.push_back(chosen_of(**at));
+        chosen.push_back(chosen_of(lesson));
     }
     return chosen;
 }
@@ -75,12 +69,7 @@ std::vector<Lesson> chosen_lessons(const std::string& text, const std::optional<
 std::vector<Shape> chosen_sizes(const std::string& text) {
     std::vector<Shape> sizes;
     for (const std::string& size : gemm::comma_separated("--sizes", text)) {
-        std::vector<std::int64_t> numbers;
-        for (std::size_t at = 0; at <= size.size();) {
-            const std::size_t end = std::min(size.find('x', at), size.size());
-            numbers.push_back(gemm::whole_number("A size in --sizes", size.substr(at, end - at), 0));
-            at = end + 1;
-        }
+        const std::vector<std::int64_t> numbers = gemm::sizes("A size in --sizes", size);
         if (numbers.size() != 1 && numbers.size() != 3) {
             throw Error("A size in --sizes is one number or MxNxK, and not \"" + size + "\".");
         }
@@ -98,8 +87,9 @@ std::vector<Shape> chosen_sizes(const std::string& text) {
     return sizes;
 }
 
-std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    std::string lessons, sizes = kDefaultSizes, rounds = "0", seed, device = "0", variant, dtype, patience;
+Settings read_options(int argc, char** argv) {
+    Settings s;
+    std::string lessons, sizes = kDefaultSizes, variant, dtype;
     std::vector<gemm::Option> options;
     options.push_back({"--lessons", &lessons, "which, separated by commas [all]", "NAMES"});
     options.push_back({"--sizes", &sizes,
@@ -109,33 +99,25 @@ std::optional<int> read_options(int argc, char** argv, Settings& s) {
                        "such as bf16 or bf16.nt, and only lessons that take it [each lesson's first]",
                        "VARIANT"});
     options.push_back({"--dtype", &dtype, "in short: one type, fp32, bf16 or fp16", "TYPE"});
-    options.push_back({"--rounds", &rounds, "rounds of timing; 0 chooses by cost [0]"});
-    options.push_back({"--seed", &seed, "seed of the inputs [a fresh one]"});
+    options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
+    options.push_back({"--seed", &s.seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--verify-only", &s.verify_only, "do not time"});
-    options.push_back({"--device", &device, "which device, counted from 0 [0]"});
+    options.push_back({"--device", &s.device, "which device, counted from 0 [0]"});
     if (gemm::kDeviceTimes) {  // the CPU device finds out itself
         options.push_back(
-            {"--patience", &patience, "seconds until a kernel is given up; 0: never [by size]"});
+            {"--patience", &s.patience, "seconds until a kernel is given up; 0: never [by size]"});
     } else {
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     }
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
-    if (const std::optional<int> status =
-            gemm::parse_options("gemm_bench",
-                                "Verifies every lesson at every size, and times those that are right against "
-                                "cuBLAS, interleaved.",
-                                options, argc, argv)) {
-        return status;
-    }
-
+    gemm::parse_options("gemm_bench",
+                        "Verifies every lesson at every size, and times those that are right against "
+                        "cuBLAS, interleaved.",
+                        options, argc, argv);
     s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
     s.sizes = chosen_sizes(sizes);
-    s.rounds = gemm::small_number("--rounds", rounds);
-    s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
-    s.device = gemm::small_number("--device", device);
-    if (!patience.empty()) s.patience = gemm::small_number("--patience", patience);
-    if (!s.output.empty()) gemm::check_writable(s.output);
-    return std::nullopt;
+    gemm::check_writable(s.output);
+    return s;
 }
 
 /// What a block of the lesson takes; null where the device cannot give it, which its launch will say.
@@ -199,14 +181,6 @@ Json hung_json(const std::string& lesson, const Shape& shape, const std::string&
             {"m", shape.M},     {"n", shape.N},
             {"k", shape.K},     {"ran", true},
             {"failure", said}};
-}
-
-void deliver(const Settings& s, const Json& result) {
-    if (s.output.empty()) {
-        gemm::print(gemm::to_text(result));
-    } else {
-        gemm::write_file(s.output, gemm::to_text(result));
-    }
 }
 
 /// The lessons that run here, by variant; those that do not, and what is known of the others, into result.
@@ -284,7 +258,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
             outcomes = measurer.measure(group.lessons, shape, s.seed, options);
             if (outcomes.back().device_lost) {
                 const Lesson& lesson = *group.lessons[outcomes.size() - 1];
-                deliver(s, lost(failed_json(lesson, shape, outcomes.back())));
+                gemm::deliver(s.output, gemm::to_text(lost(failed_json(lesson, shape, outcomes.back()))));
                 throw Error(std::string(lesson.name) + " at " + shape.text() +
                             " took the device down, so nothing was measured: " + outcomes.back().error);
             }
@@ -316,16 +290,12 @@ int run(const Settings& s) {
     const bool right = failed.empty();
     result["runs"] = std::move(runs);
     result["failed"] = std::move(failed);
-    deliver(s, result);
+    gemm::deliver(s.output, gemm::to_text(result));
     return right ? gemm::kRight : gemm::kWrong;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return gemm::run_program("gemm_bench", [&]() -> int {
-        Settings settings;
-        if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
-        return run(settings);
-    });
+    return gemm::run_program("gemm_bench", [&] { return run(read_options(argc, argv)); });
 }

@@ -49,12 +49,12 @@ Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c
 /// What came of one case.
 struct CaseResult {
     CheckCase problem;
-    std::uint64_t seed = 0;          // of the inputs
-    FaultId fault = FaultId::other;  // why there is no result, where `error` is not empty
-    std::string error;               // the same as one sentence; else empty
-    std::optional<Verdict> verdict;  // none after an error
-    Json findings = Json::array();   // the tracer's first five (CPU device)
-    bool device_lost = false;        // the error has made the device unusable for this process
+    std::uint64_t seed = 0;               // of the inputs
+    FaultId fault = FaultId::other;       // why there is no result, where `error` is not empty
+    std::string error = {};               // the same as one sentence; else empty
+    std::optional<Verdict> verdict = {};  // none after an error
+    Json findings = Json::array();        // the tracer's first five (CPU device)
+    bool device_lost = false;             // the error has made the device unusable for this process
 
     bool ended_by(FaultId id) const { return !error.empty() && fault == id; }
     bool passed() const { return error.empty() && findings.empty() && verdict && verdict->passed; }

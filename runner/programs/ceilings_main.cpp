@@ -2,8 +2,6 @@
 // records; progress goes to stderr as lines "progress <done> <total> <text>".
 
 #include <cstdio>
-#include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,17 +34,16 @@ Json ceiling_json(const gemm::Ceiling& c) {
 }
 
 int run(int argc, char** argv) {
-    std::string ordinal = "0", output;
-    if (const std::optional<int> status = gemm::parse_options(
-            "gemm_ceilings",
-            "Measures the bandwidths of DRAM, L2 and shared memory and the rate of FFMA; prints JSON.",
-            {{"--device", &ordinal, "which device, counted from 0 [0]"},
-             {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
-            argc, argv)) {
-        return *status;
-    }
-    const gemm::Device device = gemm::select_device(gemm::small_number("--device", ordinal), "");
-    if (!output.empty()) gemm::check_writable(output);
+    int ordinal = 0;
+    std::string output;
+    gemm::parse_options(
+        "gemm_ceilings",
+        "Measures the bandwidths of DRAM, L2 and shared memory and the rate of FFMA; prints JSON.",
+        {{"--device", &ordinal, "which device, counted from 0 [0]"},
+         {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
+        argc, argv);
+    const gemm::Device device = gemm::select_device(ordinal, "");
+    gemm::check_writable(output);
     Json device_object = gemm::device_json(device);
     device_object["power_limit_w"] = known(gemm::Nvml().power_limit_w());
     Json figures = Json::object();
@@ -54,12 +51,7 @@ int run(int argc, char** argv) {
         std::fprintf(stderr, "progress %d %d %s\n", done, total, ceiling.c_str());
     };
     for (const gemm::Ceiling& c : gemm::measure_ceilings(device, progress)) figures[c.name] = ceiling_json(c);
-    const std::string text = gemm::to_text({{"schema", 1}, {"device", device_object}, {"figures", figures}});
-    if (output.empty()) {
-        gemm::print(text);
-    } else {
-        gemm::write_file(output, text);
-    }
+    gemm::deliver(output, gemm::to_text({{"schema", 1}, {"device", device_object}, {"figures", figures}}));
     return gemm::kRight;
 }
 

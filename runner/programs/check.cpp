@@ -49,29 +49,21 @@ using gemm::Shape;
 constexpr int kLongRun = 10;  // times the patience that others have, for a case that takes seconds
 
 struct Settings {
-    std::uint64_t seed = 0;
+    std::uint64_t seed = gemm::fresh_seed();
     std::string like, output;
     std::optional<Shape> goal, time;
     int rounds = 0;
-    int patience = 0;  // seconds
-    int kernel = 0;    // of gemm_checked
+    int patience = 20;  // seconds
+    int kernel = 0;     // of gemm_checked
     int progress_fd = STDERR_FILENO;
     bool long_k = false, halves = false;
 };
 
 /// "128x128x128" → M×N×K.
 Shape shape_of(const std::string& option, const std::string& text) {
-    std::array<std::int64_t, 3> sizes{};
-    std::size_t at = 0, count = 0;
-    for (;; ++count) {
-        const std::size_t end = std::min(text.find('x', at), text.size());
-        if (count == sizes.size()) break;
-        sizes[count] = gemm::whole_number("A size in " + option, text.substr(at, end - at), 1,
-                                          std::numeric_limits<std::int32_t>::max());
-        at = end + 1;
-        if (at > text.size()) break;
-    }
-    if (count != sizes.size() - 1) {
+    const std::vector<std::int64_t> sizes =
+        gemm::sizes("A size in " + option, text, 1, std::numeric_limits<std::int32_t>::max());
+    if (sizes.size() != 3) {
         throw Error(option + " must be MxNxK, such as 128x128x128, and is \"" + text + "\".");
     }
     Shape shape;
@@ -81,45 +73,42 @@ Shape shape_of(const std::string& option, const std::string& text) {
     return shape.resolved();
 }
 
-std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    std::string seed, goal = "128x128x128", time, rounds = "0", patience = "20", progress_fd = "2",
-                      kernel = "0";
+Settings read_options(int argc, char** argv) {
+    Settings s;
+    std::string goal = "128x128x128", time;
     std::vector<gemm::Option> options;
-    options.push_back({"--seed", &seed, "seed of sizes and inputs [a fresh one]"});
+    options.push_back({"--seed", &s.seed, "seed of sizes and inputs [a fresh one]"});
     if (gemm::kDeviceTimes) {
         options.push_back({"--time", &time, "the shape to time at, MxNxK [none]", "SIZE"});
-        options.push_back({"--rounds", &rounds, "rounds of timing; 0 chooses by cost [0]"});
+        options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
     } else {
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
         options.push_back(
             {"--goal", &goal, "the shape whose accesses are counted, MxNxK [128x128x128]", "SIZE"});
-        options.push_back({"--kernel", &kernel, "which of the kernels that it is linked with [0]"});
+        options.push_back({"--kernel", &s.kernel, "which of the kernels that it is linked with [0]"});
         options.push_back({"--halves", &s.halves,
                            "two processes run one half of the cases each, for whoever waits on two cores"});
     }
     options.push_back(
         {"--long-k", &s.long_k, "also a K beyond 65536 where that takes seconds, for offsets of 16 bits"});
-    options.push_back({"--patience", &patience, "seconds that a case may take before it is given up [20]"});
-    options.push_back({"--progress-fd", &progress_fd, "the open file descriptor that progress goes to [2]"});
+    options.push_back({"--patience", &s.patience, "seconds that a case may take before it is given up [20]",
+                       "INT", false, 1});
+    options.push_back(
+        {"--progress-fd", &s.progress_fd, "the open file descriptor that progress goes to [2]"});
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
-    if (const std::optional<int> status = gemm::parse_options(
-            "gemm_check", "Holds one kernel against a list of problems, from the easiest on.", options, argc,
-            argv))
-        return status;
-    s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
+    gemm::parse_options("gemm_check", "Holds one kernel against a list of problems, from the easiest on.",
+                        options, argc, argv);
     if (!gemm::kDeviceTimes) s.goal = shape_of("--goal", goal);
     if (!time.empty()) s.time = shape_of("--time", time);
-    s.rounds = gemm::small_number("--rounds", rounds);
-    s.patience = gemm::small_number("--patience", patience, 1);
-    std::int64_t kernels = 0;
+    int kernels = 0;
     while (gemm_checked[kernels] != nullptr) ++kernels;
-    s.kernel = static_cast<int>(gemm::whole_number("--kernel", kernel, 0, kernels - 1));
-    s.progress_fd = gemm::small_number("--progress-fd", progress_fd);
+    (void)gemm::whole_number("--kernel", std::to_string(s.kernel), 0, kernels - 1);
     if (fcntl(s.progress_fd, F_GETFD) < 0) {
-        throw Error("--progress-fd must be an open file descriptor, and " + progress_fd + " is none.");
+        throw Error("--progress-fd must be an open file descriptor, and " + std::to_string(s.progress_fd) +
+                    " is none.");
     }
-    if (!s.output.empty()) gemm::check_writable(s.output);
-    return std::nullopt;
+    gemm::check_writable(s.output);
+    return s;
 }
 
 /// What gemm_check writes, but for what the goal's run adds.
@@ -221,12 +210,7 @@ class Watchdog {
         }
     }
     void give_up(FaultId fault, const std::string& error) {
-        gemm::CaseResult result;
-        result.problem = next_;
-        result.seed = settings_.seed;
-        result.fault = fault;
-        result.error = error;
-        cases_.push_back(gemm::case_json(result));
+        cases_.push_back(gemm::case_json({next_, settings_.seed, fault, error}));
         write_and_leave(settings_, report_(std::move(cases_)), gemm::kWrong);
     }
 
@@ -297,11 +281,10 @@ std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Set
         if (outcome.speed) entry.update(gemm::speed_json(*outcome.speed));
         times.push_back(std::move(entry));
     }
-    gemm::CaseResult result;
-    result.problem = {"time", "the shape that is timed", *s.time, false};
-    result.seed = s.seed;
-    result.fault = outcomes.front().fault;
-    result.error = outcomes.front().error;
+    gemm::CaseResult result{{"time", "the shape that is timed", *s.time, false},
+                            s.seed,
+                            outcomes.front().fault,
+                            outcomes.front().error};
     if (result.error.empty()) result.verdict = outcomes.front().verdict;
     result.device_lost = outcomes.front().device_lost;
     return {std::move(times), std::move(result)};
@@ -309,11 +292,10 @@ std::pair<Json, gemm::CaseResult> time_all(const gemm::Device& device, const Set
 
 #endif
 
-int run(const Settings& given) {
+int run(Settings s) {
     const auto start = std::chrono::steady_clock::now();
-    const Lesson& lesson = *gemm_checked[given.kernel];
+    const Lesson& lesson = *gemm_checked[s.kernel];
     gemm::require_sound(lesson);
-    Settings s = given;
     for (std::optional<Shape>* shape : {&s.goal, &s.time}) {
         if (*shape) (*shape)->variant = lesson.variant();
     }
@@ -376,28 +358,18 @@ int run(const Settings& given) {
     done = total;
     progress("done");
 
-    Json cases = Json::array();
-    for (const gemm::CaseResult& result : results) cases.push_back(gemm::case_json(result));
-    Json json = report_of(std::move(cases), passed);
+    Json json = report_of(gemm::list_json(results, gemm::case_json), passed);
     json["trace"] = std::move(traced);
     json["times"] = std::move(times);
     if (results.back().ended_by(FaultId::endless_loop)) write_and_leave(s, json, gemm::kWrong);
-    if (s.output.empty()) {
-        gemm::print(gemm::to_text(json));
-    } else {
-        gemm::write_file(s.output, gemm::to_text(json));
-    }
+    gemm::deliver(s.output, gemm::to_text(json));
     return passed ? gemm::kRight : gemm::kWrong;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const int status = gemm::run_program("gemm_check", [&]() -> int {
-        Settings settings;
-        if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
-        return run(settings);
-    });
+    const int status = gemm::run_program("gemm_check", [&] { return run(read_options(argc, argv)); });
     Watchdog::done();  // also after an exception
     return status;
 }

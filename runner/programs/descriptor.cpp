@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +34,8 @@ struct Given {
     bool map() const { return !type.empty() || !size.empty() || !strides.empty() || !box.empty(); }
 };
 
-std::optional<int> read_options(int argc, char** argv, Given& g) {
+Given read_options(int argc, char** argv) {
+    Given g;
     std::vector<gemm::Option> options;
     options.push_back(
         {"--number", &g.number, "a matrix descriptor of 64 bits, such as 0x4000004000010000", "NUMBER"});
@@ -61,9 +61,10 @@ std::optional<int> read_options(int argc, char** argv, Given& g) {
     options.push_back({"--box", &g.box, "boxDim, innermost first, such as 32x128", "SIZE"});
     options.push_back({"--element-strides", &g.element_strides, "elementStrides [1]", "SIZE"});
     options.push_back({"--fill", &g.fill, "of what lies outside: zero or nan [zero]", "WHAT"});
-    return gemm::parse_options("gemm_descriptor",
-                               "Says what a matrix descriptor or a tensor map makes the hardware do.",
-                               options, argc, argv);
+    gemm::parse_options("gemm_descriptor",
+                        "Says what a matrix descriptor or a tensor map makes the hardware do.", options, argc,
+                        argv);
+    return g;
 }
 
 /// "0x4000…" or a decimal number, of 64 bits.
@@ -92,12 +93,7 @@ unsigned sixteenths(const std::string& option, const std::string& text) {
 /// "64x32" → 64, 32.
 std::vector<std::int64_t> sizes_of(const std::string& option, const std::string& text, std::size_t least,
                                    std::size_t most) {
-    std::vector<std::int64_t> sizes;
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t end = std::min(text.find('x', at), text.size());
-        sizes.push_back(whole_number("A number in " + option, text.substr(at, end - at), 0));
-        at = end + 1;
-    }
+    const std::vector<std::int64_t> sizes = gemm::sizes("A number in " + option, text);
     if (sizes.size() < least || sizes.size() > most) {
         throw Error(option + " has " + std::to_string(sizes.size()) +
                     (sizes.size() == 1 ? " number" : " numbers") + ", and must have " +
@@ -195,9 +191,8 @@ gemm::Json tensor_map(const Given& g) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return gemm::run_program("gemm_descriptor", [&]() -> int {
-        Given given;
-        if (const std::optional<int> status = read_options(argc, argv, given)) return *status;
+    return gemm::run_program("gemm_descriptor", [&] {
+        const Given given = read_options(argc, argv);
         if (given.number.empty() && !given.wgmma_fields() && !given.map())
             throw Error(
                 "There is nothing to read; give a descriptor's number, its --start, --leading, --stride and "

@@ -28,12 +28,6 @@ constexpr std::array kTypes = {"uint8",       "uint16",   "uint32",      "int32"
                                "int64",       "float16",  "float32",     "float64", "bfloat16",
                                "float32_ftz", "tfloat32", "tfloat32_ftz"};
 
-std::string hex(std::uint64_t number, int digits = 0) {
-    char text[32];
-    std::snprintf(text, sizeof text, "0x%0*" PRIx64, digits, number);
-    return text;
-}
-
 Json fields_json(std::uint64_t number, const WgmmaFields& f) {
     const auto field = [&](const char* name, int high, int low, auto value, const char* unit) {
         const std::uint64_t bits = number >> low & ((std::uint64_t{1} << (high - low + 1)) - 1);
@@ -127,6 +121,12 @@ Json notes_json(std::uint64_t number, const WgmmaFields& f, Major major, unsigne
 
 }  // namespace
 
+std::string hex(std::uint64_t number, int digits) {
+    char text[32];
+    std::snprintf(text, sizeof text, "0x%0*" PRIx64, digits, number);
+    return text;
+}
+
 const char* name_of(CUtensorMapSwizzle swizzle) {
     constexpr const char* names[] = {"none", "32B", "64B", "128B"};
     return names[swizzle];
@@ -142,17 +142,9 @@ WgmmaSwizzle swizzle_of(const std::string& option, const std::string& bytes) {
 }
 
 CUtensorMapSwizzle of_map(WgmmaSwizzle swizzle) {
-    switch (swizzle) {
-        case WgmmaSwizzle::bytes32:
-            return CU_TENSOR_MAP_SWIZZLE_32B;
-        case WgmmaSwizzle::bytes64:
-            return CU_TENSOR_MAP_SWIZZLE_64B;
-        case WgmmaSwizzle::bytes128:
-            return CU_TENSOR_MAP_SWIZZLE_128B;
-        case WgmmaSwizzle::none:
-            break;
-    }
-    return CU_TENSOR_MAP_SWIZZLE_NONE;
+    constexpr CUtensorMapSwizzle kModes[] = {CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                             CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_SWIZZLE_32B};
+    return kModes[static_cast<std::size_t>(swizzle)];  // wgmma counts them the other way round
 }
 
 CUtensorMapDataType data_type(const std::string& option, const std::string& name) {

@@ -23,6 +23,9 @@ struct IntendedTile {
     std::optional<unsigned> at;  // where that is not known: where the descriptor would be right
 };
 
+/// "0x4000", with zeros in front up to so many digits.
+std::string hex(std::uint64_t number, int digits = 0);
+
 /// "none", "32B", "64B", "128B".
 const char* name_of(CUtensorMapSwizzle swizzle);
 /// The mode of 0, 32, 64 or 128 bytes. Throws Error for others; `option` is for the message.

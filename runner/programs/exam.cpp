@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <exception>
 #include <fstream>
 #include <string>
@@ -124,15 +123,13 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
 }
 
 int run(int argc, char** argv) {
-    std::string paper_file, answers;
-    if (const std::optional<int> status = gemm::parse_options(
-            "gemm_exam", "Computes the problems of a paper that gemm_judge wrote.",
-            {{"--paper", &paper_file, "the paper", "FILE"},
-             {"--answers-fd", &answers, "the open file descriptor that the answers go to"}},
-            argc, argv)) {
-        return *status;
-    }
-    const int fd = gemm::small_number("--answers-fd", answers);
+    std::string paper_file;
+    int fd = -1;
+    gemm::parse_options(
+        "gemm_exam", "Computes the problems of a paper that gemm_judge wrote.",
+        {{"--paper", &paper_file, "the paper", "FILE"},
+         {"--answers-fd", &fd, "the open file descriptor that the answers go to", "INT", true}},
+        argc, argv);
     cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
     std::ifstream paper(paper_file, std::ios::binary);
     std::uint64_t count = 0;

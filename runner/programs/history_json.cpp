@@ -1,9 +1,10 @@
 #include "runner/programs/history_json.hpp"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <filesystem>
+#include <iterator>
+
+#include "runner/programs/descriptor_json.hpp"
 
 namespace gemm {
 namespace {
@@ -14,12 +15,6 @@ using What = BlockHistory::What;
 
 Json index_json(std::uint32_t index) {
     return index == BlockHistory::kNone ? Json(nullptr) : Json(index);
-}
-
-std::string bits(std::uint64_t descriptor) {
-    char text[32];
-    std::snprintf(text, sizeof text, "0x%016" PRIx64, descriptor);
-    return text;
 }
 
 Json array_json(const BlockHistory::Array& a) {
@@ -97,55 +92,16 @@ Json multiply_json(const BlockHistory& history, const BlockHistory::Multiply& m,
             {"k", m.depth},
             {"a", place(m.a_place)},
             {"b", place(m.b_place)},
-            {"a_descriptor", m.a_in_registers ? Json(nullptr) : Json(bits(m.a))},
-            {"b_descriptor", bits(m.b)}};
+            {"a_descriptor", m.a_in_registers ? Json(nullptr) : Json(hex(m.a, 16))},
+            {"b_descriptor", hex(m.b, 16)}};
 }
 
-const char* name_of(What what) {
-    switch (what) {
-        case What::request:
-            break;
-        case What::barrier:
-            return "barrier";
-        case What::met:
-            return "met";
-        case What::commit:
-            return "commit";
-        case What::copied:
-            return "copied";
-        case What::begin:
-            return "begin";
-        case What::expect:
-            return "expect";
-        case What::arrive:
-            return "arrive";
-        case What::wait:
-            return "wait";
-        case What::passed:
-            return "passed";
-        case What::phase:
-            return "phase";
-        case What::box:
-            return "box";
-        case What::landed:
-            return "landed";
-        case What::wgmma:
-            return "wgmma";
-        case What::summed:
-            return "summed";
-        case What::mma:
-            return "mma";
-        case What::cluster_arrive:
-            return "cluster_arrive";
-        case What::cluster_passed:
-            return "cluster_passed";
-        case What::cluster_met:
-            return "cluster_met";
-        case What::returned:
-            return "returned";
-    }
-    return "request";
-}
+/// In the order of What.
+constexpr const char* kEvents[] = {
+    "request",        "barrier",        "met",         "commit",  "copied", "begin", "expect", "arrive",
+    "wait",           "passed",         "phase",       "box",     "landed", "wgmma", "summed", "mma",
+    "cluster_arrive", "cluster_passed", "cluster_met", "returned"};
+static_assert(std::size(kEvents) == static_cast<std::size_t>(What::returned) + 1);
 
 Json request_json(const BlockHistory& history, const BlockHistory::Event& e) {
     Json all = {e.access, e.warp, e.pattern, e.base, e.count};
@@ -159,7 +115,7 @@ Json request_json(const BlockHistory& history, const BlockHistory::Event& e) {
 
 Json event_json(const BlockHistory& history, const BlockHistory::Event& e) {
     if (e.what == What::request) return request_json(history, e);
-    Json all = {{"e", name_of(e.what)}};
+    Json all = {{"e", kEvents[static_cast<std::size_t>(e.what)]}};
     if (e.warp >= 0) all["warp"] = e.warp;
     if (e.lanes != 0) all["lanes"] = e.lanes;
     if (e.rank) all["rank"] = *e.rank;
@@ -199,40 +155,36 @@ Json event_json(const BlockHistory& history, const BlockHistory::Event& e) {
 }
 
 Json block_json(const BlockHistory& h, const trace::Report& report) {
-    const auto all = [](const auto& items, auto one) {
-        Json list = Json::array();
-        for (const auto& item : items) list.push_back(one(item));
-        return list;
-    };
-    return {{"block", h.block},
-            {"index", h.index},
-            {"rank", h.rank},
-            {"threads", h.threads},
-            {"arrays", all(h.arrays, array_json)},
-            {"sites",
-             all(h.sites,
-                 [](const BlockHistory::Site& s) {
-                     return Json{{"file", file_in_repository(s.file)}, {"line", s.line}, {"what", s.what}};
-                 })},
-            {"accesses",
-             all(h.accesses, [&](const auto& access) { return access_json(h, access, report.lines); })},
-            {"patterns", all(h.patterns,
-                             [](const BlockHistory::Pattern& p) {
-                                 return Json::array({p.lanes, p.offsets});
-                             })},
-            {"events", all(h.events, [&](const auto& event) { return event_json(h, event); })},
-            {"copies", all(h.copies, copy_json)},
-            {"multiplies",
-             all(h.multiplies, [&](const auto& m) { return multiply_json(h, m, report.multiplications); })},
-            {"places", h.places},
-            {"mbarriers", all(h.mbarriers,
-                              [](const BlockHistory::Mbarrier& b) {
-                                  return Json{{"name", b.name},
-                                              {"array", index_json(b.array)},
-                                              {"offset", b.offset},
-                                              {"arrivals", b.arrivals}};
-                              })},
-            {"truncated", h.truncated}};
+    return {
+        {"block", h.block},
+        {"index", h.index},
+        {"rank", h.rank},
+        {"threads", h.threads},
+        {"arrays", list_json(h.arrays, array_json)},
+        {"sites",
+         list_json(h.sites,
+                   [](const BlockHistory::Site& s) {
+                       return Json{{"file", file_in_repository(s.file)}, {"line", s.line}, {"what", s.what}};
+                   })},
+        {"accesses",
+         list_json(h.accesses, [&](const auto& access) { return access_json(h, access, report.lines); })},
+        {"patterns", list_json(h.patterns,
+                               [](const BlockHistory::Pattern& p) {
+                                   return Json::array({p.lanes, p.offsets});
+                               })},
+        {"events", list_json(h.events, [&](const auto& event) { return event_json(h, event); })},
+        {"copies", list_json(h.copies, copy_json)},
+        {"multiplies",
+         list_json(h.multiplies, [&](const auto& m) { return multiply_json(h, m, report.multiplications); })},
+        {"places", h.places},
+        {"mbarriers", list_json(h.mbarriers,
+                                [](const BlockHistory::Mbarrier& b) {
+                                    return Json{{"name", b.name},
+                                                {"array", index_json(b.array)},
+                                                {"offset", b.offset},
+                                                {"arrivals", b.arrivals}};
+                                })},
+        {"truncated", h.truncated}};
 }
 
 }  // namespace
@@ -247,9 +199,7 @@ std::string file_in_repository(const std::string& file) {
 }
 
 Json history_json(const trace::Report& report) {
-    Json blocks = Json::array();
-    for (const BlockHistory& h : report.histories) blocks.push_back(block_json(h, report));
-    return blocks;
+    return list_json(report.histories, [&](const BlockHistory& h) { return block_json(h, report); });
 }
 
 std::string to_text_with(const Json& json, const Json& history) {

@@ -30,63 +30,49 @@ using gemm::Json;
 
 struct Settings {
     std::optional<gemm::Lesson> lesson;  // with the variant that was asked for
-    gemm::Shape shape;
-    std::uint64_t seed = 0;
+    gemm::Shape shape{.M = 128, .N = 128, .K = 128};
+    std::uint64_t seed = gemm::fresh_seed();
     std::int64_t blocks = 0;    // 0: all
     std::int64_t history = 0;   // blocks
     std::int64_t patience = 0;  // seconds; 0: the kernel is one that ends
     std::string like, output;
 };
 
-std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    std::string lesson, m = "128", n = "128", k = "128", alpha = "1", beta = "0", seed, blocks = "all",
-                        variant, dtype, history = "0", patience;
+Settings read_options(int argc, char** argv) {
+    Settings s;
+    std::string lesson, blocks = "all", variant, dtype;
     const bool several = gemm::all_lessons().size() > 1;
     std::vector<gemm::Option> options;
     options.push_back({"--lesson", &lesson, "which, if there are several", "NAME", several});
-    options.push_back({"--m", &m, "rows of A and C [128]"});
-    options.push_back({"--n", &n, "columns of B and C [128]"});
-    options.push_back({"--k", &k, "columns of A, rows of B [128]"});
-    options.push_back({"--alpha", &alpha, "C = alpha A B + beta C [1]", "FLOAT"});
-    options.push_back({"--beta", &beta, "C = alpha A B + beta C [0]", "FLOAT"});
+    options.push_back({"--m", &s.shape.M, "rows of A and C [128]"});
+    options.push_back({"--n", &s.shape.N, "columns of B and C [128]"});
+    options.push_back({"--k", &s.shape.K, "columns of A, rows of B [128]"});
+    options.push_back({"--alpha", &s.shape.alpha, "C = alpha A B + beta C [1]", "FLOAT"});
+    options.push_back({"--beta", &s.shape.beta, "C = alpha A B + beta C [0]", "FLOAT"});
     options.push_back(
         {"--variant", &variant, "types and layout, such as bf16 or bf16.nt [the lesson's first]", "VARIANT"});
     options.push_back({"--dtype", &dtype, "in short: one type, fp32, bf16 or fp16", "TYPE"});
-    options.push_back({"--seed", &seed, "seed of the inputs [a fresh one]"});
+    options.push_back({"--seed", &s.seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--blocks", &blocks, "how many blocks to trace, spread over the grid, or all [all]"});
-    options.push_back({"--history", &history, "of how many blocks to keep all that they do, in order [0]"});
+    options.push_back({"--history", &s.history, "of how many blocks to keep all that they do, in order [0]"});
     options.push_back(
-        {"--patience", &patience,
-         "of a kernel that may not end: seconds that a thread may run without meeting another [60]"});
+        {"--patience", &s.patience,
+         "of a kernel that may not end: seconds that a thread may run without meeting another [60]", "INT",
+         false, 1});
     options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
-    if (const std::optional<int> status = gemm::parse_options(
-            "gemm_inspect", "Traces every access of one lesson's kernel on the CPU device.", options, argc,
-            argv))
-        return status;
+    gemm::parse_options("gemm_inspect", "Traces every access of one lesson's kernel on the CPU device.",
+                        options, argc, argv);
 
-    std::string names;
-    for (const gemm::Lesson* l : gemm::all_lessons()) {
-        if (lesson == l->name || (lesson.empty() && !several)) s.lesson = *l;
-        names += (names.empty() ? "" : ", ") + std::string(l->name);
-    }
-    if (!s.lesson) throw Error("There is no lesson \"" + lesson + "\"; there are " + names + ".");
+    s.lesson = lesson.empty() && !several ? *gemm::all_lessons().front() : gemm::lesson_named(lesson);
     if (const std::optional<gemm::Variant> asked = gemm::variant_option(variant, dtype)) {
         s.lesson = gemm::with_variant(*s.lesson, *asked);
     }
     s.shape.variant = s.lesson->variant();
-    s.shape.M = gemm::whole_number("--m", m);
-    s.shape.N = gemm::whole_number("--n", n);
-    s.shape.K = gemm::whole_number("--k", k);
-    s.shape.alpha = gemm::finite_number("--alpha", alpha);
-    s.shape.beta = gemm::finite_number("--beta", beta);
     s.shape = s.shape.resolved();
-    s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     if (blocks != "all") s.blocks = gemm::whole_number("--blocks", blocks, 1);
-    if (!patience.empty()) s.patience = gemm::whole_number("--patience", patience, 1);
-    s.history = gemm::whole_number("--history", history);
-    if (!s.output.empty()) gemm::check_writable(s.output);
-    return std::nullopt;
+    gemm::check_writable(s.output);
+    return s;
 }
 
 /// `count` blocks of `total`: the first, the last, and others at even distances.
@@ -149,22 +135,13 @@ int run(const Settings& s) {
         right = right && verdict.passed;
     }
     std::fprintf(stderr, "progress 100 100 done\n");
-    const std::string text =
-        s.history > 0 ? gemm::to_text_with(json, gemm::history_json(traced.report)) : gemm::to_text(json);
-    if (s.output.empty()) {
-        gemm::print(text);
-    } else {
-        gemm::write_file(s.output, text);
-    }
+    gemm::deliver(s.output, s.history > 0 ? gemm::to_text_with(json, gemm::history_json(traced.report))
+                                          : gemm::to_text(json));
     return right ? gemm::kRight : gemm::kWrong;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return gemm::run_program("gemm_inspect", [&]() -> int {
-        Settings settings;
-        if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
-        return run(settings);
-    });
+    return gemm::run_program("gemm_inspect", [&] { return run(read_options(argc, argv)); });
 }

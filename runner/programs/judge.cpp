@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,13 +32,6 @@ using gemm::exam::Answer;
 using gemm::exam::Question;
 
 constexpr const char* kName = "The result";
-
-const Lesson& lesson_named(const std::string& name) {
-    for (const Lesson* lesson : gemm::all_lessons()) {
-        if (lesson->name == name) return *lesson;
-    }
-    throw Error("There is no lesson " + name + ".");
-}
 
 void append(std::string& paper, const void* data, std::size_t bytes) {
     paper.append(static_cast<const char*>(data), bytes);
@@ -133,9 +125,7 @@ class Answers {
 std::vector<CaseResult> marked(const std::vector<CheckCase>& cases, std::uint64_t seed, Answers answers) {
     std::vector<CaseResult> results;
     for (const CheckCase& c : cases) {
-        CaseResult& result = results.emplace_back();
-        result.problem = c;
-        result.seed = seed;
+        CaseResult& result = results.emplace_back(CaseResult{c, seed});
         Workload w = gemm::workload_of(c, seed);
         if (c.twice) w.refill(seed);
         const std::optional<std::vector<std::byte>> image =
@@ -158,46 +148,37 @@ Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text, b
     const std::vector<std::string> sizes = gemm::comma_separated("--tile", text);
     if (sizes.size() != 3) throw Error("--tile takes BM,BN,BK, and not " + text + ".");
     const auto size = [&](int i) { return gemm::small_number("--tile", sizes[i], 1); };
-    Json cases = Json::array();
     Lesson tiled = lesson;
     tiled.tile = {size(0), size(1), size(2)};
-    for (const CheckCase& c : gemm::check_cases(tiled, seed, long_k)) {
-        CaseResult asked;
-        asked.problem = c;
-        asked.seed = seed;
-        cases.push_back(gemm::case_json(asked));
-    }
+    const Json cases = gemm::list_json(gemm::check_cases(tiled, seed, long_k), [&](const CheckCase& c) {
+        return gemm::case_json({c, seed});
+    });
     return {
         {"schema", 1}, {"lesson", lesson.name}, {"seed", seed}, {"total", cases.size()}, {"cases", cases}};
 }
 
 int run(int argc, char** argv) {
-    std::string name, seed_text, paper, answers, tile, output;
+    std::string name, paper, answers, tile, output;
+    std::uint64_t seed = 0;
     bool long_k = false;
-    if (const std::optional<int> status = gemm::parse_options(
-            "gemm_judge",
-            "Sets an exam (--paper), or marks its answers (--answers) or lists a check's problems (--tile) "
-            "as JSON.",
-            {{"--lesson", &name, "whose tiles and type the problems are for", "NAME"},
-             {"--seed", &seed_text, "of sizes and inputs: the same for the paper and the answers"},
-             {"--paper", &paper, "where the paper goes", "FILE"},
-             {"--answers", &answers, "what gemm_exam wrote", "FILE"},
-             {"--tile", &tile, "BM,BN,BK of the kernel whose cases gemm_check draws", "LIST"},
-             {"--long-k", &long_k, "also the problem that gemm_check has with it"},
-             {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
-            argc, argv)) {
-        return *status;
-    }
+    gemm::parse_options(
+        "gemm_judge",
+        "Sets an exam (--paper), or marks its answers (--answers) or lists a check's problems (--tile) "
+        "as JSON.",
+        {{"--lesson", &name, "whose tiles and type the problems are for", "NAME"},
+         {"--seed", &seed, "of sizes and inputs: the same for the paper and the answers", "INT", true},
+         {"--paper", &paper, "where the paper goes", "FILE"},
+         {"--answers", &answers, "what gemm_exam wrote", "FILE"},
+         {"--tile", &tile, "BM,BN,BK of the kernel whose cases gemm_check draws", "LIST"},
+         {"--long-k", &long_k, "also the problem that gemm_check has with it"},
+         {"--output", &output, "where the JSON goes [standard output]", "FILE"}},
+        argc, argv);
     if (!paper.empty() + !answers.empty() + !tile.empty() != 1) {
         throw Error("One of --paper, --answers and --tile is needed.");
     }
-    const Lesson& lesson = lesson_named(name);
-    const std::uint64_t seed = gemm::seed_number("--seed", seed_text);
-    const auto print = [&](const Json& json) {
-        output.empty() ? gemm::print(gemm::to_text(json)) : gemm::write_file(output, gemm::to_text(json));
-    };
+    const Lesson& lesson = gemm::lesson_named(name);
     if (!tile.empty()) {
-        print(listed(lesson, seed, tile, long_k));
+        gemm::deliver(output, gemm::to_text(listed(lesson, seed, tile, long_k)));
         return gemm::kRight;
     }
     const std::vector<CheckCase> cases = gemm::check_cases(lesson, seed, long_k);
@@ -207,10 +188,10 @@ int run(int argc, char** argv) {
     }
     const std::vector<CaseResult> results = marked(cases, seed, Answers(answers));
     const bool passed = results.back().passed();
-    Json json = {{"schema", 1},      {"lesson", lesson.name}, {"seed", seed},
-                 {"passed", passed}, {"total", cases.size()}, {"cases", Json::array()}};
-    for (const CaseResult& result : results) json["cases"].push_back(gemm::case_json(result));
-    print(json);
+    const Json json = {{"schema", 1},           {"lesson", lesson.name},
+                       {"seed", seed},          {"passed", passed},
+                       {"total", cases.size()}, {"cases", gemm::list_json(results, gemm::case_json)}};
+    gemm::deliver(output, gemm::to_text(json));
     return passed ? gemm::kRight : gemm::kWrong;
 }
 

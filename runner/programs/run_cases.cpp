@@ -302,9 +302,7 @@ Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c
 }
 
 CaseResult run_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed) {
-    CaseResult result;
-    result.problem = problem;
-    result.seed = seed;
+    CaseResult result{problem, seed};
     guarded(lesson, result, [&] {
         Workload w = workload_of(problem, seed);
         const Lesson taken = with_variant(lesson, problem.shape.variant);
@@ -323,9 +321,7 @@ Verdict judge_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t
 
 #ifdef GEMM_CPU_DEVICE
 CaseResult run_goal(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed, int sm, Json& trace) {
-    CaseResult result;
-    result.problem = problem;
-    result.seed = seed;
+    CaseResult result{problem, seed};
     guarded(lesson, result, [&] {
         Workload w(problem.shape, seed);
         const TracedLaunch traced = run_on(lesson, w, result);

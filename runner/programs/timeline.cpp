@@ -3,8 +3,6 @@
 // links it.
 
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,30 +27,24 @@ using gemm::timeline::Warp;
 struct Settings {
     gemm::Lesson lesson;
     gemm::Shape shape;
-    std::uint64_t seed = 0;
+    std::uint64_t seed = gemm::fresh_seed();
     std::string output;
 };
 
-std::optional<int> read_options(int argc, char** argv, Settings& s) {
-    std::string m, n, k, seed;
-    if (const std::optional<int> status =
-            gemm::parse_options("gemm_timeline", "Records when the warps of a kernel's first block do what.",
-                                {{"--m", &m, "rows of A and C", "INT", true},
-                                 {"--n", &n, "columns of B and C", "INT", true},
-                                 {"--k", &k, "columns of A, rows of B", "INT", true},
-                                 {"--seed", &seed, "seed of the inputs [a fresh one]"},
-                                 {"--output", &s.output, "where the JSON goes", "FILE", true}},
-                                argc, argv))
-        return status;
+Settings read_options(int argc, char** argv) {
+    Settings s;
+    gemm::parse_options("gemm_timeline", "Records when the warps of a kernel's first block do what.",
+                        {{"--m", &s.shape.M, "rows of A and C", "INT", true, 1},
+                         {"--n", &s.shape.N, "columns of B and C", "INT", true, 1},
+                         {"--k", &s.shape.K, "columns of A, rows of B", "INT", true, 1},
+                         {"--seed", &s.seed, "seed of the inputs [a fresh one]"},
+                         {"--output", &s.output, "where the JSON goes", "FILE", true}},
+                        argc, argv);
     s.lesson = *gemm::all_lessons().front();
     s.shape.variant = s.lesson.variant();
-    s.shape.M = gemm::whole_number("--m", m, 1);
-    s.shape.N = gemm::whole_number("--n", n, 1);
-    s.shape.K = gemm::whole_number("--k", k, 1);
     s.shape = s.shape.resolved();
-    s.seed = seed.empty() ? gemm::fresh_seed() : gemm::seed_number("--seed", seed);
     gemm::check_writable(s.output);
-    return std::nullopt;
+    return s;
 }
 
 /// A warp's stamps: [site, begin, end, detail], clocks from the block's first one on. Unsigned, so that a
@@ -81,17 +73,16 @@ int run(const Settings& s) {
     for (const Warp& warp : warps) {
         if (const std::uint32_t begin = warp.stamps.front().begin; begin - first >= 1u << 31) first = begin;
     }
-    Json all = Json::array();
-    for (const Warp& warp : warps) all.push_back(warp_json(warp, first));
-    const Json json = {{"schema", 1},
-                       {"lesson", s.lesson.name},
-                       {"device", gemm::device_json(device)},
-                       {"variant", gemm::text(s.lesson.variant())},
-                       {"m", s.shape.M},
-                       {"n", s.shape.N},
-                       {"k", s.shape.K},
-                       {"seed", s.seed},
-                       {"warps", std::move(all)}};
+    const Json json = {
+        {"schema", 1},
+        {"lesson", s.lesson.name},
+        {"device", gemm::device_json(device)},
+        {"variant", gemm::text(s.lesson.variant())},
+        {"m", s.shape.M},
+        {"n", s.shape.N},
+        {"k", s.shape.K},
+        {"seed", s.seed},
+        {"warps", gemm::list_json(warps, [&](const Warp& warp) { return warp_json(warp, first); })}};
     gemm::write_file(s.output, gemm::to_text(json));
     return gemm::kRight;
 }
@@ -99,9 +90,5 @@ int run(const Settings& s) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return gemm::run_program("gemm_timeline", [&]() -> int {
-        Settings settings;
-        if (const std::optional<int> status = read_options(argc, argv, settings)) return *status;
-        return run(settings);
-    });
+    return gemm::run_program("gemm_timeline", [&] { return run(read_options(argc, argv)); });
 }

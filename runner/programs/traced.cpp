@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cinttypes>
-#include <cstdio>
 #include <utility>
 
 #include "common/check/dtype.hpp"
@@ -50,11 +48,6 @@ Json line_json(const trace::Line& l) {
 
 /// `wavefronts` is null: nobody knows them.
 Json wgmma_json(const trace::Multiplication& m) {
-    const auto bits = [](std::uint64_t descriptor) {
-        char text[32];
-        std::snprintf(text, sizeof text, "0x%016" PRIx64, descriptor);
-        return std::string(text);
-    };
     const auto major = [](ptx::Major major) { return major == ptx::Major::k ? "k" : "row"; };
     return {{"file", file_in_repository(m.file)},
             {"line", m.line},
@@ -65,9 +58,9 @@ Json wgmma_json(const trace::Multiplication& m) {
             {"flop", 2.0 * m.rows * m.columns * m.depth * static_cast<double>(m.count)},
             {"shared_bytes", m.shared_bytes},
             {"wavefronts", nullptr},
-            {"a", m.a_in_registers ? Json(nullptr) : Json(bits(m.a))},
+            {"a", m.a_in_registers ? Json(nullptr) : Json(hex(m.a, 16))},
             {"major_a", m.a_in_registers ? Json(nullptr) : Json(major(m.major_a))},
-            {"b", bits(m.b)},
+            {"b", hex(m.b, 16)},
             {"major_b", major(m.major_b)}};
 }
 
@@ -140,9 +133,9 @@ Json place_json(const std::optional<Autopsy::Place>& p) {
 }
 
 Json barrier_json(const Autopsy::Barrier& b) {
-    Json waiting = Json::array();
-    for (const Autopsy::Waiting& w : b.waiting)
-        waiting.push_back({{"threads", w.threads}, {"parity", w.parity}, {"at", place_json(w.at)}});
+    const auto waiting = [](const Autopsy::Waiting& w) {
+        return Json{{"threads", w.threads}, {"parity", w.parity}, {"at", place_json(w.at)}};
+    };
     return {{"name", b.name},
             {"phase", b.phase},
             {"arrivals", b.arrivals},
@@ -153,19 +146,18 @@ Json barrier_json(const Autopsy::Barrier& b) {
             {"bytes_expected", b.expected},
             {"bytes_missing", b.bytes_missing},
             {"bytes_under_way", b.under_way},
-            {"waiting", std::move(waiting)}};
+            {"waiting", list_json(b.waiting, waiting)}};
 }
 
 Json autopsy_json(const Autopsy& a) {
-    Json barriers = Json::array(), groups = Json::array(), likely = nullptr;
-    for (const Autopsy::Barrier& b : a.barriers) barriers.push_back(barrier_json(b));
-    for (const Autopsy::Group& g : a.groups) {
-        groups.push_back({{"threads", g.threads},
-                          {"returned", !g.at},
-                          {"at", place_json(g.at)},
-                          {"at_mbarrier", g.at_mbarrier},
-                          {"last", place_json(g.last)}});
-    }
+    Json likely = nullptr;
+    const auto group = [](const Autopsy::Group& g) {
+        return Json{{"threads", g.threads},
+                    {"returned", !g.at},
+                    {"at", place_json(g.at)},
+                    {"at_mbarrier", g.at_mbarrier},
+                    {"last", place_json(g.last)}};
+    };
     if (a.likely) {
         const Autopsy::Likely& l = *a.likely;
         likely = {{"id", name_of(l.id)},    {"text", cpu_device::text_of(a, l)},
@@ -175,8 +167,8 @@ Json autopsy_json(const Autopsy& a) {
     }
     return {{"kernel", a.kernel},
             {"block", a.block},
-            {"barriers", std::move(barriers)},
-            {"groups", std::move(groups)},
+            {"barriers", list_json(a.barriers, barrier_json)},
+            {"groups", list_json(a.groups, group)},
             {"likely", std::move(likely)}};
 }
 
@@ -273,10 +265,6 @@ Json findings_json(const trace::Report& report, std::size_t most) {
 Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, int sm,
                  const TracedLaunch& traced) {
     const trace::Report& report = traced.report;
-    Json lines = Json::array();
-    for (const trace::Line& l : report.lines) lines.push_back(line_json(l));
-    Json wgmma = Json::array();
-    for (const trace::Multiplication& m : report.multiplications) wgmma.push_back(wgmma_json(m));
     return {{"schema", 1},
             {"lesson", lesson.name},
             {"variant", text(shape.variant)},
@@ -293,8 +281,8 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
             {"threads_per_block", report.threads_per_block},
             {"barriers_per_thread", report.barriers_per_thread},
             {"seconds", traced.seconds},
-            {"lines", std::move(lines)},
-            {"wgmma", std::move(wgmma)},
+            {"lines", list_json(report.lines, line_json)},
+            {"wgmma", list_json(report.multiplications, wgmma_json)},
             {"findings", findings_json(report)},
             {"totals", totals_json(report, shape)},
             {"owners", owners_json(report)},

@@ -16,17 +16,14 @@ extern const gemm::Lesson* const gemm_checked[];
 namespace {
 
 int run(int argc, char** argv) {
-    std::string seed_text = "1";
+    std::uint64_t seed = 1;
     bool without_reach = false;
-    if (const std::optional<int> status = gemm::parse_options(
-            "gemm_paths", "Runs the cases of a check.",
-            {{"--seed", &seed_text, "of its problems"},
-             {"--without-reach", &without_reach, "as if the descriptor named no problems for paths"}},
-            argc, argv)) {
-        return *status;
-    }
+    gemm::parse_options(
+        "gemm_paths", "Runs the cases of a check.",
+        {{"--seed", &seed, "of its problems"},
+         {"--without-reach", &without_reach, "as if the descriptor named no problems for paths"}},
+        argc, argv);
     cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
-    const std::uint64_t seed = gemm::seed_number("--seed", seed_text);
     gemm::Lesson lesson = *gemm_checked[0];
     if (without_reach) lesson.reaching = {};
     for (const gemm::CheckCase& c : gemm::check_cases(lesson, seed)) {
