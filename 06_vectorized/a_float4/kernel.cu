@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         // end gap
         a += steps;
         b += steps * ldb;
-        __syncthreads();  // the k-tiles are complete before anyone reads them
+        __syncthreads();  // the tiles are complete before anyone reads them
 
         // gap: multiply
 #pragma unroll
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(THREADS, 2)
             }
         }
         // end gap
-        __syncthreads();  // everyone has read the k-tiles before anyone overwrites them
+        __syncthreads();  // everyone has read the tiles before anyone overwrites them
     }
 
 #pragma unroll  // acc is in registers, which take no index at run time

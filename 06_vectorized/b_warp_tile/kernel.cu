@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         }
         a += steps;
         b += steps * ldb;
-        __syncthreads();  // the k-tiles are complete before anyone reads them
+        __syncthreads();  // the tiles are complete before anyone reads them
 
         // gap: multiply
 #pragma unroll
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(THREADS, 2)
             }
         }
         // end gap
-        __syncthreads();  // everyone has read the k-tiles before anyone overwrites them
+        __syncthreads();  // everyone has read the tiles before anyone overwrites them
     }
     write_c<ALIGNED>(acc, row0 + y, col0 + x, M, N, alpha, beta, C, ldc);
 }
