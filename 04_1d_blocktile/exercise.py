@@ -14,31 +14,32 @@ def _shared_bytes(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="load the tiles in turns of all threads, and let a value of Bs serve TM multiply-adds.",
+    task="load the k-tile, several elements per thread, and let a value of Bs serve TM multiply-adds.",
     gaps={
         "share": Gap(
-            "thread t loads element (a_row, a_k) of As and (b_k, x) of Bs in the first turn. Neighbouring threads should load "
-            "neighbours in memory.",
+            "thread t loads element (a_row, a_k) of As and (b_k, x) of Bs first. Neighbouring threads should load neighbours "
+            "in memory.",
             "const int a_row = 0, a_k = 0, b_k = 0;",
         ),
         "load": Gap(
-            "fill both tiles. There are fewer threads than elements, so each loads several, in turns. a and b point to the "
-            "thread's element of the first turn. What belongs where a tile reaches past the edge, and who waits for whom?"
+            "fill As and Bs. There are fewer threads than elements, so each loads several. a and b point to the first that the "
+            "thread loads. What belongs where a tile reaches past the edge, and who waits for whom?"
         ),
         "use": Gap(
             "for each step k add TM products to acc: rows y … y + TM - 1 of As, column x of Bs. What does a thread need to read "
-            "only once per step? And who must wait before the tiles are overwritten?"
+            "only once per step? And who must wait before As and Bs are overwritten?"
         ),
     },
     hints=(
-        "Count first. As has BM·BK = 512 elements, Bs as many, the block has 256 threads: how many elements of each tile does "
-        "a thread load? If thread t loads element t of As in the first turn, counted row by row, which row and which column is "
-        "it, with BK columns in a row? How many rows further is its element of the second turn? In the sum, which of the two "
+        "Count first. As has BM·BK = 512 elements, and so has Bs. The block has 256 threads. How many elements of each does a "
+        "thread load? If thread t first loads element t of As, counted row by row, which row and which column is "
+        "it, with BK columns in a row? How many rows further is its second element? In the sum, which of the two "
         "factors stays the same for all TM rows of a thread?",
-        "a_row and a_k are t / BK and t % BK, b_k is t / BN; the column in Bs is x, which is t % BN. A turn covers THREADS / BK "
-        "rows of As and THREADS / BN rows of Bs. So the loop over the turns adds i = 0, THREADS / BK, … to the row in As, in the "
-        "guard, and in A, where a row further is lda elements further: all three. Likewise for Bs with ldb. Then a barrier. In "
-        "the loop over k the element of Bs goes into a variable before the loop over the TM rows, which reads As alone.",
+        "a_row and a_k are t / BK and t % BK, b_k is t / BN; the column in Bs is x, which is t % BN. All threads together fill "
+        "THREADS / BK rows of As at a time, or THREADS / BN rows of Bs. So the loop adds i = 0, THREADS / BK, … to the row in "
+        "As, in the guard, and in A, where a row further is lda elements further: all three. Likewise for Bs with ldb. Then a "
+        "barrier. In the loop over k, read the value of Bs into a variable before the loop over the TM rows, which "
+        "reads only As.",
         "nearly the code, in this order:\n"
         "  const int a_row = t / BK, a_k = t % BK, b_k = t / BN;\n"
         "  for (int i = 0; i < BM; i += THREADS / BK)\n"
@@ -56,37 +57,37 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, *counts.tile[:2]),
             "bytes",
-            "The sum over k must read As and Bs alone, and the turns must not overlap: a turn over As covers THREADS / BK rows, "
-            "one over Bs THREADS / BN. Sectors that are used in part count whole.",
+            "The sum over k must read only As and Bs, and no element may be loaded twice: all threads together fill "
+            "THREADS / BK rows of As at a time, or THREADS / BN rows of Bs. Sectors that are used in part count whole.",
         ),
         Goal(
             "A warp's load takes at most 4 sectors",
             sectors_a_load,
             lambda counts: 4,
             "sectors a request",
-            "Neighbouring threads must load neighbours of a row: in As the column, t % BK, in Bs the column, t % BN.",
+            "Neighbouring threads must load neighbours of a row: the column is t % BK in As, and t % BN in Bs.",
         ),
         Goal(
             "Shared memory moves no more bytes than the lesson's kernel",
             shared_bytes_a_flop,
             _shared_bytes,
             "bytes a FLOP",
-            "Per step k a thread needs TM elements of As and a single one of Bs. With the loop over k outside and the one over "
+            "Per step k a thread needs TM values of As and a single one of Bs. With the loop over k outside and the one over "
             "the rows inside, read that one into a variable between the two: it stays in a register.",
         ),
     ),
 )
 
 HUNT = Hunt(
-    task="one line of this kernel is wrong, and yet no element of C is. Find the line, and mend it.",
+    task="one line of this kernel is wrong, and yet no element of C is. Find the line, and fix it.",
     bug={"row0 + a_row + i < M": "row0 + a_row < M"},
     hints=(
         "C is right, also where M is no multiple of 64, so look for an access whose result never reaches C. Take M = 45: which "
-        "rows of A are loaded in the first turn, and which in the second?",
-        "Rows of As that lie past the end of A belong to rows of C that nobody stores. What stands in them does not matter, but "
-        "reading it does: past the end of A may lie nothing at all. Compare, for both tiles, the row that is loaded with the "
+        "rows of A do the threads load first, and which in the second iteration?",
+        "Rows of As past the end of A belong to rows of C that are never stored. Their values don't matter, but reading them "
+        "does: past the end of A there may be no memory at all. Compare, for As and for Bs, the row that is loaded with the "
         "row that the guard checks.",
-        "Look at the guard of the load into As: the second turn loads row a_row + i of the tile, the guard checks another one.",
+        "Look at the guard of the load into As: an iteration loads row a_row + i of the tile, but the guard checks another.",
     ),
     check_finds="past_the_edge",
 )
@@ -106,9 +107,9 @@ def element_of_a_thread(q: Quiz) -> Question:
         f"N = {N}, ldc = {ldc}, M is large. Thread {t} of block {block} stores acc[{i}] in C[n]. What is n?",
         answer,
         "",
-        f"{tiles} tiles lie side by side: block {block} begins at row {block} / {tiles} · 64 = {block // tiles * _BM} and column "
-        f"{block} % {tiles} · 64 = {block % tiles * _BN}. In it, x = {t} % 64 = {x} and y = {t} / 64 · 16 = {y}. So acc[{i}] is "
-        f"row {row}, column {col}: {row} · {ldc} + {col} = {grouped(answer)}.",
+        f"There are {tiles} C tiles side by side: block {block} begins at row {block} / {tiles} · 64 = {block // tiles * _BM} "
+        f"and column {block} % {tiles} · 64 = {block % tiles * _BN}. In it, x = {t} % 64 = {x} and y = {t} / 64 · 16 = {y}. "
+        f"So acc[{i}] is row {row}, column {col}: {row} · {ldc} + {col} = {grouped(answer)}.",
     )
 
 
@@ -124,7 +125,7 @@ def sectors_of_a_load_of_a(q: Quiz) -> Question:
         answer,
         "sectors",
         f"a_row = t / {BK}, a_k = t % {BK}: {rows} row{'s' if rows > 1 else ''}, {BK} neighbours of each, {4 * BK} bytes. Row r "
-        f"begins at byte {4 * lda}·r, that is {4 * lda % 32}·r modulo 32 behind the beginning of a sector: {shown} = {answer}."
+        f"begins at byte {4 * lda}·r, that is {4 * lda % 32}·r modulo 32 after the beginning of a sector: {shown} = {answer}."
         if rows > 1
         else f"a_row = t / 32 = 0, a_k = t: one row, 128 bytes from the beginning of A, which is aligned: {answer}.",
     )
@@ -140,9 +141,9 @@ def elements_loaded(q: Quiz) -> Question:
         "Each time that one is loaded counts; zeros past an edge are not loaded.",
         answer,
         "elements",
-        f"There are ⌈{M}/64⌉·⌈{N}/64⌉ = {down}·{across} blocks. Every element of A is loaded by each of the {across} block"
-        f"{'s' if across > 1 else ''} side by side, every one of B by each of the {down} in a column: "
-        f"{M}·{K}·{across} + {K}·{N}·{down} = {grouped(answer)}. The guards keep out what lies past the edges.",
+        f"There are ⌈{M}/64⌉·⌈{N}/64⌉ = {down}·{across} blocks. Each of the {across} block"
+        f"{'s' if across > 1 else ''} side by side loads every element of A once, and each of the {down} in a column every one "
+        f"of B: {M}·{K}·{across} + {K}·{N}·{down} = {grouped(answer)}. The guards keep out what is past the edges.",
     )
 
 
@@ -161,14 +162,14 @@ def ceiling_by_loads(q: Quiz) -> Question:
     share = 100 * multiply_adds / 4 / accesses
     return Question(
         f"Suppose BM = {BM}, BN = {BN}, BK = 8, TM = {TM}, hence {threads} threads. Every load and store that the source names "
-        "in the loop over tiles is one instruction of 4 bytes a thread. An SM executes one load or store of a warp a clock, and "
-        "four FFMA. What part of the FP32 peak is possible at most? Give percent.",
+        "in the loop over k-tiles is one instruction of 4 bytes per thread. An SM executes one load or store of a warp per "
+        "cycle, and four FFMAs. What part of the FP32 peak is possible at most? Give percent.",
         share,
         "%",
-        f"A thread and tile: 8·{TM} = {multiply_adds} multiply-adds, {multiply_adds / 4:g} clocks for each warp. Reads of shared "
-        f"memory: 8·({TM} + 1) = {_BK * (TM + 1)}. Loads from global memory: ({BM} + {BN})·8/{threads} = {fill:g}, and as many "
-        f"stores to shared memory. {multiply_adds / 4:g}/{accesses:g} = {share:.3g} %. Without the last two it would be "
-        f"TM/(TM + 1)/4, always below 25 %.",
+        f"Per thread and k-tile: 8·{TM} = {multiply_adds} multiply-adds, {multiply_adds / 4:g} cycles for a warp. Reads of "
+        f"shared memory: 8·({TM} + 1) = {_BK * (TM + 1)}. Loads from global memory: ({BM} + {BN})·8/{threads} = {fill:g}, "
+        f"and as many stores to shared memory. {multiply_adds / 4:g}/{accesses:g} = {share:.3g} %. Without the last two it would "
+        f"be TM/(TM + 1)/4, always below 25 %.",
         tolerance=0.01,
     )
 
@@ -181,8 +182,8 @@ def results_on_an_sm(q: Quiz) -> Question:
     decides = " and ".join(key for key, value in limits.items() if value == blocks)
     answer = blocks * BM * BN
     return Question(
-        f"Suppose BM = {BM}, BN = {BN}, BK = 8, TM = {TM}, and {registers} registers a thread: {TM} for acc and 32 others. An SM "
-        f"of compute capability {sm.capability} has room for {sm.threads} threads and {sm.blocks} blocks, "
+        f"Suppose BM = {BM}, BN = {BN}, BK = 8, TM = {TM}, and {registers} registers per thread: {TM} for acc and 32 others. "
+        f"An SM of compute capability {sm.capability} has room for {sm.threads} threads and {sm.blocks} blocks, "
         f"{grouped(sm.registers)} registers and {sm.shared // 1024} KiB of shared memory; the system takes 1 KiB of that for "
         "each block. How many elements of C does an SM work on at once?",
         answer,

@@ -1,8 +1,8 @@
 // 04 1D blocktile — each thread computes TM elements of a column of C, so that a value of Bs serves TM
 // multiply-adds.
 //
-// Changed since 03: the block tile is 64×64 for 256 threads, a thread keeps TM = 16 sums in registers, and
-// the tiles along K are shorter. Per multiply-add the source names 1 + 1/16 reads of shared memory instead
+// Changed since 03: the C tile is 64×64 for 256 threads, a thread keeps TM = 16 sums in registers, and
+// the k-tiles are shorter. Per multiply-add the source names 1 + 1/16 reads of shared memory instead
 // of 2.
 
 #include "common/gemm.hpp"
@@ -11,7 +11,7 @@ namespace lesson_04 {
 
 constexpr int BM = 64;  // rows of C per block
 constexpr int BN = 64;  // columns of C per block
-constexpr int BK = 8;   // steps along K per tile
+constexpr int BK = 8;   // steps along K per k-tile
 constexpr int TM = 16;  // rows of C per thread, all in one column
 constexpr int THREADS = BM / TM * BN;
 static_assert(BM % TM == 0, "the threads tile the block exactly");
@@ -29,10 +29,10 @@ __global__ void __launch_bounds__(THREADS)
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
     const int t = threadIdx.x;
-    // The thread's elements of C: column x, rows y … y + TM − 1 of the block tile.
+    // The thread's elements of C: column x, rows y … y + TM − 1 of the C tile.
     const int x = t % BN, y = t / BN * TM;
-    // What the thread loads: element (a_row + i, a_k) of As and (b_k + i, x) of Bs, and so on
-    // at its further turns.
+    // What the thread loads first: element (a_row, a_k) of As and (b_k, x) of Bs. Its other elements
+    // are i rows further down.
     // gap: share
     const int a_row = t / BK, a_k = t % BK, b_k = t / BN;
     // end gap
