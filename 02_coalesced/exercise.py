@@ -23,7 +23,7 @@ EXERCISE = Exercise(
         "32·w … 32·w + 31. Which of the two is the same for all threads of a warp, and which runs from 0 to 31? Which elements "
         "of C do the 32 threads of warp 0 own now?",
         "In a row-major matrix the neighbour in memory of C[row][col] is C[row][col + 1], and that of B[k][col] is "
-        "B[k][col + 1]. So what runs through a warp must count columns, and what is the same for all of it must count rows.",
+        "B[k][col + 1]. So what changes from lane to lane must count columns, and what is the same for a whole warp, rows.",
         "Swap the two: threadIdx.y is added to the row, threadIdx.x to the column.",
     ),
     starter_fails="goal 1",
@@ -80,7 +80,7 @@ def requests_of_a_shape(q: Quiz) -> Question:
         requests,
         "requests",
         f"A warp is 32 neighbours in a row of C: each of {M} rows has ⌈{N}/32⌉ = {cols} warps with an element, {M * cols} in "
-        f"all (the others leave at the guard). Each makes 2 requests a step, one of A and one of B: {M * cols}·2·{K} = "
+        f"all (the others leave at the guard). Each makes 2 requests per step, one of A and one of B: {M * cols}·2·{K} = "
         f"{grouped(requests)}. How many sectors each touches does not matter here.",
     )
 

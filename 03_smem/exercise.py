@@ -25,14 +25,14 @@ EXERCISE = Exercise(
             "the edge of A or B? And when may a thread read an element that another one has loaded?"
         ),
         "use": Gap(
-            "add the products of this tile's BK steps to acc, from As and Bs alone. The next round of the loop overwrites both "
+            "add the products of this tile's BK steps to acc, from As and Bs alone. The next iteration overwrites both "
             "tiles: who may still be reading them?"
         ),
     },
     hints=(
-        "A round of the loop has four parts: load a tile of A and one of B, wait, multiply and add, wait. The block has as many "
+        "An iteration has four parts: load a tile of A and one of B, wait, multiply and add, wait. The block has as many "
         "threads as a tile has elements, so each thread loads one element of each tile. With M = 33 and K = 33, which threads "
-        "find none in A, and what must they store instead, so that the sum does not change?",
+        "have none in A, and what must they store instead, so that the sum does not change?",
         "As holds this block's rows of A from column k0 on, Bs its columns of B from row k0 on. So As[y][x] comes from this "
         "thread's row of A, x columns to the right of k0, and Bs[y][x] from this thread's column of B, y rows below k0. Each "
         "load compares both indices with the matrix's size, and stores 0 where one is too large. A __syncthreads() follows the "
@@ -81,9 +81,9 @@ HUNT = Hunt(
     bug={"k0 + y < K && col < N ? B[": "col < N ? B["},
     hints=(
         "Sizes that are multiples of 32 come out right, so the idea is right. Take K = 33: which columns of A and which rows of "
-        "B does the second round of the loop load, and which of them exist?",
-        "Zeros must stand in both tiles where they reach past K. It is not enough that As has them there: 0 · NaN is NaN, and "
-        "what lies behind B belongs to nobody. Compare the guards of the two loads.",
+        "B does the second iteration load, and which of them exist?",
+        "Both tiles must hold zeros where they reach past K. It is not enough that As has them: 0 · NaN is NaN, and past the "
+        "end of B there may be anything. Compare the guards of the two loads.",
         "Look at the guard of the load into Bs: it reads row k0 + y and column col of B, and compares only one of the two with "
         "B's size.",
     ),
@@ -123,10 +123,10 @@ def wavefronts_of_a_padded_tile(q: Quiz) -> Question:
         f"threads {', '.join(map(str, mates[:3]))}{' …' if len(mates) > 3 else ''} want {len(mates)} different words of bank "
         f"{fullest}, and no bank has more"
         if answer > 1
-        else "all 32 words lie in different banks"
+        else "all 32 words are in different banks"
     )
     return Question(
-        f"A tile is declared as __shared__ float tile[32][{pitch}]; its first element lies in bank 0. Thread t = 0 … 31 of a "
+        f"A tile is declared as __shared__ float tile[32][{pitch}]; its first element is in bank 0. Thread t = 0 … 31 of a "
         f"warp reads {index}{' (in whole numbers)' if cols > 1 else ''}. How many wavefronts does the request take?",
         answer,
         "wavefronts",
@@ -166,7 +166,7 @@ def useful_multiply_adds(q: Quiz) -> Question:
         "A·B? The others multiply by zeros beyond an edge. Give percent.",
         share,
         "%",
-        f"No thread leaves early, and each does 32 multiply-adds a tile. ⌈{M}/32⌉·⌈{N}/32⌉·⌈{K}/32⌉ = "
+        f"No thread leaves early, and each does 32 multiply-adds per tile. ⌈{M}/32⌉·⌈{N}/32⌉·⌈{K}/32⌉ = "
         f"{tiles[0]}·{tiles[1]}·{tiles[2]} tiles, 32³ multiply-adds each, are {grouped(done)}. {M}·{N}·{K} = "
         f"{grouped(M * N * K)} of them count: {share:.3g} %.",
         tolerance=0.01,
@@ -184,7 +184,7 @@ def arrivals_at_barriers(q: Quiz) -> Question:
         answer,
         "arrivals",
         f"⌈{M}/32⌉·⌈{N}/32⌉ = {counts.blocks} block{'s' if counts.blocks > 1 else ''} of {warps} warps; warps without an "
-        f"element of C take part too. Each meets two barriers a tile, and there are ⌈{K}/32⌉ = {ceil_div(K, _BK)} tiles along "
+        f"element of C take part too. Each meets two barriers per tile, and there are ⌈{K}/32⌉ = {ceil_div(K, _BK)} tiles along "
         f"K, the last one not full: {counts.blocks}·{warps}·2·{ceil_div(K, _BK)} = {grouped(answer)}.",
     )
 

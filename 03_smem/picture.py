@@ -53,16 +53,16 @@ def picture(lesson: Descriptor) -> Figure:
 def picture_threads(lesson: Descriptor) -> Figure:
     """Which elements of the tiles a thread loads, which its warp loads, and which the thread reads then."""
     rows, cols, depth = (lesson.constants[key] for key in ("BM", "BN", "BK"))
-    cell = 2.75 / max(rows, cols, depth)
+    cell = 1.9 / max(rows, cols, depth)
     row, col = rows * 5 // 16, cols * 11 // 16  # the thread that is looked at: any will do
-    x_as, x_bs = 0.7, WIDTH - 0.6 - cols * cell
-    loading, using = 1.75, 1.75 + rows * cell + 2.0  # where the tiles of either phase begin
-    figure, axes = canvas(using + rows * cell + 1.3)
+    x_as, x_bs = 1.3, WIDTH - 1.3 - cols * cell
+    loading, using = 1.55, 1.55 + rows * cell + 1.65  # where the tiles of either phase begin
+    figure, axes = canvas(using + rows * cell + 1.0)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: who loads, who reads", fontsize=TITLE, fontweight="bold")
 
     for y, title in ((loading, "1. Thread (x, y) loads the element at its place"), (using, "2. It reads a row and a column")):
-        text(0.2, y - 0.62, title, fontsize=TEXT + 1, fontweight="bold")
+        text(0.2, y - 0.52, title, fontsize=TEXT + 1, fontweight="bold")
         for x, name, tall, wide in ((x_as, "As", rows, depth), (x_bs, "Bs", depth, cols)):
             text(x + wide * cell / 2, y - 0.14, f"{name}[{tall}][{wide}]", ha="center", fontsize=TEXT, family="monospace")
             box(axes, x, y, wide * cell, tall * cell, PALE)
@@ -78,10 +78,10 @@ def picture_threads(lesson: Descriptor) -> Figure:
         grid(axes, x_as, y, rows, depth, cell)
         grid(axes, x_bs, y, depth, cols, cell)
 
-    barrier = loading + rows * cell + 0.6
+    barrier = loading + rows * cell + 0.65
     axes.plot([0.2, WIDTH - 0.2], [barrier] * 2, color=INK, linewidth=5, solid_capstyle="butt")
     label = {"ha": "center", "va": "center", "fontsize": TEXT, "family": "monospace"}
     text(WIDTH / 2, barrier, "__syncthreads()", bbox={"facecolor": "white", "edgecolor": "none", "pad": 4}, **label)
     shades = [(DARK, "this thread"), (MID, "loaded by the other threads of its warp"), (PALE, "loaded by other warps")]
-    legend(axes, 0.2, using + rows * cell + 0.15, shades, 0.38)
+    legend(axes, 0.2, using + rows * cell + 0.1, shades, 0.3)
     return figure
