@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "common/ptx/wgmma_descriptor.hpp"
 #include "tests/device_array.hpp"
 #include "tests/ptx/wgmma_cases.hpp"
 #include "tests/ptx/wgmma_gemm.hpp"
