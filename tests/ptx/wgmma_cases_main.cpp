@@ -1,6 +1,5 @@
 // Random multiplications of a warpgroup (random_cases.hpp).
 #include "tests/ptx/wgmma_cases.hpp"
-#include "tests/ptx/wgmma_type_cases.hpp"
 
 int main(int argc, char** argv) {
     std::vector<test::RandomMode> modes = test::wgmma_random();

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "common/ptx/wgmma_descriptor.hpp"
 #include "tests/device_array.hpp"
 #include "tests/ptx/wgmma_cases.hpp"
 #include "tests/ptx/wgmma_gemm.hpp"
-#include "tests/ptx/wgmma_type_cases.hpp"
 #include "tests/schedule.hpp"
 #include "tests/support.hpp"
 
