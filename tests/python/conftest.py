@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,7 +30,7 @@ from warm import Warm
 from runner import suite
 from runner.core import build, compiling, doctor, git
 from runner.core.descriptors import Descriptor, all_described
-from runner.core.results import UserError
+from runner.core.results import UserError, folder_of, lessons
 from runner.grading import sandbox
 from runner.grading.sandbox import Sandbox
 from runner.learn import exercise
@@ -183,6 +183,25 @@ def descriptors() -> dict[str, Descriptor]:
     return all_described(REPOSITORY / "build" / "cpu")
 
 
+def toolchain_as_built(program: str) -> dict:
+    """build/cpu's check.json or bench.json, where the libraries that it names are built."""
+    file = REPOSITORY / "build" / "cpu" / f"{program}.json"
+    spec = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"link_after": ["/missing.a"]}
+    if not all(Path(part).exists() for part in spec["link_after"] if part.startswith("/")):
+        pytest.skip(f"gemm_{program}_main is not built; cmake --build build/cpu --target gemm_{program}_main builds it")
+    return spec
+
+
+def gemm_inspect() -> Path:
+    """Of this checkout's own build, as it is."""
+    program = REPOSITORY / "build" / "cpu" / "bin" / "gemm_inspect"
+    if not program.exists():
+        pytest.skip("build/cpu/bin/gemm_inspect is not built; ./gemm inspect 01 builds it")
+    if program.stat().st_mtime < max((REPOSITORY / folder_of(name) / "kernel.cu").stat().st_mtime for name in lessons()):
+        pytest.skip("build/cpu/bin/gemm_inspect is older than a kernel.cu; ./gemm inspect 01 builds it")  # a GPU's ./gemm test
+    return program
+
+
 CMAKE = """
 case "$1" in
 --version) echo "cmake version 3.27.1" ;;
@@ -215,6 +234,32 @@ def draw(results, out_stem, order=None, variant="fp32"):
 """
 
 
+def put(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Writes files by their names, and the folders that they lie in."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def script(file: Path, text: str) -> Path:
+    """A program: a shell's, unless it says whose."""
+    file.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return file
+
+
+def sentence(done: subprocess.CompletedProcess[str], words: Iterable[str], status: int = 2) -> str:
+    """What a command has said that must have failed with one sentence holding `words`."""
+    assert done.returncode == status, done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("gemm: ")
+    assert lines[0].endswith(".")
+    assert all(word in lines[0] for word in words), lines[0]
+    assert not done.stdout
+    return lines[0]
+
+
 @dataclass
 class Checkout:
     """A folder with the runner, lessons and fake tools."""
@@ -225,21 +270,22 @@ class Checkout:
 
     def tool(self, name: str, body: str) -> Path:
         """A fake program on PATH."""
-        path = self.fakes / "bin" / name
-        path.write_text("#!/bin/sh\n" + body)
-        path.chmod(0o755)
-        return path
+        return script(self.fakes / "bin" / name, body)
 
     def program(self, name: str, body: str) -> None:
         """A program that the fake build produces in build/<device>/bin."""
-        path = self.fakes / "programs" / name
-        path.write_text("#!/bin/sh\n" + body)
-        path.chmod(0o755)
+        script(self.fakes / "programs" / name, body)
 
     def bench(self, results: dict, status: int = 0) -> None:
         """A gemm_bench that writes `results`."""
         (self.fakes / "bench.json").write_text(json.dumps(results))
         self.program("gemm_bench", f'{BENCH}cat "$FAKES/bench.json" >"$output"\nexit {status}\n')
+
+    def with_plots(self) -> None:
+        """This checkout's own, without its pictures."""
+        shutil.rmtree(self.root / "plots")
+        ignored = shutil.ignore_patterns("*.png", "*.svg", "__pycache__")
+        shutil.copytree(REPOSITORY / "plots", self.root / "plots", ignore=ignored)
 
     def gpu(self, name: str = "NVIDIA H200") -> None:
         self.tool("nvcc", 'echo "Cuda compilation tools, release 13.0, V13.0.48"\n')
@@ -251,20 +297,15 @@ class Checkout:
         command = [sys.executable, "-m", "runner", *arguments]
         return subprocess.Popen(command, cwd=self.root, env=self.env, text=True, **pipes)  # type: ignore[call-overload]
 
-    def run(self, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-        return started(arguments, self.root, self.env, typed)
+    def run(self, *arguments: str, typed: str = "", status: int | None = None) -> subprocess.CompletedProcess[str]:
+        """status: with which it must end, if that is known."""
+        done = started(arguments, self.root, self.env, typed)
+        assert status in (None, done.returncode), done.stderr
+        return done
 
     def fails(self, *arguments: str, words: tuple[str, ...], status: int = 2) -> str:
         """Runs a command that must fail with one sentence holding `words`. Returns the sentence."""
-        done = self.run(*arguments)
-        assert done.returncode == status, done.stderr
-        lines = done.stderr.strip().splitlines()
-        assert len(lines) == 1, done.stderr
-        assert lines[0].startswith("gemm: ")
-        assert lines[0].endswith(".")
-        assert all(word in lines[0] for word in words), lines[0]
-        assert not done.stdout
-        return lines[0]
+        return sentence(self.run(*arguments), words, status)
 
     def git(self, *arguments: str) -> str:
         command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
@@ -307,15 +348,14 @@ def checkout(tmp_path: Path, system: Path) -> Checkout:
     (root / "CMakeLists.txt").write_text(
         "project(x)\n# gemm_lesson(00_comment)\ngemm_lesson(01_naive)\n  gemm_lesson(02_coalesced)\n"
     )
-    for lesson in ("01_naive", "02_coalesced"):
-        (root / lesson).mkdir()
-        (root / lesson / "kernel.cu").write_text(f"// {lesson}\n__global__ void f() {{}}\n")
-    (root / "plots" / "__init__.py").touch()
-    shutil.copy2(REPOSITORY / "plots" / "data.py", root / "plots")
-    for chart in ("progression", "sweep", "verification"):
-        (root / "plots" / f"{chart}.py").write_text(DRAW)
     publish = "def update(root):\n    (root / 'README.md').write_text('tables')\n    return [root / 'README.md']\n"
-    (root / "plots" / "publish.py").write_text(publish)
+    put(root, {
+        **{f"{lesson}/kernel.cu": f"// {lesson}\n__global__ void f() {{}}\n" for lesson in ("01_naive", "02_coalesced")},
+        **{f"plots/{chart}.py": DRAW for chart in ("progression", "sweep", "verification")},
+        "plots/__init__.py": "",
+        "plots/publish.py": publish,
+    })  # fmt: skip
+    shutil.copy2(REPOSITORY / "plots" / "data.py", root / "plots")
     env = {
         "PATH": f"{fakes / 'bin'}:{system}",
         "HOME": str(tmp_path),
@@ -361,8 +401,11 @@ class Course:
     env: dict[str, str]
     tools: Path  # a folder with its cmake, first on PATH
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return started(arguments, self.root, self.env)
+    def run(self, *arguments: str, status: int | None = None) -> subprocess.CompletedProcess[str]:
+        """status: with which it must end, if that is known."""
+        done = started(arguments, self.root, self.env)
+        assert status in (None, done.returncode), done.stderr
+        return done
 
 
 def _with_build(root: Path, tools: Path) -> None:
@@ -372,8 +415,7 @@ def _with_build(root: Path, tools: Path) -> None:
     cmake = shutil.which("cmake", path=os.pathsep.join([os.environ["PATH"], str(REPOSITORY / ".venv" / "bin")]))
     tools.mkdir()
     body = COURSE_CMAKE.format(repository=shlex.quote(str(REPOSITORY)), cmake=shlex.quote(str(cmake)))
-    (tools / "cmake").write_text(body)
-    (tools / "cmake").chmod(0o755)
+    script(tools / "cmake", body)
     build = root / "build" / "cpu"
     build.mkdir(parents=True)
     for path in (REPOSITORY / "build" / "cpu").iterdir():
@@ -420,8 +462,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     env["TERM"] = "xterm-256color"
     made = Course(root, env, tools)
     for task in exercise.tasks(root):
-        task.file.parent.mkdir(parents=True, exist_ok=True)
-        task.file.write_text(task.starter(), encoding="utf-8")
+        put(task.file.parent, {task.file.name: task.starter()})
     return made
 
 
@@ -432,8 +473,7 @@ def describe(build: Path, name: str, tile: tuple[int, int, int] = (32, 32, 1), *
     made = {"name": name, "number": name.partition("_")[0], "folder": name, "part": 1, "ladder": "fp32", "tile": sizes,
             "constants": {}, "block": [tile[0] * tile[1], 1, 1], "dynamic_shared_bytes": 0, "variants": variants,
             **more}  # fmt: skip
-    (build / "lessons").mkdir(parents=True, exist_ok=True)
-    (build / "lessons" / f"{name}.json").write_text(json.dumps(made), encoding="utf-8")
+    put(build / "lessons", {f"{name}.json": json.dumps(made)})
 
 
 def run_entry(lesson: str = "01_naive", size: int = 256, **more: object) -> dict:

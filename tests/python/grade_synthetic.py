@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from conftest import put
+
 from runner.learn.exercise import Task
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -283,10 +285,7 @@ def folder(**sources: str | bytes) -> Make:
 
     def make(path: Path) -> None:
         path.mkdir()
-        for number, source in sources.items():
-            file = path / FILES[number.removeprefix("t")]
-            file.parent.mkdir(parents=True)
-            file.write_bytes(source if isinstance(source, bytes) else source.encode())
+        put(path, {FILES[number.removeprefix("t")]: source for number, source in sources.items()})
 
     return make
 
@@ -345,16 +344,9 @@ def _empty(path: Path) -> None:
     path.mkdir()
 
 
-def _flat(path: Path) -> None:
-    _empty(path)
-    (path / "exercise_03.cu").write_text(SOLUTIONS["03"])
-
-
-def _nested(path: Path) -> None:
-    folder(t03=edited("03", WRONG["03"]))(path / "deeper") if path.mkdir() else None
-    inner = path / "a" / "gemm-main"
-    inner.parent.mkdir(parents=True, exist_ok=True)
-    folder(t03=SOLUTIONS["03"])(inner)
+def files(of: Mapping[str, str]) -> Make:
+    """Sources by the names that a learner gave them."""
+    return lambda path: put(path, of)
 
 
 def _bomb(how: int) -> bytes:
@@ -395,8 +387,8 @@ def learners(world: World) -> list[Learner]:
     add("ada", folder(t01=SOLUTIONS["01"], t03=SOLUTIONS["03"]), passed, passed, "Right, without races", "Judged from outside")
     add("ada.zip", raw(flat_zip), passed, missing, shown="ada.zip")
     add("archive.zip", raw(repository), missing, passed)
-    add("flat", _flat, missing, passed)
-    add("nested", _nested, missing, passed)
+    add("flat", files({"exercise_03.cu": SOLUTIONS["03"]}), missing, passed)
+    add("nested", files({f"a/gemm-main/{FILES['03']}": SOLUTIONS["03"]}), missing, passed)
     add("windows", folder(t01=windows), passed, missing)
     add("modes", _unreadable, passed if _ROOT else refused, missing)
     add(b"z\xff\xfe", folder(t01=SOLUTIONS["01"]), passed, missing, shown="z\\xff\\xfe")

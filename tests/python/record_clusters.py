@@ -1,4 +1,4 @@
-"""Writes what an NVIDIA GPU of compute capability 9.0 gives for random cases of clusters, for test_clusters.py to hold every
+"""Writes what an NVIDIA GPU of compute capability 9.0 gives for random cases of clusters, for test_hopper.py to hold every
 device against:
 
     cmake --build --preset cuda --target cluster_cases

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from approvals import Approve, cells, refusals
-from conftest import CMAKE, Checkout, alive, descriptors, drawn, stop, wait_for
+from conftest import CMAKE, Checkout, alive, descriptors, drawn, script, stop, toolchain_as_built, wait_for
 
 from runner.core import compiling
 from runner.core.compiling import Source
@@ -21,7 +21,6 @@ from runner.core.results import ROOT, UserError, folder_of, lessons
 from runner.measure import autotune, tuning
 from runner.measure.tuning import Compared, Configuration, Tuning
 
-BENCH = ROOT / "build" / "cpu" / "bench.json"
 KERNEL = """// a kernel
 namespace lesson_01 {
 constexpr int BM = 8;  // rows
@@ -78,10 +77,8 @@ def test_a_set_fits_its_kernel(name: str) -> None:
 
 
 def cpu_tools() -> dict:
-    """bench.json, where the libraries that it names are built; without optimisation, which takes most of the time."""
-    spec = json.loads(BENCH.read_text(encoding="utf-8")) if BENCH.exists() else {"link_after": ["/missing.a"]}
-    if not all(Path(part).exists() for part in spec["link_after"] if part.startswith("/")):
-        pytest.skip("gemm_bench_main is not built; cmake --build build/cpu --target gemm_bench_main builds it")
+    """As built, but for the optimisation, which takes most of the time."""
+    spec = toolchain_as_built("bench")
     return {**spec, "kernel": [*spec["kernel"], "-O0"], "device": "cpu"}
 
 
@@ -292,8 +289,7 @@ def gpu(checkout: Checkout) -> Checkout:
     cc = checkout.tool("fake_cc", 'echo "$4" >>"$FAKES/compiled"\ngrep -q "BM = 7;" "$4" &&'
                        ' { echo "ptxas error   : uses too much shared data"; exit 1; }\n: >"$2"\n')  # fmt: skip
     ld = checkout.tool("fake_ld", 'cat "$1" >"$FAKES/list"\nfor last; do :; done\ncp "$FAKES/fake_bench" "$last"\n')
-    (checkout.fakes / "fake_bench").write_text(FAKE_BENCH)
-    (checkout.fakes / "fake_bench").chmod(0o755)
+    script(checkout.fakes / "fake_bench", FAKE_BENCH)
     spec = {"kernel": [str(cc)], "architectures": {"": []}, "link_before": [str(ld)], "link_after": ["-lrest"]}
     (checkout.fakes / "bench.json").write_text(json.dumps(spec))
     (checkout.root / "01_naive" / "kernel.cu").write_text(KERNEL)
@@ -312,8 +308,7 @@ def written(gpu: Checkout, folder: str = "out") -> dict:
 
 
 def test_a_lesson_is_tuned(gpu: Checkout, approve: Approve) -> None:
-    done = gpu.run("autotune", "01")
-    assert done.returncode == 0, done.stderr
+    done = gpu.run("autotune", "01", status=0)
     approve(cells(done.stdout) + done.stderr)
     assert (gpu.fakes / "runs").read_text() == "01_naive.0,01_naive.1,01_naive.2,01_naive.4,01_naive.5 4096\n"
     listed = (gpu.fakes / "list").read_text()
@@ -330,9 +325,7 @@ def test_a_lesson_is_tuned(gpu: Checkout, approve: Approve) -> None:
 
 
 def test_several_sizes(gpu: Checkout) -> None:
-    done = gpu.run("autotune", "--sizes", "512,4096", "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = json.loads(gpu.run("autotune", "--sizes", "512,4096", "--json", status=0).stdout)
     assert [run["m"] for run in found["lessons"]["01_naive"]["rows"][0]["runs"]] == [512, 4096]
     assert found["files"] == ["out/h200-autotune.json"]
 
@@ -341,39 +334,31 @@ def test_a_lesson_says_its_sizes(gpu: Checkout, approve: Approve) -> None:
     of_its_own = replace(TUNE, sizes="512,1024,2048,4096", by_shape=("short", "large"))
     tune = f"from runner.measure.tuning import Compared, Tuning\n\nTUNE = {of_its_own!r}\n"
     (gpu.root / "01_naive" / "tune.py").write_text(tune)
-    done = gpu.run("autotune", "01")
-    assert done.returncode == 0, done.stderr
+    done = gpu.run("autotune", "01", status=0)
     lesson = written(gpu)["lessons"]["01_naive"]
     assert (lesson["sizes"], lesson["by_shape"]) == ("512,1024,2048,4096", ["short", "large"])
     assert [run["m"] for run in lesson["rows"][1]["runs"]] == [512, 1024, 2048, 4096]
     approve(cells(done.stdout))
-    assert gpu.run("autotune", "01", "--sizes", "512").returncode == 0
+    gpu.run("autotune", "01", "--sizes", "512", status=0)
     assert written(gpu)["lessons"]["01_naive"]["sizes"] == "512"
 
 
 def test_a_wrong_configuration_has_no_time_and_a_refused_one_is_no_failure(gpu: Checkout, approve: Approve) -> None:
     speeds(gpu, {"01_naive.0": 0.5, "01_naive.2": "refused"})
-    done = gpu.run("autotune", "01")
-    assert done.returncode == 0, done.stderr
-    said = done.stderr
+    said = gpu.run("autotune", "01", status=0).stderr
     speeds(gpu, {"01_naive.0": 0.5, "01_naive.1": "wrong"})
-    done = gpu.run("autotune", "01")
-    assert done.returncode == 1
+    done = gpu.run("autotune", "01", status=1)
     approve(said + cells(done.stdout) + done.stderr)
     assert (written(gpu)["lessons"]["01_naive"]["rows"][1]["runs"], written(gpu)["lessons"]["01_naive"]["best"]) == ([], 0)
 
 
 def test_the_others_are_measured_without_one_that_takes_the_device_down(gpu: Checkout, approve: Approve) -> None:
     speeds(gpu, {"01_naive.0": 0.5, "01_naive.2": "lost"})
-    done = gpu.run("autotune", "01")
-    assert done.returncode == 1, done.stderr
-    said = done.stderr
+    said = gpu.run("autotune", "01", status=1).stderr
     assert len((gpu.fakes / "runs").read_text().splitlines()) == 2
     assert autotune.ratio(written(gpu)["lessons"]["01_naive"]["rows"][0]) == pytest.approx(0.5)
     speeds(gpu, {f"01_naive.{number}": "lost" for number in range(6)})
-    done = gpu.run("autotune", "01")
-    assert done.returncode == 1
-    approve(said + done.stderr)
+    approve(said + gpu.run("autotune", "01", status=1).stderr)
 
 
 @pytest.fixture
@@ -381,32 +366,26 @@ def fake_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """FAKE_BENCH with nothing around it, and with little patience."""
     monkeypatch.setattr(autotune, "PATIENCE", 1.0)
     monkeypatch.setenv("FAKES", str(tmp_path))
-    program = tmp_path / "bench"
-    program.write_text(FAKE_BENCH)
-    program.chmod(0o755)
-    return program
+    return script(tmp_path / "bench", FAKE_BENCH)
 
 
-def test_the_others_are_measured_without_one_that_hangs(fake_bench: Path, tmp_path: Path) -> None:
-    (tmp_path / "speeds.json").write_text(json.dumps({"b": "hangs", "c": 0.5}))
-    found = autotune.run(fake_bench, "01_naive", ["a", "b", "c"], "4096", 7, tmp_path)
-    assert (tmp_path / "runs").read_text() == "a,b,c 4096\na,c 4096\n"
-    assert [(run["lesson"], run["ratio"]) for run in found["runs"]] == [("a", 0.1), ("c", 0.5)]
-    assert [(failure["lesson"], failure["ran"]) for failure in found["failed"]] == [("b", True)]
-
-
-def test_the_others_are_measured_without_one_that_gemm_bench_gave_up(fake_bench: Path, tmp_path: Path) -> None:
-    (tmp_path / "speeds.json").write_text(json.dumps({"b": "given up"}))
-    found = autotune.run(fake_bench, "01_naive", ["a", "b"], "4096", 7, tmp_path)
-    assert [run["lesson"] for run in found["runs"]] == ["a"]
-    assert [(failure["lesson"], failure["ran"]) for failure in found["failed"]] == [("b", True)]
-
-
-def test_what_is_no_configurations_may_take_long(fake_bench: Path, tmp_path: Path) -> None:
-    (tmp_path / "speeds.json").write_text(json.dumps({"reference takes": 3}))
-    found = autotune.run(fake_bench, "01_naive", ["a"], "4096", 7, tmp_path)
-    assert [run["lesson"] for run in found["runs"]] == ["a"]
-    assert found["failed"] == []
+@pytest.mark.parametrize(
+    ("speeds", "calls", "measured"),
+    [
+        ({"b": "hangs", "c": 0.5}, "a,b,c 4096\na,c 4096\n", {"a": 0.1, "c": 0.5}),
+        ({"b": "given up"}, "a,b 4096\na 4096\n", {"a": 0.1}),  # by gemm_bench
+        ({"reference takes": 3}, "a 4096\n", {"a": 0.1}),  # what is no configuration's may take long
+    ],
+)
+def test_the_others_are_measured_without_one_that_does_not_end(
+    speeds: dict, calls: str, measured: dict[str, float], fake_bench: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "speeds.json").write_text(json.dumps(speeds))
+    names = calls.split(maxsplit=1)[0].split(",")
+    found = autotune.run(fake_bench, "01_naive", names, "4096", 7, tmp_path)
+    assert (tmp_path / "runs").read_text() == calls
+    assert {run["lesson"]: run["ratio"] for run in found["runs"]} == measured
+    assert [(failure["lesson"], failure["ran"]) for failure in found["failed"]] == [("b", True)] * ("b" in names)
 
 
 def test_patience_grows_with_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,9 +406,7 @@ def test_patience_grows_with_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_that_runs_is_an_error(gpu: Checkout, approve: Approve) -> None:
     kernel = gpu.root / "01_naive" / "kernel.cu"
     kernel.write_text(KERNEL.replace("// a kernel", "// BM = 7;"))
-    done = gpu.run("autotune", "01")
-    assert done.returncode == 2
-    approve(done.stderr)
+    approve(gpu.run("autotune", "01", status=2).stderr)
 
 
 def test_what_cannot_be_tuned_is_one_sentence(gpu: Checkout, approve: Approve) -> None:
@@ -446,8 +423,7 @@ def test_record_publishes(gpu: Checkout) -> None:
     publish = gpu.root / "plots" / "publish.py"
     publish.write_text("def update(root):\n    (root / 'R.md').write_text('tuned')\n    return [root / 'R.md']\n")
     commit = gpu.commit()
-    done = gpu.run("autotune", "--record")
-    assert done.returncode == 0, done.stderr
+    gpu.run("autotune", "--record", status=0)
     assert (gpu.root / "R.md").read_text() == "tuned"
     assert written(gpu, "plots/results")["commit"] == commit
 
@@ -455,8 +431,7 @@ def test_record_publishes(gpu: Checkout) -> None:
 def test_record_refuses_wrong_configurations_and_changed_sources(gpu: Checkout, approve: Approve) -> None:
     gpu.commit()
     speeds(gpu, {"01_naive.5": "wrong"})
-    done = gpu.run("autotune", "--record")
-    assert done.returncode == 1
+    done = gpu.run("autotune", "--record", status=1)
     assert not (gpu.root / "plots" / "results" / "h200-autotune.json").exists()
     (gpu.root / "01_naive" / "kernel.cu").write_text(KERNEL.replace("BK = 4", "BK = 2"))
     approve(done.stderr + gpu.fails("autotune", "--record", words=()))
@@ -484,9 +459,7 @@ def test_an_interrupt_leaves_nothing_behind(gpu: Checkout, during: str) -> None:
 
 def test_a_machine_at_fault_is_no_configuration_that_does_not_compile(gpu: Checkout, approve: Approve) -> None:
     gpu.tool("fake_cc", 'echo "error: could not open output file: No space left on device"\nexit 1\n')
-    done = gpu.run("autotune", "01")
-    assert done.returncode == 2
-    approve(done.stderr)
+    approve(gpu.run("autotune", "01", status=2).stderr)
 
 
 def test_a_configuration_names_itself() -> None:

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import drawn
+from conftest import drawn, toolchain_as_built
 
 from runner.core import compiling
 
@@ -19,19 +19,10 @@ CPU = ROOT / "build" / "cpu"
 KERNEL = (ROOT / "03_smem" / "kernel.cu").read_text(encoding="utf-8").replace("lesson_03", "exercise_03")
 
 
-def how() -> dict:
-    """check.json, where the libraries that it names are built."""
-    file = CPU / "check.json"
-    spec = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"link_after": ["/missing.a"]}
-    if not all(Path(part).exists() for part in spec["link_after"] if part.startswith("/")):
-        pytest.skip("gemm_check_main is not built; ./gemm check 01 builds it")
-    return spec
-
-
 def compiled(folder: Path, text: str) -> Path:
     """A gemm_check of the kernel, which messages call 03_smem/exercise.cu."""
     source = compiling.Source(text, "03_smem/exercise.cu", "exercise_03", lesson="03_smem")
-    return compiling.compile_program({**how(), "device": "cpu"}, [source], folder)[0]
+    return compiling.compile_program({**toolchain_as_built("check"), "device": "cpu"}, [source], folder)[0]
 
 
 def changed(*edits: tuple[str, str]) -> str:
@@ -69,7 +60,7 @@ def failed_case(text: str, folder: Path, *options: str) -> dict:
 
 
 def test_kernels_are_compiled_as_cmake_compiles_the_traced_lessons() -> None:
-    spec = how()
+    spec = toolchain_as_built("check")
     entries = json.loads((CPU / "compile_commands.json").read_text(encoding="utf-8"))
     command = next(e["command"] for e in entries if e["file"].endswith("/03_smem_traced/03_smem/kernel.cu.cpp"))
     flags = shlex.split(command)
@@ -167,7 +158,7 @@ def test_two_processes_report_what_one_does(code: str, error: str | None, tmp_pa
 
 
 def test_a_sum_that_begins_nowhere(tmp_path: Path) -> None:
-    if "-ftrivial-auto-var-init=pattern" not in how()["kernel"]:
+    if "-ftrivial-auto-var-init=pattern" not in toolchain_as_built("check")["kernel"]:
         pytest.skip("g++ 11 leaves variables what they are")
     found = failed_case(changed(("float acc = 0.0f;", "float acc;")), tmp_path)
     assert found["id"] == "one_tile"  # by chance it is 0 in the first launches

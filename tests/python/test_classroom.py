@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conftest import PATIENCE, REPOSITORY, Course, drawn
+from conftest import PATIENCE, REPOSITORY, Course, drawn, put, script
 
 from runner.core.results import ROOT, UserError, lessons
 from runner.grading import grade, gradebook, grading, sandbox, submissions
@@ -57,12 +57,6 @@ def environment(course: Course, **more: str) -> dict[str, str]:
     """Of a shell in which ./gemm finds this interpreter, and which is on no runner of GitHub."""
     env = {key: value for key, value in course.env.items() if not key.startswith("GITHUB_")}
     return {**env, "PATH": f"{course.tools}:{Path(sys.executable).parent}:{env['PATH']}", **more}
-
-
-def hand_in(folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
 
 
 # README
@@ -106,8 +100,7 @@ def test_the_syllabus_has_every_lesson_task_and_quiz() -> None:
 def test_the_readmes_line_fills_in_the_course(tmp_path: Path) -> None:
     [line] = re.findall(r"^    (sed .*) >grade\.yml$", README, re.MULTILINE)
     commit = "0123456789abcdef0123456789abcdef01234567"
-    (tmp_path / "git").write_text(f"#!/bin/sh\necho {commit}\n")
-    (tmp_path / "git").chmod(0o755)
+    script(tmp_path / "git", f"echo {commit}")
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["sh", "-c", line], cwd=REPOSITORY, env=env, check=True, capture_output=True, text=True)
     assert f"          repository: my-organisation/gemm\n          ref: {commit}\n" in done.stdout
@@ -146,7 +139,7 @@ def run_workflow(course: Course, folder: Path, **more: str) -> subprocess.Comple
 
 @needs_sandbox
 def test_the_workflows_commands(course: Course, tmp_path: Path) -> None:
-    hand_in(
+    put(
         tmp_path / "class" / "ada",
         {
             "01_naive/exercise.cu": solution("01_naive"),
@@ -239,9 +232,7 @@ def stand_in(folder: Path, gemm: str) -> Path:
     """Folders like Gradescope's, with a ./gemm that is this shell script."""
     for name in ("source/gemm", "submission", "results"):
         (folder / name).mkdir(parents=True)
-    script = folder / "source" / "gemm" / "gemm"
-    script.write_text(f"#!/bin/sh\n{gemm}\n")
-    script.chmod(0o755)
+    script(folder / "source" / "gemm" / "gemm", gemm)
     return folder
 
 
@@ -286,7 +277,7 @@ def graded(autograder: Path, course: Course) -> Callable[[dict[str, str]], dict]
     def grade(files: dict[str, str]) -> dict:
         shutil.rmtree(autograder / "submission", ignore_errors=True)
         (autograder / "submission").mkdir()
-        hand_in(autograder / "submission", files)
+        put(autograder / "submission", files)
         (autograder / "results" / "results.json").unlink(missing_ok=True)
         done = run_script("run_autograder", autograder, environment(course))
         assert done.returncode == 0, done.stdout + done.stderr
@@ -395,8 +386,8 @@ def test_the_zip(tmp_path: Path) -> None:
     for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "all"]):
         subprocess.run(["git", *command], cwd=root, check=True, capture_output=True)
     for tasks in ("01,02", ""):
-        script = root / "classroom" / "gradescope" / "make_zip.sh"
-        subprocess.run([script, *filter(None, [tasks])], cwd=tmp_path, check=True, capture_output=True)
+        make = root / "classroom" / "gradescope" / "make_zip.sh"
+        subprocess.run([make, *filter(None, [tasks])], cwd=tmp_path, check=True, capture_output=True)
         with zipfile.ZipFile(root / "out" / "autograder.zip") as made:
             assert {"setup.sh", "run_autograder", "tasks", "gemm/gemm", "gemm/classroom/README.md"} <= set(made.namelist())
             assert made.read("tasks").decode().strip() == tasks

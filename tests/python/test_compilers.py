@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import GXX, REPOSITORY, Checkout
+from conftest import GXX, REPOSITORY, Checkout, script
 
 CLANG = 'case " $* " in *" -dM "*) echo "#define __clang__ 1" ;; *" -dumpversion "*) echo 19.1.7 ;; esac\n'
 # Takes g++-11 and g++-12; where it is asked what it would run, it names $OWN.
@@ -33,8 +33,7 @@ def cuda_alone(checkout: Checkout) -> None:
 def configured(checkout: Checkout, *arguments: str) -> list[str]:
     """CMake's arguments of a run that succeeds."""
     checkout.program("01_naive", "exit 0\n")
-    done = checkout.run("run", "01", *arguments)
-    assert done.returncode == 0, done.stderr
+    checkout.run("run", "01", *arguments, status=0)
     return (checkout.fakes / "configured").read_text().splitlines()[-1].split()
 
 
@@ -52,8 +51,7 @@ def test_clang_is_left_aside_for_gcc(checkout: Checkout) -> None:
     clang = checkout.tool("clang++", CLANG)
     checkout.env["CXX"] = "clang++"
     checkout.program("01_naive", "exit 0\n")
-    done = checkout.run("run", "01")
-    assert done.returncode == 0
+    done = checkout.run("run", "01", status=0)
     assert f"Using {checkout.fakes}/bin/g++: CXX names {clang}, which is clang" in done.stderr
     assert f"-DCMAKE_CXX_COMPILER={checkout.fakes}/bin/g++" in (checkout.fakes / "configured").read_text()
 
@@ -83,9 +81,9 @@ def test_cuda_without_a_compiler_that_nvcc_takes(checkout: Checkout) -> None:
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake on this machine")
 def test_cmake_by_itself_says_which_compiler_nvcc_takes(tmp_path: Path) -> None:
-    nvcc = tmp_path / "nvcc"
-    nvcc.write_text("#!/bin/sh\necho 'host_config.h:143:2: error: gcc versions later than 13 are not supported!' >&2\nexit 1\n")
-    nvcc.chmod(0o755)
+    nvcc = script(
+        tmp_path / "nvcc", "echo 'host_config.h:143:2: error: gcc versions later than 13 are not supported!' >&2\nexit 1\n"
+    )
     command = ["cmake", "-S", REPOSITORY, "-B", tmp_path / "build", "-DGEMM_DEVICE=cuda", f"-DGEMM_NVCC={nvcc}"]
     command += ["-G", "Ninja"] if shutil.which("ninja") else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)

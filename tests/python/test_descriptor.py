@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from approvals import Approve, cells
-from conftest import REPOSITORY, Checkout, seed
+from conftest import Checkout, seed
 from inspect_synthetic import hopper, naive, tracer
 from plots_synthetic import svg_texts
 
@@ -43,8 +42,7 @@ def box(*options: str) -> Box:
 def reading(checkout: Checkout) -> Checkout:
     """A checkout with the real gemm_descriptor."""
     checkout.program("gemm_descriptor", f'exec {real()} "$@"\n')
-    shutil.rmtree(checkout.root / "plots")
-    shutil.copytree(REPOSITORY / "plots", checkout.root / "plots", ignore=shutil.ignore_patterns("*.png", "*.svg", "__pycache__"))
+    checkout.with_plots()
     return checkout
 
 
@@ -125,12 +123,12 @@ def test_a_box_lies_as_the_engine_puts_it() -> None:
 
 
 def test_the_command_tells_and_draws(reading: Checkout, approve: Approve) -> None:
-    done = reading.run("descriptor", "0x4000004000010000", "--tile", "64x64", "--plot")
-    assert done.returncode == 0, done.stderr
+    done = reading.run("descriptor", "0x4000004000010000", "--tile", "64x64", "--plot", status=0)
     approve(cells(done.stdout) + done.stderr)
     assert (reading.root / "out" / "descriptor" / "descriptor.png").exists()
-    wrong = reading.run("descriptor", "--start", "1024", "--stride", "1024", "--tile", "64x64", "--tile-swizzle", "128", "--json")
-    assert wrong.returncode == 1
+    wrong = reading.run(
+        "descriptor", "--start", "1024", "--stride", "1024", "--tile", "64x64", "--tile-swizzle", "128", "--json", status=1
+    )
     assert json.loads(wrong.stdout)["wrong"] == 120
 
 
@@ -138,9 +136,7 @@ def test_a_lessons_own(reading: Checkout, approve: Approve) -> None:
     found = hopper("02_coalesced")
     found["lines"][0]["tensor_map"] = box("--type=bf16", "--size=128x128", "--box=64x64", "--swizzle=128")["fields"]
     tracer(reading, naive("01_naive"), found)
-    done = reading.run("descriptor", "02")
-    assert done.returncode == 0, done.stderr
-    approve(cells(done.stdout))
+    approve(cells(reading.run("descriptor", "02", status=0).stdout))
     all_ = json.loads(reading.run("descriptor", "02", "--json").stdout)
     assert [(entry["kind"], entry.get("major"), entry.get("rows")) for entry in all_] == [
         ("tensor_map", None, None), ("wgmma", "k", 64), ("wgmma", "row", 128),

@@ -91,8 +91,7 @@ def explored(checkout: Checkout) -> Checkout:
 
 
 def test_a_page_is_written_and_where_is_said(explored: Checkout) -> None:
-    done = explored.run("explore", "1")
-    assert done.returncode == 0, done.stderr
+    done = explored.run("explore", "1", status=0)
     page = explored.root / "out" / "explore" / "01_naive.html"
     assert re.fullmatch(r"Written: out/explore/01_naive.html \(\d+ kB\)\.\n", done.stdout)
     assert done.stderr.splitlines()[-1] == f"No browser could be opened here; open {page.as_uri()} in one."
@@ -105,19 +104,17 @@ def test_the_browser_is_opened_where_there_is_one(explored: Checkout) -> None:
     opener = explored.tool("opens", 'echo "$1" >>"$FAKES/opened"\n')
     explored.env.update(DISPLAY=":0", BROWSER=str(opener))
     page = explored.root / "out" / "explore" / "01_naive.html"
-    done = explored.run("explore", "01", "--m", "33", "--k", "7", "--blocks", "2", "--seed", "5", "--variant", "fp32")
-    assert done.returncode == 0, done.stderr
+    done = explored.run("explore", "01", "--m", "33", "--k", "7", "--blocks", "2", "--seed", "5", "--variant", "fp32", status=0)
     assert "No browser" not in done.stderr
     assert (explored.fakes / "opened").read_text() == f"{page.as_uri()}\n"
     assert "--m=33 --n=64 --k=7 --blocks=2 --seed=5 --variant=fp32" in (explored.fakes / "inspected").read_text()
-    assert explored.run("explore", "01", "--no-open").returncode == 0
+    explored.run("explore", "01", "--no-open", status=0)
     assert (explored.fakes / "opened").read_text() == f"{page.as_uri()}\n"
 
 
 def test_a_wrong_kernel_has_its_page_and_status_1(explored: Checkout) -> None:
     tracer(explored, {**naive("01_naive"), "findings": [finding()]}, status=1)
-    done = explored.run("explore", "01", "--no-open")
-    assert done.returncode == 1
+    explored.run("explore", "01", "--no-open", status=1)
     assert (explored.root / "out" / "explore" / "01_naive.html").exists()
 
 
@@ -144,8 +141,7 @@ def test_a_trace_of_another_schema_is_refused(explored: Checkout) -> None:
 
 def test_a_kernel_that_does_not_compile(explored: Checkout) -> None:
     (explored.fakes / "build_fails").touch()
-    done = explored.run("explore", "01")
-    assert done.returncode == 2
+    done = explored.run("explore", "01", status=2)
     assert "kernel.cu:3: error: expected ';'" in done.stderr
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import grade_synthetic as synthetic
 import psutil
 import pytest
-from conftest import PATIENCE, drawn, seed, started, stop, toolchain, whole_families
+from conftest import PATIENCE, drawn, put, script, seed, sentence, started, stop, toolchain, whole_families
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 from unusual import KERNELS
 
@@ -772,9 +772,7 @@ def test_which_file_is_read(tmp_path: Path, handed_in: dict | bytes, task: Task,
     if isinstance(handed_in, bytes):
         path.write_bytes(handed_in)
     else:
-        for name, content in handed_in.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        put(path, handed_in)
     if isinstance(found, str):
         with pytest.raises(Refused, match=found):
             Submission("ada", path).read(task)
@@ -793,11 +791,7 @@ def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_link_put_there_meanwhile_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "secret").mkdir()
-    (tmp_path / "secret" / "exercise.cu").write_text("secret")
-    (tmp_path / "own" / "03_smem").mkdir()
-    (tmp_path / "own" / "03_smem" / "exercise.cu").write_text("mine")
+    put(tmp_path, {"secret/exercise.cu": "secret", "own/03_smem/exercise.cu": "mine"})
     held = submissions._Folder(tmp_path / "own")
     assert held.names == ["03_smem/exercise.cu"]
     (tmp_path / "own" / "03_smem" / "exercise.cu").unlink()
@@ -909,19 +903,12 @@ def test_a_journal_survives_what_an_interruption_cuts_off(tmp_path: Path) -> Non
 @pytest.fixture
 def handed_in(tmp_path: Path) -> Path:
     """A class of one, who has begun nothing: what needs no program to be graded."""
-    folder = tmp_path / "submissions"
-    (folder / "ada" / "01_naive").mkdir(parents=True)
-    (folder / "ada" / FILES["01"]).write_text(TASKS["01"].starter())
-    return folder
+    put(tmp_path / "submissions" / "ada", {FILES["01"]: TASKS["01"].starter()})
+    return tmp_path / "submissions"
 
 
 def refuses(*arguments: str | Path, words: Sequence[str], env: Mapping[str, str] = ENV) -> None:
-    done = grade(*arguments, env=env)
-    lines = done.stderr.strip().splitlines()
-    assert done.returncode == 2, done.stderr
-    assert len(lines) == 1 and lines[0].startswith("gemm: ") and lines[0].endswith("."), done.stderr
-    assert all(word in lines[0] for word in words), lines[0]
-    assert not done.stdout
+    sentence(grade(*arguments, env=env), words)
 
 
 @pytest.mark.parametrize(
@@ -974,8 +961,7 @@ def test_without_a_sandbox_it_refuses_and_says_what_to_do(
     for name in ("prlimit", "setpriv"):
         (folder / name).symlink_to(Path("/usr/bin") / name)
     if program:
-        (folder / "bwrap").write_text(f"#!/bin/sh\n{program}\n")
-        (folder / "bwrap").chmod(0o755)
+        script(folder / "bwrap", program)
     refuses(handed_in, "--out", tmp_path / "g.csv", words=words, env={**ENV, "PATH": str(folder)})
     assert not (tmp_path / "g.csv").exists()
 

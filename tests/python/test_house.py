@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from conftest import put
 
 from runner.core.results import ROOT
 
@@ -241,19 +242,16 @@ def test_the_runner_knows_no_kernels_text() -> None:
     ],
 )
 def test_what_is_against_the_direction_is_found(tmp_path: Path, file: str, text: str, bad: bool) -> None:
-    (tmp_path / file).parent.mkdir(parents=True)
-    (tmp_path / file).write_text(text)
+    put(tmp_path, {file: text})
     assert bool([*wrong(tmp_path), *wrong_includes(tmp_path), *patterns_of_kernels(tmp_path)]) == bad
 
 
 def test_a_circle_is_found(tmp_path: Path) -> None:
-    for file, text in {
+    put(tmp_path, {
         "runner/measure/a.py": "from plots import b\n",
         "plots/b.py": "from runner.core import c\n",
         "website/d.py": "from website import e\n",
         "website/e.py": "from website.d import x\n",
         "website/f.py": "from website import e\n",
-    }.items():
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text(text)
+    })  # fmt: skip
     assert circles(python_edges(tmp_path)) == [{"plots", "runner"}, {"website.d", "website.e"}]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from approvals import Approve, cells, refusals
-from conftest import REPOSITORY, Checkout, describe, drawn
+from conftest import Checkout, describe, drawn, gemm_inspect
 from inspect_synthetic import finding, hopper, naive, smem, traced, tracer
 
 from plots import tables
@@ -27,20 +26,18 @@ def inspected(checkout: Checkout) -> Checkout:
     for name in ("01_naive", "02_coalesced"):
         describe(checkout.root / "build" / "cpu", name)
         (checkout.root / name / "kernel.cu").write_text("\n" * 29 + "    acc += *a * *b;\n\n\n\n    *c = acc;\n")
-    shutil.rmtree(checkout.root / "plots")
-    shutil.copytree(REPOSITORY / "plots", checkout.root / "plots", ignore=shutil.ignore_patterns("*.png", "*.svg", "__pycache__"))
+    checkout.with_plots()
     return checkout
 
 
 def test_a_table_its_code_and_its_totals(inspected: Checkout, approve: Approve) -> None:
-    done = inspected.run("inspect", "01")
-    assert done.returncode == 0, done.stderr
-    approve(cells(done.stdout))
+    approve(cells(inspected.run("inspect", "01", status=0).stdout))
 
 
 def test_the_lesson_before_is_compared_at_the_same_shape(inspected: Checkout, approve: Approve) -> None:
-    done = inspected.run("inspect", "02", "--m", "64", "--n", "032", "--k", "96", "--blocks", "2", "--seed", "7", "--beta", "1")
-    assert done.returncode == 0, done.stderr
+    done = inspected.run(
+        "inspect", "02", "--m", "64", "--n", "032", "--k", "96", "--blocks", "2", "--seed", "7", "--beta", "1", status=0
+    )
     approve(cells(done.stdout))
     calls = (inspected.fakes / "inspected").read_text().splitlines()
     shape = "--m=64 --n=32 --k=96 --blocks=2 --seed=7 --beta=1 --output"
@@ -48,15 +45,13 @@ def test_the_lesson_before_is_compared_at_the_same_shape(inspected: Checkout, ap
 
 
 def test_the_type_is_passed_on(inspected: Checkout) -> None:
-    assert inspected.run("inspect", "01", "--dtype", "fp16").returncode == 0
+    inspected.run("inspect", "01", "--dtype", "fp16", status=0)
     assert "--blocks=all --variant=fp16 --output" in (inspected.fakes / "inspected").read_text()
 
 
 def test_a_comparison_that_cannot_be_made_is_said(inspected: Checkout, approve: Approve) -> None:
     (inspected.fakes / "01_naive.json").unlink()
-    done = inspected.run("inspect", "02")
-    assert done.returncode == 0
-    approve(re.sub("cat: .*", "", done.stderr))
+    approve(re.sub("cat: .*", "", inspected.run("inspect", "02", status=0).stderr))
 
 
 def test_shared_memory_and_divergence(approve: Approve) -> None:
@@ -71,11 +66,10 @@ def test_shared_memory_and_divergence(approve: Approve) -> None:
 
 def test_boxes_of_the_copy_engine_and_wgmma(inspected: Checkout, approve: Approve) -> None:
     tracer(inspected, hopper("02_coalesced"))
-    done = inspected.run("inspect", "02")
-    assert done.returncode == 0, done.stderr
+    done = inspected.run("inspect", "02", status=0)
     chosen = [inspected.run("inspect", "02", *options).stdout for options in (("--line", "26"), ("--array", "A"))]
     approve("\n".join(map(cells, [done.stdout, *chosen])))
-    assert inspected.run("inspect", "02", "--plot").returncode == 0
+    inspected.run("inspect", "02", "--plot", status=0)
     drawn = {path.stem for path in (inspected.root / "out" / "inspect").iterdir()}
     assert drawn == {"02_coalesced_line31_C_store", "02_coalesced_owners"}
 
@@ -101,10 +95,9 @@ def test_what_is_wrong_comes_first_and_exits_1(inspected: Checkout, approve: App
         {"verdict": {"passed": False, "failure": "elements", "text": "4 of 9 are wrong"}},
     ):
         tracer(inspected, {**naive("01_naive"), **change}, status=1)
-        done = inspected.run("inspect", "01", "--line", "30")
-        assert done.returncode == 1, done.stderr
+        done = inspected.run("inspect", "01", "--line", "30", status=1)
         first.append(done.stdout.splitlines()[0])
-        assert inspected.run("inspect", "01", "--json").returncode == 1
+        inspected.run("inspect", "01", "--json", status=1)
     approve("\n".join(first))
 
 
@@ -163,7 +156,7 @@ def test_the_estimate() -> None:
 
 def test_the_cpu_build_is_used_whatever_gemm_device_says(inspected: Checkout) -> None:
     inspected.gpu()
-    assert inspected.run("inspect", "01").returncode == 0
+    inspected.run("inspect", "01", status=0)
     assert "--preset cpu" in (inspected.fakes / "configured").read_text()
     assert "--target gemm_inspect" in (inspected.fakes / "built").read_text()
     assert "cuda" not in (inspected.fakes / "built").read_text()
@@ -185,18 +178,14 @@ def test_a_program_that_dies_or_speaks_otherwise_is_one_sentence(inspected: Chec
 
 
 def test_plot_says_what_it_wrote(inspected: Checkout, approve: Approve) -> None:
-    done = inspected.run("inspect", "01", "--plot", "--array", "A")
-    assert done.returncode == 0, done.stderr
-    approve(done.stdout.splitlines()[-1])
+    approve(inspected.run("inspect", "01", "--plot", "--array", "A", status=0).stdout.splitlines()[-1])
     stems = ["out/inspect/01_naive_line30_A_load", "out/inspect/01_naive_owners"]
     assert all((inspected.root / f"{stem}{suffix}").stat().st_size for stem in stems for suffix in (".png", ".svg"))
 
 
 def test_bench(inspected: Checkout, approve: Approve) -> None:
     inspected.program("01_naive", "exit 0\n")
-    done = inspected.run("inspect", "01", "--bench")
-    assert done.returncode == 0, done.stderr
-    approve(re.sub(r"[\d.]+(?= *│)", "…", cells(done.stdout)))
+    approve(re.sub(r"[\d.]+(?= *│)", "…", cells(inspected.run("inspect", "01", "--bench", status=0).stdout)))
 
 
 # What is published.
@@ -270,20 +259,12 @@ def test_every_lesson_has_its_table_of_counts() -> None:
     assert sorted(shown) == lessons()
 
 
-def real() -> Path:
-    program = ROOT / "build" / "cpu" / "bin" / "gemm_inspect"
-    if not program.exists():
-        pytest.skip("build/cpu/bin/gemm_inspect is not built; ./gemm inspect 01 builds it")
-    if program.stat().st_mtime < max((ROOT / folder_of(name) / "kernel.cu").stat().st_mtime for name in lessons()):
-        pytest.skip("build/cpu/bin/gemm_inspect is older than a kernel.cu; ./gemm inspect 01 builds it")  # a GPU's ./gemm test
-    return program
-
-
 @pytest.mark.parametrize("name", drawn(lessons(), 2))
 def test_the_recorded_counts_are_what_is_counted_now(name: str) -> None:
     counts = published()
     recorded = {**counts, "lessons": {name: counts["lessons"].get(name)}}
-    assert inspection.as_text(inspection.count(real(), [name])) == inspection.as_text(recorded), "run ./gemm inspect --record"
+    counted_now = inspection.count(gemm_inspect(), [name])
+    assert inspection.as_text(counted_now) == inspection.as_text(recorded), "run ./gemm inspect --record"
 
 
 def test_counts_are_recorded_of_every_lesson_as_they_are_written() -> None:
@@ -296,7 +277,7 @@ def test_counts_are_recorded_of_every_lesson_as_they_are_written() -> None:
 def test_a_real_trace_is_told_and_drawn(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from plots import access
 
-    found, status = inspection.trace(real(), name, Request(33, 31, 65, options=("--seed=5", "--beta=1")))
+    found, status = inspection.trace(gemm_inspect(), name, Request(33, 31, 65, options=("--seed=5", "--beta=1")))
     assert status == 0
     assert not inspection._problems(found)
     inspection._print(found, inspection.choose(found, None, None), found["wgmma"], found)
@@ -308,7 +289,7 @@ def test_a_real_trace_is_told_and_drawn(name: str, tmp_path: Path, capsys: pytes
 
 
 def test_a_sample_of_blocks_has_the_same_figures_per_request() -> None:
-    program = real()
+    program = gemm_inspect()
     whole, part = (inspection.trace(program, "02_coalesced", Request(128, 128, 32, blocks))[0] for blocks in ("all", "3"))
     assert (whole["traced_blocks"], part["traced_blocks"], part["verdict"]) == (16, 3, None)
     figures = [[inspection.a_request(line, "sectors") for line in found["lines"]] for found in (whole, part)]
@@ -316,7 +297,7 @@ def test_a_sample_of_blocks_has_the_same_figures_per_request() -> None:
 
 
 def test_the_real_program_refuses_in_one_sentence() -> None:
-    done = subprocess.run([real(), "--lesson", "77_x"], capture_output=True, text=True, check=False)
+    done = subprocess.run([gemm_inspect(), "--lesson", "77_x"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, drawn
+from conftest import REPOSITORY, drawn, put
 
 from runner.core import kernel_hash as hashing
 from runner.core.kernel_hash import kernel_hash, kernel_sources
@@ -55,16 +55,13 @@ const gemm::Lesson lesson{.name = "09a"};
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A course of one lesson and three headers."""
-    (tmp_path / "CMakeLists.txt").touch()
-    for name, text in (
-        ("09_x/a_y/kernel.cu", KERNEL),
-        ("common/gemm.hpp", "#pragma once\nstruct Problem {\n    int M;\n};\n"),
-        ("common/cpu.hpp", "void copy(int*, int);\n"),
-        ("common/ptx/copy.hpp", PTX),
-    ):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    put(tmp_path, {
+        "CMakeLists.txt": "",
+        "09_x/a_y/kernel.cu": KERNEL,
+        "common/gemm.hpp": "#pragma once\nstruct Problem {\n    int M;\n};\n",
+        "common/cpu.hpp": "void copy(int*, int);\n",
+        "common/ptx/copy.hpp": PTX,
+    })  # fmt: skip
     return tmp_path
 
 

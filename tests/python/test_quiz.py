@@ -12,11 +12,10 @@ import struct
 import subprocess
 import termios
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from approvals import hold
-from conftest import PATIENCE, REPOSITORY, Checkout, pseudo_terminal
+from conftest import PATIENCE, REPOSITORY, Checkout, gemm_inspect, pseudo_terminal
 
 from runner.core.results import ROOT, folder_of, lessons
 from runner.inspect import inspection
@@ -27,21 +26,11 @@ from runner.learn.quiz import Question, Quiz, Tracer, Unreadable, ceil_div, read
 LESSONS = ("01_naive", "02_coalesced", "03_smem")  # those that modelled() knows
 
 
-@pytest.fixture(scope="module")
-def bin_folder() -> Path:
-    """Of the repository's own build, as it is."""
-    program = ROOT / "build" / "cpu" / "bin" / "gemm_inspect"
-    if not program.exists():
-        pytest.skip("build/cpu/bin/gemm_inspect is not built; ./gemm inspect 01 builds it")
-    if program.stat().st_mtime < max((ROOT / folder_of(name) / "kernel.cu").stat().st_mtime for name in lessons()):
-        pytest.skip("build/cpu/bin/gemm_inspect is older than a kernel.cu; ./gemm inspect 01 builds it")  # a GPU's ./gemm test
-    return program.parent
-
-
 @pytest.fixture
-def trace(bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Counts]:
+def trace(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Counts]:
     """trace(lesson, m, n, k, beta=…): as a question traces, with the repository's own build."""
-    monkeypatch.setattr(inspection, "build_tracer", lambda: bin_folder)
+    folder = gemm_inspect().parent
+    monkeypatch.setattr(inspection, "build_tracer", lambda: folder)
     return lambda lesson, *shape, **options: Quiz(lesson, "test", 1, Tracer(lesson)).trace(*shape, **options)
 
 
@@ -325,13 +314,13 @@ def course(checkout: Checkout) -> Checkout:
 
 
 @pytest.fixture
-def lessons_course(checkout: Checkout, bin_folder: Path) -> Checkout:
+def lessons_course(checkout: Checkout) -> Checkout:
     """A checkout with the lessons' questions, which its build traces with the repository's own gemm_inspect."""
     lists = "".join(f"gemm_lesson({name})\n" for name in LESSONS)
     (checkout.root / "CMakeLists.txt").write_text(f"project(x)\n{lists}")
     for name in LESSONS:
         shutil.copytree(REPOSITORY / name, checkout.root / name, dirs_exist_ok=True)
-    checkout.program("gemm_inspect", f'exec {bin_folder / "gemm_inspect"} "$@"\n')
+    checkout.program("gemm_inspect", f'exec {gemm_inspect()} "$@"\n')
     return checkout
 
 
@@ -401,7 +390,7 @@ def test_the_end_of_the_input(course: Checkout, as_json: tuple[str, ...]) -> Non
     assert done.returncode == 2
     assert done.stderr.startswith("gemm: ") and "3 of 3" in done.stderr and "./gemm quiz 01 --seed 7" in done.stderr
     assert bool(done.stdout) != bool(as_json)
-    assert course.run("quiz", "01").returncode == 2
+    course.run("quiz", "01", status=2)
     assert recorded(course) is None
 
 
@@ -511,7 +500,7 @@ def test_a_lesson_that_is_damaged(lessons_course: Checkout) -> None:
     (lessons_course.root / "03_smem" / "exercise.py").unlink()
     lessons_course.fails("quiz", "03", words=("03_smem/exercise.py", "git checkout"))
     lessons_course.program("gemm_inspect", f'{lessons_course.fakes / "programs" / "real"} "$@"\nexit 1\n')
-    shutil.copy(ROOT / "build" / "cpu" / "bin" / "gemm_inspect", lessons_course.fakes / "programs" / "real")
+    shutil.copy(gemm_inspect(), lessons_course.fakes / "programs" / "real")
     lessons_course.fails("quiz", "01", words=("01_naive/kernel.cu", "./gemm inspect 01_naive"))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from approvals import Approve, refusals
-from conftest import BENCH, PATIENCE, Checkout, alive, pseudo_terminal, results, run_entry, stop, timed_entry, wait_for
+from conftest import BENCH, PATIENCE, Checkout, alive, pseudo_terminal, put, results, run_entry, stop, timed_entry, wait_for
 
 from runner.core.kernel_hash import kernel_hash
 
@@ -25,8 +25,7 @@ def files(root: Path) -> set[str]:
 
 def test_cpu_chart_verifies_and_writes(checkout: Checkout, approve: Approve) -> None:
     checkout.bench(results(run_entry(), run_entry("02_coalesced")))
-    done = checkout.run("chart")
-    assert done.returncode == 0, done.stderr
+    done = checkout.run("chart", status=0)
     approve(done.stdout + done.stderr)
     written = json.loads((checkout.root / "out" / "cpu.json").read_text())
     assert written["runs"][0]["kernel_hash"] == kernel_hash(checkout.root / "01_naive" / "kernel.cu")
@@ -39,18 +38,14 @@ def test_cpu_chart_draws_the_recorded_results_with_their_origin(checkout: Checko
     checkout.bench(results(run_entry()))
     recorded = results(timed_entry(), **H200, commit="c0ffee" * 6 + "beef", date="2025-01-02T03:04:05+00:00")
     (checkout.root / "plots" / "results" / "h200.json").write_text(json.dumps(recorded))
-    done = checkout.run("chart")
-    assert done.returncode == 0, done.stderr
-    approve(done.stderr)
+    approve(checkout.run("chart", status=0).stderr)
     assert {"out/progression.png", "out/sweep.png", "out/verification.png"} <= files(checkout.root)
 
 
 def test_recorded_results_of_another_schema(checkout: Checkout, approve: Approve) -> None:
     checkout.bench(results(run_entry()))
     (checkout.root / "plots" / "results" / "h200.json").write_text(json.dumps({**results(), "schema": 7}))
-    done = checkout.run("chart")
-    assert done.returncode == 2
-    approve(done.stderr)
+    approve(checkout.run("chart", status=2).stderr)
 
 
 def test_json_is_one_object_on_stdout(checkout: Checkout) -> None:
@@ -63,15 +58,14 @@ def test_json_is_one_object_on_stdout(checkout: Checkout) -> None:
 def test_sizes_reach_the_bench(checkout: Checkout) -> None:
     (checkout.fakes / "bench.json").write_text(json.dumps(results(run_entry())))
     checkout.program("gemm_bench", f'echo "$@" >"$FAKES/arguments"\n{BENCH}cat "$FAKES/bench.json" >"$output"\n')
-    assert checkout.run("chart", "--sizes", "512,1x02x3").returncode == 0
+    checkout.run("chart", "--sizes", "512,1x02x3", status=0)
     assert (checkout.fakes / "arguments").read_text().startswith("--sizes 512,1x2x3 --output ")
 
 
 def test_a_lesson_that_cannot_be_run_is_reported_and_exits_1(checkout: Checkout, approve: Approve) -> None:
     failed = {"lesson": "02_coalesced", "m": 31, "n": 33, "k": 7, "ran": False, "failure": "A block may have 1024 threads."}
     checkout.bench(results(run_entry(), failed=[failed]), status=1)
-    done = checkout.run("chart")
-    assert done.returncode == 1
+    done = checkout.run("chart", status=1)
     approve(done.stdout + done.stderr)
 
 
@@ -84,8 +78,7 @@ def wrong(lesson: str, m: int, n: int, k: int) -> dict:
 def test_every_lesson_wrong_somewhere(checkout: Checkout, approve: Approve) -> None:
     failed = [wrong(name, *shape) for shape in ((256, 256, 256), (1, 1, 1)) for name in ("01_naive", "02_coalesced")]
     checkout.bench(results(run_entry(size=512), failed=[*failed, wrong("01_naive", 31, 33, 7)]), status=1)
-    done = checkout.run("chart", "--sizes", "256,1x1x1,31x33x7,512")
-    assert done.returncode == 1
+    done = checkout.run("chart", "--sizes", "256,1x1x1,31x33x7,512", status=1)
     approve(done.stdout + done.stderr)
 
 
@@ -104,9 +97,7 @@ def test_skipped_lessons_are_named_and_where_nothing_ran_it_is_an_error(checkout
     said = []
     for runs, status in ([run_entry()], 0), ([], 2):
         checkout.bench(results(*runs, skipped=skipped))
-        done = checkout.run("chart")
-        assert done.returncode == status
-        said.append(done.stderr)
+        said.append(checkout.run("chart", status=status).stderr)
     approve("\n".join(said))
 
 
@@ -137,8 +128,7 @@ def test_a_file_in_the_way_of_the_folder_is_noticed_before_measuring(checkout: C
 def test_gpu_chart_goes_to_the_ignored_folder(checkout: Checkout, approve: Approve) -> None:
     checkout.gpu()
     checkout.bench(results(timed_entry(), timed_entry(size=256), **H200))
-    done = checkout.run("chart")
-    assert done.returncode == 0, done.stderr
+    done = checkout.run("chart", status=0)
     assert {"out/h200.json", "out/progression.png", "out/sweep.png"} <= files(checkout.root)
     assert "plots/results/h200.json" not in files(checkout.root)
     approve(done.stdout + done.stderr)
@@ -148,13 +138,11 @@ def test_gpu_chart_of_two_types(checkout: Checkout, approve: Approve) -> None:
     with (checkout.root / "CMakeLists.txt").open("a") as file:
         file.write("gemm_lesson(09a_wmma 09_tensorcore/a_wmma)\n")
     kernel = checkout.root / "09_tensorcore" / "a_wmma" / "kernel.cu"
-    kernel.parent.mkdir(parents=True)
-    kernel.write_text("int a_step;\n")
+    put(kernel.parent, {kernel.name: "int a_step;\n"})
     bf16 = {**timed_entry("09a_wmma"), "variant": "bf16", "ms_median": 0.4, "baseline_ms_median": 0.2}
     checkout.gpu()
     checkout.bench(results(timed_entry(), bf16, **H200))
-    done = checkout.run("chart")
-    assert done.returncode == 0, done.stderr
+    done = checkout.run("chart", status=0)
     drawn = {f"out/{name}.png" for name in ("progression", "sweep", "tensorcore", "tensorcore_sweep")}
     assert drawn <= files(checkout.root)
     approve(done.stdout)
@@ -165,8 +153,7 @@ def test_gpu_chart_of_two_types(checkout: Checkout, approve: Approve) -> None:
 def test_gpu_chart_without_4096_has_no_progression(checkout: Checkout, approve: Approve) -> None:
     checkout.gpu()
     checkout.bench(results(timed_entry(size=256), **H200))
-    done = checkout.run("chart", "--sizes", "256")
-    assert done.returncode == 0, done.stderr
+    done = checkout.run("chart", "--sizes", "256", status=0)
     assert "out/progression.png" not in files(checkout.root)
     approve(done.stderr)
 
@@ -176,8 +163,7 @@ def test_record_on_h200_publishes(checkout: Checkout) -> None:
     checkout.bench(results(timed_entry(), **H200))
     commit = checkout.commit()
     for _ in range(2):  # what the first recording wrote is no change of a source
-        done = checkout.run("chart", "--record")
-        assert done.returncode == 0, done.stderr
+        checkout.run("chart", "--record", status=0)
     recorded = json.loads((checkout.root / "plots" / "results" / "h200.json").read_text())
     assert recorded["commit"] == commit
     assert recorded["runs"][0]["kernel_hash"] == kernel_hash(checkout.root / "01_naive" / "kernel.cu")
@@ -189,7 +175,7 @@ def test_record_on_another_gpu_publishes_no_chart(checkout: Checkout) -> None:
     checkout.gpu("NVIDIA GeForce RTX 4090")
     checkout.bench(results(timed_entry(), kind="cuda", name="NVIDIA GeForce RTX 4090"))
     checkout.commit()
-    assert checkout.run("chart", "--record").returncode == 0
+    checkout.run("chart", "--record", status=0)
     assert {"plots/results/geforce-rtx-4090.json", "out/progression.png"} <= files(checkout.root)
     assert "plots/progression.png" not in files(checkout.root)
     assert not (checkout.root / "README.md").exists()
@@ -214,9 +200,7 @@ def test_what_is_wrong_or_changes_meanwhile_is_not_recorded(checkout: Checkout, 
     if why == "changed":
         bench = checkout.fakes / "programs" / "gemm_bench"
         bench.write_text(bench.read_text().replace("exit 0", "echo x >>01_naive/kernel.cu; exit 0"))
-    done = checkout.run("chart", "--record")
-    assert done.returncode == 1
-    approve(done.stderr)
+    approve(checkout.run("chart", "--record", status=1).stderr)
     assert "plots/results/h200.json" not in files(checkout.root)
 
 

@@ -10,7 +10,7 @@ import signal
 
 import pytest
 from approvals import Approve, refusals
-from conftest import CMAKE, PATIENCE, Checkout, results, run_entry, stop, wait_for
+from conftest import CMAKE, PATIENCE, Checkout, put, results, run_entry, stop, wait_for
 
 from runner.core import lesson
 from runner.core.results import UserError
@@ -21,8 +21,7 @@ ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="installs with a fake a
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("run", "--help")])
 def test_help(checkout: Checkout, arguments: tuple[str, ...]) -> None:
-    done = checkout.run(*arguments)
-    assert done.returncode == 0
+    done = checkout.run(*arguments, status=0)
     assert done.stdout.split()[:2] == ["Usage:", "./gemm"]
     assert not done.stderr
 
@@ -51,9 +50,7 @@ def test_unusual_system_error_is_one_sentence(checkout: Checkout, approve: Appro
     checkout.bench(results(run_entry()))
     loop.unlink()
     loop.symlink_to(loop)
-    done = checkout.run("chart")
-    assert done.returncode == 2
-    approve(done.stderr)
+    approve(checkout.run("chart", status=2).stderr)
 
 
 REFUSED = """run 99
@@ -233,9 +230,7 @@ def test_no_network_for_apt_is_one_sentence(checkout: Checkout, approve: Approve
     only_fakes(checkout, "g++")
     checkout.tool("apt-get", 'echo "E: Could not resolve host deb.debian.org"; exit 100\n')
     del checkout.env["GEMM_NO_INSTALL"]
-    done = checkout.run("chart")
-    assert done.returncode == 2
-    approve(done.stderr)
+    approve(checkout.run("chart", status=2).stderr)
 
 
 def with_extras(checkout: Checkout) -> None:
@@ -270,8 +265,7 @@ def test_doctor_tells_what_is_there_and_how_to_get_what_is_missing(checkout: Che
     said = []
     for without, status in ((), 0), (("ninja",), 2):
         only_fakes(checkout, *without)
-        done = checkout.run("doctor")
-        assert done.returncode == status
+        done = checkout.run("doctor", status=status)
         said += [line for line in done.stdout.splitlines() if not re.match("[┏┃┡│└]", line)]  # but for the table
         needs = json.loads(checkout.run("doctor", "--json").stdout)["needs"]
         said += [
@@ -300,8 +294,9 @@ def test_doctor_finds_cuda_too_old(checkout: Checkout) -> None:
 
 def test_run_passes_options_on_and_returns_the_status(checkout: Checkout) -> None:
     checkout.program("01_naive", 'echo "$@"; exit 1\n')
-    done = checkout.run("run", "1", "--m", "10", "--k", "007", "--beta", "-0.5", "--verify-only", "--json", "--like", "sm_86")
-    assert done.returncode == 1
+    done = checkout.run(
+        "run", "1", "--m", "10", "--k", "007", "--beta", "-0.5", "--verify-only", "--json", "--like", "sm_86", status=1
+    )
     assert done.stdout == "--m=10 --k=7 --beta=-0.5 --like=sm_86 --verify-only --json\n"
     assert "--target 01_naive" in (checkout.fakes / "built").read_text()
 
@@ -368,30 +363,28 @@ def test_what_builds_and_configures_says_why_it_failed(checkout: Checkout, appro
     for failing in ("build_fails", "configure_fails"):
         (checkout.root / "build" / "cpu" / "configured.json").write_text("")
         (checkout.fakes / failing).touch()
-        done = checkout.run("run", "01")
-        assert done.returncode == 2
-        said.append(done.stderr)
+        said.append(checkout.run("run", "01", status=2).stderr)
     approve("\n".join(said))
     for failing in ("build_fails", "configure_fails"):
         (checkout.fakes / failing).unlink()
     checkout.program("01_naive", "exit 0\n")
-    assert checkout.run("run", "01").returncode == 0
+    checkout.run("run", "01", status=0)
 
 
 def test_configures_once_and_again_when_tools_change(checkout: Checkout) -> None:
     checkout.program("01_naive", "exit 0\n")
     for _ in range(2):
-        assert checkout.run("run", "01").returncode == 0
+        checkout.run("run", "01", status=0)
     assert len((checkout.fakes / "configured").read_text().splitlines()) == 1
     checkout.env["CMAKE_PREFIX_PATH"] = "/opt/carried"
-    assert checkout.run("run", "01").returncode == 0
+    checkout.run("run", "01", status=0)
     assert "--fresh" in (checkout.fakes / "configured").read_text().splitlines()[1]
 
 
 def test_cuda_is_configured_for_this_gpu(checkout: Checkout) -> None:
     checkout.gpu()
     checkout.program("01_naive", "exit 0\n")
-    assert checkout.run("run", "01").returncode == 0
+    checkout.run("run", "01", status=0)
     command = (checkout.fakes / "configured").read_text()
     assert "--preset cuda" in command
     assert "-DCMAKE_CUDA_ARCHITECTURES=native" in command
@@ -412,16 +405,14 @@ XML
 def suite(checkout: Checkout, python: str, more: str = "", end: str = "exit 0") -> None:
     checkout.program("01_naive", "exit 0\n")
     checkout.tool("ctest", CTEST.replace("{more}", more).replace("{end}", end))
-    (checkout.root / "tests" / "python").mkdir(parents=True)
-    (checkout.root / "tests" / "python" / "test_x.py").write_text(python)
+    put(checkout.root, {"tests/python/test_x.py": python})
     if importlib.util.find_spec("xdist"):  # its own start is most of what these tests take: one worker, not one for each core
         checkout.env["PYTEST_ADDOPTS"] = "--maxprocesses=1"
 
 
 def test_test_sums_ctest_and_pytest(checkout: Checkout) -> None:
     suite(checkout, "def test_a(): pass\n")
-    done = checkout.run("test")
-    assert done.returncode == 0, done.stderr
+    done = checkout.run("test", status=0)
     assert done.stdout.splitlines()[-1] == "3 passed, 0 failed"
 
 
@@ -433,8 +424,7 @@ def test_test_shows_failures(checkout: Checkout) -> None:
         failure,
         "echo '2/3 Test #2: two ....***Failed'; echo '1 == 2'; exit 8",
     )
-    done = checkout.run("test")
-    assert done.returncode == 1
+    done = checkout.run("test", status=1)
     assert done.stdout.splitlines()[-1] == "2 passed, 2 failed"
     assert "2/3 Test #2: two ....***Failed\n1 == 2\n" in done.stderr  # what ctest and pytest say of them
     assert "'left' == 'right'" in done.stderr
@@ -453,8 +443,7 @@ def test_no_test_at_all_is_a_failure(checkout: Checkout) -> None:
     checkout.tool("ctest", 'echo "No tests were found!!!"\n')
     (checkout.root / "tests" / "python" / "test_x.py").unlink()
     (checkout.root / "tests" / "python").rmdir()
-    done = checkout.run("test")
-    assert done.returncode == 1
+    done = checkout.run("test", status=1)
     assert done.stdout.splitlines()[-1] == "0 passed, 0 failed"
 
 
@@ -471,10 +460,9 @@ def test_where_home_terminal_and_locale_are_unknown(checkout: Checkout, locale: 
     assert (done.returncode, done.stderr) == (0, "")
     assert f"CMake {'?' if locale == 'ASCII' else '≥'} 3.24" in done.stdout
     checkout.program("01_naive", 'echo "256×256×256"\n')
-    assert checkout.run("run", "01").returncode == 0
+    checkout.run("run", "01", status=0)
     (checkout.fakes / "build_fails").touch()
     checkout.tool("cmake", CMAKE.replace("expected ';'", "‘;’ missing"))
-    done = checkout.run("run", "01")
-    assert done.returncode == 2
+    done = checkout.run("run", "01", status=2)
     assert "kernel.cu:3: error: " + ("?;?" if locale == "ASCII" else "‘;’") + " missing" in done.stderr
     assert "Traceback" not in done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from approvals import Approve, refusals
-from conftest import Checkout, drawn
+from conftest import Checkout, drawn, put
 
 from runner.core.results import ROOT, UserError, folder_of, lessons, only_architecture
 from runner.inspect import disassembly, machine_code, sass
@@ -195,25 +195,21 @@ def cuda(checkout: Checkout) -> Checkout:
 
 
 def test_the_kernel_that_loads_most_at_once_is_shown(cuda: Checkout, approve: Approve) -> None:
-    done = cuda.run("sass", "01")
-    assert done.returncode == 0, done.stderr
+    done = cuda.run("sass", "01", status=0)
     assert max(map(len, done.stdout.splitlines())) <= 80
     approve(done.stdout)
     assert "arch=compute_90,code=sm_90" in (cuda.fakes / "nvcc").read_text()
 
 
 def test_another_kernel_with_its_instructions(cuda: Checkout, approve: Approve) -> None:
-    done = cuda.run("sass", "01", "--kernel", "product<false>", "--print", "--arch", "sm_86")
-    assert done.returncode == 0, done.stderr
+    done = cuda.run("sass", "01", "--kernel", "product<false>", "--print", "--arch", "sm_86", status=0)
     approve(done.stdout)
     assert "arch=compute_86,code=sm_86" in (cuda.fakes / "nvcc").read_text()
 
 
 def test_as_json(cuda: Checkout) -> None:
     cuda.tool("nvidia-smi", "echo 8.9\n")
-    done = cuda.run("sass", "01", "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = json.loads(cuda.run("sass", "01", "--json", status=0).stdout)
     assert (found["source"], found["architecture"], found["chosen"]) == ("01_naive/kernel.cu", "89", WIDE)
     kernel = next(each for each in found["kernels"] if each["mangled"] == WIDE)
     assert (kernel["name"], kernel["registers"], kernel["spill_stores"]) == ("product<true>", 207, 0)
@@ -229,8 +225,7 @@ def test_a_learners_file(cuda: Checkout, approve: Approve) -> None:
     (cuda.root / "01_naive" / "exercise.py").write_text((ROOT / "01_naive" / "exercise.py").read_text())
     approve(refusals(cuda, ["sass 01 --mine", "sass 01 --file no.cu", "sass 01 --mine --file no.cu"]))
     mine = cuda.root / "exercises" / "01_naive" / "exercise.cu"
-    mine.parent.mkdir(parents=True)
-    mine.write_text("")
+    put(mine.parent, {mine.name: ""})
     done = cuda.run("sass", "01", "--mine")
     assert done.stdout.startswith("exercises/01_naive/exercise.cu, compiled by"), done.stderr
     assert (cuda.fakes / "nvcc").read_text().rstrip().endswith(str(mine))
@@ -244,9 +239,7 @@ def test_what_cannot_be_shown_is_one_sentence(cuda: Checkout, approve: Approve) 
     said.append(refusals(cuda, ["sass 01"]))
     (cuda.fakes / "ptxas").write_text("kernel.cu(3): error: expected a ';'\n")
     (cuda.fakes / "status").write_text("1")
-    done = cuda.run("sass", "01")
-    assert done.returncode == 2
-    approve("\n".join([*said, done.stderr]))
+    approve("\n".join([*said, cuda.run("sass", "01", status=2).stderr]))
 
 
 def test_without_tools_a_sentence_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

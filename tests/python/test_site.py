@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from browser import Browser
-from conftest import PATIENCE, descriptors, drawn, seed, whole_families
+from conftest import PATIENCE, descriptors, drawn, put, seed, whole_families
 from explorer_pages import bare
 
 from runner.core import doctor
@@ -170,16 +170,13 @@ def test_only_prose_is_searched(site: Path) -> None:
 def course(tmp_path: Path) -> Path:
     """A course of one lesson, all of whose links lead somewhere."""
     _needed()
-    (tmp_path / "01_naive").mkdir()
-    (tmp_path / "README.md").write_text("# Course\n\n[Lesson](01_naive/README.md#in-short), [it](#course)\n")
-    (tmp_path / "GLOSSARY.md").write_text(
-        "# Glossary\n\n| term | meaning |\n| :-- | :-- |\n| warp | 32 threads ([01](01_naive/README.md)). |\n"
-    )
-    (tmp_path / "01_naive" / "README.md").write_text(
-        '# 01 naive: one\n\n## In short\n\n[kernel](kernel.cu#L2)\n\n<img src="a.png" alt="A">\n'
-    )
-    (tmp_path / "01_naive" / "kernel.cu").write_text("// one\n// two\n")
-    (tmp_path / "01_naive" / "a.png").write_bytes(b"\x89PNG\0")
+    put(tmp_path, {
+        "README.md": "# Course\n\n[Lesson](01_naive/README.md#in-short), [it](#course)\n",
+        "GLOSSARY.md": "# Glossary\n\n| term | meaning |\n| :-- | :-- |\n| warp | 32 threads ([01](01_naive/README.md)). |\n",
+        "01_naive/README.md": '# 01 naive: one\n\n## In short\n\n[kernel](kernel.cu#L2)\n\n<img src="a.png" alt="A">\n',
+        "01_naive/kernel.cu": "// one\n// two\n",
+        "01_naive/a.png": b"\x89PNG\0",
+    })  # fmt: skip
     return tmp_path
 
 
@@ -202,15 +199,13 @@ def test_a_lessons_evidence_is_a_page_below_it_that_is_searched_and_does_not_com
     from website import builder
 
     for lesson in ("01_naive", "02_coalesced"):
-        (course / lesson).mkdir(exist_ok=True)
-        (course / lesson / "README.md").write_text(f"# {lesson[:2]} x: one\n\n## In short\n\nA text.\n")
+        put(course, {f"{lesson}/README.md": f"# {lesson[:2]} x: one\n\n## In short\n\nA text.\n"})
         for name in ("kernel.cu", "exercise.py"):
             shutil.copy(ROOT / lesson / name, course / lesson)
     shutil.copy(ROOT / "CMakeLists.txt", course)
     (course / "01_naive" / "EVIDENCE.md").write_text("# 01 x: the evidence\n\n## Stores\n\nRhinoceros.\n")
     for name in ("plots/README", "classroom/README", "CONTRIBUTING", "CHANGELOG"):
-        (course / name).parent.mkdir(exist_ok=True)
-        (course / f"{name}.md").write_text(f"# {name}\n\n[it]({'../' * name.count('/')}01_naive/EVIDENCE.md#stores)\n")
+        put(course, {f"{name}.md": f"# {name}\n\n[it]({'../' * name.count('/')}01_naive/EVIDENCE.md#stores)\n"})
     builder.write(course, list(descriptors().values())[:2], {}, course / "out")
     texts = {name: (course / "out" / name).read_text(encoding="utf-8") for name in
              ("01_naive/index.html", "01_naive/EVIDENCE.html", "02_coalesced/index.html")}  # fmt: skip

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -157,8 +157,11 @@ class Session:
     def resize(self, width: int, height: int) -> None:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
-    def type(self, keys: str) -> None:
+    def type(self, keys: str, *texts: str) -> None:
+        """Types, and waits for what that brings."""
         os.write(self.master, keys.encode())
+        if texts:
+            self.wait(*texts)
 
     def read(self) -> None:
         if self.master < 0:
@@ -212,8 +215,10 @@ class Session:
 
         self.until(sleep)
 
-    def end(self) -> int:
-        """Waits for the end: the exit status. The terminal must be as it was, and the ordinary screen back."""
+    def end(self, keys: str = "") -> int:
+        """Types, and waits for the end: the exit status. The terminal must be as it was, and the ordinary screen back."""
+        if keys:
+            self.type(keys)
         within(self.read, lambda: self.shell.poll() is not None)
         for _ in range(3):
             self.read()
@@ -254,12 +259,23 @@ class Watched:
         folder = {"01": "01_naive", "02": "02_coalesced"}[number]
         return self.root / "exercises" / folder / ("bug_hunt.cu" if hunt else "exercise.cu")
 
-    def write(self, text: str, number: str = "01", hunt: bool = False) -> None:
+    def write(self, text: str, number: str = "01", hunt: bool = False, shows: Sequence[str] = ()) -> None:
+        """Saves, and waits until the last session shows these texts."""
         self.file(number, hunt).write_text(text + "\n")
+        if shows:
+            self.sessions[-1].wait(*shows)
 
-    def start(self, *arguments: str, size: tuple[int, int] = (80, 24), hangup: signal.Handlers = signal.SIG_DFL) -> Session:
+    def start(
+        self,
+        *arguments: str,
+        shows: Sequence[str] = (),
+        size: tuple[int, int] = (80, 24),
+        hangup: signal.Handlers = signal.SIG_DFL,
+    ) -> Session:
+        """What watches, once it shows these texts."""
         note = self.fakes / f"shell{len(self.sessions)}.json"
         self.sessions.append(Session(self.root, self.checkout.env, note, "watch", *arguments, size=size, hangup=hangup))
+        self.sessions[-1].wait(*shows)
         return self.sessions[-1]
 
     def log(self, what: str) -> list[int]:
@@ -341,30 +357,22 @@ def test_edit_error_fix_pass_hint_next_quit(watched: Watched) -> None:
     first = session.wait("saw version start 01", "NOT YET", "Not passed (", "q quit")
     assert first.splitlines()[0].startswith("01 ▸  02 ·  hunt ·")
     assert "Exercise 01  exercises/01_naive/exercise.cu" in first
-    watched.write("version 2 BROKEN")
-    session.wait("saw version 2", "exercise.cu:3: error: expected ';'      before '}'")
-    session.type("h")
-    session.wait("Hint 1 of 3: Look at row 01.", "saw version 2")
-    session.type("hH")
-    session.wait("Hint 3 of 3: Write C[row]. This is the last hint.")
+    watched.write("version 2 BROKEN", shows=["saw version 2", "exercise.cu:3: error: expected ';'      before '}'"])
+    session.type("h", "Hint 1 of 3: Look at row 01.", "saw version 2")
+    session.type("hH", "Hint 3 of 3: Write C[row]. This is the last hint.")
     assert watched.progress["tasks"]["01_naive/exercise"]["hints"] == 3
-    watched.write("version 3 RIGHT")
-    session.wait("saw version 3", "PASSED Earned: Right at every shape.", "Passed (", "n goes on to exercise 02.", "01 ✓", "1/3")
+    watched.write("version 3 RIGHT", shows=["saw version 3", "PASSED Earned: Right at every shape.", "Passed (", "01 ✓", "1/3"])
+    session.wait("n goes on to exercise 02.")
     session.type("xX?\x1b[C\x1bOBé ")  # no keys: nothing happens
     session.type("n")
     assert "Hint" not in session.wait("Exercise 02", "saw version start 02", "02 ▸")
     watched.write("version 4", "01")  # no longer watched
-    watched.write("version 5 RIGHT", "02")
-    session.wait("saw version 5", "n goes on to bug hunt 02.")
+    watched.write("version 5 RIGHT", "02", shows=["saw version 5", "n goes on to bug hunt 02."])
+    session.type("n", "Bug hunt 02  exercises/02_coalesced/bug_hunt.cu", "saw version start 02 hunt")
+    session.type("n", "Every other task has passed; this one is left.")
+    watched.write("version 6 RIGHT", "02", hunt=True, shows=["saw version 6", "All done: every task has passed.", "3/3"])
     session.type("n")
-    session.wait("Bug hunt 02  exercises/02_coalesced/bug_hunt.cu", "saw version start 02 hunt")
-    session.type("n")
-    session.wait("Every other task has passed; this one is left.")
-    watched.write("version 6 RIGHT", "02", hunt=True)
-    session.wait("saw version 6", "All done: every task has passed.", "3/3")
-    session.type("n")
-    session.type("q")
-    assert session.end() == 0
+    assert session.end("q") == 0
     assert "3 of 3 tasks passed, 0 of 2 quizzes taken. Next: ./gemm quiz 01" in session.seen
     assert not any(alive(pid) for pid in watched.log("began"))
 
@@ -373,24 +381,16 @@ def test_it_starts_at_the_first_task_that_has_not_passed(watched: Watched) -> No
     entry = {"passed": "2026-11-20T14:03:00", "sha256": "0"}
     raw = {"schema": 1, "tasks": {"01_naive/exercise": entry}, "quizzes": {}}
     (watched.root / ".progress.json").write_text(json.dumps(raw))
-    session = watched.start()
-    session.wait("Exercise 02", "01 ✓  02 ▸", "saw version start 02")
-    session.type("\x04")
-    assert session.end() == 0
-    session = watched.start("--hunt")
-    session.wait("Bug hunt 02", "saw version start 02 hunt")
-    session.type("Q")
-    assert session.end() == 0
+    session = watched.start(shows=["Exercise 02", "01 ✓  02 ▸", "saw version start 02"])
+    assert session.end("\x04") == 0
+    session = watched.start("--hunt", shows=["Bug hunt 02", "saw version start 02 hunt"])
+    assert session.end("Q") == 0
     session = watched.start("1")  # named: although it has passed
     session.wait("Exercise 01", "saw version start 01")
-    session.type("n")
-    session.wait("Exercise 02", "saw version start 02")
-    session.type("n")
-    session.wait("Bug hunt 02")
-    session.type("n")  # round the end, past what has passed
-    session.wait("Exercise 02")
-    session.type("q")
-    assert session.end() == 0
+    session.type("n", "Exercise 02", "saw version start 02")
+    session.type("n", "Bug hunt 02")
+    session.type("n", "Exercise 02")  # round the end, past what has passed
+    assert session.end("q") == 0
     raw["tasks"] |= dict.fromkeys(("02_coalesced/exercise", "02_coalesced/hunt"), entry)
     (watched.root / ".progress.json").write_text(json.dumps(raw))
     session = watched.start()
@@ -403,8 +403,7 @@ def test_it_starts_at_the_first_task_that_has_not_passed(watched: Watched) -> No
 
 def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
     file = watched.file()
-    session = watched.start("01")
-    session.wait("saw version start 01")
+    session = watched.start("01", shows=["saw version start 01"])
     fresh = file.with_name(".exercise.cu.swp")
     fresh.write_text("version renamed\n")
     fresh.replace(file)
@@ -421,32 +420,26 @@ def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
     file.rename(file.with_suffix(".cu~"))
     file.write_text("version backup\n")
     session.wait("saw version backup")
-    session.type("q")
-    assert session.end() == 0
+    assert session.end("q") == 0
 
 
 def test_a_file_that_is_written_at_the_start_or_cannot_be_checked(watched: Watched) -> None:
     watched.file().unlink()
-    session = watched.start("01")
-    session.wait("Written: exercises/01_naive/exercise.cu, the start of exercise 01.")
+    session = watched.start("01", shows=["Written: exercises/01_naive/exercise.cu, the start of exercise 01."])
     assert watched.file().read_text().startswith("// Exercise 01")
-    watched.write("version 1 REFUSED")
-    session.wait("gemm: g++ is missing.", "It could not be checked (")
+    watched.write("version 1 REFUSED", shows=["gemm: g++ is missing.", "It could not be checked ("])
     watched.file().write_bytes(b"")
     session.wait("saw no version")
     watched.file().write_bytes(b"version 2\r\nRIGHT\r\n")
     session.wait("saw version 2", "Passed (")
-    session.type("q")
-    assert session.end() == 0
+    assert session.end("q") == 0
 
 
 def test_saved_during_a_check_and_quit_during_a_check(watched: Watched) -> None:
     watched.write("version 1 SLOW")
-    session = watched.start("01")
-    session.wait("Checking …", "Building for cpu: 1/2 kernel.cu")
+    session = watched.start("01", shows=["Checking …", "Building for cpu: 1/2 kernel.cu"])
     session.until(lambda: bool(re.search("Checking … [1-9]", " ".join(session.screen))))
-    session.type("h")  # keys answer meanwhile
-    session.wait("Checking …", "Hint 1 of 3")
+    session.type("h", "Checking …", "Hint 1 of 3")  # keys answer meanwhile
     watched.write("version 2 SLOW")
     session.until(lambda: len(watched.log("began")) == 2)
     assert watched.log("killed") == watched.log("began")[:1]
@@ -454,28 +447,24 @@ def test_saved_during_a_check_and_quit_during_a_check(watched: Watched) -> None:
     session.wait("saw version 2", "Not passed (")
     assert "version 1" not in session.seen
     (watched.fakes / "go").unlink()
-    session.type("c")
-    session.wait("Checking …", "saw version 2")  # the old report stays meanwhile
+    session.type("c", "Checking …", "saw version 2")  # the old report stays meanwhile
     session.until(lambda: len(watched.log("began")) == 3)
     session.wait("Building for cpu")
     session.type("c")
     session.until(lambda: len(watched.log("began")) == 4)
     session.wait("Building for cpu")
-    session.type("n")
-    session.wait("Exercise 02", "saw version start 02")
+    session.type("n", "Exercise 02", "saw version start 02")
     watched.write("version 3 SLOW", "02")
     session.until(lambda: len(watched.log("began")) == 6)
     session.wait("Building for cpu")
-    session.type("q")
-    assert session.end() == 0
+    assert session.end("q") == 0
     assert watched.log("killed") == [watched.log("began")[i] for i in (0, 2, 3, 5)]
     assert not any(alive(pid) for pid in watched.log("began"))
 
 
 def test_resizes(watched: Watched) -> None:
     watched.write("version 1 LONG")
-    session = watched.start("01", size=(100, 30))
-    session.wait("saw version 1", "row 0", "more lines: enlarge the window")
+    session = watched.start("01", size=(100, 30), shows=["saw version 1", "row 0", "more lines: enlarge the window"])
     for width, height in ((20, 5), (40, 12), (1, 1), (300, 90), (7, 3), (80, 24)):
         session.resize(width, height)
         last = {20: "h n z c q", 1: ""}.get(width)
@@ -487,23 +476,20 @@ def test_resizes(watched: Watched) -> None:
         assert last is None or last in session.screen[-1]
     session.wait("Not passed (", "row 4", "q quit")
     # While a check runs, too.
-    watched.write("version 2 LONG SLOW")
-    session.wait("Checking …", "Building")
+    watched.write("version 2 LONG SLOW", shows=["Checking …", "Building"])
     session.resize(20, 5)
     session.until(lambda: len(session.screen) == 5)
     (watched.fakes / "go").touch()
     session.resize(90, 20)
     session.wait("saw version 2", "Not passed (")
     session.until(lambda: len(session.screen) == 20)
-    session.type("q")
-    assert session.end() == 0
+    assert session.end("q") == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_leave_the_terminal_as_it_was(watched: Watched, number: signal.Signals) -> None:
     watched.write("version 1 SLOW")
-    session = watched.start("01")
-    session.wait("Checking …", "Building")
+    session = watched.start("01", shows=["Checking …", "Building"])
     assert not session.cooked
     if number == signal.SIGINT:
         session.type("\x03")
@@ -516,8 +502,7 @@ def test_signals_leave_the_terminal_as_it_was(watched: Watched, number: signal.S
 
 
 def test_suspended_and_continued(watched: Watched) -> None:
-    session = watched.start("01")
-    session.wait("saw version start 01")
+    session = watched.start("01", shows=["saw version start 01"])
     session.type("\x1a")
     session.until(lambda: session.told["stops"] == [[signal.SIGTSTP, True]])
     assert session.cooked
@@ -538,43 +523,29 @@ def test_suspended_and_continued(watched: Watched) -> None:
     session.wait("saw version 3")
     session.until(lambda: not session.cooked)
     os.kill(session.pid, signal.SIGCONT)  # in the foreground all along
-    watched.write("version 4")
-    session.wait("saw version 4")
+    watched.write("version 4", shows=["saw version 4"])
     session.type("\x1c")  # Ctrl-\ does nothing
-    session.type("q")
-    assert session.end() == 0
+    assert session.end("q") == 0
 
 
 def test_the_quiz_has_the_terminal_to_itself(watched: Watched) -> None:
-    session = watched.start("01")
-    session.wait("saw version start 01")
-    session.type("z")
-    session.wait("Quiz 01 asks: 6 x 7?")
+    session = watched.start("01", shows=["saw version start 01"])
+    session.type("z", "Quiz 01 asks: 6 x 7?")
     assert session.cooked
     watched.write("version 2")
-    session.type("42\n")
-    session.wait("You said 42", "Enter returns to ./gemm watch.")
-    session.type("\n")
-    session.wait("Exercise 01", "saw version 2")
-    session.type("z")
-    session.wait("Quiz 01 asks")
+    session.type("42\n", "You said 42", "Enter returns to ./gemm watch.")
+    session.type("\n", "Exercise 01", "saw version 2")
+    session.type("z", "Quiz 01 asks")
     session.wait_for_reading()
-    session.type("\x03")  # ends the quiz alone
-    session.wait("KeyboardInterrupt", "Enter returns to ./gemm watch.")
-    session.type("\n")
-    session.wait("Exercise 01", "saw version 2")
-    session.type("z")
-    session.wait("Quiz 01 asks")
+    session.type("\x03", "KeyboardInterrupt", "Enter returns to ./gemm watch.")  # ends the quiz alone
+    session.type("\n", "Exercise 01", "saw version 2")
+    session.type("z", "Quiz 01 asks")
     os.kill(session.pid, signal.SIGTERM)
     assert session.end() == 143
-    session = watched.start("01")
-    session.wait("saw version 2")
-    session.type("z")
-    session.wait("Quiz 01 asks")
-    session.type("7\n")
-    session.wait("Enter returns")
-    session.type("\x04")
-    assert session.end() == 0
+    session = watched.start("01", shows=["saw version 2"])
+    session.type("z", "Quiz 01 asks")
+    session.type("7\n", "Enter returns")
+    assert session.end("\x04") == 0
 
 
 def test_without_a_terminal_it_names_the_check(watched: Watched) -> None:
@@ -590,20 +561,15 @@ def test_without_a_terminal_it_names_the_check(watched: Watched) -> None:
 
 def test_progress_that_cannot_be_read(watched: Watched) -> None:
     file = watched.root / ".progress.json"
-    session = watched.start("01")
-    session.wait("saw version start 01")
+    session = watched.start("01", shows=["saw version start 01"])
     file.write_text("garbage")
-    session.type("h")
-    session.wait("which keeps your progress, is not valid JSON")
-    watched.write("version 2")
-    session.wait("saw version 2")
+    session.type("h", "which keeps your progress, is not valid JSON")
+    watched.write("version 2", shows=["saw version 2"])
     assert file.read_text() == "garbage"
     file.unlink()
-    session.type("h")
-    session.wait("Hint 1 of 3")
+    session.type("h", "Hint 1 of 3")
     file.write_text("garbage")
-    session.type("q")
-    assert session.end() == 2
+    assert session.end("q") == 2
     session = watched.start("01")
     assert session.end() == 2
     assert "move it away" in " ".join(session.screen)
@@ -614,8 +580,7 @@ def test_progress_that_cannot_be_read(watched: Watched) -> None:
 def test_a_terminal_that_goes_away_ends_it(watched: Watched, how: str, ignored: bool) -> None:
     """Also where SIGHUP is ignored, as nohup has it."""
     watched.write("version 1 SLOW")
-    session = watched.start("01", hangup=signal.SIG_IGN if ignored else signal.SIG_DFL)
-    session.wait("Building for cpu")
+    session = watched.start("01", hangup=signal.SIG_IGN if ignored else signal.SIG_DFL, shows=["Building for cpu"])
     pid = session.pid
     if how == "its owner ends":
         session.shell.kill()  # its end hangs the terminal up
@@ -633,8 +598,7 @@ def test_the_real_check(course: Course, tmp_path: Path) -> None:
         session.wait("Exercise 01", "NOT YET", "Not passed (")
         task.file.write_text(task.solution())
         session.wait("PASSED", "Passed (", f" 1/{len(tasks())}")
-        session.type("q")
-        assert session.end() == 0
+        assert session.end("q") == 0
         assert progress.load(course.root).passed(task)
     finally:
         session.close()

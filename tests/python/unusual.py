@@ -9,20 +9,18 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Unusual:
     """what: is unusual. code: the kernel and launch(), and the constants BM, BN and BK of its descriptor where they are not 16,
-    16 and 1; `kernel`: the name of one of its kernels."""
+    16 and 1; gemm_kernel is one of its kernels."""
 
     what: str
     code: str
-    kernel: str = "gemm_kernel"
-    prepare: bool = False
 
     def text(self) -> str:
         """The whole file."""
         sizes = "" if "constexpr int BM" in self.code else "constexpr int BM = 16, BN = 16, BK = 1;\n"
-        prepare = ".prepare = prepare, " if self.prepare else ""
+        prepare = ".prepare = prepare, " if "gemm::Plan prepare(" in self.code else ""
         return f"""{_HEAD}{sizes}{self.code}
 const gemm::Offer variants[] = {{{{.variant = gemm::of_type(gemm::DType::fp32),
-                                 .kernel = reinterpret_cast<const void*>(&{self.kernel}),
+                                 .kernel = reinterpret_cast<const void*>(&gemm_kernel),
                                  .architectures = {{.from = 50}}}}}};
 extern const gemm::Lesson lesson{{.name = "exercise 01", .part = 1, .ladder = "fp32", .tile = {{BM, BN, BK}}, .block = dim3(256),
                                  .variants = variants, {prepare}.launch = launch}};
@@ -69,12 +67,6 @@ def launched(grid: str, block: str, shared: str = "0") -> str:
 
 
 _BY_TILES = "dim3(blocks_for(p.M, BM) * blocks_for(p.N, BN))"
-_PLACE = """    const Int tiles_n = (N + BN - 1) / BN;
-    const Int row = blockIdx.x / tiles_n * BM + threadIdx.y, col = blockIdx.x % tiles_n * BN + threadIdx.x;
-    if (row >= M || col >= N) return;
-"""
-
-
 _SPLIT = """
 __global__ void scale(Int M, Int N, float beta, float *C, Int ldc) {
     const Int i = blockIdx.x * Int{256} + threadIdx.x;
@@ -130,13 +122,16 @@ _WARP = """__global__ void gemm_kernel(MATRICES) {{
 }}
 """
 _BY_WARPS = launched("dim3(blocks_for(p.M * p.N, 8))", "256")
-_STRIDED = """__global__ void gemm_kernel(MATRICES) {
-    for (Int i = blockIdx.x * Int{blockDim.x} + threadIdx.x; i < M * N; i += Int{gridDim.x} * blockDim.x) {
-        const Int row = i / N, col = i % N;
-        put(&C[row * ldc + col], alpha, alpha == 0.0f ? 0.0f : sum_of(A + row * lda, B + col, K, ldb), beta);
-    }
-}
-"""
+
+
+def each(way: str, grid: str, block: str) -> str:
+    """Every element by itself, on such a way to its row and col."""
+    body = "put(&C[row * ldc + col], alpha, alpha == 0.0f ? 0.0f : sum_of(A + row * lda, B + col, K, ldb), beta);"
+    return f"__global__ void gemm_kernel(MATRICES) {{\n    {way} {body}\n}}\n" + launched(grid, block)
+
+
+_STRIDED = """for (Int i = blockIdx.x * Int{blockDim.x} + threadIdx.x; i < M * N; i += Int{gridDim.x} * blockDim.x)
+        if (const Int row = i / N, col = i % N; true)"""
 _SPLIT_LAUNCH = """
 void launch(const gemm::Problem &p, const void *, cudaStream_t stream) {
     if (p.M == 0 || p.N == 0) return;
@@ -147,42 +142,33 @@ void launch(const gemm::Problem &p, const void *, cudaStream_t stream) {
 _SCALE = "scale<<<blocks_for(p.M * p.N, 256), 256, 0, stream>>>(p.M, p.N, p.beta, static_cast<float *>(p.C), p.ldc);"
 
 KERNELS: tuple[Unusual, ...] = (
-    Unusual("a grid-stride loop over few blocks", _STRIDED + launched("64", "256")),
-    Unusual("blocks of 1024 threads in one dimension", _STRIDED + launched("dim3(blocks_for(p.M * p.N, 1024))", "1024")),
-    Unusual("blocks of 7 threads", _STRIDED + launched("dim3(std::min(1000u, blocks_for(p.M * p.N, 7)))", "7")),
+    Unusual("a grid-stride loop over few blocks", each(_STRIDED, "64", "256")),
+    Unusual("blocks of 1024 threads in one dimension", each(_STRIDED, "dim3(blocks_for(p.M * p.N, 1024))", "1024")),
+    Unusual("blocks of 7 threads", each(_STRIDED, "dim3(std::min(1000u, blocks_for(p.M * p.N, 7)))", "7")),
     Unusual(
         "a thread a row",
-        """__global__ void gemm_kernel(MATRICES) {
-    const Int row = blockIdx.x * Int{64} + threadIdx.x;
-    if (row >= M) return;
-    for (Int col = 0; col < N; ++col) {
-        put(&C[row * ldc + col], alpha, alpha == 0.0f ? 0.0f : sum_of(A + row * lda, B + col, K, ldb), beta);
-    }
-}
-"""
-        + launched("dim3(blocks_for(p.M, 64))", "64"),
+        each(
+            "if (const Int row = blockIdx.x * Int{64} + threadIdx.x; row < M) for (Int col = 0; col < N; ++col)",
+            "dim3(blocks_for(p.M, 64))",
+            "64",
+        ),
     ),
     Unusual(
         "elements counted down the columns",
-        """__global__ void gemm_kernel(MATRICES) {
-    const Int i = blockIdx.x * Int{128} + threadIdx.x, row = i % M, col = i / M;
-    if (col >= N) return;
-    put(&C[row * ldc + col], alpha, alpha == 0.0f ? 0.0f : sum_of(A + row * lda, B + col, K, ldb), beta);
-}
-"""
-        + launched("dim3(blocks_for(p.M * p.N, 128))", "128"),
+        each(
+            "if (const Int i = blockIdx.x * Int{128} + threadIdx.x, row = i % M, col = i / M; col < N)",
+            "dim3(blocks_for(p.M * p.N, 128))",
+            "128",
+        ),
     ),
     Unusual(
         "a grid of two dimensions that goes round",
-        """__global__ void gemm_kernel(MATRICES) {
-    for (Int row = blockIdx.y * Int{8} + threadIdx.y; row < M; row += Int{8} * gridDim.y) {
-        for (Int col = blockIdx.x * Int{32} + threadIdx.x; col < N; col += Int{32} * gridDim.x) {
-            put(&C[row * ldc + col], alpha, alpha == 0.0f ? 0.0f : sum_of(A + row * lda, B + col, K, ldb), beta);
-        }
-    }
-}
-"""
-        + launched("dim3(blocks_for(p.N, 32), std::min(65535u, blocks_for(p.M, 8)))", "dim3(32, 8)"),
+        each(
+            """for (Int row = blockIdx.y * Int{8} + threadIdx.y; row < M; row += Int{8} * gridDim.y)
+        for (Int col = blockIdx.x * Int{32} + threadIdx.x; col < N; col += Int{32} * gridDim.x)""",
+            "dim3(blocks_for(p.N, 32), std::min(65535u, blocks_for(p.M, 8)))",
+            "dim3(32, 8)",
+        ),
     ),
     Unusual(
         "a block of three dimensions, of which one divides K",
@@ -265,7 +251,6 @@ void launch(const gemm::Problem &p, const void *plan, cudaStream_t stream) {
     add<<<blocks_for(p.M * p.N, 256), 256, 0, stream>>>(p.M, p.N, p.alpha, p.beta, static_cast<float *>(p.C), p.ldc, parts);
 }
 """,
-        prepare=True,
     ),
     Unusual(
         "blocks that draw their tiles from a variable of the device's",
@@ -306,42 +291,6 @@ void launch(const gemm::Problem &p, const void *, cudaStream_t stream) {
     Unusual("tiles filled in a loop of all threads, of odd sizes", tiled(12, 20, 7, _STATIC, 1)),
     Unusual("volatile shared memory", tiled(16, 16, 8, _STATIC.replace("__shared__ float", "__shared__ volatile float"), 1)),
     Unusual("a block of one warp", tiled(2, 16, 32, _STATIC, 1)),
-    Unusual(
-        "templates for each kind of scalar",
-        "template <bool ALPHA, bool BETA>\n__global__ void gemm_kernel(MATRICES) {\n"
-        + _PLACE
-        + """    float sum = 0.0f;
-    if constexpr (ALPHA) sum = alpha * sum_of(A + row * lda, B + col, K, ldb);
-    if constexpr (BETA) sum += beta * C[row * ldc + col];
-    C[row * ldc + col] = sum;
-}
-void launch(const gemm::Problem &p, const void *, cudaStream_t stream) {
-    if (p.M == 0 || p.N == 0) return;
-    const auto kernel = p.alpha != 0.0f ? (p.beta != 0.0f ? gemm_kernel<true, true> : gemm_kernel<true, false>)
-                                        : (p.beta != 0.0f ? gemm_kernel<false, true> : gemm_kernel<false, false>);
-    kernel<<<dim3(blocks_for(p.M, BM) * blocks_for(p.N, BN)), dim3(BN, BM), 0, stream>>>(OF(p));
-}
-""",
-        kernel="(gemm_kernel<true, true>)",
-    ),
-    Unusual(
-        "32-bit offsets where they are enough",
-        "template <class Index>\n__global__ void gemm_kernel(MATRICES) {\n"
-        + _PLACE
-        + """    const Index pitch_a = static_cast<Index>(lda), pitch_b = static_cast<Index>(ldb), r = static_cast<Index>(row);
-    float sum = 0.0f;
-    for (Index k = 0; alpha != 0.0f && k < static_cast<Index>(K); ++k) sum += A[r * pitch_a + k] * B[k * pitch_b + col];
-    put(&C[row * ldc + col], alpha, sum, beta);
-}
-void launch(const gemm::Problem &p, const void *, cudaStream_t stream) {
-    if (p.M == 0 || p.N == 0) return;
-    const bool small = p.M * p.lda < (Int{1} << 31) && p.K * p.ldb < (Int{1} << 31);
-    const auto kernel = small ? gemm_kernel<int> : gemm_kernel<Int>;
-    kernel<<<dim3(blocks_for(p.M, BM) * blocks_for(p.N, BN)), dim3(BN, BM), 0, stream>>>(OF(p));
-}
-""",
-        kernel="gemm_kernel<int>",
-    ),
     Unusual(
         "a thread with every fourth column, and pairs where they are aligned",
         """constexpr int BM = 8, BN = 64, BK = 1;
@@ -386,14 +335,11 @@ __global__ void gemm_kernel(MATRICES) {
     ),
     Unusual(
         "one block alone",
-        """__global__ void gemm_kernel(MATRICES) {
-    for (Int row = threadIdx.y; row < M; row += blockDim.y) {
-        for (Int col = threadIdx.x; col < N; col += blockDim.x) {
-            put(&C[row * ldc + col], alpha, alpha == 0.0f ? 0.0f : sum_of(A + row * lda, B + col, K, ldb), beta);
-        }
-    }
-}
-"""
-        + launched("1", "dim3(4, 64)"),
+        each(
+            """for (Int row = threadIdx.y; row < M; row += blockDim.y)
+        for (Int col = threadIdx.x; col < N; col += blockDim.x)""",
+            "1",
+            "dim3(4, 64)",
+        ),
     ),
 )
