@@ -359,7 +359,7 @@ def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
     lines = [
         *_table(["", *(f"**{name}**" if name == lesson else name for name in shown)], rows),
         "",
-        f"{shape}, one launch. Per cent of what the unit can do; stalls: warps that wait for it, a clock with an issue. "
+        f"{shape}, one launch. Units: percent of the most they can do. Stalls: average cycles a warp stalls, per instruction issued. "
         f"{where}. Reproduce with `./gemm profile`.",
     ]
     return "\n".join(lines) + "\n"
