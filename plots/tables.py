@@ -359,8 +359,8 @@ def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
     lines = [
         *_table(["", *(f"**{name}**" if name == lesson else name for name in shown)], rows),
         "",
-        f"{shape}, one launch. Units: percent of the most they can do. Stalls: average cycles a warp stalls, per instruction issued. "
-        f"{where}. Reproduce with `./gemm profile`.",
+        f"{shape}, one launch. Units: percent of the most they can do. Stalls: average cycles a warp stalls, per instruction "
+        f"issued. {where}. Reproduce with `./gemm profile`.",
     ]
     return "\n".join(lines) + "\n"
 

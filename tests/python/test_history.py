@@ -8,9 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import drawn, toolchain
+from conftest import drawn, gemm_inspect, toolchain
 from schema import misfits
-from test_inspect import real
 
 from runner import mistakes
 from runner.core.results import UserError, lessons
@@ -26,7 +25,7 @@ LARGEST = 2_500_000  # bytes of JSON that a block's history may have at 256³
 
 @functools.cache
 def traced(name: str, m: int, n: int, k: int, blocks: str = "all") -> Trace:
-    return inspection.trace(real(), name, Request(m, n, k, blocks, ("--seed=5",)), history=1 if blocks == "1" else 2)[0]
+    return inspection.trace(gemm_inspect(), name, Request(m, n, k, blocks, ("--seed=5",)), history=1 if blocks == "1" else 2)[0]
 
 
 def counted(block: BlockHistory) -> dict[int, list[int]]:
@@ -84,7 +83,7 @@ def test_what_is_written_is_what_the_types_say(name: str) -> None:
 
 
 def test_nothing_changes_without_it() -> None:
-    plain = inspection.trace(real(), "03_smem", Request(64, 64, 64, options=("--seed=5",)))[0]
+    plain = inspection.trace(gemm_inspect(), "03_smem", Request(64, 64, 64, options=("--seed=5",)))[0]
     kept = traced("03_smem", 64, 64, 64)
     assert "history" not in plain
     assert [block["index"] for block in kept["history"]] == [0, 3]

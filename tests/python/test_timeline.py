@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import timeline_synthetic as synthetic
-from conftest import Checkout, drawn
-from test_inspect import real
+from conftest import Checkout, drawn, gemm_inspect
 from test_nvcc import ERRORS, compile_kernel, find_nvcc
 
 from plots import data, timeline
@@ -137,7 +136,7 @@ def test_the_cpu_device_does_what_is_recorded(name: str) -> None:
     assert ON_CPU
     block = ON_CPU["lessons"][name]
     assert block["kernel_hash"] == kernel_hash(ROOT / folder_of(name) / "kernel.cu"), "GEMM_DEVICE=cpu ./gemm timeline --record"
-    now = command.on_cpu(real(), name, (block["m"], block["n"], block["k"]))
+    now = command.on_cpu(gemm_inspect(), name, (block["m"], block["n"], block["k"]))
     assert json.loads(json.dumps(lanes.as_recorded(now))) == block["lanes"]
     assert lanes.from_recorded(block) == now
 
