@@ -504,8 +504,9 @@ def wait_for(path: Path, seconds: float = PATIENCE) -> str:
     """The content of a file that another process is about to write."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if path.exists() and path.read_text().endswith("\n"):
-            return path.read_text()
+        # It is read once: a second process may begin to write it anew meanwhile.
+        if path.exists() and (written := path.read_text()).endswith("\n"):
+            return written
         time.sleep(0.02)
     raise AssertionError(f"{path} did not appear")
 
