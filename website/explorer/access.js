@@ -30,14 +30,8 @@ import * as wavefronts from "explorer/wavefronts";
  * @param {Block} block @param {number} wgmma @param {number} warp
  */
 function multiplications(block, wgmma, warp) {
-  /** @type {number[]} */
-  const found = [];
-  block.raw.events.forEach((event, index) => {
-    if (Array.isArray(event) || event.e !== "wgmma") return;
-    const multiply = block.raw.multiplies[event.multiply ?? -1];
-    if (multiply?.wgmma === wgmma && (event.warp === warp || multiply.warpgroup === Math.floor(warp / 4))) found.push(index);
-  });
-  return found;
+  const issues = (/** @type {number} */ event) => block.warpOf(event) === warp || block.warpsOf(event).includes(warp);
+  return [...block.raw.events.keys()].filter((event) => block.multiplyOf(event)?.wgmma === wgmma && issues(event));
 }
 
 /**

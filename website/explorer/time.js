@@ -1,9 +1,9 @@
 // One block's warps, side by side: what each asks for, waits for and multiplies, step by step.
 
 import { fills, stageOf, stateOf } from "explorer/contents";
-import { colours, counted, el, grouped, hatch, outlined, sharp, swatch, whenResized } from "explorer/dom";
+import { button, colours, counted, el, filled, framed, grouped, hatch, outlined, sharp, SMALL, swatch, tell, whenResized, written } from "explorer/dom";
 import { firstAtLeast } from "explorer/order";
-import { WARPGROUP } from "explorer/payload";
+import { kept, WARPGROUP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 import { span } from "explorer/product";
 
@@ -40,7 +40,6 @@ const LETTERS = 12; // CSS pixels an event from which on it has room for its let
 const JOINED = 3; // CSS pixels an event from which on the four marks of a wgmma are joined by a line
 const LETTER = [2, 3, 1, 2]; // where a letter stands beside the mark in each track, in tracks
 const MOST = 24; // CSS pixels an event, at most
-const SMALL = '12px "DejaVu Sans", Verdana, sans-serif';
 
 /** @param {Block} block @param {number} event @returns {Kind} */
 export function kindOf(block, event) {
@@ -171,6 +170,8 @@ function lanes(block) {
   return [...places.slice(0, 24), ...barriers.slice(0, 24)];
 }
 
+const rowsOf = kept((/** @type {Block} */ block) => new Rows(block));
+
 /** Which of a block's events the canvas shows, and how large. */
 class View {
   /** @param {HTMLElement} box that the canvas is in @param {Data} data @param {State} state */
@@ -180,8 +181,6 @@ class View {
     this.state = state;
     this.begin = 0; // the first clock that is shown
     this.each = 0; // CSS pixels a clock; 0: all fits
-    /** @type {Map<Block, Rows>} */
-    this.kept = new Map();
     /** @type {Block | null} */
     this.fitted = null;
   }
@@ -191,9 +190,7 @@ class View {
   }
 
   get rows() {
-    const now = this.kept.get(this.block) ?? new Rows(this.block);
-    this.kept.set(this.block, now);
-    return now;
+    return rowsOf(this.block);
   }
 
   get width() {
@@ -364,12 +361,10 @@ function controls(view, walk, draw) {
     draw();
   });
   /** @param {string} label @param {string} text @param {() => void} act */
-  const button = (label, text, act) => el("button", { type: "button", "aria-label": label, onclick: act }, text);
-  /** @param {string} label @param {string} text @param {() => void} act */
-  const sight = (label, text, act) => button(label, text, () => (act(), draw()));
+  const sight = (label, text, act) => button(text, () => (act(), draw()), { "aria-label": label });
   const row = el("div", { class: "controls" }, which,
-    button("The event before, as the CPU device ran them", "◀ event", () => walk.run(-1)),
-    button("The next event, as the CPU device ran them", "event ▶", () => walk.run(1)),
+    button("◀ event", () => walk.run(-1), { "aria-label": "The event before, as the CPU device ran them" }),
+    button("event ▶", () => walk.run(1), { "aria-label": "The next event, as the CPU device ran them" }),
     sight("Zoom in", "+", () => view.zoom(2)), sight("Zoom out", "−", () => view.zoom(0.5)),
     sight("Show the chosen step alone", "This step", () => view.step()),
     sight("Show everything", "All", () => view.all()),
@@ -419,11 +414,7 @@ export function mount(element, data, state) {
     const { block, rows } = view;
     const rest = block.raw.truncated ? " More happened than is kept here: these are the block’s first events." : "";
     const text = (now.event === null ? "No event is chosen." : sentence(block, now.event)) + rest;
-    const step = summary(block, rows, now.step, now.warp);
-    if (said.dataset.text !== text + step) {
-      said.dataset.text = text + step;
-      said.replaceChildren(el("p", {}, text), el("p", {}, step));
-    }
+    tell(said, [text, summary(block, rows, now.step, now.warp)]);
     drawLegend(legend, data.blocks.some(({ raw }) => raw.multiplies.length));
   });
   whenResized(box, draw);
@@ -455,9 +446,8 @@ function summary(block, rows, step, warp) {
  */
 function mark(context, kind, x, y, wide, track, colour) {
   const look = KINDS[kind];
-  context.fillStyle = colour[look.colour];
   const top = Math.round(y + (look.track + look.top) * track);
-  context.fillRect(x, top, wide, Math.max(Math.round(y + (look.track + look.bottom) * track) - top - (look.bottom === 1 ? 1 : 0), 1));
+  filled(context, colour[look.colour], x, top, wide, Math.max(Math.round(y + (look.track + look.bottom) * track) - top - (look.bottom === 1 ? 1 : 0), 1));
 }
 
 /** Paints what a view shows of a block. */
@@ -484,14 +474,12 @@ class Painter {
 
   /** @param {import("explorer/dom").Colour} colour @param {number} x @param {number} y @param {number} wide @param {number} high */
   fill(colour, x, y, wide, high) {
-    this.context.fillStyle = this.colour[colour];
-    this.context.fillRect(x, y, wide, high);
+    filled(this.context, this.colour[colour], x, y, wide, high);
   }
 
   /** @param {string} words @param {number} x @param {number} y their middle @param {import("explorer/dom").Colour} [colour] */
   say(words, x, y, colour = "ink") {
-    this.context.fillStyle = this.colour[colour];
-    this.context.fillText(words, x, y);
+    written(this.context, this.colour[colour], words, x, y);
   }
 
   /** @param {Readonly<import("explorer/state").Selection>} now */
@@ -621,12 +609,9 @@ class Painter {
   span({ from: asked, landed: there, to: gone, label }, y) {
     const { context, rows: { row: tall, last } } = this;
     const [from, landed, to] = [asked, Math.min(there, last + 1), Math.min(gone, last + 1)].map((clock) => this.x(clock));
-    context.fillStyle = this.flight;
-    context.fillRect(from, y + 2, Math.max(landed - from, 1), tall - 6);
+    filled(context, this.flight, from, y + 2, Math.max(landed - from, 1), tall - 6);
     this.fill("light", landed, y + 2, Math.max(to - landed, 0), tall - 6);
-    context.strokeStyle = this.colour.ink;
-    context.lineWidth = 1;
-    context.strokeRect(from, y + 2, Math.max(to - from, 1), tall - 6);
+    framed(context, this.colour.ink, 1, from, y + 2, Math.max(to - from, 1), tall - 6);
     const wide = context.measureText(label).width;
     if (to - from < wide + 8) return;
     const begin = to - landed > wide + 8 ? landed + 4 : from + 4;
@@ -649,7 +634,6 @@ function drawLegend(legend, warpgroups) {
     else mark(context, kind, 4, 4 - KINDS[kind].track * 10, 18, 10, colours());
   })));
   legend.append(swatch("below: a copy in flight, until a wait has seen it; plain behind that", (context) => {
-    context.fillStyle = hatch(context, "/", colours().paper, colours().ink);
-    context.fillRect(0, 0, 26, 18);
+    filled(context, hatch(context, "/", colours().paper, colours().ink), 0, 0, 26, 18);
   }));
 }
