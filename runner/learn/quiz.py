@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from runner.core.figures import grouped
 from runner.core.machines import MACHINES
 from runner.core.memory import WARP, sectors, wavefronts  # noqa: F401  what exercises import from here
 from runner.core.results import UserError, folder_of
@@ -87,11 +88,6 @@ def blocks_by_limit(sm: Sm, threads: int, registers: int = 0, shared: int = 0) -
     if shared:
         limits["shared memory"] = sm.shared // (128 * ceil_div(shared, 128) + 1024)
     return limits
-
-
-def grouped(value: int) -> str:
-    """1048576 -> `1 048 576`."""
-    return f"{value:,}".replace(",", " ")
 
 
 def number(value: float) -> str:
