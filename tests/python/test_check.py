@@ -144,7 +144,7 @@ def test_what_a_kernel_prints_is_shown_in_part_and_is_no_progress(tmp_path: Path
     # Without what is said of work that takes long, as anything does on a busy machine.
     said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("Checking ")]
     assert said[:2] == ["progress 7 8 of its own", "row 0"]
-    assert said[20] == "… and 99 981 more lines that the kernel printed"
+    assert said[20].startswith("… and 99 981 more ")
     assert len(said) == 21
 
 
