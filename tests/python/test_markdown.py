@@ -308,8 +308,7 @@ def section_problems(path: Path) -> list[str]:
 
 def glossary_problems(root: Path) -> list[str]:
     """Terms stand in alphabetical order, each with one sentence, and are bold on the page that their link leads to."""
-    rows = re.findall(r"^\| (.+?) \| (.+?) \|$", (root / GLOSSARY).read_text(encoding="utf-8"), re.MULTILINE)[1:]
-    rows = [(term, text) for term, text in rows if not term.startswith(":")]
+    rows = prose.tables_of(root / GLOSSARY)[0][1:]
     terms, problems = [term for term, _ in rows], []
     if terms != sorted(terms, key=str.casefold):
         problems.append(f"{GLOSSARY}: the terms are not in alphabetical order")
