@@ -99,7 +99,7 @@ def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figu
     """gpu: its name, and what was recorded there; None where nothing was."""
     parts = [("CPU device: in which order, not when", on_cpu)]
     if gpu:
-        parts.append((f"{gpu[0]}: clocks", gpu[1]))
+        parts.append((f"{gpu[0]}: cycles", gpu[1]))
     kinds = [kind for kind in TOLD if any(kind in found.kinds for _, found in parts)]
     tall = 0.85 + sum(0.95 + _TALL * len(found.lanes) for _, found in parts) + _LINE * len(kinds) + (0.8 if gpu else 0.1)
     figure, axes = canvas(tall)

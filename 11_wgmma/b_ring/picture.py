@@ -1,4 +1,4 @@
-"""Lesson 11b's pictures: the ring of stages over time, and who multiplies which part of the block tile."""
+"""Lesson 11b's pictures: the ring of stages over time, and who multiplies which part of the C tile."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def picture(lesson: Descriptor) -> Figure:
 
 
 def picture_tile(lesson: Descriptor) -> Figure:
-    """Which part of the block tile is whose, and what does each warpgroup read for it?"""
+    """Which part of the C tile is whose, and what does each warpgroup read for it?"""
     bm, bn, bk = lesson.tile
     rows, span = lesson.constants["WGMMA_M"], lesson.constants["BOX"]
     scale, x_c, y_c = 0.0205, 2.4, 3.15

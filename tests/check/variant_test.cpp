@@ -114,13 +114,14 @@ TEST_CASE("variant: types and layouts that no lesson takes yet go the way of eve
     }
 }
 
-TEST_CASE("variant mutant: an operand that lies transposed is read as if it did not") {
+TEST_CASE("variant mutant: an operand that is stored transposed is read as if it were not") {
     if (test::device().sm < 80) return test::skip("BF16 needs sm_80");
-    for (const auto& [variant, said] : {std::pair<std::string, std::string>{
-                                            "fp32.nt", "B, which lies transposed, is read as if it did not"},
-                                        {"bf16.nt", "B, which lies transposed, is read as if it did not"},
-                                        {"fp32.tn", "A, which lies transposed, is read as if it did not"},
-                                        {"fp32.tt", "A and B are both read the other way round"}}) {
+    for (const auto& [variant, said] :
+         {std::pair<std::string, std::string>{"fp32.nt",
+                                              "B, which is stored transposed, is read as if it were not"},
+          {"bf16.nt", "B, which is stored transposed, is read as if it were not"},
+          {"fp32.tn", "A, which is stored transposed, is read as if it were not"},
+          {"fp32.tt", "A and B are both read the other way round"}}) {
         const Verdict v = verdict_of(test_variants::ignores_layout, variant, 48, 48, 48);
         REQUIRE_FALSE(v.passed);
         test::require_contains(v.failure, said);

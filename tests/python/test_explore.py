@@ -172,7 +172,7 @@ def serving(checkout: Checkout) -> Iterator[str]:
         line = process.stdout.readline()
         address = line.partition(" ")[0]
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address), line
-        assert line.endswith(" shows 01_naive, anew at every save of 01_naive/kernel.cu; Ctrl-C ends it.\n")
+        assert line.endswith(" shows 01_naive and follows every save of 01_naive/kernel.cu; Ctrl-C ends it.\n")
         yield address
         assert stop(process, signal.SIGINT)[0] == 130
     finally:

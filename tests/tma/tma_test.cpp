@@ -246,10 +246,10 @@ TEST_CASE("tma: mbarriers that others need not see begun") {
     CHECK(shown(TmaMistake::none, "") == 0);
     CHECK(shown(TmaMistake::proxy_fence_for_init, "") == 0);
     CHECK(shown(TmaMistake::no_barrier_after_init,
-                " meets an mbarrier that no mbarrier.init has begun, at ") > 0);
+                " uses an mbarrier that no mbarrier.init has initialised, at ") > 0);
     CHECK(shown(TmaMistake::no_init_fence,
-                " meets an mbarrier that no mbarrier.init has begun as far as the copy engine can see, at "
-                "full[0]: fence.mbarrier_init comes in between.") > 0);
+                " uses an mbarrier that, as far as the copy engine can see, is not initialised, at "
+                "full[0]: fence.mbarrier_init must come in between.") > 0);
 }
 
 TEST_CASE("tma: a store to rows that are no multiple of 16 bytes touches what lies behind them") {

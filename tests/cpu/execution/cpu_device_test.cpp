@@ -134,14 +134,14 @@ TEST_CASE("cpu device: a refused launch says the numbers") {
         return why;
     };
     CHECK(refusal(1, 32, 0).empty());
-    CHECK(refusal(1, dim3(64, 32), 0) == "2048 threads a block (64×32×1), and 1024 is the most");
+    CHECK(refusal(1, dim3(64, 32), 0) == "2048 threads per block (64×32×1), but 1024 is the most");
     CHECK(refusal(0, 32, 0) == "a grid of 0 blocks (0×1×1)");
-    CHECK(refusal(dim3(1, 65536), 32, 0) == "a grid of 1×65536×1, and 2147483647×65535×65535 is the most");
-    CHECK(refusal(1, dim3(32, 0), 0) == "0 threads a block (32×0×1)");
+    CHECK(refusal(dim3(1, 65536), 32, 0) == "a grid of 1×65536×1, but 2147483647×65535×65535 is the most");
+    CHECK(refusal(1, dim3(32, 0), 0) == "0 threads per block (32×0×1)");
     CHECK(refusal(1, dim3(1, 1, 65), 0) ==
-          "a block of 1×1×65 threads, and 1024×1024×64 is the most in each direction");
+          "a block of 1×1×65 threads, but 1024×1024×64 is the most in each direction");
     CHECK(refusal(1, 32, 49153) ==
-          "49153 bytes of dynamic shared memory, and 49152 is the most without cudaFuncSetAttribute");
+          "49153 bytes of dynamic shared memory, but 49152 is the most without cudaFuncSetAttribute");
     // Another error is not this launch's.
     CHECK(refusal(1, 32, 0).empty());
     cpu_device::launch(
