@@ -196,7 +196,7 @@ def _gpus(results: Results, order: Sequence[str], second: Results | None) -> lis
         )
     header = ["lesson", *(text for of in both for text in (f"{data.short(of)}: TFLOP/s", "of cuBLAS"))]
     where = "; ".join(", ".join(data.provenance(of)) for of in both)
-    caption = f"{SHAPE}, alpha = 1, beta = 0, L2 cold. Of cuBLAS: its time divided by the lesson's, median of all rounds. {where}."
+    caption = f"{SHAPE}, alpha = 1, beta = 0, L2 cold. Of cuBLAS: its time divided by the lesson's, median of rounds. {where}."
     return [*_table(header, rows), "", f"{caption} Reproduce with `./gemm chart`."]
 
 

@@ -37,9 +37,7 @@ _RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "
 _RECORDED_WGMMA = ("file", "line", "m", "n", "k", "count", "flop", "shared_bytes")
 _A_REQUEST: tuple[Figure, ...] = ("sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
 _BOXES = "A box of the copy engine (TMA) is one request; its bytes are those that are in the matrix."
-_UNKNOWN = (
-    "How many wavefronts wgmma's reads take is not known: wavefronts are counted only for threads' accesses."
-)
+_UNKNOWN = "How many wavefronts wgmma's reads take is not known: wavefronts are counted only for threads' accesses."
 _APPROXIMATELY = (
     "≈ The lanes of a warp diverge on this line; nvcc may join them elsewhere than g++, which changes the number of requests."
 )
