@@ -91,7 +91,7 @@ def _swatch(axes: Axes, x: float, y: float, kind: str) -> None:
         box(axes, x, y, 0.42, 0.26, _FILL[kind], GREY, 1.0)
     if kind == "loads":
         axes.plot([x] * 2, [y, y + 0.26], color=MID, linewidth=3)
-    words = {"loads": "tiles on their way, from when they are asked for", "products": "products under way, a batch each"}
+    words = {"loads": "tiles on their way, from when they are requested", "products": "products under way, a batch each"}
     axes.text(x + 0.56, y + 0.13, words.get(kind, TOLD[kind]), va="center", fontsize=SMALL)
 
 

@@ -103,7 +103,7 @@ def run_command(
     verify_only: bool = typer.Option(False, "--verify-only", help="Verify only, without timing."),
     as_json: bool = JSON,
 ) -> int:
-    """Run one lesson: its verdict, its time, its share of an SM."""
+    """Run one lesson: its verdict, its time, and its use of an SM."""
     from runner.core import lesson
 
     sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "rounds": rounds, "device": device}

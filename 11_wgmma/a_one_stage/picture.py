@@ -106,7 +106,7 @@ def picture_atom(lesson: Descriptor) -> Figure:
     figure, axes = canvas(y + ATOM * tall + 1.85)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: an atom of As", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.88, "8 rows of 128 bytes, as they lie in shared memory. A box is", fontsize=TEXT)
+    text(0.2, 0.88, "8 rows of 128 bytes, as they are in shared memory. A box is", fontsize=TEXT)
     text(0.2, 1.21, "16 bytes: 8 steps of one row of A; in it: which 8 of its 64", fontsize=TEXT)
     places = SPAN // CHUNK
     for x, first, start in ((0.65, 0, "start"), (WIDTH - 0.2 - places * cell, K, "start + 32 B")):

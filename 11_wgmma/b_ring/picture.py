@@ -21,7 +21,7 @@ def picture(lesson: Descriptor) -> Figure:
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: a ring of {stages} stages in time", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, "Time from left to right, not to scale. A number is a tile;", fontsize=TEXT)
-    text(0.2, 1.2, f"tile n lies in stage n mod {stages}.", fontsize=TEXT)
+    text(0.2, 1.2, f"tile n is in stage n mod {stages}.", fontsize=TEXT)
     wide = (WIDTH - 0.15 - left) / (_ROUNDS + 1)  # inches of a batch, and of what is before the first
     start = left + wide
 
