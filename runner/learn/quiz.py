@@ -215,7 +215,7 @@ _UNREADABLE = {
     "length": "That is longer than {most} characters.",
     "thousand": "{prefix} may mean 1000 or 1024; write k{unit} or Ki{unit}.",
     "comma": "Commas separate thousands; write a decimal point.",
-    "unit": "{given!r} is not what is asked for; answer {wanted}.",
+    "unit": "{given!r} is not an answer here; answer {wanted}.",
     "choice": "Choose one, {wanted}.",
 }
 
@@ -410,7 +410,7 @@ class _Sheet:
                 line = sys.stdin.buffer.readline().decode(errors="replace") if sys.stdin else ""
                 if not line:
                     tell("\n")
-                    again = f"./gemm quiz {self.lesson.partition('_')[0]} --seed {self.seed} asks the same again."
+                    again = f"./gemm quiz {self.lesson.partition('_')[0]} --seed {self.seed} asks the same questions again."
                     raise UserError(f"The input ended at question {number}, and nothing was recorded; {again}")
                 text = line.strip()
                 if not sys.stdin.isatty():

@@ -104,7 +104,7 @@ TEST_CASE("variant: types and layouts that no lesson takes yet go the way of eve
     }
 }
 
-TEST_CASE("variant mutant: an operand that lies transposed is read as if it did not") {
+TEST_CASE("variant mutant: an operand that is stored transposed is read as if it were not") {
     if (test::device().sm < 80) return test::skip("BF16 needs sm_80");
     using enum gemm::PatternId;
     for (const auto& [variant, pattern] :

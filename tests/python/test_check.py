@@ -278,8 +278,8 @@ def test_a_byte_order_mark_and_line_ends() -> None:
 
 @pytest.mark.parametrize(
     ("file", "words"),
-    [("", "--file needs the name of a file"), ("/dev/null", "no ordinary file"), (".", "no ordinary file"),
-     ("nothing.cu", "nothing.cu is not there"), ("pipe", "no ordinary file")],
+    [("", "--file needs the name of a file"), ("/dev/null", "not an ordinary file"), (".", "not an ordinary file"),
+     ("nothing.cu", "nothing.cu is not there"), ("pipe", "not an ordinary file")],
 )  # fmt: skip
 def test_files_that_are_refused(file: str, words: str, tmp_path: Path) -> None:
     if file == "pipe":

@@ -414,7 +414,7 @@ def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
     fresh.replace(file)
     session.wait("saw version replaced")
     file.unlink()
-    session.wait("exercises/01_naive/exercise.cu is not there; save it again, or ./gemm reset 01 brings the start back.")
+    session.wait("exercises/01_naive/exercise.cu is not there; save it again, or ./gemm reset 01 brings back the starting file.")
     file.write_text("version again\n")
     assert "not there" not in session.wait("saw version again", "Not passed (")
     file.rename(file.with_suffix(".cu~"))
@@ -425,7 +425,7 @@ def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
 
 def test_a_file_that_is_written_at_the_start_or_cannot_be_checked(watched: Watched) -> None:
     watched.file().unlink()
-    session = watched.start("01", shows=["Written: exercises/01_naive/exercise.cu, the start of exercise 01."])
+    session = watched.start("01", shows=["Written: exercises/01_naive/exercise.cu, the starting file of exercise 01."])
     assert watched.file().read_text().startswith("// Exercise 01")
     watched.write("version 1 REFUSED", shows=["gemm: g++ is missing.", "It could not be checked ("])
     watched.file().write_bytes(b"")

@@ -247,7 +247,7 @@ TEST_CASE("tma: mbarriers that others need not see begun") {
     };
     CHECK(shown(TmaMistake::none) == 0);
     CHECK(shown(TmaMistake::proxy_fence_for_init) == 0);
-    CHECK(shown(TmaMistake::no_barrier_after_init, " mbarrier.init has begun, at ") > 0);
+    CHECK(shown(TmaMistake::no_barrier_after_init, " mbarrier.init has initialised, at ") > 0);
     CHECK(shown(TmaMistake::no_init_fence, " full[0]: fence.mbarrier_init ") > 0);
 }
 

@@ -13,9 +13,9 @@ export function stepName(block, step) {
   const { by, count } = block.steps;
   const last = step === count - 1;
   const which = `Step ${step} of 0 to ${count - 1}`;
-  if (by === "rounds") return count > 1 ? `${which}: round ${step} of the loop${last ? ", and what is behind it" : ""}` : "All of it is one step";
+  if (by === "rounds") return count > 1 ? `${which}: round ${step} of the loop${last ? ", and what comes after it" : ""}` : "All of it is one step";
   if (by === "barriers") {
-    return `${which}: ${step ? `behind the block’s barrier ${step}` : "before the block’s first barrier"}${step && last ? ", the last one" : ""}`;
+    return `${which}: ${step ? `after the block’s barrier ${step}` : "before the block’s first barrier"}${step && last ? ", the last one" : ""}`;
   }
   return `${which}: ${step ? `from the arrival of tile ${step - 1}` : "before the first tile has arrived"}${step && last ? ", the last one" : ""}`;
 }
@@ -39,7 +39,7 @@ export function stepControls(data, state, label) {
   /** @param {number} step */
   const go = (step) => state.set({ step: Math.max(0, Math.min(step, block().steps.count - 1)) });
   const back = button("◀", () => (stop(), go(state.selection.step - 1)), { "aria-label": "One step back" });
-  const on = button("▶", () => (stop(), go(state.selection.step + 1)), { "aria-label": "One step on" });
+  const on = button("▶", () => (stop(), go(state.selection.step + 1)), { "aria-label": "One step forward" });
   const play = button("", () => {
     if (timer) return stop();
     if (state.selection.step >= block().steps.count - 1) go(0);

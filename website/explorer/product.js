@@ -89,7 +89,7 @@ class Parts {
     this.legend = el("ul", { class: "legend" });
     this.said = el("div", { class: "readout", id: "product-words", "aria-live": "polite" });
     this.inStep = el("div", { class: "readout", id: "product-step", "aria-live": "polite" });
-    this.bars = el("canvas", { role: "img", "aria-label": "What lies in shared memory; the words below say it" });
+    this.bars = el("canvas", { role: "img", "aria-label": "What is in shared memory; the text below says it" });
     this.zoom = el("canvas", { role: "img", "aria-label": "The threads of the elements around the chosen one" });
   }
 
@@ -100,7 +100,7 @@ class Parts {
       el("div", { class: "controls" }, el("label", {}, "C: row", this.row), el("label", {}, "column", this.col), this.holding),
       this.picture, this.legend, this.said, steps, this.inStep,
       el("h3", {}, "In shared memory"), this.bars,
-      el("h3", {}, "Whose the elements around it are"), this.zoom,
+      el("h3", {}, "Who owns the elements around it"), this.zoom,
       el("p", { class: "note" }, "The number of the thread that stores each; a shade is a warp, thick lines are between warps."),
     );
   }
@@ -116,7 +116,7 @@ function listen({ canvas, row, col, holding }, data, state, layoutNow) {
   /** @param {boolean} now whether the chosen element stays where it is while the pointer moves */
   const hold = (now) => {
     held = now;
-    holding.textContent = now ? "Held: what is said is about this element, wherever the pointer is." : "Follows the pointer.";
+    holding.textContent = now ? "Held: the text is about this element, wherever the pointer is." : "Follows the pointer.";
   };
   hold(false);
 
@@ -251,7 +251,7 @@ function elementWords(data, now) {
     const owner = data.ownerOf(element.row, element.col);
     if (!owner) {
       const kept = data.blocks.map((one) => one.name).join(", ");
-      return [`${where}: nobody stores it among the blocks whose history was kept: ${kept}.`];
+      return [`${where}: none of the blocks whose history was kept stores it: ${kept}.`];
     }
     sentences.push(
       `${where}: block ${data.blocks[owner.block].name}, warp ${Math.floor(owner.thread / WARP)}, thread ${owner.thread} (lane ${owner.thread % WARP}). ` +
@@ -302,13 +302,13 @@ function stepWords(data, now, found) {
   const mineAlone = warpgroupOf(block, now.warp);
   for (const group of mineAlone !== null ? [mineAlone] : new Set(block.raw.multiplies.map(({ warpgroup }) => warpgroup))) {
     const parts = read(found.warpgroups, (one) => one === group);
-    if (parts.length) sentences.push(`Of what is read, ${groupName(group)} multiplies ${parts.join(" by ")} in its wgmma.`);
+    if (parts.length) sentences.push(`In its wgmma, ${groupName(group)} multiplies ${parts.join(" by ")}.`);
   }
   const { thread } = now;
   if (thread !== null) {
     const mine = read(found.threads, (one) => one === thread);
     const warp = read(found.threads, (one) => Math.floor(one / WARP) === Math.floor(thread / WARP));
-    if (mine.length) sentences.push(`Of what is read, thread ${thread} reads ${mine.join(" and ")}, its warp ${warp.join(" and ")}.`);
+    if (mine.length) sentences.push(`Thread ${thread} reads ${mine.join(" and ")}, its warp ${warp.join(" and ")}.`);
   }
   for (const line of sharedWords(block, now.step)) sentences.push(line);
   return sentences;
@@ -340,7 +340,7 @@ function sharedWords(block, step) {
   return inShared(block, step).map(({ array, pieces }) => {
     const { name, bytes } = arrays[array];
     const what = `${name} (${grouped(bytes)} bytes)`;
-    if (!pieces.length) return `${what} holds nothing that is known to be of A or B.`;
+    if (!pieces.length) return `${what} holds nothing that is known to come from A or B.`;
     /** @type {Map<string, string[]>} */
     const places = new Map(); // by stage, in the order of addresses
     for (const { fill, state: now } of pieces) {

@@ -64,29 +64,29 @@ function words(block, event) {
   if (request?.box) {
     const { box } = request;
     const what = request.array ? `${request.array.name}[${span(box.row, box.row + box.rows)}][${span(box.col, box.col + box.cols)}]` : "a box";
-    return box.barrier === null ? `asks TMA to store ${what}` : `asks TMA to bring ${what}, for ${raw.mbarriers[box.barrier]?.name ?? "an mbarrier"}`;
+    return box.barrier === null ? `has TMA store ${what}` : `has TMA load ${what}, for ${raw.mbarriers[box.barrier]?.name ?? "an mbarrier"}`;
   }
   if (request?.access && request.array) {
     const { access, array, lanes, units } = request;
     const unit = array.space === "global" ? counted(units, "sector") : counted(units, "wavefront");
-    const verb = access.matrix ? "reads by ldmatrix" : access.copy ? (access.op === "store" ? "asks cp.async to fill" : "asks cp.async to read")
+    const verb = access.matrix ? "reads by ldmatrix" : access.copy ? (access.op === "store" ? "has cp.async fill" : "has cp.async read")
       : access.op === "load" ? "loads from" : "stores to";
-    return `${verb} ${array.name} (${array.space} memory), ${access.width} bytes a lane, ${counted(lanes.length, "lane")}, ${unit}`;
+    return `${verb} ${array.name} (${array.space} memory), ${access.width} bytes per lane, ${counted(lanes.length, "lane")}, ${unit}`;
   }
-  if (Array.isArray(found)) return "asks for memory";
+  if (Array.isArray(found)) return "accesses memory";
   const name = found.barrier === undefined ? "" : raw.mbarriers[found.barrier]?.name ?? `mbarrier ${found.barrier}`;
   const multiply = found.e === "wgmma" ? raw.multiplies[found.multiply ?? -1] : null;
   /** @type {Record<string, string>} */
   const texts = {
-    barrier: "has come to __syncthreads()", met: "all have met at __syncthreads()", commit: "closes a group of cp.async",
+    barrier: "has reached __syncthreads()", met: "all have met at __syncthreads()", commit: "closes a group of cp.async",
     copied: `has waited: ${counted(found.count ?? 0, "more group")} of cp.async landed`,
-    begin: `begins ${name}, ${counted(found.count ?? 0, "arrival")} a phase`, expect: `expects ${grouped(found.bytes ?? 0)} bytes at ${name}, phase ${found.phase}`,
+    begin: `initialises ${name}, ${counted(found.count ?? 0, "arrival")} per phase`, expect: `expects ${grouped(found.bytes ?? 0)} bytes at ${name}, phase ${found.phase}`,
     arrive: `arrives at ${name}, phase ${found.phase}`, wait: `has to wait for phase ${found.phase} of ${name}`,
-    passed: (found.phase ?? 0) < 0 ? `goes past ${name} at once, nothing being in its way` : `has seen phase ${found.phase} of ${name} complete`,
+    passed: (found.phase ?? 0) < 0 ? `passes ${name} at once, without waiting` : `has seen phase ${found.phase} of ${name} complete`,
     phase: `phase ${found.phase} of ${name} is complete`, landed: "a copy's bytes are all there",
     wgmma: multiply ? `multiplies by wgmma, m${multiply.m}n${multiply.n}k${multiply.k}; on the CPU device warp ${found.warp} was the first there` : "multiplies by wgmma",
     summed: `has its sums up to batch ${found.batch}`, mma: "multiplies on tensor cores", returned: "has returned",
-    cluster_arrive: "arrives at the cluster's barrier", cluster_passed: "goes past the cluster's barrier", cluster_met: "the cluster has met",
+    cluster_arrive: "arrives at the cluster's barrier", cluster_passed: "passes the cluster's barrier", cluster_met: "the cluster has met",
   };
   return texts[found.e] ?? found.e;
 }
@@ -366,7 +366,7 @@ function controls(view, walk, draw) {
     button("◀ event", () => walk.run(-1), { "aria-label": "The event before, as the CPU device ran them" }),
     button("event ▶", () => walk.run(1), { "aria-label": "The next event, as the CPU device ran them" }),
     sight("Zoom in", "+", () => view.zoom(2)), sight("Zoom out", "−", () => view.zoom(0.5)),
-    sight("Show the chosen step alone", "This step", () => view.step()),
+    sight("Show only the chosen step", "This step", () => view.step()),
     sight("Show everything", "All", () => view.all()),
     el("label", { class: "wide" }, "From:", scroller));
   const show = () => {
@@ -385,7 +385,7 @@ export function mount(element, data, state) {
   }
   const canvas = el("canvas", {
     tabindex: 0, role: "application", "aria-roledescription": "picture of the warps",
-    "aria-label": "A row a warp. Left and right go through the warp's events, up and down through the warps, plus and minus zoom.",
+    "aria-label": "One row per warp. Left and right move through the warp's events, up and down through the warps; plus and minus zoom.",
     "aria-describedby": "time-words",
   });
   const box = el("div", { class: "timeline" }, canvas);
@@ -403,7 +403,7 @@ export function mount(element, data, state) {
   listen(canvas, view, walk, draw);
   element.append(
     el("p", { class: "note" },
-      "A row is a warp; its events stand in its own order from left to right. Warps are in line only where a barrier, an mbarrier, a copy ",
+      "A row is a warp; its events are in its own order from left to right. Warps are in line only where a barrier, an mbarrier, a copy ",
       "or the sums of a warpgroup put them there. The CPU device ran them in one order that a GPU could have taken: this is no GPU’s time. Sums ",
       "in registers leave no event."),
     stepControls(data, state, "Step:"), buttons.row, box, legend, said,
@@ -625,7 +625,7 @@ function drawLegend(legend, warpgroups) {
   const four = warpgroups ? "; a wgmma is one of the four warps in a bracket, where the first of them begins it" : "";
   /** @type {[Kind, string][]} */
   const entries = [
-    ["global load", "L: global load"], ["global store", "S: global store"], ["copy", "C: a copy is asked for"], ["shared load", "l: shared load"],
+    ["global load", "L: global load"], ["global store", "S: global store"], ["copy", "C: a copy is started"], ["shared load", "l: shared load"],
     ["shared store", "s: shared store"], ["product", `×: product on tensor cores${four}`], ["wait", "w: waits"], ["barrier", "a barrier of the block"],
     ["other", "·: anything else"],
   ];
@@ -633,7 +633,7 @@ function drawLegend(legend, warpgroups) {
     if (kind === "barrier") mark(context, kind, 11, 0, 3, 4.5, colours());
     else mark(context, kind, 4, 4 - KINDS[kind].track * 10, 18, 10, colours());
   })));
-  legend.append(swatch("below: a copy in flight, until a wait has seen it; plain behind that", (context) => {
+  legend.append(swatch("below: a copy in flight, until a wait has seen it; plain after that", (context) => {
     filled(context, hatch(context, "/", colours().paper, colours().ink), 0, 0, 26, 18);
   }));
 }

@@ -155,7 +155,7 @@ TEST_CASE("cases: each case has its difficulty and none of those to come") {
                 const bool fours = c.id == "fours";
                 if (fours) REQUIRE((s.M % 4 == 0 && s.N % 4 == 0 && s.K % 4 == 0));
                 if (fours && tile.BM > 4) REQUIRE(s.M % tile.BM != 0);
-                const bool unaligned = c.what == "rows that begin at no multiple of 16 bytes";
+                const bool unaligned = c.what == "rows that do not begin at multiples of 16 bytes";
                 if (unaligned) REQUIRE((s.lda % 4 != 0 && s.ldb % 4 != 0 && s.ldc % 4 != 0));
                 const bool padded = c.id == "pitches" || c.id == "edges" || c.id == "k_tail" || unaligned;
                 REQUIRE((s.lda > std::max<std::int64_t>(s.K, 1)) == padded);
