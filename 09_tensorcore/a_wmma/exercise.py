@@ -36,22 +36,22 @@ EXERCISE = Exercise(
     task="multiply tiles of 16-bit elements on the tensor cores with nvcuda::wmma. The fragments of the sums are there.",
     gaps={
         "load8": Gap(
-            "what stands below is right everywhere, and takes eight accesses. Where ALIGNED, eight elements are there or none: "
+            "the code below is right everywhere, and takes eight accesses. Where ALIGNED, eight elements are there or none: "
             "one access of 16 bytes, or none at all.",
             "for (int i = 0; i < 8; ++i) {\n    if (i < left) reinterpret_cast<T*>(&eight)[i] = p[i];\n}",
         ),
         "tiles": Gap(
-            "fill As and Bs, as they lie in global memory: the thread loads eight elements of each row a_row + i of A, i = 0, "
-            "A_ROWS, …, and of each row b_k + i of B, i = 0, B_ROWS, … `steps` of the tile's BK steps exist: how many elements "
+            "fill As and Bs, row-major as in global memory: the thread loads eight elements of each row a_row + i of A, i = 0, "
+            "A_ROWS, …, and of each row b_k + i of B, i = 0, B_ROWS, … `steps` of the BK steps exist: how many elements "
             "are left for load8?"
         ),
         "multiply": Gap(
-            "F steps at a time: load the fragments of A and B that the warp's tile at (y, x) needs, each once, and add their "
+            "F steps at a time: load the fragments of A and B that the warp tile at (y, x) needs, each once, and add their "
             "products to acc. How far apart are two rows of As, and of Bs?"
         ),
         "store": Gap(
             "put the sums acc[i][j] into C: store_matrix_sync to the warp's part of `out`, then lane by lane from there, with "
-            "alpha and beta. The lanes read what others have written: what must stand between, and what after it? C may end "
+            "alpha and beta. The lanes read what others have written: what must come in between, and what afterwards? C may end "
             "inside the fragment, and beta == 0 must not read it."
         ),
     },
@@ -59,7 +59,7 @@ EXERCISE = Exercise(
         "Everything in wmma is done by a warp as a whole: its 32 lanes call it together, with the same arguments. A call names "
         "the place where a 16×16 matrix begins and the distance of its rows in elements. Where do the matrices of the warp with "
         "the tile at (y, x) begin in As and in Bs, at step k? And which calls must all lanes reach, also those whose element "
-        "lies outside of C?",
+        "is outside of C?",
         "In load8: where ALIGNED, compare `left` with 0 and read one uint4. In tiles: for A, left is steps - a_k in a row that "
         "exists and 0 in any other; for B, N - (col0 + b_col) in a step that exists. In multiply: for k = 0, F, … declare "
         "TILES_M fragments of matrix_a and TILES_N of matrix_b, both row_major and of T; load_matrix_sync each from row y + i "
@@ -85,11 +85,11 @@ EXERCISE = Exercise(
             "Every load of A and B is 16 bytes wide",
             _narrow_loads,
             lambda counts: 0,
-            "requests of fewer bytes a thread",
+            "requests of fewer bytes per thread",
             "On this shape every row begins at a multiple of 16 bytes, so ALIGNED is true: load8<ALIGNED> reads one uint4.",
         ),
         Goal(
-            "The blocks load each element of their tiles once from global memory",
+            "The blocks load each element of their k-tiles once from global memory",
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _BM, _BN, _BYTES),
             "bytes",
@@ -112,18 +112,18 @@ EXERCISE = Exercise(
             "elements, or an odd multiple of it.",
         ),
         Goal(
-            "A thread meets two barriers a tile",
+            "A thread meets two barriers per k-tile",
             barriers,
             lambda counts: 2 * ceil_div(counts.shape[2], _BK),
             "barriers",
-            "One after the tiles are filled, one after they are read. In the gap `store` the lanes of one warp are enough: "
+            "One after the k-tiles are filled, one after they are read. In the gap `store` the lanes of one warp are enough: "
             "__syncwarp().",
         ),
     ),
 )
 
 HUNT = Hunt(
-    task="one word of this kernel is wrong, and yet the result is right wherever M and N are multiples of the block tile. Find "
+    task="one word of this kernel is wrong, and yet the result is right wherever M and N are multiples of the C tile. Find "
     "it, and mend it.",
     bug={"if (row >= M || col >= N) continue;": "if (row >= M || col >= N) return;"},
     hints=(
@@ -163,7 +163,7 @@ def an_input_of_16_bits(q: Quiz) -> Question:
         "nearest and, where two are as near, to the one whose last bit is 0?",
         answer,
         "",
-        f"{grouped(value)} lies between {grouped(1 << (value.bit_length() - 1))} and {grouped(1 << value.bit_length())}, where "
+        f"{grouped(value)} is between {grouped(1 << (value.bit_length() - 1))} and {grouped(1 << value.bit_length())}, where "
         f"neighbours in {name} are {unit} apart: {grouped(low)} and {grouped(low + unit)}. It is {value - low} above the first, "
         f"and becomes {grouped(answer)}.",
     )
@@ -218,13 +218,13 @@ def wavefronts_of_a_fragment(q: Quiz) -> Question:
     answer = wavefronts(words)
     begins = ", ".join(str(row * pitch % 32) for row in range(8))
     return Question(
-        f"As is declared as __nv_bfloat16 As[128][{BK} + {pad}], and its first element lies in bank 0. A request of "
+        f"As is declared as __nv_bfloat16 As[128][{BK} + {pad}], and its first element is in bank 0. A request of "
         "load_matrix_sync reads 4 bytes a lane: lane i elements 2·(i mod 4) and the next one of row i/4 (a whole number). How "
         "many wavefronts does it take?",
         answer,
         "wavefronts",
         f"A row has {2 * (BK + pad)} bytes, {pitch} words of 4. The 8 rows begin in banks {begins}, and each takes 4 banks from "
-        f"there on. The fullest bank is wanted {answer} time{'s' if answer > 1 else ''}: {answer} "
+        f"there on. The fullest bank is needed {answer} time{'s' if answer > 1 else ''}: {answer} "
         f"wavefront{'s' if answer > 1 else ''}.",
     )
 

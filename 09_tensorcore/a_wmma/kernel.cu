@@ -2,7 +2,7 @@
 // products in FP32. nvcuda::wmma is CUDA's own interface to them.
 //
 // Changed since 06b, whose tiles and loads it keeps: A, B and C have 16 bits (bf16 or fp16); the sums of a
-// warp lie in fragments, whose elements CUDA spreads over the lanes as it likes; they go to C through shared
+// warp are in fragments, whose elements CUDA spreads over the lanes as it likes; they go to C through shared
 // memory.
 
 #include <mma.h>
@@ -14,7 +14,7 @@ namespace lesson_09a {
 
 namespace wmma = nvcuda::wmma;
 
-constexpr int BM = 128, BN = 128, BK = 64;  // block tile: rows and columns of C, steps along K
+constexpr int BM = 128, BN = 128, BK = 64;  // C tile: rows, columns; k-tile: steps along K
 constexpr int WM = 64, WN = 64;             // warp tile: rows and columns of C
 constexpr int F = 16;                       // rows, columns and steps of a fragment
 constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
@@ -56,14 +56,14 @@ __global__ void __launch_bounds__(THREADS, ALIGNED ? 2 : 1)
     hgemm_wmma(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const T* A, std::int64_t lda,
                const T* B, std::int64_t ldb, float beta, T* C, std::int64_t ldc) {
     if constexpr (HERE<T>) {
-        __shared__ __align__(32) T As[BM][BK + PAD];             // tile of A, as it lies
-        __shared__ __align__(32) T Bs[BK][BN + PAD];             // tile of B
+        __shared__ __align__(32) T As[BM][BK + PAD];             // k-tile of A, row-major
+        __shared__ __align__(32) T Bs[BK][BN + PAD];             // k-tile of B
         __shared__ __align__(32) float out[THREADS / 32][F][F];  // of each warp: a fragment on its way to C
 
         const std::int64_t tiles_n = (N + BN - 1) / BN;
         const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
         const int t = threadIdx.x, warp = t / 32, lane = t % 32;
-        const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the block tile
+        const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the C tile
         // What the thread loads: eight elements of row a_row + i of A and of row b_k + i of B.
         const int a_row = t / (BK / 8), a_k = t % (BK / 8) * 8, b_k = t / (BN / 8), b_col = t % (BN / 8) * 8;
         const T* a = A + (row0 + a_row) * lda + a_k;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(THREADS, ALIGNED ? 2 : 1)
         for (auto& row : acc) {
             for (auto& fragment : row) wmma::fill_fragment(fragment, 0.0f);
         }
-        // The partial tile comes first, so that the others need no guard along K.
+        // The partial k-tile comes first, so that the others need no guard along K.
         std::int64_t k_left = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
         for (int steps = k_left % BK == 0 ? BK : static_cast<int>(k_left % BK); k_left > 0;
              k_left -= steps, steps = BK) {
