@@ -4,7 +4,7 @@ from runner.inspect.counts import Counts, barriers, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import WARP, Question, Quiz, ceil_div, grouped
 
-_BM, _BN, _K, _WARPS = 256, 128, 32, 8  # kernel.cu's block tile, and the warps of a block
+_BM, _BN, _K, _WARPS = 256, 128, 32, 8  # kernel.cu's C tile, and the warps of a block
 _WM, _WN = 64, 64
 _MMA_M, _MMA_N, _MMA_K = 16, 8, 16
 _HALF = 2  # bytes of an element
@@ -17,7 +17,7 @@ def _ldmatrix(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="read the fragments of each step while those of the step before are multiplied, also from one tile to the next. The "
+    task="read the fragments of each k-step while those of the one before are multiplied, also from one k-tile to the next. The "
     "copies are there, they are 09c's, and so are the fragments of A.",
     gaps={
         "read_b": Gap(
@@ -30,22 +30,22 @@ EXERCISE = Exercise(
             "fragment of 8 columns. In which order do two neighbours always share a fragment?"
         ),
         "arrived": Gap(
-            "the fragments of the next step come from the next tile. Make sure that it is there, for all threads, and go on to "
-            "its stage: LAST is the last one, STAGE the distance of two. What else does the barrier here allow?"
+            "the fragments of the next k-step come from the next k-tile. Make sure that it is there, for all threads, and go on "
+            "to its stage: LAST is the last one, STAGE the distance of two. What else does the barrier here allow?"
         ),
         "next": Gap(
-            "read the fragments of the next step into the set that is not being used: of step + 1, or of step 0 where a tile "
-            "ends. Which step of which tile has no next one? (copying.value is true as long as there are tiles to copy.)"
+            "read the fragments of the next k-step into the set that is not being used: of step + 1, or of step 0 where a "
+            "k-tile ends. Which step of which k-tile has no next one? (copying.value is true while there are k-tiles to copy.)"
         ),
     },
     hints=(
-        "Steps 0 and 1 of a tile use the sets 0 and 1 of `frag`. While one is multiplied the other is filled, so the last step "
-        "of a tile fills set 0 with the first fragments of the next tile: by then that tile must be there. For the fragments: "
+        "Steps 0 and 1 of a k-tile use the sets 0 and 1 of `frag`. While one is multiplied the other is filled, so the last step "
+        "of a k-tile fills set 0 with the first fragments of the next one: by then that one must be there. For the fragments: "
         "how many rows of Bs is a step further down, and how many bytes has a row?",
         "In read_b: TILES_N / 2 times ldmatrix_trans; a step is MMA_K rows of BN elements of two bytes further down, and j has "
         "its own address. In multiply: down a column of products, then up the next one. In arrived: a wait for all but the "
-        "newest STAGES - 2 groups, a barrier, and the next stage, which is 0 behind LAST. In next: fragments.read(the other "
-        "set, stage, the next step's number in its tile), unless this is the last step of the last tile.",
+        "newest STAGES - 2 groups, a barrier, and the next stage, which is 0 after LAST. In next: fragments.read(the other "
+        "set, stage, the next step's number in its k-tile), unless this is the last step of the last k-tile.",
         "nearly the code, in the gaps' order:\n"
         "  ldmatrix_trans(to.b[j], b[j] + stage + 2 * step * MMA_K * BN);\n"
         "  for each j, for each e: i = e or, where j is odd, TILES_M - 1 - e;\n"
@@ -61,28 +61,28 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _BM, _BN, _HALF),
             "bytes",
-            "Each tile is copied by one call of copy(…), which is there. Is each tile of C computed once?",
+            "Each k-tile is copied by one call of copy(…), which is there. Is each C tile computed once?",
         ),
         Goal(
-            "A warp's step of 16 along K reads its fragments in 8 ldmatrix",
+            "A warp reads the fragments of a k-step in 8 ldmatrix",
             shared_reads,
             _ldmatrix,
             "reads of shared memory",
-            "Four for the 64 rows of A, four for the 64 columns of B. Each step's fragments are read once, a step ahead.",
+            "Four for the 64 rows of A, four for the 64 columns of B. Each k-step's fragments are read once, a k-step ahead.",
         ),
         Goal(
             "Fragments are read from shared memory without bank conflicts",
             shared_load_wavefronts,
             lambda counts: 4 * _ldmatrix(counts),
             "wavefronts",
-            "Lanes 8·i … 8·i + 7 of an ldmatrix name eight rows, whose swizzled places lie in different banks.",
+            "Lanes 8·i … 8·i + 7 of an ldmatrix name eight rows, whose swizzled places are in different banks.",
         ),
         Goal(
-            "A thread meets one barrier a tile, and one before the first",
+            "A thread meets one barrier per k-tile, and one before the first",
             barriers,
             lambda counts: ceil_div(counts.shape[2], _K) + 1,
             "barriers",
-            "The barrier after the wait does both: the next tile is there, and the stage that is filled next is no longer read.",
+            "The barrier after the wait does both: the next k-tile is there, and the stage to be filled is no longer read.",
         ),
     ),
 )
@@ -95,11 +95,11 @@ HUNT = Hunt(
         ),
     },
     hints=(
-        "Formulas, barriers and stages are right. In the last step of a tile the first fragments of the next one are read: write "
-        "down which groups of copies a thread has committed by then, and which of them are complete for certain.",
-        "A group is committed for each tile, STAGES - 1 before the loop and one in step 0 of each tile. In the last step of "
-        "tile n the newest group is that of tile n + STAGES - 1. How many are newer than the group of tile n + 1?",
-        "Tiles n + 2 … n + STAGES - 1 may still be under way, STAGES - 2 groups. There are two waits in the kernel: do both "
+        "Formulas, barriers and stages are right. In the last step of a k-tile the first fragments of the next one are read: "
+        "write down which groups of copies a thread has committed by then, and which of them are complete for certain.",
+        "A group is committed for each k-tile, STAGES - 1 before the loop and one in step 0 of each tile. In the last step of "
+        "k-tile n the newest group is that of k-tile n + STAGES - 1. How many are newer than the group of k-tile n + 1?",
+        "K-tiles n + 2 … n + STAGES - 1 may still be in flight, STAGES - 2 groups. There are two waits in the kernel: do both "
         "say so?",
     ),
     check_finds="copy_in_flight",
@@ -138,18 +138,18 @@ def registers_of_a_thread(q: Quiz) -> Question:
     )
 
 
-def clocks_that_fragments_have(q: Quiz) -> Question:
-    WM, WN, warps, clocks = q.choose((32, 64)), q.choose((32, 64, 96)), q.choose((1, 2, 4)), q.choose((4, 6))
+def cycles_that_fragments_have(q: Quiz) -> Question:
+    WM, WN, warps, cycles = q.choose((32, 64)), q.choose((32, 64, 96)), q.choose((1, 2, 4)), q.choose((4, 6))
     products = WM // _MMA_M * (WN // _MMA_N)
-    answer = products * warps * clocks
+    answer = products * warps * cycles
     return Question(
         f"{warps} warp{'s share' if warps > 1 else ' has'} a scheduler, each with a warp tile of {WM}×{WN}. An mma.sync keeps "
-        f"the tensor core busy for {clocks} clocks, and nothing else takes time. Fragments are read one step of 16 ahead. How "
-        "many clocks do they have to arrive, if the warps take turns?",
+        f"the tensor core busy for {cycles} cycles, and nothing else takes time. Fragments are read one k-step of 16 ahead. How "
+        "many cycles do they have to arrive, if the warps take turns?",
         answer,
-        "clocks",
+        "cycles",
         f"A step of a warp is {WM}/16·{WN}/8 = {products} mma.sync. As long as its products take, and those of the other warps: "
-        f"{warps}·{products}·{clocks} = {answer}.",
+        f"{warps}·{products}·{cycles} = {answer}.",
     )
 
 
@@ -175,12 +175,12 @@ def where_a_step_begins(q: Quiz) -> Question:
     after, next_step = divmod(step + 1, BK // _MMA_K)
     answer = (tile + after) % stages * stage + _HALF * BK * rows_a + _HALF * next_step * _MMA_K * columns_b
     return Question(
-        f"BM = 256, BN = 128, BK = {BK}, STAGES = {stages}; in each stage Bs lies behind As, all elements have two bytes, and "
-        f"tile n lies in stage n mod STAGES. In step {step} of tile {tile} a warp reads the fragments of the next step. At how "
+        f"BM = 256, BN = 128, BK = {BK}, STAGES = {stages}; in each stage Bs comes after As, all elements have two bytes, and "
+        f"k-tile n is in stage n mod STAGES. In step {step} of k-tile {tile} a warp reads the fragments of the next step. At how "
         "many bytes from the beginning of shared memory does the first of their rows of Bs begin?",
         answer,
         "bytes",
-        f"The next step is number {next_step} of tile {tile + after}, in stage {(tile + after) % stages}. A stage is "
+        f"The next step is number {next_step} of k-tile {tile + after}, in stage {(tile + after) % stages}. A stage is "
         f"2·{BK}·(256 + 128) = {grouped(stage)} bytes, As the first {grouped(_HALF * BK * rows_a)} of them, and {next_step}·16 "
         f"rows of Bs are {grouped(_HALF * next_step * _MMA_K * columns_b)}: {(tile + after) % stages}·{grouped(stage)} + "
         f"{grouped(_HALF * BK * rows_a)} + {grouped(_HALF * next_step * _MMA_K * columns_b)} = {grouped(answer)}.",
@@ -190,7 +190,7 @@ def where_a_step_begins(q: Quiz) -> Question:
 QUIZ = (
     wavefronts_a_multiplication,
     registers_of_a_thread,
-    clocks_that_fragments_have,
+    cycles_that_fragments_have,
     shared_fragments,
     where_a_step_begins,
 )

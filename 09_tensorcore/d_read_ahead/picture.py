@@ -1,4 +1,4 @@
-"""The picture of step 09d: what a warp does in a tile."""
+"""The picture of 09d: what a warp does in a k-tile."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _LEFT, _RIGHT = 1.75, WIDTH - 0.15  # inches: where time begins and ends
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """What a warp does in a tile, step by step: in 09c, and here."""
+    """What a warp does in a k-tile, k-step by k-step: in 09c, and here."""
     depth, mma_k, stages = (lesson.constants[key] for key in ("BK", "MMA_K", "STAGES"))
     steps = depth // mma_k
-    figure, axes = canvas(8.75)
-    axes.text(0.2, 0.45, f"{lesson.name}: the steps of a tile", fontsize=TITLE, fontweight="bold")
+    figure, axes = canvas(8.0)
+    axes.text(0.2, 0.45, f"{lesson.name}: the k-steps of a k-tile", fontsize=TITLE, fontweight="bold")
     axes.text(0.2, 0.87, "One warp, time from left to right, not to scale.", fontsize=TEXT)
 
-    y = 1.95
-    axes.text(0.2, y - 0.5, "Step 09c", fontsize=TEXT + 1, fontweight="bold")
-    axes.text(0.2, y - 0.17, "Behind the barrier every warp waits for its first fragments.", fontsize=SMALL)
+    y = 1.85
+    axes.text(0.2, y - 0.5, "Lesson 09c", fontsize=TEXT + 1, fontweight="bold")
+    axes.text(0.2, y - 0.17, "After the barrier, every warp waits for its first fragments.", fontsize=SMALL)
     lanes(axes, _LEFT, _RIGHT, y, ("cp.async", "ldmatrix", "mma.sync"))
     narrow, gap = 0.45, 0.16
     period = (_RIGHT - _LEFT - 0.1) / 2
@@ -35,9 +35,9 @@ def picture(lesson: Descriptor) -> Figure:
         piece(axes, x + narrow, x + narrow + wide, y, 2, DARK, f"{name}: 0")
         piece(axes, x + narrow + wide, x + narrow + 2 * wide, y, 2, DARK, "1")
 
-    y = 5.15
-    axes.text(0.2, y - 0.5, "This step", fontsize=TEXT + 1, fontweight="bold")
-    axes.text(0.2, y - 0.17, "Fragments are read while the step before is multiplied.", fontsize=SMALL)
+    y = 4.78
+    axes.text(0.2, y - 0.5, "Here", fontsize=TEXT + 1, fontweight="bold")
+    axes.text(0.2, y - 0.17, "Fragments are read while the k-step before is being multiplied.", fontsize=SMALL)
     lanes(axes, _LEFT, _RIGHT, y, ("cp.async", "ldmatrix", "mma.sync"))
     shown = max(4, steps)
     width = (_RIGHT - _LEFT) / shown
@@ -53,7 +53,7 @@ def picture(lesson: Descriptor) -> Figure:
         if step == 0:
             piece(axes, x + 0.1, x + 0.85 * width, y, 0, LIGHT, f"n+{tile + stages - 1}")
     y += 3 * LANE + 0.3
-    legend(axes, 0.2, y, ((DARK, "products of tile: step"), (MID, "fragments of tile: step")))
-    legend(axes, 4.4, y, ((LIGHT, "a tile to As and Bs"),))
+    legend(axes, 0.2, y, ((DARK, "products of k-tile: k-step"), (MID, "fragments of k-tile: k-step")))
+    legend(axes, 4.4, y, ((LIGHT, "a k-tile to As and Bs"),))
     barrier_legend(axes, 4.4, y + 0.42)
     return figure
