@@ -4,7 +4,7 @@ from runner.inspect.counts import Counts, barriers, narrow_requests, shared_load
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import WARP, Question, Quiz, ceil_div, grouped, wavefronts
 
-_BM, _BN, _K, _WARPS = 256, 128, 32, 8  # kernel.cu's block tile, and the warps of a block
+_BM, _BN, _K, _WARPS = 256, 128, 32, 8  # kernel.cu's C tile, and the warps of a block
 _WM, _WN = 64, 64
 _MMA_M, _MMA_K = 16, 16
 _PITCH = 2 * _WN + 16  # bytes: kernel.cu's OUT_PITCH
@@ -32,7 +32,7 @@ EXERCISE = Exercise(
         "pairs": Gap(
             "round alpha·acc[i][j][e] and its neighbour, beta·C added where beta is not 0, and put the two into `out` as one "
             "word. There a row of the warp tile has OUT_PITCH bytes; in.row and in.col are the pair's place in its 16×8 tile. "
-            "Which elements of C exist? What stands below stores zeros.",
+            "Which elements of C exist? The code below stores zeros.",
             "*reinterpret_cast<std::uint32_t*>(out + in.row * OUT_PITCH + 2 * (j * MMA_N + in.col)) = 0;",
         ),
         "rows": Gap(
@@ -60,7 +60,7 @@ EXERCISE = Exercise(
             "Every access to A, B and C is 16 bytes wide",
             narrow_requests,
             lambda counts: 0,
-            "requests of fewer bytes a thread",
+            "requests of fewer bytes per thread",
             "On this shape ALIGNED is true: C takes a uint4 of eight neighbours.",
         ),
         Goal(
@@ -68,7 +68,7 @@ EXERCISE = Exercise(
             shared_load_wavefronts,
             _read_wavefronts,
             "wavefronts",
-            "8 ldmatrix of 4 wavefronts for a step, and each 16 bytes of results once.",
+            "8 ldmatrix of 4 wavefronts for a k-step, and each 16 bytes of results once.",
         ),
         Goal(
             "Pairs are stored to shared memory without bank conflicts",
@@ -78,7 +78,7 @@ EXERCISE = Exercise(
             "Copies apart, a store of 32 pairs takes one wavefront: eight rows begin OUT_PITCH bytes, 36 banks, apart.",
         ),
         Goal(
-            "A thread meets one barrier a tile, and one before the first",
+            "A thread meets one barrier per k-tile, and one before the first",
             barriers,
             lambda counts: ceil_div(counts.shape[2], _K) + 1,
             "barriers",
@@ -114,7 +114,7 @@ def place_of_a_result(q: Quiz) -> Question:
     row, col = q.whole(1, _MMA_M - 1), q.whole(0, _WN - 1)
     answer = _PITCH * row + _HALF * col
     return Question(
-        f"A warp's part of `out` has rows of OUT_PITCH = {_PITCH} bytes. At how many bytes from its beginning lies the result of "
+        f"A warp's part of `out` has rows of OUT_PITCH = {_PITCH} bytes. At how many bytes from its beginning is the result of "
         f"row {row}, column {col} of the 16×{_WN} rows that it holds, with two bytes an element?",
         answer,
         "bytes",
@@ -143,7 +143,7 @@ def stores_of_a_warp_tile(q: Quiz) -> Question:
     answer = _HALF * WM * WN // (16 * WARP)
     pairs = _HALF * WM * WN // (4 * WARP)
     return Question(
-        f"A warp tile of {WM}×{WN} results of two bytes, stored to C from rows, 16 bytes a lane. How many stores does the warp "
+        f"A warp tile of {WM}×{WN} results of two bytes, stored to C from rows, 16 bytes per lane. How many stores does the warp "
         "execute?",
         answer,
         "",
@@ -171,8 +171,8 @@ def who_stores_an_element(q: Quiz) -> Question:
     warp, lane = row // _WM * (_BN // _WN) + col // _WN, (row % _MMA_M * (_WN // 8) + col % _WN // 8) % WARP
     answer = WARP * warp + lane
     return Question(
-        f"In kernel.cu, warp tiles of 64×64 in a block tile of 256×128. Which thread stores the element of row {row} and column "
-        f"{col} of the block tile to C?",
+        f"In kernel.cu, warp tiles of 64×64 in a C tile of 256×128. Which thread stores the element of row {row} and column "
+        f"{col} of the C tile to C?",
         answer,
         "",
         f"Row {row} and column {col} belong to warp {row}/64·2 + {col}/64 = {warp} (rounded down). In its tile the row is number "

@@ -15,18 +15,18 @@
 
 namespace lesson_09e {
 
-constexpr int BM = 256, BN = 128, BK = 32;        // block tile: rows and columns of C, steps along K
+constexpr int BM = 256, BN = 128, BK = 32;        // C tile: rows, columns; k-tile: steps along K
 constexpr int WM = 64, WN = 64;                   // warp tile: rows and columns of C
 constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;  // what one instruction multiplies
-constexpr int STAGES = 4;                         // tiles of A and of B in shared memory
+constexpr int STAGES = 4;                         // k-tiles of A and of B in shared memory
 constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N;  // of mma.sync in the warp tile
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 constexpr int OUT_PITCH = 2 * WN + 16;  // bytes: 16 rows of a warp's results, in different banks
 static_assert(THREADS / 32 * MMA_M * OUT_PITCH <= STAGES * STAGE, "the results lie where the stages were");
 
-// Where (row, col) of the tiles lies, in bytes: eight neighbours stay together, and which of the row's
-// first eight places they take depends on the row. Eight rows of a fragment then lie in different banks.
+// Where (row, col) of the k-tiles is, in bytes: eight neighbours stay together, and which of the row's
+// first eight places they take depends on the row. Eight rows of a fragment are then in different banks.
 __device__ __forceinline__ int a_at(int row, int k) {
     return gemm::Swizzle<2, 4, 3>::apply(2 * (row * BK + k));
 }
@@ -47,7 +47,7 @@ __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     }
 }
 
-/// What a thread copies of each tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time, and RUN of
+/// What a thread copies of each k-tile of A or B, ROWS×COLS elements: WIDTH neighbours at a time, and RUN of
 /// a row by a row's threads.
 template <class T, bool ALIGNED, int ROWS, int COLS, int RUN>
 struct Share {
@@ -55,9 +55,9 @@ struct Share {
     static_assert(ROWS % AT_ONCE == 0 && AT_ONCE % 8 == 0, "swizzles repeat");
     const int t = threadIdx.x, row = t * WIDTH / RUN, col = t * WIDTH % RUN;
     char* to[COLS / RUN];     // in stage 0
-    const T* from = nullptr;  // in the tile that is copied next
+    const T* from = nullptr;  // in the k-tile that is copied next
 
-    /// Of the tile the first `rows` rows and `cols` columns are there.
+    /// Of the k-tile the first `rows` rows and `cols` columns are there.
     __device__ __forceinline__ void copy(int stage, std::int64_t pitch, std::int64_t rows,
                                          std::int64_t cols) {
         // How many of the rows from the thread's first on are there, and below, of the columns: counted once,
@@ -75,7 +75,7 @@ struct Share {
     }
 };
 
-/// What a warp multiplies in a step along K.
+/// What a warp multiplies in a k-step.
 struct Fragments {
     std::uint32_t a[TILES_M][4], b[TILES_N / 2][2][2];
 };
@@ -85,7 +85,7 @@ struct Fragments {
 struct Reader {
     const char *a[BK / MMA_K], *b[TILES_N / 2];
 
-    /// For the warp tile at (y, x) of the block tile. `bs`: bytes, where Bs begins in a stage.
+    /// For the warp tile at (y, x) of the C tile. `bs`: bytes, where Bs begins in a stage.
     __device__ __forceinline__ Reader(const char* shared, int bs, int y, int x) {
         const gemm::ptx::Position at = gemm::ptx::ldmatrix_row(threadIdx.x % 32);
 #pragma unroll
@@ -105,7 +105,7 @@ struct Reader {
     }
 };
 
-/// A warp's sums of a step along K. Down a column and up the next: two neighbours share a fragment.
+/// A warp's sums of a k-step. Down a column and up the next: two neighbours share a fragment.
 template <class T>
 __device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], const Fragments& with) {
 #pragma unroll
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
     const int warp = threadIdx.x / 32;
-    const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the block tile
+    const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the C tile
 
     Share<T, ALIGNED, BM, BK, 32> a;
     Share<T, ALIGNED, BK, BN, 64> b;
@@ -202,18 +202,18 @@ __global__ void __launch_bounds__(THREADS, 1)
     float acc[TILES_M][TILES_N][4] = {};
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     std::int64_t tiles = (k_end + BK - 1) / BK;
-    // The partial tile comes first, so that the others need no guard along K.
+    // The partial k-tile comes first, so that the others need no guard along K.
     if (tiles > 0) copy(0, static_cast<int>((k_end - 1) % BK) + 1);
     gemm::ptx::cp_async_commit();
     for (int s = 1; s < STAGES - 1; ++s) {
         if (s < tiles) copy(s * STAGE, BK);
-        gemm::ptx::cp_async_commit();  // one group per tile, be it empty
+        gemm::ptx::cp_async_commit();  // one group per k-tile, be it empty
     }
     gemm::ptx::cp_async_wait<STAGES - 2>();
     __syncthreads();  // the first tiles are complete before anyone reads them
 
     constexpr int LAST = (STAGES - 1) * STAGE;
-    int stage = 0, ahead = LAST;  // the tiles in use, and those that are copied meanwhile
+    int stage = 0, ahead = LAST;  // the k-tiles in use, and those that are copied meanwhile
     if (tiles > 0) fragments.read(frag[0], stage, 0);
     const auto use_tiles = [&](auto copying) {
 #pragma unroll

@@ -1,17 +1,19 @@
-"""The picture of step 09e: what one store of a warp writes."""
+"""The picture of 09e: what one store of a warp writes."""
 
 from __future__ import annotations
 
 from matplotlib.figure import Figure
 
 from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, legend
-from plots.style import DARK, GREY, WIDTH
+from plots.style import DARK, GREY, INK, LIGHT, WIDTH
 from runner.core.descriptors import Descriptor
+
+_SECTOR = 8  # cells
 
 
 def picture(lesson: Descriptor) -> Figure:
     """Which elements one store of a warp writes: from fragments, and from rows in shared memory."""
-    figure, axes = canvas(5.95)
+    figure, axes = canvas(6.75)
     text, cell, high = axes.text, 0.094, 0.115
     text(0.2, 0.45, f"{lesson.name}: what one store writes", fontsize=TITLE, fontweight="bold")
     wn, mma_m = lesson.constants["WN"], lesson.constants["MMA_M"]
@@ -20,12 +22,14 @@ def picture(lesson: Descriptor) -> Figure:
 
     def rows(left: float, top: float, title: str, first: int, count: int, units: int) -> None:
         text(left, top - 0.2, title, fontsize=TEXT, fontweight="bold")
+        touched = -(-units // _SECTOR) * _SECTOR
         for row in range(first, first + count):
+            box(axes, left, top + row * 2 * high, touched * cell, 2 * high, LIGHT)
             box(axes, left, top + row * 2 * high, units * cell, 2 * high, DARK)
         for row in range(mma_m + 1):
             axes.plot([left, left + width], [top + row * 2 * high] * 2, color=GREY, linewidth=0.4)
-        for col in range(0, wn // 2 + 1, 4):
-            axes.plot([left + col * cell] * 2, [top, top + mma_m * 2 * high], color=GREY, linewidth=0.4)
+        for col in range(0, wn // 2 + 1, _SECTOR):
+            axes.plot([left + col * cell] * 2, [top, top + mma_m * 2 * high], color=INK, linewidth=1.6)
 
     top = 1.55
     rows(0.3, top, "from fragments", 0, 8, 4)
@@ -34,5 +38,7 @@ def picture(lesson: Descriptor) -> Figure:
     arrow(axes, (0.3 + width + 0.15, middle), (WIDTH - 0.45 - width, middle))
     text(WIDTH / 2, middle - 0.2, "shared", ha="center", fontsize=SMALL)
     text(WIDTH / 2, middle + 0.35, "memory", ha="center", fontsize=SMALL)
-    legend(axes, 0.3, top + mma_m * 2 * high + 0.25, ((DARK, "what the 32 lanes store at once; a box is 16 bytes"),))
+    below = top + mma_m * 2 * high + 0.25
+    legend(axes, 0.3, below, ((DARK, "what the 32 lanes store at once"), (LIGHT, "what they leave of a sector that they touch")))
+    text(0.3, below + 1.12, "Between two vertical lines: a sector of a row, 32 bytes.", fontsize=SMALL)
     return figure

@@ -67,7 +67,7 @@ EXERCISE = Exercise(
             "Every access to A, B and C is 16 bytes wide",
             narrow_requests,
             lambda counts: 0,
-            "requests of fewer bytes a thread",
+            "requests of fewer bytes per thread",
             "On this shape ALIGNED is true: copy_run copies 16 bytes at a time, and C is stored by uint4, eight neighbours each.",
         ),
         Goal(
