@@ -1,9 +1,9 @@
-// 09b mma.sync — the tensor cores' own instruction: its manual says which lane holds which element, so ldmatrix
-// brings each lane what it needs, and C is written from registers.
+// 09b mma.sync — the tensor cores' own instruction: its manual says which lane holds which element, so
+// ldmatrix brings each lane what it needs, and C is written from registers.
 //
 // Changed since 09a: mma.sync m16n8k16 instead of wmma, fed by ldmatrix (for B by ldmatrix.trans, which
-// transposes on the way); a swizzle instead of padding keeps the rows of a matrix in different banks; the next
-// k-tile travels through registers to a second stage while this one is used, as in 07. 1.4 times as fast.
+// transposes on the way); a swizzle instead of padding keeps the rows of a matrix in different banks; the
+// next k-tile goes through registers to a second stage meanwhile, as in 07. 1.4 times as fast.
 
 #include "common/element.hpp"
 #include "common/gemm.hpp"
@@ -23,8 +23,8 @@ constexpr int A_ROWS = 8 * THREADS / BK, B_ROWS = 8 * THREADS / BN;  // that all
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % MMA_M == 0 && WN % 16 == 0 && BK % MMA_K == 0, "tiles");
 static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "every thread loads equally many");
 
-// Where an element of the k-tile is, in elements from its start. Eight neighbours stay together, and the place
-// that they take in their row depends on the row. So the eight rows of a matrix are in different banks.
+// Where an element of the k-tile is, in elements from its start. Eight neighbours stay together, and the
+// place that they take in their row depends on the row. So the eight rows of a matrix are in different banks.
 __device__ __forceinline__ int a_at(int row, int k) {
     // gap: a_at
     return gemm::Swizzle<2, 3, 3>::apply(row * BK + k);
