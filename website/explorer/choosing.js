@@ -89,10 +89,7 @@ export function line(data, now, line) {
   return { ...block.selectionOf(event), ...thread };
 }
 
-/**
- * @param {Data} data
- * @returns {Partial<Selection>} to begin with: the first element of C, and its warp's first request
- */
+/** @param {Data} data @returns {Partial<Selection>} to begin with: the first element of C, and its warp's first request */
 export function beginning(data) {
   const block = data.blocks[0];
   if (!block) return {};

@@ -172,18 +172,12 @@ export function whenResized(element, draw) {
   }).observe(element);
 }
 
-/**
- * @param {number} count @param {string} one @param {string} [many]
- * @returns {string} 1 sector, 2 sectors
- */
+/** @param {number} count @param {string} one @param {string} [many] @returns {string} 1 sector, 2 sectors */
 export function counted(count, one, many = `${one}s`) {
   return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
-/**
- * @param {number} value
- * @returns {string} 1 048 576
- */
+/** @param {number} value @returns {string} 1 048 576 */
 export function grouped(value) {
   return String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }

@@ -21,10 +21,7 @@ const ROW = 2 ** 26; // more than C has columns here: an element is its row · R
  * @property {gemm.HistoryBox | null} box
  */
 
-/**
- * @param {number} mask 32 bits
- * @returns {number[]} the lanes whose bit is set
- */
+/** @param {number} mask 32 bits @returns {number[]} the lanes whose bit is set */
 export function lanesOf(mask) {
   const lanes = [];
   for (let lane = 0; lane < WARP; lane++) if ((mask >>> lane) & 1) lanes.push(lane);
@@ -71,10 +68,7 @@ export class Block {
     return `(${this.raw.block.join(", ")})`;
   }
 
-  /**
-   * @param {number} event
-   * @returns {number | null} its warp; null where the event is of the whole block
-   */
+  /** @param {number} event @returns {number | null} its warp; null where the event is of the whole block */
   warpOf(event) {
     const found = this.raw.events[event];
     return Array.isArray(found) ? found[1] : found?.warp ?? null;
@@ -92,38 +86,26 @@ export class Block {
     return Array.from({ length: WARPGROUP }, (_, index) => multiply.warpgroup * WARPGROUP + index).filter((one) => one < this.warps);
   }
 
-  /**
-   * @param {number} event
-   * @returns {gemm.HistoryMultiply | null} null where it is no wgmma
-   */
+  /** @param {number} event @returns {gemm.HistoryMultiply | null} null where it is no wgmma */
   multiplyOf(event) {
     const found = this.raw.events[event];
     return !Array.isArray(found) && found?.e === "wgmma" ? this.raw.multiplies[found.multiply ?? -1] ?? null : null;
   }
 
-  /**
-   * @param {number} event
-   * @returns {number | null} index into accesses, of a request or a box
-   */
+  /** @param {number} event @returns {number | null} index into accesses, of a request or a box */
   accessOf(event) {
     const found = this.raw.events[event];
     if (Array.isArray(found)) return found[0];
     return found?.e === "box" ? this.raw.copies[found.copy ?? -1]?.access ?? null : null;
   }
 
-  /**
-   * @param {number} event
-   * @returns {number | null} index into the trace's lines
-   */
+  /** @param {number} event @returns {number | null} index into the trace's lines */
   lineOf(event) {
     const access = this.accessOf(event);
     return access === null ? null : this.raw.accesses[access].line;
   }
 
-  /**
-   * @param {number} event
-   * @returns {gemm.Place | null} where in the source it is
-   */
+  /** @param {number} event @returns {gemm.Place | null} where in the source it is */
   placeOf(event) {
     const found = this.raw.events[event];
     if (!found) return null;
@@ -133,10 +115,7 @@ export class Block {
     return site === null ? null : this.raw.sites[site] ?? null;
   }
 
-  /**
-   * @param {number} event
-   * @returns {Request | null} null where the event is none
-   */
+  /** @param {number} event @returns {Request | null} null where the event is none */
   request(event) {
     const found = this.raw.events[event];
     if (Array.isArray(found)) {
@@ -175,10 +154,7 @@ export class Block {
     return indexOf(this).requests.get(`${line} ${warp}`) ?? [];
   }
 
-  /**
-   * @param {number} event
-   * @returns {number | null} which of its line's requests by its warp it is, from 0
-   */
+  /** @param {number} event @returns {number | null} which of its line's requests by its warp it is, from 0 */
   occurrenceOf(event) {
     const found = indexOf(this).occurrence[event] ?? -1;
     return found < 0 ? null : found;
@@ -205,10 +181,7 @@ export class Block {
     return stepsOf(this);
   }
 
-  /**
-   * @param {number} event
-   * @returns {number} from 0
-   */
+  /** @param {number} event @returns {number} from 0 */
   stepOf(event) {
     return this.steps.step[event] ?? 0;
   }
@@ -228,10 +201,7 @@ export class Block {
   }
 }
 
-/**
- * The requests by line and warp, and which of them each event is; −1: it is none.
- * @param {Block} block
- */
+/** The requests by line and warp, and which of them each event is; −1: it is none. @param {Block} block */
 function indexed(block) {
   /** @type {Map<string, number[]>} */
   const requests = new Map();
@@ -248,10 +218,7 @@ function indexed(block) {
   return { requests, occurrence };
 }
 
-/**
- * @param {Block} block
- * @returns {Map<number, number>} row · ROW + column of C → thread
- */
+/** @param {Block} block @returns {Map<number, number>} row · ROW + column of C → thread */
 function storers(block) {
   const { raw, knownOwners } = block;
   const found = new Map();
@@ -320,11 +287,7 @@ export class Data {
   }
 }
 
-/**
- * @param {string} text JSON
- * @returns {Data}
- * @throws {Error} one sentence, where this page cannot show it
- */
+/** @param {string} text JSON @returns {Data} @throws {Error} one sentence, where this page cannot show it */
 export function decode(text) {
   let payload;
   try {

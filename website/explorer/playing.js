@@ -4,11 +4,7 @@ import { button, el } from "explorer/dom";
 
 const EVERY = 700; // ms a step, while it plays
 
-/**
- * @param {import("explorer/payload").Block} block
- * @param {number} step
- * @returns {string} what the step is, in words
- */
+/** @param {import("explorer/payload").Block} block @param {number} step @returns {string} what the step is, in words */
 export function stepName(block, step) {
   const { by, count } = block.steps;
   const last = step === count - 1;

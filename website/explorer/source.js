@@ -3,11 +3,7 @@
 import { line as chooseLine } from "explorer/choosing";
 import { button, el } from "explorer/dom";
 
-/**
- * @param {HTMLElement} element
- * @param {import("explorer/payload").Data} data
- * @param {import("explorer/state").State} state
- */
+/** @param {HTMLElement} element @param {import("explorer/payload").Data} data @param {import("explorer/state").State} state */
 export function mount(element, data, state) {
   /** @type {Map<string, HTMLLIElement>} */
   const rows = new Map();

@@ -112,10 +112,7 @@ function achievementsView(now) {
   return [el("p", { id: "earned" }, `${earned} of ${items.length} earned.`), el("ul", { class: "achieved" }, ...items)];
 }
 
-/**
- * @param {Kept} kept
- * @param {string | null} key
- */
+/** @param {Kept} kept @param {string | null} key */
 function taskCell(kept, key) {
   if (key === null) return el("td", {}, "–");
   const found = kept.tasks[key];
@@ -123,21 +120,14 @@ function taskCell(kept, key) {
   return el("td", {}, `not passed${found?.hints ? `, ${found.hints} hint${found.hints > 1 ? "s" : ""}` : ""}`);
 }
 
-/**
- * @param {Kept} kept
- * @param {Row} row
- */
+/** @param {Kept} kept @param {Row} row */
 function quizText(kept, row) {
   const quiz = kept.quizzes[row.lesson];
   if (quiz) return `${quiz.right} of ${quiz.of}`;
   return row.quiz ? "not taken" : "–";
 }
 
-/**
- * A lesson's name, which may be broken behind an underscore.
- * @param {string} lesson
- * @returns {(Node | string)[]}
- */
+/** A lesson's name, which may be broken behind an underscore. @param {string} lesson @returns {(Node | string)[]} */
 function named(lesson) {
   return lesson.split(/(?<=_)/).flatMap((part, index) => (index ? [el("wbr"), part] : [part]));
 }
@@ -177,11 +167,7 @@ function showAll(kept) {
   for (const [section, view] of Object.entries(views)) byId(section).querySelector(".view")?.replaceChildren(...view);
 }
 
-/**
- * What the page says of the file.
- * @param {string} said what it comes to
- * @param {string} trouble or why it cannot be read
- */
+/** What the page says of the file. @param {string} said what it comes to @param {string} trouble or why it cannot be read */
 function say(said, trouble) {
   byId("said").textContent = said;
   byId("trouble").textContent = trouble;
