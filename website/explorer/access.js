@@ -34,7 +34,10 @@ function multiplications(block, wgmma, warp) {
   return [...block.raw.events.keys()].filter((event) => block.multiplyOf(event)?.wgmma === wgmma && issues(event));
 }
 
-/** @param {Data} data @param {Block} block @param {Readonly<Selection>} selection @returns {Shown} */
+/**
+ * @param {Data} data @param {Block} block @param {Readonly<Selection>} selection
+ * @returns {Shown}
+ */
 function shownOf(data, block, selection) {
   const event = selection.event !== null ? block.raw.events[selection.event] : undefined;
   if (selection.event !== null && selection.line === null && event && !Array.isArray(event) && event.e === "wgmma") {
@@ -59,7 +62,10 @@ function shownOf(data, block, selection) {
   };
 }
 
-/** The warps that have requests of this line in the block's history. @param {Block} block @param {number} line */
+/**
+ * The warps that have requests of this line in the block's history.
+ * @param {Block} block @param {number} line
+ */
 const warpsOf = (block, line) =>
   Array.from({ length: block.warps }, (_, warp) => warp).filter((warp) => block.requests(line, warp).length);
 
@@ -69,7 +75,10 @@ const unitOf = (line) => (line.space === "global" ? "sector" : "wavefront");
 /** @param {gemm.Line} line @param {string} number of its sectors or wavefronts */
 const inUnits = (line, number) => `${number} ${unitOf(line)}${number === "1" ? "" : "s"}`;
 
-/** The means of all of a line's requests, as the table of `./gemm inspect` has them. @param {gemm.Line} line */
+/**
+ * The means of all of a line's requests, as the table of `./gemm inspect` has them.
+ * @param {gemm.Line} line
+ */
 export function means(line) {
   const [all, ideal] = line.space === "global" ? [line.sectors, line.ideal_sectors] : [line.wavefronts, line.ideal_wavefronts];
   const guess = line.diverged ? "≈ " : "";
@@ -103,7 +112,10 @@ function listed(data, chooseLine, chooseWgmma) {
   return { element, buttons: all.map(({ number }) => number) };
 }
 
-/** What is chosen in this view; thread and element follow by themselves. @param {Data} data @param {State} state */
+/**
+ * What is chosen in this view; thread and element follow by themselves.
+ * @param {Data} data @param {State} state
+ */
 function choosing(data, state) {
   const blockNow = () => data.blocks[state.selection.block] ?? data.blocks[0];
   const shownNow = () => shownOf(data, blockNow(), state.selection);
@@ -146,7 +158,10 @@ function choosing(data, state) {
   };
 }
 
-/** Why there is nothing to draw. @param {Block} block @param {Shown} now */
+/**
+ * Why there is nothing to draw.
+ * @param {Block} block @param {Shown} now
+ */
 function nothing(block, now) {
   const others = now.line === null ? [] : warpsOf(block, now.line);
   return others.length

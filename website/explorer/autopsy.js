@@ -54,7 +54,10 @@ function drawn(barrier, width) {
   return root;
 }
 
-/** What a group of threads does now, and did last. @param {gemm.Group} group */
+/**
+ * What a group of threads does now, and did last.
+ * @param {gemm.Group} group
+ */
 function doing(group) {
   const many = group.threads.length > 1;
   const now = group.returned

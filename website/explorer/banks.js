@@ -38,7 +38,10 @@ export function sectors(addresses, width) {
   return [...touched].sort((a, b) => a - b);
 }
 
-/** How many different bytes the lanes want. @param {number[]} addresses @param {number} width */
+/**
+ * How many different bytes the lanes want.
+ * @param {number[]} addresses @param {number} width
+ */
 export function distinctBytes(addresses, width) {
   let bytes = 0, covered = -Infinity;
   for (const address of [...addresses].sort((a, b) => a - b)) {
@@ -138,7 +141,10 @@ export function copyWavefronts(lanes, to, from, width) {
   return leaving.flatMap((part) => part.length ? wavefronts(part.map((i) => lanes[i]), part.map((i) => to[i]), width, true) : []);
 }
 
-/** The most different words that one bank is asked for. @param {number[]} addresses @param {number} width */
+/**
+ * The most different words that one bank is asked for.
+ * @param {number[]} addresses @param {number} width
+ */
 export function mostOfABank(addresses, width) {
   const words = new Set(addresses.flatMap((address) => wordsOf(address, width)));
   const banks = new Array(BANKS).fill(0);

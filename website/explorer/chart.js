@@ -31,7 +31,10 @@ import { box, centred, ending, picture, pressed, roving } from "explorer/picture
 
 const LEFT = 52, RIGHT = 14, TOP = 16, BOTTOM = 46;
 
-/** 0.5, 10, 4096. @param {number} value */
+/**
+ * 0.5, 10, 4096.
+ * @param {number} value
+ */
 const tick = (value) => String(Number(value.toPrecision(4)));
 
 /** @param {Axis} axis @param {number} from @param {number} to @returns {(value: number) => number} */
@@ -108,7 +111,10 @@ function choosable(point, dot, beside, px, py, targets) {
   return target;
 }
 
-/** @param {Chart} chart @param {number} width pixels @param {number} height @returns {HTMLElement} */
+/**
+ * @param {Chart} chart @param {number} width pixels @param {number} height
+ * @returns {HTMLElement}
+ */
 export function draw(chart, width, height) {
   const x = scale(chart.x, LEFT, width - RIGHT), y = scale(chart.y, height - BOTTOM, TOP);
   const root = picture(width, height, chart.name);
@@ -154,7 +160,10 @@ function sample(series) {
   return svg("svg", { width: 30, height: 14, "aria-hidden": "true" }, line, series.dots !== false && dotOf(series, 15, 7, 5));
 }
 
-/** 1, 3, 10, 30 … between the two. @param {number} low @param {number} high */
+/**
+ * 1, 3, 10, 30 … between the two.
+ * @param {number} low @param {number} high
+ */
 export function decades(low, high) {
   const found = [];
   for (let power = -3; power < 6; ++power) {
@@ -163,7 +172,10 @@ export function decades(low, high) {
   return found;
 }
 
-/** About five round numbers from 0 on. @param {number} high */
+/**
+ * About five round numbers from 0 on.
+ * @param {number} high
+ */
 export function rounds(high) {
   const rough = high / 5, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough) ?? rough;

@@ -345,7 +345,11 @@ export function stateOf(fill, step) {
   return fill.landedStep > step ? "in flight" : "landed";
 }
 
-/** What a step does with each element of the matrices. @param {Block} block @param {number} step @returns {Snapshot} */
+/**
+ * What a step does with each element of the matrices.
+ * @param {Block} block @param {number} step
+ * @returns {Snapshot}
+ */
 export function snapshot(block, step) {
   const { arrays, events } = block.raw;
   const from = reached?.block === block && reached.step < step ? reached : { step: -1, replay: new Replay(block) };

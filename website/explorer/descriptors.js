@@ -9,7 +9,10 @@ export const CHUNK = 16; // bytes
 /** @typedef {{row: number, k: number, address: number}} Chunk */
 /** @typedef {"none" | "32B" | "64B" | "128B"} Swizzle */
 
-/** @param {string} number "0x4000004000010000" @returns {Fields} */
+/**
+ * @param {string} number "0x4000004000010000"
+ * @returns {Fields}
+ */
 export function decode(number) {
   const bits = BigInt(number);
   /** @param {number} low @param {number} count */
@@ -23,7 +26,10 @@ export function decode(number) {
   };
 }
 
-/** Bytes of a row of the pattern that swizzling permutes. @param {number} swizzle as the descriptor counts */
+/**
+ * Bytes of a row of the pattern that swizzling permutes.
+ * @param {number} swizzle as the descriptor counts
+ */
 export const span = (swizzle) => (swizzle === 0 ? 16 : 256 >> swizzle);
 
 /** @param {number} swizzle @returns {Swizzle} */

@@ -172,7 +172,10 @@ export function whenResized(element, draw) {
   }).observe(element);
 }
 
-/** @param {number} count @param {string} one @param {string} [many] @returns {string} 1 sector, 2 sectors */
+/**
+ * @param {number} count @param {string} one @param {string} [many]
+ * @returns {string} 1 sector, 2 sectors
+ */
 export function counted(count, one, many = `${one}s`) {
   return `${grouped(count)} ${count === 1 ? one : many}`;
 }

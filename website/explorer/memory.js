@@ -175,7 +175,11 @@ export function inRows(to, rows, { y, high, most = rows.length }, name, draw) {
 
 let patterns = 0;
 
-/** Hatching, for memory that nothing touches. @param {SVGSVGElement} root @returns {string} what `fill` says */
+/**
+ * Hatching, for memory that nothing touches.
+ * @param {SVGSVGElement} root
+ * @returns {string} what `fill` says
+ */
 export function hatching(root) {
   const id = `hatching-${++patterns}`;
   const line = svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "idle" });

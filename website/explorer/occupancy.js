@@ -13,10 +13,16 @@ import { grouped } from "explorer/dom";
 /** @param {number} value @param {number} unit */
 const up = (value, unit) => Math.ceil(value / unit) * unit;
 
-/** To three digits, without zeros at the end: 32, 4.25, 0.0606. @param {number} value */
+/**
+ * To three digits, without zeros at the end: 32, 4.25, 0.0606.
+ * @param {number} value
+ */
 export const rate = (value) => (Math.abs(value) >= 100 ? grouped(Math.round(value)) : String(Number(value.toPrecision(3))));
 
-/** Bytes to three digits: 512 B, 16.4 kB. @param {number} count */
+/**
+ * Bytes to three digits: 512 B, 16.4 kB.
+ * @param {number} count
+ */
 export function size(count) {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let unit = 0;

@@ -21,7 +21,10 @@ const ROW = 2 ** 26; // more than C has columns here: an element is its row · R
  * @property {gemm.HistoryBox | null} box
  */
 
-/** @param {number} mask 32 bits @returns {number[]} the lanes whose bit is set */
+/**
+ * @param {number} mask 32 bits
+ * @returns {number[]} the lanes whose bit is set
+ */
 export function lanesOf(mask) {
   const lanes = [];
   for (let lane = 0; lane < WARP; lane++) if ((mask >>> lane) & 1) lanes.push(lane);
@@ -201,7 +204,10 @@ export class Block {
   }
 }
 
-/** The requests by line and warp, and which of them each event is; −1: it is none. @param {Block} block */
+/**
+ * The requests by line and warp, and which of them each event is; −1: it is none.
+ * @param {Block} block
+ */
 function indexed(block) {
   /** @type {Map<string, number[]>} */
   const requests = new Map();
@@ -287,7 +293,11 @@ export class Data {
   }
 }
 
-/** @param {string} text JSON @returns {Data} @throws {Error} one sentence, where this page cannot show it */
+/**
+ * @param {string} text JSON
+ * @returns {Data}
+ * @throws {Error} one sentence, where this page cannot show it
+ */
 export function decode(text) {
   let payload;
   try {

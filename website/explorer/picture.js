@@ -57,7 +57,10 @@ export const marked = (x, y, width, height, attributes = {}) =>
  */
 export const shade = (index) => `shade shade-${((index % 8) + 8) % 8}`;
 
-/** 0, 1, 2, 5 -> "0–2, 5". @param {number[]} numbers */
+/**
+ * 0, 1, 2, 5 -> "0–2, 5".
+ * @param {number[]} numbers
+ */
 export function spans(numbers) {
   /** @type {number[][]} */
   const parts = [];
@@ -69,7 +72,10 @@ export function spans(numbers) {
   return parts.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
 
-/** "lane 5", "lanes 0–31". @param {number[]} lanes @param {string} [word] */
+/**
+ * "lane 5", "lanes 0–31".
+ * @param {number[]} lanes @param {string} [word]
+ */
 export const named = (lanes, word = "lane") => `${word}${new Set(lanes).size === 1 ? "" : "s"} ${spans(lanes)}`;
 
 /**

@@ -35,7 +35,10 @@ export function owner(data) {
   return { who, tm: constants[tm] ?? 1, tn: constants[tn] ?? 1, names: tm ? [tm, tn] : ["TM", "TN"] };
 }
 
-/** Bytes of an element of A and B. @param {Data} data */
+/**
+ * Bytes of an element of A and B.
+ * @param {Data} data
+ */
 export function bytes(data) {
   const { variant } = data.trace;
   return /^(fp32|tf32)/.test(variant) ? 4 : /^(e4m3|e5m2|int8)/.test(variant) ? 1 : 2;
@@ -43,7 +46,10 @@ export function bytes(data) {
 
 /** @typedef {{name: string, formula: string, numbers: string, value: string, recorded?: string, traced?: string, id: string}} Row */
 
-/** What the formulas make of the sliders. @param {Data} data @param {Chosen} c */
+/**
+ * What the formulas make of the sliders.
+ * @param {Data} data @param {Chosen} c
+ */
 function workedOut(data, c) {
   const machine = data.payload.machines[c.machine];
   const element = bytes(data);
@@ -86,7 +92,10 @@ export function predicted(data, c) {
 const rowOf = (id, name, formula, numbers, value, others = {}) =>
   ({ id, name, formula, numbers, value, recorded: others.recorded || undefined, traced: others.traced || undefined });
 
-/** Blocks, occupancy, waves, FLOP per byte. @param {Data} data @param {Chosen} c @param {Worked} worked */
+/**
+ * Blocks, occupancy, waves, FLOP per byte.
+ * @param {Data} data @param {Chosen} c @param {Worked} worked
+ */
 function ofLaunch(data, c, { machine, element, room, blocks, deciding, warps, all, slots, turns, asTraced, resources }) {
   const { trace: { totals, blocks: launched } } = data;
   const fits = resources?.blocks_per_sm;
@@ -108,7 +117,10 @@ function ofLaunch(data, c, { machine, element, room, blocks, deciding, warps, al
   ];
 }
 
-/** Bytes of global and of shared memory. @param {Data} data @param {Chosen} c @param {Worked} worked */
+/**
+ * Bytes of global and of shared memory.
+ * @param {Data} data @param {Chosen} c @param {Worked} worked
+ */
 function ofMemory(data, c, { element, all, asTraced, resources }) {
   const { trace, payload: { recorded } } = data;
   const [tmName, tnName] = owner(data).names;
@@ -151,7 +163,10 @@ function inWords({ machine, room, blocks, deciding, warps, all, slots, turns }) 
     } FLOP per byte of the tile.${tail}`;
 }
 
-/** What was read of shared memory, as the tracer counted it. @param {Data} data */
+/**
+ * What was read of shared memory, as the tracer counted it.
+ * @param {Data} data
+ */
 function tracedReads(data) {
   const { lines, wgmma } = data.trace;
   const loads = lines.reduce((sum, line) => (line.space === "shared" && line.op === "load" ? sum + line.bytes : sum), 0);

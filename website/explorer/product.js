@@ -415,7 +415,10 @@ class Painter {
     context.fillText(`${m}×${n}`, layout.c.x + 20, layout.c.y - 5);
   }
 
-  /** What of A and B is where. @param {Snapshot} found */
+  /**
+   * What of A and B is where.
+   * @param {Snapshot} found
+   */
   operands(found) {
     const { shade } = this;
     const layers = /** @type {[string | CanvasPattern, (mark: number) => boolean][]} */ ([

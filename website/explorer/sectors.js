@@ -10,7 +10,10 @@ import { box, centred, ending, marked, named, picture, shade, tall, text } from 
 const HIGH = 24;
 const LINE_WORDS = LINE / WORD, SECTOR_WORDS = SECTOR / WORD;
 
-/** What it says in words: sectors, the ideal, bytes. @param {Touching} request */
+/**
+ * What it says in words: sectors, the ideal, bytes.
+ * @param {Touching} request
+ */
 export function figures(request) {
   const found = sectors(request.offsets, request.width);
   const used = distinctBytes(request.offsets, request.width);
@@ -18,7 +21,10 @@ export function figures(request) {
   return { sectors: found, lines, ideal: Math.ceil(used / SECTOR), used, moved: found.length * SECTOR };
 }
 
-/** @param {Touching} request @param {number} lane @returns {string} "A[0][5], bytes 20–23, sector 1" */
+/**
+ * @param {Touching} request @param {number} lane
+ * @returns {string} "A[0][5], bytes 20–23, sector 1"
+ */
 export function laneWords(request, lane) {
   const index = request.lanes.indexOf(lane);
   if (index < 0) return "takes no part";

@@ -33,7 +33,10 @@ export function written(selection) {
   return parts.join("&");
 }
 
-/** @param {string} hash with or without its #; what is no selection in it is ignored @returns {Selection} */
+/**
+ * @param {string} hash with or without its #; what is no selection in it is ignored
+ * @returns {Selection}
+ */
 export function read(hash) {
   const selection = { ...NOTHING };
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
@@ -71,7 +74,10 @@ export class State {
     return () => this.listeners.delete(listener);
   }
 
-  /** Changes some fields; whoever listens is told once, unless nothing is different. @param {Partial<Selection>} fields */
+  /**
+   * Changes some fields; whoever listens is told once, unless nothing is different.
+   * @param {Partial<Selection>} fields
+   */
   set(fields) {
     const before = this.selection;
     const now = Object.freeze(this.settle({ ...before, ...fields }, before));

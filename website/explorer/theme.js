@@ -16,7 +16,10 @@ function show() {
   else delete document.documentElement.dataset.theme;
 }
 
-/** Follows the page around this one, and the system. @param {() => void} [changed] is called whenever the colours are others */
+/**
+ * Follows the page around this one, and the system.
+ * @param {() => void} [changed] is called whenever the colours are others
+ */
 export function follow(changed = () => {}) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
   if (!framed) return;

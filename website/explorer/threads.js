@@ -7,7 +7,10 @@ import { box, centred, picture, shade, tall } from "explorer/picture";
 
 /** @typedef {{shade: number, label: string, title: string}} Mark */
 
-/** "thread 37: warp 1, lane 5". @param {number} thread linear in its block */
+/**
+ * "thread 37: warp 1, lane 5".
+ * @param {number} thread linear in its block
+ */
 export const where = (thread) => `thread ${thread}: warp ${Math.floor(thread / 32)}, lane ${thread % 32}`;
 
 /**

@@ -255,7 +255,10 @@ class View {
   }
 }
 
-/** What goes from one event to another. @param {View} view */
+/**
+ * What goes from one event to another.
+ * @param {View} view
+ */
 function walking(view) {
   const { state } = view;
   /** @param {number} event @param {number} [row] the warp in whose row it is, of those that it belongs to */
@@ -507,7 +510,10 @@ class Painter {
     this.chosen(now.event);
   }
 
-  /** The chosen one is shaded, each begins with a line. @param {number} chosen */
+  /**
+   * The chosen one is shaded, each begins with a line.
+   * @param {number} chosen
+   */
   steps(chosen) {
     const { view, rows, end, height, context } = this;
     const { begins, count } = rows.block.steps;

@@ -54,7 +54,10 @@ const turnsOf = (served, lane) => served.flatMap((front, turn) => (front.some((e
 /** @param {number[]} numbers @returns {string} 3, 1–4 */
 const ends = (numbers) => (numbers.length > 1 ? `${numbers[0]}–${numbers[numbers.length - 1]}` : numbers.join());
 
-/** @param {Touching} request @param {number} lane @returns {string} "As + 132 B, bank 1, wavefront 1" */
+/**
+ * @param {Touching} request @param {number} lane
+ * @returns {string} "As + 132 B, bank 1, wavefront 1"
+ */
 export function laneWords(request, lane) {
   const index = request.lanes.indexOf(lane);
   if (index < 0) return "takes no part";

@@ -30,14 +30,20 @@ export function lessons(data) {
   };
 }
 
-/** Bytes of shared memory that the traced block names. @param {Data} data */
+/**
+ * Bytes of shared memory that the traced block names.
+ * @param {Data} data
+ */
 function sharedOf(data) {
   const arrays = data.trace.history?.[0]?.arrays ?? [];
   return arrays.reduce((sum, array) => (array.space === "shared" && array.rank === null ? sum + array.bytes : sum), 0) ||
     data.descriptor.dynamic_shared_bytes;
 }
 
-/** 1, 2, 4 … from one power of two to another. @param {number} low @param {number} high */
+/**
+ * 1, 2, 4 … from one power of two to another.
+ * @param {number} low @param {number} high
+ */
 const powers = (low, high) => Array.from({ length: Math.log2(high / low) + 1 }, (_, i) => low * 2 ** i);
 
 const SIZES = {

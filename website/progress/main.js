@@ -127,7 +127,11 @@ function quizText(kept, row) {
   return row.quiz ? "not taken" : "–";
 }
 
-/** A lesson's name, which may be broken behind an underscore. @param {string} lesson @returns {(Node | string)[]} */
+/**
+ * A lesson's name, which may be broken behind an underscore.
+ * @param {string} lesson
+ * @returns {(Node | string)[]}
+ */
 function named(lesson) {
   return lesson.split(/(?<=_)/).flatMap((part, index) => (index ? [el("wbr"), part] : [part]));
 }
@@ -167,7 +171,11 @@ function showAll(kept) {
   for (const [section, view] of Object.entries(views)) byId(section).querySelector(".view")?.replaceChildren(...view);
 }
 
-/** What the page says of the file. @param {string} said what it comes to @param {string} trouble or why it cannot be read */
+/**
+ * What the page says of the file.
+ * @param {string} said what it comes to
+ * @param {string} trouble or why it cannot be read
+ */
 function say(said, trouble) {
   byId("said").textContent = said;
   byId("trouble").textContent = trouble;
