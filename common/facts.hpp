@@ -191,4 +191,19 @@ inline FaultId fault_of(const std::exception& error) {
     return dynamic_cast<const Error*>(&error) != nullptr ? FaultId::other : FaultId::threw;
 }
 
+/// In a catch (...), as a fault, what has been thrown. `threw` begins the sentence about what is no Error:
+/// "launch() of 03_smem threw an exception".
+inline Fault caught(const std::string& threw) {
+    try {
+        throw;
+    } catch (const Error& error) {
+        const auto* const fault = dynamic_cast<const Fault*>(&error);
+        return {fault_of(error), error.what(), fault != nullptr ? fault->autopsy : nullptr};
+    } catch (const std::exception& error) {
+        return {FaultId::threw, threw + ": " + error.what() + "."};
+    } catch (...) {
+        return {FaultId::threw, threw + "."};
+    }
+}
+
 }  // namespace gemm

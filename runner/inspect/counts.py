@@ -51,11 +51,6 @@ class Counts:
         """Of requests, threads, bytes, sectors, ideal_sectors, wavefronts, ideal_wavefronts over lines(**which)."""
         return sum(line[key] for line in self.lines(**which))
 
-    def a_request(self, key: Figure, **which: str | None) -> float:
-        """Mean of sectors, wavefronts, bytes or threads per request."""
-        requests = self.sum("requests", **which)
-        return self.sum(key, **which) / requests if requests else 0.0
-
     @property
     def global_load_bytes(self) -> int:
         """Whole sectors that global loads asked for."""

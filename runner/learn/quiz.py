@@ -18,7 +18,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from runner.core.figures import grouped
 from runner.core.machines import MACHINES
@@ -56,23 +56,13 @@ def tile_bytes(m: int, n: int, k: int, bm: int, bn: int) -> int:
     return 4 * (m * n * k // bm + m * n * k // bn)
 
 
-@dataclass(frozen=True)
-class Sm:
-    """What an SM holds."""
-
-    capability: str
-    threads: int
-    blocks: int
-    shared: int  # bytes
-    registers: int
-
-
-def _sm(capability: str) -> Sm:
-    machine = MACHINES[f"sm_{capability.replace('.', '')}"]
-    return Sm(capability, machine["threads"], machine["blocks"], machine["shared"], machine["registers"])
-
-
-SMS = tuple(map(_sm, ("8.0", "8.9", "9.0", "12.0")))
+# What an SM of a compute capability has room for; `shared` in bytes.
+Sm = NamedTuple("Sm", [("capability", str), ("threads", int), ("blocks", int), ("shared", int), ("registers", int)])
+SMS = tuple(
+    Sm(capability, machine["threads"], machine["blocks"], machine["shared"], machine["registers"])
+    for capability in ("8.0", "8.9", "9.0", "12.0")
+    for machine in [MACHINES[f"sm_{capability.replace('.', '')}"]]
+)
 
 
 def blocks_by_limit(sm: Sm, threads: int, registers: int = 0, shared: int = 0) -> dict[str, int]:

@@ -137,15 +137,10 @@ void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& f
 /// What the lesson's prepare() makes. Throws Error whatever it throws.
 Plan prepared(const Lesson& lesson, const Problem& p) {
     if (lesson.prepare == nullptr) return nullptr;
-    const std::string what = "prepare() of " + std::string(lesson.name) + " threw an exception";
     try {
         return lesson.prepare(p);
-    } catch (const Error&) {
-        throw;
-    } catch (const std::exception& error) {
-        throw Fault(FaultId::threw, what + ": " + error.what() + ".");
     } catch (...) {
-        throw Fault(FaultId::threw, what + ".");
+        throw caught("prepare() of " + std::string(lesson.name) + " threw an exception");
     }
 }
 
@@ -216,16 +211,10 @@ void guarded(const Lesson& lesson, CaseResult& result, const Body& body) {
     try {
         body();
         return;
-    } catch (const Error& error) {
-        result.fault = fault_of(error);
-        result.error = error.what();
-    } catch (const std::exception& error) {
-        result.fault = FaultId::threw;
-        result.error =
-            "launch() of " + std::string(lesson.name) + " threw an exception: " + error.what() + ".";
     } catch (...) {
-        result.fault = FaultId::threw;
-        result.error = "launch() of " + std::string(lesson.name) + " threw an exception.";
+        const Fault found = caught("launch() of " + std::string(lesson.name) + " threw an exception");
+        result.fault = found.id;
+        result.error = found.what();
     }
     // A refused launch is forgotten by asking for it; after a wild access every further call fails.
     (void)cudaGetLastError();

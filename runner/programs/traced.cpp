@@ -187,7 +187,6 @@ struct Ended {
 
 /// The launch's error as one sentence.
 Ended launch(const Lesson& lesson, const Problem& p, const void* plan) {
-    const std::string threw = "launch() of " + std::string(lesson.name) + " threw an exception";
     (void)cudaGetLastError();  // what happened before is not this launch's
     try {
         lesson.launch(p, plan, nullptr);
@@ -197,14 +196,10 @@ Ended launch(const Lesson& lesson, const Problem& p, const void* plan) {
             return {memory ? FaultId::out_of_memory : FaultId::launch_refused,
                     "The launch was refused: " + (why.empty() ? cudaGetErrorString(status) : why) + "."};
         }
-    } catch (const Error& e) {  // a deadlock, a crash …: what was traced until then is still worth showing
+    } catch (...) {  // a deadlock, a crash …: what was traced until then is still worth showing
         (void)cudaGetLastError();
-        const auto* const fault = dynamic_cast<const Fault*>(&e);
-        return {fault_of(e), without_root(e.what()), fault != nullptr ? fault->autopsy : nullptr};
-    } catch (const std::exception& e) {
-        return {FaultId::threw, threw + ": " + e.what() + "."};
-    } catch (...) {
-        return {FaultId::threw, threw + "."};
+        const Fault found = caught("launch() of " + std::string(lesson.name) + " threw an exception");
+        return {found.id, without_root(found.what()), found.autopsy};
     }
     return {};
 }
