@@ -21,6 +21,7 @@ _PLAIN: dict[Any, str] = {object: "unknown", int: "number", float: "number", str
 _GENERIC: dict[Any, str] = {list: "Array", dict: "Record", Mapping: "Record"}
 _CLASS = re.compile(r"^class (\w+)\(.*\):\n((?:(?:    .*)?\n)*)", re.MULTILINE)
 _NOTE = re.compile(r"^    (\w+): [^#\n]*# (.*)$", re.MULTILINE)  # what stands behind a field
+_SHARED = {"Block": "payload", "Data": "payload", "State": "state"}  # what most of the explorer's modules have to do with
 
 
 def written(kind: Any, found: list[Any]) -> str:
@@ -53,9 +54,11 @@ def interface(kind: Any, found: list[Any]) -> str:
 
 
 def declarations() -> str:
-    """All types that a page's data have, in a namespace that is there without an import."""
+    """All types that a page's data have, in a namespace, and _SHARED: they are there without an import."""
     found: list[Any] = [Payload]
-    return "declare namespace gemm {\n" + "".join(interface(kind, found) for kind in found) + "}\n"  # `found` grows on the way
+    shared = "".join(f'type {name} = import("explorer/{module}").{name};\n' for name, module in _SHARED.items())
+    data = "".join(interface(kind, found) for kind in found)  # `found` grows on the way
+    return f"declare namespace gemm {{\n{data}}}\n{shared}"
 
 
 if __name__ == "__main__":

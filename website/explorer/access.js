@@ -9,11 +9,8 @@ import { copiedFrom, placeName, readOf, sourceOf } from "explorer/memory";
 import * as sectors from "explorer/sectors";
 import * as wavefronts from "explorer/wavefronts";
 
-/** @typedef {import("explorer/payload").Block} Block */
-/** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/payload").Request} Request */
 /** @typedef {import("explorer/state").Selection} Selection */
-/** @typedef {import("explorer/state").State} State */
 
 /**
  * What is shown: a request (or a box of the copy engine), or a wgmma.

@@ -5,7 +5,6 @@ import { box, centred, named, picture, shade, text } from "explorer/picture";
 import { hatching } from "explorer/memory";
 import { grid } from "explorer/threads";
 
-
 const PHASES = 3; // the newest that are drawn
 const CARD = 408; // pixels: an mbarrier is at least so wide where there is room
 

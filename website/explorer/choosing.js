@@ -1,6 +1,5 @@
 // What follows when something is chosen: the fields that a view hands to State.set().
 
-/** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/state").Selection} Selection */
 
 /**

@@ -3,8 +3,6 @@
 import { CHUNK, pitchOf, swizzled } from "explorer/descriptors";
 import { kept, lanesOf, WARP } from "explorer/payload";
 
-/** @typedef {import("explorer/payload").Block} Block */
-
 /**
  * @typedef {object} Fill a piece of a matrix that is brought to shared memory
  * @property {number} matrix index into arrays

@@ -7,8 +7,6 @@ import { hatching, inRows, LEFT } from "explorer/memory";
 import { size } from "explorer/occupancy";
 import { box, centred, ending, marked, named, picture, shade, tall, text } from "explorer/picture";
 
-/** @typedef {import("explorer/payload").Block} Block */
-/** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/payload").Request} Request */
 /** @typedef {import("explorer/access").Told} Told */
 /** @typedef {{label: string, shade: number, title: string}} Cell */

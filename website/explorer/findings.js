@@ -7,10 +7,7 @@ import { columns, hatching, inRows, LEFT } from "explorer/memory";
 import { box, centred, ending, marked, picture, roving, shade, text } from "explorer/picture";
 import { grid, linear, where } from "explorer/threads";
 
-/** @typedef {import("explorer/payload").Block} Block */
-/** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/state").Selection} Selection */
-/** @typedef {import("explorer/state").State} State */
 
 const AROUND = 2; // lines of source above and below
 

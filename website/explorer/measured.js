@@ -4,8 +4,6 @@ import { el } from "explorer/dom";
 import { decades, draw, rounds } from "explorer/chart";
 import { rate } from "explorer/occupancy";
 
-/** @typedef {import("explorer/payload").Data} Data */
-
 /** @param {string} lesson */
 const short = (lesson) => lesson.split("_")[0];
 

@@ -7,7 +7,6 @@ import { boxChunks, CHUNK } from "explorer/descriptors";
 import { kept } from "explorer/payload";
 import { box, centred, ending, marked, pressed, roving, shade, text } from "explorer/picture";
 
-/** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/payload").Request} Request */
 
 /**

@@ -1,6 +1,5 @@
 // What comes before what in a block, and the steps that this makes.
 
-
 /**
  * A number for each event: more than those of all events that came before it for a reason. A warp's own events count up; a barrier,
  * an mbarrier's phase, a copy's arrival and the sums of a warpgroup bring warps together. It is Lamport's clock, and no GPU's time.

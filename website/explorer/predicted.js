@@ -3,8 +3,6 @@
 import { el, grouped, table } from "explorer/dom";
 import { limits, moved, rate, size, waves } from "explorer/occupancy";
 
-/** @typedef {import("explorer/payload").Data} Data */
-
 /**
  * What the sliders say.
  * @typedef {object} Chosen

@@ -9,10 +9,7 @@ import { stepControls, stepName } from "explorer/playing";
 /** @typedef {import("explorer/contents").Fill} Fill */
 /** @typedef {import("explorer/contents").Range} Range */
 /** @typedef {import("explorer/contents").Snapshot} Snapshot */
-/** @typedef {import("explorer/payload").Block} Block */
-/** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/state").Selection} Selection */
-/** @typedef {import("explorer/state").State} State */
 
 const GAP = 26; // CSS pixels between the matrices, with their names
 const TALLEST = 620;

@@ -7,10 +7,7 @@ import { kept, WARPGROUP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 import { span } from "explorer/product";
 
-/** @typedef {import("explorer/payload").Block} Block */
-/** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/contents").Fill} Fill */
-/** @typedef {import("explorer/state").State} State */
 
 /**
  * @typedef {"global load" | "global store" | "copy" | "shared load" | "shared store" | "product" | "wait" | "barrier" | "other"} Kind

@@ -5,7 +5,6 @@ import { counted, grouped, svg } from "explorer/dom";
 import { columns, hatching, inRows, laneStrip, LEFT, touchedWords } from "explorer/memory";
 import { box, centred, ending, marked, named, picture, shade, spans, tall, text } from "explorer/picture";
 
-/** @typedef {import("explorer/payload").Block} Block */
 /** @typedef {import("explorer/banks").Wavefront} Wavefront */
 /**
  * @typedef {object} Touching

@@ -6,9 +6,7 @@ import { charts as measured } from "explorer/measured";
 import { slider } from "explorer/picture";
 import { bytes, figures, owner, predicted, RECORDED } from "explorer/predicted";
 
-/** @typedef {import("explorer/payload").Data} Data */
 /** @typedef {import("explorer/predicted").Chosen} Chosen */
-/** @typedef {import("explorer/state").State} State */
 
 /** @param {Data} data @returns {Chosen} */
 export function lessons(data) {
