@@ -57,7 +57,14 @@ def tile_bytes(m: int, n: int, k: int, bm: int, bn: int) -> int:
 
 
 # What an SM of a compute capability has room for; `shared` in bytes.
-Sm = NamedTuple("Sm", [("capability", str), ("threads", int), ("blocks", int), ("shared", int), ("registers", int)])
+class Sm(NamedTuple):
+    capability: str
+    threads: int
+    blocks: int
+    shared: int
+    registers: int
+
+
 SMS = tuple(
     Sm(capability, machine["threads"], machine["blocks"], machine["shared"], machine["registers"])
     for capability in ("8.0", "8.9", "9.0", "12.0")
