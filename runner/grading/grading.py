@@ -150,7 +150,7 @@ def without_a_run(task: Task, name: str, raw: bytes) -> Outcome | None:
     try:
         text = check.source_text(raw)
     except UnicodeDecodeError as error:
-        return Outcome(FAILED, f"{task.title}: {name} is no UTF-8 text (byte {error.start}); save it as UTF-8.\n")
+        return Outcome(FAILED, f"{task.title}: {name} is not UTF-8 text (byte {error.start}); save it as UTF-8.\n")
     if check.is_start(Report(task, name, text)):
         return Outcome(UNTOUCHED, f"{task.title}: {name} is still as it was given out.\n")
     return None

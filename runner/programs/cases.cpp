@@ -173,9 +173,14 @@ class CaseList {
                     draw_.odd(1, std::min(BK - 1, kMostSteps), BK, true)),
                 1);
         }
-        pad(add("k_tail", "K beyond 512", std::min(BM, kLongRows), std::min(BN, kLongColumns),
-                draw_.odd(kLong + 3, kLong + 33, BK, true)),
-            1);
+        Shape& deep = pad(add("k_tail", "K beyond 512", std::min(BM, kLongRows), std::min(BN, kLongColumns),
+                              draw_.odd(kLong + 3, kLong + 33, BK, true)),
+                          1)
+                          .shape;
+        // Its rows never allow 16 bytes at once: no other case takes a ring that far with narrow copies.
+        const std::int64_t more = deep.ldb % vector_ == 0 ? 1 : 0;
+        deep.ldb += more;
+        deep.ldc += more;
         // Where a kernel takes four floats or eight shorter numbers at once it must still look at the edges,
         // and at every row's alignment.
         const std::int64_t k = fours(BK, most_steps_),
