@@ -35,6 +35,7 @@ LESSON = typer.Argument(..., metavar="LESSON", help="A number or a name: 05 or 0
 HUNT = typer.Option(False, "--hunt", help="The lesson's bug hunt instead of its exercise.")
 VARIANT = typer.Option(None, help="Types and layout, of those that the lesson takes: bf16, bf16.nt; its first by default.")
 DTYPE = typer.Option(None, help="In short: one type for A, B and C, fp32, bf16 or fp16.")
+SCHEDULE = typer.Option(None, help="Seed of what a GPU leaves open, for the CPU device; 0 by default.")
 JSON = typer.Option(False, "--json", help="Print one JSON object on stdout.")
 
 
@@ -99,6 +100,7 @@ def run_command(
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
     rounds: Optional[str] = typer.Option(None, help="Rounds of timing."),
     device: Optional[str] = typer.Option(None, help="Which GPU, from 0."),
+    schedule: Optional[str] = SCHEDULE,
     like: Optional[str] = typer.Option(None, help="Whose launch limits the CPU device enforces: sm_86."),
     verify_only: bool = typer.Option(False, "--verify-only", help="Don't time."),
     as_json: bool = JSON,
@@ -106,7 +108,8 @@ def run_command(
     """Run one lesson: its verdict, its time, what it takes of an SM."""
     from runner.core import lesson
 
-    sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "rounds": rounds, "device": device}
+    sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule}
+    sizes |= {"rounds": rounds, "device": device}
     return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json)
 
 
@@ -123,6 +126,7 @@ def inspect_command(
     variant: Optional[str] = VARIANT,
     dtype: Optional[str] = DTYPE,
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
+    schedule: Optional[str] = SCHEDULE,
     like: Optional[str] = typer.Option(None, help="Whose launch limits hold: sm_86."),
     line: Optional[str] = typer.Option(None, help="Only this line of kernel.cu."),
     array: Optional[str] = typer.Option(None, help="Only this array: A, As."),
@@ -153,7 +157,7 @@ def inspect_command(
     if as_json and (plot or line or array):
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
     request = inspection.parse(
-        {"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
+        {"m": m, "n": n, "k": k, "seed": seed, "schedule": schedule}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
     )
     file = files[0].absolute() if files else None
     return inspection.inspect(chosen[0], request, line, array, as_json, file, drawing.accesses if plot else None)
@@ -291,12 +295,13 @@ def check_command(
     hunt: bool = HUNT,
     file: Optional[str] = typer.Option(None, help="Another file than the lesson's own; nothing is remembered."),
     seed: Optional[str] = typer.Option(None, help="Seed of sizes and inputs; a fresh one by default."),
+    schedule: Optional[str] = SCHEDULE,
     as_json: bool = JSON,
 ) -> int:
     """Check what you wrote in exercises/, or another file."""
     from runner.learn import check
 
-    return check.check(name, hunt, file, seed, as_json)
+    return check.check(name, hunt, file, seed, as_json, schedule)
 
 
 @app.command("quiz")

@@ -8,6 +8,9 @@
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "runner/programs/cases.hpp"
+#ifdef GEMM_CPU_DEVICE
+#include "common/cpu/execution/device.hpp"
+#endif
 
 namespace gemm {
 namespace {
@@ -103,6 +106,11 @@ class CaseList {
         paths();
         if (kOnCpu) indices();
         for (CheckCase& c : cases_) c.shape = c.shape.resolved();
+#ifdef GEMM_CPU_DEVICE
+        if (const std::uint64_t first = cpu_device::schedule_seed(); first != 0) {
+            for (std::size_t i = 0; i < cases_.size(); ++i) cases_[i].schedule = first + i;
+        }
+#endif
         return std::move(cases_);
     }
 

@@ -12,10 +12,12 @@ namespace gemm {
 
 /// While it lives, the limits of a compute capability hold (0: as they are), and only these blocks of a grid
 /// run (none: all of them): of a device with so many multiprocessors that blocks which stay do not do the
-/// work of others.
+/// work of others. What a GPU leaves open goes by `schedule`.
 class Conditions {
   public:
-    Conditions(int sm, std::vector<std::uint64_t> blocks) : before_(cpu_device::limits().sm) {
+    Conditions(int sm, std::vector<std::uint64_t> blocks, std::uint64_t schedule = 0)
+        : before_(cpu_device::limits().sm), schedule_(cpu_device::schedule_seed()) {
+        cpu_device::set_schedule_seed(schedule);
         if (sm != 0) like(sm);
         if (blocks.empty()) return;
         multiprocessors_ = cpu_device::multiprocessors();
@@ -24,6 +26,7 @@ class Conditions {
     }
     ~Conditions() {
         cpu_device::set_block_filter({});
+        cpu_device::set_schedule_seed(schedule_);
         if (multiprocessors_ != 0) cpu_device::set_multiprocessors(multiprocessors_);
         if (cpu_device::limits().sm != before_) like(before_);
     }
@@ -34,6 +37,7 @@ class Conditions {
     static void like(int sm) { cpu_device::set_like("sm_" + std::to_string(sm)); }
     static constexpr int kManyMultiprocessors = 1 << 21;
     int before_, multiprocessors_ = 0;  // 0: as they are
+    std::uint64_t schedule_;
 };
 
 }  // namespace gemm

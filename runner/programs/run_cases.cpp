@@ -34,7 +34,7 @@ void nothing_written(std::vector<float>& c) {
 /// One launch, or two of which the second counts, without a trace.
 Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std::uint64_t seed) {
 #ifdef GEMM_CPU_DEVICE
-    const Conditions conditions(problem.sm, problem.blocks);
+    const Conditions conditions(problem.sm, problem.blocks, problem.schedule);
     const std::uint64_t before = cpu_device::steps().launches;
 #endif
     run_once(lesson, w);
@@ -162,7 +162,7 @@ void run_untraced(const Lesson& lesson, Workload& w, CaseResult& result) {
 TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     const Restore restore;
     const CheckCase& problem = result.problem;
-    const Conditions conditions(problem.sm, problem.blocks);
+    const Conditions conditions(problem.sm, problem.blocks, problem.schedule);
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
     const Plan plan = prepared(lesson, p);
@@ -366,6 +366,7 @@ Json case_json(const CaseResult& result) {
             {"variant", text(s.variant)},
             {"offsets", s.offsets},
             {"seed", result.seed},
+            {"schedule", result.problem.schedule},
             {"passed", result.passed()},
             {"error", fault_json(result.fault, result.error)},
             {"verdict", result.verdict ? verdict_json(*result.verdict) : Json(nullptr)},

@@ -117,12 +117,13 @@ Block::Progress Block::advance(bool held) {
     for (int i = 0; i < warps(); ++i) {
         const int warp = (i + turn) % warps(), first = warp * kWarp, last = std::min(first + kWarp, count_);
         if (held != (warp == held_)) continue;
-        // Who is held back goes on until it waits, and no further.
-        while (sweep_warp(first, last) || release_lanes(first, last)) {
+        // Who is held back goes on until it has made way for others, perhaps with lanes that could go on, too.
+        bool made_way = false;
+        while (!made_way && (sweep_warp(first, last) || release_lanes(first, last))) {
             moved = true;
-            if (held) break;
+            made_way = held && others_ready(first, last);
         }
-        if (Observer* o = observer()) {
+        if (Observer* o = observer(); o != nullptr && !made_way) {
             const auto begin = states_.begin() + first, end = states_.begin() + last;
             o->warp_paused(first, last, std::count(begin, end, State::done) == last - first);
         }
@@ -136,6 +137,13 @@ Block::Progress Block::advance(bool held) {
         return Progress::moved;
     }
     return moved ? Progress::moved : Progress::stuck;
+}
+
+/// Whether a thread can run that is not of this warp.
+bool Block::others_ready(int first, int last) const {
+    const auto is_ready = [](State state) { return state == State::ready; };
+    return std::any_of(states_.begin(), states_.begin() + first, is_ready) ||
+           std::any_of(states_.begin() + last, states_.end(), is_ready);
 }
 
 /// Runs every lane of a warp that can run; false when none could.

@@ -246,6 +246,7 @@ class Block {
     };
 
     bool sweep_warp(int first, int last);
+    bool others_ready(int first, int last) const;
     void resume(int thread);
     Fiber* fresh_fiber();
     void enter(int thread);

@@ -68,6 +68,7 @@ void set_hang_seconds(double seconds);
 /// back until nobody else can go on, and one whose second bit is set lets half of the arrivals at other
 /// blocks' mbarriers come late. 0 unless told; the same seed gives the same order.
 void set_schedule_seed(std::uint64_t seed);
+std::uint64_t schedule_seed();
 
 /// Why the launch that cudaPeekAtLastError() still speaks of was refused, with the numbers, as a clause ("a
 /// grid of 0 blocks"); empty where nothing is left of a refused launch.
