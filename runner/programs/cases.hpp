@@ -21,10 +21,12 @@ struct CheckCase {
     std::string what;         // the difficulty, as a noun: "K that is no multiple of BK"
     Shape shape;              // resolved
     bool nan_inputs = false;  // A and B hold NaN: whoever reads them is found out
+    bool specials = false;    // some of A and B are NaN, infinite or 0
     bool twice = false;       // launched with other numbers before, at the same pointers
     int sm = 0;               // under the limits of this compute capability (CPU device); 0: the usual ones
-    std::vector<std::uint64_t> blocks = {};  // that run, and no others (CPU device); none: all. beta is 0
-    bool long_run = false;  // takes seconds (CPU device): it has more of them, and is not traced
+    std::vector<std::uint64_t> blocks = {};  // that run, and no others (CPU device); none: all
+    bool untraced = false;                   // its accesses are others' already
+    bool long_run = false;       // takes seconds (CPU device): it has more of them, and is not traced
     std::uint64_t schedule = 0;  // seed of what a GPU leaves open (CPU device)
 };
 

@@ -1,6 +1,7 @@
 // What a case of the check is run under, beside its sizes: on the CPU device alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -24,6 +25,14 @@ class Conditions {
         cpu_device::set_multiprocessors(kManyMultiprocessors);
         cpu_device::set_blocks(std::move(blocks));
     }
+    /// Of `launches`, the blocks that run are those of the last one: what comes before prepares it, in whole.
+    void only_in_last(std::vector<std::uint64_t> blocks, std::uint64_t launches) {
+        const std::uint64_t last = cpu_device::steps().launches + launches;
+        cpu_device::set_block_filter([=, blocks = std::move(blocks)](std::uint64_t block) {
+            return cpu_device::steps().launches < last ||
+                   std::find(blocks.begin(), blocks.end(), block) != blocks.end();
+        });
+    }
     ~Conditions() {
         cpu_device::set_block_filter({});
         cpu_device::set_schedule_seed(schedule_);
@@ -39,5 +48,14 @@ class Conditions {
     int before_, multiprocessors_ = 0;  // 0: as they are
     std::uint64_t schedule_;
 };
+
+/// How many launches this makes, without a block of them.
+template <class Launch>
+std::uint64_t launches_of(const Launch& launch) {
+    const std::uint64_t before = cpu_device::steps().launches;
+    cpu_device::set_block_filter([](std::uint64_t) { return false; });
+    launch();
+    return cpu_device::steps().launches - before;
+}
 
 }  // namespace gemm
