@@ -274,11 +274,9 @@ class CaseList {
         c.twice = true;
         c.shape.beta = draw_.scalar();
         // Right behind it: what was made for these sizes before must not be taken for these matrices.
-        CheckCase elsewhere = c;
-        elsewhere.what = "the same sizes with matrices at other addresses";
-        elsewhere.twice = false;
-        elsewhere.shape.offsets = {kElsewhere, 2 * kElsewhere, 3 * kElsewhere};
-        cases_.push_back(elsewhere);
+        Shape same = c.shape;
+        same.offsets = {kElsewhere, 2 * kElsewhere, 3 * kElsewhere};
+        add("elsewhere", "the same sizes with matrices at other addresses", 0, 0, 0).shape = same;
     }
 
     /// Grids of C tiles, each of which has to be computed once.
@@ -298,8 +296,8 @@ class CaseList {
             const auto like = [&](const std::string& what) -> Shape& {
                 CheckCase& c =
                     add("alignment", what + std::to_string(bytes) + " bytes off, all else at multiples of 16",
-                        small(kProductRows), 2 * vector_ + std::min(BN, whole(kProductColumns)),
-                        2 * vector_ + steps_ / vector_ * vector_);
+                        small(kProductRows), 2 * vector_ + whole(std::min(BN, kProductColumns)),
+                        2 * vector_ + whole(std::min(steps_, kMostSteps)));
                 Shape& s = c.shape;
                 s.lda = s.K + vector_;
                 s.ldb = s.N + vector_;
