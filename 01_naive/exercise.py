@@ -12,19 +12,20 @@ EXERCISE = Exercise(
             "column. Which row and column of C is that? What if they are outside of C?",
             "const std::int64_t row = 0, col = 0;",
         ),
-        "sum": Gap("acc = the sum over k of A[row][k]·B[k][col]. Rows of A lie lda floats apart, rows of B ldb."),
+        "sum": Gap("acc = the sum over k of A[row][k]·B[k][col]. The next row of A is lda floats on, that of B ldb."),
         "store": Gap("write alpha·acc + beta·C to *c. With beta == 0, C must not be read: it may hold NaN."),
     },
     hints=(
         "a question for each TODO.\n"
         "1. With N = 100 there are 4 tiles in a row of tiles. In which row and which column of tiles is block 7, and which "
         "element of C is the first of that tile?\n"
-        "2. How many floats after A[0][0] is A[row][k], how many after B[0][0] is B[k][col]?\n"
+        "2. How many floats after A[0][0] is A[row][k]? How many floats after B[0][0] is B[k][col]?\n"
         "3. 0 · NaN is NaN. How do you write *c without reading it first?",
         "a method for each TODO.\n"
-        "1. blockIdx.x divided by tiles_n is the row of tiles, the remainder the column of tiles. A tile is BM rows high and BN "
-        "columns wide; the thread's own place in it is added. A thread past the last row or column returns at once.\n"
-        "2. An element lies at its row times the pitch plus its column. k runs from 0 to K − 1.\n"
+        "1. blockIdx.x divided by tiles_n is the row of tiles, the remainder the column of tiles. A tile is BM rows high and "
+        "BN columns wide. To where it begins, add the thread's own place in it. A thread past the last row or column returns "
+        "at once.\n"
+        "2. An element is at its row times the pitch plus its column. k runs from 0 to K − 1.\n"
         "3. A conditional expression, beta == 0.0f ? … : …, reads *c on one of its sides only.",
         "nearly the code.\n"
         "1. const std::int64_t row = blockIdx.x / tiles_n * BM + threadIdx.x, and col with %, BN and threadIdx.y;\n"
@@ -71,8 +72,8 @@ def idle_threads(q: Quiz) -> Question:
         launched - busy,
         "threads",
         f"⌈{M}/{_BM}⌉·⌈{N}/{_BN}⌉ = {ceil_div(M, _BM)}·{ceil_div(N, _BN)} = {counts.blocks} blocks are launched, "
-        f"{counts.blocks}·{counts.threads_per_block} = {grouped(launched)} threads. C has {M}·{N} = {grouped(busy)} elements, "
-        f"one for a thread each. The other {grouped(launched - busy)} threads leave at the guard.",
+        f"{counts.blocks}·{counts.threads_per_block} = {grouped(launched)} threads. C has {M}·{N} = {grouped(busy)} "
+        f"elements, one per thread. The other {grouped(launched - busy)} threads leave at the guard.",
     )
 
 
@@ -109,9 +110,9 @@ def bytes_of_all_sectors(q: Quiz) -> Question:
         "ldc = N). How many bytes do loads and stores request from global memory in all, in whole sectors?",
         counts.global_bytes,
         "bytes",
-        f"There are {M}·{N}/{WARP} = {warps} warps. At each of {K} steps a warp requests 32 sectors of A and 1 of B: 33·{K} = "
-        f"{33 * K}. In the end 32 elements of C are {of_c}, each in a row, and so a sector, of its own: {sectors_of_c} sectors. "
-        f"{warps}·({33 * K} + {sectors_of_c})·32 bytes = {grouped(counts.global_bytes)} bytes.",
+        f"There are {M}·{N}/{WARP} = {warps} warps. At each of {K} steps a warp requests 32 sectors of A and 1 of B: 33·{K} "
+        f"= {33 * K}. In the end 32 elements of C are {of_c}, each in a row of its own, and so in a sector of its own: "
+        f"{sectors_of_c} sectors. {warps}·({33 * K} + {sectors_of_c})·32 bytes = {grouped(counts.global_bytes)} bytes.",
     )
 
 

@@ -10,7 +10,7 @@ _ADVICE = (
 )
 
 EXERCISE = Exercise(
-    task="the kernel below is lesson 01's and right. Make its warps read and write neighbouring addresses.",
+    task="the kernel below is lesson 01's. It is right, but slow. Make its warps read and write neighbouring addresses.",
     gaps={
         "mapping": Gap(
             "these two lines are lesson 01's: a warp is a column of 32. Make it a row of 32.",
@@ -22,8 +22,8 @@ EXERCISE = Exercise(
         "Thread number t of a block of 32×32 has threadIdx.x = t % 32 and threadIdx.y = t / 32; warp w consists of the threads "
         "32·w … 32·w + 31. Which of the two is the same for all threads of a warp, and which runs from 0 to 31? Which elements "
         "of C do the 32 threads of warp 0 own now?",
-        "In a row-major matrix the neighbour in memory of C[row][col] is C[row][col + 1], and that of B[k][col] is "
-        "B[k][col + 1]. So what changes from lane to lane must count columns, and what is the same for a whole warp, rows.",
+        "In a row-major matrix the neighbour in memory of C[row][col] is C[row][col + 1], and that of B[k][col] is B[k][col "
+        "+ 1]. So what changes from lane to lane must count columns, and what is the same for a whole warp must count rows.",
         "Swap the two: threadIdx.y is added to the row, threadIdx.x to the column.",
     ),
     starter_fails="goal 1",
@@ -32,7 +32,7 @@ EXERCISE = Exercise(
             "A warp's load takes at most 4 sectors",
             sectors_a_load,
             lambda counts: 4,
-            "sectors a request",
+            "sectors per request",
             _ADVICE,
             reached="{value}",
             missed="it takes {value}",
@@ -41,7 +41,7 @@ EXERCISE = Exercise(
             "A warp's store takes at most 4 sectors",
             sectors_a_store,
             lambda counts: 4,
-            "sectors a request",
+            "sectors per request",
             _ADVICE,
             reached="{value}",
             missed="it takes {value}",
@@ -109,14 +109,14 @@ def flop_per_requested_byte(q: Quiz) -> Question:
     of_c, sectors_of_c = ("4 are stored", 4) if beta == 0 else ("4 are loaded, since beta is not 0, and 4 stored", 8)
     moved = 32 * (5 * K + sectors_of_c)
     return Question(
-        f"M = {M}, N = {N}, K = {K}, alpha = 1, beta = {beta:g}, lda = K, ldb = ldc = N: K is small, so that C counts. How many "
-        "FLOP per byte are done? Count the FLOP of A·B alone, and the bytes of all requests, loads and stores, in whole "
-        "sectors.",
+        f"M = {M}, N = {N}, K = {K}, alpha = 1, beta = {beta:g}, lda = K, ldb = ldc = N: K is so small that C matters. How "
+        "many FLOP per byte does the kernel do? Count the FLOP of A·B alone, and the bytes of all requests, loads and "
+        "stores, in whole sectors.",
         counts.flop_per_byte,
         "FLOP/B",
-        f"It is the same for every warp. {K} steps are {K}·32 multiply-adds, {64 * K} FLOP, and {K}·5 = {5 * K} sectors of A "
-        f"and B. Of C {of_c}. ({5 * K} + {sectors_of_c})·32 = {moved} bytes; {64 * K}/{moved} = {64 * K / moved:.3g} FLOP/B. As "
-        "K grows it nears 64/160 = 0.4.",
+        f"All warps are alike. {K} steps are {K}·32 multiply-adds, {64 * K} FLOP, and {K}·5 = {5 * K} sectors of A and B. In "
+        f"C, {of_c}. ({5 * K} + {sectors_of_c})·32 = {moved} bytes; {64 * K}/{moved} = {64 * K / moved:.3g} FLOP/B. As K "
+        "grows it nears 64/160 = 0.4.",
         tolerance=0.01,
     )
 
@@ -134,8 +134,8 @@ def occupancy_by_registers(q: Quiz) -> Question:
         occupancy,
         "%",
         f"By threads {sm.threads}/{threads}: {limits['threads']} blocks. By registers "
-        f"{grouped(sm.registers)}/({threads}·{registers}): {limits['registers']}. There are slots for {sm.blocks}. So {blocks} "
-        f"fit{'s' if blocks == 1 else ''}, {blocks * threads} threads of {sm.threads}: {occupancy:.3g} %.",
+        f"{grouped(sm.registers)}/({threads}·{registers}): {limits['registers']}. There are {sm.blocks} block slots. So "
+        f"{blocks} fit{'s' if blocks == 1 else ''}, {blocks * threads} threads of {sm.threads}: {occupancy:.3g} %.",
         tolerance=0.01,
     )
 

@@ -35,9 +35,9 @@ EXERCISE = Exercise(
         "have none in A, and what must they store instead, so that the sum does not change?",
         "As holds this block's rows of A from column k0 on, Bs its columns of B from row k0 on. So As[y][x] comes from this "
         "thread's row of A, x columns to the right of k0, and Bs[y][x] from this thread's column of B, y rows below k0. Each "
-        "load compares both indices with the matrix's size, and stores 0 where one is too large. A __syncthreads() follows the "
-        "loads, another one the sum; both outside of every branch, so that all threads of the block meet there. In the sum y "
-        "and x stay, and k runs along a row of As and down a column of Bs.",
+        "load compares both indices with the matrix's size, and stores 0 where one is too large. One __syncthreads() follows "
+        "the loads and another one the sum. Both are outside of every branch, so that all threads of the block meet there. "
+        "In the sum, y and x stay the same, and k runs along a row of As and down a column of Bs.",
         "nearly the code, in this order:\n"
         "  As[y][x] = row < M && k0 + x < K ? A[row * lda + k0 + x] : 0.0f;\n"
         "  Bs[y][x], likewise, from B[(k0 + y) * ldb + col], with a condition on k0 + y and one on col;\n"
@@ -51,9 +51,9 @@ EXERCISE = Exercise(
             "A warp's load takes at most 4 sectors",
             sectors_a_load,
             lambda counts: 4,
-            "sectors a request",
-            "The 32 threads of a warp have neighbouring threadIdx.x. That must count columns of what they load, k0 + x in A and "
-            "col in B, and threadIdx.y rows.",
+            "sectors per request",
+            "The 32 threads of a warp have neighbouring threadIdx.x. So threadIdx.x must count columns of what they load, k0 "
+            "+ x in A and col in B, and threadIdx.y must count rows.",
             reached="{value}",
             missed="it takes {value}",
         ),
@@ -62,22 +62,22 @@ EXERCISE = Exercise(
             bytes_loaded,
             _tiles_once,
             "bytes",
-            "The sum over k must read As and Bs alone; of A and B a block loads each element of its tiles once.",
+            "The sum over k must read only As and Bs. A block loads each element of its tiles of A and B once.",
         ),
         Goal(
             "Shared memory has no bank conflicts",
             bank_conflicts,
             lambda counts: 0,
             "wavefronts beyond the ideal",
-            "The threads of a warp have the same y and x from 0 to 31. Wherever x is an index of As or Bs, let it be the last: "
-            "then 32 threads use 32 banks.",
+            "The threads of a warp have the same y and x from 0 to 31. Wherever x is an index of As or Bs, make it the last "
+            "one. Then 32 threads use 32 banks.",
             missed="{value} {unit}",
         ),
     ),
 )
 
 HUNT = Hunt(
-    task="one line of this kernel is wrong, and yet the result is right for many sizes. Find the line, and mend it.",
+    task="one line of this kernel is wrong, and yet the result is right for many sizes. Find the line, and fix it.",
     bug={"k0 + y < K && col < N ? B[": "col < N ? B["},
     hints=(
         "Sizes that are multiples of 32 come out right, so the idea is right. Take K = 33: which columns of A and which rows of "
@@ -120,7 +120,7 @@ def wavefronts_of_a_padded_tile(q: Quiz) -> Question:
     index = "tile[t][0]" if cols == 1 else f"tile[t / {cols}][t % {cols}]"
     step = ", ".join(str(words[t] % 32) for t in range(0, min(WARP, 6 * cols), cols))
     conflict = (
-        f"threads {', '.join(map(str, mates[:3]))}{' …' if len(mates) > 3 else ''} want {len(mates)} different words of bank "
+        f"threads {', '.join(map(str, mates[:3]))}{' …' if len(mates) > 3 else ''} need {len(mates)} different words of bank "
         f"{fullest}, and no bank has more"
         if answer > 1
         else "all 32 words are in different banks"
@@ -150,8 +150,9 @@ def blocks_on_an_sm(q: Quiz) -> Question:
         blocks,
         "blocks",
         f"Threads: {sm.threads}/{threads}, {limits['threads']} blocks. Registers: "
-        f"{grouped(sm.registers)}/({threads}·{registers}), {limits['registers']}. Shared memory: {sm.shared // 1024}/({shared} "
-        f"+ 1), {limits['shared memory']}. Slots: {sm.blocks}. The smallest decides: {blocks} ({decides}).",
+        f"{grouped(sm.registers)}/({threads}·{registers}), {limits['registers']}. Shared memory: "
+        f"{sm.shared // 1024}/({shared} + 1), {limits['shared memory']}. Block slots: {sm.blocks}. The smallest decides: "
+        f"{blocks} ({decides}).",
     )
 
 
@@ -162,8 +163,8 @@ def useful_multiply_adds(q: Quiz) -> Question:
     tiles = ceil_div(M, _BM), ceil_div(N, _BN), ceil_div(K, _BK)
     share = 100 * M * N * K / done
     return Question(
-        f"M = {M}, N = {N}, K = {K}, alpha = 1. Of the multiply-adds that all threads execute, what part is among the M·N·K of "
-        "A·B? The others multiply by zeros beyond an edge. Give percent.",
+        f"M = {M}, N = {N}, K = {K}, alpha = 1. What part of the multiply-adds that all threads execute is among the M·N·K "
+        "of A·B? The others multiply by zeros beyond an edge. Give percent.",
         share,
         "%",
         f"No thread leaves early, and each does 32 multiply-adds per tile. ⌈{M}/32⌉·⌈{N}/32⌉·⌈{K}/32⌉ = "
@@ -179,8 +180,8 @@ def arrivals_at_barriers(q: Quiz) -> Question:
     warps = counts.threads_per_block // WARP
     answer = round(counts.barriers_per_thread * counts.blocks * warps)
     return Question(
-        f"M = {M}, N = {N}, K = {K}, alpha = 1. How many times does a warp arrive at a __syncthreads(), in all warps of all "
-        "blocks together?",
+        f"M = {M}, N = {N}, K = {K}, alpha = 1. How many times do warps arrive at a __syncthreads(), all warps of all blocks "
+        "together?",
         answer,
         "arrivals",
         f"⌈{M}/32⌉·⌈{N}/32⌉ = {counts.blocks} block{'s' if counts.blocks > 1 else ''} of {warps} warps; warps without an "

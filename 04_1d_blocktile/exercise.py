@@ -64,14 +64,14 @@ EXERCISE = Exercise(
             "A warp's load takes at most 4 sectors",
             sectors_a_load,
             lambda counts: 4,
-            "sectors a request",
+            "sectors per request",
             "Neighbouring threads must load neighbours of a row: the column is t % BK in As, and t % BN in Bs.",
         ),
         Goal(
             "Shared memory moves no more bytes than the lesson's kernel",
             shared_bytes_a_flop,
             _shared_bytes,
-            "bytes a FLOP",
+            "bytes per FLOP",
             "Per step k a thread needs TM values of As and a single one of Bs. With the loop over k outside and the one over "
             "the rows inside, read that one into a variable between the two: it stays in a register.",
         ),
@@ -120,8 +120,8 @@ def sectors_of_a_load_of_a(q: Quiz) -> Question:
     answer = sectors(4 * (t // BK * lda + t % BK) for t in range(WARP))
     shown = " + ".join(map(str, a_row[:8])) + (" + …" if rows > 8 else "")
     return Question(
-        f"Suppose BK = {BK} and lda = {lda}; A lies at a multiple of 128 bytes. How many sectors does the first load of A by "
-        "warp 0 of block 0 touch, with the kernel's a_row and a_k?",
+        f"Suppose BK = {BK} and lda = {lda}; A begins at a multiple of 128 bytes. How many sectors does the first load of A "
+        "by warp 0 of block 0 touch, with the kernel's a_row and a_k?",
         answer,
         "sectors",
         f"a_row = t / {BK}, a_k = t % {BK}: {rows} row{'s' if rows > 1 else ''}, {BK} neighbours of each, {4 * BK} bytes. Row r "
@@ -189,9 +189,9 @@ def results_on_an_sm(q: Quiz) -> Question:
         answer,
         "elements",
         f"A block has {BM}/{TM}·{BN} = {threads} threads and ({BM} + {BN})·8·4 = {shared} bytes of shared memory. By threads "
-        f"{limits['threads']} blocks fit, by registers {grouped(sm.registers)}/({threads}·{registers}): {limits['registers']}, "
-        f"by shared memory {limits['shared memory']}, by slots {sm.blocks}. The smallest decides ({decides}): "
-        f"{blocks}·{BM}·{BN} = {grouped(answer)}.",
+        f"{limits['threads']} blocks fit, by registers {grouped(sm.registers)}/({threads}·{registers}): "
+        f"{limits['registers']}, by shared memory {limits['shared memory']}, by block slots {sm.blocks}. The smallest "
+        f"decides ({decides}): {blocks}·{BM}·{BN} = {grouped(answer)}.",
     )
 
 

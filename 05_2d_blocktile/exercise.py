@@ -72,14 +72,14 @@ EXERCISE = Exercise(
             "A warp's load takes at most 4 sectors",
             sectors_a_load,
             lambda counts: 4,
-            "sectors a request",
+            "sectors per request",
             "Neighbouring threads must load neighbours of a row: t first counts columns, a_k and b_col, then rows.",
         ),
         Goal(
             "A warp's store takes at most 4 sectors",
             sectors_a_store,
             lambda counts: 4,
-            "sectors a request",
+            "sectors per request",
             "All threads store their acc[i][j] at once, for the same i and j. Then neighbouring threads must be in neighbouring "
             "columns: a thread's own columns are THREADS_N apart.",
         ),
@@ -87,7 +87,7 @@ EXERCISE = Exercise(
             "Shared memory moves no more bytes than the lesson's kernel",
             shared_bytes_a_flop,
             _fragments_once,
-            "bytes a FLOP",
+            "bytes per FLOP",
             "At each step k a thread needs TM values of As and TN of Bs. Read each once, into the registers of a_frag and "
             "b_frag, before the loops that multiply.",
         ),
@@ -150,8 +150,8 @@ def reads_of_other_thread_tiles(q: Quiz) -> Question:
         answer,
         "values",
         f"There are M·N/(TM·TN) = {grouped(M * N // (TM * TN))} threads. Each reads TM + TN = {TM + TN} values per step, for "
-        f"{TM * TN} multiply-adds, in {K} steps: {grouped(answer)}. That is {TM + TN}/{TM * TN} = {(TM + TN) / (TM * TN):.3g} a "
-        f"multiply-add, against 0.25 with 8 by 8.",
+        f"{TM * TN} multiply-adds, in {K} steps: {grouped(answer)}. That is {TM + TN}/{TM * TN} = "
+        f"{(TM + TN) / (TM * TN):.3g} per multiply-add, against 0.25 with 8 by 8.",
         tolerance=0.001,
     )
 
@@ -163,8 +163,8 @@ def requests_of_contiguous_threads(q: Quiz) -> Question:
         answer = sectors(4 * (4096 * row + col) for row, col in zip(rows, cols, strict=True))
         a_row = sectors(4 * col for col in cols)
         return Question(
-            f"Suppose thread t of a warp stores to C[row][{apart} * (t % {across})], row = t / {across} (in whole numbers), ldc "
-            "= 4096; C lies at a multiple of 128 bytes. How many sectors does the request take?",
+            f"Suppose thread t of a warp stores to C[row][{apart} * (t % {across})], row = t / {across} (in whole numbers), "
+            "ldc = 4096; C begins at a multiple of 128 bytes. How many sectors does the request take?",
             answer,
             "sectors",
             f"{WARP // across} row{'s' if across < WARP else ''}, in each {across} threads {4 * apart} bytes apart, from the "
@@ -174,12 +174,12 @@ def requests_of_contiguous_threads(q: Quiz) -> Question:
     answer = wavefronts(cols)
     words, banks = len(set(cols)), len({col % 32 for col in cols})
     return Question(
-        f"Suppose thread t of a warp reads Bs[k][{apart} * (t % {across})], 4 bytes, with the same k for all threads; Bs[k][0] "
-        "lies in bank 0. How many wavefronts does the request take?",
+        f"Suppose thread t of a warp reads Bs[k][{apart} * (t % {across})], 4 bytes, with the same k for all threads; "
+        "Bs[k][0] is in bank 0. How many wavefronts does the request take?",
         answer,
         "wavefronts",
-        f"The warp wants {words} different words, {apart} apart; threads that want the same word share it. They are in {banks} "
-        f"bank{'s' if banks > 1 else ''}, {words}/{banks} = {answer} of them in each.",
+        f"The warp needs {words} different words, {apart} apart; threads that need the same word share it. They are in "
+        f"{banks} bank{'s' if banks > 1 else ''}, {words}/{banks} = {answer} of them in each.",
     )
 
 
@@ -193,15 +193,16 @@ def blocks_by_registers(q: Quiz) -> Question:
     answer = 100 * warps / (sm.threads // WARP)
     return Question(
         f"A block has {threads} threads and {shared // 1024} KiB of shared memory, to which the system adds 1 KiB. A thread "
-        f"needs registers for acc, a_frag and b_frag with TM = {TM} and TN = {TN}, one for each float, and {others} others; they "
-        f"are given out in eights. An SM of compute capability {sm.capability} has room for {sm.threads} threads and {sm.blocks} "
-        f"blocks, {grouped(sm.registers)} registers and {sm.shared // 1024} KiB of shared memory. What occupancy is that? Give "
-        "percent of the warps an SM has room for.",
+        f"needs registers for acc, a_frag and b_frag with TM = {TM} and TN = {TN}, one for each float, and {others} others; "
+        f"they are allocated in eights. An SM of compute capability {sm.capability} has room for {sm.threads} threads and "
+        f"{sm.blocks} blocks, {grouped(sm.registers)} registers and {sm.shared // 1024} KiB of shared memory. What occupancy "
+        "is that? Give percent of the warps an SM has room for.",
         answer,
         "%",
-        f"{TM}·{TN} + {TM} + {TN} + {others} = {registers} registers, given out as {8 * ceil_div(registers, 8)}. Blocks that "
-        f"fit: by registers {limits['registers']}, by threads {limits['threads']}, by shared memory {limits['shared memory']}, "
-        f"by slots {sm.blocks}. The smallest is {min(limits.values())}: {warps} of {sm.threads // WARP} warps, {answer:.3g} %.",
+        f"{TM}·{TN} + {TM} + {TN} + {others} = {registers} registers, allocated as {8 * ceil_div(registers, 8)}. Blocks that "
+        f"fit: by registers {limits['registers']}, by threads {limits['threads']}, by shared memory "
+        f"{limits['shared memory']}, by block slots {sm.blocks}. The smallest is {min(limits.values())}: {warps} of "
+        f"{sm.threads // WARP} warps, {answer:.3g} %.",
         tolerance=0.01,
     )
 

@@ -25,9 +25,9 @@ EXERCISE = Exercise(
         ),
     },
     hints=(
-        "load(…) brings a k-tile into registers, a_next and b_next, and store(…) copies them to a stage of As and Bs. "
-        "Before the loop one k-tile is loaded, but not yet stored. An iteration uses the k-tile in `stage`: which "
-        "stage is free meanwhile, and what must have happened before the next iteration reads from it?",
+        "load(…) loads a k-tile into registers, a_next and b_next, and store(…) copies them to a stage of As and Bs. Before "
+        "the loop one k-tile is loaded, but not yet stored. An iteration uses the k-tile in `stage`: which stage is free "
+        "during that time, and what must have happened before the next iteration reads from it?",
         "Before the loop: store into stage 0, then a barrier, since a thread reads what others have stored. At the beginning of "
         "an iteration: load BK steps, or 0 in the last one, where `left` is 1. At its end: store into the stage that is not "
         "read, then a barrier, then make that stage the current one; `stage ^ 1` is 1 for 0 and 0 for 1. After this barrier all "
@@ -68,14 +68,14 @@ EXERCISE = Exercise(
 )
 
 HUNT = Hunt(
-    task="one line of this kernel is wrong, and yet the result is nearly always right. Find the line, and mend it.",
+    task="one line of this kernel is wrong, and yet the result is nearly always right. Find the line, and fix it.",
     bug={
         "__syncthreads();  // the first tiles are complete before anyone reads them": "__syncwarp();  // the first tiles are "
         "complete before anyone reads them"
     },
     hints=(
-        "The formulas are right: every index, every guard, every size. Ask of each thing that a thread reads: who wrote it, and "
-        "how does the reader know that it has been written?",
+        "The formulas are right: every index, every guard, every size. For each thing that a thread reads, ask: who wrote "
+        "it, and how does the reader know that it has been written?",
         "The iterations of the loop hand over to each other properly. Who hands over to the first one? A warp stores the rows of "
         "As that its threads have loaded, and later reads 64 rows of it: which of them did other warps store?",
         "Compare the two barriers, the one before the loop and the one at its end. A warp that waits for its own 32 threads does "
@@ -146,10 +146,10 @@ def blocks_with_two_stages(q: Quiz) -> Question:
     decides = " and ".join(key for key, value in limits.items() if value == blocks)
     warps = blocks * threads // WARP
     return Question(
-        f"A block of {threads} threads with {registers} registers each (allocated in eights) keeps two stages, BM = "
-        f"{BM}, BN = {BN}, BK = {BK}, without padding. An SM of compute capability {sm.capability} has room for {sm.threads} "
-        f"threads and {sm.blocks} blocks, {grouped(sm.registers)} registers and {sm.shared // 1024} KiB of shared memory, of "
-        "which a block takes 1 KiB more than it asks for. How many warps does each of the SM's four parts have to choose from?",
+        f"A block of {threads} threads with {registers} registers each (allocated in eights) keeps two stages, BM = {BM}, BN "
+        f"= {BN}, BK = {BK}, without padding. An SM of compute capability {sm.capability} has room for {sm.threads} threads "
+        f"and {sm.blocks} blocks, {grouped(sm.registers)} registers and {sm.shared // 1024} KiB of shared memory, of which a "
+        "block takes 1 KiB more than it requests. How many warps does each of the SM's four parts have to choose from?",
         warps / 4,
         "warps",
         f"Blocks by registers: {grouped(sm.registers)}/({threads}·{8 * ceil_div(registers, 8)}), {limits['registers']}. By "

@@ -4,36 +4,37 @@ from runner.inspect.counts import barriers, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import Question, Quiz, grouped
 
-_BM, _BN = 128, 256  # kernel.cu's block tile
+_BM, _BN = 128, 256  # kernel.cu's C tile
 _HALF = 2  # bytes of an element
 
 
 EXERCISE = Exercise(
-    task="let a producer and two consumers hand the stages of a ring to each other: who waits at which mbarrier for what, and "
-    "who says that a stage is full or empty. The loads, the products and the registers are there.",
+    task="let a producer and two consumers hand the stages of a ring to each other: who waits at which mbarrier for what, "
+    "and who says that a stage is full or empty? The loads, the products and the registers are given.",
     gaps={
         "empty": Gap(
-            "tile n comes to stage n % STAGES: wait until the consumers have given it back. The first STAGES tiles come to "
-            "stages that nobody has used, and nobody gives back. Which parity lets those pass?"
+            "k-tile n goes to stage n % STAGES: wait until the consumers have given that stage back. The first STAGES "
+            "k-tiles go to stages that have never been used, so they are never given back. Which parity lets those waits pass?"
         ),
         "counts": Gap(
             "initialise the STAGES full and the STAGES empty mbarriers. How many arrivals complete a phase of a full one, and "
             "how many a phase of an empty one?"
         ),
-        "arrived": Gap("a consumer: wait until tile n is there. Its stage has been filled n / STAGES times before."),
+        "arrived": Gap("a consumer: wait until k-tile n has arrived. Its stage has been filled n / STAGES times before."),
         "release": Gap(
-            "a consumer: this round's products have begun. Whose stage has been read by now, once you have waited for what? "
-            "One thread of the warpgroup gives it back."
+            "a consumer: this round's products have begun. What must you wait for, and which k-tile's stage has been read "
+            "after that? One thread of the warpgroup gives it back."
         ),
     },
     hints=(
-        "A stage goes round between two owners. The producer waits at its empty mbarrier, asks for a tile, and the bytes "
-        "complete a phase of its full one; the consumers wait at that, multiply, and their arrivals complete a phase of its "
-        "empty one. Each of the two has its own phases, and each phase is completed once in STAGES tiles.",
-        "In empty: tile n waits for phase n / STAGES - 1 of its stage, and in a fresh mbarrier the phase before phase 0 counts "
-        "as complete: n / STAGES % 2 ^ 1. In counts: one arrival at a full one, the producer's; its bytes are counted beside it. "
-        "CONSUMERS at an empty one: each consumer warpgroup gives the stage back for itself. In release: behind "
-        "wgmma_wait<1> only this round's batch is under way, so the stage of tile n - 1 is given back, where there is one.",
+        "A stage goes back and forth between two owners. The producer waits at its empty mbarrier and requests a k-tile, "
+        "whose bytes complete a phase of its full one. The consumers wait at the full one and multiply, and their arrivals "
+        "complete a phase of the empty one. Each of the two mbarriers has phases of its own, and completes one every STAGES "
+        "k-tiles.",
+        "In empty: k-tile n waits for phase n / STAGES - 1 of its stage, and in a fresh mbarrier the phase before phase 0 "
+        "counts as complete: n / STAGES % 2 ^ 1. In counts: one arrival at a full one, the producer's; the bytes are counted "
+        "separately. CONSUMERS at an empty one: each consumer warpgroup gives the stage back for itself. In release: after "
+        "wgmma_wait<1> only this round's batch is under way, so the stage of k-tile n - 1 is given back, if there is one.",
         "nearly the code, in the gaps' order:\n"
         "  mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);\n"
         "  each full: mbarrier_init(…, 1); each empty: mbarrier_init(…, CONSUMERS);\n"
@@ -47,22 +48,22 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _BM, _BN, _HALF),
             "bytes",
-            "produce() asks for each tile once, whichever stage it comes to.",
+            "produce() requests each k-tile once, whichever stage it goes to.",
         ),
         Goal(
-            "A thread meets one barrier, before the first tile",
+            "A thread meets one barrier, before the first k-tile",
             barriers,
             lambda counts: 1,
             "barriers",
-            "No barrier is needed in the loop: a full mbarrier tells the consumers that a tile is there, an empty one tells the "
-            "producer that it has been read.",
+            "No barrier is needed in the loop: a full mbarrier tells the consumers that a k-tile has arrived, and an empty "
+            "one tells the producer that it has been read.",
         ),
     ),
 )
 
 HUNT = Hunt(
-    task="somebody has saved an arrival: of two consumers one gives the stages back. The result is nearly always right on a GPU. "
-    "Find the schedule that breaks the kernel: who has to be late, and by how much? Then mend the two lines.",
+    task="someone has saved an arrival: only one of the two consumers gives the stages back. The result is nearly always "
+    "right on a GPU. Find the schedule that breaks the kernel: who has to be late, and by how much? Then fix the two lines.",
     bug={
         "        for (Mbarrier& barrier : empty) gemm::ptx::mbarrier_init(barrier, CONSUMERS);\n": (
             "        for (Mbarrier& barrier : empty) gemm::ptx::mbarrier_init(barrier, 1);\n"
@@ -72,13 +73,13 @@ HUNT = Hunt(
         ),
     },
     hints=(
-        "Counts and parities fit each other: no phase is completed too early or too often, and no thread waits for ever. Write "
-        "down for one stage who fills it, who reads it, and who says that it has been read.",
-        "Both consumers read Bs of a stage, and each reads its own half of As. The producer learns that thread 0's warpgroup has "
-        "read them. From whom does it learn that of the other?",
-        "The two consumers do not wait for each other. Suppose that the second one is held up, and still multiplies tile n - 1 "
-        "when the first has done so and gives the stage back: tile n - 1 + STAGES overwrites it. It is enough to be late by the "
-        "time that a tile is on its way.",
+        "Counts and parities match: no phase is completed too early or too often, and no thread waits forever. Write down "
+        "for one stage who fills it, who reads it, and who says that it has been read.",
+        "Both consumers read Bs of a stage, and each reads its own half of As. The producer learns that thread 0's warpgroup "
+        "has read them. How does it learn the same about the other one?",
+        "The two consumers don't wait for each other. Suppose that the second one is late, and is still multiplying k-tile n "
+        "- 1 when the first one has finished and gives the stage back. Then k-tile n - 1 + STAGES overwrites it. The second "
+        "one only has to be late by the time that a k-tile takes to arrive.",
     ),
     check_finds="wgmma_in_flight",
     race=True,
@@ -93,8 +94,8 @@ def registers_of_consumers(q: Quiz) -> Question:
     launched = 65536 // (128 * (consumers + 1)) // 8 * 8
     answer = (launched * (consumers + 1) - producer) // consumers // 8 * 8
     return Question(
-        f"A block has one producer warpgroup and {consumers} consumer warpgroups, and starts with {launched} registers a thread. "
-        f"The producer keeps {producer}. To how many can each consumer thread rise? setmaxnreg takes multiples of 8.",
+        f"A block has one producer warpgroup and {consumers} consumer warpgroups, and starts with {launched} registers per "
+        f"thread. The producer keeps {producer}. How many can each consumer thread have? setmaxnreg takes multiples of 8.",
         answer,
         "registers",
         f"({consumers + 1}·{launched} - {producer})/{consumers}, rounded down to a multiple of 8, is {answer}.",
@@ -105,11 +106,11 @@ def arrivals_of_a_phase(q: Quiz) -> Question:
     consumers, stages, tiles = q.whole(2, 4), q.whole(3, 6), q.whole(20, 90)
     answer = consumers * (tiles - 1)
     return Question(
-        f"A ring of {stages} stages, {consumers} consumer warpgroups, {tiles} tiles along K. In each round but the first, one "
+        f"A ring of {stages} stages, {consumers} consumer warpgroups, {tiles} k-tiles. In each round but the first, one "
         "thread of each consumer warpgroup arrives at an empty mbarrier. How many arrivals are there in all?",
         answer,
         "arrivals",
-        f"{tiles} - 1 rounds of {consumers} arrivals: {grouped(answer)}. However many stages there are.",
+        f"{tiles} - 1 rounds of {consumers} arrivals: {grouped(answer)}. The number of stages doesn't matter.",
     )
 
 
@@ -117,8 +118,8 @@ def phase_that_is_waited_for(q: Quiz) -> Question:
     stages, tile = q.whole(2, 6), q.whole(12, 200)
     answer = tile // stages - 1
     return Question(
-        f"A ring has {stages} stages. Before the producer asks for tile {tile}, it waits at the empty mbarrier of stage {tile} "
-        f"mod {stages}. Which phase of that mbarrier has to be complete, counted from 0?",
+        f"A ring has {stages} stages. Before the producer requests k-tile {tile}, it waits at the empty mbarrier of stage "
+        f"{tile} mod {stages}. Which phase of that mbarrier has to be complete, counted from 0?",
         answer,
         "",
         f"The stage has been filled {tile}/{stages}, rounded down, = {tile // stages} times before, and each time it was given "
@@ -130,12 +131,12 @@ def how_far_ahead(q: Quiz) -> Question:
     stages, n = q.whole(3, 8), q.whole(20, 300)
     answer = n - 2 + stages
     return Question(
-        f"STAGES = {stages}. The slower consumer has given back the stage of tile {n - 2} and no later one. Which is the last "
-        "tile that the producer can have asked for?",
+        f"STAGES = {stages}. The slower consumer has given back the stage of k-tile {n - 2} and no later one. What is the "
+        "last k-tile that the producer can have requested?",
         answer,
         "",
-        f"The stage of tile {n - 2} takes tile {n - 2} + {stages} = {answer}. The next tile needs the stage of tile {n - 1}, "
-        "which has not been given back.",
+        f"The stage of k-tile {n - 2} takes k-tile {n - 2} + {stages} = {answer}. The next k-tile needs the stage of k-tile "
+        f"{n - 1}, which has not been given back.",
     )
 
 
@@ -145,9 +146,9 @@ def sectors_of_stores(q: Quiz) -> Question:
     touched = 8 * max(1, 4 * width // 32)
     answer = stores * touched
     return Question(
-        f"A consumer writes 64×{cols} results of two bytes, each warp 16 rows. A store goes to "
-        f"8 rows: four lanes write {width} bytes each, side by side, from a multiple of {4 * width} bytes on. How many sectors "
-        "of 32 bytes do the stores touch, each store counted for itself?",
+        f"A consumer writes 64×{cols} results of two bytes, each warp 16 rows. A store goes to 8 rows: in each, four lanes "
+        f"write {width} bytes each, side by side, from a multiple of {4 * width} bytes on. How many sectors of 32 bytes do "
+        "the stores touch, each store counted separately?",
         answer,
         "sectors",
         f"Four lanes write {4 * width} bytes of a row, {touched // 8 if width > 4 else 'half a'} sector"

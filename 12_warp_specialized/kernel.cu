@@ -19,14 +19,14 @@ using gemm::ptx::Major;
 using gemm::ptx::Mbarrier;
 using gemm::ptx::WgmmaSwizzle;
 
-constexpr int BM = 128, BN = 256, BK = 64;               // block tile: rows and columns of C, steps along K
+constexpr int BM = 128, BN = 256, BK = 64;               // C tile: rows and columns of C, steps along K
 constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;  // what one instruction multiplies
 constexpr int STAGES = 4;                                // tiles of A and of B in shared memory
 constexpr int WARPGROUP = 128, CONSUMERS = BM / WGMMA_M, THREADS = (CONSUMERS + 1) * WARPGROUP;
 constexpr int AT_LAUNCH = 168, PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // of a thread
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS == (CONSUMERS + 1) * AT_LAUNCH,
               "nobody gets registers that nobody gives");
-constexpr int GROUP = 8;                                   // rows of block tiles that are counted together
+constexpr int GROUP = 8;                                   // rows of C tiles that are counted together
 constexpr int SPAN = 128, BOX = gemm::kTmaBox;             // what the swizzle permutes: bytes, elements
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
 
     gemm::ptx::more_registers<CONSUMER_REGISTERS>();
-    const int y = warpgroup * WGMMA_M;  // the warpgroup's first row of the block tile
+    const int y = warpgroup * WGMMA_M;  // the warpgroup's first row of the C tile
     const unsigned base = gemm::ptx::shared_address(shared);
     float acc[WGMMA_N / 2] = {};
     gemm::ptx::wgmma_fence(acc);
@@ -241,7 +241,7 @@ const gemm::Offer variants[] = {
      .architectures = {.exactly = "90a"}}};
 
 const gemm::Reach reaching[] = {
-    {.path = "the third group of block tiles", .M = 2049, .N = 256, .K = 8, .every_type = true}};
+    {.path = "the third group of C tiles", .M = 2049, .N = 256, .K = 8, .every_type = true}};
 
 extern const gemm::Lesson lesson{.name = "12_warp_specialized",
                                  .part = 2,

@@ -36,7 +36,7 @@ def picture(lesson: Descriptor) -> Figure:
     text = axes.text
     text(0.2, 0.45, "12: who waits for whom", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.9, "Time from left to right, not to scale. A number is a tile;", fontsize=TEXT)
-    text(0.2, 1.24, f"tile n lies in stage n mod {stages}.", fontsize=TEXT)
+    text(0.2, 1.24, f"tile n is in stage n mod {stages}.", fontsize=TEXT)
     end = _begins(_BATCHES - 1, 0) + 1
     wide = (WIDTH - 0.15 - left) / end
 
@@ -83,7 +83,7 @@ def picture(lesson: Descriptor) -> Figure:
         if _begins(n, 0) < end:
             piece(_begins(n, 0), _begins(n, consumers - 1) + 1, row, DARK, str(n))
     legend(axes, 0.2, y + lanes * tall + 0.35, (
-        (MID, "the producer asks for tiles"),
+        (MID, "the producer requests tiles"),
         (PALE, "a tile on its way"),
         (LIGHT, "the tile is there: its full mbarrier says so"),
         (DARK, "products; a stage that one consumer at least reads"),

@@ -91,7 +91,7 @@ struct Offer {
 /// A problem that leads to a path of `launch`, or of the kernel, which sizes of a few tiles do not. The tests
 /// run it with every pair of scalars that matters there.
 struct Reach {
-    const char* path;  // in a few words: "the second group of block tiles"
+    const char* path;  // in a few words: "the second group of C tiles"
     std::int64_t M, N, K;
     int sm = 0;               // on a GPU of this compute capability, 10·major + minor; 0: on any
     bool every_type = false;  // with each of the variants, not the first alone

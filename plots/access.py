@@ -16,6 +16,7 @@ from matplotlib.patches import Rectangle
 
 from plots.drawing import box, canvas
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH, save, style
+from runner.core.figures import grouped
 from runner.core.memory import LINE, SECTOR, WARP, WORD, pieces, words_of_banks
 
 WORDS, PER_SECTOR = LINE // WORD, SECTOR // WORD  # words of a row of memory, which is a cache line or a word of each bank
@@ -25,10 +26,6 @@ _LEFT, _RIGHT = 1.2, 1.5  # inches: beside memory, for offsets and for lanes
 _CELL = (WIDTH - _LEFT - _RIGHT) / WORDS
 _HEIGHT = 0.27  # of a row of memory
 _ZOOM_ROWS, _ZOOM_COLS = 8, 10  # elements whose owner is written into them
-
-
-def grouped(value: int) -> str:
-    return f"{value:,}".replace(",", " ")
 
 
 def spans(numbers: Iterable[int]) -> str:

@@ -12,9 +12,10 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plots.access import grouped, spans
+from plots.access import spans
 from plots.drawing import box, canvas
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH, save, style
+from runner.core.figures import grouped
 
 _TITLE, _TEXT, _SMALL = 21, 17, 15  # points
 _LEFT, _CHIP, _BAR = 0.2, 0.62, 2.35  # inches: the margin, a phase, a bar

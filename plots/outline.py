@@ -25,8 +25,8 @@ _HEADING = re.compile(r"^# (\S+ [^:\n]+)", re.MULTILINE)
 _FIELD = re.compile(r"^<!-- (idea|predict|in class|hour): (.*) -->$", re.MULTILINE)
 # The last hour belongs to no lesson.
 _LAST = (
-    "[what limits each](../plots/README.md#what-limits-each-lesson)", "where each lesson lies on the roofline",
-    "the recorded charts; how a time is measured and cited", "what is late",
+    "[what limits each](../plots/README.md#what-limits-each-lesson)", "where each lesson is on the roofline",
+    "the recorded charts; how a time is measured and cited", "late work",
 )  # fmt: skip
 
 

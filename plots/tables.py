@@ -52,7 +52,7 @@ def _not_recorded(lesson: str, known: Iterable[str], command: str, course: Itera
     course has no such lesson."""
     if lesson not in (lessons() if course is None else course):
         raise UserError(f"There is no lesson {lesson!r}; recorded are {', '.join(known) or 'none'}.")
-    return f"*{lesson} is not recorded yet; `./gemm {command} --record` does it.*\n"
+    return f"*{lesson} is not recorded yet; `./gemm {command} --record` records it.*\n"
 
 
 def _pieces(columns: Sequence[list[str]], most: int) -> list[Sequence[list[str]]]:
@@ -82,7 +82,7 @@ def _progression(results: Results, order: Sequence[str], variant: str) -> list[s
         _caption(
             results,
             runs.values(),
-            f"{SHAPE}. Ratio: cuBLAS's time over the step's, median of interleaved rounds.",
+            f"{SHAPE}. Ratio: cuBLAS's time divided by the step's, median of interleaved rounds.",
             variant=variant,
         ),
     ]
@@ -196,7 +196,7 @@ def _gpus(results: Results, order: Sequence[str], second: Results | None) -> lis
         )
     header = ["lesson", *(text for of in both for text in (f"{data.short(of)}: TFLOP/s", "of cuBLAS"))]
     where = "; ".join(", ".join(data.provenance(of)) for of in both)
-    caption = f"{SHAPE}, alpha = 1, beta = 0, L2 cold. Of cuBLAS: the rounds' median of its time over the lesson's. {where}."
+    caption = f"{SHAPE}, alpha = 1, beta = 0, L2 cold. Of cuBLAS: its time divided by the lesson's, median of rounds. {where}."
     return [*_table(header, rows), "", f"{caption} Reproduce with `./gemm chart`."]
 
 
@@ -288,17 +288,17 @@ def render_counts(lesson: str, counts: Mapping, root: Path = ROOT) -> str:
     shared = f" Shared memory: {rate(total['shared_bytes_per_flop'])} B/FLOP." if total["shared_bytes"] else ""
     if multiplied:
         read = grouped(sum(line["shared_bytes"] for line in multiplied))
-        shared += f" wgmma reads {read} bytes of shared memory; in how many wavefronts is not known."
+        shared += f" wgmma reads {read} bytes of shared memory, in an unknown number of wavefronts."
     shared += " A box of TMA is one request." if any(not line["width"] for line in found["lines"]) else ""
     diverged = any(line["diverged"] for line in found["lines"])
-    guessed = " ≈: threads diverge; they share requests as their ways join in g++'s code." if diverged else ""
+    guessed = " ≈: lanes diverge here, and nvcc may join them elsewhere than g++." if diverged else ""
     lines = [
         *header,
         *("| " + " | ".join(row) + " |" for row in rows),
         "",
-        f"{shape}, counted on the CPU device; ideal: the fewest that carry the bytes. "
+        f"{shape}, counted on the CPU device. Ideal: the fewest that can carry the bytes. "
         f"Global memory: {grouped(total['global_bytes'])} bytes in whole sectors, "
-        f"{rate(total['flop_per_byte'])} FLOP/B.{shared} Barriers a thread: {rate(found['barriers_per_thread'])}.{guessed}",
+        f"{rate(total['flop_per_byte'])} FLOP/B.{shared} Barriers per thread: {rate(found['barriers_per_thread'])}.{guessed}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -438,9 +438,9 @@ def render_shapes(lesson: str, results: Mapping) -> str:
 
 
 def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
-    """How long no products are under way anywhere: before, between, behind."""
+    """How long no products are under way anywhere: before, between, after."""
     idle = [found.idle() or (0, 0, 0) for found in parts]
-    labels = ("before the first products", "between products, as far as waits tell", "behind the last products")
+    labels = ("before the first products", "between products, as far as waits tell", "after the last products")
     return [
         [f"*{label}*"]
         + [
@@ -462,11 +462,11 @@ def render_timeline(lesson: str, on_cpu: Mapping, on_gpu: Mapping | None) -> str
     recorded = on_gpu["lessons"].get(lesson) if on_gpu else None
     if on_gpu and recorded:
         parts.append(lanes.from_stamps(recorded))
-        header += [f"{on_gpu['gpu'].removeprefix('NVIDIA ')}: clocks", "of all"]
+        header += [f"{on_gpu['gpu'].removeprefix('NVIDIA ')}: cycles", "of all"]
     caption = f"{block['m']}×{block['n']}×{block['k']}, block 0, from its first barrier on."
     if on_gpu and recorded:
         where = ", ".join(data.provenance({"device": {"name": on_gpu["gpu"]}, **on_gpu}))
-        caption += f" {where}; a kernel with stamps, which cost it time."
+        caption += f" {where}; the stamps that record it take time themselves."
     lines = [*_table(header, [*lanes.rows(parts), *_idle_rows(parts)]), "", f"{caption} Reproduce with `./gemm timeline`."]
     return "\n".join(lines) + "\n"
 

@@ -91,7 +91,7 @@ def _swatch(axes: Axes, x: float, y: float, kind: str) -> None:
         box(axes, x, y, 0.42, 0.26, _FILL[kind], GREY, 1.0)
     if kind == "loads":
         axes.plot([x] * 2, [y, y + 0.26], color=MID, linewidth=3)
-    words = {"loads": "tiles on their way, from when they are asked for", "products": "products under way, a batch each"}
+    words = {"loads": "tiles on their way, from when they are requested", "products": "products under way, a batch each"}
     axes.text(x + 0.56, y + 0.13, words.get(kind, TOLD[kind]), va="center", fontsize=SMALL)
 
 
@@ -99,7 +99,7 @@ def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figu
     """gpu: its name, and what was recorded there; None where nothing was."""
     parts = [("CPU device: in which order, not when", on_cpu)]
     if gpu:
-        parts.append((f"{gpu[0]}: clocks", gpu[1]))
+        parts.append((f"{gpu[0]}: cycles", gpu[1]))
     kinds = [kind for kind in TOLD if any(kind in found.kinds for _, found in parts)]
     tall = 0.85 + sum(0.95 + _TALL * len(found.lanes) for _, found in parts) + _LINE * len(kinds) + (0.8 if gpu else 0.1)
     figure, axes = canvas(tall)

@@ -27,14 +27,14 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Matrix multiplication in CUDA, step by step: build, verify, time and chart the lessons. "
+    help="Matrix multiplication in CUDA, step by step: build, verify, time and chart lessons. "
     "GEMM_DEVICE=auto|cuda|cpu chooses the device; GEMM_NO_INSTALL=1 forbids installing what is missing.",
 )
-LESSONS = typer.Argument(None, metavar="LESSON", help="A number or a name: 05 or 01_naive.")
-LESSON = typer.Argument(..., metavar="LESSON", help="A number or a name: 05 or 01_naive.")
-HUNT = typer.Option(False, "--hunt", help="The lesson's bug hunt instead of its exercise.")
-VARIANT = typer.Option(None, help="Types and layout, of those that the lesson takes: bf16, bf16.nt; its first by default.")
-DTYPE = typer.Option(None, help="In short: one type for A, B and C, fp32, bf16 or fp16.")
+LESSONS = typer.Argument(None, metavar="LESSON", help="Number or name of a lesson: 05 or 01_naive.")
+LESSON = typer.Argument(..., metavar="LESSON", help="Number or name of a lesson: 05 or 01_naive.")
+HUNT = typer.Option(False, "--hunt", help="Use the lesson's bug hunt instead of its exercise.")
+VARIANT = typer.Option(None, help="Types and layout that the lesson offers: bf16, bf16.nt; by default its first.")
+DTYPE = typer.Option(None, help="Short for one type for A, B and C: fp32, bf16 or fp16.")
 SCHEDULE = typer.Option(None, help="Seed of what a GPU leaves open, for the CPU device; 0 by default.")
 JSON = typer.Option(False, "--json", help="Print one JSON object on stdout.")
 
@@ -52,7 +52,7 @@ def recorded(kind: str) -> Any:
 @app.command("chart")
 def chart_command(
     record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>.json (on a GPU, from committed sources)."),
-    sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513: M x N x K, one number is square."),
+    sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513: M x N x K; 4096 means M = N = K = 4096."),
     as_json: bool = JSON,
 ) -> int:
     """Verify every lesson, time it against cuBLAS, draw the charts."""
@@ -64,12 +64,12 @@ def chart_command(
 
 @app.command("test")
 def test_command(
-    everything: bool = typer.Option(False, "--all", help="Whole families of tests, of which otherwise a sample is drawn."),
-    name: Optional[str] = typer.Option(None, "--lesson", metavar="LESSON", help="Only the tests of one lesson."),
+    everything: bool = typer.Option(False, "--all", help="Run every test, not only a sample of the large families."),
+    name: Optional[str] = typer.Option(None, "--lesson", metavar="LESSON", help="Run only the tests of one lesson."),
     mutants: Optional[str] = typer.Option(
-        None, metavar="N", help="How many of N small edits of the lessons' kernels the check finds wrong, instead of the tests."
+        None, metavar="N", help="Instead of tests: make N small edits to the kernels and count those that the check catches."
     ),
-    seed: Optional[str] = typer.Option(None, help="Seed of the sample and of what is random; a fresh one by default."),
+    seed: Optional[str] = typer.Option(None, help="Seed of the sample and of all random values; fresh by default."),
     as_json: bool = JSON,
 ) -> int:
     """Run the tests."""
@@ -97,15 +97,15 @@ def run_command(
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     variant: Optional[str] = VARIANT,
     dtype: Optional[str] = DTYPE,
-    seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
-    rounds: Optional[str] = typer.Option(None, help="Rounds of timing."),
-    device: Optional[str] = typer.Option(None, help="Which GPU, from 0."),
+    seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; fresh by default."),
+    rounds: Optional[str] = typer.Option(None, help="How many rounds to time."),
+    device: Optional[str] = typer.Option(None, help="Number of the GPU, from 0."),
     schedule: Optional[str] = SCHEDULE,
-    like: Optional[str] = typer.Option(None, help="Whose launch limits the CPU device enforces: sm_86."),
-    verify_only: bool = typer.Option(False, "--verify-only", help="Don't time."),
+    like: Optional[str] = typer.Option(None, help="GPU whose launch limits the CPU device enforces: sm_86."),
+    verify_only: bool = typer.Option(False, "--verify-only", help="Verify only, without timing."),
     as_json: bool = JSON,
 ) -> int:
-    """Run one lesson: its verdict, its time, what it takes of an SM."""
+    """Run one lesson: its verdict, its time, and its use of an SM."""
     from runner.core import lesson
 
     sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule}
@@ -120,23 +120,23 @@ def inspect_command(
     m: Optional[str] = typer.Option(None, help="Rows of A and C (128)."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C (128)."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (128)."),
-    blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid, or all."),
+    blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid; or all."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     variant: Optional[str] = VARIANT,
     dtype: Optional[str] = DTYPE,
-    seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
+    seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; fresh by default."),
     schedule: Optional[str] = SCHEDULE,
-    like: Optional[str] = typer.Option(None, help="Whose launch limits hold: sm_86."),
-    line: Optional[str] = typer.Option(None, help="Only this line of kernel.cu."),
-    array: Optional[str] = typer.Option(None, help="Only this array: A, As."),
+    like: Optional[str] = typer.Option(None, help="GPU whose launch limits hold: sm_86."),
+    line: Optional[str] = typer.Option(None, help="Show only this line of kernel.cu."),
+    array: Optional[str] = typer.Option(None, help="Show only this array, such as A or As."),
     as_json: bool = typer.Option(False, "--json", help="Print the counts as JSON, or write them to a FILE.json named after it."),
-    plot: bool = typer.Option(False, "--plot", help="Draw a warp's access per line, and who owns what, into out/inspect/."),
-    bench: bool = typer.Option(False, "--bench", help="Time tracing against a plain run of the CPU device (no LESSON: all)."),
+    plot: bool = typer.Option(False, "--plot", help="Draw each line's access by a warp, and who owns what, in out/inspect/."),
+    bench: bool = typer.Option(False, "--bench", help="Compare the time of tracing with a plain run (no LESSON: all)."),
     record: bool = typer.Option(False, "--record", help="Write plots/results/counts.json and the lessons' tables of counts."),
     against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
 ) -> int:
-    """Count what a kernel's lines do to memory; find its races."""
+    """Count each line's memory accesses, and find races."""
     from runner import drawing
     from runner.inspect import counters, inspection
 
@@ -166,18 +166,18 @@ def inspect_command(
 @app.command("explore")
 def explore_command(
     name: str = LESSON,
-    mine: bool = typer.Option(False, "--mine", help="What you wrote in exercises/ instead of the lesson's kernel."),
-    hunt: bool = typer.Option(False, "--hunt", help="Your file of the lesson's bug hunt."),
-    m: Optional[str] = typer.Option(None, help="Rows of A and C (two block tiles, 256 at most)."),
-    n: Optional[str] = typer.Option(None, help="Columns of B and C (two block tiles, 256 at most)."),
-    k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (several block tiles)."),
-    blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid, or all."),
+    mine: bool = typer.Option(False, "--mine", help="Use your file in exercises/ instead of the lesson's kernel."),
+    hunt: bool = typer.Option(False, "--hunt", help="Use your file of the lesson's bug hunt."),
+    m: Optional[str] = typer.Option(None, help="Rows of A and C (two C tiles, at most 256)."),
+    n: Optional[str] = typer.Option(None, help="Columns of B and C (two C tiles, at most 256)."),
+    k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (several k-tiles)."),
+    blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid; or all."),
     variant: Optional[str] = VARIANT,
-    seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; a fresh one by default."),
-    serve: bool = typer.Option(False, "--serve", help="Serve it on this machine, anew at every save of the kernel."),
-    no_open: bool = typer.Option(False, "--no-open", help="Open no browser."),
+    seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; fresh by default."),
+    serve: bool = typer.Option(False, "--serve", help="Serve the page on this machine, and update it at every save."),
+    no_open: bool = typer.Option(False, "--no-open", help="Don't open a browser."),
 ) -> int:
-    """Write a page on which one can point at what a kernel does."""
+    """Explore what a kernel does, step by step, in a browser."""
     from website import explore, serving
 
     asked = explore.asked_for(name, mine, hunt, {"m": m, "n": n, "k": k, "seed": seed}, blocks, variant)
@@ -187,28 +187,28 @@ def explore_command(
 @app.command("descriptor")
 def descriptor_command(
     ctx: typer.Context,
-    what: Optional[str] = typer.Argument(None, metavar="[NUMBER|LESSON]", help="64 bits, 0x…, or a lesson: its own."),
-    start: Optional[str] = typer.Option(None, help="To encode one: matrix start address, bytes."),
+    what: Optional[str] = typer.Argument(None, metavar="[NUMBER|LESSON]", help="64 bits (0x…), or a lesson, to see its own."),
+    start: Optional[str] = typer.Option(None, help="To encode one: matrix start address in bytes."),
     leading: Optional[str] = typer.Option(None, help="Leading dimension byte offset (LBO)."),
     stride: Optional[str] = typer.Option(None, help="Stride dimension byte offset (SBO)."),
     base_offset: Optional[str] = typer.Option(None, help="Matrix base offset, 0 to 7."),
-    swizzle: Optional[str] = typer.Option(None, help="none, 32, 64 or 128 bytes; of a tensor map, too."),
-    rows: Optional[str] = typer.Option(None, help="Of the matrix: 64 of A, N of B (64)."),
-    major: Optional[str] = typer.Option(None, help="Which dimension lies side by side: k or row (k)."),
-    tile: Optional[str] = typer.Option(None, help="The tile that is meant, rows x steps along K: 64x64. Wrong bytes are marked."),
-    tile_swizzle: Optional[str] = typer.Option(None, help="As TMA brings it (the descriptor's)."),
-    tile_at: Optional[str] = typer.Option(None, help="Where it begins (where the descriptor would be right)."),
-    row: Optional[str] = typer.Option(None, help="The tile's row that is meant to be the first (0)."),
-    k: Optional[str] = typer.Option(None, help="And its step along K (0)."),
-    data_type: Optional[str] = typer.Option(None, "--type", help="Of a tensor map: fp32, bf16, … (fp32)."),
+    swizzle: Optional[str] = typer.Option(None, help="none, 32, 64 or 128 bytes; also for a tensor map."),
+    rows: Optional[str] = typer.Option(None, help="Rows of the matrix: 64 for A, N for B (64)."),
+    major: Optional[str] = typer.Option(None, help="Dimension whose elements are neighbours: k or row (k)."),
+    tile: Optional[str] = typer.Option(None, help="Tile that it should read, rows x steps along K: 64x64. Marks wrong bytes."),
+    tile_swizzle: Optional[str] = typer.Option(None, help="The tile's swizzle mode (the descriptor's)."),
+    tile_at: Optional[str] = typer.Option(None, help="Where the tile begins (where the descriptor would be right)."),
+    row: Optional[str] = typer.Option(None, help="The row of the tile that it should read first (0)."),
+    k: Optional[str] = typer.Option(None, help="The step along K that it should read first (0)."),
+    data_type: Optional[str] = typer.Option(None, "--type", help="For a tensor map: fp32, bf16, … (fp32)."),
     size: Optional[str] = typer.Option(None, help="globalDim, innermost first: 4096x4096."),
-    strides: Optional[str] = typer.Option(None, help="globalStrides, bytes: 16384 (tight)."),
+    strides: Optional[str] = typer.Option(None, help="globalStrides in bytes: 16384 (tight)."),
     box: Optional[str] = typer.Option(None, help="boxDim, innermost first: 32x128."),
-    fill: Optional[str] = typer.Option(None, help="What lies outside: zero or nan (zero)."),
+    fill: Optional[str] = typer.Option(None, help="What to read outside the matrix: zero or nan (zero)."),
     as_json: bool = JSON,
-    plot: bool = typer.Option(False, "--plot", help="Draw it into out/descriptor/."),
+    plot: bool = typer.Option(False, "--plot", help="Draw it in out/descriptor/."),
 ) -> int:
-    """Read a descriptor of wgmma or a tensor map."""
+    """Decode a matrix descriptor of wgmma, or a tensor map."""
     from runner import drawing
     from runner.inspect import descriptor
 
@@ -218,10 +218,10 @@ def descriptor_command(
 
 @app.command("site")
 def site_command(
-    no_explorers: bool = typer.Option(False, "--no-explorers", help="Without the lessons' explorers, which take longer."),
+    no_explorers: bool = typer.Option(False, "--no-explorers", help="Leave out the lessons' explorers, which take longer."),
     as_json: bool = JSON,
 ) -> int:
-    """Build the lessons as a site in out/site."""
+    """Build a site with all lessons in out/site."""
     from website import site
 
     return site.site(not no_explorers, as_json)
@@ -230,14 +230,14 @@ def site_command(
 @app.command("sass")
 def sass_command(
     name: str = LESSON,
-    mine: bool = typer.Option(False, "--mine", help="What you wrote in exercises/ instead of the lesson's kernel."),
-    file: Optional[str] = typer.Option(None, help="Another file instead of the lesson's kernel."),
-    arch: Optional[str] = typer.Option(None, help="Such as 90: compute capability 9.0. By default the GPU's own, or 90."),
-    kernel: Optional[str] = typer.Option(None, metavar="TEXT", help="A part of the kernel's name, where there are several."),
-    code: bool = typer.Option(False, "--print", help="Print the loop's instructions, too."),
+    mine: bool = typer.Option(False, "--mine", help="Use your file in exercises/ instead of the lesson's kernel."),
+    file: Optional[str] = typer.Option(None, help="Use another file instead of the lesson's kernel."),
+    arch: Optional[str] = typer.Option(None, help="Such as 90 for compute capability 9.0; by default your GPU's, or 90."),
+    kernel: Optional[str] = typer.Option(None, metavar="TEXT", help="Part of the kernel's name, if there are several."),
+    code: bool = typer.Option(False, "--print", help="Also print the loop's instructions."),
     as_json: bool = JSON,
 ) -> int:
-    """Count the machine instructions of a kernel's main loop."""
+    """Count the machine instructions in a kernel's main loop."""
     from runner.inspect import sass as machine_code
     from runner.learn import course
 
@@ -252,7 +252,7 @@ def profile_command(
     record: bool = recorded("profile"),
     as_json: bool = JSON,
 ) -> int:
-    """Read a GPU's counters (ncu) while each lesson runs."""
+    """Read the GPU's counters (with ncu) while each lesson runs."""
     from runner import drawing
     from runner.measure import profile
 
@@ -261,7 +261,7 @@ def profile_command(
 
 @app.command("timeline")
 def timeline_command(
-    name: Optional[str] = typer.Argument(None, metavar="[LESSON]", help="One that waits at mbarriers: 10a to 13c."),
+    name: Optional[str] = typer.Argument(None, metavar="[LESSON]", help="A lesson with mbarriers: 10a to 13c."),
     m: Optional[str] = typer.Option(None, help="Rows of A and C."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B."),
@@ -278,11 +278,11 @@ def timeline_command(
 @app.command("autotune")
 def autotune_command(
     names: Optional[list[str]] = LESSONS,
-    sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513 (a lesson's own, mostly 4096)."),
+    sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513; by default the lesson's own, mostly 4096."),
     record: bool = recorded("autotune"),
     as_json: bool = JSON,
 ) -> int:
-    """Time a lesson with other tile sizes (no LESSON: all)."""
+    """Time a lesson with other tile sizes (no LESSON: all lessons)."""
     from runner import drawing
     from runner.measure import autotune
 
@@ -293,12 +293,12 @@ def autotune_command(
 def check_command(
     name: str = LESSON,
     hunt: bool = HUNT,
-    file: Optional[str] = typer.Option(None, help="Another file than the lesson's own; nothing is remembered."),
-    seed: Optional[str] = typer.Option(None, help="Seed of sizes and inputs; a fresh one by default."),
+    file: Optional[str] = typer.Option(None, help="Check another file; your progress doesn't change."),
+    seed: Optional[str] = typer.Option(None, help="Seed of the sizes and inputs; fresh by default."),
     schedule: Optional[str] = SCHEDULE,
     as_json: bool = JSON,
 ) -> int:
-    """Check what you wrote in exercises/, or another file."""
+    """Check your exercise, or another file."""
     from runner.learn import check
 
     return check.check(name, hunt, file, seed, as_json, schedule)
@@ -307,12 +307,12 @@ def check_command(
 @app.command("quiz")
 def quiz_command(
     name: str = LESSON,
-    seed: Optional[str] = typer.Option(None, help="Seed of the questions' numbers; a fresh one by default."),
-    learner: Optional[str] = typer.Option(None, metavar="NAME", help="This learner's own seed, the same on every machine."),
-    answers: bool = typer.Option(False, "--answers", help="For teachers: print questions and answers, and ask nothing."),
+    seed: Optional[str] = typer.Option(None, help="Seed of the questions' numbers; fresh by default."),
+    learner: Optional[str] = typer.Option(None, metavar="NAME", help="Use this learner's own seed, the same on every machine."),
+    answers: bool = typer.Option(False, "--answers", help="For teachers: print the questions with their answers."),
     as_json: bool = JSON,
 ) -> int:
-    """Predict what a kernel does: five questions a lesson."""
+    """Answer five questions about a lesson, with fresh numbers."""
     from runner.learn import quiz
 
     return quiz.quiz(name, seed, learner, answers, as_json)
@@ -320,10 +320,10 @@ def quiz_command(
 
 @app.command("watch")
 def watch_command(
-    name: Optional[str] = typer.Argument(None, metavar="[LESSON]", help="By default the first that has not passed."),
+    name: Optional[str] = typer.Argument(None, metavar="[LESSON]", help="By default the first one that has not passed."),
     hunt: bool = HUNT,
 ) -> int:
-    """Check an exercise at every save, on a terminal."""
+    """Check your exercise every time you save it."""
     from runner.learn import watch
 
     return watch.watch(name, hunt)
@@ -331,7 +331,7 @@ def watch_command(
 
 @app.command("start")
 def start_command(name: str = LESSON, hunt: bool = HUNT) -> int:
-    """Write an exercise's start to exercises/."""
+    """Write the starting file of an exercise to exercises/."""
     from runner.learn import course
 
     return course.start(name, hunt)
@@ -341,7 +341,7 @@ def start_command(name: str = LESSON, hunt: bool = HUNT) -> int:
 def hint_command(
     name: str = LESSON,
     hunt: bool = HUNT,
-    level: Optional[str] = typer.Option(None, help="1, 2 or 3; by default the next one."),
+    level: Optional[str] = typer.Option(None, help="1, 2 or 3; by default the next."),
 ) -> int:
     """Show the next hint for an exercise."""
     from runner.learn import course
@@ -351,7 +351,7 @@ def hint_command(
 
 @app.command("reset")
 def reset_command(name: str = LESSON, hunt: bool = HUNT) -> int:
-    """Bring an exercise's start back; your version is kept."""
+    """Bring back an exercise's starting file; your version is kept."""
     from runner.learn import course
 
     return course.reset(name, hunt)
@@ -364,7 +364,7 @@ def progress_command(
 ) -> int:
     """Show which exercises have passed, and what comes next.
 
-    With points, a level and achievements. GEMM_ACHIEVEMENTS=0 keeps them off here, in check, quiz and watch.
+    Also shows points, a level and achievements. GEMM_ACHIEVEMENTS=0 turns them off, here and in check, quiz and watch.
     """
     from runner.learn import course
 
@@ -374,12 +374,12 @@ def progress_command(
 @app.command("grade")
 def grade_command(
     submissions: str = typer.Argument(..., metavar="SUBMISSIONS", help="A folder with a folder or a zip for each learner."),
-    out: str = typer.Option("grades.csv", help="The table; a folder of its name, beside it, holds a page for each learner."),
-    tasks: Optional[str] = typer.Option(None, help="Such as 01,02,03,03-hunt; all by default."),
-    jobs: Optional[str] = typer.Option(None, help="How many are graded at a time; one for each core by default."),
-    seconds: Optional[str] = typer.Option(None, help="What each run of a submission may take (60)."),
-    unsandboxed: bool = typer.Option(False, "--unsandboxed", help="Limits only, where a container keeps submissions apart."),
-    again: bool = typer.Option(False, "--again", help="Forget what an earlier run with this --out has graded."),
+    out: str = typer.Option("grades.csv", help="The table of grades; a folder of the same name holds a page for each learner."),
+    tasks: Optional[str] = typer.Option(None, help="Such as 01,02,03,03-hunt; by default all."),
+    jobs: Optional[str] = typer.Option(None, help="How many to grade at a time; by default one per core."),
+    seconds: Optional[str] = typer.Option(None, help="Time limit for each run of a submission (60)."),
+    unsandboxed: bool = typer.Option(False, "--unsandboxed", help="Use limits only, where a container keeps submissions apart."),
+    again: bool = typer.Option(False, "--again", help="Grade everything again, ignoring an earlier run with this --out."),
     as_json: bool = JSON,
 ) -> int:
     """Grade a class: every exercise of every learner, in a sandbox."""
@@ -397,7 +397,7 @@ def doctor_command(
     ),
     as_json: bool = JSON,
 ) -> int:
-    """Show what is here, what is missing, and how to get it."""
+    """Show what is installed, what is missing, and how to get it."""
     from runner import drawing
     from runner.core import doctor
     from runner.measure import ceilings

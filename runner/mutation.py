@@ -112,13 +112,13 @@ def judge(tools: Mapping, count: int, seed: int, names: Sequence[str]) -> list[J
         while any(wanted.values()):
             rounds += 1
             if rounds > _MOST_DRAWS:
-                raise UserError(f"There are fewer than {count} mutants; ask for fewer.")
+                raise UserError(f"There are fewer than {count} mutants; choose a smaller number.")
             jobs: list[tuple[Mutant, process.Command, Path]] = []
             for name in names:
                 while wanted[name]:
                     made = next(draws[name], None)
                     if made is None:
-                        raise UserError(f"There are fewer mutants of {name} than asked for; ask for fewer.")
+                        raise UserError(f"There are fewer mutants of {name} than you chose; choose a smaller number.")
                     number += 1
                     if command := _job(tools, made, folder / str(number), options):
                         jobs.append((made, command, folder / str(number) / "check.json"))

@@ -258,7 +258,7 @@ class Course(BasePlugin):
             kinds = " and bug hunt" if len(contents.tasks(self.root, one.name)) > 1 else ""
             rows.append(f'<li><a href="{link}">{one.number}: exercise{kinds}</a>, of <a href="{lesson}">{one.name}</a></li>')
         return (
-            "<h1>Exercises</h1><p>What each begins with. <code>./gemm watch 03</code> puts the file where you edit it, "
+            "<h1>Exercises</h1><p>The starting file of each. <code>./gemm watch 03</code> puts the file where you edit it, "
             f"and checks it whenever you save.</p><ul>{''.join(rows)}</ul>"
         ), []
 

@@ -95,7 +95,7 @@ class Asked:
 
 
 def shape(descriptor: Descriptor) -> dict[str, str]:
-    """Sizes that show some of everything: two block tiles each way and several along K, a ring of stages more than once round."""
+    """Sizes that show some of everything: two C tiles each way and several along K, a ring of stages more than once round."""
     rows, cols, depth = descriptor.tile
     tiles = max(4, descriptor.constants.get("STAGES", 0) + 2)
     deep = min(max(_FEW, depth * tiles), _DEEP)
@@ -152,7 +152,7 @@ def traced(asked: Asked) -> tuple[Payload, int]:
     request = inspection.parse({**shape(descriptor), **given}, {}, asked.blocks, None, None, asked.variant)
     inspection.refuse_if_long(request, descriptor.tile)
     if request.m * request.n * request.k == 0:
-        raise UserError(f"There is nothing to see of {request.shape}; choose sizes of 1 or more.")
+        raise UserError(f"There is nothing to see at {request.shape}; choose sizes of 1 or more.")
     if asked.task:
         found = trace_mine(asked.task, request, _BLOCKS)
         status = int(bool(found["findings"] or found["error"] or not found["verdict"] or not found["verdict"]["passed"]))

@@ -111,7 +111,7 @@ def serve(asked: Asked, open_it: bool) -> int:
     """Until Ctrl-C. A kernel that cannot be traced has its sentence on the page, which stays what it was."""
     now = Shown()
     with served(now) as address:
-        print(f"{address} shows {asked.lesson}, anew at every save of {shown(asked.kernel)}; Ctrl-C ends it.", flush=True)
+        print(f"{address} shows {asked.lesson} and follows every save of {shown(asked.kernel)}; Ctrl-C ends it.", flush=True)
         gone = f"{shown(asked.kernel)} is not there; the page shows it as it last was."
         before = _signatures(asked)
         _renew(asked, now)

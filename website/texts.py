@@ -194,18 +194,18 @@ class Reader:
         return _IMAGE.sub(_linked, written)
 
     def glossary(self, text: Text) -> Glossary:
-        """The terms of GLOSSARY.md's table, whose rows get ids. The link at the end of a meaning is left out."""
+        """The terms of GLOSSARY.md's first table, whose rows get ids. The link at the end of a meaning is left out."""
         terms = []
-        cells = [(token, inside) for token, inside in zip(text.tokens, text.tokens[1:], strict=False) if token.type == "td_open"]
+        table = text.tokens[: next((i for i, token in enumerate(text.tokens) if token.type == "table_close"), 0)]
+        cells = [(token, inside) for token, inside in zip(table, table[1:], strict=False) if token.type == "td_open"]
         for (cell, name), (_, meaning) in zip(cells[::2], cells[1::2], strict=True):
-            first = _slug(name.content)
-            cell.attrSet("id", f"term-{first}")
+            cell.attrSet("id", row := f"term-{_slug(name.content)}")
             children = meaning.children or []
             end = next((i for i, child in enumerate(children) if child.type == "link_open"), len(children))
             said = re.sub(r"\s*\($", "", self._inline(children[:end]).rstrip())
             said += "" if said.endswith(".") else "."
             where = str(children[end].attrGet("href") or "").partition("#")[0] if end < len(children) else ""
-            terms += [Term(one, f"term-{first}", said, where) for one in name.content.split(", ")]
+            terms += [Term(one, row, said, where) for one in name.content.split(", ")]
         return Glossary(terms)
 
 

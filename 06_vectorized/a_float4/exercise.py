@@ -40,8 +40,8 @@ EXERCISE = Exercise(
     hints=(
         "A float4 is read through a pointer: *reinterpret_cast<const float4*>(p), where p is a multiple of 16 bytes; it is "
         "written likewise. As[k][m] holds row m of A's k-tile at step k. So of the four floats that a thread loads along K, "
-        "which index of As differs from one to the next? And what does load4 need to know so that a row past M, or a step past "
-        "`steps`, becomes zeros?",
+        "which index into As differs from one to the next? And what does load4 need to know so that a row past M, or a step "
+        "past `steps`, becomes zeros?",
         "In load4: where ALIGNED, compare `left` with 0, and read one float4 or make one of zeros. In tiles: load4<ALIGNED>(a + "
         "i * lda, left), where left is steps - a_k in a row that exists and 0 in any other; v.x, v.y, v.z, v.w go to "
         "As[a_k][a_row + i], As[a_k + 1][a_row + i], … For Bs, left is N - (col0 + b_col) in a step that exists. In multiply: "
@@ -84,7 +84,7 @@ EXERCISE = Exercise(
 )
 
 HUNT = Hunt(
-    task="one line of this kernel is wrong, and yet the result is right for many sizes. Find the line, and mend it.",
+    task="one line of this kernel is wrong, and yet the result is right for many sizes. Find the line, and fix it.",
     bug={"a += steps;": "a += BK;"},
     hints=(
         "Every K that is a multiple of 16 comes out right, and every K below 16. Take K = 20, and write down the iterations of "
@@ -115,7 +115,7 @@ def wavefronts_of_a_transposed_store(q: Quiz) -> Question:
         "wavefronts",
         f"The warp stores {rows} neighbours in {across} rows of As, 4·{pitch} = {4 * pitch} words apart. They begin in banks "
         f"{begins}, and each takes {rows} bank{'s' if rows > 1 else ''} from there on. "
-        f"{'No bank is wanted twice' if answer == 1 else f'The fullest bank is wanted {answer} times'}: {answer} "
+        f"{'No bank is needed twice' if answer == 1 else f'The fullest bank is needed {answer} times'}: {answer} "
         f"wavefront{'s' if answer > 1 else ''}.",
     )
 
@@ -169,12 +169,12 @@ def registers_by_launch_bounds(q: Quiz) -> Question:
     answer = min(int(each) // 8 * 8, 255)
     rounded = "more than the 255 that a thread can have" if each > 255 else f"rounded down to a multiple of 8, {answer}"
     return Question(
-        f"A kernel is declared with __launch_bounds__({threads}, {blocks}). An SM has 65 536 registers, which threads get in "
-        "eights, and a thread can have 255. How many registers per thread may nvcc use at most?",
+        f"A kernel is declared with __launch_bounds__({threads}, {blocks}). An SM has 65 536 registers, which are allocated "
+        "in eights. A thread can have 255 at most. How many registers per thread may nvcc use at most?",
         answer,
         "registers",
         f"{blocks} block{'s' if blocks > 1 else ''} of {threads} threads must fit: 65 536/({blocks}·{threads}) = {each:.5g}, "
-        f"{rounded}: {answer}. What does not fit goes to local memory: it spills.",
+        f"{rounded}: {answer}. Whatever does not fit spills to local memory.",
     )
 
 

@@ -69,8 +69,8 @@ EXERCISE = Exercise(
 )
 
 HUNT = Hunt(
-    task="one line of this kernel is wrong, and yet the result is right for many sizes, N = 128 and N = 1001 among them. Find "
-    "the line, and mend it.",
+    task="one line of this kernel is wrong, and yet the result is right for many sizes, N = 128 and N = 1001 among them. "
+    "Find the line, and fix it.",
     bug={"if (col >= N) continue;": "if (col >= N) return;"},
     hints=(
         "Everything up to the last sum is right. Take N = 16 and look at lane 0 of warp 0: which of its elements of C exist, and "
@@ -129,7 +129,7 @@ def wavefronts_of_a_wide_read(q: Quiz) -> Question:
     why = (
         f"does not depend on bit {agree[0]} of the lane: the lanes that differ there alone read the same address, and half a "
         f"warp is served at once. It reads {distinct} different address{'es' if distinct > 1 else ''}, at most "
-        f"{16 * distinct} bytes: one wavefront a half"
+        f"{16 * distinct} bytes: one wavefront per half"
         if agree
         else "depends on bits 0 and 1 of the lane: no pairs, and each quarter of the warp takes a wavefront of its own"
     )

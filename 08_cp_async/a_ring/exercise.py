@@ -19,8 +19,8 @@ EXERCISE = Exercise(
     task="keep STAGES k-tiles in shared memory, and copy ahead of the sums with cp.async. The copies of A are given.",
     gaps={
         "tile_b": Gap(
-            "copy WIDTH floats of row b_k + i of B's k-tile, as it is done for A. Where do zeros belong? The line below puts "
-            "a zero everywhere, at once.",
+            "copy WIDTH floats of row b_k + i of B's k-tile, as the kernel does for A. Where do zeros belong? The line below "
+            "puts a zero everywhere, at once.",
             "*reinterpret_cast<float*>(b_write + stage + 4 * i * BN) = 0.0f;",
         ),
         "first": Gap(
@@ -72,7 +72,8 @@ EXERCISE = Exercise(
             barriers,
             lambda counts: ceil_div(counts.shape[2], _BK),
             "barriers",
-            "The barrier after the wait says both: the k-tile is there, and no thread still reads the stage that is filled next.",
+            "The barrier after the wait does both jobs: the k-tile has arrived, and no thread still reads the stage that is "
+            "filled next.",
         ),
         Goal(
             "Shared memory takes no more wavefronts than the lesson's kernel",
@@ -86,17 +87,17 @@ EXERCISE = Exercise(
 )
 
 HUNT = Hunt(
-    task="one line of this kernel is wrong, and yet the result is nearly always right on a GPU. Find the line, and mend it.",
+    task="one line of this kernel is wrong, and yet the result is nearly always right on a GPU. Find the line, and fix it.",
     bug={
         "                gemm::ptx::cp_async_commit();": "                if (copying.value) gemm::ptx::cp_async_commit();",
     },
     hints=(
         "The formulas, guards and barriers are right. A wait says how many groups may be under way, and not which: count the "
         "groups that a thread has committed when it waits, k-tile by k-tile, with 6 of them and STAGES = 4.",
-        "While there are k-tiles to copy all is well. Look at the last STAGES - 1: nothing is copied anymore, and yet some "
+        "While there are k-tiles to copy, all is well. Look at the last STAGES - 1: nothing is copied anymore, and yet some "
         "of what was copied is still to be waited for. Which groups does the same wait leave under way there?",
-        "A wait for all but the newest STAGES - 2 groups means the next k-tile only if each k-tile has brought a group, be it "
-        "empty. Look at the commits: one of them has a condition.",
+        "A wait for all but the newest STAGES - 2 groups waits for the next k-tile only if every k-tile has committed a "
+        "group, even an empty one. Look at the commits: one of them has a condition.",
     ),
     check_finds="copy_in_flight",
     race=True,
@@ -150,8 +151,8 @@ def groups_that_a_wait_may_leave(q: Quiz) -> Question:
         answer,
         "",
         f"When round n begins, groups 0 to n + {stages - ahead} - 1 are committed. K-tile n is complete if at most the "
-        f"groups after n are under way: n + {stages - ahead} - 1 - n = {answer}. (That "
-        f"{ahead} stage{'s' if ahead > 1 else ''} of shared memory then hold nothing is another matter.)",
+        f"groups after n are under way: n + {stages - ahead} - 1 - n = {answer}. ({ahead} stage{'s' if ahead > 1 else ''} of "
+        "shared memory would then be wasted, but that is another matter.)",
     )
 
 

@@ -1,9 +1,9 @@
-// 08b read ahead — the values of the next step along K come from shared memory during the sums of this one,
-// and a tile's first values during the last sums of the tile before.
+// 08b read ahead — the fragments of the next step come from shared memory during the sums of this one, and a
+// k-tile's first fragments during the last sums of the k-tile before.
 //
-// Changed since 08a: two sets of fragments; wait and barrier stand before a tile's last step, which reads the
-// next tile; blocks are numbered so that those that run together share tiles of A and B in L2; a second,
-// smaller size of tiles, for matrices that have few of the large ones.
+// Changed since 08a: two sets of fragments; wait and barrier come before a k-tile's last step, which reads
+// from the next k-tile; blocks are numbered so that those that run together share rows of A and columns of B
+// in L2; a second, smaller C tile, for matrices that have few of the large ones.
 
 #include <algorithm>
 #include <type_traits>
@@ -16,20 +16,20 @@ namespace lesson_08b {
 /// The sizes of an instantiation.
 template <int BM_, int BN_, int BK_, int WM_, int WN_, int TM_, int TN_, int STAGES_>
 struct Tiles {
-    static constexpr int BM = BM_, BN = BN_, BK = BK_;  // block tile: rows and columns of C, steps along K
+    static constexpr int BM = BM_, BN = BN_, BK = BK_;  // C tile: rows and columns; steps of a k-tile
     static constexpr int WM = WM_, WN = WN_;            // warp tile: rows and columns of C
     static constexpr int TM = TM_, TN = TN_;            // thread tile: rows and columns of C
-    static constexpr int STAGES = STAGES_;              // tiles of A and of B in shared memory
+    static constexpr int STAGES = STAGES_;              // k-tiles in shared memory
     static constexpr int LANES_M = WM / TM, LANES_N = WN / TN, WARPS_N = BN / WN;
     static constexpr int THREADS = 32 * (BM / WM) * WARPS_N;
-    static constexpr int A_PITCH = BM + 4;  // of As: a warp stores to columns, which else would share banks
+    static constexpr int A_PITCH = BM + 4;  // of As: a warp stores to columns, which unpadded share banks
     static constexpr int BS = 4 * BK * A_PITCH, STAGE = BS + 4 * BK * BN;  // bytes: where Bs begins, a stage
     static_assert(LANES_M * LANES_N == 32 && BM % WM == 0 && BN % WN == 0, "warps and lanes tile the block");
     static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 8 == 0, "reads of four floats, copies of eight steps");
     static_assert(BM * BK % THREADS == 0 && BK * BN % (4 * THREADS) == 0 && THREADS % BN == 0,
                   "every thread copies equally many");
 };
-constexpr int GROUP = 8;  // rows of block tiles that are counted together
+constexpr int GROUP = 8;  // rows of C tiles whose blocks are counted together
 using Large = Tiles<128, 256, 8, 64, 64, 8, 16, 4>;
 using Small = Tiles<64, 64, 16, 32, 32, 4, 8, 4>;  // where Large has few blocks: see is_large()
 
@@ -38,8 +38,8 @@ struct Place {
     std::int64_t row, col;
 };
 
-/// Where the block's tile begins. Blocks are counted down a group of GROUP rows of tiles, then along it:
-/// those that run at the same time cover a rectangle, and need few rows of A and columns of B.
+/// Where the block's C tile begins. Blocks are counted down a column of GROUP rows of C tiles, then down the
+/// next: those that run at the same time cover a rectangle, and need few rows of A and columns of B.
 template <class T>
 __device__ __forceinline__ Place first_of_block(std::int64_t M, std::int64_t N) {
     const std::int64_t tiles_m = (M + T::BM - 1) / T::BM, tiles_n = (N + T::BN - 1) / T::BN;
@@ -48,7 +48,7 @@ __device__ __forceinline__ Place first_of_block(std::int64_t M, std::int64_t N) 
     return {(group * GROUP + in_group % group_m) * T::BM, in_group / group_m * T::BN};
 }
 
-/// Reads a thread's values of step k, from where it reads in a stage of As and of Bs.
+/// Reads a thread's fragments of step k, from where it reads in a stage of As and of Bs.
 template <class T, int TM, int TN>
 __device__ __forceinline__ void read(float (&a_frag)[TM], float (&b_frag)[TN], const char* as, const char* bs,
                                      int k) {
@@ -65,7 +65,7 @@ __device__ __forceinline__ void read(float (&a_frag)[TM], float (&b_frag)[TN], c
 }
 
 /// acc += a_frag · b_frag, of step k: down a column and up the next, so that each sum shares a factor with
-/// the one before, which stays in the operand cache.
+/// the one before, which stays in the reuse cache.
 template <int TM, int TN>
 __device__ __forceinline__ void add_products(float (&acc)[TM][TN], const float (&a_frag)[TM],
                                              const float (&b_frag)[TN], int k) {
@@ -84,7 +84,7 @@ template <class T, bool ALIGNED, int TM, int TN>
 __device__ __forceinline__ void write_c(const float (&acc)[TM][TN], std::int64_t row0, std::int64_t col0,
                                         std::int64_t M, std::int64_t N, float alpha, float beta, float* C,
                                         std::int64_t ldc) {
-#pragma unroll  // acc lies in registers, which take no index at run time
+#pragma unroll  // acc is in registers, which take no index at run time
     for (int i = 0; i < TM; ++i) {
         const std::int64_t row = row0 + i / 4 * 4 * T::LANES_M + i % 4;
         if (row >= M) return;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(T::THREADS)
     const Place first = first_of_block<T>(M, N);
     const std::int64_t row0 = first.row, col0 = first.col;
     const int t = threadIdx.x, warp = t / 32, lane = t % 32;
-    // Lanes lie in the warp tile so that of four neighbours two read the same 16 bytes of As, and two the
+    // Lanes have their places so that of four neighbours two read the same 16 bytes of As, and two the
     // same of Bs: shared memory serves such a pair at once.
     const int lane_m = lane % 2 + lane / 4 % (LANES_M / 2) * 2,
               lane_n = lane / 2 % 2 + lane / (2 * LANES_M) * 2;
@@ -164,14 +164,14 @@ __global__ void __launch_bounds__(T::THREADS)
     constexpr int LAST = (STAGES - 1) * STAGE;
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
     std::int64_t tiles = (k_end + BK - 1) / BK;
-    // The partial tile comes first, so that the others need no guard along K.
+    // The partial k-tile comes first, so that the others need no guard along K.
     if (tiles > 0) copy(0, static_cast<int>((k_end - 1) % BK) + 1);
     gemm::ptx::cp_async_commit();
     for (int s = 1; s < STAGES - 1; ++s) {
         if (s < tiles) copy(s * STAGE, BK);
         gemm::ptx::cp_async_commit();  // one group per tile, be it empty
     }
-    float a_frag[2][TM], b_frag[2][TN];  // of this step along K and of the next
+    float a_frag[2][TM], b_frag[2][TN];  // of this step and of the next
     // gap: first
     gemm::ptx::cp_async_wait<STAGES - 2>();
     __syncthreads();  // the first tiles are complete before anyone reads them
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(T::THREADS)
     // end gap
 
     float acc[TM][TN] = {};
-    int stage = 0, ahead = LAST;  // the tiles in use, and those that are copied meanwhile
+    int stage = 0, ahead = LAST;  // the k-tile in use, and the one that is copied meanwhile
     const auto use_tiles = [&](auto copying) {
 #pragma unroll
         for (int k = 0; k < BK; ++k) {  // C_tile += A[:, k] · B[k, :]

@@ -10,16 +10,16 @@ from plots.drawing import SMALL, TEXT, TITLE, box, canvas, grid, legend
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
-_TILES, _AT_ONCE, _GROUP = 16, 64, 8  # block tiles of C each way, blocks that run at once, kernel.cu's GROUP
+_TILES, _AT_ONCE, _GROUP = 16, 64, 8  # C tiles each way, blocks that run at once, kernel.cu's GROUP
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """When a warp reads the values of a step and when it adds their products, around the end of a tile."""
+    """When a warp reads the fragments of a step and when it adds their products, around the end of a k-tile."""
     depth = lesson.constants["BK"]
-    figure, axes = canvas(8.1)
+    figure, axes = canvas(7.9)
     text = axes.text
-    text(0.2, 0.45, f"{lesson.name}: around the end of a tile", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.87, "One warp, time from left to right, as the source says it.", fontsize=TEXT)
+    text(0.2, 0.45, f"{lesson.name}: around the end of a k-tile", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.87, "One warp, time from left to right. Not to scale.", fontsize=TEXT)
     left, right, tall = 1.2, WIDTH - 0.15, 0.75
 
     def rows(y: float, title: str) -> None:
@@ -30,7 +30,7 @@ def picture(lesson: Descriptor) -> Figure:
             text(left - 0.12, y + (i + 0.5) * tall, label, ha="right", va="center", fontsize=SMALL)
 
     def piece(x: float, width: float, y: float, row: int, step: int) -> None:
-        """A step of tile n, or past its end of the next one."""
+        """A step of k-tile n, or past its end of the next one."""
         fill = (LIGHT, DARK)[row] if step < depth else (PALE, MID)[row]
         how: dict[str, Any] = {"color": "white", "fontweight": "bold"} if row else {}
         box(axes, x + 0.03, y + row * tall + 0.1, width - 0.06, tall - 0.2, fill, GREY)
@@ -41,22 +41,23 @@ def picture(lesson: Descriptor) -> Figure:
 
     first, reading, adding = depth - 3, 0.4, 0.86
 
-    # A step is read, then its products are added.
-    y, x = 2.0, left + 0.06
-    rows(y, "08a: a step's values are read before its sums")
-    for step in range(first, depth + 2):
+    # nvcc moves a step's reads up among the sums of the step before, but not across the barrier.
+    y, x = 1.9, left + 0.06
+    rows(y, "08a: step 0 is read after the barrier")
+    for step in range(first, depth + 3):
         if step == depth:
             barrier(x + 0.08, y)
             x += 0.16
-        if x + reading + adding > right:
-            break
-        piece(x, reading, y, 0, step)
-        piece(x + reading, adding, y, 1, step)
-        x += reading + adding
+            piece(x, reading, y, 0, step)
+            x += reading
+        if step != depth - 1:
+            piece(x, reading, y, 0, step + 1)
+        piece(x, adding, y, 1, step)
+        x += adding
 
-    # The next step is read while this one's products are added.
-    y, x = 4.6, left + 0.06
-    rows(y, "08b: the next step's values are read during the sums")
+    # The next step is read while this one's products are added, across the end of the k-tile, too.
+    y, x = 4.4, left + 0.06
+    rows(y, "08b: step 0 is read during the sums of step 7")
     for step in range(first, depth + 4):
         if x + adding > right:
             break
@@ -68,19 +69,19 @@ def picture(lesson: Descriptor) -> Figure:
         x += adding
 
     legend(axes, 0.3, y + 2 * tall + 0.4, (
-        (LIGHT, "a read of tile n"), (PALE, "a read of tile n + 1"), (INK, "wait and barrier"),
+        (LIGHT, "reads of k-tile n"), (PALE, "reads of k-tile n + 1"), (INK, "wait and barrier"),
     ), 0.4)  # fmt: skip
-    legend(axes, 4.2, y + 2 * tall + 0.4, ((DARK, "sums of tile n"), (MID, "sums of tile n + 1")), 0.4)
-    text(0.3, y + 2 * tall + 1.75, f"Numbers: the step along K, 0 to {depth - 1}.", fontsize=TEXT)
+    legend(axes, 4.2, y + 2 * tall + 0.4, ((DARK, "sums of k-tile n"), (MID, "sums of k-tile n + 1")), 0.4)
+    text(0.3, y + 2 * tall + 1.75, f"Numbers: the step of a k-tile, 0 to {depth - 1}.", fontsize=TEXT)
     return figure
 
 
 def picture_order(lesson: Descriptor) -> Figure:
-    """Which block tiles of C are computed at once, row by row and in block groups."""
+    """Which C tiles are computed at once, row by row and in block groups."""
     figure, axes = canvas(6.6)
     text = axes.text
-    text(0.2, 0.45, f"{lesson.name}: which tiles at once?", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.87, f"C has {_TILES}×{_TILES} block tiles here, and {_AT_ONCE} blocks run", fontsize=TEXT)
+    text(0.2, 0.45, f"{lesson.name}: which C tiles at once?", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.87, f"There are {_TILES}×{_TILES} C tiles here, and {_AT_ONCE} blocks run", fontsize=TEXT)
     text(0.2, 1.2, "at the same time.", fontsize=TEXT)
     cell, y = 0.2, 2.35
 
@@ -102,7 +103,7 @@ def picture_order(lesson: Descriptor) -> Figure:
     panel(0.55, "row by row", in_groups=False)
     panel(4.5, f"in groups of {_GROUP} rows", in_groups=True)
     legend(axes, 0.3, y + _TILES * cell + 0.25, (
-        (DARK, "tiles of C that are computed now"),
-        (MID, "the tiles of A (left) and of B (above) that they need"),
+        (DARK, "C tiles that are computed now"),
+        (MID, "rows of A (left) and columns of B (top) they need"),
     ))  # fmt: skip
     return figure

@@ -10,7 +10,7 @@ def _fits(BM: int, BN: int, BK: int, WM: int, WN: int, TM: int, TN: int) -> bool
     return tiled and BM * BK % threads == 0 and BK * BN % (4 * threads) == 0 and threads % BN == 0
 
 
-# kernel.cu's ring takes two stages at least, the tile in use and the one that is copied. With one, a tile is copied when
+# kernel.cu's ring takes two stages at least, the k-tile in use and the one that is copied. With one, a k-tile is copied when
 # everyone has read the one before, and everyone waits for it.
 _ONE_STAGE = {
     """    for (int s = 1; s < STAGES - 1; ++s) {

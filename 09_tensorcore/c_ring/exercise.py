@@ -66,7 +66,7 @@ EXERCISE = Exercise(
             "A and B are copied 16 bytes at a time",
             narrow_requests,
             lambda counts: counts.shape[0] * counts.shape[1] / 2 / 32,  # C's: a pair a lane
-            "requests of fewer bytes a thread",
+            "requests of fewer bytes per thread",
             "On this shape ALIGNED is true: one copy_run of WIDTH = 8 elements for each piece. (C is written in pairs, which "
             "are counted as well.)",
         ),

@@ -1,8 +1,8 @@
-// 09f persistent — the blocks stay: one an SM takes tile after tile of C, and the first tiles of A and B for
-// the next begin to load while this one's results go through shared memory to C.
-//
-// Changed since 09e: a loop over tiles of C, counted in groups that share tiles of A and B in L2; results
-// have a place of their own in shared memory; where there is room, 64 steps along K in a tile.
+// 09f persistent — deeper k-tiles: 64 elements of K where shared memory has room, so half as many barriers.
+// The blocks are persistent: one per SM computes C tile after C tile, and the copies for the next one start
+// before this one's results are stored. By itself that makes no difference here; lesson 13 builds on it.
+// Changed since 09e: Depth; the loop over C tiles, taken in groups; results have a place of their own.
+// Should be at most 1.06 times as fast: warps wait less at barriers, and for the first k-tiles of a C tile.
 
 #include <algorithm>
 #include <type_traits>
@@ -18,17 +18,17 @@
 
 namespace lesson_09f {
 
-constexpr int BM = 256, BN = 128;                 // block tile: rows and columns of C
+constexpr int BM = 256, BN = 128;                 // C tile: rows and columns of C
 constexpr int WM = 64, WN = 64;                   // warp tile: rows and columns of C
 constexpr int MMA_M = 16, MMA_N = 8, MMA_K = 16;  // what one instruction multiplies
-constexpr int STAGES = 3;                         // tiles of A and of B in shared memory
-constexpr int GROUP = 8;                          // rows of block tiles that are counted together
+constexpr int STAGES = 3;                         // k-tiles of A and of B in shared memory
+constexpr int GROUP = 8;                          // rows of C tiles that are counted together
 constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N;  // of mma.sync in the warp tile
 constexpr int OUT_PITCH = 2 * WN + 16;  // bytes: 16 rows of a warp's results, in different banks
 
-/// What depends on the steps of a tile along K: with 64 the stages take 144 KiB, with 32 half of it, for GPUs
-/// whose blocks have only 99.
+/// What depends on the depth of a k-tile: with BK = 64 the stages take 144 KiB, with 32 half as much, for
+/// GPUs whose blocks may have only 99.
 template <int BK_>
 struct Depth {
     static constexpr int BK = BK_;
@@ -36,18 +36,18 @@ struct Depth {
     static constexpr int OUT = STAGES * STAGE, SHARED = OUT + THREADS / 32 * MMA_M * OUT_PITCH;
 };
 
-// Where (row, col) of the tiles lies, in bytes: eight neighbours stay together, and which of the row's
-// first eight places they take depends on the row. Eight rows of a fragment then lie in different banks.
+// Where an element of a k-tile goes, in bytes: eight neighbours stay together, and which of the row's first
+// eight places they take depends on the row. So eight rows of a fragment are in different banks.
 template <int BK>
 __device__ __forceinline__ int a_at(int row, int k) {
-    constexpr int BITS = BK == 64 ? 3 : 2;  // as many as a row of As has chunks
+    constexpr int BITS = BK == 64 ? 3 : 2;  // a row of As has 2^BITS chunks
     return gemm::Swizzle<BITS, 4, 3>::apply(2 * (row * BK + k));
 }
 __device__ __forceinline__ int b_at(int k, int col) {
     return gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col));
 }
 
-/// WIDTH neighbours of a row of which the first `left` are there, and zeros for the others.
+/// Copies WIDTH neighbours of a row, of which the first `left` exist, and zeros for the others.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     if constexpr (ALIGNED) {
@@ -59,21 +59,21 @@ __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     }
 }
 
-/// What a thread copies of each tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time, and RUN of
-/// a row by a row's threads.
+/// A thread's part of copying a k-tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time. The
+/// threads of a row copy RUN elements of it together.
 template <class T, bool ALIGNED, int ROWS, int COLS, int RUN>
 struct Share {
     static constexpr int WIDTH = ALIGNED ? 8 : 2, AT_ONCE = THREADS * WIDTH / RUN;  // rows at a time
     static_assert(ROWS % AT_ONCE == 0 && AT_ONCE % 8 == 0, "swizzles repeat");
     const int t = threadIdx.x, row = t * WIDTH / RUN, col = t * WIDTH % RUN;
     char* to[COLS / RUN];     // in stage 0
-    const T* from = nullptr;  // in the tile that is copied next
+    const T* from = nullptr;  // in the k-tile that is copied next
 
-    /// Of the tile the first `rows` rows and `cols` columns are there.
+    /// Copies the k-tile, of which the first `rows` rows and `cols` columns exist.
     __device__ __forceinline__ void copy(int stage, std::int64_t pitch, std::int64_t rows,
                                          std::int64_t cols) {
-        // How many of the rows from the thread's first on are there, and below, of the columns: counted once,
-        // so that a row takes one comparison.
+        // How many rows exist from the thread's first one on, and below, how many columns: counted once, so
+        // that a row takes one comparison.
         const int there = rows - row < ROWS ? static_cast<int>(rows - row) : ROWS;
 #pragma unroll
         for (int i = 0; i < COLS; i += RUN) {
@@ -87,18 +87,18 @@ struct Share {
     }
 };
 
-/// What a warp multiplies in a step along K.
+/// What a warp multiplies in a k-step.
 struct Fragments {
     std::uint32_t a[TILES_M][4], b[TILES_N / 2][2][2];
 };
 
-/// Where the rows of its fragments begin whose addresses a lane gives to ldmatrix, in stage 0: one for each
-/// place in a row. What is added to them are constants.
+/// The addresses that a lane gives to ldmatrix, in stage 0: one for each place in a row at which its
+/// fragments begin. Every other address is at a constant distance from one of these.
 template <int BK>
 struct Reader {
     const char *a[BK / MMA_K], *b[TILES_N / 2];
 
-    /// For the warp tile at (y, x) of the block tile. `bs`: bytes, where Bs begins in a stage.
+    /// For the warp tile at (y, x) of the C tile. `bs`: bytes, where Bs begins in a stage.
     __device__ __forceinline__ Reader(const char* shared, int bs, int y, int x) {
         const gemm::ptx::Position at = gemm::ptx::ldmatrix_row(threadIdx.x % 32);
 #pragma unroll
@@ -118,7 +118,7 @@ struct Reader {
     }
 };
 
-/// A warp's sums of a step along K. Down a column and up the next: two neighbours share a fragment.
+/// Adds a warp's products of a k-step. Down one column and up the next: two neighbours share a fragment.
 template <class T>
 __device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], const Fragments& with) {
 #pragma unroll
@@ -131,8 +131,8 @@ __device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], cons
     }
 }
 
-/// A warp's tile becomes C's, 16 rows at a time through `out` in shared memory, from fragments to rows. Its
-/// upper left corner is (y0, x0) of C.
+/// Stores a warp tile to C, 16 rows at a time through `out` in shared memory, where fragments become rows.
+/// Its upper left corner is (y0, x0) of C.
 template <class T, bool ALIGNED>
 __device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][4], std::int64_t y0,
                                            std::int64_t x0, std::int64_t M, std::int64_t N, float alpha,
@@ -140,7 +140,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < TILES_M; ++i) {
-        __syncwarp();  // every lane has stored the rows before
+        __syncwarp();  // every lane has stored the 16 rows before
 #pragma unroll
         for (int j = 0; j < TILES_N; ++j) {
 #pragma unroll
@@ -160,7 +160,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][
             }
         }
         __syncwarp();
-        // The rows are complete: 16 bytes a lane, neighbours side by side.
+        // The rows are complete: each lane takes 16 bytes, neighbours side by side.
 #pragma unroll
         for (int c = lane; c < MMA_M * WN / 8; c += 32) {
             const int r = c / (WN / 8), at_col = c % (WN / 8) * 8;
@@ -170,7 +170,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][
             if (ALIGNED) {
                 *reinterpret_cast<uint4*>(&C[row * ldc + col]) = eight;
             } else {
-#pragma unroll  // eight lies in registers, which take no index at run time
+#pragma unroll  // `eight` is in registers, which take no index at run time
                 for (int e = 0; e < 8; ++e) {
                     if (col + e < N) C[row * ldc + col + e] = reinterpret_cast<const T*>(&eight)[e];
                 }
@@ -180,7 +180,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][
 }
 
 // A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: every row begins at a
-// multiple of 16 bytes, and K and N are multiples of 8, so that eight elements are there or none.
+// multiple of 16 bytes, and K and N are multiples of 8, so eight elements exist together or not at all.
 template <class T, class D, bool ALIGNED>
 __global__ void __launch_bounds__(THREADS, 1)
     hgemm_persistent(std::int64_t M, std::int64_t N, std::int64_t K, float alpha, const T* A,
@@ -188,10 +188,10 @@ __global__ void __launch_bounds__(THREADS, 1)
     constexpr int BK = D::BK, BS = D::BS, STAGE = D::STAGE;
     extern __shared__ __align__(128) char shared[];  // stages: T As[BM][BK], Bs[BK][BN]; then results
     const int warp = threadIdx.x / 32;
-    const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the block tile
+    const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the C tile
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;            // BLAS: alpha == 0 must not read A or B
 
-    // Tiles of C are counted down a group of GROUP rows of tiles, then along it: neighbours share operands.
+    // C tiles are counted down the GROUP rows of a group, then along it: neighbours share rows and columns.
     const auto tiles_m = static_cast<unsigned>((M + BM - 1) / BM);
     const auto tiles_n = static_cast<unsigned>((N + BN - 1) / BN);
     std::int64_t row0, col0;
@@ -216,9 +216,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         b.from += steps * ldb;
     };
     const Reader<BK> fragments(shared, BS, y, x);
-    Fragments frag[2];  // of this step along K and of the next
+    Fragments frag[2];  // of this k-step and of the next
 
-    // The first tiles of a tile of C. The partial one comes first, so that the others need no guard along K.
+    // The first k-tiles of a C tile. The partial one comes first, so that the others need no guard along K.
     const auto fill = [&] {
         a.from = A + (row0 + a.row) * lda + a.col;
         b.from = B + b.row * ldb + col0 + b.col;
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         __syncthreads();  // the first tiles are complete before anyone reads them
         constexpr int LAST = (STAGES - 1) * STAGE;
         float acc[TILES_M][TILES_N][4] = {};
-        int stage = 0, ahead = LAST;  // the tiles in use, and those that are copied meanwhile
+        int stage = 0, ahead = LAST;  // the k-tile in use, and where one is copied to
         if (tiles > 0) fragments.read(frag[0], stage, 0);
         const auto use_tiles = [&](auto copying) {
 #pragma unroll
@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (; tiles > STAGES - 1; --tiles) use_tiles(std::true_type());
         for (; tiles > 0; --tiles) use_tiles(std::false_type());  // everything is copied
 
-        // The next tile of C begins to load. (Behind the last barrier nobody reads the stages any more.)
+        // Start the copies for the next C tile. (After the last barrier, no warp reads the stages any more.)
         const std::int64_t y0 = row0 + y, x0 = col0 + x;
         // gap: next
         c_tile += gridDim.x;

@@ -154,7 +154,7 @@ def picture_banks(lesson: Descriptor) -> Figure:
     text(0.2, 0.45, f"{lesson.name}: eight rows of As in the banks", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.9, "A line is a row, 128 bytes: all 32 banks. A square is a chunk,", fontsize=TEXT)
     text(0.2, 1.24, "16 bytes, four banks. Its number: which chunk of the row it is.", fontsize=TEXT)
-    for x, swizzled, title in ((1.05, False, "as the rows lie in A"), (WIDTH - 0.2 - chunks * cell, True, "128-byte swizzle")):
+    for x, swizzled, title in ((1.05, False, "as the rows are in A"), (WIDTH - 0.2 - chunks * cell, True, "128-byte swizzle")):
         text(x + chunks * cell / 2, y - 0.42, title, ha="center", fontsize=TEXT, fontweight="bold")
         text(x, y - 0.1, "banks 0–3", fontsize=_CELL - 2)
         text(x + chunks * cell, y - 0.1, "28–31", ha="right", fontsize=_CELL - 2)

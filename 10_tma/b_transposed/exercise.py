@@ -4,7 +4,7 @@ from runner.inspect.counts import Counts, bank_conflicts, barriers, bytes_loaded
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-# kernel.cu's Small, which runs at every size that is checked or traced: Large takes over from 100 of its block tiles on.
+# kernel.cu's Small, which runs at every size that is checked or traced: Large takes over from 100 of its C tiles on.
 _M, _N, _K, _INNER, _WARPS, _A_READS, _B_READS = 64, 64, 32, 8, 4, 1, 2
 
 
@@ -15,33 +15,34 @@ def _reads(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="transpose the next tile of A while this one is multiplied: read it where the swizzle has put it, write it to At, and "
-    "go on to the next tiles when all threads may. TMA is asked as in lesson 10a, and the sums are lesson 08b's.",
+    task="transpose A's next k-tile while this one is multiplied: read it where the swizzle has put it, write it to At, and "
+    "go on to the next k-tile when all threads may. The requests to TMA are lesson 10a's, and the sums are lesson 08b's.",
     gaps={
         "part": Gap(
-            "read into part[0] to part[3] the thread's four steps of one row of As, 16 bytes. k is a multiple of 8: the first "
-            "step of the round. `from` is where the thread's 16 bytes of the first round lie in shared memory, in bytes: the "
-            "swizzle has put number c of a row to place c ^ row % 8, and row % 8 is in the bits of the place already."
+            "read into part[0] to part[3] the thread's four steps of one row of As, 16 bytes. k is a multiple of 8: the "
+            "first step of the round. `from` is where the thread's 16 bytes of the first round are in shared memory, in "
+            "bytes: the swizzle has put chunk c of a row at place c ^ row % 8, and row % 8 is already in the bits of the place."
         ),
         "column": Gap(
-            "write part[k] to At, whose rows are steps along K and have T::BM floats each. `to` is where part[0] goes. Which "
-            "banks do the 32 lanes of a warp meet, whose rows of A are neighbours?"
+            "write part[k] to At, whose rows are steps along K and have T::BM floats each. `to` is where part[0] goes. The "
+            "32 lanes of a warp have neighbouring rows of A: which banks do they write to?"
         ),
         "next": Gap(
-            "the tile's last values are in registers, and what is read now is step 0 of the next tiles. When may one read the "
-            "other At, and when may TMA fill this stage again, with tile + STAGES, if there is one? Then `stage` becomes the "
-            "next tiles' stage, and `next` that of the tiles after them, if there are such (tile + 2 < tiles), which must have "
-            "arrived: their A is transposed from now on."
+            "the k-tile's last values are in registers, and step 0 of the next k-tile is read now. When may a thread read "
+            "the other At, and when may TMA fill this stage again, with k-tile `tile` + STAGES, if there is one? Then "
+            "`stage` becomes the next k-tile's stage, and `next` that of the k-tile after it, if there is one (tile + 2 < "
+            "tiles). That one must have arrived, because its A is transposed from now on."
         ),
     },
     hints=(
-        "In part: 16 bytes hold four steps, so step k is in number k / 4 of a row. In column: four single floats, each in "
-        "another row of At. In next: two things are over when everyone has come so far: this tile has been read, and the next "
-        "one lies in At whole. Draw for six tiles which stage is read, which is transposed from, and which is on its way.",
-        "In part: an XOR takes 16 · (k / 4) = 4·k into the place, and one float4 is read. In column: a row of At is 4·T::BM "
-        "bytes. In next: a barrier of the block; then one thread asks; then stage = next, and next goes around the ring. When "
-        "it comes to 0 the parity changes. Wait at full[next] behind that, every thread for itself: the barrier is over, and "
-        "tells nobody what one thread has waited for.",
+        "In part: 16 bytes hold four steps, so step k is in chunk k / 4 of a row. In column: four single floats, each in "
+        "another row of At. In next: when everyone has come this far, two things are done: this k-tile has been read, and "
+        "all of the next one is in At. For six k-tiles, draw which stage is read, which one is transposed, and which ones "
+        "are on their way.",
+        "In part: an XOR puts 16 · (k / 4) = 4·k into the place, and you read one float4. In column: a row of At is 4·T::BM "
+        "bytes. In next: first a barrier of the block; then one thread makes the request; then stage = next, and next moves "
+        "on around the ring. When it comes to 0, the parity changes. After that, every thread waits at full[next] for "
+        "itself: the barrier is already over, so it can't tell the others what one thread has waited for.",
         "nearly the code, in the gaps' order:\n"
         "  the float4 at part = the const float4 at shared + (from ^ 4 * k);\n"
         "  the float at to + 4 * k * T::BM = part[k];\n"
@@ -51,49 +52,49 @@ EXERCISE = Exercise(
     starter_fails="uninitialised_read",
     goals=(
         Goal(
-            "The blocks bring each element of their tiles once from global memory",
+            "The blocks load each element of their tiles once from global memory",
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _M, _N),
             "bytes",
-            "Each tile is asked for by one call of ask(…), by one thread: the first STAGES before the loop, the others in it.",
+            "One call of ask(…), by one thread, requests each k-tile: the first STAGES before the loop, the others in it.",
         ),
         Goal(
-            "A thread meets one barrier a tile, and two before the first",
+            "A thread meets one barrier per k-tile, and two before the first",
             barriers,
             lambda counts: ceil_div(counts.shape[2], _K) + 2,
             "barriers",
-            "One barrier says both: everyone has read this tile, and everyone has written the next one to At.",
+            "One barrier does both jobs: everyone has read this k-tile, and everyone has written the next one to At.",
         ),
         Goal(
             "Shared memory is read and written without bank conflicts",
             bank_conflicts,
             lambda _: 0.0,
             "wavefronts",
-            "Eight neighbours read the same steps of eight rows, which lie in eight different places. A warp writes one step of "
-            "32 rows that are neighbours. Does either depend on another order of rows?",
+            "Eight neighbours read the same steps of eight rows, which are at eight different places. A warp writes one step "
+            "of 32 neighbouring rows. Have you changed the order of the rows?",
         ),
         Goal(
-            "A step's values are read four at a time, and A's tile is read once to transpose it",
+            "A step's values are read four at a time, and A's k-tile is read once to transpose it",
             shared_reads,
             _reads,
             "requests",
-            "A thread takes 16 bytes of a row in each round of 8 steps: one read for four steps, and none that is repeated.",
+            "A thread takes 16 bytes of a row in each round of 8 steps: one read for four steps, and no read twice.",
         ),
     ),
 )
 
 HUNT = Hunt(
-    task="255 of 256 threads have been spared a wait, as one may in lesson 10a, and the kernel is right whenever you run it on a "
-    "GPU. Here one may not. Find the order of events in which the result is wrong, then the line, and mend it.",
+    task="255 of 256 threads no longer wait. In lesson 10a that is allowed, and this kernel, too, is right whenever you run "
+    "it on a GPU. But here it isn't allowed. Find the order of events in which the result is wrong, then the line, and fix it.",
     bug={
         "gemm::ptx::mbarrier_wait(full[next], parity);": "if (t == 0) gemm::ptx::mbarrier_wait(full[next], parity);",
     },
     hints=(
-        "The waits before the loop are right. Who reads what TMA brings, and what does each of them know of its arrival?",
-        "Let memory be slow once, so that a tile arrives only after its turn has come. Thread 0 waits. What stands between the "
-        "other threads and the first read of that tile's A?",
+        "The waits before the loop are right. Who reads what TMA brings, and how does each of them know that it has arrived?",
+        "Suppose that memory is slow once, so that a k-tile arrives only after its turn has come. Thread 0 waits. What keeps "
+        "the other threads from reading that k-tile's A too early?",
         "In lesson 10a thread 0 could wait for all, because the block's barrier came after its wait. Here the barrier comes "
-        "first, and the next one is a tile away: without a wait of their own the others transpose what has not arrived.",
+        "first, and the next one is a k-tile away. Without a wait of their own, the others transpose what has not arrived.",
     ),
     check_finds="load_in_flight",
     race=True,
@@ -107,9 +108,9 @@ def wavefronts_of_a_step(q: Quiz) -> Question:
     TM, TN = 4 * q.whole(1, 4), 4 * q.whole(1, 4)
     answer = 2 * (TM + TN) // 4
     return Question(
-        f"A thread computes {TM}×{TN} elements of C. It reads its values of A and of B 16 bytes at a time, and of four "
-        "neighbouring lanes two read the same 16 bytes, so that such a request of a warp takes two wavefronts. How many "
-        "wavefronts do a warp's reads of one step along K take?",
+        f"A thread computes {TM}×{TN} elements of C. It reads its values of A and of B 16 bytes at a time. The lanes pair up "
+        "to read the same 16 bytes, so each such request of a warp takes two wavefronts. How many wavefronts do a warp's "
+        "reads for one step along K take?",
         answer,
         "wavefronts",
         f"{TM}/4 + {TN}/4 = {(TM + TN) // 4} requests, two wavefronts each: {answer}. With A's {TM} values read one by one, a "
@@ -123,12 +124,12 @@ def shared_memory_of_a_block(q: Quiz) -> Question:
     stage, at = 4 * BK * (BM + BN), 4 * BK * BM
     answer = stages * stage + 2 * at
     return Question(
-        f"A block's tile of C is {BM}×{BN}, a tile has {BK} steps along K, in FP32. The ring has {stages} stages, and beside it "
-        "lie two buffers At. How many bytes of shared memory is that?",
+        f"A C tile is {BM}×{BN}, a k-tile has {BK} steps, all in FP32. The ring has {stages} stages, and there are two "
+        "buffers At besides. How many bytes of shared memory is that?",
         answer,
         "bytes",
-        f"A stage has 4·{BK}·({BM} + {BN}) = {grouped(stage)} bytes, an At 4·{BK}·{BM} = {grouped(at)}: {stages}·"
-        f"{grouped(stage)} + 2·{grouped(at)} = {grouped(answer)}.",
+        f"A stage takes 4·{BK}·({BM} + {BN}) = {grouped(stage)} bytes, an At 4·{BK}·{BM} = {grouped(at)}: "
+        f"{stages}·{grouped(stage)} + 2·{grouped(at)} = {grouped(answer)}.",
     )
 
 
@@ -136,11 +137,11 @@ def who_is_in_which_stage(q: Quiz) -> Question:
     stages, tile = q.whole(3, 7), q.whole(20, 400)
     answer = (tile + 1) % stages
     return Question(
-        f"The ring has {stages} stages, and tile n lies in stage n mod {stages}. While the block multiplies tile {tile}, from "
-        "which stage do its threads read what they write to At?",
+        f"The ring has {stages} stages, and k-tile n is in stage n mod {stages}. While the block multiplies k-tile {tile}, "
+        "from which stage do its threads read what they write to At?",
         answer,
         "",
-        f"They transpose the next tile: {tile} + 1 = {tile + 1}, and {tile + 1} mod {stages} = {answer}.",
+        f"They transpose the next k-tile: {tile} + 1 = {tile + 1}, and {tile + 1} mod {stages} = {answer}.",
     )
 
 
@@ -149,8 +150,8 @@ def floats_a_thread_transposes(q: Quiz) -> Question:
     BM, BK, inner = threads // 2 * q.choose((1, 2)), 32, q.choose((8, 16))
     answer = BM * inner // threads
     return Question(
-        f"A block of {threads} threads transposes tiles of {BM}×{BK} elements of A, in each round of {inner} steps along K as "
-        "much as the round uses up. How many elements does a thread move in a round?",
+        f"A block of {threads} threads transposes k-tiles of {BM}×{BK} elements of A. In each round of {inner} steps along "
+        "K, it transposes as much as the round uses up. How many elements does a thread move in a round?",
         answer,
         "elements",
         f"{BM}·{inner} = {grouped(BM * inner)} elements for {threads} threads: {answer}, which it reads in {answer // 4} "
@@ -168,8 +169,8 @@ def conflict_of_the_writes(q: Quiz) -> Question:
         "wavefronts does that take?",
         answer,
         "wavefronts",
-        f"A row of At has 128 floats, four times all banks: an element's bank is its row of A mod 32, whatever its step. The "
-        f"lanes meet {rows} banks, each {steps} time{'s' if steps > 1 else ''}: {answer} "
+        "A row of At has 128 floats, four times all banks: an element's bank is its row of A mod 32, whatever its step. The "
+        f"lanes write to {rows} banks, {steps} time{'s' if steps > 1 else ''} each: {answer} "
         f"wavefront{'s' if answer > 1 else ''}.",
     )
 

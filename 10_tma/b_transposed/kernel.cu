@@ -18,13 +18,13 @@ namespace lesson_10b {
 
 constexpr int BK = 32;          // steps along K of a tile: a row of As is 128 bytes, which the swizzle wants
 constexpr int INNER = 8;        // of them in a round of the loop, whose code each launch fetches anew
-constexpr int GROUP = 8;        // rows of block tiles that are counted together
+constexpr int GROUP = 8;        // rows of C tiles that are counted together
 constexpr int REGISTERS = 224;  // of a thread at most: nvcc takes fewer, but chooses better ones than without
 
 /// The sizes of an instantiation.
 template <int BM_, int BN_, int WM_, int WN_, int TM_, int TN_, int STAGES_>
 struct Tiles {
-    static constexpr int BM = BM_, BN = BN_;  // block tile: rows and columns of C
+    static constexpr int BM = BM_, BN = BN_;  // C tile: rows and columns of C
     static constexpr int WM = WM_, WN = WN_;  // warp tile: rows and columns of C
     static constexpr int TM = TM_, TN = TN_;  // thread tile: rows and columns of C
     static constexpr int STAGES = STAGES_;    // tiles of A and of B in shared memory, as TMA brings them
@@ -330,7 +330,7 @@ const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
 
 const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 12677, .N = 68, .K = 132},
                                 {.path = "Large, float by float", .M = 65, .N = 25347, .K = 133},
-                                {.path = "Small's second group of block tiles", .M = 573, .N = 67, .K = 133}};
+                                {.path = "Small's second group of C tiles", .M = 573, .N = 67, .K = 133}};
 
 extern const gemm::Lesson lesson{.name = "10b_transposed",
                                  .part = 2,

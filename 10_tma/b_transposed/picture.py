@@ -186,7 +186,7 @@ def picture_time(lesson: Descriptor) -> Figure:
         (MID, "transposed: read from As, written to the other At"),
         (LIGHT, "there, and not yet in use"),
         (PALE, "on its way by TMA, or there already"),
-        (INK, "barrier; then one thread asks for the tile four further on"),
+        (INK, "barrier; then one thread requests the tile four further on"),
         ("white", "no longer needed, or not yet written"),
     ))  # fmt: skip
     return figure

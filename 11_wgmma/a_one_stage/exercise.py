@@ -4,7 +4,7 @@ from runner.inspect.counts import Counts, Measured, barriers, bytes_loaded, byte
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import WARP, Question, Quiz, grouped
 
-_BM, _BN = 128, 128  # kernel.cu's block tile
+_BM, _BN = 128, 128  # kernel.cu's C tile
 _HALF = 2  # bytes of an element
 _SPAN = 128  # bytes of a row of the swizzle's pattern
 
@@ -16,32 +16,32 @@ def _stores(counts: Counts) -> Measured:
 
 
 EXERCISE = Exercise(
-    task="multiply with wgmma: say where the operands lie, have TMA bring the tiles, and let the warpgroup multiply them. Tensor "
-    "maps, the order of the blocks and the way to C are there.",
+    task="multiply with wgmma: say where the operands are, have TMA bring the k-tiles, and let the warpgroup multiply them. "
+    "The tensor maps, the order of the blocks and the stores to C are given.",
     gaps={
         "descriptors": Gap(
-            "a_at(row, k) is the descriptor of 64 rows of As from row `row` on, 16 steps along K from k on; b_at(k) that of 16 "
-            "rows of Bs from k on, all columns. As and Bs begin at the shared addresses as and bs, and SPAN bytes are what the "
-            "swizzle permutes. Which address is the first element's? How far is it to the next eight rows, and to the next 64 "
-            "columns? gemm::ptx::encode() takes the fields by name."
+            "a_at(row, k) is the descriptor of 64 rows of As from row `row` on, 16 steps along K from k on; b_at(k) that of "
+            "16 rows of Bs from k on, all columns. As and Bs begin at the shared addresses as and bs, and the swizzle "
+            "permutes within SPAN bytes. At which address is the first element? How far is it to the next eight rows, and to "
+            "the next 64 columns? gemm::ptx::encode() takes the fields by name."
         ),
         "load": Gap(
-            "thread 0 asks for both tiles, and all threads wait until they are there. How many bytes must come before a phase of "
-            "`full` is complete? A box has BOX columns: how many boxes is a tile of B, and where does each go? Which parity has "
-            "the phase that a round waits for?"
+            "thread 0 requests both tiles, and all threads wait until they have arrived. How many bytes complete a phase of "
+            "`full`? A box has BOX columns: how many boxes make a tile of B, and where does each go? Which parity has the "
+            "phase that a round waits for?"
         ),
         "multiply": Gap(
-            "acc += As · Bs: BK / WGMMA_K steps, and in each an instruction for every 64 rows. What comes before the first, and "
-            "what behind the last? Then the tiles may be overwritten, and in the end acc is used."
+            "acc += As · Bs: BK / WGMMA_K steps, and in each an instruction for every 64 rows. What comes before the first "
+            "one, and what after the last? Then the tiles may be overwritten, and in the end acc is used."
         ),
     },
     hints=(
-        "In descriptors: with the swizzle a row of As is one span of 128 bytes, 64 steps along K; a row of Bs is cut into spans "
-        "of 64 columns, and all rows of the first 64 columns come first. A step further along K is 2 bytes in As and a span in "
-        "Bs. In load: only one thread arrives at `full`, and it says how many bytes are to come. In multiply: a batch begins "
-        "with a fence, ends with a commit, and is over when someone has waited for it.",
-        "In descriptors: A starts at as + row * SPAN + 2 * k, the next 8 rows are 8 * SPAN on; B starts at bs + k * SPAN, "
-        ".leading goes to the next 64 columns, which lie BK spans on, .stride to the next 8 rows. Both have "
+        "In descriptors: with the swizzle a row of As is one span of 128 bytes, 64 steps along K; a row of Bs is cut into "
+        "spans of 64 columns, and all rows of the first 64 columns come first. One step further along K is 2 bytes in As and "
+        "a span in Bs. In load: only one thread arrives at `full`, and it says how many bytes are to come. In multiply: a "
+        "batch begins with a fence, ends with a commit, and is complete when someone has waited for it.",
+        "In descriptors: A starts at as + row * SPAN + 2 * k, the next 8 rows are 8 * SPAN further on; B starts at bs + k * "
+        "SPAN, .leading goes to the next 64 columns, BK spans further on, and .stride to the next 8 rows. Both have "
         "WgmmaSwizzle::bytes128. In load: mbarrier_arrive_expect_tx for SHARED bytes, one tma_load for A at {k0, row0}, BN / "
         "BOX for B at {col0 + j, k0}; then mbarrier_wait with a parity that changes in every round. In multiply: "
         "wgmma_fence(acc), the products, wgmma_commit(), wgmma_wait<0>(acc).",
@@ -62,10 +62,10 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _BM, _BN, _HALF),
             "bytes",
-            "A tile of A is one box, a tile of B two of 64 columns each. Does each go to a place of its own?",
+            "A tile of A is one box, and a tile of B is two, of 64 columns each. Does each go to a place of its own?",
         ),
         Goal(
-            "C is stored two elements of a thread at a time",
+            "Threads store C two elements at a time",
             _stores,
             lambda counts: counts.shape[0] * counts.shape[1] / 64,
             "stores of a warp",
@@ -76,8 +76,8 @@ EXERCISE = Exercise(
             barriers,
             lambda counts: 1,
             "barriers",
-            "The one behind mbarrier_init. In the loop the mbarrier says that the tiles are there, and wgmma_wait that all four "
-            "warps have used them.",
+            "The one after mbarrier_init. In the loop, the mbarrier says that the tiles have arrived, and wgmma_wait that "
+            "all four warps have used them.",
             reached="{value}",
         ),
     ),
@@ -85,7 +85,7 @@ EXERCISE = Exercise(
 
 HUNT = Hunt(
     task="one line of this kernel is wrong, and yet the result is nearly always right on a GPU. Find the order of events in "
-    "which it is not, then the line, and mend it.",
+    "which it is wrong, then the line, and fix it.",
     bug={
         "        gemm::ptx::wgmma_wait<0>(acc);  // all four warps' products: they are one batch of the warpgroup": (
             "        gemm::ptx::wgmma_wait<1>();  // all four warps' products: they are one batch of the warpgroup"
@@ -97,10 +97,11 @@ HUNT = Hunt(
     hints=(
         "Descriptors, bytes and parities are right. Write down, for two rounds of the loop, who reads the tiles in shared "
         "memory, who overwrites them, and what each of the two waits for.",
-        "The tensor cores read a round's tiles until its batch is complete. Thread 0 asks for the next round's tiles, which come "
-        "to the same place. What is certain of the batch when it does?",
-        "wgmma_wait<1> lets one batch go on: the newest, this round's. Suppose that the tensor cores are late, or that the copy "
-        "engine is quick because the tiles lie in L2: the new tiles come while the old ones are still multiplied.",
+        "The tensor cores read a round's tiles until its batch is complete. Thread 0 requests the next round's tiles, which "
+        "come to the same place. What do we know about the batch at that moment?",
+        "wgmma_wait<1> allows one batch to be unfinished: the newest, this round's. Suppose that the tensor cores are late, "
+        "or that the copy engine is quick because the tiles are in L2. Then the new tiles arrive while the old ones are "
+        "still being multiplied.",
     ),
     check_finds="wgmma_in_flight",
     race=True,
@@ -115,12 +116,12 @@ def start_of_a_descriptor(q: Quiz) -> Question:
     start = begin + row * _SPAN + 2 * k
     answer = start // 16
     return Question(
-        f"As begins at the shared address {grouped(begin)}, and has rows of 64 elements of two bytes. Which number stands in "
+        f"As begins at the shared address {grouped(begin)}, and has rows of 64 elements of two bytes. Which number is in "
         f"bits 0 to 13 of the descriptor for the 64 rows from {row} on and the 16 steps from {k} on?",
         answer,
         "",
-        f"Row {row} begins {row}·{_SPAN} = {grouped(row * _SPAN)} bytes on, step {k} another 2·{k} = {2 * k}: the start is "
-        f"{grouped(start)}. The field has it in sixteenths: {grouped(start)}/16 = {grouped(answer)}.",
+        f"Row {row} begins {row}·{_SPAN} = {grouped(row * _SPAN)} bytes further on, step {k} another 2·{k} = {2 * k}: the "
+        f"start is {grouped(start)}. The field holds a sixteenth of that: {grouped(start)}/16 = {grouped(answer)}.",
     )
 
 
@@ -131,7 +132,7 @@ def which_thread_owns_a_sum(q: Quiz) -> Question:
     answer = warp * WARP + lane
     e = col // 8 * 4 + in_wgmma % 16 // 8 * 2 + col % 2
     return Question(
-        f"One warpgroup computes a block tile of {_BM}×{_BN} with wgmma.m64n{_BN}k16. Which thread, 0 to 127, owns the sum in "
+        f"One warpgroup computes a C tile of {_BM}×{_BN} with wgmma.m64n{_BN}k16. Which thread, 0 to 127, owns the sum in "
         f"row {row} and column {col} of it?",
         answer,
         "",
@@ -143,16 +144,16 @@ def which_thread_owns_a_sum(q: Quiz) -> Question:
 
 def wavefronts_of_a_wgmma(q: Quiz) -> Question:
     n = 8 * q.whole(1, 32)
-    read, clocks = 64 * 16 * _HALF + 16 * n * _HALF, n // 2
+    read, cycles = 64 * 16 * _HALF + 16 * n * _HALF, n // 2
     answer = read // 128
-    slower = "fewer than" if answer < clocks else "more than" if answer > clocks else "as many as"
+    rate = "less than" if answer < cycles else "more than" if answer > cycles else "exactly"
     return Question(
         f"A wgmma.m64n{n}k16 reads A and B from shared memory, elements of two bytes, each element once. How many wavefronts of "
         "128 bytes is that?",
         answer,
         "wavefronts",
-        f"A has 64·16·2 = 2048 bytes, B 16·{n}·2 = {grouped(16 * n * _HALF)}: {grouped(read)}/128 = {answer}. The four tensor "
-        f"cores take 64·{n}·16/(4·512) = {clocks} clocks for it, so the reads are {slower} the clocks.",
+        f"A has 64·16·2 = 2048 bytes, B 16·{n}·2 = {grouped(16 * n * _HALF)}: {grouped(read)}/128 = {answer}. The four "
+        f"tensor cores take 64·{n}·16/(4·512) = {cycles} cycles for it, so that is {rate} one per cycle.",
     )
 
 
@@ -164,8 +165,8 @@ def a_field_of_a_descriptor(q: Quiz) -> Question:
         f"A matrix descriptor is 0x{descriptor:016X}. How many bytes is its {name} byte offset?",
         answer,
         "bytes",
-        f"It stands in bits {first} to {first + 13}, four bits a digit: in 0x{descriptor:016X} these bits are 0x{answer // 16:X} "
-        f"= {answer // 16}. The field counts sixteenths: 16·{answer // 16} = {grouped(answer)}.",
+        f"It is in bits {first} to {first + 13}; a digit has four bits: in 0x{descriptor:016X} these bits are "
+        f"0x{answer // 16:X} = {answer // 16}. The field counts units of 16 bytes: 16·{answer // 16} = {grouped(answer)}.",
     )
 
 
@@ -173,12 +174,12 @@ def from_columns_to_columns(q: Quiz) -> Question:
     BN, BK = 64 * q.whole(2, 4), 8 * q.whole(2, 16)
     answer = BK * _SPAN
     return Question(
-        f"A tile of B has BK = {BK} rows of BN = {BN} elements of two bytes. TMA brings it with the 128-byte swizzle, as in this "
-        "lesson, one box behind the other. How many bytes is the leading-dimension byte offset of B's descriptor?",
+        f"A tile of B has BK = {BK} rows of BN = {BN} elements of two bytes. TMA brings it with the 128-byte swizzle, as in "
+        "this lesson, one box after another. How many bytes is the leading-dimension byte offset of B's descriptor?",
         answer,
         "bytes",
-        f"A box is 128 bytes wide, 64 columns, and has all {BK} rows: {BK}·128 = {grouped(answer)} bytes. The next 64 columns "
-        f"are the next box, so they begin that much further on. BN = {BN} only says how many boxes there are, {BN // 64}.",
+        f"A box is 128 bytes wide, 64 columns, and has all {BK} rows: {BK}·128 = {grouped(answer)} bytes. The next 64 "
+        f"columns are the next box, so they begin that far on. BN = {BN} only says how many boxes there are, {BN // 64}.",
     )
 
 

@@ -21,11 +21,11 @@ using gemm::ptx::Major;
 using gemm::ptx::Mbarrier;
 using gemm::ptx::WgmmaSwizzle;
 
-constexpr int BM = 128, BN = 128, BK = 64;               // block tile: rows and columns of C, steps along K
-constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;  // what one instruction multiplies
-constexpr int THREADS = 128;                             // a warpgroup: four warps
-constexpr int GROUP = 8;                                 // rows of block tiles that are counted together
-constexpr int SPAN = 128, BOX = SPAN / 2;                // what the swizzle permutes: bytes, elements
+constexpr int BM = 128, BN = 128, BK = 64;                  // C tile: rows and columns of C, steps along K
+constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;     // what one instruction multiplies
+constexpr int THREADS = 128;                                // a warpgroup: four warps
+constexpr int GROUP = 8;                                    // rows of C tiles that are counted together
+constexpr int SPAN = 128, BOX = SPAN / 2;                   // what the swizzle permutes: bytes, elements
 constexpr int BS = 2 * BM * BK, SHARED = BS + 2 * BK * BN;  // bytes: where Bs begins, both tiles
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
 
@@ -204,7 +204,7 @@ const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                  .kernel = reinterpret_cast<const void*>(&hgemm_wgmma<__half>),
                                  .architectures = {.exactly = "90a"}}};
 
-const gemm::Reach reaching[] = {{.path = "the second group of block tiles", .M = 1153, .N = 8, .K = 8}};
+const gemm::Reach reaching[] = {{.path = "the second group of C tiles", .M = 1153, .N = 8, .K = 8}};
 
 extern const gemm::Lesson lesson{.name = "11a_one_stage",
                                  .part = 2,

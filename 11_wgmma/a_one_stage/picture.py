@@ -10,7 +10,7 @@ from plots.drawing import SMALL, TEXT, TITLE, WARP, arrow, box, canvas, legend
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 
-M, K = 64, 16  # of one wgmma; its N is the block tile's
+M, K = 64, 16  # of one wgmma; its N is the C tile's
 WARPS = M // 16  # of a warpgroup
 SPAN, CHUNK = 128, 16  # bytes: of a row of the swizzle's pattern, and what changes places within it
 ATOM = 8  # spans of the pattern
@@ -96,7 +96,7 @@ def picture_sums(lesson: Descriptor) -> Figure:
         (LIGHT, "8×8 sums; white: the next 8×8, in other registers"),
     ))  # fmt: skip
     text(0.2, y + rows * tall + 1.75, f"The next {cols} columns are acc[i][8] … acc[i][15], and so on.", fontsize=TEXT)
-    text(0.2, y + rows * tall + 2.1, "i: which 64 rows of the block tile", fontsize=TEXT)
+    text(0.2, y + rows * tall + 2.1, "i: which 64 rows of the C tile", fontsize=TEXT)
     return figure
 
 
@@ -106,7 +106,7 @@ def picture_atom(lesson: Descriptor) -> Figure:
     figure, axes = canvas(y + ATOM * tall + 1.85)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: an atom of As", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.88, "8 rows of 128 bytes, as they lie in shared memory. A box is", fontsize=TEXT)
+    text(0.2, 0.88, "8 rows of 128 bytes, as they are in shared memory. A box is", fontsize=TEXT)
     text(0.2, 1.21, "16 bytes: 8 steps of one row of A; in it: which 8 of its 64", fontsize=TEXT)
     places = SPAN // CHUNK
     for x, first, start in ((0.65, 0, "start"), (WIDTH - 0.2 - places * cell, K, "start + 32 B")):

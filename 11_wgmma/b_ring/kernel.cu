@@ -2,7 +2,7 @@
 // multiply 64×256×16 with one instruction.
 //
 // Changed since 11a: STAGES stages, an mbarrier each; a batch of products is waited for when the next one has
-// begun; a block tile of 128×256, half of its rows a warpgroup's. The host's part is in
+// begun; a C tile of 128×256, half of its rows a warpgroup's. The host's part is in
 // common/tma/launch.hpp.
 
 #include <algorithm>
@@ -20,11 +20,11 @@ using gemm::ptx::Major;
 using gemm::ptx::Mbarrier;
 using gemm::ptx::WgmmaSwizzle;
 
-constexpr int BM = 128, BN = 256, BK = 64;               // block tile: rows and columns of C, steps along K
+constexpr int BM = 128, BN = 256, BK = 64;               // C tile: rows and columns of C, steps along K
 constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;  // what one instruction multiplies
 constexpr int STAGES = 4;                                // tiles of A and of B in shared memory
 constexpr int WARPGROUP = 128, THREADS = BM / WGMMA_M * WARPGROUP;
-constexpr int GROUP = 8;                                   // rows of block tiles that are counted together
+constexpr int GROUP = 8;                                   // rows of C tiles that are counted together
 constexpr int SPAN = 128, BOX = gemm::kTmaBox;             // what the swizzle permutes: bytes, elements
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     // Stages: T As[BM][BK]; then Bs, in boxes of 64 columns, one behind the other: T [BN / BOX][BK][BOX].
     extern __shared__ __align__(1024) char shared[];
     __shared__ Mbarrier full[STAGES];
-    const int t = threadIdx.x, y = t / WARPGROUP * WGMMA_M;  // the warpgroup's first row of the block tile
+    const int t = threadIdx.x, y = t / WARPGROUP * WGMMA_M;  // the warpgroup's first row of the C tile
 
     // Blocks are counted down a group of GROUP rows of tiles, then along it, as in lesson 08.
     const std::int64_t tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
@@ -166,7 +166,7 @@ const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                  .kernel = reinterpret_cast<const void*>(&hgemm_wgmma_ring<__half>),
                                  .architectures = {.exactly = "90a"}}};
 
-const gemm::Reach reaching[] = {{.path = "the second group of block tiles", .M = 1153, .N = 8, .K = 8}};
+const gemm::Reach reaching[] = {{.path = "the second group of C tiles", .M = 1153, .N = 8, .K = 8}};
 
 extern const gemm::Lesson lesson{.name = "11b_ring",
                                  .part = 2,

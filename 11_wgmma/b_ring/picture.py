@@ -1,4 +1,4 @@
-"""Lesson 11b's pictures: the ring of stages over time, and who multiplies which part of the block tile."""
+"""Lesson 11b's pictures: the ring of stages over time, and who multiplies which part of the C tile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def picture(lesson: Descriptor) -> Figure:
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: a ring of {stages} stages in time", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, "Time from left to right, not to scale. A number is a tile;", fontsize=TEXT)
-    text(0.2, 1.2, f"tile n lies in stage n mod {stages}.", fontsize=TEXT)
+    text(0.2, 1.2, f"tile n is in stage n mod {stages}.", fontsize=TEXT)
     wide = (WIDTH - 0.15 - left) / (_ROUNDS + 1)  # inches of a batch, and of what is before the first
     start = left + wide
 
@@ -64,7 +64,7 @@ def picture(lesson: Descriptor) -> Figure:
 
 
 def picture_tile(lesson: Descriptor) -> Figure:
-    """Which part of the block tile is whose, and what does each warpgroup read for it?"""
+    """Which part of the C tile is whose, and what does each warpgroup read for it?"""
     bm, bn, bk = lesson.tile
     rows, span = lesson.constants["WGMMA_M"], lesson.constants["BOX"]
     scale, x_c, y_c = 0.0205, 2.4, 3.15

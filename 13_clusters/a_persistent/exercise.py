@@ -4,33 +4,32 @@ from runner.inspect.counts import barriers, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_BM, _BN = 128, 256  # kernel.cu's block tile
+_BM, _BN = 128, 256  # kernel.cu's C tile
 _HALF = 2  # bytes of an element
 
 
 EXERCISE = Exercise(
-    task="let the blocks stay: say which tile of C a number means, and let the ring go on from one tile of C to the next. The "
-    "loops over the tiles are there; the loads, the products and the stores are lesson 12's.",
+    task="let the blocks stay: say which C tile a number means, and let the ring go on from one C tile to the next. The "
+    "loops over the C tiles are given; the loads, the products and the stores are lesson 12's.",
     gaps={
         "order": Gap(
-            "the row and the column of tile number i, in tiles: `at`. Tiles are counted down a group of ROWS rows of tiles, then "
-            "along the group; the last group may have fewer rows. There are all.m rows and all.n columns of tiles."
+            "the row and the column of C tile number i, counted in tiles: `at`. C tiles are numbered down a group of ROWS "
+            "rows of tiles, then along the group; the last group may have fewer rows. There are all.m rows and all.n columns "
+            "of tiles."
         ),
         "last": Gap(
-            "all products of this tile of C are done. Lesson 12 ends here, and its last stage is never given back. Who wants it "
-            "now? With alpha = 0 or K = 0 there was no tile, and no stage."
+            "all products of this C tile are done. Lesson 12 ends here, and never gives its last stage back. Who needs it "
+            "now? With alpha = 0 or K = 0 there was no k-tile, and no stage."
         ),
-        "carry": Gap(
-            "n counts the block's tiles of A and of B. The next call of multiply() begins with the tile behind those of this one."
-        ),
+        "carry": Gap("n counts the block's k-tiles. The next call of multiply() begins with the k-tile after those of this one."),
     },
     hints=(
-        "In order: how many tiles does a whole group have, and which group is tile i in? Within the last group a column may be "
-        "shorter. In last and carry: producer and consumers count tiles of A and of B from the block's beginning, each for "
-        "itself. Both have to come to the same stage and the same parity, also behind the first tile of C.",
-        "In order: ROWS * all.n tiles are a group. Its first row is i / (ROWS * all.n) * ROWS, and all.n tiles of each row above "
-        "come before. The column is the number in the group / the group's rows, the row is what remains. In last: the stage of "
-        "tile n - 1, if steps > 0. In carry: each tile of C takes `steps` of them.",
+        "In order: how many C tiles does a whole group have, and which group is tile i in? In the last group, a column may "
+        "be shorter. In last and carry: producer and consumers each count k-tiles from the block's beginning. Both have to "
+        "arrive at the same stage and the same parity, even after the first C tile.",
+        "In order: a group has ROWS * all.n tiles. Its first row is i / (ROWS * all.n) * ROWS, and all.n tiles of each row "
+        "above come before. The column is the number within the group divided by the group's rows, and the row is the "
+        "remainder. In last: the stage of k-tile n - 1, if steps > 0. In carry: each C tile takes `steps` of them.",
         "nearly the code, in the gaps' order:\n"
         "  first = i / (ROWS * all.n) * ROWS, in_group = i - first * all.n;\n"
         "  rows = all.m - first, or ROWS where that is less;\n"
@@ -41,18 +40,18 @@ EXERCISE = Exercise(
     starter_fails="never_written",
     goals=(
         Goal(
-            "Each tile of C loads its elements of A and B once from global memory",
+            "Each C tile loads its elements of A and B once from global memory",
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _BM, _BN, _HALF),
             "bytes",
-            "produce() asks for each tile once. Does each number mean another tile of C?",
+            "produce() requests each k-tile once. Does each number mean a different C tile?",
         ),
         Goal(
-            "A thread meets one barrier, before the first tile",
+            "A thread meets one barrier, before the first k-tile",
             barriers,
             lambda counts: 1,
             "barriers",
-            "Nothing has to be met between two tiles of C: the mbarriers of the ring go on.",
+            "No barrier is needed between two C tiles: the mbarriers of the ring go on.",
         ),
     ),
 )
@@ -67,13 +66,13 @@ HUNT = Hunt(
         ),
     },
     hints=(
-        "Counts and parities are right, and so is the order of the tiles. Of everything that is waited for: who waits for what, "
-        "and what may begin once they have?",
-        "In the loop a stage is given back behind wgmma_wait<1>: the batch that read it is done, and only the newest one is "
-        "under way. Which batch is under way behind the loop?",
-        "Giving a stage back says that the tile there has been read. Behind the loop the newest batch may still read the last "
-        "one. The producer is fast: in a block's last tile of C it asks for nothing, but in any other it "
-        "fills the stage at once.",
+        "Counts and parities are right, and so is the order of the tiles. Look at each wait: who waits for what, and what "
+        "may begin afterwards?",
+        "In the loop, a stage is given back after wgmma_wait<1>: the batch that read it is done, and only the newest one is "
+        "under way. Which batch is under way after the loop?",
+        "To give a stage back is to promise that the k-tile there has been read. After the loop, the newest batch may still "
+        "be reading the last one. The producer is fast: in a block's last C tile it requests nothing more, but in any other "
+        "it fills the stage at once.",
     ),
     check_finds="wgmma_in_flight",
     race=True,
@@ -87,8 +86,8 @@ def rounds_of_blocks(q: Quiz) -> Question:
     sms, rows, cols = q.choose((108, 114, 132)), q.whole(10, 60), q.whole(8, 40)
     answer = ceil_div(rows * cols, sms)
     return Question(
-        f"C has {rows} rows and {cols} columns of tiles. A GPU has {sms} SMs, and a block of a persistent kernel stays on each. "
-        "How many tiles does the block with the most work compute?",
+        f"C has {rows} rows and {cols} columns of tiles. A GPU has {sms} SMs, and a block of a persistent kernel stays on "
+        "each. How many C tiles does the block with the most work compute?",
         answer,
         "tiles",
         f"{rows}·{cols} = {grouped(rows * cols)} tiles over {sms} blocks, rounded up: {answer}.",
@@ -99,12 +98,12 @@ def stage_behind_a_tile(q: Quiz) -> Question:
     stages, steps, number, step = q.whole(3, 6), q.whole(5, 40), q.whole(1, 4), q.whole(0, 4)
     answer = (number * steps + step) % stages
     return Question(
-        f"A ring of {stages} stages, {steps} tiles along K. A block has done {number} tile{'s' if number > 1 else ''} of C. To "
-        f"which stage does tile {step} along K of its next one come?",
+        f"A ring of {stages} stages, {steps} k-tiles per C tile. A block has finished {number} C "
+        f"tile{'s' if number > 1 else ''}. To which stage does k-tile {step} of its next one go?",
         answer,
         "",
-        f"{number}·{steps} + {step} = {number * steps + step} tiles of A and of B came before it: {number * steps + step} mod "
-        f"{stages} = {answer}.",
+        f"{number}·{steps} + {step} = {number * steps + step} k-tiles came before it: {number * steps + step} mod {stages} = "
+        f"{answer}.",
     )
 
 
@@ -113,7 +112,7 @@ def row_of_a_tile(q: Quiz) -> Question:
     number = of_group * group * cols + i
     answer = number // (group * cols) * group + number % (group * cols) % group
     return Question(
-        f"C has {4 * group} rows and {cols} columns of tiles, counted down groups of {group} rows of tiles. In which row of "
+        f"C has {4 * group} rows and {cols} columns of tiles, numbered down groups of {group} rows of tiles. In which row of "
         f"tiles, counted from 0, is tile number {number}?",
         answer,
         "",
@@ -126,11 +125,11 @@ def arrivals_of_all_tiles(q: Quiz) -> Question:
     consumers, tiles, steps = q.whole(2, 3), q.whole(2, 5), q.whole(8, 64)
     answer = consumers * tiles * steps
     return Question(
-        f"A persistent block computes {tiles} tiles of C, from {steps} tiles of A and of B each, with {consumers} consumer "
-        "warpgroups. How many arrivals are there at its empty mbarriers in all, if every stage is given back?",
+        f"A persistent block computes {tiles} C tiles, from {steps} k-tiles each, with {consumers} consumer warpgroups. How "
+        "many arrivals are there at its empty mbarriers in all, if every stage is given back?",
         answer,
         "arrivals",
-        f"Each of {tiles}·{steps} tiles of A and of B is given back by {consumers} consumers: {grouped(answer)}.",
+        f"The stage of each of {tiles}·{steps} k-tiles is given back by {consumers} consumers: {grouped(answer)}.",
     )
 
 
@@ -138,9 +137,8 @@ def rows_and_columns(q: Quiz) -> Question:
     group, cols = q.choose((4, 8, 16)), q.whole(4, 12)
     answer = group * 128 + cols * 256
     return Question(
-        f"{group * cols} blocks compute tiles of 128×256 at the same time: {group} rows of tiles and {cols} "
-        "columns. How many rows "
-        "of A and columns of B do they need together?",
+        f"{group * cols} blocks compute C tiles of 128×256 at the same time: {group} rows of tiles and {cols} columns. How "
+        "many rows of A and columns of B do they need together?",
         answer,
         "",
         f"{group}·128 + {cols}·256 = {grouped(answer)}.",

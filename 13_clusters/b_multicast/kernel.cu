@@ -20,7 +20,7 @@ using gemm::ptx::Major;
 using gemm::ptx::Mbarrier;
 using gemm::ptx::WgmmaSwizzle;
 
-constexpr int BM = 128, BN = 256, BK = 64;               // block tile: rows and columns of C, steps along K
+constexpr int BM = 128, BN = 256, BK = 64;               // C tile: rows and columns of C, steps along K
 constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;  // what one instruction multiplies
 constexpr int STAGES = 4;                                // tiles of A and of B in shared memory
 constexpr int WARPGROUP = 128, CONSUMERS = BM / WGMMA_M, THREADS = (CONSUMERS + 1) * WARPGROUP;
@@ -228,7 +228,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
     }
 
     gemm::ptx::more_registers<CONSUMER_REGISTERS>();
-    const int y = warpgroup * WGMMA_M;  // the warpgroup's first row of the block tile
+    const int y = warpgroup * WGMMA_M;  // the warpgroup's first row of the C tile
     const unsigned base = gemm::ptx::shared_address(shared);
     unsigned n = 0;  // tiles of A and of B since the block began
 #pragma unroll 1
@@ -315,7 +315,7 @@ const gemm::Reach reaching[] = {{.path = "a ring that goes on to the cluster's n
                                  .N = BN + 8,
                                  .K = 5 * BK,
                                  .every_type = true},
-                                {.path = "the second group of block tiles", .M = 2050, .N = 264, .K = 8}};
+                                {.path = "the second group of C tiles", .M = 2050, .N = 264, .K = 8}};
 
 extern const gemm::Lesson lesson{.name = "13b_multicast",
                                  .part = 2,

@@ -46,8 +46,8 @@ def picture(lesson: Descriptor) -> Figure:
         arrow(axes, (x, middle + 0.55), (x, 4.25))
         arrow(axes, (x, 4.3 + high + 0.05), (x, 4.3 + 2.05))
     legend(axes, 0.2, 7.75, (
-        (DARK, "boxes that block 0 asks for, for both"),
-        (MID, "boxes that block 1 asks for, for both"),
+        (DARK, "boxes that block 0 requests, for both"),
+        (MID, "boxes that block 1 requests, for both"),
         (LIGHT, "each block's own tile of A, for itself"),
     ))  # fmt: skip
     return figure

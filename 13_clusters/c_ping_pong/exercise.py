@@ -4,7 +4,7 @@ from runner.inspect.counts import Counts, Measured, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_SMALL = (64, 128)  # block tile of kernel.cu's policy that is chosen for the size of the goals
+_SMALL = (64, 128)  # C tile of kernel.cu's policy that is chosen for the size of the goals
 _HALF = 2  # bytes of an element
 _BOX, _SPAN = 64, 128  # columns of a box, bytes of its rows
 
@@ -16,37 +16,38 @@ def _stored_by_threads(counts: Counts) -> Measured:
 
 
 EXERCISE = Exercise(
-    task="let the two consumers of a block take turns: while one has the tensor cores, the other brings its results to C by way "
-    "of shared memory. The ring, the products and the place of each sum in a box are there.",
+    task="let the two consumers of a block take turns: while one has the tensor cores, the other writes its results to C, by "
+    "way of shared memory. The ring, the products and the place of each sum in a box are given.",
     gaps={
         "reuse": Gap(
-            "the warp is about to write to a box of shared memory that it has used before, OUT_BOXES boxes ago. Who may still "
-            "read there, which lane can wait for that, and how do the others hear of it?",
+            "the warp is about to write to a box of shared memory that it has used before, OUT_BOXES boxes ago. Who may "
+            "still be reading there, which lane can wait for that, and how do the others learn that it is over?",
             "static_cast<void>(lane);",
         ),
         "store": Gap(
-            "the warp's box is written. Let the copy engine bring it to C: 16 rows from row0 + piece * WGMMA_M + t / 32 * "
-            "WARP_ROWS on, 64 columns from col0 + column on; and close the group of copies. Who has to do what before one lane "
-            "may ask?",
+            "the warp's box is written. Have the copy engine write it to C: 16 rows from row0 + piece * WGMMA_M + t / 32 * "
+            "WARP_ROWS on, 64 columns from col0 + column on. Then close the group of copies. Who has to do what before one "
+            "lane may start the copy?",
             "static_cast<void>(map_c), static_cast<void>(row0), static_cast<void>(col0);",
         ),
         "pass": Gap(
-            "P::TURNS: this consumer has asked for all products of its tile. One thread tells the other that it is its turn."
+            "P::TURNS: this consumer has started all products of its C tile. One thread tells the other consumer that it is "
+            "its turn."
         ),
         "turn": Gap(
-            "turns: wait until it is this consumer's turn. j is the number of its tile of C in the block; consumer 0 "
-            "begins, and nobody tells it. Which phase of the turn mbarrier is that, and which parity?"
+            "turns: wait until it is this consumer's turn. j is the number of its C tile in the block; consumer 0 begins "
+            "without being told. Which phase of the turn mbarrier is that, and which parity?"
         ),
     },
     hints=(
-        "Two questions, each of which you have answered before. In turn and pass: an mbarrier of one arrival for each "
-        "consumer, as in lesson 12; a consumer waits at its own and arrives at the other's. In reuse and store: threads write "
-        "to shared memory, and the copy engine reads there, which goes through another proxy.",
-        "In turn: consumer 0's first turn is nobody's gift, so it waits for the phase before phase 0, parity 1; consumer 1's "
-        "first is phase 0. Each later one is a phase further. In pass: thread 0 of the warpgroup arrives at turn[1 - "
-        "consumer]. In reuse: lane 0 has committed a group for each box, and waits until at most OUT_BOXES - 1 of them are "
-        "still being read. In store: each lane orders its own writes with fence_proxy_async(), then the warp meets, then lane "
-        "0 asks.",
+        "There are two questions here, and you have answered both before. In turn and pass: an mbarrier of one arrival for "
+        "each consumer, as in lesson 12; a consumer waits at its own and arrives at the other's. In reuse and store: threads "
+        "write to shared memory, and the copy engine reads there, through another proxy.",
+        "In turn: consumer 0's first turn needs no arrival, so it waits for the phase before phase 0, which has parity 1. "
+        "Consumer 1's first is phase 0. Each later turn is one phase further. In pass: thread 0 of the warpgroup arrives at "
+        "turn[1 - consumer]. In reuse: lane 0 has committed a group for each box, and waits until at most OUT_BOXES - 1 of "
+        "them are still being read. In store: each lane orders its own writes with fence_proxy_async(), then the warp "
+        "synchronizes, then lane 0 starts the copy.",
         "nearly the code, in the gaps' order:\n"
         "  if (lane == 0) bulk_wait_read<OUT_BOXES - 1>(); __syncwarp();\n"
         "  fence_proxy_async(); __syncwarp();\n"
@@ -57,24 +58,24 @@ EXERCISE = Exercise(
     starter_fails="never_written",
     goals=(
         Goal(
-            "Each tile of C loads its elements of A and B once from global memory",
+            "Each C tile loads its elements of A and B once from global memory",
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, *_SMALL, _HALF),
             "bytes",
-            "produce() asks for each tile once, whichever consumer reads it.",
+            "produce() requests each k-tile once, whichever consumer reads it.",
         ),
         Goal(
             "Where TMA may write C, no thread stores to it",
             _stored_by_threads,
             lambda counts: 0,
             "bytes",
-            "store_boxes() leaves C to the copy engine: one lane of a warp asks for a box of 16 rows and 64 columns.",
+            "store_boxes() leaves C to the copy engine: one lane of a warp stores a box of 16 rows and 64 columns with it.",
         ),
     ),
 )
 
 HUNT = Hunt(
-    task="somebody lets a warp wait a little less before it writes its results to shared memory. The result is nearly always "
+    task="someone lets a warp wait a little less before it writes its results to shared memory. The result is nearly always "
     "right on a GPU, and the kernel is even a little faster. Find the line: what may be overwritten, and by what?",
     bug={
         "        if (lane == 0) gemm::ptx::bulk_wait_read<OUT_BOXES - 1>();  // the box before last has been read\n": (
@@ -82,12 +83,11 @@ HUNT = Hunt(
         ),
     },
     hints=(
-        "Turns, parities and the ring are right, and so are all products. What has become of them by the time that they are in "
-        "C?",
-        "Follow the boxes of one warp: which of its OUT_BOXES places does each one use, and what has to be over before the warp "
-        "writes to a place again?",
-        "The warp is about to write box number 2. Boxes 0 and 1 have been asked for, and box 2 comes to the place of box 0. "
-        "How many of the two may still be read, and which number in the wait says that?",
+        "Turns, parities and the ring are right, and so are all products. What may happen to them on their way to C?",
+        "Follow the boxes of one warp: which of its OUT_BOXES places does each one use, and what must have happened before "
+        "the warp writes to a place again?",
+        "The warp is about to write box number 2. Copies of boxes 0 and 1 have been started, and box 2 goes to the place of "
+        "box 0. How many of the two may the copy engine still be reading, and which number in the wait says that?",
     ),
     check_finds="store_in_flight",
     race=True,
@@ -101,11 +101,11 @@ def turns_before(q: Quiz) -> Question:
     consumer, number = q.whole(0, 1), q.whole(3, 20)
     answer = number + consumer
     return Question(
-        f"Two consumers take turns, and consumer 0 begins. Consumer {consumer} waits for its turn for its tile of C number "
-        f"{number}, counted from 0. How many arrivals have come to its turn mbarrier when it may go on?",
+        f"Two consumers take turns, and consumer 0 begins. Consumer {consumer} waits for its turn for its C tile number "
+        f"{number}, counted from 0. How many arrivals has its turn mbarrier had when it may go on?",
         answer,
         "arrivals",
-        f"Consumer 0's first turn is nobody's gift, consumer 1's first is the first arrival: {number} + {consumer} = {answer}.",
+        f"Consumer 0's first turn needs no arrival, consumer 1's first turn needs one: {number} + {consumer} = {answer}.",
     )
 
 
@@ -127,9 +127,8 @@ def units_of_a_descriptor(q: Quiz) -> Question:
     stage, step = q.whole(2, 6), 16 * q.whole(1, 3)
     answer = (stage * 32 * 1024 + step * _HALF) // 16
     return Question(
-        "A stage has 32 KiB. A descriptor is that of A's first rows in stage 0, and the one that is wanted is that in stage "
-        f"{stage}, {step} steps further along K, in BF16 with the 128-byte swizzle, K-major. How much is added to the first "
-        "one?",
+        f"A stage has 32 KiB. You have the descriptor of A's first rows in stage 0, and need the one for stage {stage}, "
+        f"{step} steps further along K, in BF16 with the 128-byte swizzle, K-major. How much do you add to it?",
         answer,
         "",
         f"The address counts in units of 16 bytes: ({stage}·32768 + {step}·2)/16 = {grouped(answer)}.",
@@ -141,8 +140,8 @@ def place_in_a_box(q: Quiz) -> Question:
     chunk = column // 8 ^ row % 8
     answer = row * _SPAN + chunk * 16 + column % 8 * _HALF
     return Question(
-        f"A box of results has 16 rows of {_BOX} elements of 2 bytes, with the 128-byte swizzle. At which byte of the box does "
-        f"the element in row {row}, column {column} lie, both counted from 0?",
+        f"A box of results has 16 rows of {_BOX} elements of 2 bytes, with the 128-byte swizzle. At which byte of the box is "
+        f"the element in row {row}, column {column}, both counted from 0?",
         answer,
         "",
         f"Chunk {column // 8} of the row goes to {column // 8} xor {row % 8} = {chunk}: {row}·128 + {chunk}·16 + "
@@ -155,8 +154,8 @@ def work_of_a_block(q: Quiz) -> Question:
     rounds = ceil_div(rows // 128 * (cols // 128), 132)
     answer = rounds * 128
     return Question(
-        f"C is {grouped(rows)}×{grouped(cols)}, in tiles of 128×128 over 132 persistent blocks. The block with the most work "
-        "takes as long as one tile of 128 columns and how many rows?",
+        f"C is {grouped(rows)}×{grouped(cols)}, in C tiles of 128×128 over 132 persistent blocks. The block with the most "
+        "work has as much to do as for one tile of 128 columns and how many rows?",
         answer,
         "rows",
         f"{rows // 128}·{cols // 128} = {grouped(rows // 128 * (cols // 128))} tiles are {rounds} round"

@@ -43,7 +43,7 @@ struct Policy {
     static constexpr bool TURNS = IN_TURNS;
     static constexpr int ROWS = ROWS_EACH, PIECES = ROWS / WGMMA_M;   // of a consumer's sums
     static constexpr int READERS = TURNS ? 1 : CONSUMERS;             // of a stage, in a block
-    static constexpr int BM = READERS * ROWS, BN = COLUMNS;           // block tile: rows and columns of C
+    static constexpr int BM = READERS * ROWS, BN = COLUMNS;           // C tile: rows and columns of C
     static constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
     static constexpr int STAGES = (SHARED - OUTS) / STAGE;            // tiles of A and of B in shared memory
     static constexpr int CLUSTER = BLOCKS, TIME = SLOWER;
@@ -183,7 +183,7 @@ __device__ constexpr std::uint64_t moved(std::uint64_t descriptor, unsigned byte
            static_cast<std::uint32_t>(static_cast<std::uint32_t>(descriptor) + bytes / 16);
 }
 
-/// A consumer's sums of one tile of C, from row y of the block tile on. n: tiles of A and of B that the block
+/// A consumer's sums of one tile of C, from row y of the C tile on. n: tiles of A and of B that the block
 /// has had before.
 template <class P, class T>
 __device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], unsigned base,
@@ -286,7 +286,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     gemm::ptx::more_registers<CONSUMER_REGISTERS>();
     const unsigned base = __shfl_sync(0xffffffffu, gemm::ptx::shared_address(shared), 0);
     char* const out = shared + P::STAGES * P::STAGE + t / 32 * OUT;
-    const int y = P::TURNS ? 0 : consumer * P::ROWS;  // the consumer's first row of the block tile
+    const int y = P::TURNS ? 0 : consumer * P::ROWS;  // the consumer's first row of the C tile
     // Tiles of C are counted through the block, tile j is number first + j·clusters of all. In turns a
     // consumer has every second of them.
     const unsigned first = blockIdx.x / P::CLUSTER, clusters = gridDim.x / P::CLUSTER;
@@ -456,7 +456,7 @@ const gemm::Offer variants[] = {
 
 const gemm::Reach reaching[] = {
     {.path = "turns of a ring that goes on", .M = 200, .N = 264, .K = 640, .every_type = true},
-    {.path = "the second group of block tiles", .M = 1025, .N = 8, .K = 8},
+    {.path = "the second group of C tiles", .M = 1025, .N = 8, .K = 8},
     {.path = "wide tiles in turns", .M = 1408, .N = 2304, .K = 8}};
 
 extern const gemm::Lesson lesson{.name = "13c_ping_pong",

@@ -76,7 +76,7 @@ std::optional<Variant> variant_option(const std::string& variant, const std::str
     if (variant.empty()) return std::nullopt;
     if (const std::optional<Variant> named = variant_named(variant)) return named;
     throw Error(
-        "--variant must be types, and a layout behind a dot unless it is nn, such as bf16, bf16_fp32 or "
+        "--variant must be types, and after a dot a layout unless it is nn, such as bf16, bf16_fp32 or "
         "bf16.nt, and is \"" +
         variant + "\".");
 }

@@ -153,6 +153,12 @@ def begins_as_prepared(text: str) -> bool:
     return False
 
 
+def named_lines(name: str, text: str) -> str:
+    """The text so that a compiler calls its file by that name."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'#line 1 "{quoted}"\n{text}'
+
+
 def compile_command(tools: Mapping, source: Source, folder: Path, prepared: bool = False) -> tuple[list[str | Path], Path]:
     """Writes the source into the folder; the command that compiles it there, and the object. Raises NotCompiled.
 
@@ -160,8 +166,6 @@ def compile_command(tools: Mapping, source: Source, folder: Path, prepared: bool
     compiler fails, only one without them says why in words that do not depend on it.
     """
     stem = folder / source.namespace
-    quoted = source.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    line = f'#line 1 "{quoted}"\n'
     if tools["device"] == "cpu":
         try:
             text = translator()(source.text)
@@ -170,7 +174,7 @@ def compile_command(tools: Mapping, source: Source, folder: Path, prepared: bool
         file = stem.with_suffix(".cpp")
     else:
         text, file = source.text, stem.with_suffix(".cu")
-    file.write_text(line + text, encoding="utf-8")
+    file.write_text(named_lines(source.name, text), encoding="utf-8")
     built_for = tools["architectures"].get(source.lesson, tools["architectures"][""])
     made = stem.with_suffix(".o")
     kernel = (

@@ -546,10 +546,15 @@ def places_of_cuda() -> list[Path]:
     return [home / "bin", *(place for folder in packages for place in sorted(folder.glob("nvidia/*/bin")))]
 
 
+def wherever(name: str) -> Path | None:
+    """A program of CUDA's: on PATH, in the toolkit, or in a package from PyPI."""
+    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, places_of_cuda())]))
+    return Path(found) if found else None
+
+
 def _extras() -> list[Need]:
     """CUDA's programs that some command alone needs, which brings them itself where it can."""
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, places_of_cuda())])
-    dump, disassembler, ncu = (shutil.which(name, path=path) or "" for name in ("cuobjdump", "nvdisasm", "ncu"))
+    dump, disassembler, ncu = (str(wherever(name) or "") for name in ("cuobjdump", "nvdisasm", "ncu"))
     both = f"{dump}, {disassembler}" if dump and disassembler else ""
     reads = "only ./gemm profile and inspect --against-ncu need it"
     return [

@@ -60,4 +60,4 @@ def told(build: Path) -> str:
             if (name := path.relative_to(ROOT).as_posix()) not in alone:
                 inside[str(Path(name).parent)] += lines_left_out(path.read_text(encoding="utf-8"))
     parts = [f"{count} lines in {folder}" for folder, count in sorted(inside.items()) if count]
-    return f"Only a run on a GPU covers: {', '.join(alone)}; and, behind #ifdef, {', '.join(parts)}."
+    return f"Only a run on a GPU covers: {', '.join(alone)}; and, inside #ifdef, {', '.join(parts)}."

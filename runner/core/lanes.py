@@ -57,7 +57,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Timeline:
-    """unit: "clocks", or "steps", of which the CPU device knows the order alone."""
+    """unit: "cycles", or "steps", of which the CPU device knows the order alone."""
 
     lanes: tuple[Lane, ...]
     unit: str
@@ -167,7 +167,7 @@ def from_stamps(block: Mapping) -> Timeline:
         for site, _, end, detail in warp["stamps"]:
             if sites[site][0].startswith("mbarrier_wait"):
                 passed.setdefault(detail, []).append(end)
-    return _together([_of_warp(warp, sites, passed) for warp in block["warps"]], "clocks")
+    return _together([_of_warp(warp, sites, passed) for warp in block["warps"]], "cycles")
 
 
 def _of_warp(warp: Mapping, sites: Sequence[tuple], passed: Mapping[int, Sequence[float]]) -> _Raw:

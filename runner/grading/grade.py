@@ -224,7 +224,7 @@ def grade(folder: str, out: str, tasks: str | None, jobs: str | None, seconds: s
     if table.suffix != ".csv":
         raise UserError(f"--out names a table, such as grades.csv, and not {out}.")
     if table.with_suffix("") == where or where in table.parents:
-        raise UserError(f"{out} would lie among the submissions; choose another place.")
+        raise UserError(f"{out} would be among the submissions; choose another place.")
     handed_in = submissions.find(where)
     writable_folder(table.parent)
     if table.is_dir():

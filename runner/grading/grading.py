@@ -376,8 +376,7 @@ class _Run:
         """gemm_check and gemm_exam with this kernel."""
         begin = time.monotonic()
         source, listed = self._given / "kernel.cpp", self._given / "list.cpp"
-        name = self._report.name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        source.write_text(f'#line 1 "{name}"\n{self._translated()}', encoding="utf-8")
+        source.write_text(compiling.named_lines(self._report.name, self._translated()), encoding="utf-8")
         listed.write_text(compiling.list_of([self._source]), encoding="utf-8")
         made = self._given / "kernel.o"
         into = self._made_in("kernel.o")

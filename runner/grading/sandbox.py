@@ -358,10 +358,10 @@ class Stopped(Exception):
 def find(unsandboxed: bool, private: Sequence[Path]) -> Sandbox:
     """A sandbox that was seen to work. Raises UserError where there is none, unless `unsandboxed`."""
     without = "or write --unsandboxed where something else keeps submissions apart (a container for each)"
-    if not unsandboxed and (why := doctor.provide_bubblewrap()):
-        raise UserError(f"Submissions need a sandbox, and bubblewrap is missing; {why}, {without}.")
-    if not unsandboxed and (why := doctor.provide_seccomp()):
-        raise UserError(f"Submissions need a sandbox, and libseccomp for Python is missing; {why}, {without}.")
+    needed = (("bubblewrap", doctor.provide_bubblewrap), ("libseccomp for Python", doctor.provide_seccomp))
+    for what, provide in () if unsandboxed else needed:
+        if why := provide():
+            raise UserError(f"Submissions need a sandbox, and {what} is missing; {why}, {without}.")
     path = None if unsandboxed else Path(str(shutil.which("bwrap")))
     if groups := cgroup.find():
         counting = Sandbox(path, private, groups)

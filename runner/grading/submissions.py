@@ -103,7 +103,7 @@ class _Folder:
                 at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
                 opened.append(at)
             if not stat.S_ISREG(os.stat(last, dir_fd=at, follow_symlinks=False).st_mode):
-                raise Refused(f"{printable(name)} is no ordinary file.")
+                raise Refused(f"{printable(name)} is not an ordinary file.")
             at = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
             opened.append(at)
             with os.fdopen(os.dup(at), "rb") as file:
@@ -139,7 +139,7 @@ class _Zip:
             raise Refused(f"{shown} names a place outside of the zip.")
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
-            raise Refused(f"{shown} is no ordinary file.")
+            raise Refused(f"{shown} is not an ordinary file.")
         if entry.flag_bits & 1:
             raise Refused(f"{shown} is encrypted.")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others are unpacked by blocks of any size

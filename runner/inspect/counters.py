@@ -85,7 +85,7 @@ def launches_of(text: str, metrics: Sequence[str]) -> list[dict[str, float]]:
     for row in rows:
         text_ = (row["Metric Value"] or "").replace(",", "").replace("\u202f", "").replace(" ", "")
         if not re.fullmatch(r"[0-9]+(\.[0-9]*)?", text_):
-            raise UserError(f"ncu gives {row['Metric Value']!r} for {row['Metric Name']}, which is no number; this GPU lacks it.")
+            raise UserError(f"ncu gives {row['Metric Value']!r} for {row['Metric Name']}, not a number; this GPU lacks it.")
         launches.setdefault(row["ID"], {})[row["Metric Name"]] = float(text_)
     if not launches:
         raise UserError("ncu saw no launch of the lesson's kernel.")
@@ -100,7 +100,7 @@ def summed(text: str) -> dict[str, int]:
     launches = launches_of(text, METRICS)
     for values in launches:
         if broken := next((metric for metric in METRICS if values[metric] != int(values[metric])), None):
-            raise UserError(f"ncu gives {str(values[broken])!r} for {broken}, which is no count; this GPU lacks it.")
+            raise UserError(f"ncu gives {str(values[broken])!r} for {broken}, not a count; this GPU lacks it.")
     return {metric: sum(int(values[metric]) for values in launches) for metric in METRICS}
 
 

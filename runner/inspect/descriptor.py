@@ -48,10 +48,10 @@ def _wrong(found: Descriptor) -> list[str]:
         return []
     cells_ = f"{found['wrong']} of {len(found['chunks'])} times 16 bytes"
     if not found["wrong"]:
-        return [f"It reads the tile of {tile['rows']}×{tile['columns']} at byte {tile['at']} as it lies there."]
+        return [f"It reads the tile of {tile['rows']}×{tile['columns']} at byte {tile['at']} as it is."]
     first = next(chunk for chunk in found["chunks"] if chunk["wrong"])
     holds = first["holds"]
-    there = f"row {holds['row']}, k = {holds['k']} of the tile lies" if holds else "nothing of the tile lies"
+    there = f"row {holds['row']}, k = {holds['k']} of the tile is" if holds else "nothing of the tile is"
     meant = f"row {first['row'] + tile['row']}, k = {first['k'] + tile['k']}"
     return [f"Wrong: {cells_}. The first: for {meant} it reads byte {first['address']}, where {there}."]
 

@@ -59,18 +59,12 @@ class Tools:
     nvdisasm: Path
 
 
-def _found(name: str) -> Path | None:
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, doctor.places_of_cuda())])
-    found = shutil.which(name, path=path)
-    return Path(found) if found else None
-
-
 def missing() -> dict[str, Sequence[str]]:
     """What is not here, and what PyPI calls it."""
     lacking: dict[str, Sequence[str]] = {}
-    if not _found("nvcc"):
+    if not doctor.wherever("nvcc"):
         lacking["nvcc"] = _NVCC_PINS
-    if not (_found("cuobjdump") and _found("nvdisasm")):
+    if not (doctor.wherever("cuobjdump") and doctor.wherever("nvdisasm")):
         lacking["cuobjdump"] = _DUMP_PINS
     return lacking
 
@@ -83,7 +77,7 @@ def provide() -> Tools:
         if missing():
             verb = "are" if len(lacking) > 1 else "is"
             raise UserError(f"{what} of the CUDA toolkit {verb} missing, which sass needs; {why or 'install the toolkit'}.")
-    nvcc, dump, disassembler = _found("nvcc"), _found("cuobjdump"), _found("nvdisasm")
+    nvcc, dump, disassembler = doctor.wherever("nvcc"), doctor.wherever("cuobjdump"), doctor.wherever("nvdisasm")
     assert nvcc
     assert dump
     assert disassembler

@@ -36,12 +36,10 @@ _RECORDED_LINE = ("file", "line", "array", "space", "op", "width", "requests", "
                   "wavefronts", "ideal_wavefronts", "diverged")  # fmt: skip
 _RECORDED_WGMMA = ("file", "line", "m", "n", "k", "count", "flop", "shared_bytes")
 _A_REQUEST: tuple[Figure, ...] = ("sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
-_BOXES = "A box of the copy engine (TMA) is one request; its bytes are those that lie in the matrix."
-_UNKNOWN = (
-    "How many wavefronts wgmma's reads of shared memory take is not known: wavefronts are counted of threads' accesses alone."
-)
+_BOXES = "A box of the copy engine (TMA) is one request; its bytes are those that are in the matrix."
+_UNKNOWN = "How many wavefronts wgmma's reads take is not known: wavefronts are counted only for threads' accesses."
 _APPROXIMATELY = (
-    "≈ Threads of a warp ran this line different numbers of times: they share requests as their ways join in g++'s code."
+    "≈ The lanes of a warp diverge on this line; nvcc may join them elsewhere than g++, which changes the number of requests."
 )
 
 
@@ -274,7 +272,7 @@ def _totals(found: Trace) -> str:
         text += f"Shared memory: {size(total['shared_bytes'])}, {rate(total['shared_bytes_per_flop'])} B/FLOP. "
     if found["wgmma"]:
         text += f"wgmma reads {size(sum(entry['shared_bytes'] for entry in found['wgmma']))} of shared memory. "
-    return text + f"Barriers a thread: {rate(found['barriers_per_thread'])}."
+    return text + f"Barriers per thread: {rate(found['barriers_per_thread'])}."
 
 
 def _summed(found: Trace) -> dict[tuple[str, str], tuple[int, int]]:
@@ -294,7 +292,7 @@ def compare(before: Trace, now: Trace) -> str:
     for key in sorted(first.keys() & second.keys()):
         was, is_ = (rate(sectors / requests) for requests, sectors in (first[key], second[key]) if requests)
         if was != is_:
-            parts.append(f"{key[0]}'s {key[1]}s {was} → {is_}" + ("" if parts else " sectors a request"))
+            parts.append(f"{key[0]}'s {key[1]}s {was} → {is_}" + ("" if parts else " sectors per request"))
     totals = before["totals"], now["totals"]
     requests = [grouped(sum(count for count, _ in sums.values())) for sums in (first, second)]
     for what, (was, is_) in (
@@ -304,7 +302,7 @@ def compare(before: Trace, now: Trace) -> str:
         ("wavefronts", [grouped(sum(line["wavefronts"] for line in found["lines"])) for found in (before, now)]),
         ("wgmma", [grouped(sum(entry["count"] for entry in found["wgmma"])) for found in (before, now)]),
         ("FLOP/B", [rate(total["flop_per_byte"]) for total in totals]),
-        ("barriers a thread", [rate(found["barriers_per_thread"]) for found in (before, now)]),
+        ("barriers per thread", [rate(found["barriers_per_thread"]) for found in (before, now)]),
     ):
         if was != is_:
             parts.append(f"{what} {was} → {is_}")

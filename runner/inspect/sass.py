@@ -175,12 +175,12 @@ def _show_kernels(kernels: Sequence[Kernel], chosen: Kernel) -> None:
             str(len(loop.multiplies)) if loop else "–",
         )
     tables.show(table, tables.PAPER)
-    print("\nregs: registers a thread; spills, shared: bytes, without what a launch adds")
+    print("\nregs: registers per thread; spills, shared: bytes, without those that CUDA adds")
     for one in kernels:
         if one.usage.stack:
-            print(f"{one.name}: {one.usage.stack} bytes of each thread lie in local memory")
+            print(f"{one.name}: {one.usage.stack} bytes of each thread are in local memory")
     if len(kernels) > 1:
-        print("What follows is about the one with the arrow; --kernel TEXT chooses another.")
+        print("The rest is about the kernel with the arrow; --kernel TEXT chooses another.")
 
 
 def _show_loop(loop: Loop, architecture: str) -> None:
@@ -189,7 +189,7 @@ def _show_loop(loop: Loop, architecture: str) -> None:
     share = f"{total} {multiply} ({100 * total / len(loop.own):.1f} %)"
     print(f"The main loop, {loop.begin:04x} to {loop.end:04x}: {len(loop.own)} instructions, {share}")
     for inner, outer in zip(("It", "That one"), loop.around, strict=False):
-        print(f"{inner} stands in a loop, {outer.begin:04x} to {outer.end:04x}, with {len(outer.own)} more instructions")
+        print(f"{inner} is in a loop, {outer.begin:04x} to {outer.end:04x}, with {len(outer.own)} more instructions")
     print()
     outer_kinds = loop.around[0].kinds if loop.around else {}
     table = _table(["instruction"], ["count", *(["around"] if outer_kinds else []), "after"], "")
@@ -209,7 +209,7 @@ def _show_loop(loop: Loop, architecture: str) -> None:
         add("others", sum(others.values()), outer_others, "", most)
     tables.show(table, tables.PAPER)
     print()
-    print(f"after: how many {multiply} of the loop stand before it")
+    print(f"after: how many {multiply} of the loop come before it")
     for line in _facts(loop, architecture):
         print(line)
 
@@ -229,7 +229,7 @@ def _facts(loop: Loop, architecture: str) -> list[str]:
         f"{multiply} with an operand that stays in the reuse cache: {sum(one.reuses for one in loop.multiplies)} of {total}"
     )
     if (same := banked(loop, architecture)) is not None:
-        lines.append(f"{multiply} whose three sources lie in one register bank: {same} of {total} ({100 * same / total:.1f} %)")
+        lines.append(f"{multiply} whose three sources are in one register bank: {same} of {total} ({100 * same / total:.1f} %)")
     return lines
 
 

@@ -35,7 +35,7 @@ ACHIEVEMENTS = {
     "unaided": ("By yourself", "An exercise has passed before you saw a hint."),
     "perfect_quiz": ("Without a miss", "Every answer of a quiz was right."),
     "whole_lesson": ("A whole lesson", "Exercise, bug hunt, and a quiz without a miss."),
-    "right_again": ("Right again", "What had passed passes with other code."),
+    "right_again": ("Right again", "A passed task passes again with other code."),
     "first_race": ("A race found", "A bug hunt whose bug is a race has passed."),
     "tensor_cores": ("Tensor cores", "An exercise for tensor cores has passed."),
     "hopper": ("Hopper", "An exercise for Hopper GPUs has passed."),

@@ -148,8 +148,8 @@ def held_against_goals(task: Task, trace: Trace, tile: Tile, theirs: Tile, name:
         note = ""
         if tile != declared:
             note = (
-                f"The file says tiles of {'×'.join(map(str, declared))}, and the launch was none of such: it is held against "
-                f"{'×'.join(map(str, tile))}."
+                f"The file declares tiles of {'×'.join(map(str, declared))}, but the launch used others: it is "
+                f"judged by {'×'.join(map(str, tile))}."
             )
         elif tile != theirs and (usual := goal.bound(Counts(trace, theirs))) != bound:
             note = (
@@ -234,7 +234,7 @@ def _on_gpu(report: Report, device: doctor.Device, source: Source, options: Sequ
         except NotCompiled as error:
             if error.source not in sources[1:]:
                 named = (error.source or source).name
-                report.found = Diagnosis(f"nvcc does not compile {named}, and g++ does.", "", first_error(error.lines))
+                report.found = Diagnosis(f"nvcc does not compile {named}, although g++ does.", "", first_error(error.lines))
                 return
             sources.remove(error.source)  # there is nothing to compare with, then
             untimed[error.source.title] = f"nvcc does not compile {error.source.name}"
@@ -285,7 +285,7 @@ def hold(report: Report, checked: Checked) -> None:
     theirs = described(ROOT / "build" / "cpu", report.task.lesson).tile
     report.goals = held_against_goals(report.task, checked["trace"], _declared(checked), theirs, report.name, report.text)
     if missed := next((goal for goal in report.goals if not goal["reached"]), None):
-        report.found = Diagnosis("It is right, and a goal is not reached.", missed["advice"], (missed["place"],), "goal")
+        report.found = Diagnosis("It is right, but it misses a goal.", missed["advice"], (missed["place"],), "goal")
         return
     report.stage = ""
 
@@ -335,7 +335,7 @@ def shape_text(case: Case) -> str:
     parts += [f"{key} = {pitch}" for key, pitch, tight in pitches if pitch != tight]
     parts += [f"{key} = {x:.5g}" for key, x, usual in (("alpha", case["alpha"], 1), ("beta", case["beta"], 0)) if x != usual]
     off = [name for name, offset in zip("ABC", case["offsets"], strict=True) if offset]
-    parts += [f"{', '.join(off)} one element behind a multiple of 16 bytes"] if off else []
+    parts += [f"{', '.join(off)} one element past a multiple of 16 bytes"] if off else []
     return ", ".join(parts)
 
 
@@ -361,7 +361,7 @@ def _speed_lines(report: Report) -> list[str]:
     if parts:
         lines = [f"  {'✗' if report.stage == 'speed' else '✓'} {', '.join(parts)} ({speed['shape']}, {report.gpu}, one run)"]
     if speed["over_lesson"] is not None and speed["over_lesson"] < FAR:
-        lines.append(f"    The lesson's is faster: compare {report.task.folder}/kernel.cu, and what nvcc makes of both.")
+        lines.append(f"    The lesson's is faster: compare {report.task.folder}/kernel.cu, and what nvcc makes of the two.")
     return lines + [_wrapped(f"- {reason}", hanging=2) for reason in speed["reasons"]]
 
 
@@ -392,7 +392,7 @@ def told(report: Report, seconds: float) -> str:
     lines += [f"  The compiler warns: {line}" for line in report.warnings[:2]]
     if report.found and is_start(report):
         one = report.text.count("// TODO ") == 1
-        todo = f"This is still the start: its {'TODO says' if one else 'TODOs say'} what to do."
+        todo = f"This is still the starting file: its {'TODO says' if one else 'TODOs say'} what to do."
         lines.append(f"  {todo if task.kind == 'exercise' else 'The bug is still there.'} ./gemm hint {task.argument} helps.")
     lines.append("")
     verdict = "PASSED" if report.passed else "NOT YET"
@@ -448,16 +448,16 @@ def read(task: Task, path: Path) -> tuple[bytes, str]:
         say(begun)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise UserError(f"{shown} is no ordinary file; name a file with the kernel.")
+            raise UserError(f"{shown} is not an ordinary file; name a file with the kernel.")
         raw = path.read_bytes()
         return raw, source_text(raw)
     except FileNotFoundError as error:
-        again = f"; ./gemm start {task.argument} brings its start back" if path == task.file else ""
+        again = f"; ./gemm start {task.argument} brings back its starting file" if path == task.file else ""
         raise UserError(f"{shown} is not there{again}.") from error
     except OSError as error:
         raise UserError(f"{shown} cannot be read: {error.strerror}; make it readable.") from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{shown} is no UTF-8 text (byte {error.start}); save it as UTF-8.") from error
+        raise UserError(f"{shown} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
 
 
 def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bool, schedule: str | None = None) -> int:

@@ -104,15 +104,15 @@ def provide(task: Task) -> str:
     if mine:
         return (
             f"Your {shown(task.former)} was copied to {shown(task.file)}: what you write has a folder of its own now. "
-            f"The old file stays as it is and is not read any more."
+            f"The old file stays as it is, but is no longer read."
         )
-    return f"Written: {shown(task.file)}, the start of {task.title}."
+    return f"Written: {shown(task.file)}, the starting file of {task.title}."
 
 
 def start(name: str, hunt: bool) -> int:
     """`./gemm start`: the learner's file, which nothing overwrites. Exit status 0."""
     task = find(name, hunt)
-    print(provide(task) or f"{shown(task.file)} is there already; ./gemm reset {task.argument} begins it again.")
+    print(provide(task) or f"{shown(task.file)} is already there; ./gemm reset {task.argument} starts over.")
     return 0
 
 
@@ -145,7 +145,7 @@ def reset(name: str, hunt: bool) -> int:
         return 0
     text = progress.text_of(task.file)
     if text == start:
-        print(f"{file} is the start already; there is nothing to reset.")
+        print(f"{file} is still the starting file; there is nothing to reset.")
         return 0
     kept = _keep(task.file)
     try:
@@ -153,7 +153,7 @@ def reset(name: str, hunt: bool) -> int:
     except UserError:
         kept.unlink()  # task.file still holds it
         raise
-    print(f"Your version is now {shown(kept)}; {file} is the start again.")
+    print(f"Your version is now {shown(kept)}; {file} is the starting file again.")
     return 0
 
 
@@ -257,7 +257,7 @@ def _achieved(standing: Standing) -> Table:
 def _points(standing: Standing) -> str:
     """`Level 2, warp: 58 of 455 points. Level 3, warpgroup, begins at 128.`"""
     after = standing["next"]
-    more = f" Level {standing['level'] + 1}, {after['name']}, begins at {after['points']}." if after else " There is none above."
+    more = f" Level {standing['level'] + 1}, {after['name']}, begins at {after['points']}." if after else " It is the highest."
     return f"Level {standing['level']}, {standing['name']}: {standing['points']} of {standing['of']} points.{more}"
 
 

@@ -74,7 +74,7 @@ def _of_finding(finding: Finding, evidence: Iterable[str], case: Case, tile: Til
     if beyond > 1:
         return diagnosis_of("past_the_edge", evidence, what=what, beyond=beyond)
     if beyond == 1:
-        none = " Or there is none: behind the other rows of A lies padding or the next row, which does not show."
+        none = " Or is there none? After the other rows of A comes padding or the next row, so there it does not show."
         return diagnosis_of("one_past_the_edge", evidence, more=none * (case["id"] == "k_tail" and what == "reads"), what=what)
     return diagnosis_of(kind, evidence)
 
@@ -172,7 +172,7 @@ def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis
         if not telling:
             return _of_finding(first, where + wrong, case, tile)
     if not verdict or not verdict["failure"]:
-        return Diagnosis("The check found it wrong and does not say why.", "", tuple(f["text"] for f in case["findings"]))
+        return Diagnosis("The check found it wrong, but can't say why.", "", tuple(f["text"] for f in case["findings"]))
     known = _of_place(case, verdict, patterns) or _of_patterns(case, verdict)
     if case["id"] in _INDICES:
         known = None  # it was right where no index is large: what is left of it does not tell more

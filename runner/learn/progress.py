@@ -106,12 +106,12 @@ def _read(root: Path) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"{path}, which keeps your progress, cannot be read: {error.strerror}; make it readable.") from error
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}, which keeps your progress, is not valid JSON; mend it or move it away.") from error
+        raise UserError(f"{path}, which keeps your progress, is not valid JSON; fix it or move it away.") from error
     if isinstance(raw, dict) and raw.get("schema") != SCHEMA:
         found = raw.get("schema")
         raise UserError(f"{path} has schema {found!r}, but this version keeps progress in schema {SCHEMA}; move it away.")
     if not _fits(raw):
-        raise UserError(f"{path} holds something else than your progress; mend it or move it away.")
+        raise UserError(f"{path} does not hold your progress; fix it or move it away.")
     return raw
 
 

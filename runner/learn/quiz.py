@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from runner.core.figures import grouped
 from runner.core.machines import MACHINES
 from runner.core.memory import WARP, sectors, wavefronts  # noqa: F401  what exercises import from here
 from runner.core.results import UserError, folder_of
@@ -87,11 +88,6 @@ def blocks_by_limit(sm: Sm, threads: int, registers: int = 0, shared: int = 0) -
     if shared:
         limits["shared memory"] = sm.shared // (128 * ceil_div(shared, 128) + 1024)
     return limits
-
-
-def grouped(value: int) -> str:
-    """1048576 -> `1 048 576`."""
-    return f"{value:,}".replace(",", " ")
 
 
 def number(value: float) -> str:
@@ -219,7 +215,7 @@ _UNREADABLE = {
     "length": "That is longer than {most} characters.",
     "thousand": "{prefix} may mean 1000 or 1024; write k{unit} or Ki{unit}.",
     "comma": "Commas separate thousands; write a decimal point.",
-    "unit": "{given!r} is not what is asked for; answer {wanted}.",
+    "unit": "{given!r} is not an answer here; answer {wanted}.",
     "choice": "Choose one, {wanted}.",
 }
 
@@ -414,7 +410,7 @@ class _Sheet:
                 line = sys.stdin.buffer.readline().decode(errors="replace") if sys.stdin else ""
                 if not line:
                     tell("\n")
-                    again = f"./gemm quiz {self.lesson.partition('_')[0]} --seed {self.seed} asks the same again."
+                    again = f"./gemm quiz {self.lesson.partition('_')[0]} --seed {self.seed} asks the same questions again."
                     raise UserError(f"The input ended at question {number}, and nothing was recorded; {again}")
                 text = line.strip()
                 if not sys.stdin.isatty():

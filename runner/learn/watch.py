@@ -384,7 +384,7 @@ class Watch:
             doing = self.check.doing
             return f"Checking … {int(now - self.check.began)} s" + (f"  {doing}" if doing else ""), "busy"
         if self.last is None and now - self.changed > _ABSENT:
-            back = f"./gemm reset {self.task.argument} brings the start back"
+            back = f"./gemm reset {self.task.argument} brings back the starting file"
             return f"{course.shown(self.task.file)} is not there; save it again, or {back}.", "bad"
         if self.wanted or self.check:
             return "Checking …", "busy"

@@ -117,7 +117,7 @@ def profile(names: Sequence[str], record: bool, as_json: bool, publish: Callable
     def show() -> None:
         print(f"{device.gpus[0]}, {SIZE}×{SIZE}×{SIZE}, one launch each, caches as ncu leaves them (flushed before each pass)")
         tables.show_pieces("lesson", list(found), _columns(found))
-        print("The file that is written also has the reasons for which warps stalled.")
+        print("The file also has the reasons why warps stalled.")
 
     recording.tell(results, as_json, show, publish)
     return int(bool(recording.refused))

@@ -118,7 +118,7 @@ def on_gpu(device: doctor.Device, names: Sequence[str], shape: Shape) -> Recorde
                 continue
             block = block_of(name, json.loads(output.read_text(encoding="utf-8")), made)
             if lost := sum(warp["lost"] for warp in block["warps"]):
-                say(f"{name}: {lost} stamps found no room; choose smaller sizes.")
+                say(f"{name}: {lost} stamps did not fit; choose smaller sizes.")
             lessons[name] = block
     return {"schema": SCHEMA, "gpu": device.gpus[0], "lessons": lessons}
 
@@ -213,7 +213,7 @@ def _of_gpu(name: str, shape: Shape) -> tuple[str, RecordedBlock] | None:
     published = recorded_in(file, ("gpu", "lessons"), "./gemm timeline --record")
     block = published["lessons"].get(name) if published else None
     if not published or not block:
-        say("Nothing was recorded of it on a GPU; ./gemm timeline --record does so on one.")
+        say("It has not been recorded on a GPU yet; ./gemm timeline --record does that.")
         return None
     if (block["m"], block["n"], block["k"]) != shape:
         at = "×".join(str(block[key]) for key in "mnk")
@@ -232,7 +232,7 @@ def _show(name: str, shape: Shape, parts: Sequence[tuple[str, Timeline]]) -> Non
             share = 100 * sum(idle) / found.length
             print(
                 f"{where}: no products are under way in {share:.0f} % of {grouped(round(found.length))} {found.unit}: "
-                f"before the first {before}, between two {between}, behind the last {behind}."
+                f"before the first {before}, between two {between}, after the last {behind}."
             )
 
 

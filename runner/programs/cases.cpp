@@ -17,7 +17,7 @@ namespace {
 
 // However large the tiles are: tracing must stay a matter of milliseconds.
 constexpr std::int64_t kMostSide = 512, kMostSteps = 256;
-// Tiles along K where a block tile is that much work.
+// k-tiles where a C tile is that much work.
 constexpr std::int64_t kLargeTile = std::int64_t{1} << 19;
 // A case whose K is beyond that, so that a counter of 8 or 9 bits runs over, has one small tile of C.
 constexpr std::int64_t kLong = 512, kLongRows = 32, kLongColumns = 128;
@@ -110,11 +110,6 @@ class CaseList {
         paths();
         if (kOnCpu) indices();
         for (CheckCase& c : cases_) c.shape = c.shape.resolved();
-#ifdef GEMM_CPU_DEVICE
-        if (const std::uint64_t first = cpu_device::schedule_seed(); first != 0) {
-            for (std::size_t i = 0; i < cases_.size(); ++i) cases_[i].schedule = first + i;
-        }
-#endif
         return std::move(cases_);
     }
 
@@ -130,16 +125,10 @@ class CaseList {
 
     // ---- sizes ----
 
-    static std::int64_t side(std::int64_t n) {
-        return std::min(n, kMostSide);
-    }
-    /// One block tile, or several where they are small.
-    static std::int64_t tiles(std::int64_t t) {
-        return side(t < 16 ? 2 * t : t);
-    }
-    std::int64_t most_of(std::int64_t t) const {
-        return side(t <= 64 ? 3 * t : few_tiles_ ? t : 2 * t);
-    }
+    static std::int64_t side(std::int64_t n) { return std::min(n, kMostSide); }
+    /// One C tile, or several where they are small.
+    static std::int64_t tiles(std::int64_t t) { return side(t < 16 ? 2 * t : t); }
+    std::int64_t most_of(std::int64_t t) const { return side(t <= 64 ? 3 * t : few_tiles_ ? t : 2 * t); }
     /// Below and above one tile.
     std::int64_t odd_side(std::int64_t t, bool far = false) {
         return draw_.odd(std::min(t / 2 + 1, kMostSide / 2), std::max<std::int64_t>(most_of(t), 7), t, far);
@@ -175,17 +164,17 @@ class CaseList {
     void sizes() {
         // Square, so that swapped indices stay inside the matrices and are recognised by what comes out.
         const std::int64_t square = std::min(std::max({BM, BN, BK}), kMostSteps);
-        add("one_tile", "a square matrix of one block tile", square, square, square);
-        add("tiles", "several block tiles in each direction", side(2 * BM), side(3 * BN), most_steps_);
+        add("one_tile", "a square matrix of one C tile", square, square, square);
+        add("tiles", "several C tiles in each direction", side(2 * BM), side(3 * BN), most_steps_);
         // Below the first row of tiles there is another: tiles that are counted by a pitch go astray there.
         pad(add("pitches", "rows that are padded: lda, ldb and ldc above K, N and N", side(2 * BM), tiles(BN),
                 std::min(2 * steps_, kMostSteps)),
             vector_);
         const std::int64_t rows = second_tile(BM);
-        pad(add("edges", "M and N that are no multiple of the block tile", rows, second_tile(BN),
+        pad(add("edges", "M and N that are not multiples of the C tile", rows, second_tile(BN),
                 std::min(steps_, kMostSteps)),
             1);
-        pad(add("k_tail", "K that is no multiple of BK", tiles(BM), tiles(BN), odd_steps(true)), 1);
+        pad(add("k_tail", "K that is not a multiple of BK", tiles(BM), tiles(BN), odd_steps(true)), 1);
         if (BK > 2) {
             pad(add("k_tail", "K that is smaller than BK", tiles(BM), tiles(BN),
                     draw_.odd(1, std::min(BK - 1, kMostSteps), BK, true)),
@@ -203,18 +192,18 @@ class CaseList {
                          : "M, N and K that are multiples of 8 and of no tile",
             tall, fours(BN, side(3 * BN / 2), std::min(BN, kMostSide / 2)), k);
         const std::int64_t m = fours(BM, tiles(BM)), n = fours(BN, tiles(BN));
-        Shape& unaligned = add("fours", "rows that begin at no multiple of 16 bytes", m, n, k).shape;
+        Shape& unaligned = add("fours", "rows that do not begin at multiples of 16 bytes", m, n, k).shape;
         unaligned.lda = k + 1;
         unaligned.ldb = n + (vector_ == 4 ? 2 : 5);
         unaligned.ldc = n + 3;
         if (vector_ == 8) {  // a thread may still take four of them at once there
             Shape& half =
-                add("fours", "rows that begin at multiples of 8 bytes and not of 16", m, n, k).shape;
+                add("fours", "rows that begin at multiples of 8 bytes but not of 16", m, n, k).shape;
             half.lda = k + 4;
             half.ldb = n + 4;
             half.ldc = n + 12;
         }
-        odd("odd", "M, N and K that are no multiples of the tile, without padding");
+        odd("odd", "M, N and K that are not multiples of the tile, without padding");
     }
 
     CheckCase& odd(const char* id, const char* what) {
@@ -233,11 +222,11 @@ class CaseList {
         do {
             both.alpha = draw_.scalar();
         } while (both.alpha == both.beta);
-        CheckCase& without = odd("alpha_zero", "alpha = 0, with which A and B must not be read");
+        CheckCase& without = odd("alpha_zero", "alpha = 0, where A and B must not be read");
         without.shape.alpha = 0.0f;
         without.shape.beta = draw_.scalar();
         without.nan_inputs = true;
-        Shape& nothing = odd("k_zero", "K = 0, with which beta·C is left").shape;
+        Shape& nothing = odd("k_zero", "K = 0, which leaves beta·C").shape;
         nothing.K = 0;
         nothing.beta = draw_.scalar();
     }
@@ -248,7 +237,10 @@ class CaseList {
             CheckCase& c = add("numbers", "NaN, infinity and 0 in A and B", small(kProductRows),
                                small(kProductColumns), draw_.odd(steps_ + 1, steps_ + 15, 2));
             c.specials = true;
-            if (scaled) c.shape.alpha = draw_.scalar(), c.shape.beta = draw_.scalar();
+            if (scaled) {
+                c.shape.alpha = draw_.scalar();
+                c.shape.beta = draw_.scalar();
+            }
         }
         for (const float alpha : {1e5f, -1e5f}) {
             CheckCase& c = add("numbers", "alpha = " + number(alpha), small(kProductRows),
@@ -320,9 +312,7 @@ class CaseList {
     // ---- products of difficulties ----
 
     /// Odd, and not far below `most`.
-    std::int64_t small(std::int64_t most) {
-        return draw_.odd(most / 2, most - 1, 2);
-    }
+    std::int64_t small(std::int64_t most) { return draw_.odd(most / 2, most - 1, 2); }
 
     /// Where rows begin, for a product. The first four are what a path of 16 bytes at once may take, the
     /// others are not.
@@ -360,9 +350,7 @@ class CaseList {
         if (place == all_off) s.offsets = {1, 1, 1};
     }
     /// The next multiple of 16 bytes.
-    std::int64_t whole(std::int64_t n) const {
-        return (n + vector_ - 1) / vector_ * vector_;
-    }
+    std::int64_t whole(std::int64_t n) const { return (n + vector_ - 1) / vector_ * vector_; }
 
     static std::string place_text(Place place, std::size_t which) {
         switch (place) {
@@ -377,11 +365,11 @@ class CaseList {
             case odd_pitches:
                 return which >= kAll ? "odd pitches" : "an odd ld" + std::string(1, "abc"[which]);
             case one_off:
-                return std::string(1, "ABC"[which]) + " that begins an element behind a multiple of 16 bytes";
+                return std::string(1, "ABC"[which]) + " that begins one element past a multiple of 16 bytes";
             case all_off:
                 break;
         }
-        return "matrices that begin an element behind a multiple of 16 bytes";
+        return "matrices that begin one element past a multiple of 16 bytes";
     }
 
     // Every pair of alpha and beta meets rows that allow 16 bytes at once, and rows that do not. Alpha, beta,
@@ -458,9 +446,7 @@ class CaseList {
 
     // ---- what launch() and large indices lead to ----
 
-    std::int64_t tiles_of(std::int64_t m, std::int64_t n) const {
-        return ceil_div(m, BM) * ceil_div(n, BN);
-    }
+    std::int64_t tiles_of(std::int64_t m, std::int64_t n) const { return ceil_div(m, BM) * ceil_div(n, BN); }
     /// With alpha = 0, which costs little, so that C may have more tiles than there are multiprocessors to
     /// begin with: a block that goes on to another tile must know its place there.
     void without_product(CheckCase& c) {
@@ -579,7 +565,13 @@ class CaseList {
 }  // namespace
 
 std::vector<CheckCase> check_cases(const Lesson& lesson, std::uint64_t seed, bool long_k) {
-    return CaseList(lesson, seed, long_k).cases();
+    std::vector<CheckCase> cases = CaseList(lesson, seed, long_k).cases();
+#ifdef GEMM_CPU_DEVICE
+    if (const std::uint64_t first = cpu_device::schedule_seed(); first != 0) {
+        for (std::size_t i = 0; i < cases.size(); ++i) cases[i].schedule = first + i;
+    }
+#endif
+    return cases;
 }
 
 }  // namespace gemm

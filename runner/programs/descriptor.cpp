@@ -46,7 +46,7 @@ Given read_options(int argc, char** argv) {
     options.push_back({"--swizzle", &g.swizzle, "swizzle mode: none, 32, 64 or 128 [none]", "BYTES"});
     options.push_back({"--rows", &g.rows, "of the matrix: 64 of A, N of B [64]"});
     options.push_back(
-        {"--major", &g.major, "the dimension that lies side by side: k or row [k]", "DIMENSION"});
+        {"--major", &g.major, "the dimension whose elements are neighbours: k or row [k]", "DIMENSION"});
     options.push_back(
         {"--tile", &g.tile, "the tile that is meant, rows x steps along K, such as 64x64", "SIZE"});
     options.push_back(
@@ -60,7 +60,7 @@ Given read_options(int argc, char** argv) {
     options.push_back({"--strides", &g.strides, "globalStrides, bytes, such as 16384 [tight]", "BYTES"});
     options.push_back({"--box", &g.box, "boxDim, innermost first, such as 32x128", "SIZE"});
     options.push_back({"--element-strides", &g.element_strides, "elementStrides [1]", "SIZE"});
-    options.push_back({"--fill", &g.fill, "of what lies outside: zero or nan [zero]", "WHAT"});
+    options.push_back({"--fill", &g.fill, "of what is outside: zero or nan [zero]", "WHAT"});
     gemm::parse_options("gemm_descriptor",
                         "Says what a matrix descriptor or a tensor map makes the hardware do.", options, argc,
                         argv);

@@ -74,8 +74,6 @@ TEST_CASE("dtype: names, sizes and accuracies") {
         CHECK(gemm::dtype_named(gemm::dtype_name(dtype)) == dtype);
     }
     CHECK_FALSE(gemm::dtype_named("FP32"));
-    CHECK(test::error_of([] { (void)gemm::variant_option("", "tf32"); }) ==
-          "--dtype must be fp32, bf16 or fp16, and is \"tf32\".");
     CHECK(gemm::unit_roundoff(DType::fp32) == 0x1p-24);
     CHECK(gemm::unit_roundoff(DType::bf16) == 0x1p-8);
     CHECK(gemm::unit_roundoff(DType::fp16) == 0x1p-11);
@@ -184,7 +182,7 @@ TEST_CASE("dtype: a workload's matrices are as they lie in memory") {
         REQUIRE(w.breach().empty());
         // One element before A, and one behind C.
         CUDA_CHECK(cudaMemset(static_cast<std::uint16_t*>(p.C) + c.size(), 0, 2));
-        REQUIRE(w.breach() == "A write outside C: 1 elements past its end.");
+        REQUIRE(w.breach().find(" C: 1 ") != std::string::npos);
         w.reset_c();
         REQUIRE(gemm::Buffer::bytes(1 << 20, 1024, dtype) < gemm::Buffer::bytes(1 << 20, 1024, DType::fp32));
     }
@@ -264,8 +262,7 @@ TEST_CASE("dtype: an infinity where a finite number belongs is wrong") {
     c[0] = kInf;
     const Verdict v = verifier.check(c, nullptr);
     REQUIRE_FALSE(v.passed);
-    require_contains(v.failure, "first wrong: row 0, column 0");
-    require_contains(v.failure, "got inf");
+    REQUIRE((v.first && v.first->row == 0 && v.first->column == 0 && v.first->got == kInf));
     REQUIRE(std::fabs(ref.value[0]) < 65504.0);
 }
 
@@ -361,22 +358,26 @@ TEST_CASE("dtype: a lesson takes what it offers and says what that is") {
     CHECK(gemm::offered(short_types::right) == "bf16, fp16");
     CHECK(gemm::offers(short_types::right, gemm::of_type(DType::fp16)));
     CHECK_FALSE(gemm::offers(short_types::right, gemm::of_type(DType::fp32)));
-    CHECK(test::error_of([] { (void)gemm::with_variant(short_types::right, gemm::of_type(DType::fp32)); }) ==
-          "short_types does not take fp32; it takes bf16, fp16.");
-    CHECK(test::error_of([] {
-              (void)gemm::with_variant(test::lesson("01_naive"), gemm::of_type(DType::bf16));
-          }) == "01_naive does not take bf16; it takes fp32.");
+    for (const auto& [lesson, dtype] :
+         {std::pair{&short_types::right, DType::fp32}, {&test::lesson("01_naive"), DType::bf16}}) {
+        const std::string error =
+            test::error_of([&] { (void)gemm::with_variant(*lesson, gemm::of_type(dtype)); });
+        for (const std::string& named :
+             {std::string(lesson->name), std::string(gemm::dtype_name(dtype)), gemm::offered(*lesson)}) {
+            require_contains(error, named);
+        }
+    }
     gemm::Device turing = test::device();
     turing.name = "Tesla T4";
     turing.sm = 75;
     CHECK(gemm::why_skipped(fp16, turing).empty());
-    CHECK(gemm::why_skipped(short_types::right, turing) ==
-          "short_types needs a GPU of compute capability 8.0 or higher for bf16; Tesla T4 has 7.5, which is "
-          "enough for "
-          "--variant fp16.");
-    require_contains(test::error_of([] {
-                         Workload w(test::shape(3, 3, 3, false), 1);
-                         (void)gemm::verify(short_types::right, w, Verifier(w));
-                     }),
-                     "short_types was given matrices of fp32 and is to take bf16");
+    for (const char* const named : {"short_types", " 8.0 ", "bf16", "Tesla T4", " 7.5", "--variant fp16"}) {
+        require_contains(gemm::why_skipped(short_types::right, turing), named);
+    }
+    const test::Thrown mixed = test::thrown_by([] {
+        Workload w(test::shape(3, 3, 3, false), 1);
+        (void)gemm::verify(short_types::right, w, Verifier(w));
+    });
+    CHECK(mixed.id == gemm::FaultId::other);
+    for (const char* const named : {"short_types", "fp32", "bf16"}) require_contains(mixed.text, named);
 }

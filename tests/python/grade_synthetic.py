@@ -403,11 +403,11 @@ def learners(world: World) -> list[Learner]:
     add("notes.txt", raw(b"I am ill."), refused, refused, "neither a folder nor a zip")
     add("pipe", lambda path: os.mkfifo(path), refused, refused, "neither a folder nor a zip")
     add("link", lambda path: path.symlink_to(ROOT), refused, refused, "neither a folder nor a zip")
-    add("links", _links, refused, missing, "no ordinary file")
-    add("pipes", _no_files, refused, missing, "no ordinary file")
+    add("links", _links, refused, missing, "not an ordinary file")
+    add("pipes", _no_files, refused, missing, "not an ordinary file")
     above = zipped(("../../" + FILES["03"], SOLUTIONS["03"]), ("/" + FILES["01"], SOLUTIONS["01"]))
     add("above.zip", raw(above), refused, refused, outside, outside)
-    add("linked.zip", raw(zipped(link_member(FILES["01"], str(kernel)))), refused, missing, "no ordinary file")
+    add("linked.zip", raw(zipped(link_member(FILES["01"], str(kernel)))), refused, missing, "not an ordinary file")
     add("locked.zip", raw(encrypted(zipped((FILES["01"], SOLUTIONS["01"])))), refused, missing, "encrypted")
     add("bomb.zip", raw(_bomb(zipfile.ZIP_DEFLATED)), refused, missing, "larger than 256 KiB")
     add("bomb2.zip", raw(_bomb(zipfile.ZIP_BZIP2)), refused, missing, "packed by another method")
@@ -415,7 +415,7 @@ def learners(world: World) -> list[Learner]:
 
     # Wrong, and what is no program.
     add("beta", folder(t01=edited("01", WRONG["01"]), t03=edited("03", WRONG["03"])), failed, failed, "beta·C is forgotten.")
-    add("latin", folder(t01=b"// \xe4" + SOLUTIONS["01"].encode(), t03=bytes(1000)), failed, failed, "no UTF-8 text")
+    add("latin", folder(t01=b"// \xe4" + SOLUTIONS["01"].encode(), t03=bytes(1000)), failed, failed, "not UTF-8 text")
     add("huge", folder(t01="//" + "x" * (256 << 10), t03=""), refused, failed, "larger than 256 KiB", "undefined")
     add("=cmd|'calc'!A0", folder(t01=SOLUTIONS["01"] + "}"), failed, missing, "does not compile")
     add("<b onload=x>&\"'", folder(t01='#error "<script>alert(1)</script>"'), failed, missing, "<script>alert(1)</script>")

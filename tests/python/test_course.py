@@ -286,7 +286,7 @@ def test_reset_that_cannot_write_changes_nothing(root: Path, monkeypatch: pytest
     monkeypatch.setattr(course, "find", lambda name, hunt: Task("01_naive", "exercise", root))
     with monkeypatch.context() as patched:
         patched.setattr(os, "link", refuse)
-        with pytest.raises(UserError, match="Read-only file system; nothing was changed"):
+        with pytest.raises(UserError, match=os.strerror(errno.EROFS)):
             course.reset("01", False)
     monkeypatch.setattr(course, "write_atomically", full)
     with pytest.raises(UserError, match="cannot be written"):
@@ -351,5 +351,5 @@ def test_a_step_of_a_folder_has_its_files_under_its_name(tmp_path: Path) -> None
     assert "int wrong;" in second.starter()
     (folder / "exercise.py").unlink()
     _module.cache_clear()
-    with pytest.raises(UserError, match="^09_tensorcore/a_wmma/exercise.py is missing"):
+    with pytest.raises(UserError, match="^09_tensorcore/a_wmma/exercise.py "):
         tasks(tmp_path)

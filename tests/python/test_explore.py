@@ -93,8 +93,8 @@ def explored(checkout: Checkout) -> Checkout:
 def test_a_page_is_written_and_where_is_said(explored: Checkout) -> None:
     done = explored.run("explore", "1", status=0)
     page = explored.root / "out" / "explore" / "01_naive.html"
-    assert re.fullmatch(r"Written: out/explore/01_naive.html \(\d+ kB\)\.\n", done.stdout)
-    assert done.stderr.splitlines()[-1] == f"No browser could be opened here; open {page.as_uri()} in one."
+    assert re.fullmatch(r"Written: out/explore/01_naive\.html \(\d+ kB\)\.\n", done.stdout)
+    assert f" {page.as_uri()} " in done.stderr.splitlines()[-1]
     assert "<title>" in page.read_text()
     call = (explored.fakes / "inspected").read_text()
     assert call.startswith("--lesson 01_naive --m=64 --n=64 --k=64 --blocks=all --history=4 ")
@@ -172,7 +172,7 @@ def serving(checkout: Checkout) -> Iterator[str]:
         line = process.stdout.readline()
         address = line.partition(" ")[0]
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address), line
-        assert line.endswith(" shows 01_naive, anew at every save of 01_naive/kernel.cu; Ctrl-C ends it.\n")
+        assert " 01_naive/kernel.cu;" in line and "Ctrl-C" in line
         yield address
         assert stop(process, signal.SIGINT)[0] == 130
     finally:

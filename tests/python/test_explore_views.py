@@ -86,7 +86,7 @@ def test_steps_go_on_in_both_views_and_play_to_the_end(visit: Visit) -> None:
     product, time, shown = visit.page.locator("#product"), visit.page.locator("#time"), visit.page.locator("#product-step")
     said = [shown.inner_text()]
     product.get_by_role("slider", name="Along K:").press("ArrowRight")
-    time.get_by_role("button", name="One step on").click()
+    time.get_by_role("button", name="One step forward").click()
     said.append(shown.inner_text())
     assert selection(visit)["step"] == "2" and said[0] != said[1]
     visit.page.clock.install(time=0)

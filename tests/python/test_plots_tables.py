@@ -79,7 +79,7 @@ def test_a_lesson_is_held_against_the_one_before_it_in_its_ladder() -> None:
 
 @pytest.mark.parametrize("name", ["tensorcore", "tensorcore_sweep"])
 def test_results_without_bf16_have_no_table_of_it(name: str) -> None:
-    with pytest.raises(UserError, match=r"^(These results hold no timed run|There is no table 'tensorcore).*\.$"):
+    with pytest.raises(UserError, match=r"(no timed run|'tensorcore).*\.$"):
         tables.render(name, gpu_results(), [*TWELVE[:8], *STEPS])
 
 
@@ -106,7 +106,7 @@ def test_counts_of_a_step_name_lines_of_its_own_kernel_by_number(tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["progression", "sweep", "step:02_coalesced"])
 def test_untimed_results_are_one_sentence(name: str) -> None:
-    with pytest.raises(UserError, match=r"^(These results hold no timed run|There is no table 'tensorcore).*\.$"):
+    with pytest.raises(UserError, match=r"(no timed run|'tensorcore).*\.$"):
         tables.render(name, cpu_results(), TWELVE)
 
 

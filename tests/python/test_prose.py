@@ -277,7 +277,7 @@ def test_an_excerpt_has_the_rows_that_are_named_and_the_caption() -> None:
         rows["load/store pipe (L1, shared memory)"], rows["stalls, largest reason"],
     ]  # fmt: skip
     assert [line.split("|")[1].strip()[:6] for line in of("stalls")[2:-2]] == ["stalls", "stalls"]
-    with pytest.raises(UserError, match="no row 'registers'; there are: issue slots used; FMA pipe; load/store"):
+    with pytest.raises(UserError, match="'registers'; .*: issue slots used; FMA pipe; load/store"):
         of("FMA pipe,registers")
 
 
@@ -295,7 +295,7 @@ def test_an_excerpt_of_counts_is_by_access_or_line_and_of_variants_by_name(tmp_p
     assert [row.split("|")[1].strip() for row in of("A, load")] == ["34", "56"]
     assert [row.split("|")[1].strip() for row in of("34")] == ["34", ""]
     assert of("B, load") == [of("34")[0].replace("A, load", "B, load")]  # which the whole table shows below the other
-    with pytest.raises(UserError, match="no row '3'; there are: A, load; B, load"):
+    with pytest.raises(UserError, match="'3'; .*: A, load; B, load"):
         of("3")
     tuned = tables.render_tuned("03_smem:nothing,03_smem", tuned_results()).splitlines()
     assert [row.split("|")[1].strip() for row in tuned[2:-2]] == ["nothing", "**03_smem**"]

@@ -142,7 +142,7 @@ def test_a_killed_installation_holds_nobody_up(bare: Checkout, pip_too: bool) ->
         (bare.fakes / "slow").unlink()
         assert second.communicate(timeout=PATIENCE)[0] == "venv: -m runner doctor\n"
         said = (bare.fakes / "second").read_text().removeprefix(WAITING)
-    assert said.startswith("gemm: Removing .venv, which is not complete …\n")
+    assert said.startswith("gemm: Removing .venv, ")
     assert (bare.root / ".venv" / "complete").exists()
     first.communicate()
 
@@ -170,7 +170,7 @@ def test_apt_is_waited_for_while_another_program_has_its_locks(bare: Checkout) -
     (bare.fakes / "locked").touch()
     done = gemm(bare, "chart")
     assert (done.returncode, done.stdout) == (0, "path: -m runner chart\n"), done.stderr
-    assert done.stderr.count("gemm: Waiting for process 77 (unattended-upgr), which installs packages …\n") == 1
+    assert done.stderr.count(" process 77 (unattended-upgr), ") == 1
     assert (bare.fakes / "apt").read_text().split() == ["install", "install"]  # no update between: it was not the lists
 
 

@@ -88,7 +88,7 @@ def test_results_survive_a_reader_who_leaves(checkout: Checkout) -> None:
         process = checkout.start("chart", stdout=full)
         said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 2
-    assert said.splitlines()[-1].startswith("gemm: Standard output cannot be written: No space left on device;")
+    assert re.match("gemm: Standard output .*: No space left on device;", said.splitlines()[-1])
     assert (checkout.root / "out" / "cpu.json").exists()
 
 
@@ -277,7 +277,7 @@ def test_interrupt_while_drawing_says_that_results_are_there(checkout: Checkout)
     wait_for(checkout.root / "out" / "drawing")
     status, said = stop(process, signal.SIGINT)
     assert status == 130
-    assert said.splitlines()[-1] == "Interrupted: the results are in out/cpu.json, the charts may be old."
+    assert said.splitlines()[-1].startswith("Interrupted: ") and " out/cpu.json, " in said
 
 
 def test_plain_progress_without_a_terminal(checkout: Checkout) -> None:

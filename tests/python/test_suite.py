@@ -150,7 +150,7 @@ def test_without_xdist_tests_run_one_after_another(
     monkeypatch.setattr(doctor, "VENV", tmp_path)
     monkeypatch.setenv("GEMM_NO_INSTALL", "1")
     if found is None:
-        with pytest.raises(UserError, match="^Python's pytest is missing; type: .*pytest-xdist.*[.]$"):
+        with pytest.raises(UserError, match="pytest .* type: .*pytest-xdist.*[.]$"):
             doctor.provide_pytest()
     else:
         assert doctor.provide_pytest() == (Path(sys.executable), found)

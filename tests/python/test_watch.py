@@ -373,7 +373,7 @@ def test_edit_error_fix_pass_hint_next_quit(watched: Watched) -> None:
     watched.write("version 6 RIGHT", "02", hunt=True, shows=["saw version 6", "All done: every task has passed.", "3/3"])
     session.type("n")
     assert session.end("q") == 0
-    assert "3 of 3 tasks passed, 0 of 2 quizzes taken. Next: ./gemm quiz 01" in session.seen
+    assert re.search(r"3 of 3 .*0 of 2 .* ./gemm quiz 01", session.seen)
     assert not any(alive(pid) for pid in watched.log("began"))
 
 
@@ -395,10 +395,10 @@ def test_it_starts_at_the_first_task_that_has_not_passed(watched: Watched) -> No
     (watched.root / ".progress.json").write_text(json.dumps(raw))
     session = watched.start()
     assert session.end() == 0
-    assert "Every task has passed; name a lesson to look at it again: ./gemm watch 01" in session.seen
+    assert session.seen.rstrip().endswith("./gemm watch 01")
     session = watched.start("--hunt")
     assert session.end() == 0
-    assert "Every bug hunt has passed; name a lesson to look at it again: ./gemm watch 02 --hunt" in session.seen
+    assert session.seen.rstrip().endswith("./gemm watch 02 --hunt")
 
 
 def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
@@ -414,7 +414,7 @@ def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
     fresh.replace(file)
     session.wait("saw version replaced")
     file.unlink()
-    session.wait("exercises/01_naive/exercise.cu is not there; save it again, or ./gemm reset 01 brings the start back.")
+    session.wait("exercises/01_naive/exercise.cu is not there; save it again, or ./gemm reset 01 brings back the starting file.")
     file.write_text("version again\n")
     assert "not there" not in session.wait("saw version again", "Not passed (")
     file.rename(file.with_suffix(".cu~"))
@@ -425,7 +425,7 @@ def test_editors_that_replace_or_delete_the_file(watched: Watched) -> None:
 
 def test_a_file_that_is_written_at_the_start_or_cannot_be_checked(watched: Watched) -> None:
     watched.file().unlink()
-    session = watched.start("01", shows=["Written: exercises/01_naive/exercise.cu, the start of exercise 01."])
+    session = watched.start("01", shows=["Written: exercises/01_naive/exercise.cu, the starting file of exercise 01."])
     assert watched.file().read_text().startswith("// Exercise 01")
     watched.write("version 1 REFUSED", shows=["gemm: g++ is missing.", "It could not be checked ("])
     watched.file().write_bytes(b"")
@@ -556,7 +556,7 @@ def test_without_a_terminal_it_names_the_check(watched: Watched) -> None:
     watched.checkout.env["TERM"] = "dumb"
     session = watched.start("01")
     assert session.end() == 2
-    assert "gemm: watch needs a terminal that can place text; ./gemm check 01" in session.seen
+    assert re.search(r"gemm: .*terminal.* ./gemm check 01", session.seen)
 
 
 def test_progress_that_cannot_be_read(watched: Watched) -> None:

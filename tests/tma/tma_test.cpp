@@ -93,9 +93,10 @@ TEST_CASE("tma: the driver refuses what a tensor map cannot say") {
     gemm::TensorMapFields fields = test::tma_refusals().front().fields;
     fields.strides[0] = 264;
     const std::string error = test::error_of([&] { (void)gemm::tensor_map(fields); });
-    test::require_contains(error, "cuTensorMapEncodeTiled() refuses the tensor map (CUresult 1)");
+    test::require_contains(error, "cuTensorMapEncodeTiled()");
+    test::require_contains(error, "(CUresult 1)");
 #ifdef GEMM_CPU_DEVICE
-    test::require_contains(error, "globalStrides[0] is 264 bytes, and it must be a multiple of 16");
+    test::require_contains(error, "globalStrides[0] is 264 ");
     fields.interleave = CU_TENSOR_MAP_INTERLEAVE_16B;
     test::require_contains(test::error_of([&] { (void)gemm::tensor_map(fields); }),
                            "not modelled on the CPU device");
@@ -227,7 +228,7 @@ TEST_CASE("tma: mistakes that a schedule can hide show on the CPU device") {
 }
 
 TEST_CASE("tma: mbarriers that others need not see begun") {
-    const auto shown = [](TmaMistake mistake, const std::string& words) {
+    const auto shown = [](TmaMistake mistake, const char* named = "") {
         int seeds = 0;
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
             const Schedule schedule(seed);
@@ -236,20 +237,18 @@ TEST_CASE("tma: mbarriers that others need not see begun") {
             try {
                 wrong = wrong_elements({32, 32, 32, 32, 32, 32}, mistake, 1);
             } catch (const gemm::Error& error) {
-                test::require_contains(error.what(), words);
+                CHECK(gemm::fault_of(error) == gemm::FaultId::mbarrier_misused);
+                test::require_contains(error.what(), named);
                 ++seeds;
             }
             CHECK(wrong == 0);
         }
         return seeds;
     };
-    CHECK(shown(TmaMistake::none, "") == 0);
-    CHECK(shown(TmaMistake::proxy_fence_for_init, "") == 0);
-    CHECK(shown(TmaMistake::no_barrier_after_init,
-                " meets an mbarrier that no mbarrier.init has begun, at ") > 0);
-    CHECK(shown(TmaMistake::no_init_fence,
-                " meets an mbarrier that no mbarrier.init has begun as far as the copy engine can see, at "
-                "full[0]: fence.mbarrier_init comes in between.") > 0);
+    CHECK(shown(TmaMistake::none) == 0);
+    CHECK(shown(TmaMistake::proxy_fence_for_init) == 0);
+    CHECK(shown(TmaMistake::no_barrier_after_init, " mbarrier.init has initialised, at ") > 0);
+    CHECK(shown(TmaMistake::no_init_fence, " full[0]: fence.mbarrier_init ") > 0);
 }
 
 TEST_CASE("tma: a store to rows that are no multiple of 16 bytes touches what lies behind them") {

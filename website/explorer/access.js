@@ -30,14 +30,8 @@ import * as wavefronts from "explorer/wavefronts";
  * @param {Block} block @param {number} wgmma @param {number} warp
  */
 function multiplications(block, wgmma, warp) {
-  /** @type {number[]} */
-  const found = [];
-  block.raw.events.forEach((event, index) => {
-    if (Array.isArray(event) || event.e !== "wgmma") return;
-    const multiply = block.raw.multiplies[event.multiply ?? -1];
-    if (multiply?.wgmma === wgmma && (event.warp === warp || multiply.warpgroup === Math.floor(warp / 4))) found.push(index);
-  });
-  return found;
+  const issues = (/** @type {number} */ event) => block.warpOf(event) === warp || block.warpsOf(event).includes(warp);
+  return [...block.raw.events.keys()].filter((event) => block.multiplyOf(event)?.wgmma === wgmma && issues(event));
 }
 
 /**
@@ -180,7 +174,7 @@ function nothing(block, now) {
 /** @param {HTMLElement} element @param {Data} data @param {State} state */
 export function mount(element, data, state) {
   if (!data.blocks.length) {
-    element.append(el("p", { class: "note" }, ["No block’s history was kept, so that no single request can be shown."]));
+    element.append(el("p", { class: "note" }, ["No block’s history was kept, so no single request can be shown."]));
     return;
   }
   const choose = choosing(data, state);
@@ -285,7 +279,7 @@ function inGlobal(touching, does, width, lane, choose) {
   const share = `${grouped(used)} of ${grouped(units * 32)} bytes moved are used`;
   const words = [`${does}. ${counted(units, "sector")} in ${counted(lines, "line")} of 128 bytes, ideal ${ideal}; ${share}.`];
   if (drawn.length !== units) words.push(`The tracer counts ${counted(units, "sector")}; the picture shows ${drawn.length}.`);
-  const note = "A row is a line of 128 bytes; framed and numbered: its sectors of 32 that are moved. Hatched: moved, not used.";
+  const note = "A row is a cache line of 128 bytes. Framed and numbered: its sectors of 32 bytes that are moved. Hatched: moved, but not used.";
   return {
     words,
     ofLane: lane === null ? "" : sectors.laneWords(touching, lane),
@@ -308,7 +302,7 @@ function inShared(block, request, does, width, lane, choose) {
   const { ideal, used, most } = wavefronts.figures(touching), served = wavefronts.split(touching);
   const conflict = request.width > 4 ? `at most ${counted(most, "word")} of a bank`
     : most > 1 ? `a ${most}-way bank conflict` : "no bank conflict";
-  const how = matrix ? " by ldmatrix: a row of an 8×8 matrix a lane, eight lanes a matrix" : "";
+  const how = matrix ? " by ldmatrix: a row of an 8×8 matrix per lane, eight lanes per matrix" : "";
   const words = [`${does}${how}. ${counted(units, "wavefront")}, ideal ${ideal}; ${size(used)} used, ${conflict}.`];
   if (copy && units > ideal) {
     words.push("Words that share a bank where cp.async reads them leave L1 in different wavefronts, and each part is stored by itself.");
@@ -326,7 +320,7 @@ function inShared(block, request, does, width, lane, choose) {
     pictures: [
       el("h3", {}, `${name}: ${served ? "wavefront by wavefront" : "the split isn’t known"}`),
       wavefronts.draw(touching, width, lane, choose),
-      el("h3", {}, "Where it lies: rows of 128 bytes, a word of each bank"), wavefronts.map(block, touching, width, lane),
+      el("h3", {}, "Where it is: rows of 128 bytes, one word of each bank"), wavefronts.map(block, touching, width, lane),
       el("p", { class: "note" }, note),
     ],
   };

@@ -1,7 +1,7 @@
 // What lies in a block's shared memory, and what its threads read of A and B, step by step: worked out by going through its events.
 
 import { CHUNK, pitchOf, swizzled } from "explorer/descriptors";
-import { lanesOf, WARP } from "explorer/payload";
+import { kept, lanesOf, WARP } from "explorer/payload";
 
 /** @typedef {import("explorer/payload").Block} Block */
 
@@ -45,8 +45,8 @@ export const REGISTERS = 8; // was loaded into registers, and lies in no shared 
 
 const EACH = 2 ** 27; // more than a matrix has elements here
 
-/** @param {Range | undefined} range grows @param {number} row @param {number} col @returns {Range} with that element, too */
-function grown(range, row, col) {
+/** @param {Range | null | undefined} range grows @param {number} row @param {number} col @returns {Range} with that element, too */
+export function grown(range, row, col) {
   if (!range) return { row, rowEnd: row + 1, col, colEnd: col + 1 };
   if (row < range.row) range.row = row;
   if (row >= range.rowEnd) range.rowEnd = row + 1;
@@ -319,24 +319,12 @@ class Replay {
 /** @type {{block: Block, step: number, replay: Replay} | null} the last step that was gone through, from which the next one goes on */
 let reached = null;
 
-/** @type {WeakMap<Block, Fill[]>} */
-const known = new WeakMap();
-
-/**
- * Every piece of A and B (and of C, where it goes through shared memory) that the block brings to shared memory, in order.
- * @param {Block} block
- * @returns {Fill[]}
- */
-export function fills(block) {
-  let found = known.get(block);
-  if (!found) {
-    const replay = new Replay(block);
-    for (let event = 0; event < block.raw.events.length; event++) replay.step(event, null, null);
-    found = replay.fills.filter(({ hi }) => hi > 0);
-    known.set(block, found);
-  }
-  return found;
-}
+/** Every piece of A and B (and of C, where it goes through shared memory) that the block brings to shared memory, in order. */
+export const fills = kept((/** @type {Block} */ block) => {
+  const replay = new Replay(block);
+  for (let event = 0; event < block.raw.events.length; event++) replay.step(event, null, null);
+  return replay.fills.filter(({ hi }) => hi > 0);
+});
 
 /**
  * @param {Block} block @param {Fill} fill

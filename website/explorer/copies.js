@@ -97,9 +97,9 @@ export function boxed(block, request, line, width) {
   if (request.array) pictures.push(el("h3", {}, [`The box in ${request.array.name}`]), tensor(request.array, copy, width));
   if (shared) {
     words.push(
-      `${stores ? "It lies" : "It lands"} at byte ${grouped(copy.offset)} of ${shared.name}, ${
+      `${stores ? "It is" : "It lands"} at byte ${grouped(copy.offset)} of ${shared.name}, ${
         copy.swizzle === "none"
-          ? "row behind row, not swizzled"
+          ? "row after row, not swizzled"
           : `swizzled by ${copy.swizzle}: the chunks of 16 bytes of a row change places by the row’s number`
       }.`,
     );
@@ -140,7 +140,7 @@ export function boxed(block, request, line, width) {
 export function multiplied(data, block, event, width) {
   const found = block.raw.events[event];
   const multiply = Array.isArray(found) ? undefined : block.raw.multiplies[found?.multiply ?? -1];
-  if (!multiply) return { words: ["it is no request to memory."], pictures: [], figures: {} };
+  if (!multiply) return { words: ["it is not a request to memory."], pictures: [], figures: {} };
   const entry = multiply.wgmma === null ? null : data.trace.wgmma[multiply.wgmma];
   const words = [
     `warpgroup ${multiply.warpgroup} (${named(block.warpsOf(event), "warp")}) issues wgmma m${multiply.m}n${multiply.n}k${multiply.k}, batch ${multiply.batch}: A from ${

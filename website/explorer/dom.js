@@ -3,6 +3,8 @@
 /** @typedef {Record<string, string | number | boolean | null | undefined | EventListener>} Attributes `onclick` and the like take functions; true: present; false, null, undefined: absent */
 /** @typedef {Node | string | null | undefined | false | any[]} Child a list has more of them; null, undefined and false: none */
 
+export const SMALL = '12px "DejaVu Sans", Verdana, sans-serif'; // the font of most words on a canvas
+
 /**
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag @param {Attributes} [attributes] @param {Child[]} children
@@ -121,11 +123,41 @@ export function swatch(words, paint) {
  */
 export function outlined(context, x, y, width, height) {
   const { paper, mark } = colours();
-  for (const [stroke, wide] of /** @type {[string, number][]} */ ([[paper, 6], [mark, 2.5]])) {
-    context.strokeStyle = stroke;
-    context.lineWidth = wide;
-    context.strokeRect(x, y, width, height);
-  }
+  framed(context, paper, 6, x, y, width, height);
+  framed(context, mark, 2.5, x, y, width, height);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {string | CanvasPattern} fill
+ * @param {number} x @param {number} y @param {number} width @param {number} height
+ */
+export function filled(context, fill, x, y, width, height) {
+  context.fillStyle = fill;
+  context.fillRect(x, y, width, height);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {string} stroke @param {number} wide pixels of the line
+ * @param {number} x @param {number} y @param {number} width @param {number} height
+ */
+export function framed(context, stroke, wide, x, y, width, height) {
+  context.strokeStyle = stroke;
+  context.lineWidth = wide;
+  context.strokeRect(x, y, width, height);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {string} fill @param {string} words @param {number} x @param {number} y */
+export function written(context, fill, words, x, y) {
+  context.fillStyle = fill;
+  context.fillText(words, x, y);
+}
+
+/** @param {HTMLElement} element a live region, which speaks only when something is different @param {string[]} sentences */
+export function tell(element, sentences) {
+  const text = sentences.join("\n");
+  if (element.dataset.text === text) return;
+  element.dataset.text = text;
+  element.replaceChildren(...sentences.map((sentence) => el("p", {}, sentence)));
 }
 
 /**

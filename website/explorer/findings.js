@@ -119,7 +119,7 @@ function shown(data, finding, width) {
   const first = finding.other, trace = data.trace;
   const threads = [threadOf(data, first?.thread ?? null), threadOf(data, finding.thread)];
   const kept = !data.blocks.length || data.blocks.some((block) => block.raw.index === finding.block);
-  const note = `The history of block ${finding.block} was not kept, so that the other views show another block.`;
+  const note = `The history of block ${finding.block} was not kept, so the other views show another block.`;
   const who = threads.flatMap((thread, index) => (thread === null ? [] : [{ thread, index }]));
   /** @param {number} thread */
   const mark = (thread) => {
@@ -200,7 +200,7 @@ function inMatrix(data, finding, width) {
   const x = col < 0 ? x0 - strip / 2 : col >= cols ? x0 + across + strip / 2 : x0 + (col + 0.5) * scale;
   const y = row < 0 ? y0 - strip / 2 : row >= rows ? y0 + down + strip / 2 : y0 + (row + 0.5) * scale;
   const past = beyond ? `, up to ${beyond} past its edge` : "";
-  const where = outside ? `Hatched: outside of ${finding.array}${past}` : "The element lies inside of it.";
+  const where = outside ? `Hatched: outside of ${finding.array}${past}` : "The element is inside it.";
   root.append(
     box(x0, y0, across, down, { class: "cell quiet strong" }),
     text(x0, 14, `${finding.array}: ${rows}×${cols}`),

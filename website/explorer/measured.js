@@ -12,7 +12,7 @@ const short = (lesson) => lesson.split("_")[0];
 /** @param {Data} data @param {number} width @param {number | null} tile FLOP per byte that the sliders give */
 export function charts(data, width, tile) {
   const { recorded } = data.payload;
-  if (!recorded) return [el("p", {}, ["Nothing is recorded of this lesson, so that there is no chart."])];
+  if (!recorded) return [el("p", {}, ["Nothing has been recorded for this lesson, so there is no chart."])];
   const found = [sweep(data, width)];
   const roof = roofline(data, width, tile);
   if (roof) found.push(roof);
@@ -22,7 +22,7 @@ export function charts(data, width, tile) {
 /** @param {Data} data @param {number} width */
 function sweep(data, width) {
   const recorded = /** @type {gemm.Recorded} */ (data.payload.recorded);
-  const said = el("p", { role: "status", class: "readout" }, "Choose a point: its shape, its figure and its baseline stand here.");
+  const said = el("p", { role: "status", class: "readout" }, "Choose a point to see its shape, figure and baseline here.");
   const square = recorded.runs.filter((run) => run.m === run.n && run.n === run.k).sort((a, b) => a.m - b.m);
   const mine = square.filter((run) => run.lesson === data.payload.lesson),
     before = square.filter((run) => run.lesson !== data.payload.lesson);
@@ -50,7 +50,7 @@ function sweep(data, width) {
     .map((run) => `${run.m}×${run.n}×${run.k}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`);
   const where = `${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ` +
     `${mine[0]?.variant.toUpperCase() ?? ""}. ` +
-    "The lines join even sizes; 1023, 2047, 4095 and 4097 stand aside. Arrow keys go from point to point.";
+    "The lines join even sizes; 1023, 2047, 4095 and 4097 are single points. Arrow keys go from point to point.";
   return el("section", { "aria-label": "Sweep over sizes, recorded" },
     el("h3", {}, "Recorded: over sizes"), chart, said,
     others.length > 0 && el("p", { class: "hint" }, `Not square: ${others.join("; ")}.`), el("p", { class: "hint" }, where));
@@ -92,7 +92,7 @@ function roofChart(roof, tile, say) {
     ...peaks.slice(1).map(([words, value]) =>
       ({ name: `${words}, ${rate(value)} TFLOP/s`, look: "before", ...line([value / tbytes, value], [high, value]) })),
     tile && levelChosen === 1 &&
-      { name: "predicted: the tile’s FLOP per byte, as the sliders stand", look: "mark", ...line([tile, bottom], [tile, top]) },
+      { name: "predicted: the tile’s FLOP per byte, as the sliders are set", look: "mark", ...line([tile, bottom], [tile, top]) },
     { name: "a lesson, recorded", look: "strong", points: here.map(point) },
   ].filter(Boolean));
   const x = { label: `FLOP per byte of ${name}`, low, high, log: true, ticks: decades(low, high) };
@@ -125,7 +125,7 @@ function roofline(data, width, tile) {
   show();
   const note = Object.keys(roof.peaks).length
     ? ""
-    : " What the tensor cores reach at most was not measured: the roof is memory’s alone.";
+    : " The tensor cores’ maximum was not measured, so this roof is only the memory’s.";
   const sources = el("p", { class: "hint" }, `${roof.sources.join("; ")}.${note}`);
   return el("section", { "aria-label": "Roofline, recorded" }, el("h3", {}, "Recorded: roofline"), group, picture, said, sources);
 }

@@ -4,6 +4,7 @@
 import { WARP, WORD, wordsOf } from "explorer/banks";
 import { grouped, svg } from "explorer/dom";
 import { boxChunks, CHUNK } from "explorer/descriptors";
+import { kept } from "explorer/payload";
 import { box, centred, ending, marked, pressed, roving, shade, text } from "explorer/picture";
 
 /** @typedef {import("explorer/payload").Block} Block */
@@ -63,20 +64,18 @@ export function readOf(block, request) {
   return null;
 }
 
-/** @type {WeakMap<Block, Map<number, Uint8Array>>} */
-const touched = new WeakMap();
+const touched = kept((/** @type {Block} */ block) => kept((/** @type {gemm.HistoryArray} */ array) => touchedIn(block, array)));
 
 /**
  * The words of a shared array that anything in the block's history touches.
  * @param {Block} block @param {gemm.HistoryArray} array
  * @returns {Uint8Array} 1 for each such word
  */
-export function touchedWords(block, array) {
+export const touchedWords = (block, array) => touched(block)(array);
+
+/** @param {Block} block @param {gemm.HistoryArray} array */
+function touchedIn(block, array) {
   const index = block.raw.arrays.indexOf(array);
-  const known = touched.get(block) ?? new Map();
-  touched.set(block, known);
-  const found = known.get(index);
-  if (found) return found;
   const words = new Uint8Array(Math.ceil(array.bytes / WORD));
   const { raw } = block;
   const seen = new Set();
@@ -96,7 +95,6 @@ export function touchedWords(block, array) {
       for (let word = 0; word < CHUNK / WORD; ++word) words[(chunk.address - start) / WORD + word] = 1;
     }
   }
-  known.set(index, words);
   return words;
 }
 

@@ -38,12 +38,12 @@ export function size(count) {
 export function limits(machine, asked) {
   const warps = Math.ceil(asked.threads / 32);
   if (asked.threads > 1024) {
-    return { limits: [], refused: `A block has 1 024 threads at most, and this one ${grouped(asked.threads)}.` };
+    return { limits: [], refused: `A block has 1 024 threads at most, but this one has ${grouped(asked.threads)}.` };
   }
   if (asked.registers > machine.registers_a_thread) {
     return {
       limits: [],
-      refused: `A thread has ${machine.registers_a_thread} registers at most, and this one ${asked.registers}.`,
+      refused: `A thread has ${machine.registers_a_thread} registers at most, but this one has ${asked.registers}.`,
     };
   }
   if (asked.shared > machine.shared_a_block) {

@@ -6,6 +6,7 @@ import { clocks, divide } from "explorer/order";
 export const SCHEMA = 1;
 export const WARP = 32;
 export const WARPGROUP = 4; // warps
+const ROW = 2 ** 26; // more than C has columns here: an element is its row · ROW + its column
 
 /**
  * @typedef {object} Request a warp's request, or a box of the copy engine
@@ -30,6 +31,29 @@ export function lanesOf(mask) {
   return lanes;
 }
 
+/**
+ * @template {object} Key
+ * @template Made
+ * @param {(key: Key) => Made} make
+ * @returns {(key: Key) => Made} what `make` has made of the key, once for each
+ */
+export function kept(make) {
+  /** @type {WeakMap<Key, {made: Made}>} */
+  const known = new WeakMap();
+  return (key) => {
+    const found = known.get(key) ?? { made: make(key) };
+    known.set(key, found);
+    return found.made;
+  };
+}
+
+const clocksOf = kept((/** @type {Block} */ block) => clocks(block.raw));
+const stepsOf = kept((/** @type {Block} */ block) => divide(block.raw, block.clocks));
+const indexOf = kept(indexed);
+const storersOf = kept(storers);
+const ownedBy = kept((/** @type {Block} */ block) =>
+  [...storersOf(block)].map(([key, thread]) => ({ row: Math.floor(key / ROW), col: key % ROW, thread })));
+
 /** One block's history with what follows from it. Everything but `raw` is worked out at its first use. */
 export class Block {
   /**
@@ -40,18 +64,6 @@ export class Block {
     this.raw = raw;
     this.knownOwners = owners;
     this.warps = Math.ceil(raw.threads / WARP);
-    /** @type {Int32Array | null} */
-    this._clocks = null;
-    /** @type {import("explorer/order").Steps | null} */
-    this._steps = null;
-    /** @type {Map<string, number[]> | null} */
-    this._requests = null;
-    /** @type {Int32Array | null} */
-    this._occurrence = null;
-    /** @type {Map<number, number> | null} */
-    this._owners = null;
-    /** @type {{row: number, col: number, thread: number}[] | null} */
-    this._owned = null;
   }
 
   /** @returns {string} (1, 0, 0) */
@@ -116,11 +128,8 @@ export class Block {
     const found = this.raw.events[event];
     if (!found) return null;
     const access = this.accessOf(event);
-    let site = access === null ? null : this.raw.accesses[access].site;
-    if (!Array.isArray(found)) {
-      site = found.site ?? site;
-      if (found.e === "wgmma") site = this.raw.multiplies[found.multiply ?? -1]?.site ?? null;
-    }
+    const own = Array.isArray(found) ? null : found.e === "wgmma" ? this.multiplyOf(event)?.site : found.site;
+    const site = own ?? (access === null ? null : this.raw.accesses[access].site);
     return site === null ? null : this.raw.sites[site] ?? null;
   }
 
@@ -156,22 +165,6 @@ export class Block {
     };
   }
 
-  _index() {
-    const requests = new Map();
-    const occurrence = new Int32Array(this.raw.events.length).fill(-1);
-    for (let event = 0; event < occurrence.length; event++) {
-      const line = this.lineOf(event);
-      if (line === null) continue;
-      const key = `${line} ${this.warpOf(event)}`;
-      const events = requests.get(key) ?? [];
-      if (!events.length) requests.set(key, events);
-      occurrence[event] = events.length;
-      events.push(event);
-    }
-    this._requests = requests;
-    this._occurrence = occurrence;
-  }
-
   /**
    * The requests of a line by a warp, in order: state's `occurrence` counts in this list.
    * @param {number} line index into the trace's lines
@@ -179,8 +172,7 @@ export class Block {
    * @returns {readonly number[]} events
    */
   requests(line, warp) {
-    if (!this._requests) this._index();
-    return this._requests?.get(`${line} ${warp}`) ?? [];
+    return indexOf(this).requests.get(`${line} ${warp}`) ?? [];
   }
 
   /**
@@ -188,8 +180,7 @@ export class Block {
    * @returns {number | null} which of its line's requests by its warp it is, from 0
    */
   occurrenceOf(event) {
-    if (!this._occurrence) this._index();
-    const found = this._occurrence?.[event] ?? -1;
+    const found = indexOf(this).occurrence[event] ?? -1;
     return found < 0 ? null : found;
   }
 
@@ -206,14 +197,12 @@ export class Block {
 
   /** @returns {Int32Array} of each event: what must come before it has less */
   get clocks() {
-    this._clocks ??= clocks(this.raw);
-    return this._clocks;
+    return clocksOf(this);
   }
 
   /** How the block's events divide into steps. */
   get steps() {
-    this._steps ??= divide(this.raw, this.clocks);
-    return this._steps;
+    return stepsOf(this);
   }
 
   /**
@@ -230,26 +219,43 @@ export class Block {
    * @returns {number | null} the thread that stores this element of C, linear in the block; null: none of this block does
    */
   ownerOf(row, col) {
-    this._owners ??= storers(this);
-    return this._owners.get(row * 2 ** 26 + col) ?? null;
+    return storersOf(this).get(row * ROW + col) ?? null;
   }
 
   /** @returns {{row: number, col: number, thread: number}[]} every element of C that this block stores */
   get owned() {
-    this._owners ??= storers(this);
-    this._owned ??= [...this._owners].map(([key, thread]) => ({ row: Math.floor(key / 2 ** 26), col: key % 2 ** 26, thread }));
-    return this._owned;
+    return ownedBy(this);
   }
 }
 
 /**
+ * The requests by line and warp, and which of them each event is; −1: it is none.
  * @param {Block} block
- * @returns {Map<number, number>} row · 2²⁶ + column of C → thread
+ */
+function indexed(block) {
+  /** @type {Map<string, number[]>} */
+  const requests = new Map();
+  const occurrence = new Int32Array(block.raw.events.length).fill(-1);
+  for (let event = 0; event < occurrence.length; event++) {
+    const line = block.lineOf(event);
+    if (line === null) continue;
+    const key = `${line} ${block.warpOf(event)}`;
+    const events = requests.get(key) ?? [];
+    if (!events.length) requests.set(key, events);
+    occurrence[event] = events.length;
+    events.push(event);
+  }
+  return { requests, occurrence };
+}
+
+/**
+ * @param {Block} block
+ * @returns {Map<number, number>} row · ROW + column of C → thread
  */
 function storers(block) {
   const { raw, knownOwners } = block;
   const found = new Map();
-  knownOwners?.rows.forEach((row, index) => found.set(row * 2 ** 26 + knownOwners.cols[index], knownOwners.threads[index]));
+  knownOwners?.rows.forEach((row, index) => found.set(row * ROW + knownOwners.cols[index], knownOwners.threads[index]));
   const ours = raw.accesses.map((access) => {
     const array = raw.arrays[access.array];
     return access.op === "store" && array.space === "global" && array.name === "C" && array.element_bytes ? array : null;
@@ -262,7 +268,7 @@ function storers(block) {
     if (request.box) {
       const { row, col, rows, cols, thread } = request.box;
       for (let r = Math.max(row, 0); r < Math.min(row + rows, array.rows ?? 0); r++) {
-        for (let c = Math.max(col, 0); c < Math.min(col + cols, array.cols ?? 0); c++) found.set(r * 2 ** 26 + c, thread);
+        for (let c = Math.max(col, 0); c < Math.min(col + cols, array.cols ?? 0); c++) found.set(r * ROW + c, thread);
       }
       continue;
     }
@@ -271,7 +277,7 @@ function storers(block) {
       const element = request.offsets[place] / /** @type {number} */ (array.element_bytes);
       const row = Math.floor(element / /** @type {number} */ (array.pitch));
       const col = element % /** @type {number} */ (array.pitch);
-      for (let more = 0; more < width; more++) found.set(row * 2 ** 26 + col + more, request.warp * WARP + lane);
+      for (let more = 0; more < width; more++) found.set(row * ROW + col + more, request.warp * WARP + lane);
     });
   }
   return found;

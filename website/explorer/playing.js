@@ -1,6 +1,6 @@
 // The controls that go through a block's steps; every view that has them moves the same step.
 
-import { el } from "explorer/dom";
+import { button, el } from "explorer/dom";
 
 const EVERY = 700; // ms a step, while it plays
 
@@ -13,9 +13,9 @@ export function stepName(block, step) {
   const { by, count } = block.steps;
   const last = step === count - 1;
   const which = `Step ${step} of 0 to ${count - 1}`;
-  if (by === "rounds") return count > 1 ? `${which}: round ${step} of the loop${last ? ", and what is behind it" : ""}` : "All of it is one step";
+  if (by === "rounds") return count > 1 ? `${which}: round ${step} of the loop${last ? ", and what comes after it" : ""}` : "All of it is one step";
   if (by === "barriers") {
-    return `${which}: ${step ? `behind the block’s barrier ${step}` : "before the block’s first barrier"}${step && last ? ", the last one" : ""}`;
+    return `${which}: ${step ? `after the block’s barrier ${step}` : "before the block’s first barrier"}${step && last ? ", the last one" : ""}`;
   }
   return `${which}: ${step ? `from the arrival of tile ${step - 1}` : "before the first tile has arrived"}${step && last ? ", the last one" : ""}`;
 }
@@ -38,24 +38,17 @@ export function stepControls(data, state, label) {
   };
   /** @param {number} step */
   const go = (step) => state.set({ step: Math.max(0, Math.min(step, block().steps.count - 1)) });
-  const back = el("button", { type: "button", "aria-label": "One step back", onclick: () => (stop(), go(state.selection.step - 1)) }, "◀");
-  const on = el("button", { type: "button", "aria-label": "One step on", onclick: () => (stop(), go(state.selection.step + 1)) }, "▶");
-  const play = el("button", {
-    type: "button",
-    "aria-pressed": "false",
-    onclick: () => {
-      if (timer) {
-        stop();
-        return;
-      }
-      if (state.selection.step >= block().steps.count - 1) go(0);
-      play.textContent = "⏸ Pause";
-      play.setAttribute("aria-pressed", "true");
-      timer = window.setInterval(() => {
-        go(state.selection.step + 1);
-        if (state.selection.step >= block().steps.count - 1) stop();
-      }, EVERY);
-    },
+  const back = button("◀", () => (stop(), go(state.selection.step - 1)), { "aria-label": "One step back" });
+  const on = button("▶", () => (stop(), go(state.selection.step + 1)), { "aria-label": "One step forward" });
+  const play = button("", () => {
+    if (timer) return stop();
+    if (state.selection.step >= block().steps.count - 1) go(0);
+    play.textContent = "⏸ Pause";
+    play.setAttribute("aria-pressed", "true");
+    timer = window.setInterval(() => {
+      go(state.selection.step + 1);
+      if (state.selection.step >= block().steps.count - 1) stop();
+    }, EVERY);
   });
   stop();
   const slider = el("input", { type: "range", min: 0, step: 1, value: 0 });

@@ -102,15 +102,15 @@ function ofLaunch(data, c, { machine, element, room, blocks, deciding, warps, al
   const perByte = asTraced && totals.flop_per_byte ? `${rate(totals.flop_per_byte)} FLOP/B, with C` : null;
   return [
     ...room.limits.map(({ name, formula, blocks: most }) =>
-      rowOf(`limit-${name.replace(" ", "-")}`, `Blocks an SM, by ${name}`, FORMULAS[name], formula, grouped(most))
+      rowOf(`limit-${name.replace(" ", "-")}`, `Blocks per SM, by ${name}`, FORMULAS[name], formula, grouped(most))
     ),
-    rowOf("blocks-an-sm", "Blocks an SM", "the smallest of these", room.refused ?? deciding.join(" and "), grouped(blocks),
+    rowOf("blocks-an-sm", "Blocks per SM", "the smallest of these", room.refused ?? deciding.join(" and "), grouped(blocks),
       { recorded: fits === null || fits === undefined ? null : `${fits}` }),
-    rowOf("occupancy", "Occupancy", "blocks an SM · warps a block / warps of an SM", `${blocks} · ${warps} / ${machine.threads / 32}`,
+    rowOf("occupancy", "Occupancy", "blocks per SM · warps per block / warps of an SM", `${blocks} · ${warps} / ${machine.threads / 32}`,
       `${rate((100 * blocks * warps * 32) / machine.threads)} %`),
-    rowOf("grid", "Tiles of C, a block each", "⌈M / BM⌉ · ⌈N / BN⌉", `${all.rows} · ${all.cols}`, grouped(all.blocks),
+    rowOf("grid", "C tiles, one per block", "⌈M / BM⌉ · ⌈N / BN⌉", `${all.rows} · ${all.cols}`, grouped(all.blocks),
       { traced: asTraced && `${grouped(launched)} blocks` }),
-    rowOf("waves", "Waves", "tiles / (SMs · blocks an SM)", `${grouped(all.blocks)} / (${machine.sms} · ${blocks})`,
+    rowOf("waves", "Waves", "tiles / (SMs · blocks per SM)", `${grouped(all.blocks)} / (${machine.sms} · ${blocks})`,
       slots ? rate(turns) : "none: no block fits"),
     rowOf("tile-intensity", "FLOP per byte of a tile", "2 · BM · BN · BK / ((BM + BN) · BK · bytes)",
       `2 · ${c.bm} · ${c.bn} / ((${c.bm} + ${c.bn}) · ${element})`, `${rate(all.tilePerByte)} FLOP/B`, { traced: perByte }),
@@ -176,8 +176,8 @@ function tracedReads(data) {
 /** @type {Record<string, string>} */
 const FORMULAS = {
   "block slots": "what an SM has",
-  threads: "⌊threads of an SM / threads a block⌋, in whole warps",
-  registers: "⌊warps whose registers fit into its four parts / warps a block⌋",
+  threads: "⌊threads of an SM / threads per block⌋, in whole warps",
+  registers: "⌊warps whose registers fit into its four parts / warps per block⌋",
   "shared memory": "⌊shared memory of an SM / a block’s, with what CUDA adds⌋",
 };
 
@@ -189,7 +189,7 @@ export function figures(data, rows) {
   const whose = mine ? ", the lesson’s kernel, not yours" : "";
   const caption = recorded
     ? `Recorded: ${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}${whose}.`
-    : "Nothing is recorded of this lesson.";
+    : "Nothing has been recorded for this lesson.";
   const cells = rows.map((row) =>
     el("tr", { "data-row": row.id },
       el("th", { scope: "row" },

@@ -1,8 +1,8 @@
 // A, B and C; who stores which element of C; what of A and B is where in a step.
 
 import { element as chooseElement } from "explorer/choosing";
-import { colours, counted, el, grouped, hatch, outlined, sharp, swatch, whenResized } from "explorer/dom";
-import { FLIGHT, fills, rectangles, REGISTERS, SHARED, snapshot, stageOf, stateOf, USED } from "explorer/contents";
+import { colours, counted, el, filled, framed, grouped, hatch, outlined, sharp, SMALL, swatch, tell, whenResized, written } from "explorer/dom";
+import { FLIGHT, fills, grown, rectangles, REGISTERS, SHARED, snapshot, stageOf, stateOf, USED } from "explorer/contents";
 import { WARP, WARPGROUP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 
@@ -16,7 +16,6 @@ import { stepControls, stepName } from "explorer/playing";
 
 const GAP = 26; // CSS pixels between the matrices, with their names
 const TALLEST = 620;
-const SMALL = '12px "DejaVu Sans", Verdana, sans-serif';
 const ZOOM = { rows: 7, cols: 9, height: 24 };
 
 /** @param {number} from @param {number} to behind the last one @returns {string} 0–127 */
@@ -32,13 +31,7 @@ function part(name, range) {
 /** @param {Iterable<Range>} ranges @returns {Range | null} around all of them */
 function hull(ranges) {
   let found = null;
-  for (const { row, rowEnd, col, colEnd } of ranges) {
-    found ??= { row, rowEnd, col, colEnd };
-    found.row = Math.min(found.row, row);
-    found.rowEnd = Math.max(found.rowEnd, rowEnd);
-    found.col = Math.min(found.col, col);
-    found.colEnd = Math.max(found.colEnd, colEnd);
-  }
+  for (const { row, rowEnd, col, colEnd } of ranges) found = grown(grown(found, row, col), rowEnd - 1, colEnd - 1);
   return found;
 }
 
@@ -96,7 +89,7 @@ class Parts {
     this.legend = el("ul", { class: "legend" });
     this.said = el("div", { class: "readout", id: "product-words", "aria-live": "polite" });
     this.inStep = el("div", { class: "readout", id: "product-step", "aria-live": "polite" });
-    this.bars = el("canvas", { role: "img", "aria-label": "What lies in shared memory; the words below say it" });
+    this.bars = el("canvas", { role: "img", "aria-label": "What is in shared memory; the text below says it" });
     this.zoom = el("canvas", { role: "img", "aria-label": "The threads of the elements around the chosen one" });
   }
 
@@ -107,7 +100,7 @@ class Parts {
       el("div", { class: "controls" }, el("label", {}, "C: row", this.row), el("label", {}, "column", this.col), this.holding),
       this.picture, this.legend, this.said, steps, this.inStep,
       el("h3", {}, "In shared memory"), this.bars,
-      el("h3", {}, "Whose the elements around it are"), this.zoom,
+      el("h3", {}, "Who owns the elements around it"), this.zoom,
       el("p", { class: "note" }, "The number of the thread that stores each; a shade is a warp, thick lines are between warps."),
     );
   }
@@ -123,7 +116,7 @@ function listen({ canvas, row, col, holding }, data, state, layoutNow) {
   /** @param {boolean} now whether the chosen element stays where it is while the pointer moves */
   const hold = (now) => {
     held = now;
-    holding.textContent = now ? "Held: what is said is about this element, wherever the pointer is." : "Follows the pointer.";
+    holding.textContent = now ? "Held: the text is about this element, wherever the pointer is." : "Follows the pointer.";
   };
   hold(false);
 
@@ -214,14 +207,6 @@ export function mount(element, data, state) {
   whenResized(picture, draw);
 }
 
-/** @param {HTMLElement} element @param {string[]} sentences */
-function tell(element, sentences) {
-  const text = sentences.join("\n");
-  if (element.dataset.text === text) return; // a live region speaks only when something is different
-  element.dataset.text = text;
-  element.replaceChildren(...sentences.map((sentence) => el("p", {}, sentence)));
-}
-
 /** @typedef {{count: number, hull: Range | null}} Stored elements of C */
 
 /**
@@ -266,7 +251,7 @@ function elementWords(data, now) {
     const owner = data.ownerOf(element.row, element.col);
     if (!owner) {
       const kept = data.blocks.map((one) => one.name).join(", ");
-      return [`${where}: nobody stores it among the blocks whose history was kept: ${kept}.`];
+      return [`${where}: none of the blocks whose history was kept stores it: ${kept}.`];
     }
     sentences.push(
       `${where}: block ${data.blocks[owner.block].name}, warp ${Math.floor(owner.thread / WARP)}, thread ${owner.thread} (lane ${owner.thread % WARP}). ` +
@@ -317,13 +302,13 @@ function stepWords(data, now, found) {
   const mineAlone = warpgroupOf(block, now.warp);
   for (const group of mineAlone !== null ? [mineAlone] : new Set(block.raw.multiplies.map(({ warpgroup }) => warpgroup))) {
     const parts = read(found.warpgroups, (one) => one === group);
-    if (parts.length) sentences.push(`Of what is read, ${groupName(group)} multiplies ${parts.join(" by ")} in its wgmma.`);
+    if (parts.length) sentences.push(`In its wgmma, ${groupName(group)} multiplies ${parts.join(" by ")}.`);
   }
   const { thread } = now;
   if (thread !== null) {
     const mine = read(found.threads, (one) => one === thread);
     const warp = read(found.threads, (one) => Math.floor(one / WARP) === Math.floor(thread / WARP));
-    if (mine.length) sentences.push(`Of what is read, thread ${thread} reads ${mine.join(" and ")}, its warp ${warp.join(" and ")}.`);
+    if (mine.length) sentences.push(`Thread ${thread} reads ${mine.join(" and ")}, its warp ${warp.join(" and ")}.`);
   }
   for (const line of sharedWords(block, now.step)) sentences.push(line);
   return sentences;
@@ -355,7 +340,7 @@ function sharedWords(block, step) {
   return inShared(block, step).map(({ array, pieces }) => {
     const { name, bytes } = arrays[array];
     const what = `${name} (${grouped(bytes)} bytes)`;
-    if (!pieces.length) return `${what} holds nothing that is known to be of A or B.`;
+    if (!pieces.length) return `${what} holds nothing that is known to come from A or B.`;
     /** @type {Map<string, string[]>} */
     const places = new Map(); // by stage, in the order of addresses
     for (const { fill, state: now } of pieces) {
@@ -391,10 +376,9 @@ class Painter {
 
   /** @param {string | CanvasPattern} fill @param {"a" | "b" | "c"} which @param {Range[]} ranges @param {number} [least] pixels */
   fill(fill, which, ranges, least = 0) {
-    this.context.fillStyle = fill;
     for (const range of ranges) {
       const [x, y, width, height] = this.place(which, range);
-      this.context.fillRect(x, y, Math.max(width, least), Math.max(height, least));
+      filled(this.context, fill, x, y, Math.max(width, least), Math.max(height, least));
     }
   }
 
@@ -405,10 +389,8 @@ class Painter {
     context.font = '600 15px "DejaVu Sans", Verdana, sans-serif';
     context.textBaseline = "bottom";
     for (const [name, where] of /** @type {const} */ ([["A", layout.a], ["B", layout.b], ["C", layout.c]])) {
-      context.fillStyle = colour.ink;
-      context.fillText(name, where.x, where.y - 4);
-      context.fillStyle = colour.paper;
-      context.fillRect(where.x, where.y, where.width, where.height);
+      written(context, colour.ink, name, where.x, where.y - 4);
+      filled(context, colour.paper, where.x, where.y, where.width, where.height);
     }
     const all = storedBy(this.block).hull;
     if (all) {
@@ -417,9 +399,7 @@ class Painter {
     }
     this.operands(found);
     this.product();
-    context.strokeStyle = colour.grey;
-    context.lineWidth = 1;
-    for (const where of [layout.a, layout.b, layout.c]) context.strokeRect(where.x, where.y, where.width, where.height);
+    for (const { x, y, width, height } of [layout.a, layout.b, layout.c]) framed(context, colour.grey, 1, x, y, width, height);
     if (element) {
       const one = { row: element.row, rowEnd: element.row + 1, col: element.col, colEnd: element.col + 1 };
       const outline = (/** @type {[number, number, number, number]} */ [x, y, width, height]) =>
@@ -466,9 +446,8 @@ class Painter {
     }
     for (const one of [...blocks.filter((other) => other !== block), block]) {
       const around = storedBy(one).hull;
-      context.strokeStyle = one === block ? shade.colour.ink : shade.colour.grey;
-      context.lineWidth = one === block ? 2 : 1;
-      if (around) context.strokeRect(...this.place("c", around));
+      const [stroke, wide] = one === block ? [shade.colour.ink, 2] : [shade.colour.grey, 1];
+      if (around) framed(context, stroke, wide, ...this.place("c", around));
     }
     const group = warpgroupOf(block, warp);
     const together = group === null ? null : storedBy(block, (one) => Math.floor(one / WARP / WARPGROUP) === group).hull;
@@ -489,8 +468,7 @@ function drawLegend(legend, shortened, warpgroups) {
   ];
   legend.replaceChildren(...entries.map(([kind, words]) => swatch(words, (context) => {
     const shade = shades(context);
-    context.fillStyle = kind === "needed" ? shade.colour.pale : shade[/** @type {"block"} */ (kind)];
-    context.fillRect(0, 0, 26, 18);
+    filled(context, kind === "needed" ? shade.colour.pale : shade[/** @type {"block"} */ (kind)], 0, 0, 26, 18);
   })));
   if (warpgroups) legend.append(el("li", {}, "dashed in C: by this warpgroup"));
   if (shortened) legend.append(el("li", {}, "K is drawn shorter than it is."));
@@ -509,40 +487,31 @@ function drawBars(canvas, width, block, step) {
   const { colour } = shade;
   context.font = '13px "DejaVu Sans", Verdana, sans-serif';
   if (!rows.length) {
-    context.fillStyle = colour.grey;
-    context.fillText("This kernel has no shared arrays.", 0, 15);
+    written(context, colour.grey, "This kernel has no shared arrays.", 0, 15);
     return;
   }
   rows.forEach(({ array, pieces }, index) => {
     const { name, bytes } = block.raw.arrays[array];
     const y = index * each + 20;
-    context.fillStyle = colour.ink;
-    context.fillText(`${name}, ${grouped(bytes)} bytes`, 0, y - 5);
-    context.fillStyle = colour.paper;
-    context.fillRect(0, y, width, tall);
+    written(context, colour.ink, `${name}, ${grouped(bytes)} bytes`, 0, y - 5);
+    filled(context, colour.paper, 0, y, width, tall);
     const scale = (width - 2) / bytes;
     for (const { fill, state: now } of pieces) {
       const x = 1 + fill.lo * scale;
       const wide = (fill.hi - fill.lo) * scale;
-      context.fillStyle = now === "in use" ? shade.used : now === "landed" ? shade.landed : shade.flight;
-      context.fillRect(x, y, wide, tall);
-      context.strokeStyle = now === "in use" ? colour.paper : colour.ink; // a line between neighbours shows on its shade
-      context.lineWidth = 1;
-      context.strokeRect(x, y, wide, tall);
+      filled(context, now === "in use" ? shade.used : now === "landed" ? shade.landed : shade.flight, x, y, wide, tall);
+      framed(context, now === "in use" ? colour.paper : colour.ink, 1, x, y, wide, tall); // a line between neighbours shows on its shade
       const matrix = block.raw.arrays[fill.matrix].name;
       const along = matrix === "B" ? span(fill.row, fill.rowEnd) : span(fill.col, fill.colEnd);
       const label = [`${matrix}, k ${along}`, `${matrix} ${along}`, matrix].find((text) => context.measureText(text).width < wide - 6);
       if (!label || matrix === "C") continue;
       const middle = x + wide / 2 - context.measureText(label).width / 2;
       if (now === "in flight") {
-        context.fillStyle = colour.paper;
-        context.fillRect(middle - 3, y + 6, context.measureText(label).width + 6, tall - 12);
+        filled(context, colour.paper, middle - 3, y + 6, context.measureText(label).width + 6, tall - 12);
       }
-      context.fillStyle = now === "in use" ? colour["on-strong"] : colour.ink;
-      context.fillText(label, middle, y + tall / 2 + 5);
+      written(context, now === "in use" ? colour["on-strong"] : colour.ink, label, middle, y + tall / 2 + 5);
     }
-    context.strokeStyle = colour.grey;
-    context.strokeRect(0.5, y, width - 1, tall);
+    framed(context, colour.grey, 1, 0.5, y, width - 1, tall);
   });
 }
 
@@ -566,22 +535,17 @@ function drawZoom(canvas, width, data, now) {
   context.font = SMALL;
   context.textBaseline = "middle";
   context.textAlign = "center";
-  context.fillStyle = colour.grey;
-  for (let c = 0; c < cols; c++) context.fillText(String(first + c), left + (c + 0.5) * wide, 10);
+  for (let c = 0; c < cols; c++) written(context, colour.grey, String(first + c), left + (c + 0.5) * wide, 10);
   for (let r = 0; r < rows; r++) {
     const y = 20 + r * ZOOM.height;
-    context.fillStyle = colour.grey;
-    context.fillText(String(top + r), left / 2, y + ZOOM.height / 2);
+    written(context, colour.grey, String(top + r), left / 2, y + ZOOM.height / 2);
     for (let c = 0; c < cols; c++) {
       const owner = data.ownerOf(top + r, first + c);
       const mine = owner !== null && owner.block === now.block && owner.thread === thread;
-      context.fillStyle = mine ? colour.strong : owner ? backs[Math.floor(owner.thread / WARP) % backs.length] : colour.paper;
-      context.fillRect(left + c * wide, y, wide, ZOOM.height);
-      context.strokeStyle = colour.grey;
-      context.lineWidth = 1;
-      context.strokeRect(left + c * wide, y, wide, ZOOM.height);
-      context.fillStyle = mine ? colour["on-strong"] : colour.ink;
-      context.fillText(owner ? String(owner.thread) : "–", left + (c + 0.5) * wide, y + ZOOM.height / 2);
+      const back = mine ? colour.strong : owner ? backs[Math.floor(owner.thread / WARP) % backs.length] : colour.paper;
+      filled(context, back, left + c * wide, y, wide, ZOOM.height);
+      framed(context, colour.grey, 1, left + c * wide, y, wide, ZOOM.height);
+      written(context, mine ? colour["on-strong"] : colour.ink, owner ? String(owner.thread) : "–", left + (c + 0.5) * wide, y + ZOOM.height / 2);
     }
   }
   /** @param {number} r @param {number} c */

@@ -1,7 +1,7 @@
 // The kernel's source; a line that accesses memory can be chosen.
 
 import { line as chooseLine } from "explorer/choosing";
-import { el } from "explorer/dom";
+import { button, el } from "explorer/dom";
 
 /**
  * @param {HTMLElement} element
@@ -19,7 +19,7 @@ export function mount(element, data, state) {
       const here = data.lines.findIndex((line) => line.file === file && line.line === number);
       const indent = text.length - text.trimStart().length;
       const code = here < 0 ? text
-        : el("button", { type: "button", onclick: () => state.set(chooseLine(data, state.selection, here)) }, text.slice(indent));
+        : button(text.slice(indent), () => state.set(chooseLine(data, state.selection, here)));
       const row = el("li", {}, el("span", { class: "number" }, String(number)), el("span", {}, here < 0 ? "" : text.slice(0, indent)), code);
       rows.set(`${file} ${number}`, row);
       list.append(row);

@@ -1,9 +1,9 @@
 // One block's warps, side by side: what each asks for, waits for and multiplies, step by step.
 
 import { fills, stageOf, stateOf } from "explorer/contents";
-import { colours, counted, el, grouped, hatch, outlined, sharp, swatch, whenResized } from "explorer/dom";
+import { button, colours, counted, el, filled, framed, grouped, hatch, outlined, sharp, SMALL, swatch, tell, whenResized, written } from "explorer/dom";
 import { firstAtLeast } from "explorer/order";
-import { WARPGROUP } from "explorer/payload";
+import { kept, WARPGROUP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 import { span } from "explorer/product";
 
@@ -40,7 +40,6 @@ const LETTERS = 12; // CSS pixels an event from which on it has room for its let
 const JOINED = 3; // CSS pixels an event from which on the four marks of a wgmma are joined by a line
 const LETTER = [2, 3, 1, 2]; // where a letter stands beside the mark in each track, in tracks
 const MOST = 24; // CSS pixels an event, at most
-const SMALL = '12px "DejaVu Sans", Verdana, sans-serif';
 
 /** @param {Block} block @param {number} event @returns {Kind} */
 export function kindOf(block, event) {
@@ -65,29 +64,29 @@ function words(block, event) {
   if (request?.box) {
     const { box } = request;
     const what = request.array ? `${request.array.name}[${span(box.row, box.row + box.rows)}][${span(box.col, box.col + box.cols)}]` : "a box";
-    return box.barrier === null ? `asks TMA to store ${what}` : `asks TMA to bring ${what}, for ${raw.mbarriers[box.barrier]?.name ?? "an mbarrier"}`;
+    return box.barrier === null ? `has TMA store ${what}` : `has TMA load ${what}, for ${raw.mbarriers[box.barrier]?.name ?? "an mbarrier"}`;
   }
   if (request?.access && request.array) {
     const { access, array, lanes, units } = request;
     const unit = array.space === "global" ? counted(units, "sector") : counted(units, "wavefront");
-    const verb = access.matrix ? "reads by ldmatrix" : access.copy ? (access.op === "store" ? "asks cp.async to fill" : "asks cp.async to read")
+    const verb = access.matrix ? "reads by ldmatrix" : access.copy ? (access.op === "store" ? "has cp.async fill" : "has cp.async read")
       : access.op === "load" ? "loads from" : "stores to";
-    return `${verb} ${array.name} (${array.space} memory), ${access.width} bytes a lane, ${counted(lanes.length, "lane")}, ${unit}`;
+    return `${verb} ${array.name} (${array.space} memory), ${access.width} bytes per lane, ${counted(lanes.length, "lane")}, ${unit}`;
   }
-  if (Array.isArray(found)) return "asks for memory";
+  if (Array.isArray(found)) return "accesses memory";
   const name = found.barrier === undefined ? "" : raw.mbarriers[found.barrier]?.name ?? `mbarrier ${found.barrier}`;
   const multiply = found.e === "wgmma" ? raw.multiplies[found.multiply ?? -1] : null;
   /** @type {Record<string, string>} */
   const texts = {
-    barrier: "has come to __syncthreads()", met: "all have met at __syncthreads()", commit: "closes a group of cp.async",
+    barrier: "has reached __syncthreads()", met: "all have met at __syncthreads()", commit: "closes a group of cp.async",
     copied: `has waited: ${counted(found.count ?? 0, "more group")} of cp.async landed`,
-    begin: `begins ${name}, ${counted(found.count ?? 0, "arrival")} a phase`, expect: `expects ${grouped(found.bytes ?? 0)} bytes at ${name}, phase ${found.phase}`,
+    begin: `initialises ${name}, ${counted(found.count ?? 0, "arrival")} per phase`, expect: `expects ${grouped(found.bytes ?? 0)} bytes at ${name}, phase ${found.phase}`,
     arrive: `arrives at ${name}, phase ${found.phase}`, wait: `has to wait for phase ${found.phase} of ${name}`,
-    passed: (found.phase ?? 0) < 0 ? `goes past ${name} at once, nothing being in its way` : `has seen phase ${found.phase} of ${name} complete`,
+    passed: (found.phase ?? 0) < 0 ? `passes ${name} at once, without waiting` : `has seen phase ${found.phase} of ${name} complete`,
     phase: `phase ${found.phase} of ${name} is complete`, landed: "a copy's bytes are all there",
     wgmma: multiply ? `multiplies by wgmma, m${multiply.m}n${multiply.n}k${multiply.k}; on the CPU device warp ${found.warp} was the first there` : "multiplies by wgmma",
     summed: `has its sums up to batch ${found.batch}`, mma: "multiplies on tensor cores", returned: "has returned",
-    cluster_arrive: "arrives at the cluster's barrier", cluster_passed: "goes past the cluster's barrier", cluster_met: "the cluster has met",
+    cluster_arrive: "arrives at the cluster's barrier", cluster_passed: "passes the cluster's barrier", cluster_met: "the cluster has met",
   };
   return texts[found.e] ?? found.e;
 }
@@ -171,6 +170,8 @@ function lanes(block) {
   return [...places.slice(0, 24), ...barriers.slice(0, 24)];
 }
 
+const rowsOf = kept((/** @type {Block} */ block) => new Rows(block));
+
 /** Which of a block's events the canvas shows, and how large. */
 class View {
   /** @param {HTMLElement} box that the canvas is in @param {Data} data @param {State} state */
@@ -180,8 +181,6 @@ class View {
     this.state = state;
     this.begin = 0; // the first clock that is shown
     this.each = 0; // CSS pixels a clock; 0: all fits
-    /** @type {Map<Block, Rows>} */
-    this.kept = new Map();
     /** @type {Block | null} */
     this.fitted = null;
   }
@@ -191,9 +190,7 @@ class View {
   }
 
   get rows() {
-    const now = this.kept.get(this.block) ?? new Rows(this.block);
-    this.kept.set(this.block, now);
-    return now;
+    return rowsOf(this.block);
   }
 
   get width() {
@@ -364,14 +361,12 @@ function controls(view, walk, draw) {
     draw();
   });
   /** @param {string} label @param {string} text @param {() => void} act */
-  const button = (label, text, act) => el("button", { type: "button", "aria-label": label, onclick: act }, text);
-  /** @param {string} label @param {string} text @param {() => void} act */
-  const sight = (label, text, act) => button(label, text, () => (act(), draw()));
+  const sight = (label, text, act) => button(text, () => (act(), draw()), { "aria-label": label });
   const row = el("div", { class: "controls" }, which,
-    button("The event before, as the CPU device ran them", "◀ event", () => walk.run(-1)),
-    button("The next event, as the CPU device ran them", "event ▶", () => walk.run(1)),
+    button("◀ event", () => walk.run(-1), { "aria-label": "The event before, as the CPU device ran them" }),
+    button("event ▶", () => walk.run(1), { "aria-label": "The next event, as the CPU device ran them" }),
     sight("Zoom in", "+", () => view.zoom(2)), sight("Zoom out", "−", () => view.zoom(0.5)),
-    sight("Show the chosen step alone", "This step", () => view.step()),
+    sight("Show only the chosen step", "This step", () => view.step()),
     sight("Show everything", "All", () => view.all()),
     el("label", { class: "wide" }, "From:", scroller));
   const show = () => {
@@ -390,7 +385,7 @@ export function mount(element, data, state) {
   }
   const canvas = el("canvas", {
     tabindex: 0, role: "application", "aria-roledescription": "picture of the warps",
-    "aria-label": "A row a warp. Left and right go through the warp's events, up and down through the warps, plus and minus zoom.",
+    "aria-label": "One row per warp. Left and right move through the warp's events, up and down through the warps; plus and minus zoom.",
     "aria-describedby": "time-words",
   });
   const box = el("div", { class: "timeline" }, canvas);
@@ -408,7 +403,7 @@ export function mount(element, data, state) {
   listen(canvas, view, walk, draw);
   element.append(
     el("p", { class: "note" },
-      "A row is a warp; its events stand in its own order from left to right. Warps are in line only where a barrier, an mbarrier, a copy ",
+      "A row is a warp; its events are in its own order from left to right. Warps are in line only where a barrier, an mbarrier, a copy ",
       "or the sums of a warpgroup put them there. The CPU device ran them in one order that a GPU could have taken: this is no GPU’s time. Sums ",
       "in registers leave no event."),
     stepControls(data, state, "Step:"), buttons.row, box, legend, said,
@@ -419,11 +414,7 @@ export function mount(element, data, state) {
     const { block, rows } = view;
     const rest = block.raw.truncated ? " More happened than is kept here: these are the block’s first events." : "";
     const text = (now.event === null ? "No event is chosen." : sentence(block, now.event)) + rest;
-    const step = summary(block, rows, now.step, now.warp);
-    if (said.dataset.text !== text + step) {
-      said.dataset.text = text + step;
-      said.replaceChildren(el("p", {}, text), el("p", {}, step));
-    }
+    tell(said, [text, summary(block, rows, now.step, now.warp)]);
     drawLegend(legend, data.blocks.some(({ raw }) => raw.multiplies.length));
   });
   whenResized(box, draw);
@@ -455,9 +446,8 @@ function summary(block, rows, step, warp) {
  */
 function mark(context, kind, x, y, wide, track, colour) {
   const look = KINDS[kind];
-  context.fillStyle = colour[look.colour];
   const top = Math.round(y + (look.track + look.top) * track);
-  context.fillRect(x, top, wide, Math.max(Math.round(y + (look.track + look.bottom) * track) - top - (look.bottom === 1 ? 1 : 0), 1));
+  filled(context, colour[look.colour], x, top, wide, Math.max(Math.round(y + (look.track + look.bottom) * track) - top - (look.bottom === 1 ? 1 : 0), 1));
 }
 
 /** Paints what a view shows of a block. */
@@ -484,14 +474,12 @@ class Painter {
 
   /** @param {import("explorer/dom").Colour} colour @param {number} x @param {number} y @param {number} wide @param {number} high */
   fill(colour, x, y, wide, high) {
-    this.context.fillStyle = this.colour[colour];
-    this.context.fillRect(x, y, wide, high);
+    filled(this.context, this.colour[colour], x, y, wide, high);
   }
 
   /** @param {string} words @param {number} x @param {number} y their middle @param {import("explorer/dom").Colour} [colour] */
   say(words, x, y, colour = "ink") {
-    this.context.fillStyle = this.colour[colour];
-    this.context.fillText(words, x, y);
+    written(this.context, this.colour[colour], words, x, y);
   }
 
   /** @param {Readonly<import("explorer/state").Selection>} now */
@@ -621,12 +609,9 @@ class Painter {
   span({ from: asked, landed: there, to: gone, label }, y) {
     const { context, rows: { row: tall, last } } = this;
     const [from, landed, to] = [asked, Math.min(there, last + 1), Math.min(gone, last + 1)].map((clock) => this.x(clock));
-    context.fillStyle = this.flight;
-    context.fillRect(from, y + 2, Math.max(landed - from, 1), tall - 6);
+    filled(context, this.flight, from, y + 2, Math.max(landed - from, 1), tall - 6);
     this.fill("light", landed, y + 2, Math.max(to - landed, 0), tall - 6);
-    context.strokeStyle = this.colour.ink;
-    context.lineWidth = 1;
-    context.strokeRect(from, y + 2, Math.max(to - from, 1), tall - 6);
+    framed(context, this.colour.ink, 1, from, y + 2, Math.max(to - from, 1), tall - 6);
     const wide = context.measureText(label).width;
     if (to - from < wide + 8) return;
     const begin = to - landed > wide + 8 ? landed + 4 : from + 4;
@@ -640,7 +625,7 @@ function drawLegend(legend, warpgroups) {
   const four = warpgroups ? "; a wgmma is one of the four warps in a bracket, where the first of them begins it" : "";
   /** @type {[Kind, string][]} */
   const entries = [
-    ["global load", "L: global load"], ["global store", "S: global store"], ["copy", "C: a copy is asked for"], ["shared load", "l: shared load"],
+    ["global load", "L: global load"], ["global store", "S: global store"], ["copy", "C: a copy is started"], ["shared load", "l: shared load"],
     ["shared store", "s: shared store"], ["product", `×: product on tensor cores${four}`], ["wait", "w: waits"], ["barrier", "a barrier of the block"],
     ["other", "·: anything else"],
   ];
@@ -648,8 +633,7 @@ function drawLegend(legend, warpgroups) {
     if (kind === "barrier") mark(context, kind, 11, 0, 3, 4.5, colours());
     else mark(context, kind, 4, 4 - KINDS[kind].track * 10, 18, 10, colours());
   })));
-  legend.append(swatch("below: a copy in flight, until a wait has seen it; plain behind that", (context) => {
-    context.fillStyle = hatch(context, "/", colours().paper, colours().ink);
-    context.fillRect(0, 0, 26, 18);
+  legend.append(swatch("below: a copy in flight, until a wait has seen it; plain after that", (context) => {
+    filled(context, hatch(context, "/", colours().paper, colours().ink), 0, 0, 26, 18);
   }));
 }

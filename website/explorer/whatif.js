@@ -144,8 +144,8 @@ function controlsOf(data, chosen, changed) {
     ]),
     el("fieldset", {}, [
       el("legend", {}, ["Block and GPU"]),
-      add("threads", "Threads a block", THREADS),
-      add("registers", "Registers a thread", { min: 16, max: 255 }),
+      add("threads", "Threads per block", THREADS),
+      add("registers", "Registers per thread", { min: 16, max: 255 }),
       add("shared", "Shared memory, bytes", SHARED),
       el("label", { class: "field" }, ["GPU ", machine]),
       el("div", { class: "buttons" }, [button("The lesson’s values", back)]),
@@ -164,7 +164,7 @@ export function mount(element, data, _state) {
   const results = el("div", { class: "whatif-results" });
   const said = el("p", { role: "status", class: "readout" });
   const charts = el("div", { class: "whatif-charts" });
-  const hint = "Move a slider: the tile decides how many threads and how much shared memory a block takes; you may set both apart from it. " +
+  const hint = "Move a slider: the tile decides how many threads and how much shared memory a block takes; you may also set both by hand. " +
     "Predicted figures follow from the formulas; recorded ones were measured.";
   element.replaceChildren(el("p", { class: "hint" }, hint), controls.element, said, results, charts);
 

@@ -85,7 +85,7 @@ function levelView(now) {
   filled.style.width = `${now.of ? (100 * now.points) / now.of : 0}%`;
   const next = now.next
     ? `Level ${now.level + 1}, ${now.next.name}, begins at ${now.next.points}.`
-    : "There is none above.";
+    : "It is the highest.";
   const bar = el("div", { class: "bar", role: "img", "aria-label": `${now.points} of ${now.of} points` }, filled);
   const level = `Level ${now.level}, ${now.name}: ${now.points} of ${now.of} points.`; // Level 2, warp: 58 of 455 points.
   return [el("p", { id: "points" }, level, " ", next), bar, el("p", { class: "note" }, payload.rule)];
@@ -197,7 +197,7 @@ async function take(file) {
     const passed = tasks.filter((key) => kept.tasks[key]?.passed);
     say(`${file.name} has been read: ${passed.length} of ${tasks.length} tasks passed.`, "");
   } catch (error) {
-    if (error instanceof TypeError) say("", "This file holds something else than your progress; choose .progress.json.");
+    if (error instanceof TypeError) say("", "This file does not hold your progress; choose .progress.json.");
     else say("", error instanceof Error && !(error instanceof DOMException) ? error.message : `${file.name} cannot be read.`);
   }
 }

@@ -109,19 +109,18 @@ std::string text_of(const Autopsy& autopsy, const Autopsy::Likely& l) {
             return "phase " + std::to_string(l.phase - 1) + " of " + name + " is complete, and " +
                    list(l.threads) + verb(l.threads, ", which waits", ", which wait") +
                    " for the one after it, " + verb(l.threads, "has", "have") +
-                   " not seen it: that parity is off by one, or who arrives there has not waited first.";
+                   " not seen it: that parity is off by one, or whoever arrives there has not waited first.";
         case MistakeId::arriver_returned:
             return list(l.threads) + ", which arrived at " + name + " in the phase before, " +
                    verb(l.threads, "has", "have") + " returned, and phase " + std::to_string(l.phase) +
                    " waits for " + verb(l.threads, "it: it leaves its", "them: they leave their") +
-                   " loop too early, or who waits goes round once too often.";
+                   " loop too early, or whoever waits goes round once too often.";
         case MistakeId::arrivals_missing: {
             const std::string counts = name + " counts " + std::to_string(l.arrivals) +
-                                       " arrivals a phase, and " + std::to_string(l.came) + " came";
+                                       " arrivals per phase, but only " + std::to_string(l.came) + " came";
             if (l.threads.empty())
                 return counts + ": does mbarrier_init() say how many arrive" +
-                       (cluster ? ", and do those of all blocks that shall arrive do so at this one's?"
-                                : "?");
+                       (cluster ? ", and do the threads of all blocks arrive at this block's?" : "?");
             return counts + ": " + list(l.threads) + ", which arrived in the phase before, " +
                    verb(l.threads, "has", "have") + " not in this one.";
         }
@@ -131,9 +130,10 @@ std::string text_of(const Autopsy& autopsy, const Autopsy::Likely& l) {
                 where += (i == 0 ? "" : " and ") + l.barriers[i] + " (parity " +
                          std::to_string(l.parities[i]) + ")";
             }
-            return "nobody has arrived in the phase that is waited for, at " + where +
-                   ": a stage that nobody fills or releases, or a wait for the wrong parity (one that shall "
-                   "not wait the first time is for parity 1).";
+            return "no thread has arrived in the phase that is waited for, at " + where +
+                   ": a stage is never filled or released, or a wait is for the wrong parity (one that "
+                   "should "
+                   "return at once the first time is for parity 1).";
         }
     }
     return {};
@@ -155,7 +155,8 @@ std::string text_of(const Autopsy& autopsy) {
             told += g.at ? verb(g.threads, " waits at ", " wait at ") + text(*g.at)
                          : verb(g.threads, " has returned", " have returned");
         }
-        if (g.last) told += std::string(g.at_mbarrier ? " did last: " : "; last: ") + text(*g.last);
+        if (g.last)
+            told += std::string(g.at_mbarrier ? " last executed " : "; last executed ") + text(*g.last);
         told += ".";
     }
     if (autopsy.likely) told += "\n  Likely: " + text_of(autopsy, *autopsy.likely);

@@ -117,7 +117,8 @@ Block::Progress Block::advance(bool held) {
     for (int i = 0; i < warps(); ++i) {
         const int warp = (i + turn) % warps(), first = warp * kWarp, last = std::min(first + kWarp, count_);
         if (held != (warp == held_)) continue;
-        // Who is held back goes on until it has made way for others, perhaps with lanes that could go on, too.
+        // Who is held back goes on until it has made way for others, perhaps with lanes that could go on,
+        // too.
         bool made_way = false;
         while (!made_way && (sweep_warp(first, last) || release_lanes(first, last))) {
             moved = true;

@@ -54,7 +54,7 @@ void Block::check_shared(const void* address, std::size_t bytes, std::size_t of,
         wrong(id, site, std::string("gets ") + what + " that is not in shared memory");
     if (!multiple(address, of))
         wrong(id, site,
-              std::string("gets ") + what + " at " + name_of(address) + ", and it must be at a multiple of " +
+              std::string("gets ") + what + " at " + name_of(address) + ", but it must be at a multiple of " +
                   std::to_string(of) + " bytes");
     if (!bulk_.in_shared(address, bytes))
         wrong(id, site,
@@ -122,7 +122,7 @@ std::string Block::count_arrival(int thread, const void* caller, Block& there, M
     if (!why.empty()) {
         const std::string open = barrier.pending == 0 && barrier.bytes > 0
                                      ? ": its phase " + std::to_string(barrier.phase) +
-                                           " still waits for bytes, so somebody has gone on without waiting "
+                                           " still waits for bytes, so a thread has gone on without waiting "
                                            "for it, or waits for the wrong parity"
                                      : "";
         return why + ", at " + there.name_of(barrier.address) +
@@ -195,7 +195,7 @@ bool Block::mbarrier_is_complete(const void* caller, void* address, unsigned par
     unanswered_ = unanswered;  // to ask is no progress
     if (parity > 1)
         wrong(FaultId::mbarrier_misused, site,
-              "waits for parity " + std::to_string(parity) + ", and 0 and 1 there are");
+              "waits for parity " + std::to_string(parity) + ", but a parity is 0 or 1");
     Thread& t = current();
     while (!barrier.complete(parity)) {
         if (!t.refused) return !(t.refused = true);
@@ -274,8 +274,8 @@ void Block::mbarrier_for_engine(void* address, const Site& site) {
 void Block::check_seen(const Mbarrier& barrier, const Site& site) {
     if (barrier.engine_sees || observer() != nullptr || sight_.below(2) == 0) return;
     wrong(FaultId::mbarrier_misused, site,
-          "meets an mbarrier that no mbarrier.init has begun as far as the copy engine can see, at " +
-              name_of(barrier.address) + ": fence.mbarrier_init comes in between");
+          "uses an mbarrier that, as far as the copy engine can see, is not initialised, at " +
+              name_of(barrier.address) + ": fence.mbarrier_init must come in between");
 }
 
 /// Where it goes.
@@ -283,10 +283,10 @@ void Block::check_copy(const BulkCopy& copy, const Site& site) {
     for (const Chunk& c : copy.chunks) {
         if (!bulk_.in_shared(c.shared, kChunk))
             wrong(FaultId::copy_refused, site,
-                  "moves " + std::to_string(copy.bytes()) + " bytes, and " +
-                      name_of(copy.chunks.front().shared) + " has not so many behind it");
+                  "moves " + std::to_string(copy.bytes()) + " bytes, but " +
+                      name_of(copy.chunks.front().shared) + " is not followed by so many");
         if (c.to > c.from && !is_device_memory(c.global))
-            wrong(FaultId::copy_refused, site, "goes to global memory through a pointer that is the host's");
+            wrong(FaultId::copy_refused, site, "accesses global memory through a host pointer");
     }
 }
 
@@ -322,19 +322,19 @@ BulkCopy Block::tensor_box(const void* caller, bool load, void* shared, const CU
         wrong(FaultId::copy_refused, site, "gets a tensor map that cuTensorMapEncodeTiled() has not encoded");
     if (copy.map.rank != rank)
         wrong(FaultId::copy_refused, site,
-              "gets " + std::to_string(rank) + " coordinates, and its tensor map has " +
+              "gets " + std::to_string(rank) + " coordinates, but its tensor map has " +
                   std::to_string(copy.map.rank) + " dimensions");
     // Not in the manual; an H200 answered a box at byte -163 of a row with an illegal instruction.
     if (const auto bytes = static_cast<std::int64_t>(copy.map.strides[0]); at[0] * bytes % kChunk != 0)
         wrong(FaultId::copy_refused, site,
               "gets a box that begins at byte " + std::to_string(at[0] * bytes) +
-                  " of a row, and it must be a multiple of 16");
+                  " of a row, but that must be a multiple of 16");
     // Nor is this, of any dimension; loads may begin there.
     for (int d = 0; d < rank && !load; ++d) {
         if (at[d] < 0)
             wrong(FaultId::copy_refused, site,
                   "stores a box that begins at coordinate " + std::to_string(at[d]) + " of dimension " +
-                      std::to_string(d) + ", and a store must not begin before the tensor's first element");
+                      std::to_string(d) + ", but a store must not begin before the tensor's first element");
     }
     const std::uint32_t bytes_there = copy.map.shared_bytes();
     check_shared(shared, bytes_there, 128, "a box", site,
@@ -358,9 +358,9 @@ void Block::bulk_copy(const void* caller, bool load, void* shared, void* global,
                   .mbarrier = mbarrier};
     if (bytes % 16 != 0)
         wrong(FaultId::copy_refused, site,
-              "is to move " + std::to_string(bytes) + " bytes, no multiple of 16");
+              "is to move " + std::to_string(bytes) + " bytes, which is not a multiple of 16");
     if (!multiple(global, 16))
-        wrong(FaultId::copy_refused, site, "gets a global address that is no multiple of 16");
+        wrong(FaultId::copy_refused, site, "gets a global address that is not a multiple of 16");
     if (bytes == 0) return;
     check_shared(shared, bytes, 16, "its bytes", site);
     for (unsigned i = 0; i < bytes; i += kChunk)
@@ -387,7 +387,7 @@ void Block::check_nothing_left() {
     if (copy == nullptr) return;
     throw BlockFailure{
         FaultId::copy_left_behind,
-        copy->by->where(copy->thread) + "the block has ended, and nobody has waited for the " +
+        copy->by->where(copy->thread) + "the block has ended, but no thread has waited for the " +
             (copy->load ? "load" : "store") + " that it started at " + copy->site.file + ":" +
             std::to_string(copy->site.line) +
             (copy->load ? ": its bytes would come to shared memory that is another block's by then."

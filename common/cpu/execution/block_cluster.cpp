@@ -21,7 +21,7 @@ void Block::cluster_arrive(bool release, const Site& site) {
     Thread& t = current();
     if (t.cluster_phase)
         wrong(FaultId::cluster_misused, site,
-              "comes a second time, and has not waited since (barrier.cluster.wait)");
+              "arrives a second time without having waited since (barrier.cluster.wait)");
     if (release) cluster_.deliver_late_of(rank_, running_->thread);
     t.cluster_phase = cluster_.phase();
     t.site = site;
@@ -34,7 +34,7 @@ void Block::cluster_wait(const Site& site) {
     cluster_.use_barrier();
     Thread& t = current();
     if (!t.cluster_phase)
-        wrong(FaultId::cluster_misused, site, "waits, and has not arrived (barrier.cluster.arrive)");
+        wrong(FaultId::cluster_misused, site, "waits without having arrived (barrier.cluster.arrive)");
     t.site = site;
     while (cluster_.phase() == *t.cluster_phase) wait_as(State::at_cluster);
     t.cluster_phase.reset();

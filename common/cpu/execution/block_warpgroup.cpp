@@ -47,7 +47,7 @@ Warpgroup& Block::warpgroup(const Site& site) {
     if ((index + 1) * kWarpgroup > count_)
         wrong(FaultId::wgmma_misused, site,
               "needs the 4 warps of a warpgroup, threads " + std::to_string(index * kWarpgroup) + " to " +
-                  std::to_string((index + 1) * kWarpgroup - 1) + ", and the block has " +
+                  std::to_string((index + 1) * kWarpgroup - 1) + ", but the block has " +
                   std::to_string(count_));
     return warpgroups_[static_cast<std::size_t>(index)];
 }
@@ -126,7 +126,7 @@ void Block::set_registers(int count, bool more, const Site& site) {
     int& mine = register_counts_[static_cast<std::size_t>(running_->thread)];
     if (more ? count < mine : count > mine)
         wrong(FaultId::registers_missing, site,
-              "asks for " + std::to_string(count) + " registers a thread, and it has " +
+              "requests " + std::to_string(count) + " registers per thread, but it has " +
                   std::to_string(mine) + ": that is not " + (more ? "more" : "fewer"));
     mine = count;
     if (more) more_registers_ = site;
@@ -138,7 +138,8 @@ void Block::check_warpgroups() {
         if (const Site* site = warpgroups_[i].left_behind(); site != nullptr)
             throw BlockFailure{FaultId::wgmma_misused,
                                where(static_cast<int>(i) * kWarpgroup) +
-                                   "the block has ended, and nobody has waited for the " + text(*site) + "."};
+                                   "the block has ended, but no thread has waited for the " + text(*site) +
+                                   "."};
     }
     if (register_counts_.empty()) return;
     int sum = 0;
@@ -159,10 +160,10 @@ void Block::check_warpgroups() {
     const int launched = count_ * registers_at_launch(count_);
     if (sum <= launched) return;
     throw BlockFailure{FaultId::registers_missing,
-                       where(0) + text(more_registers_) + " asks for more registers than there are: " + told +
-                           " = " + std::to_string(sum) + ", and the block was launched with " +
+                       where(0) + text(more_registers_) + " requests more registers than there are: " + told +
+                           " = " + std::to_string(sum) + ", but the block was launched with " +
                            std::to_string(count_) + "·" + std::to_string(registers_at_launch(count_)) +
-                           " = " + std::to_string(launched) + " at most. A GPU would wait for ever."};
+                           " = " + std::to_string(launched) + " at most. A GPU would wait forever."};
 }
 
 }  // namespace cpu_device

@@ -31,7 +31,7 @@ std::uint64_t Block::collective(unsigned mask, Collective compute, std::uint64_t
         throw gemm::Error(text(site) + " is called by a lane that its mask leaves out.");
     }
     if (whole_warp && lanes < kWarp) {
-        throw gemm::Error(text(site) + " needs all 32 threads of a warp, and this one has " +
+        throw gemm::Error(text(site) + " needs all 32 threads of a warp, but this one has " +
                           std::to_string(lanes) + ".");
     }
     Thread& t = current();
@@ -122,7 +122,7 @@ bool Block::release_lanes(int first, int last) {
         if (state(i) == State::at_collective) {
             if (t.whole_warp && exited != 0) {
                 throw BlockFailure{gemm::FaultId::deadlock,
-                                   where(i) + text(t.site) + " needs all 32 threads of the warp, and " +
+                                   where(i) + text(t.site) + " needs all 32 threads of the warp, but " +
                                        who(first + std::countr_zero(exited)) + " has returned."};
             }
             if (here != (t.mask & ~exited)) continue;
@@ -146,7 +146,7 @@ void Block::read_matrix_row(const void* caller, const void* address, void* to, c
     }
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     if (at % 16 != 0) {
-        throw gemm::Error(text(site) + " reads 16 bytes at an address that is no multiple of 16.");
+        throw gemm::Error(text(site) + " reads 16 bytes at an address that is not a multiple of 16.");
     }
     // What misses an array by less is for the tracer to report.
     const auto near = [&](const void* start, std::size_t bytes) {

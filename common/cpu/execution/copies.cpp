@@ -34,7 +34,7 @@ void Copies::start(int thread, const Copy& copy) {
     if (to % width != 0 || from % width != 0) {
         stop_observing();
         throw gemm::Error("cp.async of " + std::to_string(copy.bytes) + " bytes " +
-                          (to % width != 0 ? "to" : "from") + " an address that is no multiple of them.");
+                          (to % width != 0 ? "to" : "from") + " an address that is not a multiple of them.");
     }
     if (copy.valid < 0 || copy.valid > copy.bytes) {
         stop_observing();

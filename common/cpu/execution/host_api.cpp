@@ -57,14 +57,14 @@ std::string why_cluster_refused(dim3 grid, dim3 cluster) {
     const std::uint64_t blocks = std::uint64_t{cluster.x} * cluster.y * cluster.z;
     if (blocks == 1) return {};
     if (limits().sm < 90)
-        return "clusters of " + text(cluster) + " blocks, and sm_" + std::to_string(limits().sm) +
+        return "clusters of " + text(cluster) + " blocks, but sm_" + std::to_string(limits().sm) +
                " has none";
     if (blocks == 0) return "clusters of 0 blocks (" + text(cluster) + ")";
     if (blocks > kMostClusterBlocks)
-        return "clusters of " + std::to_string(blocks) + " blocks (" + text(cluster) + "), and " +
+        return "clusters of " + std::to_string(blocks) + " blocks (" + text(cluster) + "), but " +
                std::to_string(kMostClusterBlocks) + " is the most";
     if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
-        return "a grid of " + text(grid) + " blocks, which is no multiple of its clusters of " +
+        return "a grid of " + text(grid) + " blocks, which is not a multiple of its clusters of " +
                text(cluster);
     return {};
 }
@@ -75,14 +75,14 @@ std::string why_refused(const void* function, dim3 grid, dim3 block, std::size_t
     const auto within = [](dim3 v, dim3 most) { return v.x <= most.x && v.y <= most.y && v.z <= most.z; };
     if (count(grid) == 0) return "a grid of 0 blocks (" + text(grid) + ")";
     if (!within(grid, kMostGrid))
-        return "a grid of " + text(grid) + ", and " + text(kMostGrid) + " is the most";
-    if (count(block) == 0) return "0 threads a block (" + text(block) + ")";
+        return "a grid of " + text(grid) + ", but " + text(kMostGrid) + " is the most";
+    if (count(block) == 0) return "0 threads per block (" + text(block) + ")";
     if (count(block) > kMostBlockThreads) {
-        return std::to_string(count(block)) + " threads a block (" + text(block) + "), and " +
+        return std::to_string(count(block)) + " threads per block (" + text(block) + "), but " +
                std::to_string(kMostBlockThreads) + " is the most";
     }
     if (!within(block, kMostBlock)) {
-        return "a block of " + text(block) + " threads, and " + text(kMostBlock) +
+        return "a block of " + text(block) + " threads, but " + text(kMostBlock) +
                " is the most in each direction";
     }
     State& s = state();
@@ -92,9 +92,9 @@ std::string why_refused(const void* function, dim3 grid, dim3 block, std::size_t
     const std::size_t most =
         std::max(granted == s.dynamic_optin.end() ? 0 : granted->second, kSharedWithoutOptin - fixed);
     if (dynamic_bytes <= most) return {};
-    return std::to_string(dynamic_bytes) + " bytes of dynamic shared memory, and " + std::to_string(most) +
+    return std::to_string(dynamic_bytes) + " bytes of dynamic shared memory, but " + std::to_string(most) +
            " is the most" +
-           (fixed > 0 ? " beside " + std::to_string(fixed) + " bytes of __shared__ arrays" : "") +
+           (fixed > 0 ? " besides " + std::to_string(fixed) + " bytes of __shared__ arrays" : "") +
            (granted == s.dynamic_optin.end() ? " without cudaFuncSetAttribute" : "");
 }
 
@@ -177,7 +177,7 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
     if (const std::size_t bytes = static_shared_bytes(function); bytes > kSharedWithoutOptin) {
         throw gemm::Error(std::string("kernel ") + name + ": its __shared__ arrays take " +
                           std::to_string(bytes) +
-                          " bytes, and a kernel may declare 49152; nvcc would refuse to compile it.");
+                          " bytes, but a kernel may declare only 49152; nvcc would refuse to compile it.");
     }
     if (std::string why = why_refused(function, grid, block, dynamic_shared_bytes); !why.empty()) {
         // What CUDA 13.0 answered on an H200, where CUDA 12 documents cudaErrorInvalidConfiguration for grids

@@ -23,7 +23,8 @@ void Mbarriers::begin_block() {
 
 std::string Mbarriers::init(void* address, unsigned arrivals, int thread, std::size_t threads) {
     if (arrivals < 1 || arrivals > kMostArrivals)
-        return "is to count " + std::to_string(arrivals) + " arrivals a phase, and 1 to 1048575 it can";
+        return "is to count " + std::to_string(arrivals) +
+               " arrivals per phase, but it can count 1 to 1048575";
     const std::uint64_t bits = content(address), index = bits & kIndex;
     const bool again = (bits & ~kIndex) == kMark && index < all_.size() && all_[index].address == address;
     if (!again) all_.emplace_back();
@@ -57,9 +58,9 @@ std::string Mbarriers::find(void* address, Mbarrier*& found) {
     }
     for (const Mbarrier& barrier : all_) {
         if (barrier.address == address)
-            return "meets an mbarrier that something has been written over since its mbarrier.init";
+            return "uses an mbarrier that has been overwritten since its mbarrier.init";
     }
-    return "meets an mbarrier that no mbarrier.init has begun";
+    return "uses an mbarrier that no mbarrier.init has initialised";
 }
 
 void Mbarriers::show(int thread) {
@@ -74,7 +75,8 @@ std::string Mbarriers::expect(Mbarrier& barrier, std::uint64_t bytes) {
     barrier.expected += bytes;
     barrier.bytes += static_cast<std::int64_t>(bytes);
     if (bytes <= kMostBytes && barrier.bytes <= kMostBytes) return {};
-    return "makes the mbarrier expect " + std::to_string(barrier.bytes) + " bytes, and 1048575 it can count";
+    return "makes the mbarrier expect " + std::to_string(barrier.bytes) +
+           " bytes, but it can count at most 1048575";
 }
 
 std::string Mbarriers::arrive(Mbarrier& barrier, unsigned count) {
@@ -83,7 +85,7 @@ std::string Mbarriers::arrive(Mbarrier& barrier, unsigned count) {
         return {};
     }
     return "arrives " + std::to_string(count) + (count == 1 ? " time" : " times") +
-           ", and the phase now open has room for " + std::to_string(barrier.pending) + " more";
+           ", but the phase that is open has room for " + std::to_string(barrier.pending) + " more";
 }
 
 std::string Mbarriers::bring(Mbarrier& barrier, std::uint64_t bytes) {

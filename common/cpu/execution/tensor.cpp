@@ -181,9 +181,9 @@ void check_wmma_memory(const void* start, unsigned pitch, std::size_t element_by
                           what);
     };
     if (reinterpret_cast<std::uintptr_t>(start) % 32 != 0) {
-        complain(" names an address that is no multiple of 32.");
+        complain(" names an address that is not a multiple of 32.");
     }
-    if (pitch * element_bytes % 16 != 0) complain(" names a pitch that is no multiple of 16 bytes.");
+    if (pitch * element_bytes % 16 != 0) complain(" names a pitch that is not a multiple of 16 bytes.");
 }
 
 void wmma_moved(const void* start, unsigned pitch, Site site) {

@@ -146,7 +146,7 @@ std::string impossible(const WgmmaMultiply& call) {
         return major == Major::k || bytes_of(input) == 2
                    ? std::string()
                    : std::string("has ") + name +
-                         " along the rows, and only numbers of 16 bits can lie so: others lie along K";
+                         " MN-major, which only numbers of 16 bits can be: others must be K-major";
     };
     const std::string why = refused("A", call.input_a, call.major_a);
     return why.empty() ? refused("B", call.input_b, call.major_b) : why;

@@ -74,14 +74,14 @@ struct FindingText {
 };
 constexpr FindingText kFindings[] = {
     {FindingId::misaligned_access,
-     "{access}{width} bytes of {element}{at}, an address that is no multiple of {width}"},
+     "{access}{width} bytes of {element}{at}, an address that is not a multiple of {width}"},
     {FindingId::host_pointer, "{access}through a host pointer{at}, which a GPU cannot follow"},
     {FindingId::shared_out_of_bounds, "{access}{missed}{at}{asked}"},
     {FindingId::no_dynamic_shared_memory,
-     "{access}dynamic shared memory{at}: the kernel uses it and launch() asks for 0 bytes"},
+     "{access}dynamic shared memory{at}: the kernel uses it, but launch() requests 0 bytes"},
     {FindingId::copy_in_flight,
-     "the copy to {element} that started at {there} may still be under way when {access}it{at}: nobody has "
-     "waited for it"},
+     "the copy to {element} that started at {there} may still be under way when {access}it{at}: no thread "
+     "has waited for it"},
     {FindingId::race, "{by} {did} {element} at {there} and {access}it{at}, with no barrier in between"},
     {FindingId::load_in_flight,
      "the load to {element}{started} may still be under way when {access}it{at}: it has not waited for the "
@@ -93,32 +93,33 @@ constexpr FindingText kFindings[] = {
      "the load to {element}{started} may still be under way when {who} starts another one to the same "
      "place{at}"},
     {FindingId::store_in_flight,
-     "the store from {element}{started} may still be reading it when {access}it{at}: nobody has waited for "
-     "it (cp.async.bulk.wait_group.read)"},
+     "the store from {element}{started} may still be reading it when {access}it{at}: no thread has waited "
+     "for it (cp.async.bulk.wait_group.read)"},
     {FindingId::no_proxy_fence,
      "{by} wrote {element} at {there} and the {copy} that {who} starts{at} {touches} it, with no "
-     "fence.proxy.async in between: the copy engine need not see what was written"},
+     "fence.proxy.async in between: the copy engine may not see what was written"},
     {FindingId::mbarrier_not_begun,
-     "{who} uses the mbarrier {mbarrier}{at}, which {by} begins at {there}, with no barrier in between: it "
-     "may come there first"},
+     "{who} uses the mbarrier {mbarrier}{at}, which {by} initialises at {there}, with no barrier in between: "
+     "it may be used first"},
     {FindingId::mbarrier_unfenced,
-     "{by} began the mbarrier {mbarrier} at {there} and the load that {who} starts{at} signals it, with no "
-     "fence.mbarrier_init in between: the copy engine need not see that it has begun"},
+     "{by} initialised the mbarrier {mbarrier} at {there} and the load that {who} starts{at} signals it, "
+     "with no "
+     "fence.mbarrier_init in between: the copy engine may not see that it has been initialised"},
     {FindingId::wgmma_in_flight,
      "the wgmma that reads {element} and{started} may still be reading it when {access}it{at}: it has not "
      "waited for it (wgmma.wait_group)"},
     {FindingId::wgmma_unfenced,
      "{by} wrote {element} at {there} and the wgmma that {who} starts{at} reads it, with no "
-     "fence.proxy.async in between: the tensor cores need not see what was written"},
+     "fence.proxy.async in between: the tensor cores may not see what was written"},
     {FindingId::block_left,
      "{who} reaches into block {rank} of its cluster at {here}, for {array}, and that block may have "
      "returned by then: nothing makes it wait (a cluster_sync() at the end of the kernel does)"},
     {FindingId::block_race,
-     "{access}{element}{at}, and so does block {block} in the same launch, something else: blocks run in any "
-     "order, and one of the two is lost"},
+     "{access}{element}{at}, and block {block} of the same launch writes something else there: blocks run "
+     "in any order, so one of the two values is lost"},
     {FindingId::store_past_row,
-     "the store that {who} starts{at} writes {bytes} behind {end} a row of its tensor: the copy engine "
-     "writes whole 16 bytes, so that the bytes of a row must be a multiple of 16"},
+     "the store that {who} starts{at} writes {bytes} past {end} a row of its tensor: the copy engine "
+     "writes 16 bytes at a time, so the bytes of a row must be a multiple of 16"},
     {FindingId::out_of_bounds, "{access}{outside},{at}"},
     {FindingId::write_to_padding, "{access}{element}, padding between the rows of {array},{at}"},
     {FindingId::write_to_input, "{access}{element}{at}, and {array} is an input"},
@@ -160,7 +161,7 @@ std::string field_text(const Finding& f, std::string_view field) {
         {"rule", [](const Finding& x) { return std::string(x.rule); }},
         {"asked",
          [](const Finding& x) {
-             return x.asked ? ": launch() asks for " + std::to_string(*x.asked) + " bytes" : std::string();
+             return x.asked ? ": launch() requests " + std::to_string(*x.asked) + " bytes" : std::string();
          }},
         // who else
         {"by", [](const Finding& x) { return who(x.other.value()); }},

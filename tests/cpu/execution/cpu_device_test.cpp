@@ -134,14 +134,9 @@ TEST_CASE("cpu device: a refused launch says the numbers") {
         return why;
     };
     CHECK(refusal(1, 32, 0).empty());
-    CHECK(refusal(1, dim3(64, 32), 0) == "2048 threads a block (64×32×1), and 1024 is the most");
-    CHECK(refusal(0, 32, 0) == "a grid of 0 blocks (0×1×1)");
-    CHECK(refusal(dim3(1, 65536), 32, 0) == "a grid of 1×65536×1, and 2147483647×65535×65535 is the most");
-    CHECK(refusal(1, dim3(32, 0), 0) == "0 threads a block (32×0×1)");
-    CHECK(refusal(1, dim3(1, 1, 65), 0) ==
-          "a block of 1×1×65 threads, and 1024×1024×64 is the most in each direction");
-    CHECK(refusal(1, 32, 49153) ==
-          "49153 bytes of dynamic shared memory, and 49152 is the most without cudaFuncSetAttribute");
+    test::require_approved("refused_launches", {refusal(1, dim3(64, 32), 0), refusal(0, 32, 0),
+                                                refusal(dim3(1, 65536), 32, 0), refusal(1, dim3(32, 0), 0),
+                                                refusal(1, dim3(1, 1, 65), 0), refusal(1, 32, 49153)});
     // Another error is not this launch's.
     CHECK(refusal(1, 32, 0).empty());
     cpu_device::launch(
@@ -176,8 +171,8 @@ TEST_CASE("cpu device: whose limits hold") {
     }
     for (const std::string unknown : {"sm_10", "sm_9", "90", "", "sm_900"}) {
         const std::string error = test::error_of([&] { cpu_device::set_like(unknown); });
-        require_contains(error,
-                         "The CPU device knows no limits of '" + unknown + "'; it knows sm_75, sm_80, ");
+        for (const std::string& named : {"'" + unknown + "'", std::string("sm_75, ")})
+            require_contains(error, named);
         CHECK(cpu_device::limits().sm == 120);  // the last one that was known
     }
 }

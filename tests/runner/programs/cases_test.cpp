@@ -165,7 +165,7 @@ TEST_CASE("cases: each case has its difficulty and none of those to come") {
                 const bool fours = c.id == "fours";
                 if (fours) REQUIRE((s.M % 4 == 0 && s.N % 4 == 0 && s.K % 4 == 0));
                 if (fours && tile.BM > 4) REQUIRE(s.M % tile.BM != 0);
-                const bool unaligned = c.what == "rows that begin at no multiple of 16 bytes";
+                const bool unaligned = c.what == "rows that do not begin at multiples of 16 bytes";
                 if (unaligned) REQUIRE((s.lda % 4 != 0 && s.ldb % 4 != 0 && s.ldc % 4 != 0));
                 const bool padded = c.id == "pitches" || c.id == "edges" || c.id == "k_tail" || unaligned;
                 REQUIRE((s.lda > std::max<std::int64_t>(s.K, 1)) == padded);
@@ -385,12 +385,19 @@ TEST_CASE("cases: a C that launch() computes on the host") {
 TEST_CASE("cases: whatever the lesson's code throws is an error of its case") {
     Lesson lesson = altered("thrower");
     lesson.launch = [](const gemm::Problem&, const void*, cudaStream_t) { throw 42; };
-    REQUIRE(falls_at(lesson, "one_tile").error == "launch() of thrower threw an exception.");
+    const auto threw = [&](const char* from, const char* what) {
+        const CaseResult result = falls_at(lesson, "one_tile");
+        INFO(result.error);
+        CHECK(result.ended_by(gemm::FaultId::threw));
+        CHECK(result.error.starts_with(from));
+        CHECK(result.error.ends_with(what));
+    };
+    threw("launch() of thrower ", "exception.");
     lesson.launch = [](const gemm::Problem&, const void*, cudaStream_t) { throw std::bad_alloc(); };
-    REQUIRE(falls_at(lesson, "one_tile").error == "launch() of thrower threw an exception: std::bad_alloc.");
+    threw("launch() of thrower ", ": std::bad_alloc.");
     lesson = altered("thrower");
     lesson.prepare = [](const gemm::Problem&) -> gemm::Plan { throw 42; };
-    REQUIRE(falls_at(lesson, "one_tile").error == "prepare() of thrower threw an exception.");
+    threw("prepare() of thrower ", "exception.");
     lesson.prepare = [](const gemm::Problem&) -> gemm::Plan { throw gemm::Error("No plan."); };
     REQUIRE(falls_at(lesson, "one_tile").error == "No plan.");
     const CheckCase goal{"goal", "the goal", gemm::Shape{8, 8, 8}.resolved(), false};
