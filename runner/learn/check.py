@@ -55,7 +55,6 @@ class Report:
     name: str  # of the file
     text: str
     seed: int | None = None
-    schedule: int = 0
     stage: str = "file"
     found: Diagnosis | None = None
     cases: list[Case] = field(default_factory=list)
@@ -65,6 +64,7 @@ class Report:
     gpu: str = ""  # its name, where the kernel ran on one, too
     compiled: float = 0.0  # seconds
     ran: float = 0.0
+    schedule: int = 0  # of what a GPU leaves open
 
     @property
     def passed(self) -> bool:
@@ -292,7 +292,7 @@ def hold(report: Report, checked: Checked) -> None:
 
 def examine(task: Task, name: str, text: str, seed: int | None, schedule: int = 0) -> Report:
     """Everything but telling. `name`: what the file is called in messages."""
-    report = Report(task, name, text, seed, schedule)
+    report = Report(task, name, text, seed, schedule=schedule)
     device = doctor.choose()
     tools = toolchain(doctor.Device("cpu", None, (), "kernels are checked on the CPU"), more=targets([task.lesson]))
     source = Source(text, name, task.namespace, task.title, task.lesson)
@@ -334,16 +334,21 @@ def shape_text(case: Case) -> str:
     pitches = (("lda", case["lda"], case["k"]), ("ldb", case["ldb"], case["n"]), ("ldc", case["ldc"], case["n"]))
     parts += [f"{key} = {pitch}" for key, pitch, tight in pitches if pitch != tight]
     parts += [f"{key} = {x:.5g}" for key, x, usual in (("alpha", case["alpha"], 1), ("beta", case["beta"], 0)) if x != usual]
-    off = [name for name, offset in zip("ABC", case["offsets"], strict=True) if offset]
-    parts += [f"{', '.join(off)} one element past a multiple of 16 bytes"] if off else []
+    off = [f"{name} {offset}" for name, offset in zip("ABC", case["offsets"], strict=True) if offset]
+    parts += [f"elements past an aligned address: {', '.join(off)}"] if off else []
     return ", ".join(parts)
 
 
 def _right(cases: Sequence[Case]) -> str:
     """What passed, as nouns; of what combines several difficulties only how many there were."""
-    alone = [case["what"] for case in cases if case["id"] != "products"]
-    if products := len(cases) - len(alone):
-        alone.append(f"{products} combination{'s' if products > 1 else ''} of scalars, pitches, places and K")
+    together = {
+        "alignment": "one address, pitch or size off by 4 or 8 bytes",
+        "products": "scalars, pitches, places and K combined",
+    }
+    alone = list(dict.fromkeys(case["what"] for case in cases if case["id"] not in together))
+    for id, what in together.items():
+        if count := sum(case["id"] == id for case in cases):
+            alone.append(f"{what} ({count} ways)")
     return "; ".join(alone)
 
 

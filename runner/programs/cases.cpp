@@ -99,15 +99,15 @@ class CaseList {
     std::vector<CheckCase> cases() {
         sizes();
         scalars();
-        numbers();
         little();
         again();
-        orders();
-        alignments();
         products();
         types();
         few_tiles_ = false;
         paths();
+        numbers();
+        alignments();
+        orders();
         if (kOnCpu) indices();
         for (CheckCase& c : cases_) c.shape = c.shape.resolved();
         return std::move(cases_);

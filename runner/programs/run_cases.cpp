@@ -269,21 +269,21 @@ void require_sound(const Lesson& lesson) {
 Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
     std::function<void(HostMatrices&)> edit;
     if (problem.specials) {
-        // In A, NaN in one row and infinity in another, at the two ends of K; in B zeros meet the infinity in
-        // every second column, and one column has an infinity of its own.
+        // A row with NaN, one with an infinity that meets only zeros, and one of zeros; in B a column with
+        // NaN. What comes of each of them is NaN, in whatever order it is summed up.
         edit = [s = problem.shape](HostMatrices& host) {
-            constexpr float kInfinity = std::numeric_limits<float>::infinity();
+            constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
             const auto a = [&](std::int64_t row, std::int64_t k) -> float& {
                 return host.A[static_cast<std::size_t>(row * s.lda + k)];
             };
             const auto b = [&](std::int64_t k, std::int64_t column) -> float& {
                 return host.B[static_cast<std::size_t>(k * s.ldb + column)];
             };
-            a(0, s.K - 1) = std::numeric_limits<float>::quiet_NaN();
-            a(s.M / 2, 0) = kInfinity;
-            for (std::int64_t column = 0; column < s.N; column += 2) b(0, column) = 0.0f;
+            a(0, s.K - 1) = kNaN;
+            a(s.M / 2, 0) = std::numeric_limits<float>::infinity();
             for (std::int64_t k = 0; k < s.K; ++k) a(s.M - 1, k) = 0.0f;
-            b(s.K / 2, s.N - 1) = -kInfinity;
+            for (std::int64_t column = 0; column < s.N; ++column) b(0, column) = 0.0f;
+            b(s.K / 2, s.N - 1) = kNaN;
         };
     } else if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {

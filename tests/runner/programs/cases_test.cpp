@@ -193,10 +193,11 @@ TEST_CASE("cases: each case has its difficulty and none of those to come") {
                     if (tile.BK > 1) REQUIRE(s.K % tile.BK != 0);
                 }
             }
-            std::vector<std::string> expected{
-                "one_tile",    "tiles", "pitches",    "edges",    "k_tail",  "fours",      "odd",   "beta",
-                "alpha_alone", "alpha", "alpha_zero", "k_zero",   "numbers", "small",      "empty", "again",
-                "elsewhere",   "order", "alignment",  "products", "far",     "many_blocks"};
+            std::vector<std::string> expected{"one_tile",   "tiles",      "pitches", "edges",       "k_tail",
+                                              "fours",      "odd",        "beta",    "alpha_alone", "alpha",
+                                              "alpha_zero", "k_zero",     "small",   "empty",       "again",
+                                              "elsewhere",  "products",   "numbers", "alignment",   "order",
+                                              "far",        "many_blocks"};
             if (tile.BK == 1) expected.emplace_back("long_k");
             REQUIRE(ids == expected);
             const std::vector<CheckCase> same = cases_of(tile, seed);
