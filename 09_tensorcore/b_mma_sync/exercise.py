@@ -10,25 +10,26 @@ _MMA_M, _MMA_N, _MMA_K = 16, 8, 16
 
 
 def _tiles(counts: Counts) -> tuple[int, int]:
-    """Block tiles of C, tiles along K."""
+    """C tiles, k-tiles."""
     M, N, K = counts.shape
     return ceil_div(M, _BM) * ceil_div(N, _BN), ceil_div(K, _BK)
 
 
 def _ldmatrix(counts: Counts) -> float:
-    """A warp's step of 16 along K: a 16×16 tile each time, WM/16 of A and WN/16 of B."""
+    """Per k-step of a warp, a 16×16 tile each time: WM/16 of A and WN/16 of B."""
     blocks, along_k = _tiles(counts)
     return blocks * (_BM // _WM) * (_BN // _WN) * along_k * (_BK // _MMA_K) * (_WM // 16 + _WN // 16)
 
 
 EXERCISE = Exercise(
-    task="bring the fragments of mma.sync from swizzled tiles by ldmatrix, multiply them, and write C from the registers. The "
-    "way of the tiles to shared memory, by lesson 07's two stages, is there.",
+    task="read the fragments of mma.sync from swizzled k-tiles with ldmatrix, multiply them, and write C from the registers. The "
+    "code that brings k-tiles to shared memory, in lesson 07's two stages, is given.",
     gaps={
         "a_at": Gap(
-            "where row `row`, step `k` of As lies, in elements from its start. What stands below is right, and eight rows of a "
-            "fragment meet in two places of the banks. gemm::Swizzle<B, M, S>::apply moves chunks of 2^M elements by bits that "
-            "stand S higher: which bits of this offset are the chunk's place in 128 bytes, and which say the row?",
+            "where row `row`, step `k` of As is, in elements from its start. The line below is right, but the eight rows of a "
+            "matrix share two places in the banks. gemm::Swizzle<bits, from, shift>::apply moves chunks of 2^from elements: it "
+            "XORs `bits` bits, from bit from + shift on, into those from bit `from` on. Which bits of this offset are the "
+            "chunk's place in 128 bytes, and which tell the rows apart?",
             "return row * BK + k;",
         ),
         "b_at": Gap(
@@ -37,7 +38,7 @@ EXERCISE = Exercise(
         ),
         "fragments": Gap(
             "a_frag[i] is the 16×16 tile of A with row y + i * MMA_M and step k, for TILES_M i; b_frag[j] are the two 16×8 tiles "
-            "of B with step k and columns x + j * 16 and x + j * 16 + 8, for TILES_N / 2 j. They lie in As[stage] and Bs[stage]. "
+            "of B with step k and columns x + j * 16 and x + j * 16 + 8, for TILES_N / 2 j. They are in As[stage] and Bs[stage]. "
             "`at` is the element of a 16×16 tile whose address this lane gives. Which of gemm::ptx::ldmatrix and ldmatrix_trans "
             "for A, which for B?",
         ),
@@ -51,16 +52,16 @@ EXERCISE = Exercise(
         ),
     },
     hints=(
-        "Begin with fragments, multiply and store; a_at and b_at are right as they stand, and a goal asks for them in the end. "
-        "A lane of mma.sync holds pairs of neighbours along K, of A and of B. In As the steps of a row lie side by side, in Bs "
-        "they lie a row apart: for one of the two, ldmatrix must transpose. For the swizzles, write down the offset of (row, k) "
-        "in bits: bits 0 to 2 are inside of a chunk of 16 bytes, bits 3 to 5 are the chunk's place in 128 bytes.",
+        "Begin with fragments, multiply and store. a_at and b_at are right as they are, and only the second goal needs more. "
+        "A lane of mma.sync holds pairs of neighbours along K, both of A and of B. In As these are side by side in a row, in Bs "
+        "they are in different rows: for one of the two, ldmatrix must transpose. For the swizzles, write down the offset of "
+        "(row, k) in bits: bits 0 to 2 are inside a chunk of 16 bytes, bits 3 to 5 are the chunk's place in 128 bytes.",
         "A: ldmatrix(a_frag[i], address), the address being &As[stage][a_at(row of the tile + at.row, k + at.col)]. B: "
         "ldmatrix_trans fills b_frag[j], both fragments, from &Bs[stage][b_at(k + at.row, column of the tile + at.col)], and the "
-        "tiles of two j lie 16 columns apart. C: the row is row0 + y + i * MMA_M + in.row; "
-        "rows past M are left out, and store2 wants to know how many columns are left up to N. Swizzles: chunks of 2^3 elements, "
-        "so M = 3. A row of As is 2^5 elements, half of 128 bytes: the row's bits 1 and 2 stand at 6 and 7, and go to bits 3 and "
-        "4. A row of Bs is 2^7: the row's bits 0 to 2 stand at 7 to 9.",
+        "tiles of two j are 16 columns apart. C: the row is row0 + y + i * MMA_M + in.row; "
+        "rows past M are left out, and store2 needs to know how many columns are left up to N. Swizzles: chunks have 2^3 "
+        "elements, so `from` is 3. A row of As is 2^5 elements, half of 128 bytes: the row's bits 1 and 2 are bits 6 and 7 of "
+        "the offset, and go to bits 3 and 4. A row of Bs is 2^7: the row's bits 0 to 2 are bits 7 to 9.",
         "nearly the code, in the gaps' order:\n"
         "  gemm::Swizzle<2, 3, 3>::apply(row * BK + k); gemm::Swizzle<3, 3, 4>::apply(k * BN + col);\n"
         "  gemm::ptx::ldmatrix(a_frag[i], &As[stage][a_at(y + i * MMA_M + at.row, k + at.col)]);\n"
@@ -72,34 +73,34 @@ EXERCISE = Exercise(
     starter_fails="never_written",
     goals=(
         Goal(
-            "A warp's step of 16 along K reads its fragments in 8 ldmatrix",
+            "A warp reads the fragments of a k-step with 8 ldmatrix",
             shared_reads,
             _ldmatrix,
             "reads of shared memory",
-            "Four for the 64 rows of A, four for the 64 columns of B: an ldmatrix brings a 16×16 tile, of B two fragments.",
+            "Four for the 64 rows of A, four for the 64 columns of B: an ldmatrix brings a 16×16 tile, two fragments of B.",
         ),
         Goal(
-            "Shared memory takes no wavefront more than the bytes need",
+            "Shared memory takes no more wavefronts than the bytes need",
             bank_conflicts,
             lambda counts: 0,
             "wavefronts beyond the ideal",
-            "The eight rows of 16 bytes that one matrix of an ldmatrix reads must lie in different banks, as the eight that a "
-            "quarter of a warp stores. Which bits tell the rows of As apart, where do they stand in the offset, and which "
-            "three bits choose the banks?",
+            "The eight rows of 16 bytes that one matrix of an ldmatrix reads must be in different banks, and so must the eight "
+            "chunks that a quarter of a warp stores. Which bits of the offset tell the rows of As apart, and which three bits "
+            "choose the banks?",
         ),
         Goal(
-            "A thread meets one barrier a tile, and one before the first",
+            "A thread meets one barrier per k-tile, and one before the first",
             barriers,
             lambda counts: _tiles(counts)[1] + 1,
             "barriers",
-            "mma.sync and ldmatrix are of a warp, and need no barrier. A round stores into the stage that it does not read, so "
-            "the one at its end is enough.",
+            "mma.sync and ldmatrix work within a warp and need no barrier. An iteration stores into the stage that it does not "
+            "read, so the barrier at its end is enough.",
         ),
     ),
 )
 
 HUNT = Hunt(
-    task="every result of this kernel is right, and it takes more time than it should. One line is wrong; find it, and mend it.",
+    task="every result of this kernel is right, but it takes more time than it should. One line is wrong: find it and fix it.",
     bug={"gemm::Swizzle<2, 3, 3>": "gemm::Swizzle<2, 3, 2>"},
     hints=(
         "Shared memory serves 32 banks of 4 bytes, 128 bytes, in one wavefront. ./gemm check 09b --hunt names the line whose "
@@ -107,7 +108,7 @@ HUNT = Hunt(
         "A row of As is 64 bytes: rows 0 and 1 fill the banks. Take k = 0, and work out a_at for rows 0 to 7, divided by 8 and "
         "mod 8: that is the place in 128 bytes. Which rows share one?",
         "Rows r and r + 4 share a place: the swizzle takes bits 0 and 1 of the row. Bit 0 already chooses the half of the 128 "
-        "bytes, so the bits that it needs stand one higher.",
+        "bytes, so the swizzle needs the bits that are one higher.",
     ),
     check_finds="goal 2",
 )
@@ -129,8 +130,8 @@ def lane_of_an_element_of_a(q: Quiz) -> Question:
         f"In mma.sync.m16n8k16, which lane holds the element of A's fragment with row {row} and step k = {k}?",
         answer,
         "",
-        f"Of each 8×8 quarter, a lane holds two neighbours of a row: lane = 4·(row mod 8) + (k mod 8)/2, rounded down: "
-        f"4·{row % 8} + {k % 8 // 2} = {answer}. The quarter says the register: a{register}, in its "
+        f"In each 8×8 quarter, a lane holds two neighbours of a row: lane = 4·(row mod 8) + (k mod 8)/2, rounded down: "
+        f"4·{row % 8} + {k % 8 // 2} = {answer}. The quarter decides the register: a{register}, in its "
         f"{'upper' if k % 2 else 'lower'} half.",
     )
 
@@ -142,8 +143,7 @@ def row_of_a_sum(q: Quiz) -> Question:
     y, x = warp // (_BN // _WN) * _WM, warp % (_BN // _WN) * _WN
     row, col = y + i * _MMA_M + lane // 4 + e // 2 * 8, x + j * _MMA_N + lane % 4 * 2 + e % 2
     return Question(
-        f"In kernel.cu, BM = BN = {_BM}, WM = WN = {_WM}. Which row of the block tile of C is acc[{i}][{j}][{e}] of thread "
-        f"{thread} in?",
+        f"In kernel.cu, BM = BN = {_BM}, WM = WN = {_WM}. Which row of the C tile is acc[{i}][{j}][{e}] of thread {thread} in?",
         row,
         "",
         f"Thread {thread} is lane {lane} of warp {warp}, whose tile begins at row {y} and column {x}. mma.sync's tile {i}, {j} "
@@ -159,7 +159,7 @@ def place_of_a_swizzled_element(q: Quiz) -> Question:
     chunk = col // 8
     return Question(
         f"A tile has rows of {_BN} elements of 2 bytes. Swizzle<3, 3, 4> is applied to the offset in elements, {_BN}·row + "
-        f"column. At which offset lies the element of row {row} and column {col}?",
+        f"column. At which offset is the element of row {row} and column {col}?",
         answer,
         "",
         f"{_BN}·{row} + {col} = {grouped(offset)}. Bits 7 to 9 are the row mod 8, {row % 8}; they are XORed into bits 3 to 5, "
@@ -173,7 +173,7 @@ def wavefronts_of_an_ldmatrix(q: Quiz) -> Question:
     each = wavefronts(pitch // 4 * row + word for row in range(8) for word in range(4))
     groups = len({pitch // 16 * row % 8 for row in range(8)})
     return Question(
-        f"A tile lies in shared memory without a swizzle, with rows {pitch} bytes apart. An ldmatrix with four matrices reads a "
+        f"A tile is in shared memory without a swizzle, with rows {pitch} bytes apart. An ldmatrix with four matrices reads a "
         "16×16 tile of it, of 2-byte elements, each matrix by itself. How many wavefronts does it take?",
         4 * each,
         "wavefronts",
@@ -193,8 +193,8 @@ def instructions_of_a_warp_tile(q: Quiz) -> Question:
         "does the warp execute?",
         answer,
         "",
-        f"A step of {_MMA_K} along K takes {WM}/16 for A and {WN}/16 for B, {WM // 16 + WN // 16}, and there are {K // _MMA_K} "
-        f"steps: {K // _MMA_K}·{WM // 16 + WN // 16} = {grouped(answer)}. They feed {grouped(multiply)} mma.sync, "
+        f"A k-step, {_MMA_K} along K, takes {WM}/16 for A and {WN}/16 for B, {WM // 16 + WN // 16}, and there are {K // _MMA_K} "
+        f"k-steps: {K // _MMA_K}·{WM // 16 + WN // 16} = {grouped(answer)}. They feed {grouped(multiply)} mma.sync, "
         f"{multiply / answer:.4g} for each ldmatrix.",
     )
 

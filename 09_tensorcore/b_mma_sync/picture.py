@@ -16,6 +16,7 @@ CHUNK = 16  # bytes: what a lane's address of ldmatrix stands for
 A_SWIZZLE, B_SWIZZLE = (2, 3, 3), (3, 3, 4)  # kernel.cu's a_at and b_at
 USED = 2, 1  # of Bs and of As: the chunk of each row that the matrix reads which is drawn; any will do
 _CELL = 14  # points, of what stands in a box
+_FLAT = 0.68  # height of a chunk's box, of its width
 _SHOWN = 5  # the lane to follow: any will do
 
 
@@ -76,37 +77,36 @@ def _map(
 def picture(lesson: Descriptor) -> Figure:
     """Which lane holds which elements of the fragments of mma.sync, in which register?"""
     rows, cols, steps = (lesson.constants[key] for key in ("MMA_M", "MMA_N", "MMA_K"))
-    wide, low = 0.272, 0.2  # of an element; B's boxes are two elements high
-    x_a, y_b = 0.2, 1.3
+    wide, low, tall = 0.272, 0.136, 0.215  # of an element; B's boxes are two elements high
+    x_a, y_b = 0.2, 1.25
     x_c, y_c = x_a + steps * wide + 0.35, y_b + steps * low + 0.65
-    figure, axes = canvas(y_c + rows * wide + 0.55)
+    figure, axes = canvas(y_c + rows * tall + 0.45)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: who holds which element", fontsize=TITLE, fontweight="bold")
-    _map(axes, x_a, y_c, (wide, wide), a_element, 8)
+    _map(axes, x_a, y_c, (wide, tall), a_element, 8)
     _map(axes, x_c, y_b, (wide, low), b_element, 4)
-    _map(axes, x_c, y_c, (wide, wide), c_element, 4)
+    _map(axes, x_c, y_c, (wide, tall), c_element, 4)
     for x, y, width, height in (
-        (x_a, y_c, steps * wide, rows * wide),
+        (x_a, y_c, steps * wide, rows * tall),
         (x_c, y_b, cols * wide, steps * low),
-        (x_c, y_c, cols * wide, rows * wide),
+        (x_c, y_c, cols * wide, rows * tall),
     ):
         box(axes, x, y, width, height, "none", INK, 1.8)
     for i in range(4):
-        top = y_c + rows * wide + 0.28 if i % 2 else y_c - 0.12
+        top = y_c + rows * tall + 0.28 if i % 2 else y_c - 0.12
         text(x_a + (i // 2 * 8 + 4) * wide, top, f"a[{i}]", ha="center", fontsize=TEXT)
     right = x_c + cols * wide + 0.1
     for i in range(2):
         text(right, y_b + (8 * i + 4) * low, f"b[{i}]", va="center", fontsize=TEXT)
-        text(right, y_c + (8 * i + 4) * wide, f"c[{2 * i}],\nc[{2 * i + 1}]", va="center", fontsize=TEXT)
+        text(right, y_c + (8 * i + 4) * tall, f"c[{2 * i}],\nc[{2 * i + 1}]", va="center", fontsize=TEXT)
     text(x_c + cols * wide / 2, y_b - 0.12, f"B: {steps}×{cols}", ha="center", fontsize=TEXT)
     text(x_a, y_c - 0.48, f"A: {rows}×{steps}", fontsize=TEXT)
-    text(x_c + cols * wide / 2, y_c + rows * wide + 0.28, f"C: {rows}×{cols}", ha="center", fontsize=TEXT)
+    text(x_c + cols * wide / 2, y_c + rows * tall + 0.28, f"C: {rows}×{cols}", ha="center", fontsize=TEXT)
     said = (
-        "A number is a lane. Its box is\nwhat it holds there: in A and B\none register with two elements,\n"
-        "neighbours along K; in C two\nfloats. Beside: the register."
+        "A number is a lane. Its box is\nwhat it holds: two elements of\nA or B, or two floats of C.\nAt the edge: the register."
     )
     text(x_a, y_b - 0.25, said, fontsize=TEXT, va="top", linespacing=1.3)
-    legend(axes, x_a, y_b + 1.7, [(DARK, f"lane {_SHOWN}"), (LIGHT, "8×8 elements"), ("white", "the next 8×8 elements")])
+    legend(axes, x_a, y_b + 1.25, [(DARK, f"lane {_SHOWN}"), (LIGHT, "8×8 elements (white: next)")])
     return figure
 
 
@@ -176,7 +176,7 @@ def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, s
     """Eight rows of a tile in shared memory, 128 bytes a line, as far as its first eight chunks go; `used`: the chunk that a
     matrix reads."""
     across = BANKS * WORD // CHUNK
-    chunks, tall = min(pitch, across), cell * 0.84
+    chunks, tall = min(pitch, across), cell * _FLAT
     for chunk in range(chunks):
         for row, place in enumerate(places(pitch, chunk, swizzled)):
             line, group = (row, place % across) if pitch >= across else divmod(place, across)
@@ -193,8 +193,8 @@ def _banks(axes: Axes, x: float, y: float, cell: float, pitch: int, used: int, s
 def picture_swizzle(lesson: Descriptor) -> Figure:
     """In which banks do the eight rows lie that one matrix of ldmatrix reads, before and after the swizzle? How many wavefronts
     that takes is for Predict to ask."""
-    cell, y = 0.45, 1.85
-    figure, axes = canvas(9.1)
+    cell, y = 0.45, 1.6
+    figure, axes = canvas(8)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: eight rows in the banks", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.9, "A line is 128 bytes, all 32 banks; a box is 16 bytes, four of them", fontsize=TEXT)
@@ -207,7 +207,7 @@ def picture_swizzle(lesson: Descriptor) -> Figure:
             _banks(axes, x, y, cell, pitch, used, swizzled)
             how = f"Swizzle<{', '.join(map(str, swizzled))}>" if swizzled else "plain"
             text(x + 4 * cell, y - 0.14, f"{title}, {how}", ha="center", fontsize=TEXT - 1)
-        y += min(pitch, 8) * cell * 0.84 + 0.35
+        y += min(pitch, 8) * cell * _FLAT + 0.35
         text(0.2, y, said, fontsize=SMALL)
         y += 0.75
     legend(axes, 0.2, y - 0.45, [(DARK, "what one matrix reads, 16 bytes of each row"), (LIGHT, "every second row")])

@@ -590,12 +590,10 @@ def test_a_stale_statement_is_found(pattern: re.Pattern[str], tmp_path: Path) ->
         page.parent.mkdir(parents=True)
         shutil.copy(ROOT / folder_of(name, ROOT) / "README.md", page)
     assert stated_problems(tmp_path) == []
-    page = tmp_path / folder_of("09b_mma_sync", ROOT) / "README.md"
-    text = page.read_text(encoding="utf-8")
-    match = pattern.search(text)
+    page = tmp_path / folder_of("11a_one_stage", ROOT) / "README.md"  # of the first edition, with each of them
+    match = pattern.search(page.read_text(encoding="utf-8"))
     assert match
-    old = match[1]
-    page.write_text(text[: match.start(1)] + f"9{old}" + text[match.end(1) :], encoding="utf-8")
+    page.write_text(match.string[: match.start(1)] + f"9{match[1]}" + match.string[match.end(1) :], encoding="utf-8")
     assert len(stated_problems(tmp_path)) == 1
 
 
