@@ -170,6 +170,7 @@ class Block {
     // ---- what its threads call ----
     int barrier(Site site, bool predicate);
     unsigned active_mask(Site site);
+    void pause(const Site& site);
     std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
                              Site site, bool whole_warp);
     void read_matrix_row(const void* caller, const void* address, void* to, const Site& site);

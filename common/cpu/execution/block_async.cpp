@@ -84,6 +84,12 @@ void Block::begin_late(const Site& site) {
     wait_as(State::yielded);
 }
 
+void Block::pause(const Site& site) {
+    use_async();
+    current().site = site;
+    wait_as(State::yielded);
+}
+
 void Block::mbarrier_init(const void* caller, void* address, unsigned arrivals, const Site& site) {
     use_async();
     check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
