@@ -35,6 +35,7 @@ LESSON = typer.Argument(..., metavar="LESSON", help="Number or name of a lesson:
 HUNT = typer.Option(False, "--hunt", help="Use the lesson's bug hunt instead of its exercise.")
 VARIANT = typer.Option(None, help="Types and layout that the lesson offers: bf16, bf16.nt; by default its first.")
 DTYPE = typer.Option(None, help="Short for one type for A, B and C: fp32, bf16 or fp16.")
+SCHEDULE = typer.Option(None, help="Seed of what a GPU leaves open, for the CPU device; 0 by default.")
 JSON = typer.Option(False, "--json", help="Print one JSON object on stdout.")
 
 
@@ -99,6 +100,7 @@ def run_command(
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; fresh by default."),
     rounds: Optional[str] = typer.Option(None, help="How many rounds to time."),
     device: Optional[str] = typer.Option(None, help="Number of the GPU, from 0."),
+    schedule: Optional[str] = SCHEDULE,
     like: Optional[str] = typer.Option(None, help="GPU whose launch limits the CPU device enforces: sm_86."),
     verify_only: bool = typer.Option(False, "--verify-only", help="Verify only, without timing."),
     as_json: bool = JSON,
@@ -106,7 +108,8 @@ def run_command(
     """Run one lesson: its verdict, its time, and its use of an SM."""
     from runner.core import lesson
 
-    sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "rounds": rounds, "device": device}
+    sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule}
+    sizes |= {"rounds": rounds, "device": device}
     return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json)
 
 
@@ -123,6 +126,7 @@ def inspect_command(
     variant: Optional[str] = VARIANT,
     dtype: Optional[str] = DTYPE,
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; fresh by default."),
+    schedule: Optional[str] = SCHEDULE,
     like: Optional[str] = typer.Option(None, help="GPU whose launch limits hold: sm_86."),
     line: Optional[str] = typer.Option(None, help="Show only this line of kernel.cu."),
     array: Optional[str] = typer.Option(None, help="Show only this array, such as A or As."),
@@ -153,7 +157,7 @@ def inspect_command(
     if as_json and (plot or line or array):
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
     request = inspection.parse(
-        {"m": m, "n": n, "k": k, "seed": seed}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
+        {"m": m, "n": n, "k": k, "seed": seed, "schedule": schedule}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
     )
     file = files[0].absolute() if files else None
     return inspection.inspect(chosen[0], request, line, array, as_json, file, drawing.accesses if plot else None)
@@ -291,12 +295,13 @@ def check_command(
     hunt: bool = HUNT,
     file: Optional[str] = typer.Option(None, help="Check another file; your progress doesn't change."),
     seed: Optional[str] = typer.Option(None, help="Seed of the sizes and inputs; fresh by default."),
+    schedule: Optional[str] = SCHEDULE,
     as_json: bool = JSON,
 ) -> int:
     """Check your exercise, or another file."""
     from runner.learn import check
 
-    return check.check(name, hunt, file, seed, as_json)
+    return check.check(name, hunt, file, seed, as_json, schedule)
 
 
 @app.command("quiz")

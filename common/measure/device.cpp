@@ -23,11 +23,12 @@ std::string dotted(int sm) {
 
 }  // namespace
 
-Device select_device(int ordinal, const std::string& like) {
+Device select_device(int ordinal, const std::string& like, [[maybe_unused]] std::uint64_t schedule) {
     Device device;
 #ifdef GEMM_CPU_DEVICE
     device.kind = "cpu";
     if (!like.empty()) cpu_device::set_like(like);
+    cpu_device::set_schedule_seed(schedule);
 #else
     device.kind = "cuda";
     if (!like.empty()) throw Error("--like is for the CPU device; a GPU has its own limits.");

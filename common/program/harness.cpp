@@ -22,7 +22,7 @@ namespace {
 
 struct Settings {
     Shape shape;
-    std::uint64_t seed = fresh_seed();
+    std::uint64_t seed = fresh_seed(), schedule = 0;
     int device = 0, rounds = 0, patience = 0;
     std::string like, describe, folder, architectures;
     bool verify_only = false, json = false;
@@ -54,6 +54,7 @@ Settings read_options(int argc, char** argv, const Lesson& lesson) {
     options.push_back({"--device", &s.device, "which device, counted from 0 [0]"});
     if (!kDeviceTimes) {
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
+        options.push_back(schedule_option(s.schedule));
     }
     options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
     if (kDeviceTimes) {  // the CPU device finds out itself
@@ -219,7 +220,7 @@ int lesson_main(int argc, char** argv, const Lesson& offered_lesson) {
             return kRight;
         }
         const Lesson lesson = with_variant(offered_lesson, settings.shape.variant);
-        const Device device = select_device(settings.device, settings.like);
+        const Device device = select_device(settings.device, settings.like, settings.schedule);
         if (const std::string why = why_skipped(lesson, device); !why.empty()) throw Error(why);
         const Outcome outcome = measure(lesson, settings, device);
         if (!outcome.error.empty()) throw Fault(outcome.fault, outcome.error);

@@ -136,6 +136,10 @@ std::vector<std::int64_t> sizes(const std::string& name, const std::string& text
     return numbers;
 }
 
+Option schedule_option(std::uint64_t& seed) {
+    return {"--schedule", &seed, "seed of what a GPU leaves open: who goes on first, when bytes come [0]"};
+}
+
 void parse_options(const std::string& program, const std::string& about, const std::vector<Option>& options,
                    int argc, char** argv) {
     CLI::App app(about, program);

@@ -52,6 +52,9 @@ struct Option {
     int least = 0;  // of a whole number
 };
 
+/// `--schedule`, of programs that run kernels on the CPU device.
+Option schedule_option(std::uint64_t& seed);
+
 /// Parses; --help prints the help and ends the run_program() around it with status 0. `about`: for --help.
 /// Throws Error for options that are wrong.
 void parse_options(const std::string& program, const std::string& about, const std::vector<Option>& options,

@@ -94,10 +94,10 @@ def run(
     options += [f"--{key}={number('--' + key, text)}" for key, text in scalars.items() if text is not None]
     options += variant_options(variant, dtype)
     device = doctor.choose()
-    if like is not None:
-        if device.kind != "cpu":
-            raise UserError("--like chooses the CPU device's launch limits; add GEMM_DEVICE=cpu in front of the command.")
-        options.append(f"--like={like}")
+    for given, option in ((like, "--like"), (sizes["schedule"], "--schedule")):
+        if given is not None and device.kind != "cpu":
+            raise UserError(f"{option} is for the CPU device alone; add GEMM_DEVICE=cpu in front of the command.")
+    options += [f"--like={like}"] if like is not None else []
     options += ["--verify-only"] * verify_only + ["--json"] * as_json
     built = build.build(device, doctor.provide(device), [lesson])
     with gpu.alone(device):

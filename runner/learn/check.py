@@ -64,6 +64,7 @@ class Report:
     gpu: str = ""  # its name, where the kernel ran on one, too
     compiled: float = 0.0  # seconds
     ran: float = 0.0
+    schedule: int = 0  # of what a GPU leaves open
 
     @property
     def passed(self) -> bool:
@@ -289,9 +290,9 @@ def hold(report: Report, checked: Checked) -> None:
     report.stage = ""
 
 
-def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
+def examine(task: Task, name: str, text: str, seed: int | None, schedule: int = 0) -> Report:
     """Everything but telling. `name`: what the file is called in messages."""
-    report = Report(task, name, text, seed)
+    report = Report(task, name, text, seed, schedule=schedule)
     device = doctor.choose()
     tools = toolchain(doctor.Device("cpu", None, (), "kernels are checked on the CPU"), more=targets([task.lesson]))
     source = Source(text, name, task.namespace, task.title, task.lesson)
@@ -308,7 +309,8 @@ def examine(task: Task, name: str, text: str, seed: int | None) -> Report:
         try:
             # Drawn here, so that it is known whatever becomes of the program.
             report.seed = secrets.randbelow(10**9) if seed is None else seed
-            options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={report.seed}", "--halves", *exercise.more_problems(text)]
+            options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={report.seed}", f"--schedule={schedule}", "--halves"]
+            options += exercise.more_problems(text)
             hold(report, run_program(program, task.title, options, folder))
             if report.found:
                 return report
@@ -332,16 +334,21 @@ def shape_text(case: Case) -> str:
     pitches = (("lda", case["lda"], case["k"]), ("ldb", case["ldb"], case["n"]), ("ldc", case["ldc"], case["n"]))
     parts += [f"{key} = {pitch}" for key, pitch, tight in pitches if pitch != tight]
     parts += [f"{key} = {x:.5g}" for key, x, usual in (("alpha", case["alpha"], 1), ("beta", case["beta"], 0)) if x != usual]
-    off = [name for name, offset in zip("ABC", case["offsets"], strict=True) if offset]
-    parts += [f"{', '.join(off)} one element past a multiple of 16 bytes"] if off else []
+    off = [f"{name} {offset}" for name, offset in zip("ABC", case["offsets"], strict=True) if offset]
+    parts += [f"elements past an aligned address: {', '.join(off)}"] if off else []
     return ", ".join(parts)
 
 
 def _right(cases: Sequence[Case]) -> str:
     """What passed, as nouns; of what combines several difficulties only how many there were."""
-    alone = [case["what"] for case in cases if case["id"] != "products"]
-    if products := len(cases) - len(alone):
-        alone.append(f"{products} combination{'s' if products > 1 else ''} of scalars, pitches, places and K")
+    together = {
+        "alignment": "one address, pitch or size off by 4 or 8 bytes",
+        "products": "scalars, pitches, places and K combined",
+    }
+    alone = list(dict.fromkeys(case["what"] for case in cases if case["id"] not in together))
+    for id, what in together.items():
+        if count := sum(case["id"] == id for case in cases):
+            alone.append(f"{what} ({count} ways)")
     return "; ".join(alone)
 
 
@@ -394,7 +401,9 @@ def told(report: Report, seconds: float) -> str:
         lines.append(f"  {todo if task.kind == 'exercise' else 'The bug is still there.'} ./gemm hint {task.argument} helps.")
     lines.append("")
     verdict = "PASSED" if report.passed else "NOT YET"
-    again = f", seed {report.seed} (the same again: --seed {report.seed})" if report.seed is not None else ""
+    drawn = {"seed": report.seed, **({"schedule": report.schedule} if report.schedule else {})}
+    named, options = ", ".join(f"{key} {n}" for key, n in drawn.items()), " ".join(f"--{key} {n}" for key, n in drawn.items())
+    again = f", {named} (the same again: {options})" if report.seed is not None else ""
     times = f"compiled in {report.compiled:.1f} s, ran in {report.ran:.1f} s, {seconds:.1f} s in all"
     lines.append(f"{verdict}: {task.title}{again}; {times}.")
     return "\n".join(lines) + "\n"
@@ -418,6 +427,7 @@ def as_object(report: Report, seconds: float) -> dict:
         **{name: getattr(report.found, name, None) for name in ("id", "mistake", "advice")},
         "evidence": list(report.found.evidence) if report.found else [],
         "seed": report.seed,
+        "schedule": report.schedule,
         "cases": report.cases,
         "goals": report.goals,
         "speed": report.speed,
@@ -455,15 +465,16 @@ def read(task: Task, path: Path) -> tuple[bytes, str]:
         raise UserError(f"{shown} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
 
 
-def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bool) -> int:
+def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bool, schedule: str | None = None) -> int:
     """Exit status: 0 passed, 1 not passed. The learner's progress remembers what passes, unless it is another file (`file`)."""
     task = exercise.task(lesson.find(name), hunt)
     number = int(lesson.whole("--seed", seed)) if seed is not None else None
+    order = int(lesson.whole("--schedule", schedule or "0"))
     if file is not None and not file.strip():
         raise UserError("--file needs the name of a file, such as --file mine.cu.")
     path = Path(file).absolute() if file else task.file
     raw, text = read(task, path)
-    report = examine(task, course.shown(path), text, number)
+    report = examine(task, course.shown(path), text, number, order)
     # The verdict comes first: a .progress.json of no use must not take it away.
     remembered = report.passed and path == task.file
     if as_json:

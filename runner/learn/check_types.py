@@ -23,6 +23,7 @@ class Case(TypedDict):
     variant: str  # "bf16": the types
     offsets: list[int]  # elements by which A, B and C begin behind an aligned address
     seed: int
+    schedule: int  # of what a GPU leaves open; 0 on a GPU
     passed: bool
     error: Fault | None
     verdict: Verdict | None  # none after an error

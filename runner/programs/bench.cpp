@@ -34,7 +34,7 @@ constexpr const char* kDefaultSizes = gemm::kDeviceTimes ? "256,512,1024,2048,40
 struct Settings {
     std::vector<Lesson> lessons;  // in course order, each with the variant that it runs with chosen
     std::vector<Shape> sizes;
-    std::uint64_t seed = gemm::fresh_seed();
+    std::uint64_t seed = gemm::fresh_seed(), schedule = 0;
     int device = 0, rounds = 0;
     std::optional<int> patience;  // for every size; else by size
     bool verify_only = false;
@@ -107,6 +107,7 @@ Settings read_options(int argc, char** argv) {
         options.push_back(
             {"--patience", &s.patience, "seconds until a kernel is given up; 0: never [by size]"});
     } else {
+        options.push_back(gemm::schedule_option(s.schedule));
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     }
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
@@ -269,7 +270,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
 }
 
 int run(const Settings& s) {
-    const gemm::Device device = gemm::select_device(s.device, s.like);
+    const gemm::Device device = gemm::select_device(s.device, s.like, s.schedule);
     Json device_object = gemm::device_json(device);
 #ifndef GEMM_CPU_DEVICE
     const double limit = gemm::Nvml().power_limit_w();

@@ -8,6 +8,9 @@
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "runner/programs/cases.hpp"
+#ifdef GEMM_CPU_DEVICE
+#include "common/cpu/execution/device.hpp"
+#endif
 
 namespace gemm {
 namespace {
@@ -25,6 +28,7 @@ constexpr std::int64_t kMeant = 17;    // rows and columns of a C that has enoug
 constexpr std::int64_t kManyBlocks = 8 * kMany;  // also by groups of eight
 constexpr std::int64_t kFewRows = 4096;          // of a C that may be padded by a tile
 constexpr std::int64_t kFewTiles = 16;           // of C, that a path is run with in whole
+constexpr std::int64_t kElsewhere = 64;          // elements: an address that allows all that others do
 #ifdef GEMM_CPU_DEVICE
 constexpr bool kOnCpu = true;
 #else
@@ -101,6 +105,9 @@ class CaseList {
         types();
         few_tiles_ = false;
         paths();
+        numbers();
+        alignments();
+        orders();
         if (kOnCpu) indices();
         for (CheckCase& c : cases_) c.shape = c.shape.resolved();
         return std::move(cases_);
@@ -229,6 +236,25 @@ class CaseList {
         nothing.beta = draw_.scalar();
     }
 
+    /// What a kernel may take for nothing, or for too much.
+    void numbers() {
+        for (const bool scaled : {false, true}) {
+            CheckCase& c = add("numbers", "NaN, infinity and 0 in A and B", small(kProductRows),
+                               small(kProductColumns), draw_.odd(steps_ + 1, steps_ + 15, 2));
+            c.specials = true;
+            if (scaled) {
+                c.shape.alpha = draw_.scalar();
+                c.shape.beta = draw_.scalar();
+            }
+        }
+        for (const float alpha : {1e5f, -1e5f}) {
+            CheckCase& c = add("numbers", "alpha = " + number(alpha), small(kProductRows),
+                               small(kProductColumns), draw_.odd(7, 15, 2));
+            c.shape.alpha = alpha;
+            c.shape.beta = draw_.scalar();
+        }
+    }
+
     void little() {
         add("small", "a matrix of one element", 1, 1, 1);
         add("small", "a C of one row", 1, odd_side(BN), odd_steps());
@@ -244,6 +270,48 @@ class CaseList {
                            small(kProductRows), small(kProductColumns), vector_ + 1);
         c.twice = true;
         c.shape.beta = draw_.scalar();
+        // Right behind it: what was made for these sizes before must not be taken for these matrices.
+        Shape same = c.shape;
+        same.offsets = {kElsewhere, 2 * kElsewhere, 3 * kElsewhere};
+        add("elsewhere", "the same sizes with matrices at other addresses", 0, 0, 0).shape = same;
+    }
+
+    /// Grids of C tiles, each of which has to be computed once.
+    void orders() {
+        for (const auto& [rows, columns] : {std::pair{4, 4}, {3, 5}, {9, 2}, {17, 3}}) {
+            CheckCase& c = add("order", std::to_string(rows) + "×" + std::to_string(columns) + " tiles of C",
+                               rows * BM - 1, columns * BN - 1, 1);
+            c.shape.beta = draw_.scalar();
+            c.untraced = true;
+        }
+    }
+
+    /// One thing after the other that is off by 4 or 8 bytes, where all others allow 16 at once.
+    void alignments() {
+        for (const std::int64_t bytes : {4, 8}) {
+            const std::int64_t off = bytes * vector_ / 16;
+            const auto like = [&](const std::string& what) -> Shape& {
+                CheckCase& c =
+                    add("alignment", what + std::to_string(bytes) + " bytes off, all else at multiples of 16",
+                        small(kProductRows), 2 * vector_ + whole(std::min(BN, kProductColumns)),
+                        2 * vector_ + whole(std::min(steps_, kMostSteps)));
+                Shape& s = c.shape;
+                s.lda = s.K + vector_;
+                s.ldb = s.N + vector_;
+                s.ldc = s.N + 2 * vector_;
+                s.alpha = draw_.scalar();
+                if (bytes == 4) s.beta = draw_.scalar();
+                return s;
+            };
+            for (std::size_t matrix = 0; matrix < 3; ++matrix) {
+                like(std::string(1, "ABC"[matrix]) + " begins ").offsets[matrix] = off;
+            }
+            like("lda is ").lda += off;
+            like("ldb is ").ldb += off;
+            like("ldc is ").ldc += off;
+            like("N is ").N -= off;
+            like("K is ").K -= off;
+        }
     }
 
     // ---- products of difficulties ----
@@ -420,9 +488,17 @@ class CaseList {
         if (reach.M <= kFewRows) c.shape.ldc = reach.N + 2 * whole(BN);
         const std::int64_t count = tiles_of(rows, reach.N);
         const bool some = kOnCpu && count > kFewTiles;  // the product in some blocks, beta·C in all of them
+        c.shape.beta = draw_.scalar();
+        if (some) c.blocks = {0, static_cast<std::uint64_t>(count) - 1};
         cases_.back() = c;
-        if (some) cases_.back().blocks = {0, static_cast<std::uint64_t>(count) - 1};
-        if (!some) cases_.back().shape.beta = draw_.scalar();
+        // A row of tiles fewer: where a size decides between two ways, on its other side.
+        const std::int64_t fewer = (ceil_div(rows, BM) - 1) * BM;
+        if (some && fewer > 0) {
+            cases_.push_back(c);
+            cases_.back().shape.M = fewer;
+            cases_.back().what += ", and a row of tiles fewer";
+        }
+        c.blocks.clear();
         cases_.push_back(c);
         cases_.back().what += ", alpha = 0";
         without_product(cases_.back());
@@ -494,7 +570,13 @@ class CaseList {
 }  // namespace
 
 std::vector<CheckCase> check_cases(const Lesson& lesson, std::uint64_t seed, bool long_k) {
-    return CaseList(lesson, seed, long_k).cases();
+    std::vector<CheckCase> cases = CaseList(lesson, seed, long_k).cases();
+#ifdef GEMM_CPU_DEVICE
+    if (const std::uint64_t first = cpu_device::schedule_seed(); first != 0) {
+        for (std::size_t i = 0; i < cases.size(); ++i) cases[i].schedule = first + i;
+    }
+#endif
+    return cases;
 }
 
 }  // namespace gemm

@@ -21,15 +21,19 @@ struct CheckCase {
     std::string what;         // the difficulty, as a noun: "K that is no multiple of BK"
     Shape shape;              // resolved
     bool nan_inputs = false;  // A and B hold NaN: whoever reads them is found out
+    bool specials = false;    // some of A and B are NaN, infinite or 0
     bool twice = false;       // launched with other numbers before, at the same pointers
     int sm = 0;               // under the limits of this compute capability (CPU device); 0: the usual ones
-    std::vector<std::uint64_t> blocks = {};  // that run, and no others (CPU device); none: all. beta is 0
-    bool long_run = false;  // takes seconds (CPU device): it has more of them, and is not traced
+    std::vector<std::uint64_t> blocks = {};  // that run, and no others (CPU device); none: all
+    bool untraced = false;                   // its accesses are others' already
+    bool long_run = false;       // takes seconds (CPU device): it has more of them, and is not traced
+    std::uint64_t schedule = 0;  // seed of what a GPU leaves open (CPU device)
 };
 
 /// The cases for a kernel with the lesson's tiles, types and paths, from the easiest on: each difficulty
 /// alone, then what may go wrong where several meet. Their sizes are drawn from the seed; at most some three
-/// tiles in each direction. long_k: also a K beyond 65536 where that takes seconds, at which offsets along K
+/// tiles in each direction. On the CPU device each has a schedule of its own, counted from schedule_seed() on
+/// unless that is 0. long_k: also a K beyond 65536 where that takes seconds, at which offsets along K
 /// that have 16 bits run over. (cases.cpp)
 std::vector<CheckCase> check_cases(const Lesson& lesson, std::uint64_t seed, bool long_k = false);
 

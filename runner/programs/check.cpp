@@ -49,7 +49,7 @@ using gemm::Shape;
 constexpr int kLongRun = 10;  // times the patience that others have, for a case that takes seconds
 
 struct Settings {
-    std::uint64_t seed = gemm::fresh_seed();
+    std::uint64_t seed = gemm::fresh_seed(), schedule = 0;
     std::string like, output;
     std::optional<Shape> goal, time;
     int rounds = 0;
@@ -83,6 +83,7 @@ Settings read_options(int argc, char** argv) {
         options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
     } else {
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
+        options.push_back(gemm::schedule_option(s.schedule));
         options.push_back(
             {"--goal", &goal, "the shape whose accesses are counted, MxNxK [128x128x128]", "SIZE"});
         options.push_back({"--kernel", &s.kernel, "which of the kernels that it is linked with [0]"});
@@ -302,7 +303,7 @@ int run(Settings s) {
 #ifdef GEMM_CPU_DEVICE
     cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
 #endif
-    const gemm::Device device = gemm::select_device(0, s.like);
+    const gemm::Device device = gemm::select_device(0, s.like, s.schedule);
     if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) throw Error(why);
     const auto report_of = [=, &lesson](Json cases, bool passed) {
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -31,7 +31,7 @@ using gemm::Json;
 struct Settings {
     std::optional<gemm::Lesson> lesson;  // with the variant that was asked for
     gemm::Shape shape{.M = 128, .N = 128, .K = 128};
-    std::uint64_t seed = gemm::fresh_seed();
+    std::uint64_t seed = gemm::fresh_seed(), schedule = 0;
     std::int64_t blocks = 0;    // 0: all
     std::int64_t history = 0;   // blocks
     std::int64_t patience = 0;  // seconds; 0: the kernel is one that ends
@@ -59,6 +59,7 @@ Settings read_options(int argc, char** argv) {
         {"--patience", &s.patience,
          "of a kernel that may not end: seconds that a thread may run without meeting another [60]", "INT",
          false, 1});
+    options.push_back(gemm::schedule_option(s.schedule));
     options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
     gemm::parse_options("gemm_inspect", "Traces every access of one lesson's kernel on the CPU device.",
@@ -95,7 +96,7 @@ const gemm::Lesson* before(const gemm::Lesson& lesson) {
 }
 
 int run(const Settings& s) {
-    const gemm::Device device = gemm::select_device(0, s.like);
+    const gemm::Device device = gemm::select_device(0, s.like, s.schedule);
     if (const std::string why = gemm::why_skipped(*s.lesson, device); !why.empty()) throw Error(why);
     std::fprintf(stderr, "progress 0 100 inputs and reference\n");
     if (s.patience > 0) cpu_device::set_hang_seconds(static_cast<double>(s.patience));

@@ -24,17 +24,19 @@ namespace {
 constexpr std::int64_t kMostTile = 1024;
 
 #ifdef GEMM_CPU_DEVICE
-/// What was to be prepared for the blocks that run, by others that do not, is not there: nothing is known of
-/// C.
-void nothing_written(std::vector<float>& c) {
-    std::fill(c.begin(), c.end(), std::bit_cast<float>(kPoisonBits));
+/// Whether what comes before the last launch runs in whole, and not in the case's blocks alone. Where only
+/// parts of the matrices are there it could not.
+bool in_last_launch(const CheckCase& problem) {
+    return !problem.blocks.empty() && problem.shape.stored == Stored::whole;
 }
 #endif
 
 /// One launch, or two of which the second counts, without a trace.
 Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std::uint64_t seed) {
 #ifdef GEMM_CPU_DEVICE
-    const Conditions conditions(problem.sm, problem.blocks);
+    Conditions conditions(problem.sm, problem.blocks, problem.schedule);
+    if (in_last_launch(problem))
+        conditions.only_in_last(problem.blocks, launches_of([&] { run_once(lesson, w); }));
     const std::uint64_t before = cpu_device::steps().launches;
 #endif
     run_once(lesson, w);
@@ -44,7 +46,8 @@ Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std:
     }
     std::vector<float> c = w.download_c();
 #ifdef GEMM_CPU_DEVICE
-    if (!problem.blocks.empty() && cpu_device::steps().launches - before > 1) nothing_written(c);
+    if (!problem.blocks.empty() && !in_last_launch(problem) && cpu_device::steps().launches - before > 1)
+        c = w.host().C;
 #endif
     return marked(problem, w, std::move(c), w.breach(), lesson.name, &lesson);
 }
@@ -145,22 +148,26 @@ Plan prepared(const Lesson& lesson, const Problem& p) {
 }
 
 /// One launch of what would take too long with a trace.
-void run_untraced(const Lesson& lesson, Workload& w, CaseResult& result) {
+void run_untraced(const Lesson& lesson, Workload& w, const CheckCase& problem, CaseResult& result) {
     const Restore restore;
     const double tile = static_cast<double>(lesson.tile.BM) * lesson.tile.BN;
-    const double steps = tile * static_cast<double>(result.problem.shape.K);
+    const double steps = tile * static_cast<double>(problem.shape.K);
     cpu_device::set_hang_seconds(std::max(kHangSeconds, kStepSeconds * steps));
-    result.verdict = judged(lesson, w, result.problem, result.seed);
+    result.verdict = judged(lesson, w, problem, result.seed);
 }
 
 /// One traced launch, or two of which the second counts, and all that is to be said about it.
 TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     const Restore restore;
     const CheckCase& problem = result.problem;
-    const Conditions conditions(problem.sm, problem.blocks);
+    Conditions conditions(problem.sm, problem.blocks, problem.schedule);
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
     const Plan plan = prepared(lesson, p);
+    if (in_last_launch(problem)) {
+        conditions.only_in_last(problem.blocks, launches_of([&] { lesson.launch(p, plan.get(), nullptr); }));
+        w.reset_c();
+    }
     TracedLaunch traced = launch_traced(lesson, p, plan.get(), kMostKept);
     if (problem.twice && traced.error.empty()) {
         w.refill(result.seed);
@@ -171,8 +178,11 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     result.fault = traced.fault;
     result.error = traced.error;
     result.findings = findings_json(traced.report, kMostFindings);
-    if (!problem.blocks.empty() && (traced.report.launches > 1 || traced.report.set_by_host)) {
-        nothing_written(c);
+    if (!problem.blocks.empty() && !in_last_launch(problem) &&
+        (traced.report.launches > 1 || traced.report.set_by_host)) {
+        // What others were to prepare for the blocks that run is not there: nothing is known of C, nor of
+        // reads.
+        c = w.host().C;
         const auto of_order = [](const Json& finding) {
             return finding["id"] == name_of(FindingId::forbidden_read);
         };
@@ -190,6 +200,12 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
     result.verdict =
         marked(problem, w, c, breach, lesson.name, &lesson, owner,
                traced.report.launches == 1 && traced.report.blocks == static_cast<std::uint64_t>(tiles));
+    if (!result.verdict->passed && !problem.blocks.empty() && traced.report.launches > 1) {
+        // Several launches may compute a part of C each: they are judged in whole.
+        CheckCase whole = problem;
+        whole.blocks.clear();
+        run_untraced(lesson, w, whole, result);
+    }
     if (!result.verdict->passed || !problem.blocks.empty()) return traced;
     if (Json finding = no_kernel_finding(traced.report, p); !finding.is_null()) {
         result.findings.push_back(std::move(finding));
@@ -241,7 +257,24 @@ void require_sound(const Lesson& lesson) {
 
 Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
     std::function<void(HostMatrices&)> edit;
-    if (problem.nan_inputs) {
+    if (problem.specials) {
+        // A row with NaN, one with an infinity that meets only zeros, and one of zeros; in B a column with
+        // NaN. What comes of each of them is NaN, in whatever order it is summed up.
+        edit = [s = problem.shape](HostMatrices& host) {
+            constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+            const auto a = [&](std::int64_t row, std::int64_t k) -> float& {
+                return host.A[static_cast<std::size_t>(row * s.lda + k)];
+            };
+            const auto b = [&](std::int64_t k, std::int64_t column) -> float& {
+                return host.B[static_cast<std::size_t>(k * s.ldb + column)];
+            };
+            a(0, s.K - 1) = kNaN;
+            a(s.M / 2, 0) = std::numeric_limits<float>::infinity();
+            for (std::int64_t k = 0; k < s.K; ++k) a(s.M - 1, k) = 0.0f;
+            for (std::int64_t column = 0; column < s.N; ++column) b(0, column) = 0.0f;
+            b(s.K / 2, s.N - 1) = kNaN;
+        };
+    } else if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {
             for (std::vector<float>* matrix : {&host.A, &host.B}) {
                 std::fill(matrix->begin(), matrix->end(), std::numeric_limits<float>::quiet_NaN());
@@ -263,13 +296,16 @@ Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c
     const Verifier verifier(w);
     if (const Reference* const right = verifier.right(); right != nullptr && !problem.blocks.empty()) {
         const Shape& s = w.shape();
-        const auto is_written = [](float value) {
-            return std::bit_cast<std::uint32_t>(value) != kPoisonBits;
+        const std::vector<float>& before = w.host().C;
+        const auto is_written = [&](std::size_t i) {
+            return std::bit_cast<std::uint32_t>(c[i]) != std::bit_cast<std::uint32_t>(before[i]);
         };
-        const bool idle = a_tile_each && std::none_of(c.begin(), c.end(), is_written);
+        bool idle = a_tile_each;
+        for (std::size_t i = 0; i < c.size() && idle; ++i) idle = !is_written(i);
         for (std::int64_t i = 0; i < s.M * s.N; ++i) {
-            float& value = c[static_cast<std::size_t>(i / s.N * s.ldc + i % s.N)];
-            const bool written = is_written(value);
+            const auto at = static_cast<std::size_t>(i / s.N * s.ldc + i % s.N);
+            float& value = c[at];
+            const bool written = is_written(at);
             if (idle && (!windows || i / problem.shape.window == 1)) continue;  // it is the second's block
             if (written && windows && i < problem.shape.window && outside.empty()) {
                 outside = "Block " + std::to_string(problem.blocks[0]) + " writes " +
@@ -296,7 +332,7 @@ CaseResult run_case(const Lesson& lesson, const CheckCase& problem, std::uint64_
         Workload w = workload_of(problem, seed);
         const Lesson taken = with_variant(lesson, problem.shape.variant);
 #ifdef GEMM_CPU_DEVICE
-        if (problem.long_run) return run_untraced(taken, w, result);
+        if (problem.long_run || problem.untraced) return run_untraced(taken, w, problem, result);
 #endif
         run_on(taken, w, result);
     });
@@ -355,6 +391,7 @@ Json case_json(const CaseResult& result) {
             {"variant", text(s.variant)},
             {"offsets", s.offsets},
             {"seed", result.seed},
+            {"schedule", result.problem.schedule},
             {"passed", result.passed()},
             {"error", fault_json(result.fault, result.error)},
             {"verdict", result.verdict ? verdict_json(*result.verdict) : Json(nullptr)},

@@ -82,6 +82,12 @@ __global__ void __launch_bounds__(kThreads)
             const auto blocks = static_cast<std::uint16_t>(mask);
             gemm::ptx::tma_load_multicast(half, map_b, at, full[stage], blocks);  // LINE load-b
         }
+        // Arrivals of the other block may still be on their way: this one stays until all have come.
+        const bool waits =
+            mistake != ClusterMistake::leaves_early && mistake != ClusterMistake::arrivals_left;
+        for (int i = steps; i < steps + kStages && waits; ++i) {
+            gemm::ptx::mbarrier_wait_cluster(empty[i % kStages], i / kStages % 2 ^ 1);
+        }
     } else if (thread < kConsumers) {
         const int n = thread % BN, row = thread / BN * kRows;
         float sums[kRows] = {};
@@ -98,7 +104,11 @@ __global__ void __launch_bounds__(kThreads)
             if (m0 + row + r < M && n0 + n < N) C[(m0 + row + r) * N + n0 + n] = sums[r];
         }
     }
-    if (mistake != ClusterMistake::no_sync_at_end) meet(mistake);
+    if (mistake == ClusterMistake::arrivals_left) {
+        gemm::ptx::cluster_sync_relaxed();
+    } else if (mistake != ClusterMistake::leaves_early) {
+        meet(mistake);
+    }
 }
 
 __global__ void cluster_sum_kernel(SumMistake mistake, const int* in, int* out) {
@@ -131,6 +141,27 @@ __global__ void cluster_sum_kernel(SumMistake mistake, const int* in, int* out) 
     }
     if (mistake == SumMistake::no_barrier) gemm::ptx::cluster_wait();
     if (mistake != SumMistake::no_last_barrier) gemm::ptx::cluster_sync();
+}
+
+// Warp 0 opens a phase for warps 1 and 2, and the next one when warp 1 has been through the first, or (both)
+// when each of them has.
+__global__ void two_phases_kernel(bool both) {
+    __shared__ Mbarrier opened, passed;
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) {
+        gemm::ptx::mbarrier_init(opened, 1);
+        gemm::ptx::mbarrier_init(passed, both ? 2 : 1);
+    }
+    __syncthreads();
+    if (warp > 0) {
+        gemm::ptx::mbarrier_wait(opened, 0);
+        __syncwarp();
+        if (lane == 0 && (both || warp == 1)) gemm::ptx::mbarrier_arrive(passed);
+    } else if (lane == 0) {
+        gemm::ptx::mbarrier_arrive(opened);
+        gemm::ptx::mbarrier_wait(passed, 0);
+        gemm::ptx::mbarrier_arrive(opened);
+    }
 }
 
 CUtensorMap map_of(const float* matrix, int rows, int columns, int box_rows, int box_columns) {
@@ -168,6 +199,10 @@ void cluster_gemm(ClusterMistake mistake, int M, int N, int K, const float* A, c
     const int rows = (M + kBlocks * BM - 1) / (kBlocks * BM) * kBlocks;
     launch(cluster_gemm_kernel, dim3((N + BN - 1) / BN, rows), kThreads, 0, dim3(1, kBlocks), mistake, M, N,
            K, a, b, C);
+}
+
+void two_phases(bool both) {
+    two_phases_kernel<<<1, 96>>>(both);
 }
 
 void cluster_sum(SumMistake mistake, const int* in, int* out) {

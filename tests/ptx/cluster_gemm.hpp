@@ -17,7 +17,8 @@ enum class ClusterMistake {
     relaxed_release,   // by threads that have read
     block_scope_wait,  // the producer's, for threads of two blocks
     no_sync_at_start,
-    no_sync_at_end,
+    leaves_early,     // while the other block reaches into it
+    arrivals_left,    // at the end the blocks meet at a barrier that says nothing of what came before
     rowless_returns,  // the block that has no row of C
     steps_short,      // block 1 leaves out the last step
     relaxed_syncs,    // no mistake: barriers that say nothing of memory, behind the fence
@@ -26,6 +27,9 @@ enum class ClusterMistake {
 
 /// C = A·B, row-major, tight; K and N multiples of 4.
 void cluster_gemm(ClusterMistake mistake, int M, int N, int K, const float* A, const float* B, float* C);
+
+/// Two phases of an mbarrier, of which a warp may miss one unless `both` that wait have to answer.
+void two_phases(bool both);
 
 enum class SumMistake {
     none,

@@ -148,9 +148,45 @@ TEST_CASE("clusters: a hang's autopsy has fields") {
     CHECK(threads == 2 * 96);
 }
 
+TEST_CASE("clusters: an unkind schedule holds a warp back and lets arrivals at other blocks come late") {
+    constexpr std::uint64_t kSeeds = 16;
+    std::uint64_t lost = 0, late = 0;
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+        const Schedule schedule(seed);
+        /// Whether it ends with this fault; without one it must be right.
+        const auto ends_with = [](gemm::FaultId id, const auto& body) {
+            try {
+                body();
+                return false;
+            } catch (const gemm::Error& error) {
+                CHECK(gemm::fault_of(error) == id);
+                return true;
+            }
+        };
+        const auto phases = [](bool both) {
+            kernels::two_phases(both);
+            CUDA_CHECK(cudaDeviceSynchronize());
+        };
+        INFO("seed " << seed);
+        phases(true);
+        const bool hangs = ends_with(gemm::FaultId::mbarrier_hang, [&] { phases(false); });
+        int wrong = 0;
+        const bool leaves = ends_with(gemm::FaultId::cluster_misused, [&] {
+            wrong = wrong_elements(70, 32, 160, ClusterMistake::arrivals_left);
+        });
+        CHECK(wrong == 0);
+        CHECK((!hangs || (seed & 1) != 0));
+        CHECK((!leaves || (seed & 2) != 0));
+        lost += hangs ? 1 : 0;
+        late += leaves ? 1 : 0;
+    }
+    CHECK(lost >= kSeeds / 8);
+    CHECK(late >= kSeeds / 4);
+}
+
 TEST_CASE("clusters: mistakes that a schedule can hide show on the CPU device") {
     for (const ClusterMistake mistake :
-         {ClusterMistake::empty_count, ClusterMistake::no_sync_at_end, ClusterMistake::rowless_returns}) {
+         {ClusterMistake::empty_count, ClusterMistake::leaves_early, ClusterMistake::rowless_returns}) {
         test::require_shown(static_cast<int>(mistake), 4,
                             [&] { return wrong_elements(70, 32, 160, mistake); });
     }

@@ -357,7 +357,7 @@ def test_a_quiz_says_once_what_it_has_earned(taught: Checkout) -> None:
 def checked(monkeypatch: pytest.MonkeyPatch, root: Path, passes: bool, over_lesson: float | None = None) -> None:
     """./gemm check comes to this verdict, of tasks in `root`."""
 
-    def examine(task: Task, name: str, text: str, seed: int | None) -> check.Report:
+    def examine(task: Task, name: str, text: str, seed: int | None, schedule: int) -> check.Report:
         report = check.Report(task, name, text, seed=3, stage="" if passes else "run", gpu="a GPU")
         if over_lesson is not None:
             report.speed = {"over_before": None, "over_lesson": over_lesson, "shape": "2048", "before": "", "reasons": []}

@@ -291,7 +291,7 @@ def test_files_that_are_refused(file: str, words: str, tmp_path: Path) -> None:
 
 
 def passing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def examine(task: Task, name: str, text: str, seed: int | None) -> check.Report:
+    def examine(task: Task, name: str, text: str, seed: int | None, schedule: int) -> check.Report:
         return check.Report(task, name, text, seed=3, stage="")
 
     monkeypatch.setattr(check, "examine", examine)

@@ -353,9 +353,9 @@ def test_interrupt_of_what_records_nothing(checkout: Checkout) -> None:
     assert (status, said) == (130, "Interrupted.\n")
 
 
-def test_like_is_for_the_cpu_device(checkout: Checkout, approve: Approve) -> None:
+def test_the_cpu_devices_options_are_for_it_alone(checkout: Checkout, approve: Approve) -> None:
     checkout.gpu()
-    approve(refusals(checkout, ["run 01 --like sm_86"]))
+    approve(refusals(checkout, ["run 01 --like sm_86", "run 01 --schedule 3"]))
 
 
 def test_what_builds_and_configures_says_why_it_failed(checkout: Checkout, approve: Approve) -> None:

@@ -106,19 +106,25 @@ void Block::give_up_memory() {
     std::memset(dynamic_shared_, kGarbage, grid_->dynamic_shared_bytes);
 }
 
-Block::Progress Block::advance() {
+Block::Progress Block::advance(bool held) {
     if (pulse_.give_up) hanging();
     registers_.block = this;
     registers_.block_idx = index_;
     registers_.cluster_place = place_;
     bool moved = false;
     // Where warps wait for each other at mbarriers, any of them may be the first to go on.
-    const int warps = (count_ + kWarp - 1) / kWarp;
-    const int turn = async_ ? static_cast<int>(dice_.below(static_cast<std::size_t>(warps))) : 0;
-    for (int i = 0; i < warps; ++i) {
-        const int first = (i + turn) % warps * kWarp, last = std::min(first + kWarp, count_);
-        while (sweep_warp(first, last) || release_lanes(first, last)) moved = true;
-        if (Observer* o = observer()) {
+    const int turn = async_ ? static_cast<int>(dice_.below(static_cast<std::size_t>(warps()))) : 0;
+    for (int i = 0; i < warps(); ++i) {
+        const int warp = (i + turn) % warps(), first = warp * kWarp, last = std::min(first + kWarp, count_);
+        if (held != (warp == held_)) continue;
+        // Who is held back goes on until it has made way for others, perhaps with lanes that could go on,
+        // too.
+        bool made_way = false;
+        while (!made_way && (sweep_warp(first, last) || release_lanes(first, last))) {
+            moved = true;
+            made_way = held && others_ready(first, last);
+        }
+        if (Observer* o = observer(); o != nullptr && !made_way) {
             const auto begin = states_.begin() + first, end = states_.begin() + last;
             o->warp_paused(first, last, std::count(begin, end, State::done) == last - first);
         }
@@ -132,6 +138,13 @@ Block::Progress Block::advance() {
         return Progress::moved;
     }
     return moved ? Progress::moved : Progress::stuck;
+}
+
+/// Whether a thread can run that is not of this warp.
+bool Block::others_ready(int first, int last) const {
+    const auto is_ready = [](State state) { return state == State::ready; };
+    return std::any_of(states_.begin(), states_.begin() + first, is_ready) ||
+           std::any_of(states_.begin() + last, states_.end(), is_ready);
 }
 
 /// Runs every lane of a warp that can run; false when none could.

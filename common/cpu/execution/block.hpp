@@ -58,6 +58,17 @@ void stop_observing();
 class Block;
 class Cluster;
 
+/// An arrival at an mbarrier of another block of the cluster, while it is on its way there.
+struct Arrival {
+    const void* caller = nullptr;  // return address into the kernel
+    Site site{};
+    unsigned from = 0, rank = 0;  // the block whose thread has arrived, and the other one
+    int thread = 0;
+    void* address = nullptr;  // of the mbarrier, as the kernel has it in its own block
+    unsigned count = 1;
+    bool release = true;
+};
+
 /// What a running kernel reaches. One a worker: the compiler may keep addresses in it for as long as a kernel
 /// runs.
 struct Registers {
@@ -112,8 +123,12 @@ class Block {
     /// While its arrays are where the kernel has them, as all that follows.
     void begin(std::uint64_t index);
     enum class Progress { done, moved, stuck };
-    /// Runs every thread that can run, once or until it waits.
-    Progress advance();
+    /// Runs every thread that can run, once or until it waits: of the warp that is held back, or of the
+    /// others.
+    Progress advance(bool held);
+    /// One of its warps runs when nobody else of the cluster can, until the block ends; nothing: none does.
+    void hold_back(std::optional<int> warp) { held_ = warp; }
+    int warps() const { return (count_ + kWarp - 1) / kWarp; }
     /// Where no block of the cluster moves: lets those that have made way go on, or brings bytes that
     /// somebody waits for. False where neither helps.
     bool unblock();
@@ -155,6 +170,7 @@ class Block {
     // ---- what its threads call ----
     int barrier(Site site, bool predicate);
     unsigned active_mask(Site site);
+    void pause(const Site& site);
     std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
                              Site site, bool whole_warp);
     void read_matrix_row(const void* caller, const void* address, void* to, const Site& site);
@@ -182,6 +198,8 @@ class Block {
     void* at_rank(const void* shared, unsigned rank, const Site& site);
     void mbarrier_arrive_at(const void* caller, void* address, unsigned rank, unsigned count, bool release,
                             const Site& site);
+    /// An arrival that was on its way, of a thread of this block.
+    void deliver(const Arrival& arrival);
     void tensor_multicast(const void* caller, void* shared, const CUtensorMap& map, const int* at, int rank,
                           void* mbarrier, std::uint16_t blocks, const Site& site);
     // And wgmma (block_warpgroup.cpp).
@@ -229,6 +247,7 @@ class Block {
     };
 
     bool sweep_warp(int first, int last);
+    bool others_ready(int first, int last) const;
     void resume(int thread);
     Fiber* fresh_fiber();
     void enter(int thread);
@@ -253,6 +272,8 @@ class Block {
     void settle(Mbarrier& barrier);
     void arrive_at(const void* caller, Block& there, Mbarrier& barrier, unsigned count, unsigned bytes,
                    Observer::AtMbarrier how, const Site& site);
+    std::string count_arrival(int thread, const void* caller, Block& there, Mbarrier& barrier, unsigned count,
+                              unsigned bytes, Observer::AtMbarrier how) const;
     BulkCopy tensor_box(const void* caller, bool load, void* shared, const CUtensorMap& map, const int* at,
                         int rank, void* mbarrier, const Site& site);
     void check_copy(const BulkCopy& copy, const Site& site);
@@ -279,8 +300,9 @@ class Block {
     State& state(int i) { return states_[static_cast<std::size_t>(i)]; }
     State state(int i) const { return states_[static_cast<std::size_t>(i)]; }
     Thread& current() { return thread(running_->thread); }
-    /// Of the running thread, among those of the cluster.
-    std::size_t number() const { return static_cast<std::size_t>(first_number() + running_->thread); }
+    /// Of a thread, or the running one, among those of the cluster.
+    std::size_t number(int thread) const { return static_cast<std::size_t>(first_number() + thread); }
+    std::size_t number() const { return number(running_->thread); }
 
     Cluster& cluster_;
     const unsigned rank_;
@@ -305,6 +327,7 @@ class Block {
     std::uint64_t linear_index_ = 0;
     int done_ = 0, at_barrier_ = 0;   // threads
     int cursor_ = 0, sweep_end_ = 0;  // the sweep over a warp, which fibers advance too
+    std::optional<int> held_{};       // the warp that is held back
     std::vector<State> states_;
     std::vector<Thread> threads_;
     /// Of each warp: lanes that wait at the same collective, and all that do. (Those of another one may wait,

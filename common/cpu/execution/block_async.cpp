@@ -84,6 +84,12 @@ void Block::begin_late(const Site& site) {
     wait_as(State::yielded);
 }
 
+void Block::pause(const Site& site) {
+    use_async();
+    current().site = site;
+    wait_as(State::yielded);
+}
+
 void Block::mbarrier_init(const void* caller, void* address, unsigned arrivals, const Site& site) {
     use_async();
     check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
@@ -114,9 +120,9 @@ void Block::mbarrier_arrive(const void* caller, void* address, unsigned count, u
     wait_as(State::arrived);
 }
 
-/// At an mbarrier of a block of the cluster, which is live.
-void Block::arrive_at(const void* caller, Block& there, Mbarrier& barrier, unsigned count, unsigned bytes,
-                      AtMbarrier how, const Site& site) {
+/// At an mbarrier of a block of the cluster, which is live. What is wrong with that, as a clause, or nothing.
+std::string Block::count_arrival(int thread, const void* caller, Block& there, Mbarrier& barrier,
+                                 unsigned count, unsigned bytes, AtMbarrier how) const {
     std::string why = bytes > 0 ? Mbarriers::expect(barrier, bytes) : std::string();
     if (why.empty()) why = Mbarriers::arrive(barrier, count);
     if (!why.empty()) {
@@ -125,17 +131,24 @@ void Block::arrive_at(const void* caller, Block& there, Mbarrier& barrier, unsig
                                            " still waits for bytes, so a thread has gone on without waiting "
                                            "for it, or waits for the wrong parity"
                                      : "";
-        wrong(FaultId::mbarrier_misused, site,
-              why + ", at " + there.name_of(barrier.address) +
-                  (&there == this ? "" : " of block " + std::to_string(there.rank_)) + open);
+        return why + ", at " + there.name_of(barrier.address) +
+               (&there == this ? "" : " of block " + std::to_string(there.rank_)) + open;
     }
     if (bytes > 0) observe(AtMbarrier::expects, caller, barrier.address, bytes);
     observe(how, caller, barrier.address);
-    barrier.arrived[number()] = barrier.phase + 1;
-    current().did = site;
+    barrier.arrived[number(thread)] = barrier.phase + 1;
     there.woken_ = 0;
     there.settle(barrier);
+    return {};
+}
+
+/// The same by the running thread, which goes on when others of its warp do.
+void Block::arrive_at(const void* caller, Block& there, Mbarrier& barrier, unsigned count, unsigned bytes,
+                      AtMbarrier how, const Site& site) {
+    const std::string why = count_arrival(running_->thread, caller, there, barrier, count, bytes, how);
+    if (!why.empty()) wrong(FaultId::mbarrier_misused, site, why);
     Thread& t = current();
+    t.did = site;
     t.site = site;
     t.woke = there.woken_ > 0;
 }

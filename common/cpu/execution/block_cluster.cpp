@@ -22,6 +22,7 @@ void Block::cluster_arrive(bool release, const Site& site) {
     if (t.cluster_phase)
         wrong(FaultId::cluster_misused, site,
               "arrives a second time without having waited since (barrier.cluster.wait)");
+    if (release) cluster_.deliver_late_of(rank_, running_->thread);
     t.cluster_phase = cluster_.phase();
     t.site = site;
     if (Observer* o = observer())
@@ -93,18 +94,38 @@ void Block::mbarrier_arrive_at(const void* caller, void* address, unsigned rank,
                                const Site& site) {
     use_async();
     check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
-    Block& there = reach(rank, site);
-    {
-        const Reaching reaching(cluster_, rank, rank_);
-        there.use_async();
-        Mbarrier* barrier = nullptr;
-        if (const std::string why = there.mbarriers_.find(of_block(there, address), barrier); !why.empty())
-            wrong(FaultId::mbarrier_misused, site,
-                  why + ", at " + name_of(address) + " of block " + std::to_string(rank));
-        arrive_at(caller, there, *barrier, count, 0,
-                  release ? AtMbarrier::arrives : AtMbarrier::arrives_relaxed, site);
-    }
+    (void)reach(rank, site);
+    const Arrival arrival{caller, site, rank_, rank, running_->thread, address, count, release};
+    current().did = current().site = site;
+    current().woke = false;
+    if (rank == rank_ || !cluster_.keeps(arrival)) deliver(arrival);
     wait_as(State::arrived);
+}
+
+void Block::deliver(const Arrival& arrival) {
+    const auto fails = [&](FaultId id, const std::string& why) {
+        return BlockFailure{id, where(arrival.thread) + text(arrival.site) + " " + why + "."};
+    };
+    const std::string of_rank = " of block " + std::to_string(arrival.rank);
+    if (cluster_.has_left(arrival.rank)) {
+        throw fails(
+            FaultId::cluster_misused,
+            "reaches block " + std::to_string(arrival.rank) +
+                " of its cluster when that has returned: an arrival takes its time, and the block has "
+                "to wait for it");
+    }
+    Block& there = cluster_.block(arrival.rank);
+    const Reaching reaching(cluster_, arrival.rank);
+    there.use_async();
+    Mbarrier* barrier = nullptr;
+    std::string why = there.mbarriers_.find(of_block(there, arrival.address), barrier);
+    if (!why.empty()) why += ", at " + name_of(arrival.address) + of_rank;
+    if (why.empty()) {
+        why = count_arrival(arrival.thread, arrival.caller, there, *barrier, arrival.count, 0,
+                            arrival.release ? AtMbarrier::arrives : AtMbarrier::arrives_relaxed);
+    }
+    if (!why.empty()) throw fails(FaultId::mbarrier_misused, why);
+    thread(arrival.thread).woke = there.woken_ > 0;
 }
 
 void Block::tensor_multicast(const void* caller, void* shared, const CUtensorMap& map, const int* at,
@@ -118,7 +139,7 @@ void Block::tensor_multicast(const void* caller, void* shared, const CUtensorMap
     for (unsigned to = 0; to < 16; ++to) {
         if ((blocks >> to & 1u) == 0) continue;
         Block& there = reach(to, site);
-        const Reaching reaching(cluster_, to, rank_);
+        const Reaching reaching(cluster_, to);
         there.use_async();
         BulkCopy part = copy;
         part.mbarrier = of_block(there, mbarrier);

@@ -32,16 +32,26 @@ std::vector<std::uint64_t> Cluster::blocks_of(const Grid& grid, std::uint64_t in
 void Cluster::begin(std::uint64_t index) {
     left_.assign(size_, false);
     barrier_used_ = false;
+    late_.clear();
+    dice_ = Dice(seed_ * 0x9e3779b97f4a7c15u + index + 1);
     if (size_ == 1) {
         blocks_[0].begin(index);
     } else {
         const std::vector<std::uint64_t> blocks = blocks_of(*grid_, index);
-        dice_ = Dice(seed_ * 0x9e3779b97f4a7c15u + index + 1);
         for (unsigned rank = size_; rank-- > 0;) {
             live_ = rank;  // whatever lies there
             blocks_[rank].begin(blocks[rank]);
             blocks_[rank].statics().save();
         }
+    }
+    holds_ = (seed_ & 1) != 0;
+    delays_ = (seed_ & 2) != 0;
+    Dice held(~(seed_ * 0x9e3779b97f4a7c15u + index));
+    held_ = static_cast<unsigned>(held.below(size_));
+    for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank].hold_back({});
+    if (holds_) {
+        Block& block = blocks_[held_];
+        block.hold_back(static_cast<int>(held.below(static_cast<std::size_t>(block.warps()))));
     }
     registers_.block = &blocks_[0];
     if (Observer* o = observer()) {
@@ -67,9 +77,9 @@ void Cluster::enter(unsigned rank) {
     if (Observer* o = observer()) o->block_runs(rank);
 }
 
-bool Cluster::advance(unsigned rank) {
+bool Cluster::advance(unsigned rank, bool held) {
     enter(rank);
-    const Block::Progress progress = blocks_[rank].advance();
+    const Block::Progress progress = blocks_[rank].advance(held);
     if (progress == Block::Progress::done) {
         left_[rank] = true;
         if (size_ > 1) {
@@ -82,22 +92,62 @@ bool Cluster::advance(unsigned rank) {
 }
 
 void Cluster::run() {
-    for (;;) {
-        const unsigned turn = size_ > 1 ? static_cast<unsigned>(dice_.below(size_)) : 0;
-        bool moved = false;
-        for (unsigned i = 0; i < size_; ++i) {
-            const unsigned rank = (i + turn) % size_;
-            if (!left_[rank] && advance(rank)) moved = true;
+    while (others_go_on() || deliver_late() || held_goes_on()) {
+        if (std::find(left_.begin(), left_.end(), false) != left_.end()) continue;
+        while (deliver_late()) {  // they come to blocks that have left
         }
-        if (std::find(left_.begin(), left_.end(), false) == left_.end()) return;
-        for (unsigned i = 0; i < size_ && !moved; ++i) {
-            const unsigned rank = (i + turn) % size_;
-            if (left_[rank]) continue;
-            enter(rank);
-            moved = blocks_[rank].unblock();
-        }
-        if (!moved) deadlock();
+        return;
     }
+    deadlock();
+}
+
+/// All but the warp that is held back: once, block after block, or where none can, bytes come.
+bool Cluster::others_go_on() {
+    const unsigned turn = size_ > 1 ? static_cast<unsigned>(dice_.below(size_)) : 0;
+    bool moved = false;
+    for (unsigned i = 0; i < size_; ++i) {
+        const unsigned rank = (i + turn) % size_;
+        if (!left_[rank] && advance(rank)) moved = true;
+    }
+    for (unsigned i = 0; i < size_ && !moved; ++i) {
+        const unsigned rank = (i + turn) % size_;
+        if (left_[rank]) continue;
+        enter(rank);
+        moved = blocks_[rank].unblock();
+    }
+    return moved;
+}
+
+/// The warp that is held back.
+bool Cluster::held_goes_on() {
+    return holds_ && !left_[held_] && (advance(held_, true) || blocks_[held_].unblock());
+}
+
+bool Cluster::keeps(const Arrival& arrival) {
+    if (!delays_ || dice_.below(2) == 0) return false;
+    late_.push_back(arrival);
+    return true;
+}
+
+void Cluster::deliver_late_of(unsigned rank, int thread) {
+    const auto ours = std::stable_partition(late_.begin(), late_.end(), [&](const Arrival& arrival) {
+        return arrival.from != rank || arrival.thread != thread;
+    });
+    const std::vector<Arrival> now(ours, late_.end());
+    late_.erase(ours, late_.end());
+    for (const Arrival& arrival : now) blocks_[rank].deliver(arrival);
+}
+
+/// One of the arrivals that are on their way; false where there are none.
+bool Cluster::deliver_late() {
+    if (late_.empty()) return false;
+    const auto next = late_.begin() + static_cast<std::ptrdiff_t>(dice_.below(late_.size()));
+    const Arrival arrival = *next;
+    late_.erase(next);
+    enter(arrival.from);
+    if (Observer* o = observer()) o->thread_runs(arrival.thread);
+    blocks_[arrival.from].deliver(arrival);
+    return true;
 }
 
 void Cluster::forget_fibers() {

@@ -2,7 +2,9 @@
 // block.
 //
 // One scheduler runs the threads of all of them, block by block, each until none of its threads can go on;
-// only then do bytes come, and do those go on that have made way for others.
+// only then do bytes come, and do those go on that have made way for others. Odd seeds hold a warp of
+// the cluster back: it goes on only when nobody else can and no bytes are to come. And with seeds whose
+// second bit is set half of the arrivals at other blocks are on their way until nothing else can happen.
 #pragma once
 
 #include <cstddef>
@@ -45,6 +47,11 @@ class Cluster {
     /// Puts the block's static shared arrays where the kernel has them. Their bytes are kept elsewhere while
     /// another block's are there.
     void make_live(unsigned rank);
+    unsigned live() const { return live_; }
+    /// Takes an arrival at another block that is to come late, which a seed decides; false where it isn't.
+    bool keeps(const Arrival& arrival);
+    /// Those of a thread come now: it releases what it has done.
+    void deliver_late_of(unsigned rank, int thread);
 
     // The barrier of all threads that have not returned.
     std::uint64_t phase() const { return phase_; }
@@ -57,7 +64,10 @@ class Cluster {
 
   private:
     void enter(unsigned rank);
-    bool advance(unsigned rank);
+    bool advance(unsigned rank, bool held = false);
+    bool others_go_on();
+    bool deliver_late();
+    bool held_goes_on();
     void settle();
     [[noreturn]] void deadlock() const;
     [[noreturn]] void autopsy() const;
@@ -73,6 +83,9 @@ class Cluster {
     std::vector<bool> left_;    // whose threads have all returned
     unsigned live_ = 0;
     Dice dice_;
+    bool holds_ = false, delays_ = false;  // a warp; arrivals at other blocks
+    unsigned held_ = 0;                    // whose warp
+    std::vector<Arrival> late_;
     bool barrier_used_ = false;
     std::uint64_t phase_ = 0;
     int arrived_ = 0;  // threads, in this phase
@@ -81,7 +94,7 @@ class Cluster {
 /// Puts another block's static shared arrays where the kernel has them, and its own back at the end.
 class Reaching {
   public:
-    Reaching(Cluster& cluster, unsigned rank, unsigned own) : cluster_(cluster), own_(own) {
+    Reaching(Cluster& cluster, unsigned rank) : cluster_(cluster), own_(cluster.live()) {
         cluster.make_live(rank);
     }
     ~Reaching() { cluster_.make_live(own_); }

@@ -64,9 +64,11 @@ Steps steps();
 void set_hang_seconds(double seconds);
 
 /// Decides what a GPU leaves open, from launches on: the order in which bytes of the copy engine come, when
-/// stores read, and which warp goes on first where several can. 0 unless told; the same seed gives the same
-/// order.
+/// stores read, and which warp goes on first where several can. An odd one also holds a warp of each cluster
+/// back until nobody else can go on, and one whose second bit is set lets half of the arrivals at other
+/// blocks' mbarriers come late. 0 unless told; the same seed gives the same order.
 void set_schedule_seed(std::uint64_t seed);
+std::uint64_t schedule_seed();
 
 /// Why the launch that cudaPeekAtLastError() still speaks of was refused, with the numbers, as a clause ("a
 /// grid of 0 blocks"); empty where nothing is left of a refused launch.

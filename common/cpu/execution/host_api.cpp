@@ -155,6 +155,9 @@ void set_hang_seconds(double seconds) {
 void set_schedule_seed(std::uint64_t seed) {
     state().options.seed = seed;
 }
+std::uint64_t schedule_seed() {
+    return state().options.seed;
+}
 
 std::string refusal() {
     return last_refusal;

@@ -69,6 +69,9 @@ void stop_if_interrupted() {
     if (local.worker != nullptr && local.worker->pulse.interrupted) local.worker->stop(nullptr);
 }
 
+void pause(Site site) {
+    block().pause(site);
+}
 void fence() {
     if (Observer* o = observer()) o->fenced();
     std::atomic_thread_fence(std::memory_order_seq_cst);

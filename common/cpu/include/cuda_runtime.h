@@ -154,6 +154,9 @@ unsigned active_mask(Site site);
 /// Orders memory accesses for the threads of all blocks.
 void fence();
 
+/// Lets all others go on that can.
+void pause(Site site);
+
 /// What a warp collective computes when its last lane has arrived: reads every lane's 8-byte input and its
 /// argument, writes every lane's 8-byte output. `lanes` has a bit for each lane that takes part.
 using Collective = void (*)(unsigned lanes, const std::uint64_t* in, const int* argument, int width,
@@ -304,6 +307,10 @@ inline unsigned __activemask(CPU_DEVICE_HERE) {
 [[noreturn]] inline void __trap(CPU_DEVICE_HERE) {
     ::cpu_device::trap({"__trap()", file, line});
 }
+/// However long it is said to be: there is no time on the CPU device.
+inline void __nanosleep(unsigned, CPU_DEVICE_HERE) {
+    ::cpu_device::pause({"__nanosleep()", file, line});
+}
 #undef CPU_DEVICE_HERE
 
 // A block's threads share one OS thread: only the compiler could reorder what they see of each other.
@@ -313,16 +320,39 @@ inline void __threadfence_block() {
 inline void __threadfence() {
     ::cpu_device::fence();
 }
+inline void __threadfence_system() {
+    ::cpu_device::fence();
+}
 
 #ifndef __clang__  // which has it
 // The expression is not evaluated, as with nvcc.
 #define __builtin_assume(expression) static_cast<void>(sizeof((expression) ? 1 : 0))
 #endif
 
-template <class T>
-T __ldg(const T* pointer) {
-    return *pointer;
-}
+// Loads and stores with hints for the caches (CUDA C++ Programming Guide, "Load Functions Using Cache
+// Hints").
+#define CPU_DEVICE_LOAD(NAME)  \
+    template <class T>         \
+    T NAME(const T* pointer) { \
+        return *pointer;       \
+    }
+#define CPU_DEVICE_STORE(NAME)             \
+    template <class T>                     \
+    void NAME(T* pointer, const T value) { \
+        *pointer = value;                  \
+    }
+CPU_DEVICE_LOAD(__ldg)
+CPU_DEVICE_LOAD(__ldca)
+CPU_DEVICE_LOAD(__ldcg)
+CPU_DEVICE_LOAD(__ldcs)
+CPU_DEVICE_LOAD(__ldcv)
+CPU_DEVICE_LOAD(__ldlu)
+CPU_DEVICE_STORE(__stcg)
+CPU_DEVICE_STORE(__stcs)
+CPU_DEVICE_STORE(__stwb)
+CPU_DEVICE_STORE(__stwt)
+#undef CPU_DEVICE_LOAD
+#undef CPU_DEVICE_STORE
 
 // ---- arithmetic (CUDA Math API Reference Manual: "Integer Mathematical Functions", "Single Precision
 // Mathematical Functions", "Integer Intrinsics", "Single Precision Intrinsics", "Type Casting Intrinsics")

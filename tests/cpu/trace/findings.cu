@@ -179,8 +179,8 @@ __device__ float helper(const float* in) {
 }
 
 __global__ void read_through_kernel(const float* in, float* out) {
-    out[threadIdx.x] = __ldg(in + threadIdx.x) +  // LINE ldg
-                       helper(in + 63 - threadIdx.x);
+    const float first = __ldg(in + threadIdx.x);                       // LINE ldg
+    __stcs(out + threadIdx.x, first + helper(in + 63 - threadIdx.x));  // LINE stcs
 }
 
 template <class T>

@@ -365,7 +365,7 @@ const std::vector<Tried> kAsynchronous{
      "*"},
     {clustered(ClusterMistake::unfenced_syncs),
      {"mbarrier_not_begun * (*)/? * at load-b; (*)/? * at init-full", "*"}},
-    {clustered(ClusterMistake::no_sync_at_end), {"block_left * (*)/? * at release", "*"}, "*"},
+    {clustered(ClusterMistake::leaves_early), {"block_left * (*)/? * at release", "*"}, "*"},
     {summed(SumMistake::none), {}},
     // (Which of two threads came later is the schedule's.)
     {summed(SumMistake::no_barrier), {"race * (*)/? * at *-sum; (*)/? * at *-sum", "*"}},

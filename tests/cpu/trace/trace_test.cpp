@@ -545,6 +545,7 @@ TEST_CASE("trace: the line is the kernel's, or its own function's, and no header
     for (const char* mark : {"ldg", "helper"}) {
         CHECK(line_of(r, marked(kFindings, mark), "in", false).threads == 64);
     }
+    CHECK(line_of(r, marked(kFindings, "stcs"), "out", true).threads == 64);
     for (const Line& l : r.lines) CHECK(l.file.ends_with(kFindings));
 }
 

@@ -135,17 +135,27 @@ TEST_CASE("cases: each case has its difficulty and none of those to come") {
                 REQUIRE(c.twice == (c.id == "again"));
                 REQUIRE(c.blocks.empty() == (c.id != "many_blocks"));
                 REQUIRE((s.stored == gemm::Stored::whole) == (c.id != "far" && c.id != "many_blocks"));
-                if (c.id == "products" || c.id == "far" || c.id == "many_blocks" || c.id == "long_k")
+                if (c.id == "alignment") {  // one thing, and nothing else
+                    const auto off = [](std::int64_t n) { return n % 4 != 0; };
+                    const std::array<std::int64_t, 8> things{s.N,   s.K,          s.lda,        s.ldb,
+                                                             s.ldc, s.offsets[0], s.offsets[1], s.offsets[2]};
+                    REQUIRE(std::count_if(things.begin(), things.end(), off) == 1);
+                }
+                REQUIRE(c.specials == (c.what == "NaN, infinity and 0 in A and B"));
+                REQUIRE(c.untraced == (c.id == "order"));
+                REQUIRE((s.offsets == std::array<std::int64_t, 3>{} || c.id == "alignment" ||
+                         c.id == "elsewhere" || c.id == "products"));
+                if (c.id == "numbers" || c.id == "order" || c.id == "alignment" || c.id == "products" ||
+                    c.id == "far" || c.id == "many_blocks" || c.id == "long_k")
                     continue;
                 // Tracing it takes milliseconds, whatever the tile.
                 REQUIRE(s.M <= 512);
                 REQUIRE(s.N <= 512);
                 REQUIRE(s.K <= 545);
-                REQUIRE(s.offsets == std::array<std::int64_t, 3>{});
                 REQUIRE((s.K > 512) == (c.what == "K beyond 512"));
                 const bool with_alpha = c.id == "alpha" || c.id == "alpha_alone" || c.id == "alpha_zero";
                 const bool with_beta = c.id == "beta" || c.id == "alpha" || c.id == "alpha_zero" ||
-                                       c.id == "k_zero" || c.id == "again";
+                                       c.id == "k_zero" || c.id == "again" || c.id == "elsewhere";
                 REQUIRE((s.alpha != 1.0f) == with_alpha);
                 REQUIRE((s.beta != 0.0f) == with_beta);
                 REQUIRE(c.nan_inputs == (c.id == "alpha_zero"));
@@ -171,7 +181,8 @@ TEST_CASE("cases: each case has its difficulty and none of those to come") {
                 if (c.id == "edges" && tile.BN > 2) REQUIRE((s.N + 1) % tile.BN != 0);
                 if (c.id == "k_tail" && tile.BK > 2) REQUIRE((s.K + 1) % tile.BK != 0);
                 if (aligned && tile.BM == 32) REQUIRE((s.M % tile.BM == 0 && s.N % tile.BN == 0));
-                if (!aligned && !fours && c.id != "small" && c.id != "empty" && c.id != "again") {
+                if (!aligned && !fours && c.id != "small" && c.id != "empty" && c.id != "again" &&
+                    c.id != "elsewhere") {
                     REQUIRE((s.M % 2 != 0 && s.N % 2 != 0));
                     if (tile.BM > 1) REQUIRE(s.M % tile.BM != 0);
                     if (tile.BN > 1) REQUIRE(s.N % tile.BN != 0);
@@ -182,10 +193,11 @@ TEST_CASE("cases: each case has its difficulty and none of those to come") {
                     if (tile.BK > 1) REQUIRE(s.K % tile.BK != 0);
                 }
             }
-            std::vector<std::string> expected{"one_tile",   "tiles",  "pitches",    "edges",       "k_tail",
-                                              "fours",      "odd",    "beta",       "alpha_alone", "alpha",
-                                              "alpha_zero", "k_zero", "small",      "empty",       "again",
-                                              "products",   "far",    "many_blocks"};
+            std::vector<std::string> expected{"one_tile",   "tiles",      "pitches", "edges",       "k_tail",
+                                              "fours",      "odd",        "beta",    "alpha_alone", "alpha",
+                                              "alpha_zero", "k_zero",     "small",   "empty",       "again",
+                                              "elsewhere",  "products",   "numbers", "alignment",   "order",
+                                              "far",        "many_blocks"};
             if (tile.BK == 1) expected.emplace_back("long_k");
             REQUIRE(ids == expected);
             const std::vector<CheckCase> same = cases_of(tile, seed);
@@ -297,8 +309,8 @@ TEST_CASE("cases: the JSON of a case") {
     std::vector<std::string> keys;
     for (const auto& [key, value] : json.items()) keys.push_back(key);
     REQUIRE(keys == std::vector<std::string>{"id", "what", "m", "n", "k", "lda", "ldb", "ldc", "alpha",
-                                             "beta", "variant", "offsets", "seed", "passed", "error",
-                                             "verdict", "findings"});
+                                             "beta", "variant", "offsets", "seed", "schedule", "passed",
+                                             "error", "verdict", "findings"});
     REQUIRE(json.at("passed") == false);
     REQUIRE(json.at("seed") == test::seed());
     REQUIRE(json.at("verdict").at("passed") == false);
