@@ -134,6 +134,10 @@ __device__ __forceinline__ void produce(char* shared, Mbarrier (&full)[STAGES], 
             // end gap
         }
     }
+    // The other block's arrivals take their time: this one stays until every stage has come back.
+    for (int stage = 0; stage < STAGES; ++stage, ++n) {
+        gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);
+    }
 }
 
 /// A warpgroup's sums of one tile of C, 64 rows from `y` on. n: tiles of A and of B that the block has had

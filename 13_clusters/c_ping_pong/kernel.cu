@@ -174,6 +174,10 @@ __device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, con
             }
         }
     }
+    // Other blocks' arrivals take their time: this one stays until every stage has come back.
+    for (int stage = 0; P::CLUSTER > 1 && stage < P::STAGES; ++stage, ++n) {
+        gemm::ptx::mbarrier_wait(barriers.empty[n % P::STAGES], n / P::STAGES % 2 ^ 1);
+    }
 }
 
 /// The descriptor of what begins `bytes` behind what `descriptor` says, a multiple of 16; both within 2^18.
@@ -227,7 +231,7 @@ __device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], uns
         }
     }
     // gap: pass
-    if (P::TURNS && threadIdx.x % WARPGROUP == 0) {  // all products are asked for: now the other's
+    if (P::TURNS && threadIdx.x % 32 == 0) {  // the warp has asked for all its products: now the other's
         gemm::ptx::mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]);
     }
     // end gap
@@ -266,7 +270,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (Mbarrier& barrier : barriers.empty) {
             gemm::ptx::mbarrier_init(barrier, P::CLUSTER * P::READERS);
         }
-        for (Mbarrier& barrier : barriers.turn) gemm::ptx::mbarrier_init(barrier, 1);
+        for (Mbarrier& barrier : barriers.turn) gemm::ptx::mbarrier_init(barrier, WARPGROUP / 32);
         gemm::ptx::fence_mbarrier_init();
     }
     gemm::ptx::cluster_sync_relaxed();  // nobody uses an mbarrier of the cluster before it is one
@@ -291,13 +295,11 @@ __global__ void __launch_bounds__(THREADS, 1)
     // consumer has every second of them.
     const unsigned first = blockIdx.x / P::CLUSTER, clusters = gridDim.x / P::CLUSTER;
     const unsigned mine = P::TURNS ? consumer : 0, every = P::TURNS ? CONSUMERS : 1;
-    // Without products nothing keeps a consumer's warps together.
-    [[maybe_unused]] const bool turns = P::TURNS && steps > 0;
 #pragma unroll 1
     for (unsigned j = mine; first + j * clusters < all.m * all.n; j += every) {
         float acc[P::PIECES][P::BN / 2] = {};
         // gap: turn
-        if (turns) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);
+        if (P::TURNS) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);
         // end gap
         multiply<P, T>(acc, base, barriers, y, j * steps, steps);
         const Tiles c_tile = tile_at(first + j * clusters, all);
