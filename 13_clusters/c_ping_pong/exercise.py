@@ -31,20 +31,20 @@ EXERCISE = Exercise(
             "static_cast<void>(map_c), static_cast<void>(row0), static_cast<void>(col0);",
         ),
         "pass": Gap(
-            "P::TURNS: this consumer has started all products of its C tile. One thread tells the other consumer that it is "
-            "its turn."
+            "P::TURNS: this warp has started all its products of the C tile. One of its threads tells the other consumer "
+            "that it is that one's turn."
         ),
         "turn": Gap(
-            "turns: wait until it is this consumer's turn. j is the number of its C tile in the block; consumer 0 begins "
+            "P::TURNS: wait until it is this consumer's turn. j is the number of its C tile in the block; consumer 0 begins "
             "without being told. Which phase of the turn mbarrier is that, and which parity?"
         ),
     },
     hints=(
-        "There are two questions here, and you have answered both before. In turn and pass: an mbarrier of one arrival for "
-        "each consumer, as in lesson 12; a consumer waits at its own and arrives at the other's. In reuse and store: threads "
-        "write to shared memory, and the copy engine reads there, through another proxy.",
+        "There are two questions here, and you have answered both before. In turn and pass: each consumer has an mbarrier, as "
+        "in lesson 12. It waits at its own, and its four warps arrive at the other's. In reuse and store: threads write to "
+        "shared memory, and the copy engine reads there, through another proxy.",
         "In turn: consumer 0's first turn needs no arrival, so it waits for the phase before phase 0, which has parity 1. "
-        "Consumer 1's first is phase 0. Each later turn is one phase further. In pass: thread 0 of the warpgroup arrives at "
+        "Consumer 1's first is phase 0. Each later turn is one phase further. In pass: thread 0 of each warp arrives at "
         "turn[1 - consumer]. In reuse: lane 0 has committed a group for each box, and waits until at most OUT_BOXES - 1 of "
         "them are still being read. In store: each lane orders its own writes with fence_proxy_async(), then the warp "
         "synchronizes, then lane 0 starts the copy.",
@@ -52,8 +52,8 @@ EXERCISE = Exercise(
         "  if (lane == 0) bulk_wait_read<OUT_BOXES - 1>(); __syncwarp();\n"
         "  fence_proxy_async(); __syncwarp();\n"
         "  if (lane == 0) { tma_store(map_c, {col0 + column, row0 + …}, to); bulk_commit(); }\n"
-        "  if (P::TURNS && threadIdx.x % WARPGROUP == 0) mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]);\n"
-        "  if (turns) mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);",
+        "  if (P::TURNS && threadIdx.x % 32 == 0) mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]);\n"
+        "  if (P::TURNS) mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);",
     ),
     starter_fails="never_written",
     goals=(
