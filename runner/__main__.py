@@ -295,7 +295,7 @@ def check_command(
     hunt: bool = HUNT,
     file: Optional[str] = typer.Option(None, help="Check another file; your progress doesn't change."),
     seed: Optional[str] = typer.Option(None, help="Seed of the sizes and inputs; fresh by default."),
-    schedule: Optional[str] = SCHEDULE,
+    schedule: Optional[str] = typer.Option(None, help="Seed of what a GPU leaves open; by default that of the inputs."),
     as_json: bool = JSON,
 ) -> int:
     """Check your exercise, or another file."""

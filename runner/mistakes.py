@@ -9,7 +9,8 @@
 More that an entry may have: `changes`, pairs of find and instead where one mistake needs several; `file`, a header that kernel.cu
 includes, where it stands in there; `case`, the check's case that finds it, where it matters which one that is; `goals`, of a
 kernel that is right and misses some of the exercise's goals: their numbers, and the figures that are counted; `with`, a name of
-[with]: changes that are no mistake, and lead small problems to where the mistake is.
+[with]: changes that are no mistake, and lead small problems to where the mistake is; `tries`, of what only some schedules show:
+how many seeds at most find it.
 
 [right] has changes after which the kernel is as right as before, `shared` the names of groups of common/check/mistakes.toml, each
 of which several lessons have. For ./gemm test --mutants (runner/mutants.py) there are [[equivalent]], edits that it need not
@@ -38,7 +39,7 @@ SHARED = Path("common") / "check" / FILE
 FINDERS = ("check", "verifier", "tracer")
 _ALL = 0
 _NO_MISTAKES = ("shared", "with", "right", "equivalent", "undrawn")
-_FIELDS = {"find", "instead", "which", "changes", "file", "goals", "with", "case", *FINDERS}
+_FIELDS = {"find", "instead", "which", "changes", "file", "goals", "with", "case", "tries", *FINDERS}
 
 
 class Stale(Exception):
@@ -78,6 +79,7 @@ class Mistake:
     goals: Mapping[int, float] = field(default_factory=dict)
     file: str = ""  # kernel.cu where there is none
     case: str = ""  # of the check, where it matters which one it is
+    tries: int = 1  # with other seeds, until it is found
 
     @property
     def key(self) -> str:
@@ -120,7 +122,7 @@ def _mistake(lesson: str, what: str, entry: Mapping[str, Any], also: Mapping[str
     found = {by: (ids,) if isinstance(ids := entry[by], str) else tuple(ids) for by in FINDERS if by in entry}
     goals = {int(number): float(figure) for number, figure in entry.get("goals", {}).items()}
     changes = (_changes(also[entry["with"]]) if "with" in entry else ()) + _changes(entry)
-    return Mistake(lesson, what, changes, found, goals, entry.get("file", ""), entry.get("case", ""))
+    return Mistake(lesson, what, changes, found, goals, entry.get("file", ""), entry.get("case", ""), entry.get("tries", 1))
 
 
 class _Content(NamedTuple):

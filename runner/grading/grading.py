@@ -325,6 +325,10 @@ class _Run:
         text = hashlib.sha256(self._report.text.encode(errors="surrogatepass")).hexdigest()
         return seed_of(self._grader._secret, self._learner, self._report.task.key, text, use)
 
+    def _schedule(self, use: str) -> str:
+        """The option with the seed of what a GPU leaves open."""
+        return f"--schedule={self._seed(f'schedule of the {use}')}"
+
     def _given_as(self, file: Path) -> Path:
         return _IN / file.name if self._kit.sandbox.isolated else file
 
@@ -397,7 +401,7 @@ class _Run:
         begin, report = time.monotonic(), self._report
         seed = self._seed("check")
         made, output = self._made_in("check.json"), self._folder / "check.json"
-        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", *self._more]
+        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", self._schedule("check"), *self._more]
         command: list[str | Path] = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options, "--output", made]
         ended = self._run(command, output, self._running, [program])
         with output.open("rb") as told:
@@ -442,7 +446,8 @@ class _Run:
             return None  # it would not end again
         seed = self._seed("exam")
         paper, answers, verdict = (self._folder / name for name in ("paper", "answers", "verdict.json"))
-        judge: list[str | Path] = [self._kit.judge, "--lesson", report.task.lesson, "--seed", str(seed), *self._more]
+        judge: list[str | Path] = [self._kit.judge, "--lesson", report.task.lesson, "--seed", str(seed)]
+        judge += [self._schedule("exam"), *self._more]
         status, said = process.quiet([*judge, "--paper", paper])
         if status:
             raise UserError(f"gemm_judge could not set an exam: {said.strip()}")

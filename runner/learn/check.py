@@ -64,7 +64,7 @@ class Report:
     gpu: str = ""  # its name, where the kernel ran on one, too
     compiled: float = 0.0  # seconds
     ran: float = 0.0
-    schedule: int = 0  # of what a GPU leaves open
+    schedule: int = 0  # the seed of what a GPU leaves open
 
     @property
     def passed(self) -> bool:
@@ -290,9 +290,9 @@ def hold(report: Report, checked: Checked) -> None:
     report.stage = ""
 
 
-def examine(task: Task, name: str, text: str, seed: int | None, schedule: int = 0) -> Report:
-    """Everything but telling. `name`: what the file is called in messages."""
-    report = Report(task, name, text, seed, schedule=schedule)
+def examine(task: Task, name: str, text: str, seed: int | None, schedule: int | None = None) -> Report:
+    """Everything but telling. `name`: what the file is called in messages. schedule: by default the same number as the seed."""
+    report = Report(task, name, text, seed)
     device = doctor.choose()
     tools = toolchain(doctor.Device("cpu", None, (), "kernels are checked on the CPU"), more=targets([task.lesson]))
     source = Source(text, name, task.namespace, task.title, task.lesson)
@@ -309,7 +309,8 @@ def examine(task: Task, name: str, text: str, seed: int | None, schedule: int = 
         try:
             # Drawn here, so that it is known whatever becomes of the program.
             report.seed = secrets.randbelow(10**9) if seed is None else seed
-            options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={report.seed}", f"--schedule={schedule}", "--halves"]
+            report.schedule = report.seed if schedule is None else schedule
+            options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={report.seed}", f"--schedule={report.schedule}", "--halves"]
             options += exercise.more_problems(text)
             hold(report, run_program(program, task.title, options, folder))
             if report.found:
@@ -401,7 +402,7 @@ def told(report: Report, seconds: float) -> str:
         lines.append(f"  {todo if task.kind == 'exercise' else 'The bug is still there.'} ./gemm hint {task.argument} helps.")
     lines.append("")
     verdict = "PASSED" if report.passed else "NOT YET"
-    drawn = {"seed": report.seed, **({"schedule": report.schedule} if report.schedule else {})}
+    drawn = {"seed": report.seed, **({"schedule": report.schedule} if report.schedule != report.seed else {})}
     named, options = ", ".join(f"{key} {n}" for key, n in drawn.items()), " ".join(f"--{key} {n}" for key, n in drawn.items())
     again = f", {named} (the same again: {options})" if report.seed is not None else ""
     times = f"compiled in {report.compiled:.1f} s, ran in {report.ran:.1f} s, {seconds:.1f} s in all"
@@ -469,7 +470,7 @@ def check(name: str, hunt: bool, file: str | None, seed: str | None, as_json: bo
     """Exit status: 0 passed, 1 not passed. The learner's progress remembers what passes, unless it is another file (`file`)."""
     task = exercise.task(lesson.find(name), hunt)
     number = int(lesson.whole("--seed", seed)) if seed is not None else None
-    order = int(lesson.whole("--schedule", schedule or "0"))
+    order = int(lesson.whole("--schedule", schedule)) if schedule is not None else None
     if file is not None and not file.strip():
         raise UserError("--file needs the name of a file, such as --file mine.cu.")
     path = Path(file).absolute() if file else task.file

@@ -37,6 +37,7 @@ struct Question {
     std::int32_t sm;         // the compute capability whose limits hold, 10·major + minor; 0: the usual one
     std::uint32_t block_count;  // how many of `blocks` run and no others; 0: all do
     std::uint64_t blocks[kMostBlocks];
+    std::uint64_t schedule;  // the seed of what a GPU leaves open
     Matrix A, B, C;
 };
 

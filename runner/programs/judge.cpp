@@ -12,6 +12,7 @@
 
 #include "common/check/verify.hpp"
 #include "common/check/words.hpp"
+#include "common/cpu/execution/device.hpp"
 #include "common/error.hpp"
 #include "common/program/lessons.hpp"
 #include "common/program/options.hpp"
@@ -70,6 +71,7 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
                    c.sm,
                    static_cast<std::uint32_t>(c.blocks.size()),
                    {},
+                   c.schedule,
                    matrix(images.A),
                    matrix(images.B),
                    matrix(images.C)};
@@ -159,13 +161,14 @@ Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text, b
 
 int run(int argc, char** argv) {
     std::string name, paper, answers, tile, output;
-    std::uint64_t seed = 0;
+    std::uint64_t seed = 0, schedule = 0;
     bool long_k = false;
     gemm::parse_options(
         "gemm_judge",
         "Sets an exam (--paper), or marks its answers (--answers) or lists a check's problems (--tile) "
         "as JSON.",
-        {{"--lesson", &name, "whose tiles and type the problems are for", "NAME"},
+        {gemm::schedule_option(schedule),
+         {"--lesson", &name, "whose tiles and type the problems are for", "NAME"},
          {"--seed", &seed, "of sizes and inputs: the same for the paper and the answers", "INT", true},
          {"--paper", &paper, "where the paper goes", "FILE"},
          {"--answers", &answers, "what gemm_exam wrote", "FILE"},
@@ -177,6 +180,7 @@ int run(int argc, char** argv) {
         throw Error("One of --paper, --answers and --tile is needed.");
     }
     const Lesson& lesson = gemm::lesson_named(name);
+    cpu_device::set_schedule_seed(schedule);
     if (!tile.empty()) {
         gemm::deliver(output, gemm::to_text(listed(lesson, seed, tile, long_k)));
         return gemm::kRight;

@@ -72,9 +72,10 @@ class Tried:
         """What is found of the kernel with that number."""
         name, text = self._names[at], self._texts[at]
         program, number = self._programs[at]
-        report = check.Report(self._task, name, text, seed, "run")
+        report = check.Report(self._task, name, text, seed, "run", schedule=seed)
         report.warnings = [line for line in self._warnings if line.startswith(name + ":")]
-        options = [f"--kernel={number}", f"--goal={check.GOAL}x{check.GOAL}x{check.GOAL}", f"--seed={seed}", *more_problems(text)]
+        options = [f"--kernel={number}", f"--goal={check.GOAL}x{check.GOAL}x{check.GOAL}", f"--seed={seed}"]
+        options += [f"--schedule={seed}", *more_problems(text)]
         try:
             check.hold(report, check.run_program(program, self._task.title, options, self._folder))
         except check.Ended as ended:

@@ -160,7 +160,6 @@ bool Block::sweep_warp(int first, int last) {
     return moved;
 }
 
-/// The thread is what runs from here on.
 void Block::enter(int i) {
     registers_.running_thread = i;
     registers_.thread_idx = indices_[static_cast<std::size_t>(i)];

@@ -200,6 +200,8 @@ class Block {
                             const Site& site);
     /// An arrival that was on its way, of a thread of this block.
     void deliver(const Arrival& arrival);
+    /// The thread is what runs from here on.
+    void enter(int thread);
     void tensor_multicast(const void* caller, void* shared, const CUtensorMap& map, const int* at, int rank,
                           void* mbarrier, std::uint16_t blocks, const Site& site);
     // And wgmma (block_warpgroup.cpp).
@@ -250,7 +252,6 @@ class Block {
     bool others_ready(int first, int last) const;
     void resume(int thread);
     Fiber* fresh_fiber();
-    void enter(int thread);
     void fiber_main(Fiber& fiber);
     void run_thread(int thread);
     void wait_as(State state);

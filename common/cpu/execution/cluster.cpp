@@ -145,7 +145,7 @@ bool Cluster::deliver_late() {
     const Arrival arrival = *next;
     late_.erase(next);
     enter(arrival.from);
-    if (Observer* o = observer()) o->thread_runs(arrival.thread);
+    blocks_[arrival.from].enter(arrival.thread);  // whose arrival it is, for who watches
     blocks_[arrival.from].deliver(arrival);
     return true;
 }
