@@ -21,8 +21,8 @@ struct Device {
 };
 
 /// Makes device `ordinal` current and describes it. `like` ("sm_86") is for the CPU device only: whose launch
-/// limits it enforces (empty: sm_90); so is `schedule`, the seed of what a GPU leaves open. Throws Error, in one sentence, when there is no driver, no such device
-/// or no such limits.
+/// limits it enforces (empty: sm_90); so is `schedule`, the seed of what a GPU leaves open. Throws Error, in
+/// one sentence, when there is no driver, no such device or no such limits.
 Device select_device(int ordinal, const std::string& like, std::uint64_t schedule = 0);
 
 /// Empty when the lesson runs on the device with its variant, else one line that says what it needs and what
