@@ -64,7 +64,7 @@ class Report:
     gpu: str = ""  # its name, where the kernel ran on one, too
     compiled: float = 0.0  # seconds
     ran: float = 0.0
-    schedule: int = 0  # the seed of what a GPU leaves open
+    schedule: int | None = None  # the seed of what a GPU leaves open; None: that of the inputs
 
     @property
     def passed(self) -> bool:
@@ -402,7 +402,7 @@ def told(report: Report, seconds: float) -> str:
         lines.append(f"  {todo if task.kind == 'exercise' else 'The bug is still there.'} ./gemm hint {task.argument} helps.")
     lines.append("")
     verdict = "PASSED" if report.passed else "NOT YET"
-    drawn = {"seed": report.seed, **({"schedule": report.schedule} if report.schedule != report.seed else {})}
+    drawn = {"seed": report.seed, **({"schedule": report.schedule} if report.schedule not in (None, report.seed) else {})}
     named, options = ", ".join(f"{key} {n}" for key, n in drawn.items()), " ".join(f"--{key} {n}" for key, n in drawn.items())
     again = f", {named} (the same again: {options})" if report.seed is not None else ""
     times = f"compiled in {report.compiled:.1f} s, ran in {report.ran:.1f} s, {seconds:.1f} s in all"

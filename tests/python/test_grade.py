@@ -610,9 +610,9 @@ class Exam:
         (count,) = struct.unpack_from("<Q", self.paper)
         at, answer = 8, 0
         for index in range(count):
-            form = "<6q2f3BBB3xiI4Q15Q"  # exam.hpp's Question
+            form = "<6q2f3BBB3xiI5Q15Q"  # exam.hpp's Question
             M, N, K, lda, ldb, ldc, alpha, beta, *rest = struct.unpack_from(form, self.paper, at)
-            types, (layout, twice, sm, block_count), matrices = rest[:3], rest[3:7], rest[11:]
+            types, (layout, twice, sm, block_count), matrices = rest[:3], rest[3:7], rest[12:]
             assert (*types, layout, sm) == (0, 0, 0, 0, 0)
             sizes, starts, gaps = matrices[::5], matrices[1::5], matrices[4::5]
             at += struct.calcsize(form) + (1 + twice) * sum(sizes)
