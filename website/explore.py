@@ -21,9 +21,9 @@ from runner.core.process import say
 from runner.core.results import ROOT, UserError, folder_of, write_atomically
 from runner.inspect import inspection
 from runner.inspect.trace_types import BlockHistory, Trace
-from runner.learn import course
+from runner.learn import check, course
 from runner.learn.exercise import Task
-from runner.learn.mine import trace_mine
+from runner.learn.mine import failing, trace_mine
 from website.recorded import Recorded, recorded
 
 SCHEMA = 1  # of the payload; website/explorer/payload.js reads the same
@@ -55,6 +55,13 @@ class Lesson(TypedDict):
     variants: list[dict[str, object]]
 
 
+class Checked(TypedDict):
+    """What `./gemm check` says of the learner's kernel."""
+
+    passed: bool
+    told: list[str]
+
+
 class Payload(TypedDict):
     """What the page shows; website/types.py has its modules' types from here."""
 
@@ -62,6 +69,7 @@ class Payload(TypedDict):
     lesson: str
     title: str
     mine: bool  # the learner's own kernel
+    checked: Checked | None  # of which this is said, unless sizes were asked for
     trace: Trace
     sources: list[Source]
     descriptor: Lesson
@@ -142,6 +150,16 @@ def fitted(trace: Trace) -> Trace:
     return {**trace, "history": kept}
 
 
+def _told(report: check.Report) -> list[str]:
+    """The check's verdict and diagnosis, a paragraph each."""
+    if report.passed:
+        return [f"./gemm check passes it: right in all {len(report.cases)} cases, and every goal is reached."]
+    found = report.found
+    case = report.cases[-1] if report.stage == "run" and report.cases and not report.cases[-1]["passed"] else None
+    where = f" with {case['what']}, M×N×K = {case['m']}×{case['n']}×{case['k']}" if case else ""
+    return [f"./gemm check fails{where}.", *((found.mistake, found.advice, *found.evidence) if found else ())]
+
+
 def traced(asked: Asked) -> tuple[Payload, int]:
     """Traces the kernel: the page's data, and gemm_inspect's exit status, 0 or 1 where the kernel is not right. A UserError
     where it does not compile, or the shape is too large."""
@@ -153,9 +171,15 @@ def traced(asked: Asked) -> tuple[Payload, int]:
     inspection.refuse_if_long(request, descriptor.tile)
     if request.m * request.n * request.k == 0:
         raise UserError(f"There is nothing to see at {request.shape}; choose sizes of 1 or more.")
+    checked: Checked | None = None
     if asked.task:
+        if not given and asked.blocks is None and asked.variant is None:
+            report = check.examine(asked.task, course.shown(asked.task.file), check.read(asked.task, asked.task.file)[1], None)
+            request = failing(report) or request
+            checked = {"passed": report.passed, "told": _told(report)}
         found = trace_mine(asked.task, request, _BLOCKS)
-        status = int(bool(found["findings"] or found["error"] or not found["verdict"] or not found["verdict"]["passed"]))
+        right = not found["findings"] and not found["error"] and found["verdict"] is not None and found["verdict"]["passed"]
+        status = int(not right or (checked is not None and not checked["passed"]))
     else:
         found, status = inspection.trace(folder / "bin" / "gemm_inspect", asked.lesson, request, _BLOCKS)
     entry = json.loads((folder / "lessons" / f"{asked.lesson}.json").read_text(encoding="utf-8"))
@@ -164,6 +188,7 @@ def traced(asked: Asked) -> tuple[Payload, int]:
         "lesson": asked.lesson,
         "title": _title(asked.lesson, asked.task is not None),
         "mine": asked.task is not None,
+        "checked": checked,
         "trace": fitted(found),
         "sources": _sources(found),
         "descriptor": entry,
@@ -242,7 +267,7 @@ def write(asked: Asked) -> int:
     asked.path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(asked.path, text)
     if status:
-        say("The kernel is not right; the page's findings show what was found.")
+        say("The kernel is not right; the page says what was found.")
     return status
 
 

@@ -12,6 +12,9 @@
 #include "common/check/workload.hpp"
 #include "common/gemm.hpp"
 #include "common/program/report.hpp"
+#ifdef GEMM_CPU_DEVICE
+#include "common/cpu/trace/trace.hpp"
+#endif
 
 namespace gemm {
 
@@ -77,8 +80,15 @@ CaseResult run_case(const Lesson& lesson, const CheckCase& problem, std::uint64_
 Verdict judge_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed);
 
 #ifdef GEMM_CPU_DEVICE
-/// As run_case(), with the trace as traced_json() writes it; null after an error before the launch.
-CaseResult run_goal(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed, int sm, Json& trace);
+/// A case, and all that was traced of it.
+struct TracedCase {
+    CaseResult result;
+    cpu_device::trace::Report report;
+    Json json;  // as traced_json() writes it, with the verdict; null after an error before the launch
+};
+/// As run_case(). sm: whose launch limits hold; histories: as launch_traced() takes them.
+TracedCase trace_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed, int sm,
+                      const cpu_device::trace::Histories& histories = {});
 #endif
 
 /// Told before every case: what came of those before, how many there are, and which one comes next.

@@ -344,7 +344,8 @@ int run(Settings s) {
         const gemm::CheckCase goal{"goal", "the shape whose accesses are counted", *s.goal, false};
         watchdog.begins(results, goal);
         progress("counting accesses at " + s.goal->text());
-        gemm::CaseResult result = gemm::run_goal(lesson, goal, s.seed, device.sm, traced);
+        auto [result, accesses, json] = gemm::trace_case(lesson, goal, s.seed, device.sm);
+        traced = std::move(json);
 #else
         auto [json, result] = time_all(device, s, [&](const std::string& next) {
             watchdog.begins(results, {"time", "the shape that is timed", *s.time, false});

@@ -19,6 +19,7 @@
 #include "common/program/lessons.hpp"
 #include "common/program/options.hpp"
 #include "common/program/report.hpp"
+#include "runner/programs/cases.hpp"
 #include "runner/programs/history_json.hpp"
 #include "runner/programs/traced.hpp"
 
@@ -32,9 +33,10 @@ struct Settings {
     std::optional<gemm::Lesson> lesson;  // with the variant that was asked for
     gemm::Shape shape{.M = 128, .N = 128, .K = 128};
     std::uint64_t seed = gemm::fresh_seed(), schedule = 0;
-    std::int64_t blocks = 0;    // 0: all
-    std::int64_t history = 0;   // blocks
-    std::int64_t patience = 0;  // seconds; 0: the kernel is one that ends
+    std::int64_t blocks = 0;      // 0: all
+    std::int64_t history = 0;     // blocks
+    std::int64_t patience = 0;    // seconds; 0: the kernel is one that ends
+    std::int64_t check_case = 0;  // its number, from 1; 0: the shape above
     std::string like, output;
 };
 
@@ -59,6 +61,9 @@ Settings read_options(int argc, char** argv) {
         {"--patience", &s.patience,
          "of a kernel that may not end: seconds that a thread may run without meeting another [60]", "INT",
          false, 1});
+    options.push_back({"--case", &s.check_case,
+                       "the check's case with that number for the seeds, instead of sizes and scalars [none]",
+                       "INT", false, 1});
     options.push_back(gemm::schedule_option(s.schedule));
     options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
@@ -95,9 +100,24 @@ const gemm::Lesson* before(const gemm::Lesson& lesson) {
     return in_ladder != nullptr ? in_ladder : in_course;
 }
 
+/// A case of the check, as the check runs it.
+int run_case(const Settings& s, int sm) {
+    cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
+    const std::vector<gemm::CheckCase> cases = gemm::check_cases(*s.lesson, s.seed);
+    const std::int64_t number = gemm::whole_number("--case", std::to_string(s.check_case), 1,
+                                                   static_cast<std::int64_t>(cases.size()));
+    gemm::TracedCase found = gemm::trace_case(*s.lesson, cases[static_cast<std::size_t>(number - 1)], s.seed,
+                                              sm, {.blocks = static_cast<std::size_t>(s.history)});
+    if (found.json.is_null()) throw Error(found.result.error);
+    found.json["before"] = nullptr;
+    gemm::deliver(s.output, gemm::to_text_with(found.json, gemm::history_json(found.report)));
+    return found.result.passed() ? gemm::kRight : gemm::kWrong;
+}
+
 int run(const Settings& s) {
     const gemm::Device device = gemm::select_device(0, s.like, s.schedule);
     if (const std::string why = gemm::why_skipped(*s.lesson, device); !why.empty()) throw Error(why);
+    if (s.check_case > 0) return run_case(s, device.sm);
     std::fprintf(stderr, "progress 0 100 inputs and reference\n");
     if (s.patience > 0) cpu_device::set_hang_seconds(static_cast<double>(s.patience));
     gemm::Workload w(s.shape, s.seed);

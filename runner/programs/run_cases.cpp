@@ -157,7 +157,8 @@ void run_untraced(const Lesson& lesson, Workload& w, const CheckCase& problem, C
 }
 
 /// One traced launch, or two of which the second counts, and all that is to be said about it.
-TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
+TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
+                    const trace::Histories& histories = {}) {
     const Restore restore;
     const CheckCase& problem = result.problem;
     Conditions conditions(problem.sm, problem.blocks, problem.schedule);
@@ -168,10 +169,10 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result) {
         conditions.only_in_last(problem.blocks, launches_of([&] { lesson.launch(p, plan.get(), nullptr); }));
         w.reset_c();
     }
-    TracedLaunch traced = launch_traced(lesson, p, plan.get(), kMostKept);
+    TracedLaunch traced = launch_traced(lesson, p, plan.get(), kMostKept, histories);
     if (problem.twice && traced.error.empty()) {
         w.refill(result.seed);
-        traced = launch_traced(lesson, p, plan.get(), kMostKept);
+        traced = launch_traced(lesson, p, plan.get(), kMostKept, histories);
     }
     std::vector<float> c = w.download_c();  // before anything is launched again
     const std::string breach = w.breach();
@@ -345,15 +346,18 @@ Verdict judge_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t
 }
 
 #ifdef GEMM_CPU_DEVICE
-CaseResult run_goal(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed, int sm, Json& trace) {
-    CaseResult result{problem, seed};
-    guarded(lesson, result, [&] {
-        Workload w(problem.shape, seed);
-        const TracedLaunch traced = run_on(lesson, w, result);
-        trace = traced_json(lesson, w.shape(), seed, sm, traced);
-        if (result.verdict) trace["verdict"] = verdict_json(*result.verdict);
+TracedCase trace_case(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed, int sm,
+                      const trace::Histories& histories) {
+    TracedCase found{{problem, seed}, {}, {}};
+    guarded(lesson, found.result, [&] {
+        const Lesson taken = with_variant(lesson, problem.shape.variant);
+        Workload w = workload_of(problem, seed);
+        TracedLaunch traced = run_on(taken, w, found.result, histories);
+        found.json = traced_json(taken, w.shape(), seed, sm, traced);
+        if (found.result.verdict) found.json["verdict"] = verdict_json(*found.result.verdict);
+        found.report = std::move(traced.report);
     });
-    return result;
+    return found;
 }
 #endif
 

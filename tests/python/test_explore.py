@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from browser import Browser
-from conftest import PATIENCE, REPOSITORY, Checkout, alone, describe, descriptors, stop, whole_families
+from conftest import PATIENCE, REPOSITORY, Checkout, alone, describe, descriptors, drawn, stop, whole_families
 from explorer_pages import bare, real, selection, written
 from inspect_synthetic import finding, naive, tracer
 
@@ -240,4 +240,23 @@ def test_a_learners_race_is_on_the_page(browser: Browser, tmp_path: Path, monkey
     assert payload["mine"] and "race" in {one["id"] for one in payload["trace"]["findings"]}
     with browser.visit(written(payload, tmp_path)) as visit:
         assert visit.page.locator("#findings [data-finding]").count() == len(payload["trace"]["findings"])
+        assert visit.page.locator("#checked [data-checked=failed] p").count() >= 2  # where, and what
         visit.clean()
+
+
+HUNTS = [task for task in exercise.tasks() if task.kind == "hunt"]
+
+
+@pytest.mark.parametrize("hunt", drawn(HUNTS, 1), ids=str)
+def test_a_hunts_page_shows_the_case_at_which_the_check_fails(
+    hunt: exercise.Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = hunt.starter()
+    monkeypatch.setattr(exercise.Task, "file", property(lambda _: tmp_path / "bug_hunt.cu"))
+    (tmp_path / "bug_hunt.cu").write_text(text, encoding="utf-8")
+    with alone("build"):
+        payload, status = explore.traced(Asked(hunt.lesson, hunt, {}, None, None))
+    checked, trace = payload["checked"], payload["trace"]
+    assert status == 1 and checked is not None and not checked["passed"]
+    shown = trace["findings"] or trace["error"] or not trace["verdict"] or not trace["verdict"]["passed"]
+    assert shown or "./gemm check fails." in checked["told"]  # a goal, which is no case's

@@ -65,7 +65,7 @@ export function mount(element, data, state) {
   const { findings, error, verdict } = data.trace;
   const hang = error?.autopsy;
   if (!findings.length && !error && (!verdict || verdict.passed)) {
-    const nothing = "Nothing was found: no race, no access outside an array, no hang, and the result is right.";
+    const nothing = "Nothing was found at this size: no race, no access outside an array, no hang, and the result is right.";
     element.append(el("p", { "data-findings": 0 }, nothing));
     return;
   }

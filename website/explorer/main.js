@@ -2,7 +2,7 @@
 
 import * as access from "explorer/access";
 import { beginning, settled } from "explorer/choosing";
-import { counted, grouped } from "explorer/dom";
+import { counted, el, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
 import { follow } from "explorer/live";
 import { decode } from "explorer/payload";
@@ -40,6 +40,13 @@ function navigation() {
   }
 }
 
+/** What the check says of the learner's kernel, before anything else. @param {import("explorer/payload").Data} data */
+function checked({ payload: { checked } }) {
+  if (!checked) return;
+  const lines = checked.told.filter(Boolean).map((words) => el("p", {}, words));
+  byId("checked").append(el("div", { class: checked.passed ? "" : "trouble", "data-checked": checked.passed ? "passed" : "failed" }, lines));
+}
+
 /** @param {import("explorer/payload").Data} data */
 function summary(data) {
   const { trace } = data;
@@ -57,6 +64,7 @@ function begin() {
   const asked = read(location.hash);
   const state = new State(asked, (wanted, before) => settled(data, wanted, before));
   if (!location.hash || !data.blocks[asked.block]) state.set({ ...read(""), ...beginning(data) });
+  checked(data);
   summary(data);
   theme.choose(byId("theme"), () => state.redraw());
   navigation();

@@ -377,10 +377,10 @@ TEST_CASE("cases: a C that launch() computes on the host") {
     CheckCase goal{"goal", "the goal", {}, false};
     goal.shape.M = goal.shape.N = goal.shape.K = 32;
     goal.shape = goal.shape.resolved();
-    gemm::Json trace;
-    REQUIRE_FALSE(gemm::run_goal(lesson, goal, 1, 90, trace).passed());
-    REQUIRE(gemm::run_goal(test::lesson("03_smem"), goal, 1, 90, trace).passed());
-    REQUIRE(trace.at("verdict").at("passed") == true);
+    REQUIRE_FALSE(gemm::trace_case(lesson, goal, 1, 90).result.passed());
+    const gemm::TracedCase right = gemm::trace_case(test::lesson("03_smem"), goal, 1, 90);
+    REQUIRE(right.result.passed());
+    REQUIRE(right.json.at("verdict").at("passed") == true);
 }
 
 TEST_CASE("cases: whatever the lesson's code throws is an error of its case") {
@@ -402,9 +402,9 @@ TEST_CASE("cases: whatever the lesson's code throws is an error of its case") {
     lesson.prepare = [](const gemm::Problem&) -> gemm::Plan { throw gemm::Error("No plan."); };
     REQUIRE(falls_at(lesson, "one_tile").error == "No plan.");
     const CheckCase goal{"goal", "the goal", gemm::Shape{8, 8, 8}.resolved(), false};
-    gemm::Json trace;
-    REQUIRE(gemm::run_goal(lesson, goal, 1, 90, trace).error == "No plan.");
-    REQUIRE(trace.is_null());
+    const gemm::TracedCase unplanned = gemm::trace_case(lesson, goal, 1, 90);
+    REQUIRE(unplanned.result.error == "No plan.");
+    REQUIRE(unplanned.json.is_null());
 }
 
 TEST_CASE("cases: the thread that is named is the one that stored the element") {
