@@ -40,7 +40,10 @@ function navigation() {
   }
 }
 
-/** What the check says of the learner's kernel, before anything else. @param {import("explorer/payload").Data} data */
+/**
+ * What the check says of the learner's kernel, before anything else.
+ * @param {import("explorer/payload").Data} data
+ */
 function checked({ payload: { checked } }) {
   if (!checked) return;
   const lines = checked.told.filter(Boolean).map((words) => el("p", {}, words));
