@@ -511,7 +511,7 @@ class CaseList {
             Shape& s = add("far",
                            aligned ? "rows more than 2^31 elements apart, at multiples of 16 bytes"
                                    : "rows more than 2^31 elements apart",
-                           3, aligned ? vector_ : 5, aligned ? vector_ : 3)
+                           3, std::min(BN, kMostSide / 2) + (aligned ? vector_ : 5), aligned ? vector_ : 3)
                            .shape;
             s.stored = Stored::rows;
             s.lda = kFar + unit * (2 * draw_.from(1, 8) + 1);
