@@ -69,10 +69,19 @@ def test_command(
     mutants: Optional[str] = typer.Option(
         None, metavar="N", help="Instead of tests: make N small edits to the kernels and count those that the check catches."
     ),
+    fuzz: Optional[str] = typer.Option(
+        None, metavar="N", help="Instead of tests: run N random problems, and make the first that fails as small as possible."
+    ),
     seed: Optional[str] = typer.Option(None, help="Seed of the sample and of all random values; fresh by default."),
     as_json: bool = JSON,
 ) -> int:
     """Run the tests."""
+    if fuzz is not None:
+        if everything or mutants or as_json:
+            raise UserError("--fuzz runs no tests; leave --all, --mutants and --json out.")
+        from runner import fuzzing
+
+        return fuzzing.fuzz(fuzz, name, seed)
     if mutants is None:
         from runner import suite
 

@@ -410,6 +410,21 @@ TEST_CASE("bench: lessons of one type are measured together and rows say which")
                      "short_types 32×32×32 bf16 verifying");
 }
 
+TEST_CASE("fuzz: every lesson is right, and what is wrong is made small and can be repeated") {
+    const std::string seed = " --seed " + std::to_string(test::seed());
+    const Result right = run_program("gemm_fuzz --cases 48" + seed);
+    INFO(right.out << right.err);
+    REQUIRE(right.status == 0);
+
+    const Result wrong = run_program("mixed_fuzz --lesson bf16_cut_off" + seed);
+    INFO(wrong.out);
+    REQUIRE(wrong.status == 1);
+    // C is cut off instead of rounded, for which no scalar is needed.
+    require_contains(wrong.out, "./gemm run bf16_cut_off --verify-only --m ");
+    require_contains(wrong.out, " --alpha 1 --beta 0 --variant bf16 ");
+    REQUIRE(run_program("mixed_fuzz --lesson nobody").status == 2);
+}
+
 TEST_CASE("bench: progress is one line a step and reaches its total") {
     const Result r = run_program("gemm_bench --sizes 64,32 --lessons 02_coalesced --verify-only");
     REQUIRE(r.status == 0);

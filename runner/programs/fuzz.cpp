@@ -1,0 +1,190 @@
+// gemm_fuzz: random problems through every lesson, until one comes out wrong; that one is made as small as it
+// can be and still be wrong. On the CPU device each has a schedule of its own.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/check/variant.hpp"
+#include "common/error.hpp"
+#include "common/measure/device.hpp"
+#include "common/measure/measure.hpp"
+#include "common/program/lessons.hpp"
+#include "common/program/options.hpp"
+#include "common/program/report.hpp"
+#include "runner/programs/cases.hpp"
+
+namespace {
+
+using gemm::CheckCase;
+using gemm::Lesson;
+using gemm::Shape;
+
+// Multiply-adds of one problem: on the CPU device some tens of milliseconds.
+constexpr std::int64_t kMostWork = gemm::kDeviceTimes ? std::int64_t{1} << 32 : std::int64_t{1} << 22;
+constexpr std::int64_t kMostSide = gemm::kDeviceTimes ? 5000 : 700;
+
+struct Settings {
+    std::string lesson;
+    std::int64_t cases = 1000, first = 0;
+    std::uint64_t seed = gemm::fresh_seed();
+};
+
+class Draw {
+  public:
+    Draw(std::uint64_t seed, std::uint64_t index) : engine_(seed * 0x9e3779b97f4a7c15u + index) {}
+    std::int64_t below(std::int64_t n) {
+        return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(n));
+    }
+    bool one_in(std::int64_t n) { return below(n) == 0; }
+
+    /// Around multiples of the tile, or any size; 0 now and then.
+    std::int64_t side(std::int64_t tile) {
+        if (one_in(40)) return 0;
+        if (one_in(3)) return 1 + below(40);
+        if (one_in(2)) return 1 + below(kMostSide);
+        return std::max<std::int64_t>(tile * (1 + below(3)) + below(3) - 1, 0);
+    }
+    float scalar() {
+        constexpr std::array kScalars{1.0f, 0.0f, -1.0f, 0.5f, -1.75f, 0.2511f, 1e5f};
+        return kScalars[static_cast<std::size_t>(below(kScalars.size()))];
+    }
+    /// More than what it must be, mostly by nothing.
+    std::int64_t padding() { return one_in(2) ? 0 : one_in(2) ? 8 * below(5) : below(20); }
+
+    CheckCase problem(const Lesson& lesson, const std::vector<gemm::Variant>& variants) {
+        CheckCase c;
+        c.id = "fuzz";
+        Shape& s = c.shape;
+        s.variant = variants[static_cast<std::size_t>(below(static_cast<std::int64_t>(variants.size())))];
+        do {
+            s.M = side(lesson.tile.BM), s.N = side(lesson.tile.BN), s.K = side(lesson.tile.BK);
+        } while (s.M * s.N * s.K > kMostWork);
+        s.lda = s.a_cols() + padding(), s.ldb = s.b_cols() + padding(), s.ldc = s.N + padding();
+        s.alpha = scalar(), s.beta = one_in(2) ? 0.0f : scalar();
+        for (std::int64_t& offset : s.offsets) offset = one_in(3) ? below(9) : 0;
+        c.schedule = engine_();
+        c.shape = s.resolved();
+        return c;
+    }
+
+  private:
+    std::mt19937_64 engine_;
+};
+
+/// Why it is wrong, or nothing.
+std::optional<std::string> wrong(const Lesson& lesson, const CheckCase& problem, std::uint64_t seed) {
+    try {
+        const gemm::Verdict verdict = gemm::judge_case(lesson, problem, seed);
+        return verdict.passed ? std::nullopt : std::optional(verdict.failure);
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+}
+
+/// The smallest problem that is still wrong: every size, pitch, offset and scalar made simpler, as long as
+/// that helps.
+CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
+    const auto simpler = [&](const std::function<void(CheckCase&)>& change) {
+        CheckCase next = problem;
+        change(next);
+        Shape& s = next.shape;
+        s.lda = std::max(s.lda, s.a_cols()), s.ldb = std::max(s.ldb, s.b_cols()),
+        s.ldc = std::max(s.ldc, s.N);
+        if (s.text() == problem.shape.text() && s.offsets == problem.shape.offsets &&
+            next.schedule == problem.schedule)
+            return false;
+        if (!wrong(lesson, next, seed)) return false;
+        problem = next;
+        return true;
+    };
+    for (bool moved = true; moved;) {
+        moved = simpler([](CheckCase& c) { c.schedule = 0; }) |
+                simpler([](CheckCase& c) { c.shape.alpha = 1; }) |
+                simpler([](CheckCase& c) { c.shape.beta = 0; }) |
+                simpler([](CheckCase& c) { c.shape.offsets = {}; });
+        for (std::int64_t Shape::*size :
+             {&Shape::M, &Shape::N, &Shape::K, &Shape::lda, &Shape::ldb, &Shape::ldc}) {
+            for (std::int64_t less = problem.shape.*size / 2; less > 0; less /= 2) {
+                while (problem.shape.*size >= less && simpler([&](CheckCase& c) {
+                           c.shape.*size = std::max<std::int64_t>(c.shape.*size - less, 0);
+                       }))
+                    moved = true;
+            }
+        }
+    }
+    return problem;
+}
+
+/// What repeats it. gemm_bench has no offsets: those are named.
+std::string command(const Lesson& lesson, const CheckCase& c, std::uint64_t seed) {
+    const Shape& s = c.shape;
+    std::string text = "./gemm run " + std::string(lesson.name) + " --verify-only";
+    const auto add = [&](const char* option, const std::string& value) {
+        text += std::string(" --") + option + " " + value;
+    };
+    add("m", std::to_string(s.M)), add("n", std::to_string(s.N)), add("k", std::to_string(s.K));
+    add("lda", std::to_string(s.lda)), add("ldb", std::to_string(s.ldb)), add("ldc", std::to_string(s.ldc));
+    char scalars[80];
+    std::snprintf(scalars, sizeof scalars, " --alpha %g --beta %g", static_cast<double>(s.alpha),
+                  static_cast<double>(s.beta));
+    text += scalars;
+    add("variant", gemm::text(s.variant)), add("seed", std::to_string(seed));
+    if (!gemm::kDeviceTimes) add("schedule", std::to_string(c.schedule));
+    if (s.offsets != decltype(s.offsets){}) {
+        text += ", with A, B and C " + std::to_string(s.offsets[0]) + ", " + std::to_string(s.offsets[1]) +
+                " and " + std::to_string(s.offsets[2]) + " elements behind an aligned address";
+    }
+    return text;
+}
+
+int run(const Settings& s) {
+    const gemm::Device device = gemm::select_device(0, "", 0);
+    std::vector<const Lesson*> lessons;
+    for (const Lesson* lesson : gemm::all_lessons()) {
+        if ((s.lesson.empty() || s.lesson == lesson->name) && gemm::why_skipped(*lesson, device).empty())
+            lessons.push_back(lesson);
+    }
+    if (lessons.empty()) throw gemm::Error("No lesson of that name runs on this device.");
+    for (std::int64_t i = s.first; i < s.first + s.cases; ++i) {
+        const Lesson& lesson = *lessons[static_cast<std::size_t>(i) % lessons.size()];
+        std::vector<gemm::Variant> variants;
+        for (const gemm::Offer& offer : lesson.variants) {
+            if (gemm::runs_on(offer.architectures, device.sm)) variants.push_back(offer.variant);
+        }
+        const std::uint64_t seed = s.seed + static_cast<std::uint64_t>(i);
+        const CheckCase problem = Draw(s.seed, static_cast<std::uint64_t>(i)).problem(lesson, variants);
+        std::fprintf(stderr, "progress %lld %lld %s\n", static_cast<long long>(i - s.first),
+                     static_cast<long long>(s.cases), command(lesson, problem, seed).c_str());
+        if (!wrong(lesson, problem, seed)) continue;
+        const CheckCase smallest = shrunk(lesson, problem, seed);
+        std::printf("%s\nCase %lld; repeat it with\n  %s\n",
+                    wrong(lesson, smallest, seed).value_or("It varies.").c_str(), static_cast<long long>(i),
+                    command(lesson, smallest, seed).c_str());
+        return gemm::kWrong;
+    }
+    std::printf("%lld problems of %zu lessons came out right.\n", static_cast<long long>(s.cases),
+                lessons.size());
+    return gemm::kRight;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return gemm::run_program("gemm_fuzz", [&] {
+        Settings s;
+        gemm::parse_options("gemm_fuzz", "Random problems through every lesson.",
+                            {{"--lesson", &s.lesson, "this one alone [all]", "NAME"},
+                             {"--cases", &s.cases, "how many problems [1000]", "INT", false, 1},
+                             {"--first", &s.first, "the number of the first one [0]"},
+                             {"--seed", &s.seed, "of all that is drawn [a fresh one]"}},
+                            argc, argv);
+        return run(s);
+    });
+}
