@@ -11,7 +11,7 @@ _HALF = 2  # bytes of an element
 
 
 def _ldmatrix(counts: Counts) -> float:
-    """8 in each step of a warp: 16 rows of A, or 16 columns of B, each."""
+    """8 in each k-step of a warp: 16 rows of A, or 16 columns of B, each."""
     steps = ceil_div(counts.shape[2], _K) * _K // _MMA_K
     return tiles(counts, _BM, _BN) * _WARPS * steps * (_WM + _WN) // 16
 
@@ -21,8 +21,8 @@ EXERCISE = Exercise(
     "copies are there, they are 09c's, and so are the fragments of A.",
     gaps={
         "read_b": Gap(
-            "fill to.b, 16 columns at a time, from the stage's rows step * MMA_K, … of Bs. b[j] is where this lane's row begins "
-            "for step 0 in stage 0. Zeros are no fragments.",
+            "fill to.b, 16 columns at a time, from rows step * MMA_K, … of Bs in this stage. b[j] is where this lane's row "
+            "begins for k-step 0 in stage 0. The zeros below only let the kernel run.",
             "for (auto& two : to.b) two[0][0] = two[0][1] = two[1][0] = two[1][1] = 0;",
         ),
         "multiply": Gap(
@@ -31,21 +31,22 @@ EXERCISE = Exercise(
         ),
         "arrived": Gap(
             "the fragments of the next k-step come from the next k-tile. Make sure that it is there, for all threads, and go on "
-            "to its stage: LAST is the last one, STAGE the distance of two. What else does the barrier here allow?"
+            "to its stage: LAST is the last one, STAGE the distance from one to the next. What else does the barrier here allow?"
         ),
         "next": Gap(
-            "read the fragments of the next k-step into the set that is not being used: of step + 1, or of step 0 where a "
-            "k-tile ends. Which step of which k-tile has no next one? (copying.value is true while there are k-tiles to copy.)"
+            "read the fragments of the next k-step into the set that is not being used: of k-step step + 1, or of k-step 0 at "
+            "the end of a k-tile. When is there no next one? (copying.value is true while there are k-tiles to copy.)"
         ),
     },
     hints=(
-        "Steps 0 and 1 of a k-tile use the sets 0 and 1 of `frag`. While one is multiplied the other is filled, so the last step "
-        "of a k-tile fills set 0 with the first fragments of the next one: by then that one must be there. For the fragments: "
-        "how many rows of Bs is a step further down, and how many bytes has a row?",
-        "In read_b: TILES_N / 2 times ldmatrix_trans; a step is MMA_K rows of BN elements of two bytes further down, and j has "
-        "its own address. In multiply: down a column of products, then up the next one. In arrived: a wait for all but the "
-        "newest STAGES - 2 groups, a barrier, and the next stage, which is 0 after LAST. In next: fragments.read(the other "
-        "set, stage, the next step's number in its k-tile), unless this is the last step of the last k-tile.",
+        "K-steps 0 and 1 of a k-tile use sets 0 and 1 of `frag`. While one set is multiplied, the other is filled. So the last "
+        "k-step of a k-tile fills set 0 with the first fragments of the next k-tile, which must have arrived by then. For the "
+        "fragments: how many rows of Bs further down is the next k-step, and how many bytes are in a row?",
+        "In read_b: TILES_N / 2 times ldmatrix_trans. The next k-step is MMA_K rows of BN elements of two bytes further down, "
+        "and each j has its own address. In multiply: down a column of products, then up the next one. In arrived: a wait for "
+        "all but the newest STAGES - 2 groups, a barrier, and the next stage, which is 0 after LAST. In next: "
+        "fragments.read(the other set, stage, the next k-step's number in its k-tile), unless this is the last k-step of the "
+        "last k-tile.",
         "nearly the code, in the gaps' order:\n"
         "  ldmatrix_trans(to.b[j], b[j] + stage + 2 * step * MMA_K * BN);\n"
         "  for each j, for each e: i = e or, where j is odd, TILES_M - 1 - e;\n"
@@ -61,7 +62,7 @@ EXERCISE = Exercise(
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, _BM, _BN, _HALF),
             "bytes",
-            "Each k-tile is copied by one call of copy(…), which is there. Is each C tile computed once?",
+            "One call of copy(…), which is there already, copies a k-tile. Is each C tile computed only once?",
         ),
         Goal(
             "A warp reads the fragments of a k-step in 8 ldmatrix",
@@ -95,10 +96,10 @@ HUNT = Hunt(
         ),
     },
     hints=(
-        "Formulas, barriers and stages are right. In the last step of a k-tile the first fragments of the next one are read: "
+        "Formulas, barriers and stages are right. In the last k-step of a k-tile the first fragments of the next one are read: "
         "write down which groups of copies a thread has committed by then, and which of them are complete for certain.",
-        "A group is committed for each k-tile, STAGES - 1 before the loop and one in step 0 of each tile. In the last step of "
-        "k-tile n the newest group is that of k-tile n + STAGES - 1. How many are newer than the group of k-tile n + 1?",
+        "A group is committed for each k-tile, STAGES - 1 before the loop and one in k-step 0 of each k-tile. In the last k-step "
+        "of k-tile n the newest group is that of k-tile n + STAGES - 1. How many are newer than the group of k-tile n + 1?",
         "K-tiles n + 2 … n + STAGES - 1 may still be in flight, STAGES - 2 groups. There are two waits in the kernel: do both "
         "say so?",
     ),
@@ -118,7 +119,7 @@ def wavefronts_a_multiplication(q: Quiz) -> Question:
         "m16n8k16. How many wavefronts of shared memory does a warp need for each mma.sync?",
         4 * loads / mmas,
         "wavefronts",
-        f"An ldmatrix.x4 brings 512 bytes, 4 wavefronts of 128. A step along K takes {WM}/16 + {WN}/16 = {loads} of them, and "
+        f"An ldmatrix.x4 reads 512 bytes, 4 wavefronts of 128. A k-step takes {WM}/16 + {WN}/16 = {loads} of them, and "
         f"{WM}/16·{WN}/8 = {mmas} mma.sync: 4·{loads}/{mmas} = {4 * loads / mmas:.4g}. With 64×64 it is 32/32 = 1.",
         tolerance=0.005,
     )
@@ -148,7 +149,7 @@ def cycles_that_fragments_have(q: Quiz) -> Question:
         "many cycles do they have to arrive, if the warps take turns?",
         answer,
         "cycles",
-        f"A step of a warp is {WM}/16·{WN}/8 = {products} mma.sync. As long as its products take, and those of the other warps: "
+        f"A k-step of a warp is {WM}/16·{WN}/8 = {products} mma.sync. Fragments have as long as the products of all warps take: "
         f"{warps}·{products}·{cycles} = {answer}.",
     )
 
@@ -157,7 +158,7 @@ def shared_fragments(q: Quiz) -> Question:
     down, across = q.whole(2, 6), q.choose((4, 6, 8, 12))
     answer = down * across - across
     return Question(
-        f"A step's products are {down} rows with {across} in each, and mma.sync number (i, j) takes fragment i of A and j of B. "
+        f"A k-step's products are {down} rows with {across} in each, and mma.sync (i, j) takes fragment i of A and j of B. "
         "They are done column by column, each column from the top. How many of them share a fragment with the one before?",
         answer,
         "",
@@ -176,11 +177,11 @@ def where_a_step_begins(q: Quiz) -> Question:
     answer = (tile + after) % stages * stage + _HALF * BK * rows_a + _HALF * next_step * _MMA_K * columns_b
     return Question(
         f"BM = 256, BN = 128, BK = {BK}, STAGES = {stages}; in each stage Bs comes after As, all elements have two bytes, and "
-        f"k-tile n is in stage n mod STAGES. In step {step} of k-tile {tile} a warp reads the fragments of the next step. At how "
+        f"k-tile n is in stage n mod STAGES. In k-step {step} of k-tile {tile} a warp reads the next k-step's fragments. At how "
         "many bytes from the beginning of shared memory does the first of their rows of Bs begin?",
         answer,
         "bytes",
-        f"The next step is number {next_step} of k-tile {tile + after}, in stage {(tile + after) % stages}. A stage is "
+        f"The next k-step is number {next_step} of k-tile {tile + after}, in stage {(tile + after) % stages}. A stage is "
         f"2·{BK}·(256 + 128) = {grouped(stage)} bytes, As the first {grouped(_HALF * BK * rows_a)} of them, and {next_step}·16 "
         f"rows of Bs are {grouped(_HALF * next_step * _MMA_K * columns_b)}: {(tile + after) % stages}·{grouped(stage)} + "
         f"{grouped(_HALF * BK * rows_a)} + {grouped(_HALF * next_step * _MMA_K * columns_b)} = {grouped(answer)}.",

@@ -53,7 +53,7 @@ def picture(lesson: Descriptor) -> Figure:
         if step == 0:
             piece(axes, x + 0.1, x + 0.85 * width, y, 0, LIGHT, f"n+{tile + stages - 1}")
     y += 3 * LANE + 0.3
-    legend(axes, 0.2, y, ((DARK, "products of k-tile: k-step"), (MID, "fragments of k-tile: k-step")))
-    legend(axes, 4.4, y, ((LIGHT, "a k-tile to As and Bs"),))
+    legend(axes, 0.2, y, ((DARK, "products of a k-step"), (MID, "reads of its fragments")))
+    legend(axes, 4.4, y, ((LIGHT, "copy of a k-tile"),))
     barrier_legend(axes, 4.4, y + 0.42)
     return figure

@@ -12,7 +12,7 @@ _HALF = 2  # bytes of an element
 
 
 def _read_wavefronts(counts: Counts) -> float:
-    """8 ldmatrix of 4 wavefronts in each step of a warp, and C once, 128 bytes a wavefront."""
+    """8 ldmatrix of 4 wavefronts in each k-step of a warp, and C once, 128 bytes a wavefront."""
     M, N, K = counts.shape
     steps = ceil_div(K, _K) * _K // _MMA_K
     return tiles(counts, _BM, _BN) * _WARPS * steps * 8 * 4 + _HALF * M * N / 128
@@ -26,27 +26,27 @@ def _stored_wavefronts(counts: Counts) -> float:
 
 
 EXERCISE = Exercise(
-    task="let the results go through shared memory: put pairs together to rows, and store whole rows of C. The pipeline is "
+    task="send the results through shared memory: assemble rows from pairs, and store whole rows of C. The loop over k-tiles is "
     "there; it is 09d's.",
     gaps={
         "pairs": Gap(
-            "round alpha·acc[i][j][e] and its neighbour, beta·C added where beta is not 0, and put the two into `out` as one "
-            "word. There a row of the warp tile has OUT_PITCH bytes; in.row and in.col are the pair's place in its 16×8 tile. "
-            "Which elements of C exist? The code below stores zeros.",
+            "compute alpha·acc[i][j][e] and its neighbour, add beta·C where beta is not 0, round both, and put them into `out` "
+            "as one word. A row of the warp tile has OUT_PITCH bytes there; in.row and in.col are the pair's place in its 16×8 "
+            "tile. Which elements of C exist? The code below stores zeros.",
             "*reinterpret_cast<std::uint32_t*>(out + in.row * OUT_PITCH + 2 * (j * MMA_N + in.col)) = 0;",
         ),
         "rows": Gap(
-            "`out` now holds MMA_M rows of WN results, OUT_PITCH bytes apart, in the elements of C. Store them to rows y0 + i * "
-            "MMA_M, … and columns x0, … of C, eight neighbours a lane: 16 bytes where ALIGNED, single elements elsewhere. Who "
-            "has written what a lane stores?"
+            "`out` now holds MMA_M rows of WN results in C's type, OUT_PITCH bytes apart. Store them to rows y0 + i * MMA_M, … "
+            "and columns x0, … of C, eight neighbours per lane: 16 bytes where ALIGNED, single elements elsewhere. Which lanes "
+            "wrote what a lane stores?"
         ),
     },
     hints=(
         "A pair is two neighbours of a row, 4 bytes. Rounding comes last, once, so the old C is added in FP32. In rows: how many "
         "lanes does it take to store the 128 bytes of a row?",
         "In pairs: element h of the pair is alpha * acc[i][j][e + h]; where beta is not 0, and row < M and col + h < N, add beta "
-        "times C's element; from_float<T> rounds. In rows: there are MMA_M·WN/8 eights, WN/8 of them in a row; lane c takes c, c "
-        "+ 32, …. Guard row < M and col < N.",
+        "times C's element; from_float<T> rounds. In rows: there are MMA_M·WN/8 groups of eight, WN/8 of them in a row; lane "
+        "l takes groups l, l + 32, …. Guard row < M and col < N.",
         "nearly the code, in the gaps' order:\n"
         "  __align__(4) T pair[2]; pair[h] = gemm::from_float<T>(sum);\n"
         "  the word goes to out + in.row * OUT_PITCH + 2 * (j * MMA_N + in.col);\n"
@@ -75,7 +75,7 @@ EXERCISE = Exercise(
             shared_store_wavefronts,
             _stored_wavefronts,
             "wavefronts",
-            "Copies apart, a store of 32 pairs takes one wavefront: eight rows begin OUT_PITCH bytes, 36 banks, apart.",
+            "Without the copies, a store of 32 pairs takes one wavefront: its eight rows are OUT_PITCH bytes, 36 words, apart.",
         ),
         Goal(
             "A thread meets one barrier per k-tile, and one before the first",
@@ -133,7 +133,7 @@ def wavefronts_of_a_store_of_pairs(q: Quiz) -> Question:
         answer,
         "wavefronts",
         f"Eight rows, {pitch}/4 = {pitch // 4} words apart, and four neighbouring words in each. They begin in "
-        f"bank{'s' * (len(begins) > 1)} {', '.join(map(str, begins))}. The bank that most of them meet in is met {answer} "
+        f"bank{'s' * (len(begins) > 1)} {', '.join(map(str, begins))}. The busiest bank is needed {answer} "
         f"time{'s' * (answer > 1)}.",
     )
 
@@ -147,7 +147,7 @@ def stores_of_a_warp_tile(q: Quiz) -> Question:
         "execute?",
         answer,
         "",
-        f"{WM}·{WN}·2 = {grouped(_HALF * WM * WN)} bytes, and a store writes 32·16 = 512: {answer}. In pairs, 4 bytes a lane, it "
+        f"{WM}·{WN}·2 = {grouped(_HALF * WM * WN)} bytes, and a store writes 32·16 = 512: {answer}. In pairs of 4 bytes, it "
         f"would be {grouped(pairs)}.",
     )
 
@@ -157,7 +157,7 @@ def sectors_of_a_store(q: Quiz) -> Question:
     each = WARP * width // rows
     answer = rows * ceil_div(each, 32)
     return Question(
-        f"A warp's store writes {width} bytes a lane to {rows} row{'s' * (rows > 1)} of C, {each} neighbouring bytes in each, "
+        f"A warp's store writes {width} bytes per lane to {rows} row{'s' * (rows > 1)} of C, {each} neighbouring bytes in each, "
         "all beginning at multiples of 32 bytes. How many sectors does it touch?",
         answer,
         "sectors",
@@ -176,7 +176,7 @@ def who_stores_an_element(q: Quiz) -> Question:
         answer,
         "",
         f"Row {row} and column {col} belong to warp {row}/64·2 + {col}/64 = {warp} (rounded down). In its tile the row is number "
-        f"{row % _WM % _MMA_M} of 16, and column {col % _WN} is in eight number {col % _WN // 8}: eight {row % _MMA_M}·8 + "
+        f"{row % _WM % _MMA_M} of 16, and column {col % _WN} is in group {col % _WN // 8} of eight: group {row % _MMA_M}·8 + "
         f"{col % _WN // 8} = {row % _MMA_M * 8 + col % _WN // 8}, mod 32 lane {lane}. 32·{warp} + {lane} = {answer}.",
     )
 

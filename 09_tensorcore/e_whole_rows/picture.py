@@ -39,6 +39,6 @@ def picture(lesson: Descriptor) -> Figure:
     text(WIDTH / 2, middle - 0.2, "shared", ha="center", fontsize=SMALL)
     text(WIDTH / 2, middle + 0.35, "memory", ha="center", fontsize=SMALL)
     below = top + mma_m * 2 * high + 0.25
-    legend(axes, 0.3, below, ((DARK, "what the 32 lanes store at once"), (LIGHT, "what they leave of a sector that they touch")))
-    text(0.3, below + 1.12, "Between two vertical lines: a sector of a row, 32 bytes.", fontsize=SMALL)
+    legend(axes, 0.3, below, ((DARK, "what one store of a warp writes"), (LIGHT, "the rest of the sectors that it touches")))
+    text(0.3, below + 1.12, "Bold lines: where sectors begin and end, 32 bytes apart.", fontsize=SMALL)
     return figure
