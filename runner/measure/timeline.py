@@ -215,6 +215,9 @@ def _of_gpu(name: str, shape: Shape) -> tuple[str, RecordedBlock] | None:
     if not published or not block:
         say("It has not been recorded on a GPU yet; ./gemm timeline --record does that.")
         return None
+    if block["kernel_hash"] != hash_of(name):
+        say(f"{published['gpu']} was recorded with an older kernel, and is left out; ./gemm timeline --record there renews it.")
+        return None
     if (block["m"], block["n"], block["k"]) != shape:
         at = "×".join(str(block[key]) for key in "mnk")
         say(f"{published['gpu']} was recorded at {at}, and is left out here; without --m, --n and --k it is shown.")

@@ -491,11 +491,13 @@ class CaseList {
         c.shape.beta = draw_.scalar();
         if (some) c.blocks = {0, static_cast<std::uint64_t>(count) - 1};
         cases_.back() = c;
-        // A row of tiles fewer: where a size decides between two ways, on its other side.
+        // A row of tiles fewer: where a size decides between two ways, on its other side. Without beta, for
+        // stores that do not read C.
         const std::int64_t fewer = (ceil_div(rows, BM) - 1) * BM;
         if (some && fewer > 0) {
             cases_.push_back(c);
             cases_.back().shape.M = fewer;
+            cases_.back().shape.beta = 0.0f;
             cases_.back().what += ", and a row of tiles fewer";
         }
         c.blocks.clear();
