@@ -204,12 +204,13 @@ std::optional<Pattern> Values::pitches() const {
 
 std::optional<Pattern> Values::memory() const {
     if (all([](const Wrong& x) { return is_poison(x.got); })) return is(PatternId::never_written);
+    // Before pitches: beyond the end of a C that is taken for packed, elements keep what they held, too.
+    if (all_match([&](const Wrong& x) { return c_of(w_, x.row, x.col); })) return is(PatternId::unchanged);
     if (Found found = pitches()) return found;
     if (all([](const Wrong& x) { return std::isnan(x.got); })) {
         if (s.alpha == 0.0f) return is(PatternId::nan_with_alpha_zero);
         return is(s.beta == 0.0f ? PatternId::nan_with_beta_zero : PatternId::nan);
     }
-    if (all_match([&](const Wrong& x) { return c_of(w_, x.row, x.col); })) return is(PatternId::unchanged);
     return {};
 }
 

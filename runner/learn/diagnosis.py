@@ -95,6 +95,8 @@ def _of_place(case: Case, verdict: Verdict, patterns: set[str]) -> Diagnosis | N
         return None
     first, wrong = (verdict["first"]["row"], verdict["first"]["column"]), verdict["wrong"]
     never, (m, n) = "never_written" in patterns, (case["m"], case["n"])
+    if case["id"] == "order" and patterns & {"never_written", "unchanged"}:
+        return diagnosis_of("with_order")
     if never and m == n and first == (0, 1) and wrong == m * n - n:
         return diagnosis_of("diagonal")
     if first == (0, m) and wrong == m * (n - m):
