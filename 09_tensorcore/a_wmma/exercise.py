@@ -56,8 +56,8 @@ EXERCISE = Exercise(
         ),
     },
     hints=(
-        "Everything in wmma is done by a warp as a whole: its 32 lanes call it together, with the same arguments. A call names "
-        "the place where a 16×16 matrix begins and the distance of its rows in elements. Where do the matrices of the warp with "
+        "A warp does everything in wmma as a whole: its 32 lanes call it together, with the same arguments. A call says "
+        "where a 16×16 matrix begins and how far apart its rows are, in elements. Where do the matrices of the warp with "
         "the tile at (y, x) begin in As and in Bs, at step k? And which calls must all lanes reach, also those whose element "
         "is outside of C?",
         "In load8: where ALIGNED, compare `left` with 0 and read one uint4. In tiles: for A, left is steps - a_k in a row that "
@@ -108,8 +108,8 @@ EXERCISE = Exercise(
             bank_conflicts,
             _conflicts,
             "wavefronts beyond the ideal",
-            "A request of load_matrix_sync reads 16 bytes of each of 8 rows. PAD puts them into different banks: it must be 8 "
-            "elements, or an odd multiple of it.",
+            "A request of load_matrix_sync reads 16 bytes of each of 8 rows. PAD puts them into different banks: it must be an "
+            "odd multiple of 8 elements.",
         ),
         Goal(
             "A thread meets two barriers per k-tile",
@@ -131,8 +131,8 @@ HUNT = Hunt(
         "its elements of C does each lane write?",
         "A fragment of 16 columns begins at 64, the next one at 80. Columns 72 to 79 are missing. What does a lane whose column "
         "is missing do next, and what do the other lanes wait for?",
-        "store_matrix_sync and __syncwarp are made by all 32 lanes of a warp together. A lane that has nothing to write must "
-        "still come to the next one.",
+        "All 32 lanes of a warp must call store_matrix_sync and __syncwarp together. A lane that has nothing to write must "
+        "still come to the next call.",
     ),
     # Where M % 16 = 15 half a warp returns after it has read: then the check tells of the barrier that it misses there.
     check_finds="deadlock",

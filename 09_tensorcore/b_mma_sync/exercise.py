@@ -52,13 +52,13 @@ EXERCISE = Exercise(
         ),
     },
     hints=(
-        "Begin with fragments, multiply and store. a_at and b_at are right as they are, and only the second goal needs more. "
+        "Begin with fragments, multiply and store. a_at and b_at are right as they are; only the second goal asks for more. "
         "A lane of mma.sync holds pairs of neighbours along K, both of A and of B. In As these are side by side in a row, in Bs "
         "they are in different rows: for one of the two, ldmatrix must transpose. For the swizzles, write down the offset of "
         "(row, k) in bits: bits 0 to 2 are inside a chunk of 16 bytes, bits 3 to 5 are the chunk's place in 128 bytes.",
         "A: ldmatrix(a_frag[i], address), the address being &As[stage][a_at(row of the tile + at.row, k + at.col)]. B: "
         "ldmatrix_trans fills b_frag[j], both fragments, from &Bs[stage][b_at(k + at.row, column of the tile + at.col)], and the "
-        "tiles of two j are 16 columns apart. C: the row is row0 + y + i * MMA_M + in.row; "
+        "tiles of neighbouring j are 16 columns apart. C: the row is row0 + y + i * MMA_M + in.row; "
         "rows past M are left out, and store2 needs to know how many columns are left up to N. Swizzles: chunks have 2^3 "
         "elements, so `from` is 3. A row of As is 2^5 elements, half of 128 bytes: the row's bits 1 and 2 are bits 6 and 7 of "
         "the offset, and go to bits 3 and 4. A row of Bs is 2^7: the row's bits 0 to 2 are bits 7 to 9.",
