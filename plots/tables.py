@@ -15,12 +15,15 @@ What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02
 `./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->, and the
 same of some at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->. What `./gemm timeline --record`
 wrote of a block's warps stands between <!-- timeline:12_warp_specialized --> and <!-- /timeline -->. Of a lesson that was not
-recorded yet, each says so. Some of the rows of these are shown by their names (excerpt.py). What is between
+recorded yet, each says so. <!-- stalls:09b_mma_sync --> has all of what the profile says of a warp's cycles: what it waits for
+while it multiplies with 64 HMMAs, in 09 a k-tile of 32 steps. Some of the rows of these are shown by their names (excerpt.py).
+What is between
 <!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -32,7 +35,7 @@ from runner.core.figures import grouped, rate
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, lessons, load, write_atomically
 
-_KINDS = "table|counts|profile|tuned|shapes|timeline|outline"
+_KINDS = "table|counts|profile|stalls|tuned|shapes|timeline|outline"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S|\S.*?\S)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
@@ -318,13 +321,24 @@ def _stall(counted: Mapping[str, float], place: int) -> str:
     return f"{name} {value:.2f}"
 
 
-_TENSOR = "tensor pipe"  # left out where no lesson of the table uses it
+# Left out where no lesson of the table uses the tensor cores.
+_TENSOR = "tensor pipe"
+_PER_HMMA = "cycles per 2048 multiply-adds"  # of a tensor core: as many as an HMMA has
 
-# Rows of a lesson's profile: label, and the cell from ncu's figures (runner/measure/profile.py).
+
+def _counted(profile: Mapping, lesson: str) -> dict[str, float]:
+    """ncu's figures of a lesson, and how many cycles pass on a scheduler from one HMMA to the next."""
+    counted = profile["lessons"][lesson]
+    cycles = counted["instructions"] / (counted["issue slots used"] / 100)  # of all schedulers together
+    return {**counted, _PER_HMMA: cycles / (profile["m"] * profile["n"] * profile["k"] / 2048)}
+
+
+# Rows of a lesson's profile: label, and the cell from ncu's figures (runner/measure/profile.py) and the whole profile.
 _PROFILE: tuple[tuple[str, Callable[[Mapping[str, float]], str]], ...] = (
     ("issue slots used", lambda c: f"{c['issue slots used']:.1f} %"),
     ("FMA pipe", lambda c: f"{c['FMA pipe']:.1f} %"),
     (_TENSOR, lambda c: f"{c[_TENSOR]:.1f} %"),
+    (_PER_HMMA, lambda c: f"{c[_PER_HMMA]:#.3g}"),
     ("load/store pipe (L1, shared memory)", lambda c: f"{c['load/store pipe']:.1f} %"),
     ("achieved occupancy", lambda c: f"{c['achieved occupancy']:.1f} %"),
     ("DRAM throughput", lambda c: f"{c['DRAM throughput']:.1f} %"),
@@ -345,24 +359,70 @@ def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
     if lesson not in profile["lessons"]:
         return _not_recorded(lesson, profile["lessons"], "profile", order)
     place = list(order).index(lesson)
-    shown = {name: profile["lessons"][name] for name in order[max(place - 1, 0) : place + 1] if name in profile["lessons"]}
+    names = [name for name in order[max(place - 1, 0) : place + 1] if name in profile["lessons"]]
     try:
+        shown = {name: _counted(profile, name) for name in names}
         rows = [
             [label, *(f"**{cell(counted)}**" if name == lesson else cell(counted) for name, counted in shown.items())]
             for label, cell in _PROFILE
-            if label != _TENSOR or any(counted.get(_TENSOR, 0) >= 0.05 for counted in shown.values())
+            if label not in (_TENSOR, _PER_HMMA) or any(counted.get(_TENSOR, 0) >= 1 for counted in shown.values())
         ]
     except (KeyError, IndexError) as missing:
         raise UserError(f"{data.PROFILE} lacks {missing}; {again}.") from None
-    shape = f"{profile['m']}×{profile['n']}×{profile['k']}"
-    where = ", ".join([*data.provenance({"device": {"name": profile["gpu"]}, **profile}), f"ncu {profile['ncu']}"])
     lines = [
         *_table(["", *(f"**{name}**" if name == lesson else name for name in shown)], rows),
         "",
-        f"{shape}, one launch. Units: percent of the most they can do. Stalls: average cycles a warp stalls, per instruction "
-        f"issued. {where}. Reproduce with `./gemm profile`.",
+        _profiled(
+            profile, "Units: percent of the most they can do. Stalls: average cycles a warp stalls, per instruction issued."
+        ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _profiled(profile: Mapping, units: str) -> str:
+    """What stands below a table of a profile."""
+    where = ", ".join([*data.provenance({"device": {"name": profile["gpu"]}, **profile}), f"ncu {profile['ncu']}"])
+    shape = f"{profile['m']}×{profile['n']}×{profile['k']}"
+    return f"{shape}, one launch. {units} {where}. Reproduce with `./gemm profile`."
+
+
+_TOGETHER = 64  # HMMAs of a warp, for which render_stalls() says where its cycles go: 32 steps of 09's warp tiles
+
+
+def _stalls(counted: Mapping[str, float], hmmas: float) -> dict[str, tuple[float, float]]:
+    """A warp's cycles by what it does in them: per instruction, and for _TOGETHER HMMAs. hmmas: of the launch."""
+    rows = {"issuing the instruction": 1.0}
+    named = {key.removeprefix(_STALL): value for key, value in counted.items() if key.startswith(_STALL)}
+    rows |= dict(sorted(named.items(), key=lambda item: -item[1]))
+    warps = 16 * counted["achieved occupancy"] / 100  # of a scheduler, on average
+    slots = counted["issue slots used"] / 100
+    resident = math.ceil(warps - 0.01)
+    rows["reasons that were not recorded"] = warps / slots - sum(rows.values())
+    rows[f"fewer than {resident} warps on the scheduler"] = (resident - warps) / slots
+    rows["all"] = resident / slots
+    each = counted["instructions"] / hmmas * _TOGETHER
+    return {name: (cycles, cycles * each) for name, cycles in rows.items()}
+
+
+def render_stalls(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
+    """The Markdown of where a warp's cycles go, in a lesson and in the one before it. Throws UserError as render_profile()."""
+    if lesson not in profile["lessons"]:
+        return _not_recorded(lesson, profile["lessons"], "profile", order)
+    place = list(order).index(lesson)
+    names = order[place - 1 : place + 1]
+    hmmas = profile["m"] * profile["n"] * profile["k"] / 2048
+    before, here = (_stalls(profile["lessons"][name], hmmas) for name in names)
+    rows = [
+        [name, *(f"{shown.get(name, (0.0, 0.0))[0]:.2f}" for shown in (before, here)),
+         *(grouped(round(shown.get(name, (0.0, 0.0))[1])) for shown in (before, here))]
+        for name in here
+        if here[name][0] or before.get(name, (0.0, 0.0))[0]
+    ]  # fmt: skip
+    rows[-1] = [f"**{cell}**" for cell in rows[-1]]
+    first, second = (name.split("_")[0] for name in names)
+    header = ["a warp's cycles", f"per instruction, {first}", second, f"for {_TOGETHER} HMMAs, {first}", second]
+    text = "Averages over all of a warp's instructions."
+    return "\n".join([*_table(header, rows), "", _profiled(profile, text)]) + "\n"
 
 
 def _tuned_row(row: Mapping, label: str, own: Mapping) -> list[str]:
@@ -526,12 +586,15 @@ def _of_counts(root: Path) -> Render:
     return lambda name: render_counts(name, counts, root)
 
 
-def _of_profile(root: Path) -> Render | None:
-    profile = data.profile(root)
-    if profile is None or not (root / data.RESULTS).exists():
-        return None
-    results, order = load(root / data.RESULTS), lessons(root)
-    return lambda name: render_profile(name, profile, data.beside(results, order, excerpt.lesson_of(name)))
+def _of_profile(render: Callable[[str, Mapping, Sequence[str]], str]) -> Callable[[Path], Render | None]:
+    def made(root: Path) -> Render | None:
+        profile = data.profile(root)
+        if profile is None or not (root / data.RESULTS).exists():
+            return None
+        results, order = load(root / data.RESULTS), lessons(root)
+        return lambda name: render(name, profile, data.beside(results, order, excerpt.lesson_of(name)))
+
+    return made
 
 
 def _of(read: Callable[[Path], dict | None], render: Callable[[str, dict], str]) -> Callable[[Path], Render | None]:
@@ -551,7 +614,8 @@ def _of_timeline(root: Path) -> Render | None:
 KINDS: dict[str, Callable[[Path], Render | None]] = {
     "table": _of_results,
     "counts": _of_counts,
-    "profile": _of_profile,
+    "profile": _of_profile(render_profile),
+    "stalls": _of_profile(render_stalls),
     "tuned": _of(data.tuned, render_tuned),
     "shapes": _of(data.tuned, render_shapes),
     "timeline": _of_timeline,

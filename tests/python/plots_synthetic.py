@@ -101,7 +101,7 @@ def profile(lessons: int = 3) -> dict:
         counted[name] = {
             "issue slots used": 10.0 * n, "FMA pipe": 5.5, "tensor pipe": 40.0 if n == 3 else 0.01, "load/store pipe": 50.0,
             "achieved occupancy": 99.99, "L2 throughput": 3.25, "DRAM throughput": 2.0,
-            "DRAM bytes": n * 1e9, "L2 bytes": n * 4e9,
+            "instructions": n * 1e8, "DRAM bytes": n * 1e9, "L2 bytes": n * 4e9,
             "shared load wavefronts": shared * 2e8, "shared store wavefronts": shared * 3e7,
             "shared copy wavefronts": shared * 5e6, "shared load bank conflicts": shared * 1e6,
             "shared store bank conflicts": shared * 500_000,

@@ -91,6 +91,16 @@ def test_the_tables(approve: Approve) -> None:
     approve("\n".join([tables.render("roofline", gpu_results(), TWELVE, profile(), ceilings()), *shown]))
 
 
+def test_where_a_warps_cycles_go_adds_up() -> None:
+    table = [line.split("|")[2:-1] for line in tables.render_stalls("02_coalesced", profile(), TWELVE).splitlines()[2:-2]]
+    numbers = [[float(cell.strip(" *").replace(" ", "")) for cell in row] for row in table]
+    for column in zip(*numbers, strict=True):
+        assert sum(column[:-1]) == pytest.approx(column[-1], abs=len(column))
+    slots, hmmas = 0.2, 4096**3 / 2048
+    assert numbers[-1][1] == pytest.approx(16 / slots, rel=0.01)  # a cycle for each of the scheduler's 16 warps
+    assert numbers[0][3] == pytest.approx(64 * 2e8 / hmmas, abs=0.5)
+
+
 def test_the_table_needs_both_files() -> None:
     for files in ((None, ceilings()), (profile(), None)):
         with pytest.raises(UserError):

@@ -237,6 +237,7 @@ def test_configurations_by_shape(approve: Approve) -> None:
         ("chart", lambda name: tables.render(f"step:{name}", gpu_results(3), [*TWELVE[:3], "02_coalesced", "08a_ring"])),
         ("inspect", lambda name: tables.render_counts(name, {"lessons": {}})),
         ("profile", lambda name: tables.render_profile(name, {"lessons": {}}, lessons())),
+        ("profile", lambda name: tables.render_stalls(name, {"lessons": {}}, lessons())),
         ("autotune 08a", lambda name: tables.render_tuned(name, tuned_results())),
         ("autotune 08a", lambda name: tables.render_shapes(name, tuned_results())),
         ("timeline", lambda name: tables.render_timeline(name, {"lessons": {}}, None)),
