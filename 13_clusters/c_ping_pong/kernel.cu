@@ -459,7 +459,8 @@ const gemm::Offer variants[] = {
 const gemm::Reach reaching[] = {
     {.path = "turns of a ring that goes on", .M = 200, .N = 264, .K = 640, .every_type = true},
     {.path = "the second group of C tiles", .M = 1025, .N = 8, .K = 8},
-    {.path = "wide tiles in turns", .M = 1408, .N = 2304, .K = 8}};
+    {.path = "wide tiles in turns", .M = 1408, .N = 2304, .K = 8},
+    {.path = "a C tile that consumers share", .M = 512, .N = 512, .K = 640, .multiprocessors = 1}};
 
 extern const gemm::Lesson lesson{.name = "13c_ping_pong",
                                  .part = 2,

@@ -108,7 +108,7 @@ def _writable(text: str) -> str:
 
 _OF_A_LINE = ("line", "width", "requests", "threads", "bytes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
 _OF_A_TRACE = ("blocks", "threads_per_block", "barriers_per_thread")
-_OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc", "alpha", "beta")
+_OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc")
 
 
 def evidence(raw: bytes) -> Checked:
@@ -120,6 +120,7 @@ def evidence(raw: bytes) -> Checked:
     found = json.loads(raw)
     numbers = [found["tile"][key] for key in ("BM", "BN", "BK")]
     numbers += [case[key] for case in found["cases"] for key in _OF_A_CASE]
+    numbers += [scalar for case in found["cases"] for key in ("alpha", "beta") if (scalar := case[key]) is not None]
     if (trace := found["trace"]) is not None:
         trace.update(dict.fromkeys("mnk", GOAL))  # as asked for
         numbers += [trace[key] for key in _OF_A_TRACE] + [

@@ -334,7 +334,8 @@ def shape_text(case: Case) -> str:
     parts = [f"M×N×K = {case['m']}×{case['n']}×{case['k']}"]
     pitches = (("lda", case["lda"], case["k"]), ("ldb", case["ldb"], case["n"]), ("ldc", case["ldc"], case["n"]))
     parts += [f"{key} = {pitch}" for key, pitch, tight in pitches if pitch != tight]
-    parts += [f"{key} = {x:.5g}" for key, x, usual in (("alpha", case["alpha"], 1), ("beta", case["beta"], 0)) if x != usual]
+    scalars = (("alpha", case["alpha"], 1), ("beta", case["beta"], 0))
+    parts += [f"{key} = {'NaN' if x is None else f'{x:.5g}'}" for key, x, usual in scalars if x != usual]
     off = [f"{name} {offset}" for name, offset in zip("ABC", case["offsets"], strict=True) if offset]
     parts += [f"elements past an aligned address: {', '.join(off)}"] if off else []
     return ", ".join(parts)

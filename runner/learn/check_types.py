@@ -18,8 +18,8 @@ class Case(TypedDict):
     lda: int
     ldb: int
     ldc: int
-    alpha: float
-    beta: float
+    alpha: float | None  # none: NaN, which JSON does not have
+    beta: float | None
     variant: str  # "bf16": the types
     offsets: list[int]  # elements by which A, B and C begin behind an aligned address
     seed: int

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <limits>
 #include <random>
 
 #include "common/check/dtype.hpp"
@@ -27,6 +28,7 @@ constexpr std::int64_t kMany = 65536;  // more than 16 bits count
 constexpr std::int64_t kMeant = 17;    // rows and columns of a C that has enough elements for a mean
 constexpr std::int64_t kManyBlocks = 8 * kMany;  // also by groups of eight
 constexpr std::int64_t kFewRows = 4096;          // of a C that may be padded by a tile
+constexpr std::int64_t kFewSteps = 3;            // k-tiles of a path that is about what comes after them
 constexpr std::int64_t kFewTiles = 16;           // of C, that a path is run with in whole
 constexpr std::int64_t kElsewhere = 64;          // elements: an address that allows all that others do
 #ifdef GEMM_CPU_DEVICE
@@ -236,6 +238,13 @@ class CaseList {
         nothing.beta = draw_.scalar();
     }
 
+    CheckCase& scaled(const char* id, const std::string& what, float alpha) {
+        CheckCase& c = add(id, what, small(kProductRows), small(kProductColumns), draw_.odd(7, 15, 2));
+        c.shape.alpha = alpha;
+        c.shape.beta = draw_.scalar();
+        return c;
+    }
+
     /// What a kernel may take for nothing, or for too much.
     void numbers() {
         for (const bool scaled : {false, true}) {
@@ -247,12 +256,8 @@ class CaseList {
                 c.shape.beta = draw_.scalar();
             }
         }
-        for (const float alpha : {1e5f, -1e5f}) {
-            CheckCase& c = add("numbers", "alpha = " + number(alpha), small(kProductRows),
-                               small(kProductColumns), draw_.odd(7, 15, 2));
-            c.shape.alpha = alpha;
-            c.shape.beta = draw_.scalar();
-        }
+        for (const float alpha : {1e5f, -1e5f}) scaled("numbers", "alpha = " + number(alpha), alpha);
+        scaled("numbers", "beta = NaN", draw_.scalar()).shape.beta = std::numeric_limits<float>::quiet_NaN();
     }
 
     void little() {
@@ -445,6 +450,7 @@ class CaseList {
                 put(c, place, false, 0);
                 without_product(c);
             }
+            if (variant.C == DType::fp16) scaled("types", name + " and results that it cannot hold", 3e4f);
         }
         variant_ = lesson_.variant();
     }
@@ -482,6 +488,7 @@ class CaseList {
         const std::int64_t rows = reach.K > kMostSteps ? std::max<std::int64_t>(reach.M, 3 * BM) : reach.M;
         CheckCase c = add("paths", reach.path + type, rows, reach.N, reach.K);
         c.sm = reach.sm;
+        c.multiprocessors = reach.multiprocessors;
         c.shape.alpha = draw_.scalar();
         // Padding of a tile and more, by which tiles that are counted by a pitch come out wrong.
         c.shape.ldb = reach.N + whole(BN);
@@ -501,6 +508,13 @@ class CaseList {
             cases_.back().what += ", and a row of tiles fewer";
         }
         c.blocks.clear();
+        // Blocks that go on store a second tile, too; a store that does not read C may be another one.
+        if (reach.K > kMostSteps) {
+            cases_.push_back(c);
+            cases_.back().shape.K = kFewSteps * BK;
+            cases_.back().shape.beta = 0.0f;
+            cases_.back().what += ", fewer steps and without beta";
+        }
         cases_.push_back(c);
         cases_.back().what += ", alpha = 0";
         without_product(cases_.back());

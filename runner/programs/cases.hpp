@@ -27,6 +27,7 @@ struct CheckCase {
     bool specials = false;    // some of A and B are NaN, infinite or 0
     bool twice = false;       // launched with other numbers before, at the same pointers
     int sm = 0;               // under the limits of this compute capability (CPU device); 0: the usual ones
+    int multiprocessors = 0;  // of the device (CPU device); 0: as usual
     std::vector<std::uint64_t> blocks = {};  // that run, and no others (CPU device); none: all
     bool untraced = false;                   // its accesses are others' already
     bool long_run = false;       // takes seconds (CPU device): it has more of them, and is not traced

@@ -11,19 +11,21 @@
 
 namespace gemm {
 
-/// While it lives, the limits of a compute capability hold (0: as they are), and only these blocks of a grid
-/// run (none: all of them): of a device with so many multiprocessors that blocks which stay do not do the
-/// work of others. What a GPU leaves open goes by `schedule`.
+/// While it lives, the limits of a compute capability hold (0: as they are), the device has so many
+/// multiprocessors (0: as many as it has), and only these blocks of a grid run (none: all of them): then it has
+/// so many multiprocessors that blocks which stay do not do the work of others. What a GPU leaves open goes by
+/// `schedule`.
 class Conditions {
   public:
-    Conditions(int sm, std::vector<std::uint64_t> blocks, std::uint64_t schedule = 0)
+    Conditions(int sm, int multiprocessors, std::vector<std::uint64_t> blocks, std::uint64_t schedule = 0)
         : before_(cpu_device::limits().sm), schedule_(cpu_device::schedule_seed()) {
         cpu_device::set_schedule_seed(schedule);
         if (sm != 0) like(sm);
-        if (blocks.empty()) return;
+        if (!blocks.empty()) multiprocessors = kManyMultiprocessors;
+        if (multiprocessors == 0) return;
         multiprocessors_ = cpu_device::multiprocessors();
-        cpu_device::set_multiprocessors(kManyMultiprocessors);
-        cpu_device::set_blocks(std::move(blocks));
+        cpu_device::set_multiprocessors(multiprocessors);
+        if (!blocks.empty()) cpu_device::set_blocks(std::move(blocks));
     }
     /// Of `launches`, the blocks that run are those of the last one: what comes before prepares it, in whole.
     void only_in_last(std::vector<std::uint64_t> blocks, std::uint64_t launches) {

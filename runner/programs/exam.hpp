@@ -35,6 +35,7 @@ struct Question {
     std::uint8_t twice;
     std::uint8_t unused[3];  // 0
     std::int32_t sm;         // the compute capability whose limits hold, 10·major + minor; 0: the usual one
+    std::int32_t multiprocessors;  // of the device; 0: as usual
     std::uint32_t block_count;  // how many of `blocks` run and no others; 0: all do
     std::uint64_t blocks[kMostBlocks];
     std::uint64_t schedule;  // the seed of what a GPU leaves open

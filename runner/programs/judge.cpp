@@ -69,6 +69,7 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
                    c.twice,
                    {},
                    c.sm,
+                   c.multiprocessors,
                    static_cast<std::uint32_t>(c.blocks.size()),
                    {},
                    c.schedule,

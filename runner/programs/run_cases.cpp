@@ -34,7 +34,7 @@ bool in_last_launch(const CheckCase& problem) {
 /// One launch, or two of which the second counts, without a trace.
 Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std::uint64_t seed) {
 #ifdef GEMM_CPU_DEVICE
-    Conditions conditions(problem.sm, problem.blocks, problem.schedule);
+    Conditions conditions(problem.sm, problem.multiprocessors, problem.blocks, problem.schedule);
     if (in_last_launch(problem))
         conditions.only_in_last(problem.blocks, launches_of([&] { run_once(lesson, w); }));
     const std::uint64_t before = cpu_device::steps().launches;
@@ -161,7 +161,7 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
                     const trace::Histories& histories = {}) {
     const Restore restore;
     const CheckCase& problem = result.problem;
-    Conditions conditions(problem.sm, problem.blocks, problem.schedule);
+    Conditions conditions(problem.sm, problem.multiprocessors, problem.blocks, problem.schedule);
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
     const Plan plan = prepared(lesson, p);

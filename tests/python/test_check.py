@@ -269,7 +269,8 @@ def test_warnings_are_told_of_what_passes() -> None:
 def test_shapes() -> None:
     case = {"m": 64, "n": 96, "k": 67, "lda": 71, "ldb": 96, "ldc": 96, "alpha": 1, "beta": -0.5, "offsets": [0, 0, 0]}
     off = {**case, "alpha": 1.0044, "beta": 0, "offsets": [1, 0, 1]}
-    hold("check", {"shapes": f"{check.shape_text(case)}\n{check.shape_text(off)}\n"})
+    nan = {**case, "beta": None}  # as JSON has it
+    hold("check", {"shapes": "".join(f"{check.shape_text(some)}\n" for some in (case, off, nan))})
 
 
 def test_a_byte_order_mark_and_line_ends() -> None:

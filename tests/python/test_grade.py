@@ -1101,7 +1101,7 @@ def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
         "barriers_per_thread": 0.5,
         "totals": {"global_bytes": 1, "flop_per_byte": None},
     }
-    case = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha", "beta"), 1)
+    case = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha"), 1) | {"beta": None}  # NaN
     trace = {"m": ["x"], "n": 10**9, "k": 1, "lines": [line], **counted}
     report = {"tile": {"BM": 32, "BN": 32, "BK": 1}, "cases": [case], "trace": trace}
     assert {grading.evidence(json.dumps(report).encode())["trace"][key] for key in "mnk"} == {grading.GOAL}
