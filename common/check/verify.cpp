@@ -210,12 +210,15 @@ void fail_outside(Verdict& verdict, const std::string& breach, const std::string
 }
 
 void run_once(const Lesson& lesson, Workload& w) {
+    run_once(lesson, w, w.problem());
+}
+
+void run_once(const Lesson& lesson, Workload& w, const Problem& problem) {
     if (lesson.variant() != w.shape().variant) {
         throw Error(std::string(lesson.name) + " was given matrices of " + text(w.shape().variant) +
                     " and is to take " + text(lesson.variant()) + ".");
     }
     w.reset_c();
-    const Problem problem = w.problem();
     const Plan plan = lesson.prepare != nullptr ? lesson.prepare(problem) : nullptr;
     cudaGetLastError();  // what happened before is not this launch's
     lesson.launch(problem, plan.get(), nullptr);

@@ -81,6 +81,8 @@ void fail_outside(Verdict& verdict, const std::string& breach, const std::string
 /// Poisons C and runs the lesson once, to its end. The lesson's variant is the workload's (with_variant()).
 /// Throws Error when it is not, or when the launch fails.
 void run_once(const Lesson& lesson, Workload& w);
+/// The same with another problem in the workload's matrices.
+void run_once(const Lesson& lesson, Workload& w, const Problem& problem);
 
 /// Runs the lesson once and checks C, its padding and all guard bands. Throws Error as run_once() does.
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier);

@@ -104,8 +104,9 @@ def _of_place(case: Case, verdict: Verdict, patterns: set[str]) -> Diagnosis | N
     if first == (n, 0) and wrong == n * (m - n):
         return diagnosis_of("held_against_n", size=n)
     if never and case["id"] not in ("one_tile", "tiles", "pitches"):
-        for place in ("last_column_of_tiles", "last_row_of_tiles"):
-            if place in patterns:
+        # Where some of it is written, the number of tiles is right.
+        for place, whole in (("last_column_of_tiles", m * (n - first[1])), ("last_row_of_tiles", (m - first[0]) * n)):
+            if place in patterns and wrong == whole:
                 return diagnosis_of(place)
     return diagnosis_of("whole_tiles") if never and case["id"] == "tiles" else None
 

@@ -273,17 +273,23 @@ class CaseList {
     void again() {
         CheckCase& c = add("again", "a second launch with the same pointers and sizes, and other numbers",
                            small(kProductRows), small(kProductColumns), vector_ + 1);
-        c.twice = true;
+        c.earlier = Earlier::other_numbers;
         c.shape.beta = draw_.scalar();
         // Right behind it: what was made for these sizes before must not be taken for these matrices.
         Shape same = c.shape;
         same.offsets = {kElsewhere, 2 * kElsewhere, 3 * kElsewhere};
         add("elsewhere", "the same sizes with matrices at other addresses", 0, 0, 0).shape = same;
+        // Nor must what an address or a size allows, for one that allows less.
+        const std::int64_t n = 2 * vector_;
+        add("elsewhere", "the same sizes with matrices at multiples of 16 bytes", n, n, n);
+        add("elsewhere", "the same sizes with matrices one element past that", n, n, n).shape.offsets = {1, 1, 1};
+        add("elsewhere", "a second launch with the same pointers, and odd sizes", n, n + 1, n + 1).earlier =
+            Earlier::narrower;
     }
 
-    /// Grids of C tiles, each of which has to be computed once.
+    /// Grids of C tiles, each of which has to be computed once. A float's 1/41 is not large enough.
     void orders() {
-        for (const auto& [rows, columns] : {std::pair{4, 4}, {3, 5}, {9, 2}, {17, 3}}) {
+        for (const auto& [rows, columns] : {std::pair{4, 4}, {3, 5}, {9, 2}, {17, 3}, {2, 41}}) {
             CheckCase& c = add("order", std::to_string(rows) + "×" + std::to_string(columns) + " tiles of C",
                                rows * BM - 1, columns * BN - 1, 1);
             c.shape.beta = draw_.scalar();

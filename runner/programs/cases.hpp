@@ -12,6 +12,7 @@
 #include "common/check/workload.hpp"
 #include "common/gemm.hpp"
 #include "common/program/report.hpp"
+#include "runner/programs/earlier.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/trace/trace.hpp"
 #endif
@@ -25,7 +26,7 @@ struct CheckCase {
     Shape shape;              // resolved
     bool nan_inputs = false;  // A and B hold NaN: whoever reads them is found out
     bool specials = false;    // some of A and B are NaN, infinite or 0
-    bool twice = false;       // launched with other numbers before, at the same pointers
+    Earlier earlier = Earlier::nothing;  // launched with this before
     int sm = 0;               // under the limits of this compute capability (CPU device); 0: the usual ones
     int multiprocessors = 0;  // of the device (CPU device); 0: as usual
     std::vector<std::uint64_t> blocks = {};  // that run, and no others (CPU device); none: all

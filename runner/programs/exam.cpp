@@ -17,6 +17,7 @@
 #include "common/gemm.hpp"
 #include "common/program/options.hpp"
 #include "runner/programs/conditions.hpp"
+#include "runner/programs/earlier.hpp"
 #include "runner/programs/exam.hpp"
 
 /// Ends with a null pointer. [0] is the learner's lesson.
@@ -106,10 +107,12 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
     const gemm::Conditions conditions(q.sm, q.multiprocessors, {q.blocks, q.blocks + q.block_count}, q.schedule);
     const gemm::Problem problem{q.M,      q.N,   q.K,    q.alpha,  a.data(), q.lda,
                                 b.data(), q.ldb, q.beta, c.data(), q.ldc,    variant_of(q)};
-    const gemm::Plan plan = lesson.prepare == nullptr ? nullptr : lesson.prepare(problem);
-    for (int left = q.twice ? 2 : 1;;) {
+    const auto what = static_cast<gemm::Earlier>(q.earlier);
+    gemm::Problem now = gemm::earlier(problem, what);
+    gemm::Plan plan = lesson.prepare == nullptr ? nullptr : lesson.prepare(now);
+    for (int left = what == gemm::Earlier::nothing ? 1 : 2;;) {
         const cpu_device::Steps before = cpu_device::steps();
-        lesson.launch(problem, plan.get(), nullptr);
+        lesson.launch(now, plan.get(), nullptr);
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaDeviceSynchronize());
         const cpu_device::Steps after = cpu_device::steps();
@@ -119,6 +122,9 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
         if (q.block_count > 0 && !alone) return c.given();
         if (--left == 0) return c.download();
         for (OnDevice* matrix : {&a, &b, &c}) matrix->fill(paper);
+        if (what != gemm::Earlier::narrower) continue;
+        now = problem;
+        if (lesson.prepare != nullptr) plan = lesson.prepare(now);
     }
 }
 

@@ -9,7 +9,7 @@
 namespace gemm::exam {
 
 // Paper: the number of problems (std::uint64_t), then each: a Question, and the bytes of A, B and C as they
-// lie in memory, guard bands included; where it is asked twice, other bytes of the three behind them.
+// lie in memory, guard bands included; where something comes earlier, other bytes of the three behind them.
 // Little-endian, as everything that CUDA runs on.
 //
 // Answers, in the same order: an Answer, then the bytes of C afterwards, guard bands included; or, where
@@ -31,8 +31,9 @@ struct Question {
     float alpha, beta;
     // gemm::Variant: the types of A, B and C, and the layout.
     std::uint8_t types[3], layout;
-    // To be computed with the first bytes, then with the others at the same pointers, which the answer is of.
-    std::uint8_t twice;
+    // gemm::Earlier: where it is not 0, that is computed with the first bytes, then the problem with the others
+    // at the same pointers, which the answer is of.
+    std::uint8_t earlier;
     std::uint8_t unused[3];  // 0
     std::int32_t sm;         // the compute capability whose limits hold, 10·major + minor; 0: the usual one
     std::int32_t multiprocessors;  // of the device; 0: as usual

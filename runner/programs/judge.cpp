@@ -66,7 +66,7 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
                    {static_cast<std::uint8_t>(p.variant.A), static_cast<std::uint8_t>(p.variant.B),
                     static_cast<std::uint8_t>(p.variant.C)},
                    static_cast<std::uint8_t>(p.variant.layout),
-                   c.twice,
+                   static_cast<std::uint8_t>(c.earlier),
                    {},
                    c.sm,
                    c.multiprocessors,
@@ -80,7 +80,7 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
         std::copy(c.blocks.begin(), c.blocks.end(), q.blocks);
         append(paper, &q, sizeof q);
         append_images(paper, images);
-        if (!c.twice) continue;
+        if (c.earlier == gemm::Earlier::nothing) continue;
         w.refill(seed);
         append_images(paper, w.images());
     }
@@ -130,7 +130,7 @@ std::vector<CaseResult> marked(const std::vector<CheckCase>& cases, std::uint64_
     for (const CheckCase& c : cases) {
         CaseResult& result = results.emplace_back(CaseResult{c, seed});
         Workload w = gemm::workload_of(c, seed);
-        if (c.twice) w.refill(seed);
+        if (c.earlier != gemm::Earlier::nothing) w.refill(seed);
         const std::optional<std::vector<std::byte>> image =
             answers.next(results.size() - 1, w.images().C.bytes.size(), result);
         if (image) {

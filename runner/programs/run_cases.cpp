@@ -39,11 +39,11 @@ Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std:
         conditions.only_in_last(problem.blocks, launches_of([&] { run_once(lesson, w); }));
     const std::uint64_t before = cpu_device::steps().launches;
 #endif
-    run_once(lesson, w);
-    if (problem.twice) {
+    if (problem.earlier != Earlier::nothing) {
+        run_once(lesson, w, earlier(w.problem(), problem.earlier));
         w.refill(seed);
-        run_once(lesson, w);
     }
+    run_once(lesson, w);
     std::vector<float> c = w.download_c();
 #ifdef GEMM_CPU_DEVICE
     if (!problem.blocks.empty() && !in_last_launch(problem) && cpu_device::steps().launches - before > 1)
@@ -164,14 +164,16 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
     Conditions conditions(problem.sm, problem.multiprocessors, problem.blocks, problem.schedule);
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
-    const Plan plan = prepared(lesson, p);
+    const Problem first = earlier(p, problem.earlier);
+    Plan plan = prepared(lesson, first);
     if (in_last_launch(problem)) {
         conditions.only_in_last(problem.blocks, launches_of([&] { lesson.launch(p, plan.get(), nullptr); }));
         w.reset_c();
     }
-    TracedLaunch traced = launch_traced(lesson, p, plan.get(), kMostKept, histories);
-    if (problem.twice && traced.error.empty()) {
+    TracedLaunch traced = launch_traced(lesson, first, plan.get(), kMostKept, histories);
+    if (problem.earlier != Earlier::nothing && traced.error.empty()) {
         w.refill(result.seed);
+        if (problem.earlier == Earlier::narrower) plan = prepared(lesson, p);
         traced = launch_traced(lesson, p, plan.get(), kMostKept, histories);
     }
     std::vector<float> c = w.download_c();  // before anything is launched again
@@ -260,7 +262,8 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
     std::function<void(HostMatrices&)> edit;
     if (problem.specials) {
         // A row with NaN, one with an infinity that meets only zeros, and one of zeros; in B a column with
-        // NaN. What comes of each of them is NaN, in whatever order it is summed up.
+        // NaN. What comes of each of them is NaN, in whatever order it is summed up. An infinity at the end of a
+        // row, or of a column, makes the results infinite, unless it is multiplied by zero behind the end.
         edit = [s = problem.shape](HostMatrices& host) {
             constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
             const auto a = [&](std::int64_t row, std::int64_t k) -> float& {
@@ -274,6 +277,7 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
             for (std::int64_t k = 0; k < s.K; ++k) a(s.M - 1, k) = 0.0f;
             for (std::int64_t column = 0; column < s.N; ++column) b(0, column) = 0.0f;
             b(s.K / 2, s.N - 1) = kNaN;
+            a(1, s.K - 1) = b(s.K - 1, 1) = std::numeric_limits<float>::infinity();
         };
     } else if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {
@@ -282,7 +286,7 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
             }
         };
     }
-    return Workload(problem.shape, problem.twice ? first_seed(seed) : seed, edit);
+    return Workload(problem.shape, problem.earlier != Earlier::nothing ? first_seed(seed) : seed, edit);
 }
 
 std::uint64_t first_seed(std::uint64_t seed) {

@@ -396,6 +396,7 @@ OUT, WRITES = "out_of_bounds", {"access": "write", "other": {"access": "write"}}
          "last_column_of_tiles"),
         (failed("edges", first=(32, 0), patterns="never_written last_row_of_tiles", m=33, n=41, wrong=41),
          "last_row_of_tiles"),
+        (failed("edges", first=(1, 32), patterns="never_written last_column_of_tiles", m=25, n=33, wrong=24), "never_written"),
         (failed(first=(0, 32), patterns="never_written", wrong=9), "whole_tiles"),
         (failed("k_tail", wrong=1, k=515), "with_k_beyond_512"),
         (failed("products", wrong=1, k=515), "with_products"),

@@ -610,12 +610,12 @@ class Exam:
         (count,) = struct.unpack_from("<Q", self.paper)
         at, answer = 8, 0
         for index in range(count):
-            form = "<6q2f3BBB3xiI5Q15Q"  # exam.hpp's Question
+            form = "<6q2f3BBB3xiiI4x5Q15Q"  # exam.hpp's Question
             M, N, K, lda, ldb, ldc, alpha, beta, *rest = struct.unpack_from(form, self.paper, at)
-            types, (layout, twice, sm, block_count), matrices = rest[:3], rest[3:7], rest[12:]
-            assert (*types, layout, sm) == (0, 0, 0, 0, 0)
+            types, (layout, earlier, sm, processors, block_count), matrices = rest[:3], rest[3:8], rest[13:]
+            assert (*types, layout, sm, processors) == (0,) * 6
             sizes, starts, gaps = matrices[::5], matrices[1::5], matrices[4::5]
-            at += struct.calcsize(form) + (1 + twice) * sum(sizes)
+            at += struct.calcsize(form) + (1 + (earlier > 0)) * sum(sizes)
             whole = not block_count and not any(gaps)  # all of C lies in the answer, and all of it is computed
             C = {"M": M, "N": N, "ldc": ldc, "bytes": sizes[2], "start": starts[2], "whole": whole}
             yield {"index": index, "at": answer, **C}

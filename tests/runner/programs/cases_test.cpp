@@ -132,7 +132,8 @@ TEST_CASE("cases: each case has its difficulty and none of those to come") {
                 INFO(c.id << " at " << s.text());
                 if (ids.empty() || ids.back() != c.id) ids.push_back(c.id);
                 REQUIRE_FALSE(c.what.empty());
-                REQUIRE(c.twice == (c.id == "again"));
+                REQUIRE((c.earlier == gemm::Earlier::other_numbers) == (c.id == "again"));
+                REQUIRE((c.earlier != gemm::Earlier::nothing) <= (c.id == "again" || c.id == "elsewhere"));
                 REQUIRE(c.blocks.empty() == (c.id != "many_blocks"));
                 REQUIRE((s.stored == gemm::Stored::whole) == (c.id != "far" && c.id != "many_blocks"));
                 if (c.id == "alignment") {  // one thing, and nothing else
