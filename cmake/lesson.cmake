@@ -53,7 +53,7 @@ else()
   # -fsanitize=thread for its hooks before accesses and trace-pc for those at basic blocks, which common/cpu/trace/hooks.cpp
   # defines instead of libtsan. The other options keep accesses as they are written: SRA would split a float4 into four, and
   # memcpy() would become instructions that have no hook (fortified, as some distributions have it, it would again).
-  set(GEMM_TRACED_OPTIONS -O1 -g1 -fno-tree-sra -fno-thread-jumps -fsanitize=thread -fsanitize-coverage=trace-pc
+  set(GEMM_TRACED_OPTIONS -O1 -g1 -fno-tree-sra -fno-thread-jumps -fno-sanitize=all -fsanitize=thread -fsanitize-coverage=trace-pc
     --param=tsan-instrument-func-entry-exit=0 -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -U_FORTIFY_SOURCE -Wno-tsan)
   # libbacktrace joins neighbouring functions of a file to one range. Where two lessons have the same function (copy_rows()), it lies
   # in such a range of one of them and counts for the other, too, and of what stands behind it the line is not found any more.

@@ -281,10 +281,14 @@ class CaseList {
         add("elsewhere", "the same sizes with matrices at other addresses", 0, 0, 0).shape = same;
         // Nor must what an address or a size allows, for one that allows less.
         const std::int64_t n = 2 * vector_;
-        add("elsewhere", "the same sizes with matrices at multiples of 16 bytes", n, n, n);
-        add("elsewhere", "the same sizes with matrices one element past that", n, n, n).shape.offsets = {1, 1, 1};
-        add("elsewhere", "a second launch with the same pointers, and odd sizes", n, n + 1, n + 1).earlier =
-            Earlier::narrower;
+        const auto of = [&](const char* what, std::int64_t size) -> CheckCase& {
+            CheckCase& one = add("elsewhere", what, n, size, size);
+            one.shape.beta = same.beta;
+            return one;
+        };
+        of("sizes and addresses that are multiples of 16 bytes", n);
+        of("the same sizes with matrices one element past that", n).shape.offsets = {1, 1, 1};
+        of("a second launch with the same pointers, and odd sizes", n + 1).earlier = Earlier::narrower;
     }
 
     /// Grids of C tiles, each of which has to be computed once. A float's 1/41 is not large enough.

@@ -179,19 +179,26 @@ void Block::resume(int i) {
     state(i) = State::ready;
     enter(i);
     Fiber* const fiber = running_;
-    context::fiber suspended = std::move(fiber->self).resume();
-    fiber->self = std::move(suspended);
+    {
+        const OnOtherStack there(fiber->stack);
+        context::fiber suspended = std::move(fiber->self).resume();
+        fiber->self = std::move(suspended);
+    }
     running_ = nullptr;
 }
 
 Block::Fiber* Block::fresh_fiber() {
     Fiber& fresh = fibers_.emplace_back();
-    fresh.self =
-        context::fiber(std::allocator_arg, StackAllocator{&*stacks_}, [this, &fresh](context::fiber&& back) {
-            fresh.back = std::move(back);
-            fiber_main(fresh);
-            return std::move(fresh.back);
-        });
+    StackAllocator allocator{&*stacks_};
+    const context::stack_context stack = allocator.allocate();
+    fresh.stack = {static_cast<char*>(stack.sp) - stack.size, stack.size};
+    const context::preallocated here(stack.sp, stack.size, stack);
+    fresh.self = context::fiber(std::allocator_arg, here, allocator, [this, &fresh](context::fiber&& back) {
+        const NewStack used(fresh.worker);
+        fresh.back = std::move(back);
+        fiber_main(fresh);
+        return std::move(fresh.back);
+    });
     return &fresh;
 }
 
@@ -207,7 +214,7 @@ void Block::fiber_main(Fiber& fiber) {
             continue;
         }
         idle_.push_back(&fiber);
-        fiber.back = std::move(fiber.back).resume();
+        suspend(fiber);
     }
 }
 
@@ -238,6 +245,12 @@ void Block::wait_as(State waiting) {
     state(fiber.thread) = waiting;
     current().fiber = &fiber;
     if (waiting == State::at_barrier) ++at_barrier_;
+    suspend(fiber);
+}
+
+/// Until it is resumed.
+void Block::suspend(Fiber& fiber) {
+    const OnOtherStack there(fiber.worker);
     fiber.back = std::move(fiber.back).resume();
 }
 
@@ -316,12 +329,18 @@ bool Block::same_collective(int a, int b) const {
 
 void Block::forget_fibers() {
     idle_.clear();
-    fibers_.clear();  // unwinds the suspended ones
+    for (Fiber& fiber : fibers_) {
+        if (!fiber.self) continue;
+        const OnOtherStack there(fiber.stack);
+        fiber.self = {};  // unwinds it
+    }
+    fibers_.clear();
     stacks_.reset();  // a crashed fiber never gives its stack back
     stacks_ = std::make_unique<StackPool>(rank_ == 0 ? kMostThreads : static_cast<std::size_t>(count_));
 }
 
 std::string Block::abandon() {
+    jumped_to(crashed_->worker);
     (void)new context::fiber(std::move(crashed_->back));
     return where(crashed_->thread);
 }

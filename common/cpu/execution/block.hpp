@@ -37,6 +37,7 @@
 #include "common/cpu/execution/copies.hpp"
 #include "common/cpu/execution/mbarriers.hpp"
 #include "common/cpu/execution/scheduler.hpp"
+#include "common/cpu/execution/stack_switch.hpp"
 #include "common/cpu/execution/stacks.hpp"
 #include "common/cpu/execution/statics.hpp"
 #include "common/cpu/execution/warpgroups.hpp"
@@ -228,6 +229,7 @@ class Block {
     };
     struct Fiber {
         boost::context::fiber self, back;
+        StackBounds stack{}, worker{};  // its own, and that of the thread which runs it
         int thread = 0;  // the CUDA thread it runs or holds
     };
     /// A thread that waits, or has.
@@ -255,6 +257,7 @@ class Block {
     void fiber_main(Fiber& fiber);
     void run_thread(int thread);
     void wait_as(State state);
+    void suspend(Fiber& fiber);
     void release_barrier();
     [[noreturn]] void hanging() const;
     bool release_lanes(int first, int last);

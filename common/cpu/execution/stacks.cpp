@@ -5,6 +5,7 @@
 #include <new>
 
 #include "common/cpu/execution/block.hpp"
+#include "common/cpu/execution/stack_switch.hpp"
 #include "common/error.hpp"
 
 namespace cpu_device {
@@ -37,6 +38,7 @@ StackPool::StackPool(std::size_t stacks) : stacks_(stacks) {
 }
 
 StackPool::~StackPool() {
+    forget_variables({base_, stacks_ * kStackStride});
     munmap(base_, stacks_ * kStackStride);
 }
 

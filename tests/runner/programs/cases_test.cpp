@@ -117,7 +117,9 @@ TEST_CASE("cases: every lesson passes in a second or two") {
         INFO(lesson->name << "\n" << text(results.back()) << "\n" << seconds << " s");
         for (const CaseResult& r : results) REQUIRE(r.passed());
         REQUIRE(results.size() == gemm::check_cases(*lesson, test::seed()).size());
+#ifndef __SANITIZE_ADDRESS__
         REQUIRE(seconds < 10);
+#endif
     }
 }
 
