@@ -27,6 +27,7 @@ namespace gemm {
 //   wgmma_misused   an instruction of a warpgroup that a GPU leaves undefined
 //   cluster_misused  an instruction of a cluster that a GPU leaves undefined
 //   registers_missing   warpgroups ask for more registers than the block has: a GPU would hang
+//   other_stream    a launch's kernels are in streams that do not wait for each other
 //   other           what has no id of its own; its sentence says it
 #define GEMM_FAULTS(X)    \
     X(endless_loop)       \
@@ -54,6 +55,7 @@ namespace gemm {
     X(launch_refused)     \
     X(launch_failed)      \
     X(no_answer)          \
+    X(other_stream)       \
     X(other)
 
 // What is wrong with a result.

@@ -35,6 +35,8 @@ LESSON = typer.Argument(..., metavar="LESSON", help="Number or name of a lesson:
 HUNT = typer.Option(False, "--hunt", help="Use the lesson's bug hunt instead of its exercise.")
 VARIANT = typer.Option(None, help="Types and layout that the lesson offers: bf16, bf16.nt; by default its first.")
 DTYPE = typer.Option(None, help="Short for one type for A, B and C: fp32, bf16 or fp16.")
+MINE = typer.Option(False, "--mine", help="Use your file in exercises/ instead of the lesson's kernel.")
+HUNT = typer.Option(False, "--hunt", help="Use your file of the lesson's bug hunt.")
 SCHEDULE = typer.Option(None, help="Seed of what a GPU leaves open, for the CPU device; 0 by default.")
 JSON = typer.Option(False, "--json", help="Print one JSON object on stdout.")
 
@@ -126,6 +128,8 @@ def run_command(
 def inspect_command(
     ctx: typer.Context,
     names: Optional[list[str]] = LESSONS,
+    mine: bool = MINE,
+    hunt: bool = HUNT,
     m: Optional[str] = typer.Option(None, help="Rows of A and C (128)."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C (128)."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (128)."),
@@ -169,14 +173,21 @@ def inspect_command(
         {"m": m, "n": n, "k": k, "seed": seed, "schedule": schedule}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
     )
     file = files[0].absolute() if files else None
+    if mine or hunt:
+        from runner.learn import course
+        from runner.learn.mine import inspect_mine
+
+        given = any(value is not None for value in (m, n, k, blocks, alpha, beta, variant, dtype, seed, schedule, like))
+        task = course.find(chosen[0], hunt)
+        return inspect_mine(task, request if given else None, line, array, as_json, file, drawing.accesses if plot else None)
     return inspection.inspect(chosen[0], request, line, array, as_json, file, drawing.accesses if plot else None)
 
 
 @app.command("explore")
 def explore_command(
     name: str = LESSON,
-    mine: bool = typer.Option(False, "--mine", help="Use your file in exercises/ instead of the lesson's kernel."),
-    hunt: bool = typer.Option(False, "--hunt", help="Use your file of the lesson's bug hunt."),
+    mine: bool = MINE,
+    hunt: bool = HUNT,
     m: Optional[str] = typer.Option(None, help="Rows of A and C (two C tiles, at most 256)."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C (two C tiles, at most 256)."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (several k-tiles)."),
@@ -239,7 +250,7 @@ def site_command(
 @app.command("sass")
 def sass_command(
     name: str = LESSON,
-    mine: bool = typer.Option(False, "--mine", help="Use your file in exercises/ instead of the lesson's kernel."),
+    mine: bool = MINE,
     file: Optional[str] = typer.Option(None, help="Use another file instead of the lesson's kernel."),
     arch: Optional[str] = typer.Option(None, help="Such as 90 for compute capability 9.0; by default your GPU's, or 90."),
     kernel: Optional[str] = typer.Option(None, metavar="TEXT", help="Part of the kernel's name, if there are several."),

@@ -21,9 +21,9 @@ from runner.core.process import say
 from runner.core.results import ROOT, UserError, folder_of, write_atomically
 from runner.inspect import inspection
 from runner.inspect.trace_types import BlockHistory, Trace
-from runner.learn import check, course
+from runner.learn import course
 from runner.learn.exercise import Task
-from runner.learn.mine import failing, trace_mine
+from runner.learn.mine import Checked, examined, is_right, trace_mine
 from website.recorded import Recorded, recorded
 
 SCHEMA = 1  # of the payload; website/explorer/payload.js reads the same
@@ -53,13 +53,6 @@ class Lesson(TypedDict):
     block: list[int]  # x, y, z
     dynamic_shared_bytes: int
     variants: list[dict[str, object]]
-
-
-class Checked(TypedDict):
-    """What `./gemm check` says of the learner's kernel."""
-
-    passed: bool
-    told: list[str]
 
 
 class Payload(TypedDict):
@@ -150,16 +143,6 @@ def fitted(trace: Trace) -> Trace:
     return {**trace, "history": kept}
 
 
-def _told(report: check.Report) -> list[str]:
-    """The check's verdict and diagnosis, a paragraph each."""
-    if report.passed:
-        return [f"./gemm check passes it: right in all {len(report.cases)} cases, and every goal is reached."]
-    found = report.found
-    case = report.cases[-1] if report.stage == "run" and report.cases and not report.cases[-1]["passed"] else None
-    where = f" with {case['what']}, M×N×K = {case['m']}×{case['n']}×{case['k']}" if case else ""
-    return [f"./gemm check fails{where}.", *((found.mistake, found.advice, *found.evidence) if found else ())]
-
-
 def traced(asked: Asked) -> tuple[Payload, int]:
     """Traces the kernel: the page's data, and gemm_inspect's exit status, 0 or 1 where the kernel is not right. A UserError
     where it does not compile, or the shape is too large."""
@@ -174,12 +157,10 @@ def traced(asked: Asked) -> tuple[Payload, int]:
     checked: Checked | None = None
     if asked.task:
         if not given and asked.blocks is None and asked.variant is None:
-            report = check.examine(asked.task, course.shown(asked.task.file), check.read(asked.task, asked.task.file)[1], None)
-            request = failing(report) or request
-            checked = {"passed": report.passed, "told": _told(report)}
+            checked, failing = examined(asked.task)
+            request = failing or request
         found = trace_mine(asked.task, request, _BLOCKS)
-        right = not found["findings"] and not found["error"] and found["verdict"] is not None and found["verdict"]["passed"]
-        status = int(not right or (checked is not None and not checked["passed"]))
+        status = int(not is_right(found, checked))
     else:
         found, status = inspection.trace(folder / "bin" / "gemm_inspect", asked.lesson, request, _BLOCKS)
     entry = json.loads((folder / "lessons" / f"{asked.lesson}.json").read_text(encoding="utf-8"))

@@ -43,6 +43,10 @@ _APPROXIMATELY = (
 )
 
 
+# Draws what is told into a folder.
+Draw = Callable[[Trace, Sequence[Line], Path], list[Path]] | None
+
+
 @dataclass(frozen=True)
 class Request:
     """What gemm_inspect is asked for. `options` go to it as they are: --alpha=…, --beta=…, --seed=…, --like=…."""
@@ -215,7 +219,7 @@ def choose(found: Trace, line: int | None, array: str | None) -> list[Line]:
     return chosen
 
 
-def _problems(found: Trace) -> list[str]:
+def problems(found: Trace) -> list[str]:
     """What is wrong with the kernel, a line each."""
     problems = []
     for finding in found["findings"]:
@@ -369,23 +373,18 @@ def inspect(
     array: str | None,
     as_json: bool,
     file: Path | None,
-    plot: Callable[[Trace, Sequence[Line], Path], list[Path]] | None,
+    plot: Draw,
 ) -> int:
-    """`plot` draws what is told, into a folder. Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
+    """Exit status: 0 the kernel is right and nothing was found, 1 otherwise."""
     found_name = lesson.find(name)
     number = None if line is None else int(lesson.whole("--line", line, 1))
     refuse_if_long(request, declared_tile(found_name))
     program = build_tracer() / "gemm_inspect"
     if as_json:
         text, status = trace_text(program, found_name, request)
-        if file:
-            write_atomically(file, text)
-            say(f"Written: {file}.")
-        else:
-            sys.stdout.write(text)
+        give(text, file)
         return status
     found, status = trace(program, found_name, request)
-    chosen = choose(found, number, array)
     before = None
     if earlier := found.get("before"):
         try:
@@ -393,8 +392,24 @@ def inspect(
             before, _ = trace(program, earlier, request)
         except UserError as error:
             say(f"No comparison with {earlier}: {error}")
-    for problem in _problems(found):
+    for problem in problems(found):
         print(problem)
+    tell(found, number, array, before, plot)
+    return status
+
+
+def give(text: str, file: Path | None) -> None:
+    """JSON, to a file or to stdout."""
+    if file:
+        write_atomically(file, text)
+        say(f"Written: {file}.")
+    else:
+        sys.stdout.write(text)
+
+
+def tell(found: Trace, number: int | None, array: str | None, before: Trace | None, plot: Draw) -> None:
+    """What was counted, of that line or array; drawn, where that is asked for."""
+    chosen = choose(found, number, array)
     multiplied = [entry for entry in found["wgmma"] if array is None and number in (None, entry["line"])]
     _print(found, chosen, multiplied, before)
     if plot:
@@ -402,7 +417,6 @@ def inspect(
         files = plot(found, chosen, ROOT / "out" / "inspect")
         stems = list(dict.fromkeys(str(path.relative_to(ROOT).with_suffix("")) for path in files))
         print(f"Written, as .png and .svg: {', '.join(stems)}." if stems else "Nothing to draw.")
-    return status
 
 
 # What is published
@@ -439,7 +453,7 @@ def count(program: Path, names: Sequence[str], seen: Callable[[Trace], object] =
     for name in names:
         found, status = trace(program, name, Request(RECORDED, RECORDED, RECORDED))
         if status:
-            raise UserError(f"{name} is wrong ({'; '.join(_problems(found))}); ./gemm inspect {name} says more.", status=1)
+            raise UserError(f"{name} is wrong ({'; '.join(problems(found))}); ./gemm inspect {name} says more.", status=1)
         counts[name] = recorded(found)
         seen(found)
     return {"schema": SCHEMA, "m": RECORDED, "n": RECORDED, "k": RECORDED, "alpha": 1, "beta": 0, "lessons": counts}

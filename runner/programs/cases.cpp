@@ -289,6 +289,8 @@ class CaseList {
         of("sizes and addresses that are multiples of 16 bytes", n);
         of("the same sizes with matrices one element past that", n).shape.offsets = {1, 1, 1};
         of("a second launch with the same pointers, and odd sizes", n + 1).earlier = Earlier::narrower;
+        pad(of("a second launch with the same pointers and sizes, and padded rows", n), vector_).earlier = Earlier::tight;
+        of("a second launch with the same matrices, after one with alpha = 0", n).earlier = Earlier::without_product;
     }
 
     /// Grids of C tiles, each of which has to be computed once. A float's 1/41 is not large enough.
@@ -305,27 +307,32 @@ class CaseList {
     void alignments() {
         for (const std::int64_t bytes : {4, 8}) {
             const std::int64_t off = bytes * vector_ / 16;
-            const auto like = [&](const std::string& what) -> Shape& {
+            const auto like = [&](const std::string& what, std::int64_t columns) -> Shape& {
                 CheckCase& c =
                     add("alignment", what + std::to_string(bytes) + " bytes off, all else at multiples of 16",
-                        small(kProductRows), 2 * vector_ + whole(std::min(BN, kProductColumns)),
-                        2 * vector_ + whole(std::min(steps_, kMostSteps)));
+                        small(kProductRows), columns, 2 * vector_ + whole(std::min(steps_, kMostSteps)));
                 Shape& s = c.shape;
                 s.lda = s.K + vector_;
                 s.ldb = s.N + vector_;
                 s.ldc = s.N + 2 * vector_;
                 s.alpha = draw_.scalar();
+                return s;
+            };
+            const std::int64_t some = 2 * vector_ + whole(std::min(BN, kProductColumns));
+            // One C tile of whole rows, which a store of 16 bytes may take, and that is not right.
+            const std::int64_t tile = whole(std::min(BN, kMostSide));
+            const auto with_beta = [&](Shape& s) -> Shape& {
                 if (bytes == 4) s.beta = draw_.scalar();
                 return s;
             };
-            for (std::size_t matrix = 0; matrix < 3; ++matrix) {
-                like(std::string(1, "ABC"[matrix]) + " begins ").offsets[matrix] = off;
-            }
-            like("lda is ").lda += off;
-            like("ldb is ").ldb += off;
-            like("ldc is ").ldc += off;
-            like("N is ").N -= off;
-            like("K is ").K -= off;
+            with_beta(like("A begins ", some)).offsets[0] = off;
+            with_beta(like("B begins ", some)).offsets[1] = off;
+            like("C begins ", tile).offsets[2] = off;
+            with_beta(like("lda is ", some)).lda += off;
+            with_beta(like("ldb is ", some)).ldb += off;
+            like("ldc is ", tile).ldc += off;
+            like("N is ", tile).N -= off;
+            with_beta(like("K is ", some)).K -= off;
         }
     }
 

@@ -10,14 +10,20 @@ namespace gemm {
 enum class Earlier : std::uint8_t {
     nothing,
     other_numbers,  // in the same matrices
-    narrower,       // at the same pointers: N and K are one less, and rows follow each other without padding
+    // At the same pointers, so that a plan has to be made anew:
+    without_product,  // alpha is 0
+    tight,            // rows follow each other without padding
+    narrower,         // the same, and N and K are one less
 };
 
 /// The problem of that launch, which stays within the matrices of `p`.
 inline Problem earlier(Problem p, Earlier what) {
+    if (what == Earlier::without_product) p.alpha = 0.0f;
     if (what == Earlier::narrower) {
         p.N -= 1;
         p.K -= 1;
+    }
+    if (what >= Earlier::tight) {
         p.lda = p.K;
         p.ldb = p.ldc = p.N;
     }

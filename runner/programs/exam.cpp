@@ -19,6 +19,7 @@
 #include "runner/programs/conditions.hpp"
 #include "runner/programs/earlier.hpp"
 #include "runner/programs/exam.hpp"
+#include "runner/programs/own_stream.hpp"
 
 /// Ends with a null pointer. [0] is the learner's lesson.
 extern const gemm::Lesson* const gemm_checked[];
@@ -112,7 +113,9 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
     gemm::Plan plan = lesson.prepare == nullptr ? nullptr : lesson.prepare(now);
     for (int left = what == gemm::Earlier::nothing ? 1 : 2;;) {
         const cpu_device::Steps before = cpu_device::steps();
-        lesson.launch(now, plan.get(), nullptr);
+        const gemm::OwnStream stream;
+        lesson.launch(now, plan.get(), stream);
+        stream.check();
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaDeviceSynchronize());
         const cpu_device::Steps after = cpu_device::steps();
@@ -122,7 +125,7 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
         if (q.block_count > 0 && !alone) return c.given();
         if (--left == 0) return c.download();
         for (OnDevice* matrix : {&a, &b, &c}) matrix->fill(paper);
-        if (what != gemm::Earlier::narrower) continue;
+        if (what < gemm::Earlier::without_product) continue;
         now = problem;
         if (lesson.prepare != nullptr) plan = lesson.prepare(now);
     }

@@ -11,6 +11,7 @@
 #include "common/error.hpp"
 #include "runner/programs/descriptor_json.hpp"
 #include "runner/programs/history_json.hpp"
+#include "runner/programs/own_stream.hpp"
 
 namespace gemm {
 namespace {
@@ -189,7 +190,9 @@ struct Ended {
 Ended launch(const Lesson& lesson, const Problem& p, const void* plan) {
     (void)cudaGetLastError();  // what happened before is not this launch's
     try {
-        lesson.launch(p, plan, nullptr);
+        const OwnStream stream;
+        lesson.launch(p, plan, stream);
+        stream.check();
         const std::string why = cpu_device::refusal();
         if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
             const bool memory = status == cudaErrorMemoryAllocation;

@@ -26,6 +26,7 @@ from runner import mistakes
 from runner.core.results import UserError, lessons
 from runner.inspect import inspection
 from runner.learn import exercise
+from runner.learn.mine import inspect_mine
 from website import explore
 from website.explore import Asked
 
@@ -249,7 +250,7 @@ HUNTS = [task for task in exercise.tasks() if task.kind == "hunt"]
 
 @pytest.mark.parametrize("hunt", drawn(HUNTS, 1), ids=str)
 def test_a_hunts_page_shows_the_case_at_which_the_check_fails(
-    hunt: exercise.Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hunt: exercise.Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = hunt.starter()
     monkeypatch.setattr(exercise.Task, "file", property(lambda _: tmp_path / "bug_hunt.cu"))
@@ -260,3 +261,7 @@ def test_a_hunts_page_shows_the_case_at_which_the_check_fails(
     assert status == 1 and checked is not None and not checked["passed"]
     shown = trace["findings"] or trace["error"] or not trace["verdict"] or not trace["verdict"]["passed"]
     assert shown or "./gemm check fails." in checked["told"]  # a goal, which is no case's
+    with alone("build"):
+        assert inspect_mine(hunt, None, None, None, False, None, None) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("./gemm check fails") and "Global memory: " in said

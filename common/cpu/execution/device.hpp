@@ -70,6 +70,11 @@ void set_hang_seconds(double seconds);
 void set_schedule_seed(std::uint64_t seed);
 std::uint64_t schedule_seed();
 
+/// From now on kernels may all be launched into this stream, or all into others; nullptr: into any.
+void expect_stream(cudaStream_t stream);
+/// Whether some have been launched into it since, and some have not: they do not wait for each other.
+bool strayed();
+
 /// Why the launch that cudaPeekAtLastError() still speaks of was refused, with the numbers, as a clause ("a
 /// grid of 0 blocks"); empty where nothing is left of a refused launch.
 std::string refusal();

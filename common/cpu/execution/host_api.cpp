@@ -163,6 +163,22 @@ std::string refusal() {
     return last_refusal;
 }
 
+namespace {
+cudaStream_t expected_stream = nullptr;
+bool met_expected = false, met_another = false;
+}  // namespace
+
+void expect_stream(cudaStream_t stream) {
+    expected_stream = stream;
+    met_expected = met_another = false;
+}
+bool strayed() {
+    return met_expected && met_another;
+}
+void in_stream(cudaStream_t stream) {
+    if (expected_stream != nullptr) (stream == expected_stream ? met_expected : met_another) = true;
+}
+
 Steps& steps_taken() {
     static Steps taken;
     return taken;

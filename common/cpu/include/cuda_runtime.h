@@ -189,6 +189,9 @@ const char* kernel_name(const void* function);
 /// The size of a launch's clusters, by its attributes.
 dim3 cluster_of(const cudaLaunchConfig_t& config);
 
+/// Said of each launch.
+void in_stream(cudaStream_t stream);
+
 // Each object file has its own of these. One that several share would lie among the kernels of the first, and
 // libbacktrace, which then takes the place for the others', too, would not find the lines of these kernels.
 namespace {
@@ -226,7 +229,8 @@ struct Launcher {
 };
 template <class... P>
 Launcher<P...> launcher(const char* name, void (*kernel)(P...), dim3 grid, dim3 block,
-                        std::size_t dynamic_shared_bytes = 0, cudaStream_t = nullptr) {
+                        std::size_t dynamic_shared_bytes = 0, cudaStream_t stream = nullptr) {
+    in_stream(stream);
     return {name, kernel, grid, block, dynamic_shared_bytes};
 }
 
