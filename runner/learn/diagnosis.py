@@ -45,6 +45,7 @@ _PLACES = {"everywhere", "last_row_of_tiles", "last_column_of_tiles", "one_tile"
            "every_nth_column"}  # fmt: skip
 _OUTSIDE = ("out_of_bounds", "write_to_padding")
 _INDICES = ("far", "many_blocks", "long_k")  # cases that are wrong where an index has too few bits
+_SCALED = ("alpha", "alpha_alone", "numbers")  # cases with another alpha than those before
 _LONG_K = 512  # one of k_tail's cases has more
 
 
@@ -67,7 +68,8 @@ def _of_finding(finding: Finding, evidence: Iterable[str], case: Case, tile: Til
         return diagnosis_of("inputs_read_with_alpha_zero", evidence)
     if kind not in _OUTSIDE:
         return diagnosis_of(kind, evidence)
-    if case["id"] in ("k_zero", *_INDICES):
+    # An index that has too few bits leads far away.
+    if case["id"] == "k_zero" or (case["id"] in _INDICES and not (tile and 0 < beyond < max(tile))):
         return diagnosis_of(f"with_{case['id']}", evidence)
     if beyond > 1 and tile and beyond >= max(tile):
         return diagnosis_of("far_outside", evidence)
@@ -114,13 +116,17 @@ def _of_place(case: Case, verdict: Verdict, patterns: set[str]) -> Diagnosis | N
 def _of_patterns(case: Case, verdict: Verdict) -> Diagnosis | None:
     """What the first pattern that says something tells."""
     id = next((str(p["id"]) for p in verdict["patterns"] if TABLES["patterns"][p["id"]]), None)
+    if id == "sum_is_zero" and case["id"] in _SCALED:
+        return None  # it was added up where alpha was another
     if id and _WORDS[id] == "imprecise" and case["variant"] != "fp32":
         return diagnosis_of(id, words_of="imprecise_short")
     return diagnosis_of(id) if id else None
 
 
-def _of_case(case: Case, patterns: set[str]) -> Diagnosis:
-    """What the case adds to those that were right."""
+def _of_case(case: Case, patterns: set[str], inside: bool) -> Diagnosis:
+    """What the case adds to those that were right. inside: a C tile is wrong that has no edge."""
+    if case["id"] == "edges" and inside:
+        return diagnosis_of("with_edges", words_of="inside")
     if patterns & _NAN and case["id"] in ("one_tile", "tiles"):
         return diagnosis_of("nan")
     if case["id"] == "k_tail" and case["k"] > _LONG_K:
@@ -179,6 +185,9 @@ def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis
     known = _of_place(case, verdict, patterns) or _of_patterns(case, verdict)
     if case["id"] in _INDICES:
         known = None  # it was right where no index is large: what is left of it does not tell more
-    known = known or _of_case(case, patterns)
+    inside = bool(tile and verdict["first"] and verdict["first"]["row"] < tile[0] < case["m"]) and (
+        verdict["first"]["column"] < tile[1] < case["n"]
+    )
+    known = known or _of_case(case, patterns, inside)
     said = wrong + _patterns(verdict) or (verdict["text"].splitlines()[0],)
     return Diagnosis(known.mistake, known.advice, said, known.id)

@@ -386,6 +386,13 @@ def found(id: str, count: int = 1, **more: object) -> dict:
 OUT, WRITES = "out_of_bounds", {"access": "write", "other": {"access": "write"}}
 
 
+def test_a_whole_tile_that_is_wrong_has_no_edge_to_blame() -> None:
+    def mistake(row: int, column: int) -> str:
+        return diagnose(failed("edges", first=(row, column), wrong=9), lambda file, line: "code", (32, 32, 32)).mistake
+
+    assert mistake(31, 31) != mistake(32, 0) == mistake(0, 32)
+
+
 @pytest.mark.parametrize(
     ("case", "id"),
     [
@@ -399,6 +406,9 @@ OUT, WRITES = "out_of_bounds", {"access": "write", "other": {"access": "write"}}
         (failed("edges", first=(1, 32), patterns="never_written last_column_of_tiles", m=25, n=33, wrong=24), "never_written"),
         (failed(first=(0, 32), patterns="never_written", wrong=9), "whole_tiles"),
         (failed("k_tail", wrong=1, k=515), "with_k_beyond_512"),
+        (failed("alpha_alone", patterns="sum_is_zero everywhere", wrong=9, alpha=-0.5), "with_alpha_alone"),
+        (failed("far", (found(OUT, beyond=1, **WRITES),)), "one_past_the_edge"),
+        (failed("far", (found(OUT, beyond=10**6, **WRITES),)), "with_far"),
         (failed("products", wrong=1, k=515), "with_products"),
         (failed("again", wrong=1), "with_again"),
         (failed("far", error="wild_pointer"), "with_far"),

@@ -294,6 +294,13 @@ void Block::check_copy(const BulkCopy& copy, const Site& site) {
         if (c.to > c.from && !is_device_memory(c.global))
             wrong(FaultId::copy_refused, site, "accesses global memory through a host pointer");
     }
+    const auto moved = [](const Chunk& c) { return c.to > c.from; };
+    const auto first = std::find_if(copy.chunks.begin(), copy.chunks.end(), moved);
+    const auto last = std::find_if(copy.chunks.rbegin(), copy.chunks.rend(), moved);
+    if (first != copy.chunks.end() && !(is_allocated(first->global) && is_allocated(last->global)))
+        wrong(FaultId::copy_refused, site,
+              "accesses memory that cudaMalloc has not given, or that has been freed: is the tensor map, or the "
+              "pointer, that of an earlier launch?");
 }
 
 void Block::start_copy(BulkCopy copy, const Site& site) {

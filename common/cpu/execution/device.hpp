@@ -91,6 +91,8 @@ std::vector<Allocation> allocations();
 /// Whether the address lies in the range that cudaMalloc gives out of, allocated or not, or among the
 /// device's variables.
 bool is_device_memory(const void* address);
+/// Whether it is in what cudaMalloc gave and nobody has freed, or in a variable of the device.
+bool is_allocated(const void* address);
 
 /// A __device__, __constant__ or __managed__ variable of the program, or a static one of a kernel or of a
 /// function that it may call.

@@ -50,6 +50,15 @@ class DeviceMemory {
         sizes_[start] = bytes;
         return start;
     }
+    /// Whether something that was given and not freed has this address, or it is in the last page of that.
+    bool holds(const void* address) {
+        const std::scoped_lock lock(mutex_);
+        const auto* const byte = static_cast<const std::byte*>(address);
+        auto next = sizes_.upper_bound(const_cast<std::byte*>(byte));
+        if (next == sizes_.begin()) return false;
+        const auto& [start, bytes] = *--next;
+        return byte < start + (bytes + page_ - 1) / page_ * page_;
+    }
     bool free(void* pointer) {
         const std::scoped_lock lock(mutex_);
         const auto found = sizes_.find(static_cast<std::byte*>(pointer));
@@ -145,6 +154,10 @@ cudaError_t refusal_of(const void* to, std::size_t to_pitch, const void* from, s
 
 bool is_device_memory(const void* address) {
     return device_memory().contains(address) || among_variables(address, 1);
+}
+
+bool is_allocated(const void* address) {
+    return device_memory().holds(address) || among_variables(address, 1);
 }
 
 cudaError_t reserve(void** pointer, std::size_t bytes) {
