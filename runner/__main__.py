@@ -177,9 +177,10 @@ def inspect_command(
         from runner.learn import course
         from runner.learn.mine import inspect_mine
 
-        given = any(value is not None for value in (m, n, k, blocks, alpha, beta, variant, dtype, seed, schedule, like))
+        options = (m, n, k, blocks, alpha, beta, variant, dtype, seed, schedule, like)
+        asked = request if any(option is not None for option in options) else None
         task = course.find(chosen[0], hunt)
-        return inspect_mine(task, request if given else None, line, array, as_json, file, drawing.accesses if plot else None)
+        return inspect_mine(task, asked, line, array, as_json, file, drawing.accesses if plot else None)
     return inspection.inspect(chosen[0], request, line, array, as_json, file, drawing.accesses if plot else None)
 
 

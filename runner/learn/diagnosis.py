@@ -185,9 +185,8 @@ def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis
     known = _of_place(case, verdict, patterns) or _of_patterns(case, verdict)
     if case["id"] in _INDICES:
         known = None  # it was right where no index is large: what is left of it does not tell more
-    inside = bool(tile and verdict["first"] and verdict["first"]["row"] < tile[0] < case["m"]) and (
-        verdict["first"]["column"] < tile[1] < case["n"]
-    )
+    at = verdict["first"]
+    inside = bool(tile and at and at["row"] < tile[0] < case["m"] and at["column"] < tile[1] < case["n"])
     known = known or _of_case(case, patterns, inside)
     said = wrong + _patterns(verdict) or (verdict["text"].splitlines()[0],)
     return Diagnosis(known.mistake, known.advice, said, known.id)

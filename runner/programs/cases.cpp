@@ -289,8 +289,10 @@ class CaseList {
         of("sizes and addresses that are multiples of 16 bytes", n);
         of("the same sizes with matrices one element past that", n).shape.offsets = {1, 1, 1};
         of("a second launch with the same pointers, and odd sizes", n + 1).earlier = Earlier::narrower;
-        pad(of("a second launch with the same pointers and sizes, and padded rows", n), vector_).earlier = Earlier::tight;
-        of("a second launch with the same matrices, after one with alpha = 0", n).earlier = Earlier::without_product;
+        pad(of("a second launch with the same pointers and sizes, and padded rows", n), vector_).earlier =
+            Earlier::tight;
+        of("a second launch with the same matrices, after one with alpha = 0", n).earlier =
+            Earlier::without_product;
     }
 
     /// Grids of C tiles, each of which has to be computed once. A float's 1/41 is not large enough.

@@ -12,9 +12,9 @@
 namespace gemm {
 
 /// While it lives, the limits of a compute capability hold (0: as they are), the device has so many
-/// multiprocessors (0: as many as it has), and only these blocks of a grid run (none: all of them): then it has
-/// so many multiprocessors that blocks which stay do not do the work of others. What a GPU leaves open goes by
-/// `schedule`.
+/// multiprocessors (0: as many as it has), and only these blocks of a grid run (none: all of them): then it
+/// has so many multiprocessors that blocks which stay do not do the work of others. What a GPU leaves open
+/// goes by `schedule`.
 class Conditions {
   public:
     Conditions(int sm, int multiprocessors, std::vector<std::uint64_t> blocks, std::uint64_t schedule = 0)

@@ -1,4 +1,5 @@
-// What a kernel may be launched with before the launch that counts: whatever it keeps from there must not hurt.
+// What a kernel may be launched with before the launch that counts: whatever it keeps from there must not
+// hurt.
 #pragma once
 
 #include <cstdint>

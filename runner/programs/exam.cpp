@@ -105,7 +105,8 @@ gemm::Variant variant_of(const Question& q) {
 /// C's bytes afterwards.
 std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, std::istream& paper) {
     OnDevice a(paper, q.A), b(paper, q.B), c(paper, q.C);
-    const gemm::Conditions conditions(q.sm, q.multiprocessors, {q.blocks, q.blocks + q.block_count}, q.schedule);
+    const gemm::Conditions conditions(q.sm, q.multiprocessors, {q.blocks, q.blocks + q.block_count},
+                                      q.schedule);
     const gemm::Problem problem{q.M,      q.N,   q.K,    q.alpha,  a.data(), q.lda,
                                 b.data(), q.ldb, q.beta, c.data(), q.ldc,    variant_of(q)};
     const auto what = static_cast<gemm::Earlier>(q.earlier);

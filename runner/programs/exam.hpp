@@ -31,13 +31,13 @@ struct Question {
     float alpha, beta;
     // gemm::Variant: the types of A, B and C, and the layout.
     std::uint8_t types[3], layout;
-    // gemm::Earlier: where it is not 0, that is computed with the first bytes, then the problem with the others
-    // at the same pointers, which the answer is of.
+    // gemm::Earlier: where it is not 0, that is computed with the first bytes, then the problem with the
+    // others at the same pointers, which the answer is of.
     std::uint8_t earlier;
     std::uint8_t unused[3];  // 0
     std::int32_t sm;         // the compute capability whose limits hold, 10·major + minor; 0: the usual one
     std::int32_t multiprocessors;  // of the device; 0: as usual
-    std::uint32_t block_count;  // how many of `blocks` run and no others; 0: all do
+    std::uint32_t block_count;     // how many of `blocks` run and no others; 0: all do
     std::uint64_t blocks[kMostBlocks];
     std::uint64_t schedule;  // the seed of what a GPU leaves open
     Matrix A, B, C;

@@ -23,7 +23,8 @@ class OwnStream {
     void check() const {
         if (!cpu_device::strayed()) return;
         throw Fault(FaultId::other_stream,
-                    "launch() puts one kernel into the stream that it is given and another one elsewhere: neither waits "
+                    "launch() puts one kernel into the stream that it is given and another one elsewhere: "
+                    "neither waits "
                     "for the other.");
     }
 

@@ -262,8 +262,9 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
     std::function<void(HostMatrices&)> edit;
     if (problem.specials) {
         // A row with NaN, one with an infinity that meets only zeros, and one of zeros; in B a column with
-        // NaN. What comes of each of them is NaN, in whatever order it is summed up. An infinity at the end of a
-        // row, or of a column, makes the results infinite, unless it is multiplied by zero behind the end.
+        // NaN. What comes of each of them is NaN, in whatever order it is summed up. An infinity at the end
+        // of a row, or of a column, makes the results infinite, unless it is multiplied by zero behind the
+        // end.
         edit = [s = problem.shape](HostMatrices& host) {
             constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
             const auto a = [&](std::int64_t row, std::int64_t k) -> float& {

@@ -230,7 +230,7 @@ class Block {
     struct Fiber {
         boost::context::fiber self, back;
         StackBounds stack{}, worker{};  // its own, and that of the thread which runs it
-        int thread = 0;  // the CUDA thread it runs or holds
+        int thread = 0;                 // the CUDA thread it runs or holds
     };
     /// A thread that waits, or has.
     struct Thread {

@@ -299,7 +299,8 @@ void Block::check_copy(const BulkCopy& copy, const Site& site) {
     const auto last = std::find_if(copy.chunks.rbegin(), copy.chunks.rend(), moved);
     if (first != copy.chunks.end() && !(is_allocated(first->global) && is_allocated(last->global)))
         wrong(FaultId::copy_refused, site,
-              "accesses memory that cudaMalloc has not given, or that has been freed: is the tensor map, or the "
+              "accesses memory that cudaMalloc has not given, or that has been freed: is the tensor map, or "
+              "the "
               "pointer, that of an earlier launch?");
 }
 

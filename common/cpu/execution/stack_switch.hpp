@@ -1,4 +1,5 @@
-// Tells AddressSanitizer, in a program that is built with it, when control goes to another stack; else nothing.
+// Tells AddressSanitizer, in a program that is built with it, when control goes to another stack; else
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ struct StackBounds {
 
 #ifdef __SANITIZE_ADDRESS__
 
-/// Lives while control is on the other stack. What ends it is on this stack again, also where an exception is.
+/// Lives while control is on the other stack. What ends it is on this stack again, also where an exception
+/// is.
 class OnOtherStack {
   public:
     explicit OnOtherStack(const StackBounds& other) {
