@@ -279,7 +279,7 @@ def test_a_real_trace_is_told_and_drawn(name: str, tmp_path: Path, capsys: pytes
 
     found, status = inspection.trace(gemm_inspect(), name, Request(33, 31, 65, options=("--seed=5", "--beta=1")))
     assert status == 0
-    assert not inspection._problems(found)
+    assert not inspection.problems(found)
     inspection._print(found, inspection.choose(found, None, None), found["wgmma"], found)
     out = capsys.readouterr().out
     assert "33×31×65" in out
