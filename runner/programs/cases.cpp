@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 #include <random>
+#include <string_view>
 
 #include "common/check/dtype.hpp"
 #include "common/check/variant.hpp"
@@ -115,7 +116,44 @@ class CaseList {
         return std::move(cases_);
     }
 
+    std::vector<CheckCase> remainders() {
+        // Strides without a common divisor with any tile meet each remainder once, and not the same ones
+        // together.
+        constexpr std::int64_t kStride = 37, kOther = 101;
+        const std::int64_t first = draw_.from(0, kMostSide);
+        const std::int64_t wide = std::min(std::max({BM, BN, steps_}), kMostSide);
+        for (std::int64_t i = first; i < first + wide; ++i) {
+            CheckCase& c = add("remainders", "M, N and K of every remainder by the tile", 1 + i % BM,
+                               1 + i * kStride % BN, 1 + i * kOther % steps_);
+            scale(c, i);
+        }
+        const std::int64_t most = 2 * stages();
+        for (std::int64_t i = first; i < first + std::max(steps_, most); ++i) {
+            CheckCase& c = add("remainders", "every number of k-tiles, and of steps behind them", kMeant,
+                               kMeant + 2, (1 + i % most) * steps_ + i * kOther % steps_);
+            scale(c, i);
+        }
+        scale(add("remainders", "K beyond 1024", kMeant, kMeant + 2, draw_.odd(1025, 4099, 2)), first);
+        for (CheckCase& c : cases_) c.shape = c.shape.resolved();
+        return std::move(cases_);
+    }
+
   private:
+    /// Of the lesson's ring; 2 where it has none.
+    std::int64_t stages() const {
+        for (const Constant& constant : lesson_.constants) {
+            if (std::string_view(constant.name) == "STAGES") return constant.value;
+        }
+        return 2;
+    }
+    /// Every second one without beta, every third one with padding.
+    void scale(CheckCase& c, std::int64_t i) {
+        c.untraced = true;
+        c.shape.alpha = draw_.scalar();
+        if (i % 2 == 0) c.shape.beta = draw_.scalar();
+        if (i % 3 == 0) pad(c, 1);
+    }
+
     CheckCase& add(const char* id, std::string what, std::int64_t m, std::int64_t n, std::int64_t k) {
         Shape shape;
         shape.M = m;
@@ -289,8 +327,9 @@ class CaseList {
         of("sizes and addresses that are multiples of 16 bytes", n);
         of("the same sizes with matrices one element past that", n).shape.offsets = {1, 1, 1};
         of("a second launch with the same pointers, and odd sizes", n + 1).earlier = Earlier::narrower;
-        pad(of("a second launch with the same pointers and sizes, and padded rows", n), vector_).earlier =
-            Earlier::tight;
+        CheckCase& padded = of("a second launch with the same pointers and sizes, and padded rows", n);
+        pad(padded, vector_).earlier = Earlier::tight;
+        padded.shape.beta = 0.0f;  // C's pitch may be kept, too, of stores that do not read it
         of("a second launch with the same matrices, after one with alpha = 0", n).earlier =
             Earlier::without_product;
     }
@@ -604,14 +643,26 @@ class CaseList {
 
 }  // namespace
 
-std::vector<CheckCase> check_cases(const Lesson& lesson, std::uint64_t seed, bool long_k) {
-    std::vector<CheckCase> cases = CaseList(lesson, seed, long_k).cases();
+namespace {
+
+/// On the CPU device each has a schedule of its own.
+std::vector<CheckCase> scheduled(std::vector<CheckCase> cases) {
 #ifdef GEMM_CPU_DEVICE
     if (const std::uint64_t first = cpu_device::schedule_seed(); first != 0) {
         for (std::size_t i = 0; i < cases.size(); ++i) cases[i].schedule = first + i;
     }
 #endif
     return cases;
+}
+
+}  // namespace
+
+std::vector<CheckCase> check_cases(const Lesson& lesson, std::uint64_t seed, bool long_k) {
+    return scheduled(CaseList(lesson, seed, long_k).cases());
+}
+
+std::vector<CheckCase> remainder_cases(const Lesson& lesson, std::uint64_t seed) {
+    return scheduled(CaseList(lesson, seed, false).remainders());
 }
 
 }  // namespace gemm

@@ -42,6 +42,11 @@ struct CheckCase {
 /// that have 16 bits run over. (cases.cpp)
 std::vector<CheckCase> check_cases(const Lesson& lesson, std::uint64_t seed, bool long_k = false);
 
+/// What decides a grade beside those: every remainder of M, N and K by the tile, each number of k-tiles up to
+/// twice the ring's, each number of steps behind them, and one K beyond 1024. All of them for each seed, so
+/// that nobody passes by handing in again.
+std::vector<CheckCase> remainder_cases(const Lesson& lesson, std::uint64_t seed);
+
 /// Its matrices on the device, C as it is before a kernel runs; for the first launch, where there are two.
 Workload workload_of(const CheckCase& problem, std::uint64_t seed);
 /// Of the numbers of the first of two launches; the second has those of `seed`.

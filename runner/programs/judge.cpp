@@ -186,7 +186,8 @@ int run(int argc, char** argv) {
         gemm::deliver(output, gemm::to_text(listed(lesson, seed, tile, long_k)));
         return gemm::kRight;
     }
-    const std::vector<CheckCase> cases = gemm::check_cases(lesson, seed, long_k);
+    std::vector<CheckCase> cases = gemm::check_cases(lesson, seed, long_k);
+    for (CheckCase& c : gemm::remainder_cases(lesson, seed)) cases.push_back(std::move(c));
     if (!paper.empty()) {
         gemm::write_file(paper, paper_of(cases, seed));
         return gemm::kRight;
