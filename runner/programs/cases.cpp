@@ -123,13 +123,13 @@ class CaseList {
         const std::int64_t first = draw_.from(0, kMostSide);
         const std::int64_t wide = std::min(std::max({BM, BN, steps_}), kMostSide);
         for (std::int64_t i = first; i < first + wide; ++i) {
-            CheckCase& c = add("remainders", "M, N and K of every remainder by the tile", 1 + i % BM,
+            CheckCase& c = add("remainders", "another remainder of M, N and K by the tile", 1 + i % BM,
                                1 + i * kStride % BN, 1 + i * kOther % steps_);
             scale(c, i);
         }
         const std::int64_t most = 2 * stages();
         for (std::int64_t i = first; i < first + std::max(steps_, most); ++i) {
-            CheckCase& c = add("remainders", "every number of k-tiles, and of steps behind them", kMeant,
+            CheckCase& c = add("remainders", "another number of k-tiles, or of steps behind them", kMeant,
                                kMeant + 2, (1 + i % most) * steps_ + i * kOther % steps_);
             scale(c, i);
         }
