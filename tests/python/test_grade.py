@@ -304,9 +304,18 @@ FOUND = {  # task and source; passed or failed, whether judged from outside, and
     "16 bits named": ("03", BITS, "passed", True, ""),
     "16 bits along K": ("03", BITS.replace("int64_t k_end", "uint16_t k_end"), "failed", False, "Wrong with K beyond 65536"),
     # Of these a check's cases have none.
-    "one remainder of K": ("03", synthetic.in_launch("03", "if (p.K % 32 == 30 && p.K > 64) return;"), "failed", None, "Wrong with another number of k-tiles"),
-    "one number of rows": ("03", synthetic.in_launch("03", "if (p.M == 22) return;"), "failed", None, "Wrong with another remainder of M, N and K"),
-    "long rows of A": ("03", synthetic.in_launch("03", "if (p.K > 1024 && p.K < 5000) return;"), "failed", None, "Wrong with K beyond 1024"),
+    "one remainder of K": (
+        "03", synthetic.in_launch("03", "if (p.K % 32 == 30 && p.K > 64) return;"),
+        "failed", None, "Wrong with another number of k-tiles",
+    ),
+    "one number of rows": (
+        "03", synthetic.in_launch("03", "if (p.M == 22) return;"),
+        "failed", None, "Wrong with another remainder of M, N and K",
+    ),
+    "long rows of A": (
+        "03", synthetic.in_launch("03", "if (p.K > 1024 && p.K < 5000) return;"),
+        "failed", None, "Wrong with K beyond 1024",
+    ),
     "a cut report": ("01", synthetic.early("01", synthetic.CUT), "failed", True, "left what is no report of the whole check"),
     "a loop on the host": ("01", synthetic.in_launch("01", synthetic.HOST_LOOP), "failed", None, "no kernel has computed it"),
     "a tile of nothing": ("01", NOTHING, "failed", None, "must be from 1 to 1024"),
