@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -528,16 +529,59 @@ struct DeviceAsItWas {
     }
 };
 
+/// Blocks of a cluster; 1 where a lesson has none.
+std::uint64_t cluster_of(const Lesson& lesson) {
+    for (const gemm::Constant& c : lesson.constants) {
+        if (std::string_view(c.name) == "CLUSTER") return static_cast<std::uint64_t>(c.value);
+    }
+    return 1;
+}
+
+/// How many C tiles each block has in a grid of so many, by what owner() says of their first elements.
+std::map<unsigned, int> shares(const Lesson& lesson, std::int64_t rows, std::int64_t columns) {
+    gemm::Problem p{};
+    p.M = rows * lesson.tile.BM;
+    p.N = p.ldb = p.ldc = columns * lesson.tile.BN;
+    p.K = p.lda = 1;
+    p.alpha = 1.0f;
+    p.variant = lesson.variant();
+    std::map<unsigned, int> found;
+    for (std::int64_t i = 0; i < rows * columns; ++i) {
+        ++found[lesson.owner(p, i / columns * lesson.tile.BM, i % columns * lesson.tile.BN).block.x];
+    }
+    return found;
+}
+
 }  // namespace
+
+// By the function that the kernels call, too: an order of the tiles that leaves one out takes another twice.
+TEST_CASE("each C tile of every grid up to 40 by 40 has a block", "[lesson]") {
+    const DeviceAsItWas restore;
+    for_each_lesson(
+        [](const Lesson& lesson) {
+            // Of a cluster's blocks each has rows of its own; the check's cases run their orders.
+            if (cluster_of(lesson) > 1) return;
+            const std::size_t most = shares(lesson, 40, 40).size();  // blocks of a lesson that counts them
+            for (std::int64_t rows = 1; rows <= 40; ++rows) {
+                for (std::int64_t columns = 1; columns <= 40; ++columns) {
+                    const std::map<unsigned, int> found = shares(lesson, rows, columns);
+                    INFO(lesson.name << ", " << rows << " by " << columns << " tiles");
+                    const auto tiles = static_cast<std::size_t>(rows * columns);
+                    REQUIRE(found.size() == std::min(tiles, most));
+                    const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+                    const auto [least, largest] = std::minmax_element(found.begin(), found.end(), less);
+                    REQUIRE(largest->second - least->second <= 1);
+                }
+            }
+        },
+        4);
+}
 
 TEST_CASE("owner names the block that writes an element", "[lesson]") {
     const DeviceAsItWas restore;
     for_each_lesson([](const Lesson& lesson) {
         // Blocks of a cluster run together or not at all.
-        std::uint64_t together = 1;
-        for (const gemm::Constant& c : lesson.constants) {
-            if (std::string_view(c.name) == "CLUSTER") together = static_cast<std::uint64_t>(c.value);
-        }
+        const std::uint64_t together = cluster_of(lesson);
         for (const bool padded : {false, true}) {
             const std::vector<Size> sizes{{97, 131, 5}, {33, 65, 40}, {1, 300, 3}, {290, 2, 9}, {31, 30, 7}};
             for (const auto& [m, n, k] : test::drawn(sizes, 2, lesson.name + (padded ? ", padded" : ""s))) {
