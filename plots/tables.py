@@ -326,14 +326,19 @@ _TENSOR = "tensor pipe"
 _PER_HMMA = "cycles per 2048 multiply-adds"  # of a tensor core: as many as an HMMA has
 
 
+def _hmmas(profile: Mapping) -> float:
+    """How many a launch would take, whatever instruction it uses."""
+    return profile["m"] * profile["n"] * profile["k"] / 2048
+
+
 def _counted(profile: Mapping, lesson: str) -> dict[str, float]:
     """ncu's figures of a lesson, and how many cycles pass on a scheduler from one HMMA to the next."""
     counted = profile["lessons"][lesson]
     cycles = counted["instructions"] / (counted["issue slots used"] / 100)  # of all schedulers together
-    return {**counted, _PER_HMMA: cycles / (profile["m"] * profile["n"] * profile["k"] / 2048)}
+    return {**counted, _PER_HMMA: cycles / _hmmas(profile)}
 
 
-# Rows of a lesson's profile: label, and the cell from ncu's figures (runner/measure/profile.py) and the whole profile.
+# Rows of a lesson's profile: label, and the cell from what _counted() gives.
 _PROFILE: tuple[tuple[str, Callable[[Mapping[str, float]], str]], ...] = (
     ("issue slots used", lambda c: f"{c['issue slots used']:.1f} %"),
     ("FMA pipe", lambda c: f"{c['FMA pipe']:.1f} %"),
@@ -409,15 +414,22 @@ def render_stalls(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
     if lesson not in profile["lessons"]:
         return _not_recorded(lesson, profile["lessons"], "profile", order)
     place = list(order).index(lesson)
-    names = order[place - 1 : place + 1]
-    hmmas = profile["m"] * profile["n"] * profile["k"] / 2048
-    before, here = (_stalls(profile["lessons"][name], hmmas) for name in names)
+    names = [name for name in order[max(place - 1, 0) : place + 1] if name in profile["lessons"]]
+    if len(names) < 2:
+        raise UserError(f"{data.PROFILE} has no lesson before {lesson} to hold its stalls against.")
+    before, here = (_stalls(profile["lessons"][name], _hmmas(profile)) for name in names)
+    none = (0.0, 0.0)
     rows = [
-        [name, *(f"{shown.get(name, (0.0, 0.0))[0]:.2f}" for shown in (before, here)),
-         *(grouped(round(shown.get(name, (0.0, 0.0))[1])) for shown in (before, here))]
-        for name in here
-        if here[name][0] or before.get(name, (0.0, 0.0))[0]
-    ]  # fmt: skip
+        [
+            name,
+            f"{before.get(name, none)[0]:.2f}",
+            f"{cycles:.2f}",
+            grouped(round(before.get(name, none)[1])),
+            grouped(round(together)),
+        ]
+        for name, (cycles, together) in here.items()
+        if cycles or before.get(name, none)[0]
+    ]
     rows[-1] = [f"**{cell}**" for cell in rows[-1]]
     first, second = (name.split("_")[0] for name in names)
     header = ["a warp's cycles", f"per instruction, {first}", second, f"for {_TOGETHER} HMMAs, {first}", second]

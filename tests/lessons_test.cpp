@@ -556,7 +556,6 @@ std::map<unsigned, int> shares(const Lesson& lesson, std::int64_t rows, std::int
 
 // By the function that the kernels call, too: an order of the tiles that leaves one out takes another twice.
 TEST_CASE("each C tile of every grid up to 40 by 40 has a block", "[lesson]") {
-    const DeviceAsItWas restore;
     for_each_lesson(
         [](const Lesson& lesson) {
             // Of a cluster's blocks each has rows of its own; the check's cases run their orders.

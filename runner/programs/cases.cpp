@@ -125,15 +125,15 @@ class CaseList {
         for (std::int64_t i = first; i < first + wide; ++i) {
             CheckCase& c = add("remainders", "another remainder of M, N and K by the tile", 1 + i % BM,
                                1 + i * kStride % BN, 1 + i * kOther % steps_);
-            scale(c, i);
+            vary(c, i);
         }
         const std::int64_t most = 2 * stages();
         for (std::int64_t i = first; i < first + std::max(steps_, most); ++i) {
-            CheckCase& c = add("remainders", "another number of k-tiles, or of steps behind them", kMeant,
+            CheckCase& c = add("remainders", "another number of k-tiles, or of steps after them", kMeant,
                                kMeant + 2, (1 + i % most) * steps_ + i * kOther % steps_);
-            scale(c, i);
+            vary(c, i);
         }
-        scale(add("remainders", "K beyond 1024", kMeant, kMeant + 2, draw_.odd(1025, 4099, 2)), first);
+        vary(add("remainders", "K beyond 1024", kMeant, kMeant + 2, draw_.odd(1025, 4099, 2)), first);
         for (CheckCase& c : cases_) c.shape = c.shape.resolved();
         return std::move(cases_);
     }
@@ -147,7 +147,7 @@ class CaseList {
         return 2;
     }
     /// Every second one without beta, every third one with padding.
-    void scale(CheckCase& c, std::int64_t i) {
+    void vary(CheckCase& c, std::int64_t i) {
         c.untraced = true;
         c.shape.alpha = draw_.scalar();
         if (i % 2 == 0) c.shape.beta = draw_.scalar();
@@ -285,11 +285,11 @@ class CaseList {
 
     /// What a kernel may take for nothing, or for too much.
     void numbers() {
-        for (const bool scaled : {false, true}) {
+        for (const bool with_scalars : {false, true}) {
             CheckCase& c = add("numbers", "NaN, infinity and 0 in A and B", small(kProductRows),
                                small(kProductColumns), draw_.odd(steps_ + 1, steps_ + 15, 2));
             c.specials = true;
-            if (scaled) {
+            if (with_scalars) {
                 c.shape.alpha = draw_.scalar();
                 c.shape.beta = draw_.scalar();
             }

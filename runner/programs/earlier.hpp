@@ -11,11 +11,16 @@ namespace gemm {
 enum class Earlier : std::uint8_t {
     nothing,
     other_numbers,  // in the same matrices
-    // At the same pointers, so that a plan has to be made anew:
+    // At the same pointers, another problem:
     without_product,  // alpha is 0
     tight,            // rows follow each other without padding
     narrower,         // the same, and N and K are one less
 };
+
+/// Whether a plan for the one is none for the other.
+constexpr bool needs_own_plan(Earlier what) {
+    return what >= Earlier::without_product;
+}
 
 /// The problem of that launch, which stays within the matrices of `p`.
 inline Problem earlier(Problem p, Earlier what) {

@@ -126,7 +126,7 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
         if (q.block_count > 0 && !alone) return c.given();
         if (--left == 0) return c.download();
         for (OnDevice* matrix : {&a, &b, &c}) matrix->fill(paper);
-        if (what < gemm::Earlier::without_product) continue;
+        if (!gemm::needs_own_plan(what)) continue;
         now = problem;
         if (lesson.prepare != nullptr) plan = lesson.prepare(now);
     }

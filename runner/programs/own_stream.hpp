@@ -24,8 +24,7 @@ class OwnStream {
         if (!cpu_device::strayed()) return;
         throw Fault(FaultId::other_stream,
                     "launch() puts one kernel into the stream that it is given and another one elsewhere: "
-                    "neither waits "
-                    "for the other.");
+                    "neither waits for the other.");
     }
 
   private:

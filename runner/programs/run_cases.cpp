@@ -171,9 +171,9 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
         w.reset_c();
     }
     TracedLaunch traced = launch_traced(lesson, first, plan.get(), kMostKept, histories);
+    if (needs_own_plan(problem.earlier)) plan = prepared(lesson, p);
     if (problem.earlier != Earlier::nothing && traced.error.empty()) {
         w.refill(result.seed);
-        if (problem.earlier >= Earlier::without_product) plan = prepared(lesson, p);
         traced = launch_traced(lesson, p, plan.get(), kMostKept, histories);
     }
     std::vector<float> c = w.download_c();  // before anything is launched again

@@ -101,6 +101,11 @@ def test_where_a_warps_cycles_go_adds_up() -> None:
     assert numbers[0][3] == pytest.approx(64 * 2e8 / hmmas, abs=0.5)
 
 
+def test_the_first_lesson_has_nobody_to_hold_its_stalls_against() -> None:
+    with pytest.raises(UserError, match="before 01_naive"):
+        tables.render_stalls("01_naive", profile(), TWELVE)
+
+
 def test_the_table_needs_both_files() -> None:
     for files in ((None, ceilings()), (profile(), None)):
         with pytest.raises(UserError):

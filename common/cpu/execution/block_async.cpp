@@ -300,8 +300,7 @@ void Block::check_copy(const BulkCopy& copy, const Site& site) {
     if (first != copy.chunks.end() && !(is_allocated(first->global) && is_allocated(last->global)))
         wrong(FaultId::copy_refused, site,
               "accesses memory that cudaMalloc has not given, or that has been freed: is the tensor map, or "
-              "the "
-              "pointer, that of an earlier launch?");
+              "the pointer, that of an earlier launch?");
 }
 
 void Block::start_copy(BulkCopy copy, const Site& site) {
