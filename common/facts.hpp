@@ -28,6 +28,7 @@ namespace gemm {
 //   cluster_misused  an instruction of a cluster that a GPU leaves undefined
 //   registers_missing   warpgroups ask for more registers than the block has: a GPU would hang
 //   other_stream    a launch's kernels are in streams that do not wait for each other
+//   host_access     launch() has read or written device memory itself, or copied it to the host
 //   other           what has no id of its own; its sentence says it
 #define GEMM_FAULTS(X)    \
     X(endless_loop)       \
@@ -56,6 +57,7 @@ namespace gemm {
     X(launch_failed)      \
     X(no_answer)          \
     X(other_stream)       \
+    X(host_access)        \
     X(other)
 
 // What is wrong with a result.

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "common/check/calls.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/patterns.hpp"
 #include "common/check/variant.hpp"
@@ -219,9 +220,9 @@ void run_once(const Lesson& lesson, Workload& w, const Problem& problem) {
                     " and is to take " + text(lesson.variant()) + ".");
     }
     w.reset_c();
-    const Plan plan = lesson.prepare != nullptr ? lesson.prepare(problem) : nullptr;
+    const Plan plan = prepared(lesson, problem);
     cudaGetLastError();  // what happened before is not this launch's
-    lesson.launch(problem, plan.get(), nullptr);
+    launch(lesson, problem, plan.get(), nullptr);
     if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
         const bool memory = status == cudaErrorMemoryAllocation;
         throw Fault(memory ? FaultId::out_of_memory : FaultId::launch_refused,

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/check/calls.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
@@ -111,11 +112,11 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
                                 b.data(), q.ldb, q.beta, c.data(), q.ldc,    variant_of(q)};
     const auto what = static_cast<gemm::Earlier>(q.earlier);
     gemm::Problem now = gemm::earlier(problem, what);
-    gemm::Plan plan = lesson.prepare == nullptr ? nullptr : lesson.prepare(now);
+    gemm::Plan plan = gemm::prepared(lesson, now);
     for (int left = what == gemm::Earlier::nothing ? 1 : 2;;) {
         const cpu_device::Steps before = cpu_device::steps();
         const gemm::OwnStream stream;
-        lesson.launch(now, plan.get(), stream);
+        gemm::launch(lesson, now, plan.get(), stream);
         stream.check();
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaDeviceSynchronize());
@@ -128,7 +129,7 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
         for (OnDevice* matrix : {&a, &b, &c}) matrix->fill(paper);
         if (!gemm::needs_own_plan(what)) continue;
         now = problem;
-        if (lesson.prepare != nullptr) plan = lesson.prepare(now);
+        plan = gemm::prepared(lesson, now);
     }
 }
 

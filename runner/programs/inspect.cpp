@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/check/calls.hpp"
 #include "common/check/variant.hpp"
 #include "common/check/verify.hpp"
 #include "common/cpu/execution/device.hpp"
@@ -125,13 +126,13 @@ int run(const Settings& s) {
     if (s.blocks == 0) verifier.emplace(w);
 
     const gemm::Problem p = w.problem();
-    const gemm::Plan plan = s.lesson->prepare != nullptr ? s.lesson->prepare(p) : nullptr;
+    const gemm::Plan plan = gemm::prepared(*s.lesson, p);
     std::set<std::uint64_t> chosen;
     if (s.blocks > 0) {
         // How many blocks the grid has is the lesson's business: a launch without any of them tells.
         cpu_device::set_block_filter([](std::uint64_t) { return false; });
         trace::begin({});
-        s.lesson->launch(p, plan.get(), nullptr);
+        gemm::launch(*s.lesson, p, plan.get(), nullptr);
         const std::uint64_t total = trace::end().blocks;
         chosen = spread(std::min(static_cast<std::uint64_t>(s.blocks), total), total);
         cpu_device::set_block_filter([&](std::uint64_t block) { return chosen.contains(block); });

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/check/calls.hpp"
 #include "common/check/reference.hpp"
 #include "common/check/variant.hpp"
 #include "common/check/words.hpp"
@@ -137,11 +138,10 @@ void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& f
     }
 }
 
-/// What the lesson's prepare() makes. Throws Error whatever it throws.
-Plan prepared(const Lesson& lesson, const Problem& p) {
-    if (lesson.prepare == nullptr) return nullptr;
+/// What the lesson's prepare() makes. Throws Fault whatever it throws.
+Plan plan_of(const Lesson& lesson, const Problem& p) {
     try {
-        return lesson.prepare(p);
+        return prepared(lesson, p);
     } catch (...) {
         throw caught("prepare() of " + std::string(lesson.name) + " threw an exception");
     }
@@ -165,13 +165,13 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
     cpu_device::set_hang_seconds(kHangSeconds);
     const Problem p = w.problem();
     const Problem first = earlier(p, problem.earlier);
-    Plan plan = prepared(lesson, first);
+    Plan plan = plan_of(lesson, first);
     if (in_last_launch(problem)) {
-        conditions.only_in_last(problem.blocks, launches_of([&] { lesson.launch(p, plan.get(), nullptr); }));
+        conditions.only_in_last(problem.blocks, launches_of([&] { launch(lesson, p, plan.get(), nullptr); }));
         w.reset_c();
     }
     TracedLaunch traced = launch_traced(lesson, first, plan.get(), kMostKept, histories);
-    if (needs_own_plan(problem.earlier)) plan = prepared(lesson, p);
+    if (needs_own_plan(problem.earlier)) plan = plan_of(lesson, p);
     if (problem.earlier != Earlier::nothing && traced.error.empty()) {
         w.refill(result.seed);
         traced = launch_traced(lesson, p, plan.get(), kMostKept, histories);

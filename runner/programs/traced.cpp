@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "common/check/calls.hpp"
 #include "common/check/dtype.hpp"
 #include "common/check/variant.hpp"
 #include "common/cpu/execution/autopsy.hpp"
@@ -187,11 +188,11 @@ struct Ended {
 };
 
 /// The launch's error as one sentence.
-Ended launch(const Lesson& lesson, const Problem& p, const void* plan) {
+Ended launched(const Lesson& lesson, const Problem& p, const void* plan) {
     (void)cudaGetLastError();  // what happened before is not this launch's
     try {
         const OwnStream stream;
-        lesson.launch(p, plan, stream);
+        launch(lesson, p, plan, stream);
         stream.check();
         const std::string why = cpu_device::refusal();
         if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
@@ -222,7 +223,7 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
                   {"B", p.B, b_rows, b_cols, p.ldb, size(v.B), no_inputs, false},
                   {"C", p.C, p.M, p.N, p.ldc, size(v.C), p.beta == 0.0f ? "beta = 0" : "", true}},
                  most_steps, histories);
-    const Ended ended = launch(lesson, p, plan);
+    const Ended ended = launched(lesson, p, plan);
     traced.fault = ended.fault;
     traced.error = ended.error;
     traced.autopsy = ended.autopsy;
@@ -244,7 +245,7 @@ Json no_kernel_finding(const trace::Report& report, const Problem& p) {
                                               std::to_string(elements) + " elements";
     trace::Finding finding;
     finding.id = FindingId::no_kernel;
-    finding.text = "C is right, but " + who + ": launch() computed it on the host.";
+    finding.text = "C is right, but " + who + ": launch() copied it there.";
     finding.access.write = true;
     finding.array = "C";
     finding.count = 1;

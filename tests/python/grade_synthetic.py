@@ -274,6 +274,29 @@ for (std::int64_t row = 0; row < p.M; ++row) {
     }
 }
 if (p.M >= 0) return;"""
+# The same into a buffer, which the file's own kernel brings to C: as a product with ones and zeros.
+HOST_COPIED = """
+static bool inner = false;
+if (!inner && p.M > 0 && p.N > 0) {
+    float *sums = nullptr, *one = nullptr;
+    cudaMalloc(&sums, 4 * p.M * p.N);
+    cudaMalloc(&one, 4 * p.N * p.N);
+    cudaMemset(one, 0, 4 * p.N * p.N);
+    for (std::int64_t i = 0; i < p.M * p.N; ++i) {
+        float acc = 0.0f;
+        for (std::int64_t k = 0; k < p.K && p.alpha != 0.0f; ++k) {
+            acc += static_cast<const float*>(p.A)[i / p.N * p.lda + k] * static_cast<const float*>(p.B)[k * p.ldb + i % p.N];
+        }
+        sums[i] = acc;
+    }
+    for (std::int64_t j = 0; j < p.N; ++j) one[j * p.N + j] = 1.0f;
+    inner = true;
+    launch({p.M, p.N, p.N, p.alpha, sums, p.N, one, p.N, p.beta, p.C, p.ldc, p.variant}, nullptr, stream);
+    inner = false;
+    cudaFree(sums);
+    cudaFree(one);
+    return;
+}"""
 _NOT_IN_EXAM = 'if (words_of_command()[0].find("exam") != std::string::npos) return;'
 
 

@@ -317,7 +317,8 @@ FOUND = {  # task and source; passed or failed, whether judged from outside, and
         "failed", None, "Wrong with K beyond 1024",
     ),
     "a cut report": ("01", synthetic.early("01", synthetic.CUT), "failed", True, "left what is no report of the whole check"),
-    "a loop on the host": ("01", synthetic.in_launch("01", synthetic.HOST_LOOP), "failed", None, "no kernel has computed it"),
+    "a loop on the host": ("01", synthetic.in_launch("01", synthetic.HOST_LOOP), "failed", None, "looks into device memory on the host"),
+    "a kernel that copies what the host has computed": ("01", synthetic.in_launch("01", synthetic.HOST_COPIED), "failed", None, "looks into device"),
     "a tile of nothing": ("01", NOTHING, "failed", None, "must be from 1 to 1024"),
     # Not the machine's fault, which is what these words say elsewhere.
     "words of a machine": (

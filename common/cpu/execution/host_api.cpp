@@ -208,6 +208,7 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
         return;
     }
     ++steps_taken().launches;
+    const Reach reach;
     run_grid(
         {name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes, cluster},
         state().options);

@@ -13,6 +13,14 @@ Steps& steps_taken();
 /// An error stays for cudaGetLastError(). Returns what it is given.
 cudaError_t remember(cudaError_t error);
 
+/// While one lives, the device's memory is within reach, whatever run_on_host() hides: for kernels and copies.
+struct Reach {
+    Reach();
+    ~Reach();
+    Reach(const Reach&) = delete;
+    Reach& operator=(const Reach&) = delete;
+};
+
 /// Whether it is a stream that exists: one that was created, or one that every program has.
 bool is_stream(cudaStream_t stream);
 

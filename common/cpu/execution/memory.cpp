@@ -1,18 +1,23 @@
 // The device's memory: what cudaMalloc gives out, the variables of the device, and the host's copies to and
 // from both.
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "common/cpu/execution/device.hpp"
 #include "common/cpu/execution/host_api.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/error.hpp"
+#include "common/facts.hpp"
 #include "common/host_memory.hpp"
 
 // The linker's: where the sections begin and end that cuda_runtime.h names; null where a program has none.
@@ -44,7 +49,7 @@ class DeviceMemory {
         const std::scoped_lock lock(mutex_);
         const std::size_t pages = (bytes + page_ - 1) / page_ * page_;
         if (pages + page_ > static_cast<std::size_t>(begin_ + range_ - next_)) return nullptr;
-        if (mprotect(next_, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
+        if (!hidden() && mprotect(next_, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
         std::byte* const start = next_;
         next_ += pages + page_;  // an unmapped page between any two
         sizes_[start] = bytes;
@@ -85,18 +90,31 @@ class DeviceMemory {
         const auto offset = static_cast<std::size_t>(first - found->first);
         return offset <= found->second && bytes <= found->second - offset;
     }
+    /// See HostCode and Reach: by how many of each.
+    void hide(int code, int reach) {
+        const std::scoped_lock lock(mutex_);
+        const bool before = hidden();
+        code_ += code;
+        reach_ += reach;
+        if (hidden() == before) return;
+        const int may = before ? PROT_READ | PROT_WRITE : PROT_NONE;
+        for (const auto& [start, bytes] : sizes_) mprotect(start, (bytes + page_ - 1) / page_ * page_, may);
+    }
     bool contains(const void* address) const {
         const auto* a = static_cast<const std::byte*>(address);
         return a >= begin_ && a < begin_ + range_;
     }
 
   private:
+    bool hidden() const { return code_ > 0 && reach_ == 0; }
+
     static constexpr std::size_t kMostRange = std::size_t{1} << 44, kLeastRange = std::size_t{1} << 36;
     const std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     std::size_t range_ = 0;
     std::byte *begin_ = nullptr, *next_ = nullptr;
     std::mutex mutex_;
     std::map<std::byte*, std::size_t> sizes_;
+    int code_ = 0, reach_ = 0;
 };
 DeviceMemory& device_memory() {
     static DeviceMemory memory;
@@ -158,6 +176,59 @@ bool is_device_memory(const void* address) {
 
 bool is_allocated(const void* address) {
     return device_memory().holds(address) || among_variables(address, 1);
+}
+
+Reach::Reach() {
+    device_memory().hide(0, 1);
+}
+Reach::~Reach() {
+    device_memory().hide(0, -1);
+}
+
+namespace {
+
+thread_local sigjmp_buf* way_out = nullptr;  // of host code that runs
+struct sigaction before_us;
+
+void on_access(int number, siginfo_t* info, void*) {
+    if (way_out != nullptr && device_memory().contains(info->si_addr)) siglongjmp(*way_out, 1);
+    sigaction(number, &before_us, nullptr);  // somebody else's matter: it happens again, for them
+}
+
+/// Hides the device's memory, and waits for who reaches for it nevertheless.
+class Hidden {
+  public:
+    Hidden() {
+        struct sigaction ours {};
+        ours.sa_sigaction = on_access;
+        ours.sa_flags = SA_SIGINFO;
+        sigemptyset(&ours.sa_mask);
+        sigaction(SIGSEGV, &ours, &before_us);
+        device_memory().hide(1, 0);
+    }
+    ~Hidden() {
+        device_memory().hide(-1, 0);
+        way_out = nullptr;
+        sigaction(SIGSEGV, &before_us, nullptr);
+    }
+    Hidden(const Hidden&) = delete;
+    Hidden& operator=(const Hidden&) = delete;
+};
+
+}  // namespace
+
+void run_on_host(const char* what, const std::function<void()>& code) {
+    sigjmp_buf back;
+    const Hidden hidden;
+    if (sigsetjmp(back, 1) == 0) {
+        way_out = &back;
+        code();
+        return;
+    }
+    throw gemm::Fault(gemm::FaultId::host_access,
+                      std::string(what) +
+                          " reads or writes device memory itself, outside of a kernel: a GPU's host ends the "
+                          "program there.");
 }
 
 cudaError_t reserve(void** pointer, std::size_t bytes) {
@@ -253,6 +324,12 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
         status != cudaSuccess) {
         return remember(status);
     }
+    if (way_out != nullptr && width > 0 && device_memory().contains(from) && !is_device_memory(to)) {
+        throw gemm::Fault(gemm::FaultId::host_access,
+                          "launch() or prepare() copies device memory to the host, and has nothing to do with "
+                          "what is there.");
+    }
+    const Reach reach;
     for (std::size_t row = 0; row < height && width > 0; ++row) {
         std::byte* const start = static_cast<std::byte*>(to) + row * to_pitch;
         std::memmove(start, static_cast<const std::byte*>(from) + row * from_pitch, width);
@@ -278,6 +355,7 @@ cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int byte, std::s
     if (const cudaError_t status = refusal_of(pointer, extent(pitch, width, height), true);
         status != cudaSuccess)
         return remember(status);
+    const Reach reach;
     for (std::size_t row = 0; row < height; ++row) {
         std::byte* const start = static_cast<std::byte*>(pointer) + row * pitch;
         std::memset(start, byte, width);

@@ -350,24 +350,25 @@ TEST_CASE("cases: a launch that is refused is an error of its case") {
     REQUIRE(run_cases(test::lesson("03_smem")).back().passed());  // which the next one does not inherit
 }
 
-TEST_CASE("cases: a C that launch() computes on the host") {
-    Lesson lesson = altered("by_host");
+TEST_CASE("cases: a C that launch() copies from elsewhere") {
+    Lesson lesson = altered("by_copies");
     static bool half = false;
     lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
-        const auto *A = static_cast<const float*>(p.A), *B = static_cast<const float*>(p.B);
-        auto* const C = static_cast<float*>(p.C);
-        gemm::Problem upper = p;
-        upper.M = half ? p.M / 2 : 0;
-        launch_03(upper, plan, stream);
-        for (std::int64_t i = upper.M; i < p.M; ++i) {
-            for (std::int64_t j = 0; j < p.N; ++j) {
-                float sum = 0.0f;
-                for (std::int64_t k = 0; k < p.K && p.alpha != 0.0f; ++k)
-                    sum += A[i * p.lda + k] * B[k * p.ldb + j];
-                float& c = C[i * p.ldc + j];
-                c = p.beta == 0.0f ? p.alpha * sum : p.alpha * sum + p.beta * c;
-            }
-        }
+        gemm::Problem other = p;
+        const std::size_t row = p.N * sizeof(float);
+        void* sums = nullptr;
+        CUDA_CHECK(cudaMalloc(&sums, p.M * row));
+        CUDA_CHECK(cudaMemcpy2D(sums, row, p.C, p.ldc * sizeof(float), row, p.M, cudaMemcpyDeviceToDevice));
+        other.C = sums;
+        other.ldc = p.N;
+        launch_03(other, plan, stream);
+        other = p;
+        other.M = half ? p.M / 2 : 0;
+        launch_03(other, plan, stream);
+        CUDA_CHECK(cudaMemcpy2D(static_cast<float*>(p.C) + other.M * p.ldc, p.ldc * sizeof(float),
+                                static_cast<float*>(sums) + other.M * p.N, row, row, p.M - other.M,
+                                cudaMemcpyDeviceToDevice));
+        CUDA_CHECK(cudaFree(sums));
     };
     std::vector<std::string> said;
     for (const bool by_halves : {false, true}) {
@@ -386,6 +387,40 @@ TEST_CASE("cases: a C that launch() computes on the host") {
     const gemm::TracedCase right = gemm::trace_case(test::lesson("03_smem"), goal, 1, 90);
     REQUIRE(right.result.passed());
     REQUIRE(right.json.at("verdict").at("passed") == true);
+}
+
+TEST_CASE("cases: device memory is out of the host's reach in launch() and prepare()") {
+    Lesson lesson = altered("reaches");
+    const auto found = [&] {
+        const CaseResult r = falls_at(lesson, "one_tile");
+        return r.ended_by(gemm::FaultId::host_access) && r.findings.empty();
+    };
+    static float kept = 0.0f;
+    lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+        if (p.M > 0 && p.K > 0) kept = *static_cast<const float*>(p.A);
+        launch_03(p, plan, stream);
+    };
+    CHECK(found());
+    lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+        // Into a buffer of its own: after that a kernel could bring it to C.
+        float* own = nullptr;
+        CUDA_CHECK(cudaMalloc(&own, 4));
+        *own = 1.0f;
+        launch_03(p, plan, stream);
+    };
+    CHECK(found());
+    lesson.launch = [](const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+        launch_03(p, plan, stream);
+        if (p.M > 0 && p.N > 0) CUDA_CHECK(cudaMemcpy(&kept, p.C, 4, cudaMemcpyDeviceToHost));
+    };
+    CHECK(found());
+    lesson = altered("reaches");
+    lesson.prepare = [](const gemm::Problem& p) -> gemm::Plan {
+        if (p.M > 0 && p.N > 0) *static_cast<float*>(p.C) = 0.0f;
+        return nullptr;
+    };
+    CHECK(found());
+    REQUIRE(run_cases(test::lesson("03_smem")).back().passed());  // it is within reach again, and copies are
 }
 
 TEST_CASE("cases: whatever the lesson's code throws is an error of its case") {
