@@ -29,22 +29,38 @@ Written::~Written() {
 void Overwrites::begin_blocks(const BlockView& first) {
     block_ = first.index;
     overwrites_.clear();
+    written_ = nullptr;  // of a block that failed; the trace may be another by now
 }
 
 void Overwrites::store(const Array& a, const Access& access, bool atomic, int thread) {
+    settle();
     const Written::Mark mine = Written::mark(session->launches, block_, atomic);
+    written_ = a.written;
+    offset_ = access.address - a.start;
+    width_ = access.width;
+    mark_ = mine;
     const Written::Mark before =
-        a.written->put(access.address - a.start, access.width, mine, [&](Written::Mark other) {
+        a.written->put(offset_, width_, Written::begun(mine), [&](Written::Mark other) {
             return Written::same_launch(other, mine) && Written::block(other) != Written::block(mine) &&
                    !(Written::atomic(other) && atomic);
         });
-    if (before == 0 || overwrites_.size() == kMost || access.address + access.width > a.end) return;
+    // Of a store that another worker is about to make, the value is not to be had; of others of its block it
+    // is.
+    if (before == 0 || Written::is_begun(before) || overwrites_.size() == kMost ||
+        access.address + access.width > a.end)
+        return;
     Overwrite& o = overwrites_.emplace_back();
     o = {&a, access, thread, Written::block(before), {}};
     std::memcpy(o.before.data(), reinterpret_cast<const void*>(access.address), access.width);
 }
 
+void Overwrites::settle() {
+    if (written_ != nullptr) written_->settle(offset_, width_, mark_);
+    written_ = nullptr;
+}
+
 void Overwrites::end_block() {
+    settle();
     // Blocks that order what they do to memory hand it to each other.
     if (session->fenced.load(std::memory_order_relaxed)) return;
     for (const Overwrite& o : overwrites_) {

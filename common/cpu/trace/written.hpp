@@ -22,6 +22,9 @@ class Written {
         return static_cast<Mark>(launch % kLaunches + 1) << 24 | static_cast<Mark>(atomic) << 23 |
                static_cast<Mark>(block % kBlocks);
     }
+    /// Put before the element is written; what is there until it is settled may be older than the mark.
+    static Mark begun(Mark m) { return m | kBegun; }
+    static bool is_begun(Mark m) { return (m & kBegun) != 0; }
     static bool same_launch(Mark a, Mark b) { return a >> 24 == b >> 24; }
     static bool atomic(Mark m) { return (m >> 23 & 1u) != 0; }
     static std::uint64_t block(Mark m) { return m % kBlocks; }
@@ -38,10 +41,18 @@ class Written {
     Mark put(Address offset, Address width, Mark mark, Other other) {
         Mark found = 0;
         each(offset, width, [&](Mark& element) {
-            const Mark before = __atomic_exchange_n(&element, mark, __ATOMIC_RELAXED);
+            const Mark before = __atomic_exchange_n(&element, mark, __ATOMIC_ACQUIRE);
             if (found == 0 && before != 0 && other(before)) found = before;
         });
         return found;
+    }
+    /// The marks that were put there as begun, where they still are, are settled.
+    void settle(Address offset, Address width, Mark mark) {
+        each(offset, width, [&](Mark& element) {
+            Mark begun_mark = begun(mark);
+            __atomic_compare_exchange_n(&element, &begun_mark, mark, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED);
+        });
     }
     /// Whether all of them have been written.
     bool all(Address offset, Address width) {
@@ -52,7 +63,8 @@ class Written {
     }
 
   private:
-    static constexpr std::uint64_t kLaunches = 255, kBlocks = std::uint64_t{1} << 23;
+    static constexpr std::uint64_t kLaunches = 255, kBlocks = std::uint64_t{1} << 22;
+    static constexpr Mark kBegun = Mark{1} << 22;
 
     template <class Body>
     void each(Address offset, Address width, Body body) {
@@ -92,9 +104,15 @@ class Overwrites {
     };
     static constexpr std::size_t kMost = std::size_t{1} << 16;
 
+    /// The store before has been made: a worker makes one after the other.
+    void settle();
+
     Findings& findings_;
     std::uint64_t block_ = 0;
     std::vector<Overwrite> overwrites_;
+    Written* written_ = nullptr;  // by the last store
+    Address offset_ = 0, width_ = 0;
+    Written::Mark mark_ = 0;
 };
 
 }  // namespace cpu_device::trace
