@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <exception>
@@ -209,12 +210,15 @@ void check_writable(const std::string& file) {
 void write_file(const std::string& file, const std::string& text) {
     const std::string temporary = file + ".tmp";
     std::error_code error;
+    errno = 0;
     std::ofstream out(temporary, std::ios::binary);
     out << text;
     out.close();
     if (!out) {
+        const std::string why =
+            errno != 0 ? std::generic_category().message(errno) : "not all of it was taken";
         std::filesystem::remove(temporary, error);
-        throw Error(temporary + " cannot be written; is the disk full?");
+        throw Error(temporary + " cannot be written: " + why + ".");
     }
     std::filesystem::rename(temporary, file, error);
     if (error) {

@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #ifdef GEMM_CPU_DEVICE
@@ -55,7 +56,7 @@ struct Settings {
     int rounds = 0;
     int patience = 20;  // seconds
     int kernel = 0;     // of gemm_checked
-    int progress_fd = STDERR_FILENO;
+    int progress_fd = STDERR_FILENO, output_fd = STDOUT_FILENO;
     bool long_k = false, halves = false;
 };
 
@@ -96,7 +97,9 @@ Settings read_options(int argc, char** argv) {
                        "INT", false, 1});
     options.push_back(
         {"--progress-fd", &s.progress_fd, "the open file descriptor that progress goes to [2]"});
-    options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
+    options.push_back({"--output", &s.output, "where the JSON goes [--output-fd]", "FILE"});
+    options.push_back(
+        {"--output-fd", &s.output_fd, "the open file descriptor that it goes to otherwise [1]"});
     gemm::parse_options("gemm_check", "Holds one kernel against a list of problems, from the easiest on.",
                         options, argc, argv);
     if (!gemm::kDeviceTimes) s.goal = shape_of("--goal", goal);
@@ -104,9 +107,10 @@ Settings read_options(int argc, char** argv) {
     int kernels = 0;
     while (gemm_checked[kernels] != nullptr) ++kernels;
     (void)gemm::whole_number("--kernel", std::to_string(s.kernel), 0, kernels - 1);
-    if (fcntl(s.progress_fd, F_GETFD) < 0) {
-        throw Error("--progress-fd must be an open file descriptor, and " + std::to_string(s.progress_fd) +
-                    " is none.");
+    for (const auto& [option, fd] :
+         {std::pair{"--progress-fd", s.progress_fd}, {"--output-fd", s.output_fd}}) {
+        if (fcntl(fd, F_GETFD) >= 0) continue;
+        throw Error(option + (" must be an open file descriptor, and " + std::to_string(fd) + " is none."));
     }
     gemm::check_writable(s.output);
     return s;
@@ -130,21 +134,23 @@ Json report(const Lesson& lesson, const gemm::Device& device, const Settings& s,
             {"seconds", seconds}};
 }
 
+/// Writes the JSON. Throws Error.
+void deliver(const Settings& s, const Json& json) {
+    const std::string text = gemm::to_text(json);
+    if (!s.output.empty()) return gemm::write_file(s.output, text);
+    for (std::size_t at = 0; at < text.size();) {
+        const ssize_t n = write(s.output_fd, text.data() + at, text.size() - at);
+        if (n <= 0) throw Error("The report cannot be written.");
+        at += static_cast<std::size_t>(n);
+    }
+}
+
 /// Writes the JSON and ends the program at once: what the learner's code has left (a lock that its kernel
 /// held when it was interrupted, a thread that never ends) must not be waited for.
 [[noreturn]] void write_and_leave(const Settings& s, const Json& json, int status) {
     try {
         if (ftrylockfile(stdout) == 0) std::fflush(stdout);
-        if (s.output.empty()) {
-            const std::string text = gemm::to_text(json);
-            for (std::size_t at = 0; at < text.size();) {
-                const ssize_t n = write(STDOUT_FILENO, text.data() + at, text.size() - at);
-                if (n <= 0) _exit(gemm::kCouldNotRun);
-                at += static_cast<std::size_t>(n);
-            }
-        } else {
-            gemm::write_file(s.output, gemm::to_text(json));
-        }
+        deliver(s, json);
     } catch (const std::exception& error) {
         (void)dprintf(STDERR_FILENO, "gemm_check: %s\n", error.what());
         _exit(gemm::kCouldNotRun);
@@ -364,7 +370,8 @@ int run(Settings s) {
     json["trace"] = std::move(traced);
     json["times"] = std::move(times);
     if (results.back().ended_by(FaultId::endless_loop)) write_and_leave(s, json, gemm::kWrong);
-    gemm::deliver(s.output, gemm::to_text(json));
+    std::fflush(stdout);
+    deliver(s, json);
     return passed ? gemm::kRight : gemm::kWrong;
 }
 
