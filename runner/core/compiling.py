@@ -20,7 +20,8 @@ from runner.core.build import build
 from runner.core.process import say_all
 from runner.core.results import ROOT, UserError
 
-_MESSAGE = re.compile(r"^[^\s:][^:\n]*(?::\d+(?::\d+)?|\(\d+\)): (?P<kind>fatal error|error|warning)\b")
+# (With a capital it is the assembler's.)
+_MESSAGE = re.compile(r"^[^\s:][^:\n]*(?::\d+(?::\d+)?|\(\d+\)): (?P<kind>fatal error|error|Error|warning)\b")
 _LIST = """namespace gemm {{
 struct Lesson;
 }}
@@ -135,7 +136,9 @@ def first_error(lines: Sequence[str]) -> tuple[str, ...]:
     if not starts:
         of_the_linker = [re.sub(r"^(?:\S*\bld(?:\.\w+)?: )?(?:/\S+\.o: ?)?", "", line) for line in lines]
         told = [line for line in of_the_linker if re.search(_LINKED_WRONGLY, line)]
-        return tuple(told[:3] or lines[-5:])
+        # What is wrong with information for debuggers is in nobody's way.
+        others = [line for line in lines if not re.search(r"\b(?:DWARF|[Ww]arning)\b", line)]
+        return tuple(told[:3] or others[-5:] or lines[-5:])
     end = next((i for i in range(starts[0] + 1, len(lines)) if not lines[i].startswith((" ", "\t"))), len(lines))
     shown = list(lines[starts[0] : end])
     if len(starts) > 1:

@@ -1,15 +1,19 @@
 """Which system calls code in the sandbox may make: a list of what a compiler, a linker and a program with threads need.
 
+A kernel's programs have threads and start no processes: the list for them is shorter.
+
 libseccomp makes the kernel's program of it (a filter in BPF). Whatever is not on the list, what future kernels bring among it,
 is answered as by a kernel that has no such call, which libraries know how to do without.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import importlib
 import platform
 import tempfile
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -19,25 +23,24 @@ from runner.core.results import UserError
 ALLOWED = {
     "reading and writing files": (
         "access", "close", "close_range", "copy_file_range", "creat", "dup", "dup2", "dup3", "faccessat", "faccessat2",
-        "fadvise64", "fallocate", "fcntl", "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "getdents",
+        "fadvise64", "fallocate", "fdatasync", "fstat", "fstatfs", "fsync", "ftruncate", "getdents",
         "getdents64", "lseek", "lstat", "newfstatat", "open", "openat", "pipe", "pipe2", "poll", "ppoll", "pread64", "preadv",
         "pselect6", "pwrite64", "pwritev", "read", "readlink", "readlinkat", "readv", "select", "sendfile", "stat", "statfs",
         "statx", "truncate", "write", "writev",
     ),
     "names of files": (
         "chdir", "chmod", "fchdir", "fchmod", "fchmodat", "fchmodat2", "getcwd", "link", "linkat", "mkdir", "mkdirat",
-        "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat", "umask", "unlink", "unlinkat", "utime",
-        "utimensat", "utimes",
+        "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat", "umask", "unlink", "unlinkat",
     ),
     "its own memory": (
-        "brk", "madvise", "mmap", "mprotect", "mremap", "msync", "munmap",
+        "brk", "madvise", "mprotect", "mremap", "msync", "munmap",
     ),
     "processes and threads": (
-        "arch_prctl", "execve", "exit", "exit_group", "fork", "futex", "get_robust_list", "getcpu", "getpgid", "getpgrp",
+        "arch_prctl", "execve", "exit", "exit_group", "futex", "get_robust_list", "getcpu", "getpgid", "getpgrp",
         "getpid", "getppid", "getpriority", "getrlimit", "getrusage", "getsid", "gettid", "kill", "prlimit64",
         "restart_syscall", "rseq", "sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity", "sched_getparam",
         "sched_getscheduler", "sched_setaffinity", "sched_yield", "set_robust_list", "set_tid_address", "setpgid",
-        "setrlimit", "setsid", "tgkill", "tkill", "vfork", "wait4", "waitid",
+        "setrlimit", "tgkill", "tkill", "wait4", "waitid",
     ),
     "signals": (
         "alarm", "getitimer", "pause", "rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigreturn", "rt_sigsuspend",
@@ -59,6 +62,14 @@ ALLOWED = {
 # CLONE_NEWNS, …NEWCGROUP, …NEWUTS, …NEWIPC, …NEWUSER, …NEWPID, …NEWNET (linux/sched.h). A filter cannot see clone3's flags;
 # libc takes clone where clone3 is unknown.
 _NAMESPACES = 0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 0x1000_0000 | 0x2000_0000 | 0x4000_0000
+_THREAD = 0x0001_0000  # CLONE_THREAD
+# Of a mapping: MAP_SHARED and MAP_HUGETLB (asm-generic/mman-common.h, mman.h). Memory of these is in no process's account once it
+# is let go of, and goes on taking room.
+_UNCOUNTED = 0x01 | 0x0004_0000
+# Of fcntl: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC (asm-generic/fcntl.h). Locks, leases and notices are of a
+# file's, which all on this machine see.
+_OF_DESCRIPTORS = (0, 1, 2, 3, 4, 1030)
+_JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
 # Of a file: what libraries ask to learn whether it is a terminal, and how much of a pipe can be read; its flags.
 # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX (asm-generic/ioctls.h).
 _REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
@@ -78,8 +89,10 @@ def binding() -> Any:  # noqa: ANN401  (it has no types)
 
 
 @cache
-def program(machine: str = "") -> bytes:
-    """The filter as the kernel takes it, for this machine or for another (`x86_64`, `aarch64`). Raises UserError."""
+def program(forks: bool = True, machine: str = "") -> bytes:
+    """The filter as the kernel takes it, for this machine or for another (`x86_64`, `aarch64`). Raises UserError.
+
+    `forks`: whether processes may be started, beside threads."""
     library = binding()
     made = library.SyscallFilter(defaction=library.ERRNO(errno.ENOSYS))
     # Calls of another kind than the machine's own (32 bits, x32) have other numbers: they end the process.
@@ -89,7 +102,14 @@ def program(machine: str = "") -> bytes:
     for name in (name for names in ALLOWED.values() for name in names):
         if _known(library, name):
             made.add_rule(library.ALLOW, name)
-    made.add_rule(library.ALLOW, "clone", library.Arg(0, library.MASKED_EQ, _NAMESPACES, 0))
+    for name in ("fork", "vfork"):
+        if forks and _known(library, name):
+            made.add_rule(library.ALLOW, name)
+    kept, are = (_NAMESPACES, 0) if forks else (_NAMESPACES | _THREAD, _THREAD)
+    made.add_rule(library.ALLOW, "clone", library.Arg(0, library.MASKED_EQ, kept, are))
+    made.add_rule(library.ALLOW, "mmap", library.Arg(3, library.MASKED_EQ, _UNCOUNTED, 0))
+    for command in _OF_DESCRIPTORS:
+        made.add_rule(library.ALLOW, "fcntl", library.Arg(1, library.MASKED_EQ, 0xFFFF_FFFF, command))
     for request in _REQUESTS:
         made.add_rule(library.ALLOW, "ioctl", library.Arg(1, library.MASKED_EQ, 0xFFFF_FFFF, request))
     if machine and machine != platform.machine():
@@ -98,6 +118,13 @@ def program(machine: str = "") -> bytes:
         made.export_bpf(file)
         file.seek(0)
         return file.read()
+
+
+def leave_keyring() -> None:
+    """Gives this thread, and what it starts from here on, a session keyring of their own: those of a login are named in /proc."""
+    with suppress(UserError):
+        library = binding()
+        ctypes.CDLL(None).syscall(library.resolve_syscall(library.Arch.NATIVE, "keyctl"), _JOIN_SESSION_KEYRING, None)
 
 
 def _known(library: Any, name: str) -> bool:  # noqa: ANN401

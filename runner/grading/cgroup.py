@@ -21,9 +21,18 @@ import psutil
 from runner.core import process
 from runner.core.results import UserError
 
+
+class Outlived(UserError):
+    """Something of a run does not end. It must not be graded beside that, nor after."""
+
+    def __init__(self) -> None:
+        super().__init__("Something that a submission has started does not end, and nothing more is graded: end it by hand (ps).")
+
+
 _NAME = "gemm-grade-"
 _SELF = "self"  # the group in ours in which grade itself waits, where it had to leave the one above
 _CONTROLLERS = ("memory", "pids")
+_SHARES = "cpu"  # where it can be had: runs get equal shares of the processors, however many threads each has
 _IN_SCOPE = "GEMM_IN_SCOPE"  # set by enter_scope() for the command that it becomes
 _OWN = 8  # processes of a run beside the code's: bubblewrap's, sh, prlimit
 _POLL = 0.002  # seconds between looks at a group that is to become empty
@@ -119,11 +128,15 @@ class Group:
         """The command so that it is in the group before it begins."""
         return ["/bin/sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self._path / "cgroup.procs"), *command]
 
+    def seconds(self) -> float:
+        """For which its processes have had a processor."""
+        return _table(self._path / "cpu.stat").get("usage_usec", 0) / 1e6
+
     def end(self) -> Counted:
-        """Ends what is left in it and removes it. What it counted."""
+        """Ends what is left in it and removes it. What it counted. Raises Outlived."""
         try:
             if not _emptied(self._path):
-                raise UserError("The sandbox's processes do not end; end them by hand.")
+                raise Outlived
             events = _table(self._path / "memory.events")
         finally:
             _removed(self._path)
@@ -150,6 +163,10 @@ class Groups:
             for path in (parent, self._path):
                 (path / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in _CONTROLLERS), encoding="utf-8")
                 self._added = lacking
+            shared = _SHARES in _words(parent / "cgroup.subtree_control")
+            if _write(parent / "cgroup.subtree_control", f"+{_SHARES}") and not shared:
+                self._added = [*lacking, _SHARES]
+            _write(self._path / "cgroup.subtree_control", f"+{_SHARES}")
         except OSError:
             self.close()
             raise
@@ -181,7 +198,7 @@ def _dissolve(path: Path, added: Sequence[str] = _CONTROLLERS) -> None:
     for run in [inner for inner in _folders(path) if inner.name != _SELF]:
         _emptied(run)
         _removed(run)
-    for name in _CONTROLLERS:
+    for name in (*_CONTROLLERS, _SHARES):
         _write(path / "cgroup.subtree_control", f"-{name}")
     for name in added:  # it stays where another group needs it
         _write(path.parent / "cgroup.subtree_control", f"-{name}")

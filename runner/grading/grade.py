@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import itertools
 import json
@@ -10,6 +11,7 @@ import secrets
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing, suppress
@@ -20,8 +22,9 @@ from runner.core import lesson, process, tables
 from runner.core.process import Interrupted, say
 from runner.core.results import ROOT, UserError, writable_folder
 from runner.grading import gradebook, grading, sandbox, submissions
+from runner.grading.cgroup import Outlived
 from runner.grading.gradebook import Journal, column
-from runner.grading.grading import FAILED, MISSING, PASSED, REFUSED, TROUBLE, Grader, Kit, Outcome, without_places
+from runner.grading.grading import MISSING, NO_ROOM, PASSED, REFUSED, TROUBLE, Grader, Kit, Outcome, without_places
 from runner.grading.sandbox import Limits
 from runner.grading.submissions import Refused, Submission
 from runner.learn import exercise
@@ -31,6 +34,7 @@ _NOT_COUNTED = (
     "This system hands over no control group, so the memory that processes have is limited, but not the kernel's for their sake "
     "(records of files, buffers of pipes)."
 )
+_NO_FAULT = "The file is not to blame: whoever grades can have it tried again."
 _SHOWN = 40  # learners in the table on a terminal
 
 
@@ -145,28 +149,32 @@ class _Class:
         """What came of it, or why there is no verdict."""
         try:
             return self._grader.grade(task, learner, name, raw, slot, final)
-        except sandbox.Stopped:
+        except (sandbox.Stopped, Outlived):
             raise
         except UserError as error:
             return without_places(str(error))
         except OSError as error:
-            return without_places(f"{type(error).__name__}: {error.strerror}.")
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return NO_ROOM
+            return without_places(f"A file of the grader's, {error.filename}, could not be used ({error.strerror}).")
         except Exception as error:  # noqa: BLE001  (a flaw of the grader, which must not cost the others their verdicts)
-            return f"{type(error).__name__}."
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            flaw = f"{type(error).__name__} in line {where.lineno} of {Path(where.filename).name}"
+            return f"The grader has a flaw ({flaw}); please report it, with the file."
 
     def _again(self, one: _Doubtful) -> Outcome:
         """A second look, with nothing else running: where the lesson's own kernel passes, this machine is not at fault, and what
-        happens to the file again is its own doing."""
+        ends the file's own programs again is their doing."""
         if not self._in_trouble:
             control = self._graded(one.task, "", one.name, one.task.solution().encode(), 0)
             self._in_trouble = not isinstance(control, Outcome) or control.state != PASSED
-        if self._in_trouble:
-            return Outcome(TROUBLE, f"{one.task.title} could not be graded: {one.why}\n")
-        graded = self._graded(one.task, one.learner, one.name, one.raw, 0, final=True)
-        if isinstance(graded, Outcome):
-            return graded
-        between = "It was tried twice, and the lesson's own kernel was graded in between."
-        return Outcome(FAILED, f"{one.task.title}: {one.name} cannot be graded: {graded} {between}\n")
+        why = one.why
+        if not self._in_trouble:
+            graded = self._graded(one.task, one.learner, one.name, one.raw, 0, final=True)
+            if isinstance(graded, Outcome):
+                return graded
+            why = f"{graded} (It was tried twice; in between, the lesson's own kernel passed.)"
+        return Outcome(TROUBLE, f"{one.task.title} could not be graded: {why} {_NO_FAULT}\n")
 
     def _take_slot(self) -> None:
         self._thread.slot = next(self._slots)
@@ -257,11 +265,11 @@ def _graded(
     trouble, same = "", f"the same command{' without --again' if again else ''}"
     secret = journal.head["secret"] if journal.head and not again else secrets.token_hex(16)
     try:
-        private = [ROOT, where, table.parent]
-        with closing(sandbox.find(unsandboxed, private)) as box, tempfile.TemporaryDirectory(prefix="gemm-kit-") as kit:
+        private = [ROOT, where, table.parent, Path(tempfile.gettempdir()), Path.home()]
+        with closing(sandbox.find(unsandboxed, private)) as box, grading.workplace() as place:
             if not box.counted:
                 say(_NOT_COUNTED)
-            grader = Grader(Kit(Path(kit), box), secret, limits)
+            grader = Grader(Kit(place, box), secret, limits)
             whole = _Class(grader, journal, handed_in, chosen)
             if whole.computes(again):
                 _prove(grader, chosen[0])

@@ -10,9 +10,11 @@ limits and what the kernel has counted (sandbox.Ended).
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
+import os
 import re
 import shutil
 import sys
@@ -20,7 +22,8 @@ import tempfile
 import threading
 import time
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -49,9 +52,13 @@ _LONG_RUN = 4  # times the seconds of a run for a kernel that is asked problems 
 _MANY = 4  # kernels: from this one on it pays to make ready what they all begin with
 _PREPARED = "kernel.hpp"  # in the kit: what is made ready
 _OF_HEADERS = 512 << 20  # bytes that it may have
+_THREADS = 16  # of a kernel's program, beside two for each core: the CPU device's and the reference's
+NO_ROOM = "There is no room left for temporary files; free some, or set TMPDIR to another folder."
 _TRANSLATING = 10  # seconds that the translation to C++ may take
-_SAVED = 'o=$1; shift; "$@" && cat "$o"'  # what was made in TMP goes to stdout, which is a file outside
-_TOLD = 'o=$1; shift; "$@" >&2; s=$?; cat "$o"; exit $s'
+_NO_CAT = 99  # no compiler's status
+_SAVED = f'o=$1; shift; "$@" || exit $?; cat "$o" || exit {_NO_CAT}'  # what was made in TMP goes out by stdout
+_ANSWERS = 3  # a descriptor: where a kernel's program writes what is not for people
+_APART = f'exec {_ANSWERS}>&1 >&2; exec "$@"'  # that goes out by stdout, and what it prints with the messages
 
 # Of an outcome. "passed" and "failed" are verdicts; the others are what there is no verdict for.
 PASSED, FAILED, UNTOUCHED, MISSING, REFUSED, TROUBLE = "passed", "failed", "untouched", "missing", "refused", "trouble"
@@ -146,6 +153,46 @@ def whole(found: Checked, asked: Sequence[Case]) -> bool:
     return held == expected[: len(held)] or (held[:-1] == expected and last["id"] == "goal")
 
 
+_PREFIX = "gemm-grade-"
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor that holds the folder's lock; negative where somebody else has it, or the folder is gone."""
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return -1
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(held), folder.lstat()):
+            return held
+    except OSError:
+        pass
+    os.close(held)
+    return -1
+
+
+@contextmanager
+def workplace() -> Iterator[Path]:
+    """A folder for all temporary files of a grading, which is removed. First, those are that killed gradings have left: a folder
+    whose lock nobody holds."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if left.lstat().st_uid == os.geteuid() and (held := _locked(left)) >= 0:
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(held)
+    while True:  # another grading may have taken it for a leftover before it was locked
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        if (held := _locked(folder)) >= 0:
+            break
+    try:
+        folder.chmod(0o711)  # where there is no sandbox, submissions have users of their own
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
+
+
 def without_a_run(task: Task, name: str, raw: bytes) -> Outcome | None:
     """What is said of a file that there is nothing to compile of; None where there is."""
     try:
@@ -163,12 +210,13 @@ class Kit:
     There is no lesson in it, no reference, and nothing of other submissions.
     """
 
-    def __init__(self, folder: Path, sandbox: Sandbox) -> None:
-        """folder: where the copies go; it is empty. Builds what is not built yet."""
+    def __init__(self, place: Path, sandbox: Sandbox) -> None:
+        """place: where temporary files go (see workplace()). Builds what is not built yet."""
         device = doctor.Device("cpu", None, (), "submissions are graded on the CPU device")
         self._tools = {name: compiling.toolchain(device, name) for name in ("check", "exam")}
         self.judge = build(device, doctor.provide(device), ["gemm_judge", "gemm_lessons_json"]) / "bin" / "gemm_judge"
-        self.folder, self.sandbox = folder, sandbox
+        folder = Path(tempfile.mkdtemp(prefix="kit-", dir=place))
+        self.place, self.folder, self.sandbox = place, folder, sandbox
         self._inside = _COURSE if sandbox.isolated else folder
         self.binds: dict[Path, Path] = {folder: _COURSE}
         for source in [*(ROOT / "common").rglob("*.hpp"), *(ROOT / "common" / "cpu" / "include").rglob("*")]:
@@ -201,7 +249,7 @@ class Kit:
         header.write_text('#include "common/gemm.hpp"\n', encoding="utf-8")
         made, limits = str(TMP / f"{_PREPARED}.gch"), replace(Limits(), file=_OF_HEADERS, folder=2 * _OF_HEADERS)
         command = ["sh", "-c", _SAVED, "sh", made, *self.kernel, "-x", "c++-header", "-o", made, "-c", inside]
-        with tempfile.TemporaryDirectory(prefix="gemm-grade-") as folder:
+        with tempfile.TemporaryDirectory(dir=self.place) as folder:
             output, messages = Path(folder) / "made", Path(folder) / "messages"
             with output.open("wb") as out, messages.open("wb") as said:
                 ended = self.sandbox.run(command, Path(folder), self.binds, out, said, limits, slot)
@@ -240,7 +288,7 @@ class Grader:
 
     def __init__(self, kit: Kit, secret: str, limits: Limits) -> None:
         self._kit, self._secret = kit, secret
-        self._limits = replace(limits, reserved=_RESERVED)
+        self._limits = replace(limits, reserved=_RESERVED, processes=2 * process.cores() + _THREADS)
         self._compiling = replace(limits, seconds=max(limits.seconds, 60))
 
     def stop(self) -> None:
@@ -258,7 +306,7 @@ class Grader:
             return outcome
         report = Report(task, name, check.source_text(raw))
         judged = None
-        with tempfile.TemporaryDirectory(prefix="gemm-grade-") as held:
+        with tempfile.TemporaryDirectory(dir=self._kit.place) as held:
             folder = Path(held)
             try:
                 run = _Run(self, report, learner, folder, slot, final)
@@ -302,19 +350,26 @@ class _Run:
         self._kit.sandbox.hand_over(self._own, slot)
 
     def _run(
-        self, command: Sequence[str | Path], output: Path, limits: Limits, files: Sequence[Path], keep: Sequence[int] = ()
+        self, command: Sequence[str | Path], output: Path, limits: Limits, files: Sequence[Path], forks: bool = True
     ) -> Ended:
         """Runs it in the sandbox, where `files` are in IN. Returns how it ended; its messages are in the file messages."""
         for file in files:
             file.chmod(0o755)  # noqa: S103
         binds = {**self._kit.binds, **{file: _IN / file.name for file in files}}
         with output.open("wb") as out, (self._folder / "messages").open("wb") as messages:
-            ended = self._kit.sandbox.run(command, self._own, binds, out, messages, limits, self._slot, keep)
+            ended = self._kit.sandbox.run(command, self._own, binds, out, messages, limits, self._slot, forks)
         if shutil.disk_usage(self._folder).free < _ROOM:  # however it ended: what came of it may be for lack of room
-            raise UserError("There is no room left for temporary files; free some, or set TMPDIR to another folder.")
+            raise UserError(NO_ROOM)
+        if ended.lost:
+            raise UserError(ended.doubt)
         if ended.doubt:
             self._doubt(ended.doubt)
         return ended
+
+    def _kernel(self, program: Path, options: Sequence[str | Path], output: Path, files: Sequence[Path]) -> Ended:
+        """Runs a program with the kernel, which starts no other; its ANSWERS come to `output`."""
+        command = ["sh", "-c", _APART, "sh", self._given_as(program), *options]
+        return self._run(command, output, self._running, files, forks=False)
 
     def _doubt(self, why: str) -> None:
         """A UserError, unless this machine is known not to be at fault."""
@@ -355,6 +410,8 @@ class _Run:
         lines = self._lines()
         if not ended.status:
             return
+        if ended.status == _NO_CAT:
+            raise UserError("What the compiler or the linker made could not be taken out of the sandbox.")
         how = f"was ended by {number}" if (number := process.crash(ended.status)) else f"ended with status {ended.status}"
         if ended.status != _WRONG or not lines:  # as no compiler ends for an error of the code
             self._doubt(f"The compiler or the linker {how}.")
@@ -401,10 +458,9 @@ class _Run:
         """What gemm_check says goes into the report."""
         begin, report = time.monotonic(), self._report
         seed = self._seed("check")
-        made, output = self._made_in("check.json"), self._folder / "check.json"
+        output = self._folder / "check.json"
         options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", self._schedule("check"), *self._more]
-        command: list[str | Path] = ["sh", "-c", _TOLD, "sh", made, self._given_as(program), *options, "--output", made]
-        ended = self._run(command, output, self._running, [program])
+        ended = self._kernel(program, [*options, "--output-fd", str(_ANSWERS)], output, [program])
         with output.open("rb") as told:
             raw = told.read(_REPORT)
         report.seed, report.ran, self._late = seed, time.monotonic() - begin, ended.late
@@ -452,13 +508,8 @@ class _Run:
         status, said = process.quiet([*judge, "--paper", paper])
         if status:
             raise UserError(f"gemm_judge could not set an exam: {said.strip()}")
-        with answers.open("wb") as written:
-            given = self._given_as(paper) if self._kit.sandbox.isolated else paper
-            asked: list[str | Path] = ["--paper", given, "--answers-fd", str(written.fileno())]
-            files = [program, paper]
-            ended = self._run(
-                [self._given_as(program), *asked], self._folder / "output", self._running, files, [written.fileno()]
-            )
+        given = self._given_as(paper) if self._kit.sandbox.isolated else paper
+        ended = self._kernel(program, ["--paper", given, "--answers-fd", str(_ANSWERS)], answers, [program, paper])
         status, said = process.quiet([*judge, "--answers", answers, "--output", verdict], seconds=300)
         if status not in (0, 1):
             raise UserError(f"gemm_judge could not mark an exam: {said.strip()}")

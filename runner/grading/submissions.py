@@ -16,8 +16,10 @@ from runner.grading.grading import LARGEST, printable
 from runner.learn.exercise import Task
 
 _MOST = 20_000  # names in a submission
+_LONGEST = 1024  # characters of a name in it, its folders among them
 _DEEPEST = 8  # folders above a file
 _LARGEST_ZIP = 64 << 20
+_RIGHT = "who grades needs the right to read it"
 _ENTRY = b"PK\1\2"  # what each name in a zip begins with
 
 
@@ -50,8 +52,8 @@ class Submission:
             if stat.S_ISREG(mode) and self.path.suffix.lower() == ".zip":
                 return _Zip(self.path)
         except OSError as error:
-            raise Refused(f"It cannot be read: {error.strerror}.") from error
-        raise Refused("It is neither a folder nor a zip.")
+            raise Refused(f"It cannot be read: {error.strerror}; {_RIGHT}.") from error
+        raise Refused("It is neither a folder nor a zip; hand in one of the two.")
 
 
 def _rank(task: Task, name: str) -> int | None:
@@ -82,7 +84,7 @@ class _Folder:
             for entry in os.scandir(path):
                 self._seen += 1
                 if self._seen > _MOST:
-                    raise Refused(f"It has more than {_MOST} files.")
+                    raise Refused(f"It has more than {_MOST} files; hand in the folder exercises alone.")
                 if entry.name in (".git", "build", ".venv"):
                     continue
                 if not entry.is_dir(follow_symlinks=False):
@@ -109,7 +111,7 @@ class _Folder:
             with os.fdopen(os.dup(at), "rb") as file:
                 return _small(name, file.read(LARGEST + 1))
         except OSError as error:
-            raise Refused(f"{printable(name)} cannot be read: {error.strerror}.") from error
+            raise Refused(f"{printable(name)} cannot be read: {error.strerror}; {_RIGHT}.") from error
         finally:
             for descriptor in opened:
                 os.close(descriptor)
@@ -120,17 +122,19 @@ class _Zip:
         with path.open("rb") as file:
             raw = file.read(_LARGEST_ZIP + 1)
         if len(raw) > _LARGEST_ZIP:
-            raise Refused(f"The zip is larger than {_LARGEST_ZIP >> 20} MiB.")
+            raise Refused(f"The zip is larger than {_LARGEST_ZIP >> 20} MiB; zip the folder exercises alone.")
         if raw.count(_ENTRY) > _MOST:  # before they are read: each takes much more memory than in the zip
-            raise Refused(f"The zip has more than {_MOST} files.")
+            raise Refused(f"The zip has more than {_MOST} files; zip the folder exercises alone.")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(raw))
         except Exception as error:  # noqa: BLE001  (what zipfile raises is written down nowhere)
-            raise Refused("It is no zip that can be read.") from error
+            raise Refused("It is no zip that can be read; zip the folder anew.") from error
         entries = self._zip.infolist()
         self._entries = {entry.filename: entry for entry in entries if not entry.is_dir()}
         # A Mac's zips hold a shadow of every file there.
         self.names = [name for name in self._entries if not name.startswith("__MACOSX/")]
+        if any(len(name) > _LONGEST for name in self.names):
+            raise Refused(f"The zip has a name of more than {_LONGEST} characters; zip the folder exercises alone.")
 
     def read(self, name: str) -> bytes:
         entry, shown = self._entries[name], printable(name)
@@ -141,7 +145,7 @@ class _Zip:
         if kind not in (0, stat.S_IFREG):
             raise Refused(f"{shown} is not an ordinary file.")
         if entry.flag_bits & 1:
-            raise Refused(f"{shown} is encrypted.")
+            raise Refused(f"{shown} is encrypted; zip it without a password.")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others are unpacked by blocks of any size
             raise Refused(f"{shown} is packed by another method than an ordinary zip's.")
         try:
@@ -150,7 +154,7 @@ class _Zip:
         except Refused:
             raise
         except Exception as error:  # noqa: BLE001
-            raise Refused(f"{shown} cannot be read from the zip.") from error
+            raise Refused(f"{shown} cannot be read from the zip; zip the folder anew.") from error
 
 
 def _small(name: str, raw: bytes) -> bytes:
@@ -159,10 +163,17 @@ def _small(name: str, raw: bytes) -> bytes:
     return raw
 
 
+def _is_left_over(path: Path) -> bool:
+    """Whether it is what systems and programs leave in folders: no learner's."""
+    if path.name in ("__MACOSX", ".git") or path.name.startswith("._"):
+        return True
+    return path.name.startswith(".") and path.suffix.lower() != ".zip" and not path.is_dir()
+
+
 def find(folder: Path) -> list[Submission]:
-    """Everything in the folder, by name; what is hidden is not looked at. A UserError where it is no folder or is empty."""
+    """Everything in the folder, by name, but for what systems leave there. A UserError where it is no folder or is empty."""
     try:
-        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith((".", "__MACOSX")))
+        names = sorted(path.name for path in folder.iterdir() if not _is_left_over(path))
     except OSError as error:
         raise UserError(f"{folder} cannot be read: {error.strerror}; name the folder with the submissions.") from error
     if not names:

@@ -449,6 +449,18 @@ def box() -> Iterator[Sandbox]:
         yield found
 
 
+def ordinary_python() -> list[str]:
+    """A command that another user than root runs Python with, which has the runner's packages. Skips where there is none."""
+    if os.geteuid() != 0:
+        pytest.skip("the tests run as an ordinary user already")
+    become = ["setpriv", "--reuid", "4711", "--regid", "4711", "--clear-groups"]
+    for name in (sys.executable, "/usr/bin/python3"):
+        imports = [*become, name, "-c", "import filelock, psutil, rich, typer"]
+        if os.access(REPOSITORY, os.X_OK) and subprocess.run(imports, capture_output=True, check=False, cwd="/").returncode == 0:
+            return [*become, name]
+    pytest.skip("no Python that another user may run has the packages")
+
+
 @pytest.fixture(scope="session")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     root = tmp_path_factory.mktemp("course") / "gemm"

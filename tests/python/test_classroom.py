@@ -68,10 +68,11 @@ README = (REPOSITORY / "classroom" / "README.md").read_text(encoding="utf-8")
 def test_the_readmes_limits_are_the_graders() -> None:
     limits = sandbox.Limits()
     said = (
-        f"A run may take {limits.seconds:g} s (`--seconds`), {limits.memory >> 30} GiB of memory, {limits.processes} processes "
-        f"and {limits.file >> 20} MiB of output; a file {grading.LARGEST >> 10} KiB, a zip {submissions._LARGEST_ZIP >> 20} MiB."
+        f"A run may take {limits.seconds:g} s (`--seconds`), {limits.memory >> 30} GiB of memory and "
+        f"{limits.file >> 20} MiB of output; a file {grading.LARGEST >> 10} KiB, a zip {submissions._LARGEST_ZIP >> 20} MiB."
     )
     assert said in " ".join(README.split())
+    assert f"computes nothing for {sandbox._IDLE} s" in " ".join(README.split())
 
 
 def test_tasks_that_are_named_exist() -> None:

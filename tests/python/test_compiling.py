@@ -94,6 +94,20 @@ def test_a_compiler_says_the_same_of_what_is_wrong(edit: tuple[str, str], tmp_pa
     assert compiling.first_error(said[0])[0].startswith("mine.cu:")
 
 
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["mine.cu: Assembler messages:", "mine.cu:6: Warning: no DWARF", "mine.cu:9: Error: file not found: /x"],
+         ("mine.cu:9: Error: file not found: /x",)),
+        (["ld: DWARF error: mangled line", "ld: final link failed: bad value", "ld: DWARF error: again"],
+         ("ld: final link failed: bad value",)),
+        (["ld: DWARF error: mangled line"], ("ld: DWARF error: mangled line",)),
+    ],
+)  # fmt: skip
+def test_the_error_is_told_and_not_what_stands_around_it(lines: list[str], told: tuple[str, ...]) -> None:
+    assert compiling.first_error(lines) == told
+
+
 def test_a_compiler_warns_of_the_same(tmp_path: Path) -> None:
     said = []
     for prepared in (True, False):

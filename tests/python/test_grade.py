@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zipfile
@@ -24,7 +25,7 @@ from pathlib import Path
 import grade_synthetic as synthetic
 import psutil
 import pytest
-from conftest import PATIENCE, drawn, put, script, seed, sentence, started, stop, toolchain, whole_families
+from conftest import PATIENCE, drawn, ordinary_python, put, script, seed, sentence, started, stop, toolchain, whole_families
 from grade_synthetic import FILES, SOLUTIONS, TASKS, Learner, World
 from unusual import KERNELS
 
@@ -32,6 +33,7 @@ from runner.core import compiling, doctor
 from runner.core.results import ROOT, UserError
 from runner.grading import grade as command
 from runner.grading import gradebook, grading, sandbox, submissions
+from runner.grading.cgroup import Outlived
 from runner.grading.gradebook import Journal
 from runner.grading.grading import Grader, Kit, Outcome
 from runner.grading.sandbox import Limits, Sandbox
@@ -268,8 +270,9 @@ def kit_of_this_build(folder: Path, held_by: Sandbox) -> Kit:
 
 
 @pytest.fixture(scope="module")
-def kit(box: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    return kit_of_this_build(tmp_path_factory.mktemp("kit"), box)
+def kit(box: Sandbox) -> Iterator[Kit]:
+    with grading.workplace() as place:
+        yield kit_of_this_build(place, box)
 
 
 def graded(kit: Kit, number: str, source: str, limits: Limits | None = None) -> Outcome:
@@ -316,9 +319,11 @@ FOUND = {  # task and source; passed or failed, whether judged from outside, and
         "03", synthetic.in_launch("03", "if (p.K > 1024 && p.K < 5000) return;"),
         "failed", None, "Wrong with K beyond 1024",
     ),
-    "a cut report": ("01", synthetic.early("01", synthetic.CUT), "failed", True, "left what is no report of the whole check"),
-    "a loop on the host": ("01", synthetic.in_launch("01", synthetic.HOST_LOOP), "failed", None, "looks into device memory on the host"),
-    "a kernel that copies what the host has computed": ("01", synthetic.in_launch("01", synthetic.HOST_COPIED), "failed", None, "looks into device"),
+    "a cut report": ("01", synthetic.with_head("01", synthetic.CUT), "failed", True, "left what is no report of the whole check"),
+    "a loop on the host": ("01", synthetic.in_launch("01", synthetic.HOST_LOOP), "failed", None, "looks into device memory"),
+    "a kernel that copies what the host has computed": (
+        "01", synthetic.in_launch("01", synthetic.HOST_COPIED), "failed", None, "looks into device memory",
+    ),
     "a tile of nothing": ("01", NOTHING, "failed", None, "must be from 1 to 1024"),
     # Not the machine's fault, which is what these words say elsewhere.
     "words of a machine": (
@@ -424,9 +429,8 @@ def test_seeds_differ_by_learner_task_and_use_and_stay() -> None:
 
 @pytest.fixture
 def bare() -> Iterator[Kit]:
-    """Not below pytest's folders, which other users may not enter."""
-    with compiling.scratch() as folder:
-        yield kit_of_this_build(folder, Sandbox(None))
+    with grading.workplace() as place:
+        yield kit_of_this_build(place, Sandbox(None))
 
 
 @DISTURBANCES
@@ -441,7 +445,8 @@ def test_without_a_sandbox_limits_hold_and_nothing_is_left(bare: Kit) -> None:
 def test_without_a_sandbox_root_finds_what_has_left_its_parents(bare: Kit) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root has a user for each run, by which its processes are known")
-    assert graded(bare, "01", synthetic.early("01", synthetic._DAEMON)).state == "passed"
+    outcome = graded(bare, "01", synthetic.early("01", synthetic._DAEMON))
+    assert outcome.state == "passed", outcome.text
     assert not of_sandboxes()
 
 
@@ -470,6 +475,7 @@ FOUR = "for i in 1 2 3 4; do python3 -c 'x = b\"x\" * (100 << 20); import time; 
     [
         (("sleep", "60"), Limits(seconds=1), "it did not end within 1 s"),
         (("sh", "-c", "while :; do :; done"), Limits(seconds=1), "it did not end within 1 s"),
+        (("sh", "-c", "for i in 1 2 3 4; do while :; do :; done & done; wait"), Limits(seconds=1), "it did not end within 1 s"),
         (("sh", "-c", "yes"), Limits(file=1 << 20), "it wrote more than 1 MiB"),
         (("sh", "-c", "yes >&2"), Limits(file=1 << 20), "it wrote more than 1 MiB"),
         (("sh", "-c", "yes >/tmp/x; test $(stat -c %s /tmp/x) = 1048576 && exit 7"), Limits(file=1 << 20), ""),
@@ -582,14 +588,7 @@ def test_nothing_begins_after_a_stop(tmp_path: Path) -> None:
 
 def test_an_ordinary_user_has_a_sandbox(box: Sandbox, tmp_path: Path) -> None:
     """The other tests do it as the user who runs them, who is root in many containers."""
-    if os.geteuid() != 0:
-        pytest.skip("the other tests run as an ordinary user already")
-    become = ["setpriv", "--reuid", "4711", "--regid", "4711", "--clear-groups"]
-    interpreters = [name for name in (sys.executable, "/usr/bin/python3")
-                    if subprocess.run([*become, name, "-c", "import filelock, psutil, rich, typer"], capture_output=True,
-                                      check=False, cwd="/").returncode == 0]  # fmt: skip
-    if not interpreters or not os.access(ROOT, os.X_OK):
-        pytest.skip("no Python that another user may run has the packages")
+    become = ordinary_python()
     code = """
 import os, sys, tempfile
 from pathlib import Path
@@ -601,10 +600,108 @@ with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
     out.seek(0)
     print(how.status, out.read().decode().split())
 """
-    done = subprocess.run([*become, interpreters[0], "-c", code], cwd=ROOT, env={**ENV, "HOME": "/", "TMPDIR": "/tmp"},  # noqa: S108
+    done = subprocess.run([*become, "-c", code], cwd=ROOT, env={**ENV, "HOME": "/", "TMPDIR": "/tmp"},  # noqa: S108
                           capture_output=True, text=True, check=False)  # fmt: skip
     assert done.stdout == "5 ['65534']\n", done.stderr
     assert not of_sandboxes()
+
+
+def test_a_run_that_waits_for_a_processor_has_more_time_and_in_the_end_a_doubt(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "_waited", lambda processes: 0.0)
+    how, _, _ = ran(box, tmp_path, "sleep", "60", limits=Limits(seconds=0.2))
+    assert (how.late, how.doubt) == (True, "")
+    monkeypatch.setattr(sandbox, "_waited", lambda processes: 1.0)
+    how, _, _ = ran(box, tmp_path, "sleep", "0.6", limits=Limits(seconds=0.2))
+    assert (how.status, how.broken, how.doubt) == (0, "", "")
+    how, _, _ = ran(box, tmp_path, "sleep", "60", limits=Limits(seconds=0.2))
+    assert (how.late, how.lost) == (True, False) and "too much to do" in how.doubt
+
+
+def test_a_run_that_computes_nothing_is_ended_before_its_time(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "_IDLE", 1)
+    how, _, _ = ran(box, tmp_path, "sleep", "60")
+    assert (how.broken, how.late, how.doubt) == ("it computed nothing for 1 s", True, "") and how.seconds < 20
+    code = "import time\nfor _ in range(8):\n    time.sleep(0.3)\n    sum(range(1_000_000))"
+    how, _, _ = ran(box, tmp_path, *python(code))
+    assert (how.status, how.broken) == (0, "")
+
+
+def test_how_long_a_thread_has_waited_is_what_the_kernel_counts() -> None:
+    """Two that compute where there is room for one."""
+    code = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
+    both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    try:
+        end = time.monotonic() + PATIENCE
+        while min(sandbox._waited([one.pid]) for one in both) < 0.2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert all(sandbox._computed([one.pid]) > 0.1 for one in both)
+    finally:
+        for one in both:
+            one.kill()
+            one.wait()
+
+
+def test_what_does_not_end_is_no_learners_matter(
+    box: Sandbox, handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(sandbox.select, "select", lambda *_: ([], [], []))
+        with pytest.raises(Outlived, match="does not end"):
+            ran(box, tmp_path, "true")
+    grader, journal = Moody(Outlived()), Journal(tmp_path / "journal.jsonl")
+    whole = command._Class(grader, journal, submissions.find(handed_in), [TASKS["01"]])  # type: ignore[arg-type]
+    with pytest.raises(Outlived):
+        list(whole.results(1))
+
+
+def test_what_a_killed_grading_has_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = """
+import os, signal
+from runner.grading import grading
+with grading.workplace() as place:
+    (place / "kit" / "x").mkdir(parents=True)
+    print(place, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    left = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**ENV, "TMPDIR": str(tmp_path)}, capture_output=True,
+                          text=True, check=False).stdout.strip()  # fmt: skip
+    assert Path(left, "kit", "x").exists()
+    (tmp_path / f"{grading._PREFIX}link").symlink_to(ROOT)
+    with grading.workplace() as other, grading.workplace() as place:
+        assert other.exists() and place.exists() and not Path(left).exists()
+    assert ROOT.exists() and [path.name for path in tmp_path.iterdir()] == [f"{grading._PREFIX}link"]
+
+
+def test_the_folders_of_grader_and_class_are_private_wherever_they_are(
+    kit: Kit, handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Path] = []
+
+    def find(unsandboxed: bool, private: Sequence[Path]) -> Sandbox:
+        seen.extend(private)
+        raise UserError("So far.")
+
+    monkeypatch.setattr(sandbox, "find", find)
+    with pytest.raises(UserError, match="So far"):
+        command.grade(str(handed_in), str(tmp_path / "out" / "g.csv"), "01", None, None, False, False, False)
+    assert {handed_in, tmp_path / "out", ROOT, Path(tempfile.gettempdir()), Path.home()} <= set(seen)
+    made = " ".join(Sandbox(Path("/usr/bin/bwrap"), [Path("/usr/share/doc")])._mounts({}, Limits()))
+    assert "--tmpfs /usr/share/doc" in made
+
+
+def test_the_logins_keys_have_no_names_inside(box: Sandbox, tmp_path: Path) -> None:
+    if not Path("/proc/keys").exists():
+        pytest.skip("this kernel names no keys")
+    code = "from runner.grading import calls\ncalls.leave_keyring()\nprint(open('/proc/self/status').read() and 'left')"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=ENV, capture_output=True, text=True, check=True).stdout
+    _, out, _ = ran(box, tmp_path, "sh", "-c", "cat /proc/keys /proc/key-users; true")
+    assert out == ""
 
 
 # The exam
@@ -832,9 +929,11 @@ def test_damaged_zips_are_read_or_refused_and_nothing_else(tmp_path: Path) -> No
 
 
 def test_learners_have_names_of_their_own(tmp_path: Path) -> None:
-    names = ["ada", "ada.zip", "bob.zip", "a\nb", "a\\nb", "eve.ZIP", "eve.zip", "ada (2)", ".hidden", "__MACOSX"]
-    for name in names:
+    names = ["ada", "ada.zip", "bob.zip", "a\nb", "a\\nb", "eve.ZIP", "eve.zip", "ada (2)", ".hidden.zip"]
+    for name in (*names, ".DS_Store", "._ada.zip"):
         (tmp_path / name).touch()
+    for name in (".mia", "__MACOSX", ".git"):
+        (tmp_path / name).mkdir()
     for number in (254, 255):
         (tmp_path / os.fsdecode(b"z" + bytes([number]))).touch()
     (tmp_path / "z\\xff").touch()
@@ -843,7 +942,15 @@ def test_learners_have_names_of_their_own(tmp_path: Path) -> None:
     assert found[b"a\\nb"] == "a\\nb" and found[b"a\nb"] == "a\\nb (2)"
     assert found[b"z\\xff"] == "z\\xff" and found[b"z\xff"] == "z\\xff (2)" and found[b"z\xfe"] == "z\\xfe"
     assert sorted((found[b"eve.ZIP"], found[b"eve.zip"])) == ["eve", "eve.zip"]
-    assert len(set(found.values())) == len(found) == 11
+    assert found[b".hidden.zip"] == ".hidden" and found[b".mia"] == ".mia"
+    assert len(set(found.values())) == len(found) == 13
+
+
+def test_a_zip_of_long_names_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(synthetic.zipped((FILES["03"], "x"), *((f"{'x' * 30_000}{n}", "") for n in range(1000))))
+    with pytest.raises(Refused, match="a name of more than 1024 characters"):
+        read(path)
 
 
 # What is written
@@ -1065,7 +1172,9 @@ MACHINE = UserError(f"{ROOT}/build/cpu/bin/gemm_judge cannot be run: out of some
         ([], [("ada", False)], "passed"),
         ([MACHINE], [("ada", False), ("", False), ("ada", True)], "passed"),
         ([MACHINE, MACHINE], [("ada", False), ("", False)], "trouble"),
-        ([MACHINE, None, MACHINE], [("ada", False), ("", False), ("ada", True)], "failed"),  # what happens twice is its own doing
+        ([MACHINE, None, MACHINE], [("ada", False), ("", False), ("ada", True)], "trouble"),  # no run of its own, however often
+        ([TypeError()], [("ada", False), ("", False), ("ada", True)], "passed"),
+        ([TypeError(), None, TypeError()], [("ada", False), ("", False), ("ada", True)], "trouble"),
         ([OSError(28, "No space left on device", "/home/ada/x")], [("ada", False), ("", False), ("ada", True)], "passed"),
     ],
 )
@@ -1076,7 +1185,9 @@ def test_doubts_are_settled_by_a_control_and_a_second_look(
     whole = command._Class(grader, journal, submissions.find(handed_in), [TASKS["01"]])  # type: ignore[arg-type]
     [(_, _, _, outcome)] = whole.results(2)
     assert (grader.calls, outcome.state) == (calls, state)
-    assert ("out of something. " in outcome.text) is (state == "failed")
+    assert ("not to blame" in outcome.text) is (state == "trouble")
+    assert ("out of something. " in outcome.text) is (state == "trouble" and moods[0] is MACHINE)
+    assert ("flaw (TypeError in line " in outcome.text) is (state == "trouble" and moods[0] is not MACHINE)
     assert "/" not in outcome.text.replace(FILES["01"], "")
 
 

@@ -41,10 +41,11 @@ int multiprocessors();
 /// What kernels are checked with: so few that a launch of one block an SM has several tiles a block soon.
 constexpr int kFewMultiprocessors = 2;
 
-/// Runs `code` as the host of a GPU does: device memory, but for its variables, is out of its reach, and within
-/// that of the kernels that it launches and the copies that it asks for. Throws gemm::Fault (host_access) where
-/// it reads or writes it nevertheless, and then forgets what `code` has on its stack; also where it copies from
-/// there to the host, which is how a host would compute what kernels are to compute.
+/// Runs `code` as the host of a GPU does: device memory, but for its variables, is out of its reach, and
+/// within that of the kernels that it launches and the copies that it asks for. Throws gemm::Fault
+/// (host_access) where it reads or writes it nevertheless, and then forgets what `code` has on its stack;
+/// also where it copies from there to the host, which is how a host would compute what kernels are to
+/// compute.
 void run_on_host(const char* what, const std::function<void()>& code);
 
 /// Called every half second while a launch runs longer than two seconds: blocks done, blocks in all. Empty:

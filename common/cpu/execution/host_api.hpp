@@ -13,7 +13,8 @@ Steps& steps_taken();
 /// An error stays for cudaGetLastError(). Returns what it is given.
 cudaError_t remember(cudaError_t error);
 
-/// While one lives, the device's memory is within reach, whatever run_on_host() hides: for kernels and copies.
+/// While one lives, the device's memory is within reach, whatever run_on_host() hides: for kernels and
+/// copies.
 struct Reach {
     Reach();
     ~Reach();

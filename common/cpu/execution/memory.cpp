@@ -325,9 +325,10 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
         return remember(status);
     }
     if (way_out != nullptr && width > 0 && device_memory().contains(from) && !is_device_memory(to)) {
-        throw gemm::Fault(gemm::FaultId::host_access,
-                          "launch() or prepare() copies device memory to the host, and has nothing to do with "
-                          "what is there.");
+        throw gemm::Fault(
+            gemm::FaultId::host_access,
+            "launch() or prepare() copies device memory to the host, and has nothing to do with "
+            "what is there.");
     }
     const Reach reach;
     for (std::size_t row = 0; row < height && width > 0; ++row) {
