@@ -40,6 +40,7 @@ NAMES = re.compile(r"[\w\s:]*")  # and what may stand between them, backwards
 NAME = re.compile(
     r"(?:(?<!\w)(?!(?:return|else|do|co_return|co_yield)\b)[A-Za-z_]\w*\s*)?(?:::\s*[A-Za-z_]\w*\s*)+$|(?<!\w)[A-Za-z_]\w*\s*$"
 )
+LONGEST_DIMS = 200  # characters of a cluster's size, which goes to each of its kernel's launches
 LONGEST_NAME = 2000  # characters in front of <<< that may name the kernel
 # In two steps, so that no text takes long: up to the semicolon, and what that is with single blanks.
 DYNAMIC_SHARED = re.compile(r"extern\s{1,99}__shared__\b(?P<declared>[^;]{1,400});")
@@ -155,7 +156,13 @@ def translate(text: str) -> str:
     code = NOT_CODE.sub(lambda found: found[0].replace("'", " ") if found["number"] else blank(found), text)
     bare = NOT_CODE.sub(lambda found: blank(found) if found["comment"] else found[0], text)
     edits: list[tuple[int, int, str]] = []
-    clusters = {kernel["name"]: " ".join(kernel["dims"].split()) for kernel in CLUSTER.finditer(code)}
+    clusters = {}
+    for kernel in CLUSTER.finditer(code):
+        clusters[kernel["name"]] = " ".join(kernel["dims"].split())
+        if len(clusters[kernel["name"]]) > LONGEST_DIMS:
+            error = SyntaxError(f"the numbers of __cluster_dims__ take more than {LONGEST_DIMS} characters")
+            error.lineno = line_of(text, kernel.start())
+            raise error
 
     position = 0
     while (launch := code.find("<<<", position)) >= 0:

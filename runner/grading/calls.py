@@ -33,7 +33,7 @@ ALLOWED = {
         "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat", "umask", "unlink", "unlinkat",
     ),
     "its own memory": (
-        "brk", "madvise", "mprotect", "mremap", "msync", "munmap",
+        "brk", "mprotect", "mremap", "msync", "munmap",
     ),
     "processes and threads": (
         "arch_prctl", "execve", "exit", "exit_group", "futex", "get_robust_list", "getcpu", "getpgid", "getpgrp",
@@ -54,7 +54,7 @@ ALLOWED = {
     ),
     # setpriv takes root's rights away before the code begins; who has none can win nothing by these.
     "giving up rights": (
-        "capget", "capset", "prctl", "setgid", "setgroups", "setresgid", "setresuid", "setuid",
+        "capget", "capset", "setgid", "setgroups", "setresgid", "setresuid", "setuid",
     ),
 }  # fmt: skip
 
@@ -69,6 +69,13 @@ _UNCOUNTED = 0x01 | 0x0004_0000
 # Of fcntl: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC (asm-generic/fcntl.h). Locks, leases and notices are of a
 # file's, which all on this machine see.
 _OF_DESCRIPTORS = (0, 1, 2, 3, 4, 1030)
+# Of prctl: PR_SET_KEEPCAPS, PR_SET_NAME, PR_GET_NAME, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_GET_SECUREBITS, PR_SET_SECUREBITS,
+# PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_CAP_AMBIENT (linux/prctl.h): what setpriv asks for, and threads' names. Not filters
+# of its own, which can write to the kernel's log, nor memory that others share.
+_OF_ITSELF = (8, 15, 16, 23, 24, 27, 28, 38, 39, 47)
+# Of madvise: MADV_NORMAL, …RANDOM, …SEQUENTIAL, …WILLNEED, …DONTNEED, …FREE, …HUGEPAGE, …NOHUGEPAGE, …GUARD_INSTALL and
+# …GUARD_REMOVE (asm-generic/mman-common.h).
+_OF_PAGES = (0, 1, 2, 3, 4, 8, 14, 15, 102, 103)
 _JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
 # Of a file: what libraries ask to learn whether it is a terminal, and how much of a pipe can be read; its flags.
 # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX (asm-generic/ioctls.h).
@@ -108,8 +115,9 @@ def program(forks: bool = True, machine: str = "") -> bytes:
     kept, are = (_NAMESPACES, 0) if forks else (_NAMESPACES | _THREAD, _THREAD)
     made.add_rule(library.ALLOW, "clone", library.Arg(0, library.MASKED_EQ, kept, are))
     made.add_rule(library.ALLOW, "mmap", library.Arg(3, library.MASKED_EQ, _UNCOUNTED, 0))
-    for command in _OF_DESCRIPTORS:
-        made.add_rule(library.ALLOW, "fcntl", library.Arg(1, library.MASKED_EQ, 0xFFFF_FFFF, command))
+    for name, place, values in (("fcntl", 1, _OF_DESCRIPTORS), ("prctl", 0, _OF_ITSELF), ("madvise", 2, _OF_PAGES)):
+        for value in values:
+            made.add_rule(library.ALLOW, name, library.Arg(place, library.MASKED_EQ, 0xFFFF_FFFF, value))
     for request in _REQUESTS:
         made.add_rule(library.ALLOW, "ioctl", library.Arg(1, library.MASKED_EQ, 0xFFFF_FFFF, request))
     if machine and machine != platform.machine():

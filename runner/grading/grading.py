@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from runner.core import compiling, doctor, process
 from runner.core.build import build
@@ -48,6 +49,8 @@ _WRONG = 1  # a compiler's, for an error of the code
 _REFUSED = 2  # gemm_check's exit status where it could not begin
 _REPORT = 4 << 20  # bytes of gemm_check's JSON
 _LONGEST = 32 << 10  # characters of a text for a learner
+_LONGEST_WORDS = 4 << 10  # and of one that its code may have made
+_TRANSLATED = 8 * LARGEST  # bytes of a kernel as C++
 _LONG_RUN = 4  # times the seconds of a run for a kernel that is asked problems that take long
 _MANY = 4  # kernels: from this one on it pays to make ready what they all begin with
 _PREPARED = "kernel.hpp"  # in the kit: what is made ready
@@ -113,18 +116,27 @@ def _writable(text: str) -> str:
     return "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else "\N{REPLACEMENT CHARACTER}" for c in cut)
 
 
+def _short(value: Any) -> Any:  # noqa: ANN401  (of JSON)
+    """`value` with its texts cut: to lay out long ones takes long."""
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_WORDS else f"{value[:_LONGEST_WORDS]} …"
+    if isinstance(value, list):
+        return [_short(one) for one in value]
+    return {_short(key): _short(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
 _OF_A_LINE = ("line", "width", "requests", "threads", "bytes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
 _OF_A_TRACE = ("blocks", "threads_per_block", "barriers_per_thread")
 _OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc")
 
 
 def evidence(raw: bytes) -> Checked:
-    """gemm_check's object, which the learner's code may have written: there are cases, and what is computed with are numbers, and
-    small ones.
+    """gemm_check's object, which the learner's code may have written: there are cases, texts are short, and what is computed with
+    are numbers, and small ones.
 
     Raises ValueError, KeyError, TypeError, AttributeError or RecursionError where it is not.
     """
-    found = json.loads(raw)
+    found = _short(json.loads(raw))
     numbers = [found["tile"][key] for key in ("BM", "BN", "BK")]
     numbers += [case[key] for case in found["cases"] for key in _OF_A_CASE]
     numbers += [scalar for case in found["cases"] for key in ("alpha", "beta") if (scalar := case[key]) is not None]
@@ -432,6 +444,8 @@ class _Run:
             raise _Failed("compile", Diagnosis(f"It does not compile: its launches are not found within {_TRANSLATING} s.", ""))
         if status:
             raise UserError(f"The translation to C++ could not be done: {line.rstrip('.') or f'status {status}'}.")
+        if made.stat().st_size > _TRANSLATED:
+            raise _Failed("compile", Diagnosis("It does not compile: as C++ it is too long.", ""))
         return made.read_text(encoding="utf-8").split("\n", 1)[1]
 
     def compiled(self) -> dict[str, Path]:

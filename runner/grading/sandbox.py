@@ -40,6 +40,7 @@ _POLL = 0.02  # seconds between looks at a program
 _WEIGH = 0.05  # seconds between looks at what it has taken, where no group counts that
 _COUNT = 0.2  # seconds between looks at which processes it has, where it may start some: all of the machine's are read for that
 _IDLE = 10  # seconds for which a run may not compute at all: it has nobody to wait for
+_SUSPENDED = 1  # seconds between two looks that this process, or the whole machine, must have been stopped for
 _STARVED = 4  # times its seconds after which a run that waits for a processor is given up, on a machine with too much to do
 _MiB = 1 << 20
 _ENDED = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)  # also where nobody has waited for it yet
@@ -57,7 +58,7 @@ _OWN_COUNT = (5, 14)  # Linux: from this version on a user namespace's processes
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may take, all its processes together. The memory is also that of its files in memory."""
+    """What one run may take, all its processes together. Where a group counts it, the memory is also that of files in memory."""
 
     # Of computing, as many processors as there are at a time. On the clock as many, less those that it waited for a processor.
     seconds: float = 30
@@ -92,13 +93,18 @@ def _tree(root: int) -> list[psutil.Process]:
 
 def _resident(processes: Sequence[int]) -> int:
     """Bytes of memory that these processes have had at most, the tables of their pages among it, what they share counted once
-    for each: what is given back between two looks is seen at the second."""
-    total = 0
-    for one in processes:
+    for each: what a program gives back between two looks is seen at the second."""
+    return sum(_resident_of(Path("/proc", str(one))) for one in processes)
+
+
+def _resident_of(place: Path) -> int:
+    # Of a process whose first thread has ended, its other threads tell.
+    for status in (place / "status", *place.glob("task/*/status")):
         with suppress(OSError):
-            status = Path(f"/proc/{one}/status").read_text(encoding="utf-8", errors="replace")
-            total += sum(int(kib) for kib in re.findall(r"^Vm(?:HWM|PTE):\s*(\d+) kB$", status, re.MULTILINE)) << 10
-    return total
+            text = status.read_text(encoding="utf-8", errors="replace")
+            if found := re.findall(r"^Vm(?:HWM|PTE):\s*(\d+) kB$", text, re.MULTILINE):
+                return sum(map(int, found)) << 10
+    return 0
 
 
 def _computed(processes: Sequence[int]) -> float:
@@ -136,6 +142,16 @@ def _objects(lines: bytes) -> list[dict]:
         with suppress(ValueError):
             found.append(json.loads(line))
     return found
+
+
+def _waits_for_disk(processes: Sequence[int]) -> bool:
+    """Whether one of their threads waits for what nothing can interrupt."""
+    for one in processes:
+        for thread in Path(f"/proc/{one}/task").glob("*/stat"):
+            with suppress(OSError):
+                if thread.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] == "D":
+                    return True
+    return False
 
 
 def _doubt(status: int, memory: bool) -> str:
@@ -221,7 +237,7 @@ class Sandbox:
         """Ends what runs, in whatever thread, and lets nothing more begin."""
         self._stop.set()
 
-    def _mounts(self, binds: Mapping[Path, Path], limits: Limits) -> list[str]:
+    def _mounts(self, binds: Mapping[Path, Path], limits: Limits, forks: bool) -> list[str]:
         made = ["--ro-bind", "/usr", "/usr"]
         for name in _SYSTEM:
             path = Path(name)
@@ -248,10 +264,12 @@ class Sandbox:
             made += ["--ro-bind", str(outside), str(inside)]
         # Process 1, whose end is that of all others, cannot be looked at; its memory would be as open as their own.
         made += ["--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"]
+        for folder in () if forks else (TMP, Path("/dev/shm")):  # noqa: S108  (a kernel's program needs no files)
+            made += ["--remount-ro", str(folder)]
         return [*made, "--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
 
     def _command(
-        self, command: Command, binds: Mapping[Path, Path], limits: Limits, user: int, options: Sequence[str]
+        self, command: Command, binds: Mapping[Path, Path], limits: Limits, user: int, options: Sequence[str], forks: bool
     ) -> list[str]:
         """`options`: further ones of bubblewrap."""
         cpu = int(limits.seconds) + 1  # of each process, all its threads together
@@ -274,7 +292,7 @@ class Sandbox:
         else:
             apart += ["--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
         outer = [str(self._bubblewrap), *apart, "--die-with-parent", "--new-session", "--hostname", "grading"]
-        return [*outer, *options, *self._mounts(binds, limits), "--chdir", str(TMP), "--", *inner]
+        return [*outer, *options, *self._mounts(binds, limits, forks), "--chdir", str(TMP), "--", *inner]
 
     def hand_over(self, folder: Path, slot: int) -> None:
         """Makes the folder that of the user that runs in this slot, where there is no sandbox."""
@@ -295,8 +313,8 @@ class Sandbox:
         """Runs `command` and waits for it; what it says on both comes to files. Nothing that it started is left.
 
         `binds`: outside → inside, for reading. `folder`: TMP where there is no sandbox (see place()); `slot`: 0 … , of those that
-        run together. `forks`: whether it may start processes. Raises UserError where it cannot be started, Stopped after stop(),
-        Outlived where something does not end.
+        run together. `forks`: whether it may start processes, and write files in TMP. Raises UserError where it cannot be
+        started, Stopped after stop(), Outlived where something does not end.
         """
         user = self._first + slot
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
@@ -323,7 +341,7 @@ class Sandbox:
                 given.callback(os.close, filters)
                 options += ["--seccomp", str(filters)]
                 inherited.append(filters)
-            full = self._command(command, binds, limits, user, options)
+            full = self._command(command, binds, limits, user, options, forks)
             if self._groups:
                 group = self._groups.group(limits.memory, limits.processes)
                 full = group.entered(full)
@@ -426,10 +444,13 @@ class _Running:
         """Waits for the program. The limit that it has broken, if any, whether that is the one on seconds, and a doubt about
         that."""
         processes, weighed = _Processes(self._started.pid, forks), begin
-        most, since = 0.0, begin  # what it has computed, and when it last did
+        most, since, last = 0.0, begin, time.monotonic()  # what it has computed, and when it last did; the last look
         while self._started.poll() is None:
             self._take(_POLL)
             now = time.monotonic()
+            if now - last > _SUSPENDED:  # the run's time goes on when ours does
+                begin, since = begin + now - last, since + now - last
+            last = now
             if stop.is_set():
                 raise Stopped
             if broken := self.too_much(limits):
@@ -441,7 +462,8 @@ class _Running:
             if computed > most or not (group or numbers):
                 most, since = computed, now
             if now - since > _IDLE:
-                return _WAITED.format(_IDLE), True, ""
+                slow = _waits_for_disk([one.pid for one in _tree(self._started.pid)])
+                return _WAITED.format(_IDLE), True, "This machine's disk was slow." if slow else ""
             if computed > limits.seconds:
                 return _LATE.format(limits.seconds), True, ""
             if not group and _resident(numbers) > limits.memory:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rich import box
-from rich.cells import cell_len, get_character_cell_size
+from rich.cells import get_character_cell_size
 from rich.table import Table
 
 from runner.core import lesson, tables
@@ -55,8 +55,8 @@ def wrapped(text: str, width: int, hanging: int = 0) -> list[str]:
         indent = rest[: len(rest) - len(rest.lstrip())] + " " * hanging
         if len(indent) > width // 2:
             indent = ""
-        while cell_len(rest) > width:
-            end = max(fitting(rest, width), 1)
+        while (end := fitting(rest, width)) < len(rest):
+            end = max(end, 1)
             space = rest.rfind(" ", len(indent) + 1, end + 1)
             end = space if space > 0 and rest[:space].strip() else end
             lines.append(rest[:end].rstrip())

@@ -153,7 +153,7 @@ for (const int fd : {memfd_create("x", 0), shmget(IPC_PRIVATE, 1 << 20, 0600), u
 
 
 def _writes(world: World) -> str:
-    """Tries to leave a file outside, fills what it may write."""
+    """Tries to leave a file somewhere."""
     places = ["", "/in", "/course", "/usr", "/etc", "/proc", ROOT, world.submissions, world.journal.parent]
     listed = ", ".join(f'"{place}/"' for place in places)
     return f"""
@@ -161,10 +161,8 @@ for (const std::string place : {{{listed}}}) {{
     if (open((place + "{world.marker}").c_str(), O_WRONLY | O_CREAT, 0666) >= 0) abort();
 }}
 for (const std::string mine : {{std::string("/tmp"), std::string("/dev/shm"), std::string(getenv("HOME"))}}) {{
-    if (!(std::ofstream(mine + "/{world.marker}") << "mine")) abort();
+    if (std::ofstream(mine + "/{world.marker}") << "mine") abort();
 }}
-const std::string much(50 << 20, 'x');
-for (int i = 0; i < 4; ++i) std::ofstream("/tmp/much" + std::to_string(i)) << much;
 if (chmod("/in", 0777) == 0 || unlink("/in/kernel.cpp") == 0 || rename("/tmp/{world.marker}", "/in/x") == 0) abort();
 """
 

@@ -62,6 +62,10 @@ def lists(path: str) -> bool:
     return bool(os.listdir(path))
 
 
+def mapped(flags: int) -> int:
+    return libc.mmap(None, MiB, 3, flags, -1, 0)
+
+
 def maps(flags: int, descriptor: int = -1) -> bool:
     return libc_call("mmap", None, 64 * MiB, 3, flags, descriptor, 0)
 
@@ -220,6 +224,10 @@ def attempts(marker: str, places: list[str]) -> dict[str, Callable[[], bool]]:
         "runs a program beside": lambda: os.posix_spawn("/bin/true", ["true"], {}) > 0,
         "runs a shell": lambda: os.system("true") == 0,  # noqa: S605, S607
         "has a session of its own": lambda: os.setsid() is None,
+        "has a filter of its own": lambda: libc_call("prctl", 22, 2, ctypes.create_string_buffer(16)),
+        "shares pages that are alike": lambda: libc_call("prctl", 67, 1, 0, 0, 0),
+        "marks pages that are alike": lambda: libc_call("madvise", ctypes.c_void_p(mapped(PRIVATE | ANONYMOUS)), MiB, 12),
+        "fills /tmp with names": lambda: all(opens(f"/tmp/{n}", os.O_CREAT) for n in range(1000)),  # noqa: S108
         "goes before others": lambda: os.setpriority(os.PRIO_PROCESS, 0, -10) is None,
         "goes in real time": lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)) is None,  # type: ignore[call-arg]
         "raises its memory": lambda: raises_limit(resource.RLIMIT_AS),
@@ -284,6 +292,20 @@ def takes_and_gives_back() -> None:
     time.sleep(600)
 
 
+def takes_without_its_first_thread() -> None:
+    """Much memory, when the thread has ended that the process is known by."""
+
+    def takes() -> None:
+        time.sleep(0.2)
+        held = mmap.mmap(-1, 700 * MiB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        for at in range(0, 700 * MiB, 4096):
+            held[at] = 1
+        time.sleep(600)
+
+    threading.Thread(target=takes).start()
+    libc.syscall(ctypes.c_long(60 if X86 else 93), ctypes.c_long(0))
+
+
 def tables() -> None:
     """A page table for every byte that is read, and no page of its own."""
     held = mmap.mmap(-1, 1 << 40, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ)
@@ -304,6 +326,7 @@ ENDED: dict[str, Callable[[], None]] = {
     "sleeps": lambda: time.sleep(600),
     "waits for its input": lambda: time.sleep(600 if os.read(0, 1) else 0),
     "takes and gives back": takes_and_gives_back,
+    "takes without its first thread": takes_without_its_first_thread,
     "has page tables": tables,
     "speaks without end": lambda: speaks(1),
     "complains without end": lambda: speaks(2),

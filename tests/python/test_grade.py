@@ -38,7 +38,7 @@ from runner.grading.gradebook import Journal
 from runner.grading.grading import Grader, Kit, Outcome
 from runner.grading.sandbox import Limits, Sandbox
 from runner.grading.submissions import Refused, Submission
-from runner.learn import check
+from runner.learn import check, course
 from runner.learn.exercise import Task
 
 ENV = {
@@ -396,6 +396,14 @@ def test_what_is_hard_to_translate_ends(kit: Kit, monkeypatch: pytest.MonkeyPatc
     assert "It does not compile: " in outcome.text and " 0.001 s." in outcome.text
 
 
+def test_what_would_be_translated_into_too_much_ends(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = f"__global__ void __cluster_dims__({'1+' * 30_000}1) kk() {{}}\nvoid all() {{{'kk<<<1, 1>>>();' * 5000}}}\n"
+    outcome = graded(kit, "01", many + SOLUTIONS["01"])
+    assert outcome.state == "failed" and "__cluster_dims__ take more than 200 characters" in outcome.text
+    monkeypatch.setattr(grading, "_TRANSLATED", 1000)
+    assert "as C++ it is too long" in graded(kit, "01", SOLUTIONS["01"]).text
+
+
 def test_what_the_machine_is_at_fault_for_is_no_wrong_kernel(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grading, "sys", type("sys", (), {"executable": "/nowhere/python"}))
     with pytest.raises(UserError, match="/nowhere/python cannot be run"):
@@ -630,6 +638,31 @@ def test_a_run_that_computes_nothing_is_ended_before_its_time(
     assert (how.status, how.broken) == (0, "")
 
 
+def test_time_for_which_the_grader_is_stopped_does_not_count(tmp_path: Path) -> None:
+    """As by Ctrl-Z, while a run waits for somebody to take what it has said."""
+    code = """
+import sys, tempfile
+from pathlib import Path
+from runner.grading import sandbox
+print("ready", flush=True)
+with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    command = ["sh", "-c", "head -c 20000000 /dev/zero; sleep 0.5"]
+    print(sandbox.find(False, []).run(command, Path("/"), {}, out, err, sandbox.Limits(seconds=1.5)), flush=True)
+"""
+    grader = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=ENV, stdout=subprocess.PIPE, text=True)
+    assert grader.stdout
+    with grader.stdout:
+        assert grader.stdout.readline() == "ready\n"
+        end = time.monotonic() + PATIENCE
+        while not any("head" in " ".join(one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"])):
+            assert time.monotonic() < end and grader.poll() is None
+        grader.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        grader.send_signal(signal.SIGCONT)
+        assert grader.stdout.readline().startswith("Ended(status=0, broken=''")
+    assert grader.wait(PATIENCE) == 0
+
+
 def test_how_long_a_thread_has_waited_is_what_the_kernel_counts() -> None:
     """Two that compute where there is room for one."""
     code = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
@@ -691,7 +724,7 @@ def test_the_folders_of_grader_and_class_are_private_wherever_they_are(
     with pytest.raises(UserError, match="So far"):
         command.grade(str(handed_in), str(tmp_path / "out" / "g.csv"), "01", None, None, False, False, False)
     assert {handed_in, tmp_path / "out", ROOT, Path(tempfile.gettempdir()), Path.home()} <= set(seen)
-    made = " ".join(Sandbox(Path("/usr/bin/bwrap"), [Path("/usr/share/doc")])._mounts({}, Limits()))
+    made = " ".join(Sandbox(Path("/usr/bin/bwrap"), [Path("/usr/share/doc")])._mounts({}, Limits(), True))
     assert "--tmpfs /usr/share/doc" in made
 
 
@@ -1233,6 +1266,16 @@ def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
     change(report)
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         grading.evidence(json.dumps(report).encode())
+
+
+def test_long_words_are_cut_before_they_are_laid_out() -> None:
+    case = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha"), 1) | {"beta": None, "error": {"text": "x" * (4 << 20)}}
+    report = {"tile": {"BM": 32, "BN": 32, "BK": 1}, "cases": [case], "trace": None}
+    cut = grading.evidence(json.dumps(report).encode())["cases"][0]["error"]["text"]
+    assert len(cut) < 5000
+    begin = time.monotonic()
+    assert len(course.wrapped("x" * 400_000, 100)) == 4000
+    assert time.monotonic() - begin < 5
 
 
 def test_a_report_is_whole_or_void(exam: Exam) -> None:

@@ -53,7 +53,7 @@ def numbers() -> dict[str, dict[str, int]]:
             raise
         pytest.skip(str(error))
     names = {name for names in (*calls.ALLOWED.values(), *REFUSED.values()) for name in names if calls._known(library, name)}
-    names |= {"clone", "fcntl", "fork", "ioctl", "mmap", "vfork"}
+    names |= {"clone", "fcntl", "fork", "ioctl", "madvise", "mmap", "prctl", "vfork"}
     return {
         machine: {name: library.resolve_syscall(getattr(library.Arch, machine.upper()), name) for name in names}
         for machine in MACHINES
@@ -86,7 +86,8 @@ def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> 
 def test_every_call_is_on_the_list_or_unknown(machine: str, forks: bool, numbers: dict[str, dict[str, int]]) -> None:
     program, architecture = calls.program(forks, machine), MACHINES[machine]
     listed = {numbers[machine][name] for names in calls.ALLOWED.values() for name in names if name in numbers[machine]}
-    listed |= {numbers[machine][name] for name in ("fcntl", "mmap", *(("clone", "fork", "vfork") if forks else ()))}  # with zeros
+    zeros = ("fcntl", "madvise", "mmap", *(("clone", "fork", "vfork") if forks else ()))  # are arguments that are taken
+    listed |= {numbers[machine][name] for name in zeros}
     for number in range(700):
         expected = ALLOW if number in listed else FAIL
         assert verdict(program, architecture, number) == expected, number
@@ -111,6 +112,10 @@ def test_flags_and_requests_are_looked_at(machine: str, numbers: dict[str, dict[
         assert verdict(alone, architecture, own["clone"], flags) == (ALLOW if flags == thread else FAIL)
     for flags, expected in ((0x22, ALLOW), (0x02, ALLOW), (0x21, FAIL), (0x03, FAIL), (0x40022, FAIL)):  # of mappings
         assert verdict(program, architecture, own["mmap"], 0, 4096, 3, flags) == expected
+    for option, expected in ((38, ALLOW), (15, ALLOW), (4, FAIL), (22, FAIL), (67, FAIL)):
+        assert verdict(program, architecture, own["prctl"], option) == expected
+    for advice, expected in ((4, ALLOW), (14, ALLOW), (12, FAIL), (100, FAIL)):
+        assert verdict(program, architecture, own["madvise"], 0, 4096, advice) == expected
     for command, expected in ((1, ALLOW), (1030, ALLOW), (6, FAIL), (7, FAIL), (37, FAIL), (1024, FAIL), (1031, FAIL)):
         assert verdict(program, architecture, own["fcntl"], 0, command) == expected
     for namespace in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
