@@ -31,6 +31,20 @@ TEST_CASE("one_mma: a warp multiplies one tile, checks it, and says who holds wh
     CHECK(r.err.empty());
 }
 
+TEST_CASE("one_box: a copy brings a box, with zeros beyond the matrix's edge") {
+    const Result r = run_program("10_one_box");
+    INFO(r.out << r.err);
+    CHECK(r.status == 0);
+    CHECK(r.err.empty());
+    if (test::device().sm < 90) return require_contains(r.out, "has no TMA");
+    CHECK(r.out ==
+          "  33  34  35  36   0   0   0   0\n"
+          "  45  46  47  48   0   0   0   0\n"
+          "  57  58  59  60   0   0   0   0\n"
+          "   0   0   0   0   0   0   0   0\n"
+          "right: zeros where the box hangs over the edge\n");
+}
+
 TEST_CASE("stream: verifies what it reads, and times on a GPU alone") {
     const bool times = test::device().kind == "cuda";
     for (const char* options : {"", " --blocks 2 --elements 1", " --blocks 3 --elements 7"}) {
