@@ -68,6 +68,7 @@ void Block::begin(std::uint64_t index) {
     gathered_.assign(static_cast<std::size_t>((count_ + kWarp - 1) / kWarp), 0);
     copies_.begin_block(static_cast<std::size_t>(count_));
     done_ = at_barrier_ = 0;
+    named_.fill({});
     error_.reset();
     pulse_.interrupted = false;
     pulse_.give_up = false;
@@ -263,6 +264,40 @@ int Block::barrier(Site site, bool predicate) {
     return static_cast<int>(t.out);
 }
 
+void Block::named_barrier(unsigned id, unsigned threads, const Site& site) {
+    use_async();
+    if (id == 0 || id >= named_.size())
+        wrong(FaultId::divergent_barrier, site,
+              "names barrier " + std::to_string(id) + ", but those for some threads are 1 to 15");
+    if (threads == 0 || threads % kWarp != 0 || threads > static_cast<unsigned>(count_))
+        wrong(FaultId::divergent_barrier, site,
+              "waits for " + std::to_string(threads) + " threads, which are no whole warps of the block");
+    Named& barrier = named_[id];
+    if (barrier.came > 0 && barrier.wanted != threads)
+        wrong(FaultId::divergent_barrier, site,
+              "waits for " + std::to_string(threads) + " threads at barrier " + std::to_string(id) +
+                  ", where others wait for " + std::to_string(barrier.wanted));
+    const int self = running_->thread, first = self / kWarp * kWarp, last = std::min(first + kWarp, count_);
+    const auto here = [&](int i) { return state(i) == State::at_named && thread(i).named == id; };
+    Thread& t = current();
+    t.site = site;
+    t.named = id;
+    barrier.wanted = threads;
+    Observer* const seen = observer();
+    bool whole = true;
+    for (int i = first; i < last; ++i) whole = whole && (i == self || here(i));
+    if (whole && seen != nullptr) seen->warp_executes(site);
+    if (++barrier.came < threads) return wait_as(State::at_named);
+    std::vector<int> met;
+    for (int i = 0; i < count_; ++i) {
+        if (i != self && !here(i)) continue;
+        met.push_back(i);
+        state(i) = State::ready;
+    }
+    barrier = {};
+    if (seen != nullptr) seen->some_met(met);
+}
+
 /// Everyone who still lives waits at a barrier: let them go, if it is one barrier and everyone lives.
 void Block::release_barrier() {
     int waiting = 0;
@@ -301,6 +336,14 @@ void Block::hanging() const {
 void Block::deadlock() const {
     const auto waits = std::find(states_.begin(), states_.end(), State::at_warpgroup);
     if (async_ && waits != states_.end()) warpgroup_deadlock(static_cast<int>(waits - states_.begin()));
+    for (int i = 0; i < count_; ++i) {
+        if (state(i) != State::at_named) continue;
+        const Named& barrier = named_[thread(i).named];
+        throw BlockFailure{FaultId::divergent_barrier,
+                           where(i) + "deadlock: it waits at " + text(thread(i).site) + " for " +
+                               std::to_string(barrier.wanted) + " threads, of which " +
+                               std::to_string(barrier.came) + " have come, and no other can."};
+    }
     // Somebody waits for lanes that will not come.
     for (int i = 0; i < count_; ++i) {
         if (state(i) != State::at_collective) continue;

@@ -170,11 +170,14 @@ class Block {
 
     // ---- what its threads call ----
     int barrier(Site site, bool predicate);
+    void named_barrier(unsigned id, unsigned threads, const Site& site);
     unsigned active_mask(Site site);
     void pause(const Site& site);
     std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
                              Site site, bool whole_warp);
-    void read_matrix_row(const void* caller, const void* address, void* to, const Site& site);
+    /// On behalf of an instruction of the whole warp the running thread accesses 16 bytes there, or takes
+    /// part and accesses nothing. Throws gemm::Error where that may not be.
+    void matrix_row(const void* caller, const void* address, bool accesses, bool writes, const Site& site);
     void* dynamic_shared() const { return dynamic_shared_; }
     Copies& copies() { return copies_; }
     // Beside them: mbarriers and the copy engine (block_async.cpp).
@@ -218,6 +221,7 @@ class Block {
         not_started,
         ready,
         at_barrier,
+        at_named,  // waits at a barrier of some threads
         at_collective,
         at_active_mask,
         at_mbarrier,
@@ -247,6 +251,7 @@ class Block {
         bool woke = false;     // it has arrived, and others could go on
         bool refused = false;  // its last question about an mbarrier was answered with false
         bool began = false;    // an mbarrier
+        unsigned named = 0;    // the barrier of some threads
         std::optional<std::uint64_t> cluster_phase{};  // has arrived in it, and not waited since
     };
 
@@ -329,6 +334,11 @@ class Block {
     // The block.
     uint3 index_{};
     std::uint64_t linear_index_ = 0;
+    /// A barrier of some threads: how many it waits for, and how many wait.
+    struct Named {
+        unsigned wanted = 0, came = 0;
+    };
+    std::array<Named, 16> named_{};
     int done_ = 0, at_barrier_ = 0;   // threads
     int cursor_ = 0, sweep_end_ = 0;  // the sweep over a warp, which fibers advance too
     std::optional<int> held_{};       // the warp that is held back

@@ -139,14 +139,17 @@ bool Block::release_lanes(int first, int last) {
     return false;
 }
 
-void Block::read_matrix_row(const void* caller, const void* address, void* to, const Site& site) {
-    if (to == nullptr) {
-        if (Observer* seen = observer()) seen->warp_reads(caller, nullptr, 0);
+void Block::matrix_row(const void* caller, const void* address, bool accesses, bool writes,
+                       const Site& site) {
+    Observer* const seen = observer();
+    if (!accesses) {
+        if (seen != nullptr) seen->warp_accesses(caller, nullptr, 0, writes);
         return;
     }
+    const char* const does = writes ? " writes" : " reads";
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     if (at % 16 != 0) {
-        throw gemm::Error(text(site) + " reads 16 bytes at an address that is not a multiple of 16.");
+        throw gemm::Error(text(site) + does + " 16 bytes at an address that is not a multiple of 16.");
     }
     // What misses an array by less is for the tracer to report.
     const auto near = [&](const void* start, std::size_t bytes) {
@@ -155,10 +158,9 @@ void Block::read_matrix_row(const void* caller, const void* address, void* to, c
     };
     if (is_device_memory(address) || (!near(static_shared_, static_shared_bytes_) &&
                                       !near(dynamic_shared_, grid_->dynamic_shared_bytes))) {
-        throw gemm::Error(text(site) + " reads at an address that is not in shared memory.");
+        throw gemm::Error(text(site) + does + " at an address that is not in shared memory.");
     }
-    if (Observer* seen = observer()) seen->warp_reads(caller, address, 16);
-    std::memcpy(to, address, 16);
+    if (seen != nullptr) seen->warp_accesses(caller, address, 16, writes);
 }
 
 // CUDA C++ Programming Guide, "Warp shuffle functions": the warp is cut into segments of `width` lanes; a

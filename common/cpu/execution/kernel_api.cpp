@@ -2,9 +2,11 @@
 // the block that runs on this OS thread.
 #include <array>
 #include <atomic>
+#include <cstring>
 
 #include "common/cpu/execution/workers.hpp"
 #include "common/cpu/ptx/async.hpp"
+#include "common/cpu/ptx/barrier.hpp"
 #include "common/cpu/ptx/cluster.hpp"
 #include "common/cpu/ptx/tensor.hpp"
 #include "common/cpu/ptx/warpgroup.hpp"
@@ -56,6 +58,9 @@ void* dynamic_shared() {
 int barrier(Site site, bool predicate) {
     return block().barrier(site, predicate);
 }
+void named_barrier(unsigned id, unsigned threads, Site site) {
+    block().named_barrier(id, threads, site);
+}
 unsigned active_mask(Site site) {
     return block().active_mask(site);
 }
@@ -98,7 +103,12 @@ int lane() {
     return registers().running_thread % kWarp;
 }
 void read_matrix_row(const void* caller, const void* address, void* to, const Site& site) {
-    block().read_matrix_row(caller, address, to, site);
+    block().matrix_row(caller, address, to != nullptr, false, site);
+    if (to != nullptr) std::memcpy(to, address, 16);
+}
+void write_matrix_row(const void* caller, void* address, const void* from, const Site& site) {
+    block().matrix_row(caller, address, from != nullptr, true, site);
+    if (from != nullptr) std::memcpy(address, from, 16);
 }
 
 void mbarrier_init(void* barrier, unsigned arrivals, Site site) {

@@ -71,11 +71,13 @@ class Observer {
     /// The running thread waits at a barrier of its block from here on; all threads have met there.
     virtual void barrier_reached(const Site& site) = 0;
     virtual void barrier_met() = 0;
+    /// These threads of the running block, and no others, have met at a barrier.
+    virtual void some_met(const std::vector<int>& threads) = 0;
     /// All lanes of the running thread's warp have come to this instruction.
     virtual void warp_executes(const Site& site) = 0;
-    /// The running thread reads `bytes` bytes of shared memory for an instruction of its whole warp, or takes
-    /// part in it and reads nothing (null).
-    virtual void warp_reads(const void* caller, const void* address, int bytes) = 0;
+    /// The running thread reads or writes `bytes` bytes of shared memory for an instruction of its whole
+    /// warp, or takes part in it and does neither (null).
+    virtual void warp_accesses(const void* caller, const void* address, int bytes, bool writes) = 0;
     /// The running thread reads and writes what lies at the address, atomically.
     virtual void atomic(const void* caller, const void* address, int bytes) = 0;
     /// The running thread starts a copy; `caller` is the return address into the kernel.
@@ -139,6 +141,8 @@ void warp_instruction(Collective compute, void* operands, Site site);
 /// In a kernel, on behalf of an instruction of the whole warp: copies 16 bytes of shared memory, whose
 /// address must be a multiple of 16, to `to`; null: takes part, and reads nothing.
 void read_matrix_row(const void* caller, const void* address, void* to, const Site& site);
+/// The same from `from` to shared memory.
+void write_matrix_row(const void* caller, void* address, const void* from, const Site& site);
 
 /// For the tracer, in a kernel: leaves it for good; the launch's error says `why`, which stays valid.
 void stop_kernel(const char* why);

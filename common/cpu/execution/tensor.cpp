@@ -50,6 +50,26 @@ void distribute(unsigned, const std::uint64_t* in, const int*, int, std::uint64_
     }
 }
 
+struct Store {
+    const std::uint32_t* registers;
+    int count;
+    std::uint16_t row[8];
+};
+
+template <bool TRANSPOSED>
+void collect(unsigned, const std::uint64_t* in, const int*, int, std::uint64_t*) {
+    for (int lane = 0; lane < kWarp; ++lane) {
+        const Store& store = of_lane<Store>(in, lane);
+        for (int m = 0; m < store.count; ++m) {
+            for (int half = 0; half < 2; ++half) {
+                const Position p = TRANSPOSED ? gemm::ptx::ldmatrix_trans_element(lane, half)
+                                              : gemm::ptx::ldmatrix_element(lane, half);
+                of_lane<Store>(in, 8 * m + p.row).row[p.col] = half_of(store.registers[m], half);
+            }
+        }
+    }
+}
+
 template <Input INPUT>
 double value(std::uint16_t bits) {
     return static_cast<double>(INPUT == Input::half ? value_of_half(bits) : value_of_bfloat16(bits));
@@ -167,6 +187,12 @@ void load_matrices(std::uint32_t* registers, int count, bool transposed, const v
     Load load{registers, count, {}};
     read_matrix_row(__builtin_return_address(0), row, lane() < 8 * count ? load.row : nullptr, site);
     warp_instruction(transposed ? distribute<true> : distribute<false>, &load, site);
+}
+
+void store_matrices(void* row, const std::uint32_t* registers, int count, bool transposed, Site site) {
+    Store store{registers, count, {}};
+    warp_instruction(transposed ? collect<true> : collect<false>, &store, site);
+    write_matrix_row(__builtin_return_address(0), row, lane() < 8 * count ? store.row : nullptr, site);
 }
 
 void multiply_fragments(float* acc, const std::uint32_t* a, const std::uint32_t* b, Input input, Site site) {

@@ -1,5 +1,5 @@
-// What common/ptx/ldmatrix.hpp, common/ptx/mma.hpp and <mma.h> call on the CPU device. Every function is an
-// instruction of the whole warp: its 32 lanes meet at `site`, and the last to come does the work.
+// What common/ptx/ldmatrix.hpp, stmatrix.hpp, mma.hpp and <mma.h> call on the CPU device. Every function is
+// an instruction of the whole warp: its 32 lanes meet at `site`, and the last to come does the work.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,6 +17,10 @@ enum class Input { half, bfloat16 };
 /// ldmatrix of `count` matrices, as described in common/ptx/ldmatrix.hpp. A lane's row is read when the lane
 /// comes: what another lane has yet to write, because no barrier made it come first, is missing.
 void load_matrices(std::uint32_t* registers, int count, bool transposed, const void* row, Site site);
+
+/// stmatrix of `count` matrices, as described in common/ptx/stmatrix.hpp. A lane's row is written when the
+/// lane goes on, after all have met.
+void store_matrices(void* row, const std::uint32_t* registers, int count, bool transposed, Site site);
 
 /// acc += A·B by m16n8k16 fragments, as described in common/ptx/mma.hpp. Each sum is computed in double, in
 /// which all products are exact, and rounded to float once: closer to the true sum than any tensor core is

@@ -16,7 +16,7 @@ constexpr int kWarp = 32;
 constexpr std::uint8_t kStore = 1, kShared = 2, kCopy = 4;  // kCopy: by cp.async
 constexpr std::uint8_t kStep = 8;                           // no access, but the start of a basic block
 constexpr std::uint8_t kNothing = 16;    // a thread that takes part in an instruction and accesses nothing
-constexpr std::uint8_t kMatrixRow = 32;  // by ldmatrix: 16 bytes that it hands out to all lanes
+constexpr std::uint8_t kMatrixRow = 32;  // by ldmatrix or stmatrix: 16 bytes of all lanes
 constexpr std::uint8_t kAtomic =
     64;                              // only on the way in; with kStore, it reads, too, and is kept as a store
 constexpr std::uint8_t kBulk = 128;  // a box of the copy engine

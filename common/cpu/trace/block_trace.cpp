@@ -124,9 +124,9 @@ void BlockTrace::nothing(const void* caller) {
     requests_.keep(Requests::Key::nothing(caller), {site_of(caller), 0, kNothing, 0, 0}, {});
 }
 
-void BlockTrace::warp_reads(const void* caller, Address address, int bytes) {
+void BlockTrace::warp_accesses(const void* caller, Address address, int bytes, bool writes) {
     if (bytes == 0) return nothing(caller);
-    access(caller, address, bytes, kMatrixRow);
+    access(caller, address, bytes, static_cast<std::uint8_t>(kMatrixRow | (writes ? kStore : 0)));
 }
 
 void BlockTrace::copy_begins(const void* caller, Address shared, Address global, int bytes, int valid) {

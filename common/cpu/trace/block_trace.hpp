@@ -61,7 +61,7 @@ class BlockTrace {
     /// nobody has gone before it. (A thread that does not end comes here in the end.)
     void step(const void* caller);
 
-    void warp_reads(const void* caller, Address address, int bytes);
+    void warp_accesses(const void* caller, Address address, int bytes, bool writes);
     void copy_begins(const void* caller, Address shared, Address global, int bytes, int valid);
     void copy_ends(const void* caller, Address shared, int bytes);
     /// The warp waits or has returned.
@@ -83,6 +83,7 @@ class BlockTrace {
     void copies_waited(int groups) { history_->copies_waited(who(), groups); }
     void bulk_copy_lands(const BulkCopy& copy) { history_->landed(copy); }
     void warp_executes(const Site& site) { history_->warp_executes(who(), site); }
+    void some_met(const std::vector<int>& threads) { races_.some_met(threads); }
     void at_mbarrier(Observer::AtMbarrier what, const void* caller, const void* mbarrier,
                      std::uint64_t count) {
         const std::uint32_t site = caller != nullptr ? site_of(caller) : 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace cpu_device::trace {
 
@@ -32,14 +33,10 @@ Clocks::End Clocks::end_of_load(const void* mbarrier) {
 }
 
 void Clocks::met(unsigned first, unsigned lanes, Stamp stamp) {
-    std::vector<Stamp> together(width_);
-    for (unsigned rest = lanes; rest != 0; rest &= rest - 1) {
-        const unsigned thread = first + static_cast<unsigned>(std::countr_zero(rest));
-        raise(row(thread)[thread], stamp);
-        join(together.data(), row(thread));
-    }
+    std::vector<unsigned> threads;
     for (unsigned rest = lanes; rest != 0; rest &= rest - 1)
-        join(row(first + static_cast<unsigned>(std::countr_zero(rest))), together.data());
+        threads.push_back(first + static_cast<unsigned>(std::countr_zero(rest)));
+    some_met(threads, stamp);
 }
 
 void Clocks::all_met(Stamp stamp) {
@@ -50,12 +47,18 @@ void Clocks::all_met(Stamp stamp) {
 }
 
 void Clocks::block_met(unsigned first, unsigned count, Stamp stamp) {
+    std::vector<unsigned> threads(count);
+    std::iota(threads.begin(), threads.end(), first);
+    some_met(threads, stamp);
+}
+
+void Clocks::some_met(const std::vector<unsigned>& threads, Stamp stamp) {
     std::vector<Stamp> together(width_);
-    for (unsigned thread = first; thread < first + count; ++thread) {
+    for (const unsigned thread : threads) {
         raise(row(thread)[thread], stamp);
         join(together.data(), row(thread));
     }
-    for (unsigned thread = first; thread < first + count; ++thread) join(row(thread), together.data());
+    for (const unsigned thread : threads) join(row(thread), together.data());
 }
 
 void Clocks::release(unsigned thread, Stamp stamp, const void* mbarrier) {

@@ -54,6 +54,7 @@ class Clocks {
     /// All threads have; or those of a block of several, `count` from `first` on.
     void all_met(Stamp stamp);
     void block_met(unsigned first, unsigned count, Stamp stamp);
+    void some_met(const std::vector<unsigned>& threads, Stamp stamp);
     /// What the thread knows, and did below `stamp` itself, goes with the mbarrier's phase.
     void release(unsigned thread, Stamp stamp, const void* mbarrier);
     /// The same of what copies and batches the thread has waited for alone.

@@ -18,7 +18,8 @@ namespace {
 const char* name_of(std::uint8_t flags) {
     if (flags & kBulk) return "TMA";
     if (flags & kCopy) return "cp.async";
-    return flags & kMatrixRow ? "ldmatrix" : "access";
+    if (flags & kMatrixRow) return flags & kStore ? "stmatrix" : "ldmatrix";
+    return "access";
 }
 
 BlockHistory::Array described(bool shared, const Array& a) {

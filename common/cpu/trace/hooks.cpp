@@ -116,14 +116,18 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->barrier_met();
     }
+    void some_met(const std::vector<int>& threads) override {
+        const Quiet quiet;
+        local.own->some_met(threads);
+    }
     void warp_executes(const Site& site) override {
         if (!local.own->keeps_history()) return;
         const Quiet quiet;
         local.own->warp_executes(site);
     }
-    void warp_reads(const void* caller, const void* address, int bytes) override {
+    void warp_accesses(const void* caller, const void* address, int bytes, bool writes) override {
         const Quiet quiet;
-        local.own->warp_reads(caller, address_of(address), bytes);
+        local.own->warp_accesses(caller, address_of(address), bytes, writes);
     }
     void atomic(const void* caller, const void* address, int bytes) override {
         const Quiet quiet;

@@ -74,6 +74,7 @@ class Races {
     // ---- races_bulk.cpp ----
     void at_mbarrier(Observer::AtMbarrier what, const void* mbarrier, std::uint32_t site, unsigned thread);
     void at_cluster_barrier(Observer::AtCluster what, unsigned thread);
+    void some_met(const std::vector<int>& threads);
     void mbarriers_fenced(unsigned thread);
     void proxy_fenced(unsigned thread);
     void bulk_begins(const BulkCopy& copy, std::uint32_t site, unsigned thread);

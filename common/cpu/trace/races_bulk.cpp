@@ -97,6 +97,13 @@ bool Races::behind(unsigned thread, unsigned other, Clocks::Stamp stamp) const {
 }
 
 /// The threads of the block that runs have met.
+void Races::some_met(const std::vector<int>& threads) {
+    use_clocks();
+    std::vector<unsigned> met;
+    for (const int thread : threads) met.push_back(running_ * pitch_ + static_cast<unsigned>(thread));
+    clocks_.some_met(met, next_stamp());
+}
+
 void Races::block_met() {
     clocks_.block_met(running_ * pitch_, static_cast<unsigned>(block_threads_), next_stamp());
 }

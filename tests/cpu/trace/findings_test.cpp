@@ -16,6 +16,7 @@
 #include "tests/cpu/trace/tracing.hpp"
 #include "tests/device_array.hpp"
 #include "tests/ptx/cluster_gemm.hpp"
+#include "tests/ptx/results.hpp"
 #include "tests/ptx/wgmma_gemm.hpp"
 #include "tests/schedule.hpp"
 #include "tests/support.hpp"
@@ -332,7 +333,18 @@ std::function<Traced()> summed(SumMistake mistake) {
     };
 }
 
+std::function<Traced()> meeting(kernels::Meeting kind) {
+    return [kind] {
+        const DeviceArray<float> out(384);
+        return run_traced({}, [&] { kernels::meet(kind, 3, out.data()); });
+    };
+}
+
 const std::vector<Tried> kAsynchronous{
+    {meeting(kernels::Meeting::right), {}},
+    {meeting(kernels::Meeting::first_alone), {"race * at meet-write; * read at meet-read", "*"}},
+    {meeting(kernels::Meeting::second_alone),
+     {"race * at meet-read; * wrote at meet-write", "uninitialised_read * at meet-read", "*"}},
     {tma(TmaMistake::proxy_fence_for_init), {}},
     {tma(TmaMistake::no_barrier_after_init),
      {"mbarrier_not_begun * (*) * empty+0 at wait-empty; (*) * at init-empty",

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
@@ -26,6 +27,7 @@
 #include "tests/cpu/trace/kernels.hpp"
 #include "tests/cpu/trace/tracing.hpp"
 #include "tests/device_array.hpp"
+#include "tests/ptx/results.hpp"
 #include "tests/support.hpp"
 
 namespace {
@@ -751,6 +753,21 @@ TEST_CASE("trace: ldmatrix of a tile of 64 bf16 columns, as it is and swizzled")
     }
     CHECK(sums[0] == sums[1]);
     CHECK(sums[0][0] > 0);
+}
+
+TEST_CASE("trace: stmatrix stores 16 bytes a lane, a matrix a wavefront") {
+    std::vector<int> rows(32);
+    std::iota(rows.begin(), rows.end(), 0);
+    const DeviceArray<int> row(rows);
+    const DeviceArray<std::uint32_t> in(4 * 32);
+    for (const auto& [kind, mark, lanes] : {std::tuple{kernels::StMatrix::x1, "stmatrix-x1", 8},
+                                            std::tuple{kernels::StMatrix::x4, "stmatrix-x4", 32}}) {
+        const DeviceArray<std::uint16_t> tile(32 * 8);
+        const Traced t = run_traced({}, [&] { kernels::stmatrix(kind, in.data(), row.data(), tile.data()); });
+        check_sound(t);
+        check_shared(line_of(t.report, marked("/tests/ptx/results.cu", mark), "shared", true), 1, lanes,
+                     lanes / 8, lanes / 8, 16);
+    }
 }
 
 TEST_CASE("trace: ldmatrix as it should be") {
