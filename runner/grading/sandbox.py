@@ -52,6 +52,7 @@ _WAITED = "it computed nothing for {:g} s"
 _NAMES = ("/proc/keys", "/proc/key-users")  # what the kernel tells of others
 _TOO_MUCH = "it took more than {} MiB of memory"
 _ENDING = 20.0  # seconds that killed processes may take to be gone: much memory has to be given back
+_TELLING = 5.0  # seconds that bubblewrap may take to say who is process 1
 _TICK = os.sysconf("SC_CLK_TCK")
 _OWN_COUNT = (5, 14)  # Linux: from this version on a user namespace's processes are counted by themselves
 
@@ -168,6 +169,13 @@ def _counts_namespaces() -> bool:
     """Whether the kernel counts a sandbox's processes by themselves, and not with what else its user runs."""
     found = re.match(r"(\d+)\.(\d+)", platform.release())
     return bool(found) and tuple(map(int, found.groups())) >= _OWN_COUNT  # type: ignore[union-attr]
+
+
+def _ends(process: int, seconds: float) -> bool:
+    """Whether the process of that descriptor ends within that time."""
+    waiting = select.poll()  # (select() takes no number from 1024 on)
+    waiting.register(process, select.POLLIN)
+    return bool(waiting.poll(1000 * seconds))
 
 
 class _Processes:
@@ -481,13 +489,16 @@ class _Running:
         """Ends the sandbox, and without one everything below the program and everything of `user`, if any. Takes what is still to
         be taken. Raises Outlived."""
         left = [] if isolated else _tree(self._started.pid)
+        end = time.monotonic() + _TELLING
+        while isolated and self._first < 0 and self._started.poll() is None and time.monotonic() < end:
+            self._take(_POLL)  # it has just begun, and will say who is process 1
         if self._first >= 0:  # all others of its namespace end with it, whatever they do, and before it is gone
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first, signal.SIGKILL)
         with suppress(ProcessLookupError):
             os.killpg(self._started.pid, signal.SIGKILL)
         self._started.wait()
-        if isolated and self._first >= 0 and not select.select([self._first], [], [], _ENDING)[0]:
+        if isolated and self._first >= 0 and not _ends(self._first, _ENDING):
             raise cgroup.Outlived
         while self._take(0):
             pass

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import struct
@@ -678,11 +679,33 @@ def test_how_long_a_thread_has_waited_is_what_the_kernel_counts() -> None:
             one.wait()
 
 
+def test_a_stop_at_once_leaves_nothing(tmp_path: Path) -> None:
+    """Also where bubblewrap has not said yet who is process 1; whatever numbers descriptors have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(1100 if hard >= 2048 else 0)]
+    try:
+        for delay in (0, 0.002, 0.01, 0.05):
+            try:
+                stopped = sandbox.find(False, [])
+            except UserError as error:
+                pytest.skip(str(error))
+            threading.Timer(delay + 0.001, stopped.stop).start()
+            with suppress(sandbox.Stopped):
+                ran(stopped, tmp_path, "sh", "-c", "sleep 1000 & sleep 1000")
+            stopped.close()
+            assert not of_sandboxes()
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def test_what_does_not_end_is_no_learners_matter(
     box: Sandbox, handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(sandbox.select, "select", lambda *_: ([], [], []))
+        patched.setattr(sandbox, "_ends", lambda *_: False)
         with pytest.raises(Outlived, match="does not end"):
             ran(box, tmp_path, "true")
     grader, journal = Moody(Outlived()), Journal(tmp_path / "journal.jsonl")
