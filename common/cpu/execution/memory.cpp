@@ -90,7 +90,7 @@ class DeviceMemory {
         const auto offset = static_cast<std::size_t>(first - found->first);
         return offset <= found->second && bytes <= found->second - offset;
     }
-    /// See HostCode and Reach: by how many of each.
+    /// See Hidden and Reach: so many more of each, or fewer.
     void hide(int code, int reach) {
         const std::scoped_lock lock(mutex_);
         const bool before = hidden();
