@@ -1,12 +1,13 @@
 # gemm_kernels(<target> [TRACED] <file.cu>...)
 #   An object library of kernels: compiled by nvcc, or translated and compiled by g++ for the CPU device. TRACED (CPU
 #   device only): with a hook before every access to memory, for programs that link gemm_trace.
-# gemm_lesson(<name> [<folder>] [ARCHITECTURES <sm>...])
+# gemm_lesson(<name> [<folder>] [ARCHITECTURES <sm>...] [FORMERLY <name>...])
 #   One lesson: <folder>/kernel.cu (<folder> is <name> where there is none) with `lesson_<number>::lesson`, <number>
 #   being that of the name with the letter behind it, and <folder>/main.cpp. Builds bin/<name>, and appends the lesson to
 #   the list that the runner's bench program, the tests and the charts use. What its descriptor says goes to
 #   lessons/<name>.json, target <name>_json. ARCHITECTURES: where the kernel runs on one architecture alone (90a), it is
-#   compiled for that one, whatever CMAKE_CUDA_ARCHITECTURES says; its descriptor must say the same.
+#   compiled for that one, whatever CMAKE_CUDA_ARCHITECTURES says; its descriptor must say the same. FORMERLY: names that
+#   it had. The runner and the site know it by them, too; the build has no use for them.
 # gemm_lessons_json()
 #   lessons.json of them all, in course order, target gemm_lessons_json.
 # gemm_program(<target> <file.cu>)
@@ -116,7 +117,7 @@ function(gemm_kernels target)
 endfunction()
 
 function(gemm_lesson name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ARCHITECTURES" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ARCHITECTURES" "FORMERLY")
   set(folder ${name})
   if(arg_UNPARSED_ARGUMENTS)
     set(folder ${arg_UNPARSED_ARGUMENTS})

@@ -29,7 +29,7 @@ from mkdocs.structure.pages import Page as Rendered
 from mkdocs.structure.toc import get_toc
 
 from runner.core.descriptors import Descriptor, all_described
-from runner.core.results import ROOT, UserError
+from runner.core.results import ROOT, UserError, folder_of, former_folder, former_names
 from website import contents
 from website.contents import Page
 from website.texts import Heading, Reader, Term, Text, source
@@ -161,6 +161,8 @@ class Course(BasePlugin):
                 files.append(File.generated(config, page.uri, abs_src_path=str(self.root / page.file)))
             else:
                 files.append(File.generated(config, page.uri, content="", inclusion=InclusionLevel.INCLUDED))
+        for old, now in self._moved():
+            files.append(File.generated(config, old, content=_leading(posixpath.relpath(now, posixpath.dirname(old)))))
         for path in self.explorers.values():
             files.append(File.generated(config, f"explore/{path.name}", abs_src_path=str(path)))
         if self.progress:
@@ -196,6 +198,19 @@ class Course(BasePlugin):
         where = PurePosixPath(term.explained.removesuffix("index.html").rstrip("/"))
         there = next((i for i, folder in enumerate(order) if f"{folder}/".startswith(f"{where}/")), 0)
         return term.name not in _EVERYDAY if here is None else there <= here
+
+    def _moved(self) -> list[tuple[str, str]]:
+        """Addresses of pages of lessons that had another name, and where these are now."""
+        moved = []
+        for former, name in former_names(self.root).items():
+            pages = [(f"{former_folder(former, self.root)}/{file}", f"{folder_of(name, self.root)}/{file}")
+                     for file in ("README.md", "EVIDENCE.md", "kernel.cu.md")]  # fmt: skip
+            pages.append((f"exercises/{former}.md", f"exercises/{name}.md"))
+            moved += [(Page(old, "text", PurePosixPath(old)).address, self.pages[uri].address)
+                      for old, uri in pages if old not in self.pages and uri in self.pages]  # fmt: skip
+            if name in self.explorers:
+                moved.append((f"explore/{former}.html", f"explore/{self.explorers[name].name}"))
+        return moved
 
     # Kinds of pages: their HTML, and their headings
 
@@ -288,6 +303,15 @@ class Course(BasePlugin):
     def _progress(self, _page: Page) -> tuple[str, list[Heading]]:
         frame = '<iframe class="explorer" src="page.html" title="Your progress"></iframe>'
         return f'<h1>Your progress</h1><p><a href="page.html">As a page of its own</a></p>{frame}', []
+
+
+def _leading(address: str) -> str:
+    """A page that leads on to another."""
+    to = html.escape(address, quote=True)
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={to}">'
+        f'<link rel="canonical" href="{to}"><title>Moved</title><a href="{to}">This page has moved.</a></html>\n'
+    )
 
 
 def _row(links: list[tuple[str, str]]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from runner.core import build, doctor, gpu, process
-from runner.core.results import ROOT, UserError, folder_of, lessons
+from runner.core.results import ROOT, UserError, folder_of, former_names, lessons
 
 DTYPES = ("fp32", "bf16", "fp16")
 _LARGEST = 2**63 - 1
@@ -26,7 +26,8 @@ def _largest_of() -> dict[str, int]:
 def find(name: str) -> str:
     """`5`, `05`, `05_2d_blocktile` or `05_2d_blocktile/` -> `05_2d_blocktile`; `9a` or its folder -> `09a_wmma`.
 
-    Of a lesson with several steps, `9`, `09` or its folder means the last one; a line to stderr says so.
+    Of a lesson with several steps, `9`, `09` or its folder means the last one; a line to stderr says so, and what a lesson is
+    called now that had this name.
     """
     known = lessons()
     wanted = name.rstrip("/")
@@ -41,6 +42,9 @@ def find(name: str) -> str:
         if len(steps) > 1:
             process.say(f"{name} is {steps[-1]}, the last step; before it: {', '.join(steps[:-1])}.")
         return steps[-1]
+    if now := former_names().get(wanted):
+        process.say(f"{wanted} is called {now} now.")
+        return now
     raise UserError(f"There is no lesson {name!r}; there are {', '.join(known)}.")
 
 

@@ -7,8 +7,8 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
     from runner.core.reports import Results
@@ -30,19 +30,37 @@ class UserError(Exception):
         self.status = status
 
 
-def _listed(root: Path) -> dict[str, tuple[str, str | None]]:
-    """Each lesson's folder, and the architecture that it is for alone, in course order: from the `gemm_lesson(NAME [FOLDER]
-    [ARCHITECTURES SM])` lines of CMakeLists.txt."""
+class _Listed(NamedTuple):
+    """What a lesson's line in CMakeLists.txt says."""
+
+    folder: str
+    architecture: str | None  # that it is for alone
+    formerly: tuple[str, ...]  # names that it had
+
+
+def _listed(root: Path) -> dict[str, _Listed]:
+    """The lessons in course order: from the lines `gemm_lesson(NAME [FOLDER] [ARCHITECTURES SM] [FORMERLY NAME...])` of
+    CMakeLists.txt."""
     try:
         text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"{root} has no readable CMakeLists.txt, which lists the lessons; clone the repository again.") from error
-    lines = re.findall(
-        r"^[ \t]*gemm_lesson\(\s*([0-9]\w*)(?:[ \t]+(?!ARCHITECTURES\b)([\w./-]+))?(?:[ \t]+ARCHITECTURES[ \t]+(\w+))?",
-        text,
-        re.MULTILINE,
-    )
-    return {name: (folder or name, architecture or None) for name, folder, architecture in lines}
+    found = {}
+    for line in re.findall(r"^[ \t]*gemm_lesson\(\s*([0-9][^)]*)", text, re.MULTILINE):
+        words: dict[str, list[str]] = {"": []}
+        key = ""
+        for word in line.split():
+            if word in ("ARCHITECTURES", "FORMERLY"):
+                key = word
+                words[key] = []
+            else:
+                words[key].append(word)
+        name, *folder = words[""]
+        architectures = words.get("ARCHITECTURES", [])
+        found[name] = _Listed(
+            folder[0] if folder else name, architectures[0] if architectures else None, tuple(words.get("FORMERLY", []))
+        )
+    return found
 
 
 def lessons(root: Path = ROOT) -> list[str]:
@@ -52,12 +70,27 @@ def lessons(root: Path = ROOT) -> list[str]:
 
 def folder_of(lesson: str, root: Path = ROOT) -> str:
     """Where a lesson's files are, below `root`: `03_smem`, or `09_tensorcore/a_wmma` for the step 09a_wmma."""
-    return _listed(root).get(lesson, (lesson, None))[0]
+    listed = _listed(root).get(lesson)
+    return listed.folder if listed else lesson
 
 
 def only_architecture(lesson: str, root: Path = ROOT) -> str | None:
     """`90a`, of a lesson that runs on that architecture alone; None of all others."""
-    return _listed(root).get(lesson, (lesson, None))[1]
+    listed = _listed(root).get(lesson)
+    return listed.architecture if listed else None
+
+
+def former_names(root: Path = ROOT) -> dict[str, str]:
+    """The lesson of each name that no lesson has any more: what learners wrote, and others' links, have these."""
+    return {name: lesson for lesson, listed in _listed(root).items() for name in listed.formerly}
+
+
+def former_folder(name: str, root: Path = ROOT) -> str:
+    """Where the files of a lesson were while it had this name: of a step, beside where they are now."""
+    number, _, words = name.partition("_")
+    letter = number.lstrip("0123456789")
+    above = PurePosixPath(folder_of(former_names(root)[name], root)).parent
+    return str(above / f"{letter}_{words}") if letter else name
 
 
 def gpu_slug(name: str) -> str:

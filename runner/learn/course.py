@@ -106,7 +106,8 @@ def provide(task: Task) -> str:
             f"Your {shown(task.former)} was copied to {shown(task.file)}: what you write has a folder of its own now. "
             f"The old file stays as it is, but is no longer read."
         )
-    return f"Written: {shown(task.file)}, the starting file of {task.title}."
+    old = "".join(f" Your {shown(file)} is of an earlier version of this lesson, and stays as it is." for file in task.earlier)
+    return f"Written: {shown(task.file)}, the starting file of {task.title}.{old}"
 
 
 def start(name: str, hunt: bool) -> int:

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from runner.core.results import ROOT, UserError, folder_of, lessons
+from runner.core.results import ROOT, UserError, folder_of, former_names, lessons
 
 if TYPE_CHECKING:
     from runner.inspect.counts import Counts, Measured
@@ -221,6 +221,12 @@ class Task:
     def former(self) -> Path:
         """Where learners edited it before they had a folder of their own: beside kernel.cu."""
         return self.root / self.folder / _FILES[self.kind]
+
+    @property
+    def earlier(self) -> list[Path]:
+        """Files of the lesson's earlier versions, which had another name."""
+        names = [name for name, now in former_names(self.root).items() if now == self.lesson]
+        return [file for name in names if (file := self.root / FOLDER / name / _FILES[self.kind]).is_file()]
 
     @property
     def namespace(self) -> str:

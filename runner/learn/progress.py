@@ -30,7 +30,7 @@ from typing import Any, Literal, NamedTuple
 
 from runner.core import lock
 from runner.core.kernel_hash import code_of
-from runner.core.results import ROOT, UserError, write_atomically
+from runner.core.results import ROOT, UserError, former_names, write_atomically
 from runner.learn import achievements, exercise
 from runner.learn.achievements import Earned
 from runner.learn.exercise import Task
@@ -112,6 +112,15 @@ def _read(root: Path) -> dict[str, Any]:
         raise UserError(f"{path} has schema {found!r}, but this version keeps progress in schema {SCHEMA}; move it away.")
     if not _fits(raw):
         raise UserError(f"{path} does not hold your progress; fix it or move it away.")
+    return _with_names_of_now(raw, root)
+
+
+def _with_names_of_now(raw: dict[str, Any], root: Path) -> dict[str, Any]:
+    """The same, where what a lesson's entries are called by a name that it had is called by the one that it has."""
+    for former, now in former_names(root).items():
+        for entries in (raw["tasks"], raw["quizzes"]):
+            for key in [key for key in entries if key.partition("/")[0] == former]:
+                entries.setdefault(key.replace(former, now, 1), entries.pop(key))
     return raw
 
 

@@ -13,6 +13,8 @@ from runner.core.results import (
     ROOT,
     UserError,
     folder_of,
+    former_folder,
+    former_names,
     gpu_slug,
     lessons,
     load,
@@ -49,6 +51,16 @@ def test_what_follows_a_lessons_folder_is_none(tmp_path: Path) -> None:
     assert lessons(tmp_path) == ["01_naive", "11_wgmma", "13b_x"]
     assert [folder_of(name, tmp_path) for name in lessons(tmp_path)] == ["01_naive", "11_wgmma", "13_y/b"]
     assert [only_architecture(name, tmp_path) for name in lessons(tmp_path)] == [None, "90a", "90a"]
+
+
+def test_a_lesson_is_known_by_the_names_that_it_had(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "gemm_lesson(12_a FORMERLY 11_a)\ngemm_lesson(13c_x 13_y/c_x ARCHITECTURES 90a)\n"
+        "gemm_lesson(13d_x 13_y/d_x ARCHITECTURES 90a\n            FORMERLY 13c_z 13_w)\n"
+    )
+    assert [only_architecture(name, tmp_path) for name in lessons(tmp_path)] == [None, "90a", "90a"]
+    assert former_names(tmp_path) == {"11_a": "12_a", "13c_z": "13d_x", "13_w": "13d_x"}
+    assert [former_folder(name, tmp_path) for name in former_names(tmp_path)] == ["11_a", "13_y/c_z", "13_w"]
 
 
 def test_lessons_without_cmakelists(tmp_path: Path) -> None:

@@ -221,6 +221,24 @@ def test_a_lessons_evidence_is_a_page_below_it_that_is_searched_and_does_not_com
     assert [entry["location"] for entry in found if "Rhinoceros" in entry["text"]] == ["01_naive/EVIDENCE.html#stores"]
 
 
+def test_the_addresses_of_a_lesson_that_had_another_name_lead_on(course: Path) -> None:
+    from website import builder
+
+    for name in ("kernel.cu", "exercise.py"):
+        shutil.copy(ROOT / "01_naive" / name, course / "01_naive")
+    (course / "CMakeLists.txt").write_text("gemm_lesson(01_naive FORMERLY 00a_start)\n")
+    for name in ("plots/README", "classroom/README", "CONTRIBUTING", "CHANGELOG"):
+        put(course, {f"{name}.md": f"# {name}\n\nA text.\n"})
+    (course / "01_naive" / "README.md").write_text("# 01 naive: one\n\n## In short\n\n[kernel](kernel.cu)\n")
+    builder.write(course, list(descriptors().values())[:1], {}, course / "out")
+    for old, now in (("a_start/index.html", "../01_naive/index.html"), ("a_start/kernel.cu.html", "../01_naive/kernel.cu.html"),
+                     ("exercises/00a_start.html", "01_naive.html")):  # fmt: skip
+        page = (course / "out" / old).read_text(encoding="utf-8")
+        assert f'content="0; url={now}"' in page
+        assert (course / "out" / old).parent.joinpath(now).resolve().is_file()
+    assert not (course / "out" / "a_start" / "EVIDENCE.html").exists()
+
+
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
