@@ -323,6 +323,8 @@ def _stall(counted: Mapping[str, float], place: int) -> str:
 
 # Left out where no lesson of the table uses the tensor cores.
 _TENSOR = "tensor pipe"
+# Left out where no lesson of the table waits for wgmma, and of an older recording, which does not have it.
+_WGMMA = "wgmma (gmma)"
 _PER_HMMA = "cycles per 2048 multiply-adds"  # of a tensor core: as many as an HMMA has
 
 
@@ -353,7 +355,15 @@ _PROFILE: tuple[tuple[str, Callable[[Mapping[str, float]], str]], ...] = (
     ("bank conflicts", lambda c: _million(c["shared load bank conflicts"] + c["shared store bank conflicts"])),
     ("stalls, largest reason", lambda c: _stall(c, 0)),
     ("stalls, second reason", lambda c: _stall(c, 1)),
+    (f"stalls, {_WGMMA}", lambda c: f"{c[_STALL + _WGMMA]:.2f}" if _STALL + _WGMMA in c else "not recorded yet"),
 )
+
+
+def _has_row(label: str, shown: Iterable[Mapping[str, float]]) -> bool:
+    """Whether a profile's table has the row, for these lessons."""
+    if label in (_TENSOR, _PER_HMMA):
+        return any(counted.get(_TENSOR, 0) >= 1 for counted in shown)
+    return not label.endswith(_WGMMA) or any(counted.get(_STALL + _WGMMA, 0) >= 0.005 for counted in shown)
 
 
 @excerpt.rows
@@ -370,7 +380,7 @@ def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
         rows = [
             [label, *(f"**{cell(counted)}**" if name == lesson else cell(counted) for name, counted in shown.items())]
             for label, cell in _PROFILE
-            if label not in (_TENSOR, _PER_HMMA) or any(counted.get(_TENSOR, 0) >= 1 for counted in shown.values())
+            if _has_row(label, shown.values())
         ]
     except (KeyError, IndexError) as missing:
         raise UserError(f"{data.PROFILE} lacks {missing}; {again}.") from None
