@@ -146,15 +146,14 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
     std::vector<int> launches(count);
     for (std::size_t i = 0; i < count; ++i) {
         if (options.progress) options.progress(0, 1, contenders[i].name);
-        launch_ms[i] = estimate(sampler, contenders[i]);
+        launch_ms[i] = options.launch_ms > 0.0 ? options.launch_ms : estimate(sampler, contenders[i]);
         launches[i] = launches_per_sample(launch_ms[i]);
         sample_ms[i] = launch_ms[i] * launches[i];
     }
     const Schedule schedule = make_schedule(sample_ms, options.rounds);
 
-    // The first estimates came from a GPU that was waking up; 100 ms of the baseline bring its clocks to
-    // where they stay.
-    for (double warm = 0.0; warm < 100.0;) {
+    // The first estimates came from a GPU that was waking up.
+    for (double warm = 0.0; warm < options.warm_ms;) {
         warm += std::max(1.0, sampler.sample(contenders[0], launches[0]));
     }
 

@@ -32,6 +32,10 @@ struct Timing {
 struct TimingOptions {
     int rounds = 0;          // 0: chosen by cost, 5 … 25 (see affordable_rounds in stats.hpp)
     std::uint64_t seed = 0;  // shuffles the order within each round
+    // Of launches of contenders[0] in front of the first sample: they bring the clocks to where they stay.
+    double warm_ms = 100.0;
+    // What a launch of each takes, about: spares the estimates, with which code is loaded. 0: not known.
+    double launch_ms = 0.0;
     /// Before the first launches of each, before every sample and after the last one (then with an empty
     /// name); may be empty.
     std::function<void(int done, int total, const std::string& contender)> progress;
