@@ -199,6 +199,8 @@ std::size_t fastest_of(const std::vector<Contender>& contenders, const std::vect
     const Timing warm = time_interleaved({contenders[0]}, problems, options).front();
     options.warm_ms = 0.0;
     options.launch_ms = warm.ms_median;
+    // A launch in front of the sample is not timed.
+    const auto sample_ms = [](const Timing& t) { return t.ms_median * (t.launches_per_sample + 1); };
     const auto race = [&](const std::vector<std::size_t>& candidates, int rounds) {
         std::vector<Contender> here;
         for (const std::size_t i : candidates) here.push_back(contenders[i]);
@@ -206,10 +208,10 @@ std::size_t fastest_of(const std::vector<Contender>& contenders, const std::vect
         ++options.seed;
         std::vector<Standing> standings;
         for (const Timing& t : time_interleaved(here, problems, options))
-            standings.push_back({t.ratio, t.ms_median * t.launches_per_sample});
+            standings.push_back({t.ratio, sample_ms(t)});
         return standings;
     };
-    return fastest(contenders.size(), warm.ms_median * warm.launches_per_sample, race);
+    return fastest(contenders.size(), sample_ms(warm), race);
 }
 
 // ---- names of kernels ----
