@@ -41,7 +41,7 @@ struct Settings {
     std::uint64_t seed = gemm::fresh_seed(), schedule = 0;
     int device = 0, rounds = 0;
     std::optional<int> patience;  // for every size; else by size
-    bool verify_only = false;
+    bool verify_only = false, energy = false;
     std::string like, output;
 };
 
@@ -112,6 +112,9 @@ Settings read_options(int argc, char** argv) {
     if (gemm::kDeviceTimes) {  // the CPU device finds out itself
         options.push_back(
             {"--patience", &s.patience, "seconds until a kernel is given up; 0: never [by size]"});
+        options.push_back(
+            {"--energy", &s.energy,
+             "time loops of more than a second, 20 rounds, and say what a launch takes in joules"});
     } else {
         options.push_back(gemm::schedule_option(s.schedule));
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
@@ -121,6 +124,7 @@ Settings read_options(int argc, char** argv) {
                         "Verifies every lesson at every size, and times those that are right against "
                         "cuBLAS, interleaved.",
                         options, argc, argv);
+    if (s.energy && s.verify_only) throw Error("--energy needs times; leave --verify-only out.");
     s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
     add_sizes("--sizes", sizes, s.sizes);
     const std::size_t ordinary = s.sizes.size();
@@ -294,6 +298,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
             gemm::MeasureOptions options;
             options.timing = timing;
             options.rounds = s.rounds;
+            options.energy = s.energy;
             options.patience = s.patience.value_or(gemm::patience_of(shape));
             options.hangs = [&](const std::string& lesson, const std::string& said) {
                 // (To a stream that others may hold it could not be written.)
