@@ -20,6 +20,7 @@ SECOND = "plots/results/h100-80gb-hbm3.json"
 # What is recorded beside RESULTS, on the same GPU.
 PROFILE, CEILINGS = "plots/results/h200-profile.json", "plots/results/h200-ceilings.json"
 TUNED = "plots/results/h200-autotune.json"
+ENERGY = "plots/results/h200-energy.json"
 COUNTS = "plots/results/counts.json"
 TIMELINE = "plots/results/h200-timeline.json"
 TIMELINE_CPU = "plots/results/cpu-timeline.json"  # what the CPU device does is the same everywhere
@@ -44,6 +45,13 @@ def ceilings(root: Path) -> dict | None:
 def tuned(root: Path) -> dict | None:
     """The same of `./gemm autotune --record`."""
     return recorded(root / TUNED, ("device", "commit", "date", "seed", "kernel_hashes", "lessons"), "./gemm autotune --record")
+
+
+def energy(root: Path) -> dict | None:
+    """The same of `./gemm profile --energy --record`."""
+    return recorded(
+        root / ENERGY, ("gpu", "commit", "date", "kernel_hashes", "turns"), "./gemm profile --energy LESSON … --record"
+    )
 
 
 def counts(root: Path) -> dict:
@@ -155,6 +163,11 @@ def percent(ratio: float) -> str:
 def ratio(value: float) -> str:
     """0.0098, 0.122, 1.003."""
     return f"{value:.4f}" if value < 0.1 else f"{value:.3f}"
+
+
+def shape(run: Mapping, by: str = "×") -> str:
+    """`4096×4096×4096`: M×N×K."""
+    return by.join(str(run[key]) for key in "mnk")
 
 
 def short(results: Mapping) -> str:

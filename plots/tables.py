@@ -15,9 +15,10 @@ What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02
 `./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->, and the
 same of some at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->. What `./gemm timeline --record`
 wrote of a block's warps stands between <!-- timeline:12_warp_specialized --> and <!-- /timeline -->. Of a lesson that was not
-recorded yet, each says so. <!-- stalls:09b_mma_sync --> has all of what the profile says of a warp's cycles: what it waits for
-while it multiplies with 64 HMMAs, in 09 a k-tile of 32 steps. Some of the rows of these are shown by their names (excerpt.py).
-What is between
+recorded yet, each says so. What `./gemm profile --energy --record` measured of lessons in turns stands between
+<!-- energy:13c_ping_pong --> and <!-- /energy -->. <!-- stalls:09b_mma_sync --> has all of what the profile says of a warp's
+cycles: what it waits for while it multiplies with 64 HMMAs, in 09 a k-tile of 32 steps. Some of the rows of these are shown by
+their names (excerpt.py). What is between
 <!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py).
 """
 
@@ -35,7 +36,7 @@ from runner.core.figures import grouped, rate
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, lessons, load, write_atomically
 
-_KINDS = "table|counts|profile|stalls|tuned|shapes|timeline|outline"
+_KINDS = "table|counts|profile|stalls|tuned|shapes|energy|timeline|outline"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S|\S.*?\S)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
@@ -323,6 +324,8 @@ def _stall(counted: Mapping[str, float], place: int) -> str:
 
 # Left out where no lesson of the table uses the tensor cores.
 _TENSOR = "tensor pipe"
+# Left out where no lesson of the table waits for wgmma, and of an older recording, which does not have it.
+_WGMMA = "wgmma (gmma)"
 _PER_HMMA = "cycles per 2048 multiply-adds"  # of a tensor core: as many as an HMMA has
 
 
@@ -353,7 +356,15 @@ _PROFILE: tuple[tuple[str, Callable[[Mapping[str, float]], str]], ...] = (
     ("bank conflicts", lambda c: _million(c["shared load bank conflicts"] + c["shared store bank conflicts"])),
     ("stalls, largest reason", lambda c: _stall(c, 0)),
     ("stalls, second reason", lambda c: _stall(c, 1)),
+    (f"stalls, {_WGMMA}", lambda c: f"{c[_STALL + _WGMMA]:.2f}" if _STALL + _WGMMA in c else "not recorded yet"),
 )
+
+
+def _has_row(label: str, shown: Iterable[Mapping[str, float]]) -> bool:
+    """Whether a profile's table has the row, for these lessons."""
+    if label in (_TENSOR, _PER_HMMA):
+        return any(counted.get(_TENSOR, 0) >= 1 for counted in shown)
+    return not label.endswith(_WGMMA) or any(counted.get(_STALL + _WGMMA, 0) >= 0.005 for counted in shown)
 
 
 @excerpt.rows
@@ -370,7 +381,7 @@ def render_profile(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
         rows = [
             [label, *(f"**{cell(counted)}**" if name == lesson else cell(counted) for name, counted in shown.items())]
             for label, cell in _PROFILE
-            if label not in (_TENSOR, _PER_HMMA) or any(counted.get(_TENSOR, 0) >= 1 for counted in shown.values())
+            if _has_row(label, shown.values())
         ]
     except (KeyError, IndexError) as missing:
         raise UserError(f"{data.PROFILE} lacks {missing}; {again}.") from None
@@ -509,6 +520,51 @@ def render_shapes(lesson: str, results: Mapping) -> str:
     return "\n".join([*_table(header, lines), "", _caption(results, runs, what, f"autotune {number}", variant)]) + "\n"
 
 
+def _side(run: Mapping) -> str:
+    """`4096` where M = N = K = 4096; empty for other shapes."""
+    return str(run["m"]) if run["m"] == run["n"] == run["k"] else ""
+
+
+def _energy_row(label: str, use: Mapping) -> list[str]:
+    joules, megacycles = use["joules"], use["megacycles"]
+    return [
+        label,
+        f"{joules['median']:#.3g}" if joules else NONE,
+        f"{joules['p10']:#.3g} … {joules['p90']:#.3g}" if joules else NONE,
+        _milliseconds(use["ms"]["median"]),
+        f"{megacycles['median']:#.3g}" if megacycles else NONE,
+        _or_none(use["power_w"]),
+    ]
+
+
+@excerpt.rows
+def render_energy(lesson: str, results: Mapping) -> str:
+    """The Markdown of what a launch takes of the lesson (bold), those that took turns with it and cuBLAS, at each size. Without
+    markers, ending in a newline."""
+    number, there = lesson.partition("_")[0], [turns for turns in results["turns"] if lesson in turns["lessons"]]
+    if not there:
+        known = [name for turns in results["turns"] for name in turns["lessons"]]
+        return _not_recorded(lesson, dict.fromkeys(known), f"profile {number} --energy")
+    shapes = [data.shape(turns) for turns in there]
+    rows = []
+    for turns, shape in zip(there, shapes, strict=True):
+        where = f" at {_side(turns) + '³' if _side(turns) else shape}" if len(there) > 1 else ""
+        rows += [
+            _energy_row(f"**{name}{where}**" if name == lesson else f"{name}{where}", use)
+            for name, use in turns["lessons"].items()
+        ]
+        rows.append(_energy_row(f"cuBLAS{where}", turns["cublas"]))
+    header = ["lesson", "J a launch", "p10 … p90 (J)", "ms", "million cycles", "average power (W)"]
+    where = ", ".join(
+        [" and ".join(shapes), data.label(there[0]["variant"]), *data.provenance({"device": {"name": results["gpu"]}, **results})]
+    )
+    what = f"Medians of {there[0]['rounds']} rounds of loops of more than a second, in turns. Cycles: SM clock × time."
+    names = " ".join(name.partition("_")[0] for name in there[0]["lessons"])
+    sizes = "" if shapes == [SHAPE] else f" --sizes {','.join(_side(turns) or data.shape(turns, 'x') for turns in there)}"
+    again = f"Reproduce with `./gemm profile --energy {names}{sizes}`."
+    return "\n".join([*_table(header, rows), "", f"{where}. {what} {again}"]) + "\n"
+
+
 def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
     """How long no products are under way anywhere: before, between, after."""
     idle = [found.idle() or (0, 0, 0) for found in parts]
@@ -630,6 +686,7 @@ KINDS: dict[str, Callable[[Path], Render | None]] = {
     "stalls": _of_profile(render_stalls),
     "tuned": _of(data.tuned, render_tuned),
     "shapes": _of(data.tuned, render_shapes),
+    "energy": lambda root: lambda name: render_energy(name, data.energy(root) or {"turns": []}),
     "timeline": _of_timeline,
     "outline": lambda root: lambda name: outline.render(name, root),
 }

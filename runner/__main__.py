@@ -270,6 +270,8 @@ def sass_command(
 @app.command("profile")
 def profile_command(
     names: Optional[list[str]] = LESSONS,
+    energy: bool = typer.Option(False, "--energy", help="Instead of ncu's: joules and SM cycles of a launch (names LESSONs)."),
+    sizes: Optional[str] = typer.Option(None, help="With --energy: such as 4096,16x4096x4096; by default 4096."),
     record: bool = recorded("profile"),
     as_json: bool = JSON,
 ) -> int:
@@ -277,6 +279,12 @@ def profile_command(
     from runner import drawing
     from runner.measure import profile
 
+    if energy:
+        from runner.measure import energy as energies
+
+        return energies.measure(names or [], sizes, record, as_json, drawing.publish)
+    if sizes is not None:
+        raise UserError(f"--sizes goes with --energy; ncu counts at M = N = K = {profile.SIZE}.")
     return profile.profile(names or [], record, as_json, drawing.publish)
 
 

@@ -114,8 +114,8 @@ const Shape& fitting(const Shape& s) {
         std::max({of_two_bytes(a, s.variant.A), of_two_bytes(b, s.variant.B), of_two_bytes(c, s.variant.C)});
     const auto fits = [&](double need, std::size_t free, const char* whose) {
         if (need <= static_cast<double>(free)) return;
-        throw Error("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
-                    "memory, and " + gigabytes(static_cast<double>(free)) + " are free.");
+        throw TooLarge("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
+                       "memory, and " + gigabytes(static_cast<double>(free)) + " are free.");
     };
 #ifdef GEMM_CPU_DEVICE
     fits(device + host, available_host_memory(), "");

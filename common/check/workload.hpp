@@ -10,9 +10,15 @@
 
 #include "common/check/buffer.hpp"
 #include "common/check/dtype.hpp"
+#include "common/error.hpp"
 #include "common/gemm.hpp"
 
 namespace gemm {
+
+/// A problem does not fit into device or host memory.
+struct TooLarge : Error {
+    using Error::Error;
+};
 
 /// Which part of a problem's matrices is there, where it is too large for any memory: indices are tested, and
 /// the rest of the addresses is never to be used. On a GPU, nothing but `whole`.
@@ -62,8 +68,7 @@ std::uint64_t fresh_seed();
 class Workload {
   public:
     /// `edit` may change the host matrices before they are rounded and uploaded (tests put NaN and Inf
-    /// there). Throws Error when the matrices do not fit into device or host memory, saying how much is
-    /// needed and there.
+    /// there). Throws TooLarge, saying how much is needed and there, when the matrices do not fit.
     Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit = {});
 
     /// What is stored, where that is not the whole problem: a problem of its own, which results are held

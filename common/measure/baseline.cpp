@@ -21,6 +21,7 @@
 #include "common/check/reference.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
+#include "common/measure/contest.hpp"
 #include "common/measure/timer.hpp"
 
 namespace gemm {
@@ -40,8 +41,8 @@ void check_cublas(cublasStatus_t status, const char* expression, const char* fil
 constexpr std::size_t kWorkspaceFloats = std::size_t{64} << 20;
 constexpr std::size_t kWorkspaceBytes = kWorkspaceFloats * sizeof(float);
 
-constexpr int kHeuristics = 8;  // of cuBLASLt's, that are tried
-constexpr int kTrialRounds = 7;
+constexpr int kHeuristics = 8;     // of cuBLASLt's, that are tried
+constexpr double kWarmMs = 300.0;  // of launches before the trial: it is as warm as when it is timed
 
 constexpr std::int64_t kGrain = 1 << 16;  // elements that are worth a thread
 
@@ -184,6 +185,34 @@ struct Choice {
                alignment_of({p}) >= alignment;
     }
 };
+
+/// The place of the fastest contender. All of them have run before.
+std::size_t fastest_of(const std::vector<Contender>& contenders, const std::vector<Problem>& problems,
+                       std::uint64_t seed, const std::function<void(const std::string&)>& progress) {
+    TimingOptions options;
+    options.rounds = 1;
+    options.seed = seed;
+    options.warm_ms = kWarmMs;
+    if (progress) {
+        options.progress = [&](int, int, const std::string& next) { progress(next); };
+    }
+    const Timing warm = time_interleaved({contenders[0]}, problems, options).front();
+    options.warm_ms = 0.0;
+    options.launch_ms = warm.ms_median;
+    // A launch in front of the sample is not timed.
+    const auto sample_ms = [](const Timing& t) { return t.ms_median * (t.launches_per_sample + 1); };
+    const auto race = [&](const std::vector<std::size_t>& candidates, int rounds) {
+        std::vector<Contender> here;
+        for (const std::size_t i : candidates) here.push_back(contenders[i]);
+        options.rounds = rounds;
+        ++options.seed;
+        std::vector<Standing> standings;
+        for (const Timing& t : time_interleaved(here, problems, options))
+            standings.push_back({t.ratio, sample_ms(t)});
+        return standings;
+    };
+    return fastest(contenders.size(), sample_ms(warm), race);
+}
 
 // ---- names of kernels ----
 
@@ -375,19 +404,10 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed,
     }
     if (numbers.empty()) return;  // cublasGemmEx takes every shape
 
-    TimingOptions options;
-    options.rounds = kTrialRounds;
-    options.seed = seed;
-    if (progress) {
-        options.progress = [&](int, int, const std::string& next) { progress(next); };
-    }
-    const std::vector<Timing> timings = time_interleaved(contenders, problems, options);
+    const std::size_t winner = fastest_of(contenders, problems, seed, progress);
     impl_->unbind();  // the stream of the timing is gone
-    const auto best = std::min_element(timings.begin(), timings.end(), [](const Timing& a, const Timing& b) {
-        return a.ms_median < b.ms_median;
-    });
-    if (best == timings.begin()) return;
-    const std::size_t number = numbers[static_cast<std::size_t>(best - timings.begin()) - 1];
+    if (winner == 0) return;
+    const std::size_t number = numbers[winner - 1];
     impl_->chosen.emplace(Choice{p, alignment, std::move(product), algorithms[number], number});
 }
 

@@ -27,9 +27,9 @@ class Baseline {
     /// Enqueues the product on `stream`. M == 0 or N == 0 is a no-op. Throws Error with cuBLAS's status.
     void launch(const Problem& p, cudaStream_t stream);
 
-    /// What launch() takes for these copies of one problem from here on: times the candidates, interleaved, a
-    /// second or so. Writes C, as launch() does. progress (may be empty) is told before every sample.
-    /// Throws Error.
+    /// What launch() takes for these copies of one problem from here on: times the candidates, interleaved,
+    /// on a GPU that has been at work, about a second (contest.hpp). Writes C, as launch() does. progress
+    /// (may be empty) is told before every sample. Throws Error.
     void choose(const std::vector<Problem>& problems, std::uint64_t seed,
                 const std::function<void(const std::string& next)>& progress = {});
 

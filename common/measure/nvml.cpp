@@ -64,6 +64,7 @@ Nvml::Nvml() {
     clock_info_ = find<decltype(clock_info_)>(library, "nvmlDeviceGetClockInfo");
     power_usage_ = find<decltype(power_usage_)>(library, "nvmlDeviceGetPowerUsage");
     power_limit_ = find<decltype(power_limit_)>(library, "nvmlDeviceGetEnforcedPowerLimit");
+    energy_ = find<decltype(energy_)>(library, "nvmlDeviceGetTotalEnergyConsumption");
     field_values_ = find<decltype(field_values_)>(library, "nvmlDeviceGetFieldValues");
 }
 
@@ -82,6 +83,12 @@ double Nvml::power_w() const {
         }
     }
     return watts(power_usage_, device_);
+}
+
+double Nvml::energy_j() const {
+    unsigned long long millijoules = 0;
+    if (device_ == nullptr || energy_ == nullptr || energy_(device_, &millijoules) != 0) return 0.0;
+    return static_cast<double>(millijoules) / 1000.0;
 }
 
 std::string Nvml::driver_version() const {

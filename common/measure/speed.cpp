@@ -70,6 +70,7 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
     std::vector<TimedLesson> results(lessons.size());
     TimingOptions timing;
     timing.rounds = options.rounds;
+    timing.energy = options.energy;
     timing.seed = w.seed();
     timing.progress = options.progress;
     // Poison again, so that what is found afterwards was written by launches that were timed.
@@ -98,7 +99,7 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
     for (std::size_t i = 0; i < lessons.size(); ++i) {
         if (!results[i].after.passed) continue;  // no figure after an error
         const Timing& t = timings[i + 1];
-        results[i].speed = Speed{t, flops / (t.ms_median * 1e9), against, kernel, timings[0].ms_median, cold};
+        results[i].speed = Speed{t, flops / (t.ms_median * 1e9), against, kernel, timings[0], cold};
     }
     return results;
 }

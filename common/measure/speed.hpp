@@ -23,12 +23,13 @@ struct Speed {
     Timing timing;
     double tflops = 0;  // 2·M·N·K / median time / 10¹²
     std::string baseline, baseline_kernel;
-    double baseline_ms_median = 0;
+    Timing baseline_timing;
     bool cold = false;  // the copies take more than three times the L2 together
 };
 
 struct SpeedOptions {
-    int rounds = 0;  // as TimingOptions::rounds
+    int rounds = 0;       // as TimingOptions::rounds
+    bool energy = false;  // as TimingOptions::energy
     /// Before every sample: how many are done, of how many, and whose comes next.
     std::function<void(int done, int total, const std::string& lesson)> progress;
 };

@@ -14,6 +14,7 @@ constexpr double kSampleMs = 10.0;    // aimed at; the rule is ≥ 1
 constexpr int kMaxLaunches = 20000;   // a kernel that takes no time at all still ends
 constexpr double kBudgetMs = 2000.0;  // of one contender at one size
 constexpr double kSlowMs = 6000.0;    // five samples longer than this become three
+constexpr double kLargeMs = 100.0;    // a launch at a size where only fast lessons are timed
 constexpr int kFewest = 5, kMostRounds = 25, kSlow = 3;
 
 }  // namespace
@@ -49,6 +50,10 @@ int affordable_rounds(double sample_ms) {
     if (kFewest * sample_ms > kSlowMs) return kSlow;
     if (!(sample_ms > kBudgetMs / kMostRounds)) return kMostRounds;
     return std::max(kFewest, static_cast<int>(kBudgetMs / sample_ms));
+}
+
+bool fast_enough(double ms, double growth) {
+    return ms > 0.0 && growth > 0.0 && ms * growth <= kLargeMs;
 }
 
 bool Schedule::takes_part(int contender, int round) const {

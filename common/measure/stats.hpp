@@ -27,6 +27,10 @@ int launches_per_sample(double ms);
 /// worth, 5 … 25; 3 when five would take more than six seconds.
 int affordable_rounds(double sample_ms);
 
+/// Whether a lesson is timed at a large size: where a launch will take a tenth of a second at most, `ms`
+/// being its time at a size with 1/growth as many multiply-adds. Neither may be 0 or less.
+bool fast_enough(double ms, double growth);
+
 /// Who takes part in which round.
 struct Schedule {
     int rounds = 0;

@@ -16,6 +16,7 @@ namespace gemm {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenReadings(5);  // of clock and power, while a sample runs
+constexpr int kEnergyRounds = 20;
 
 /// A stream that does not wait for the default stream, and two events on it.
 class Stopwatch {
@@ -97,6 +98,19 @@ class Sampler {
         for (while_busy(); !watch_.stopped(); while_busy()) std::this_thread::sleep_for(kBetweenReadings);
         return watch_.wait();
     }
+    /// The same of a loop that is longer than the GPU's queue: while_busy also runs while it is enqueued,
+    /// each time after `chunk` launches.
+    template <typename WhileBusy>
+    double loop(const Contender& contender, int launches, int chunk, WhileBusy while_busy) {
+        watch_.start();
+        for (int left = launches; left > 0; left -= chunk) {
+            enqueue(contender, std::min(left, chunk));
+            while_busy();
+        }
+        watch_.stop();
+        for (; !watch_.stopped(); while_busy()) std::this_thread::sleep_for(kBetweenReadings);
+        return watch_.wait();
+    }
     double sample(const Contender& contender, int launches) {
         enqueue_timed(contender, launches);
         return watch_.wait();
@@ -124,6 +138,26 @@ double estimate(Sampler& sampler, const Contender& contender) {
     }
 }
 
+/// One loop of launches, and what the GPU said meanwhile. Milliseconds of all of them.
+double sample_loop(Sampler& sampler, const Contender& contender, int launches, double launch_ms,
+                   const Nvml& nvml, Draw& draw) {
+    using Clock = std::chrono::steady_clock;
+    using Milliseconds = std::chrono::duration<double, std::milli>;
+    const double apart = Milliseconds(kBetweenReadings).count();
+    const Clock::time_point begin = Clock::now();
+    std::vector<Reading> readings;
+    // The first launches are enqueued faster than they run.
+    const auto read = [&] {
+        const double ms = Milliseconds(Clock::now() - begin).count();
+        if (!readings.empty() && ms < readings.back().ms + 0.4 * apart) return;
+        readings.push_back({ms, nvml.energy_j(), nvml.sm_clock_mhz()});
+    };
+    const int chunk = std::clamp(static_cast<int>(apart / std::max(launch_ms, 1e-3)), 1, 512);
+    const double ms = sampler.loop(contender, launches, chunk, read);
+    draw = draw_of(readings);
+    return ms;
+}
+
 /// Untimed launches in front of a sample. Without them the start event fires on an idle GPU and the way of
 /// the first launch from host to device is timed too; a lead-in of a few microseconds hides it.
 int lead_in(double ms_per_launch) {
@@ -146,21 +180,22 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
     std::vector<int> launches(count);
     for (std::size_t i = 0; i < count; ++i) {
         if (options.progress) options.progress(0, 1, contenders[i].name);
-        launch_ms[i] = estimate(sampler, contenders[i]);
-        launches[i] = launches_per_sample(launch_ms[i]);
+        launch_ms[i] = options.launch_ms > 0.0 ? options.launch_ms : estimate(sampler, contenders[i]);
+        launches[i] = options.energy ? launches_per_loop(launch_ms[i]) : launches_per_sample(launch_ms[i]);
         sample_ms[i] = launch_ms[i] * launches[i];
     }
-    const Schedule schedule = make_schedule(sample_ms, options.rounds);
+    const Schedule schedule =
+        make_schedule(sample_ms, options.rounds == 0 && options.energy ? kEnergyRounds : options.rounds);
 
-    // The first estimates came from a GPU that was waking up; 100 ms of the baseline bring its clocks to
-    // where they stay.
-    for (double warm = 0.0; warm < 100.0;) {
+    // The first estimates came from a GPU that was waking up.
+    for (double warm = 0.0; warm < options.warm_ms;) {
         warm += std::max(1.0, sampler.sample(contenders[0], launches[0]));
     }
 
     const std::size_t rounds = static_cast<std::size_t>(schedule.rounds);
     std::vector<std::vector<double>> ms(count, std::vector<double>(rounds, 0.0));  // 0: did not take part
     std::vector<std::vector<double>> clock(count), power(count);
+    std::vector<std::vector<Draw>> draws(count, std::vector<Draw>(options.energy ? rounds : 0));
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::mt19937_64 random(options.seed);
@@ -172,18 +207,25 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
         for (const std::size_t i : order) {
             if (!schedule.takes_part(static_cast<int>(i), round)) continue;
             if (options.progress) options.progress(done, total, contenders[i].name);
-            const int lead = lead_in(launch_ms[i]);
+            const int lead = options.energy ? 0 : lead_in(launch_ms[i]);  // lost in a second
             const std::size_t copy = sampler.last_copy(lead + launches[i]);
             if (last && options.before_last) {
                 options.before_last(i, copy);
                 CUDA_CHECK(cudaDeviceSynchronize());
             }
-            double mhz = 0.0,
-                   watts = 0.0;  // the last readings of the sample: the first still see its neighbour
-            const double sample = sampler.sample(contenders[i], lead, launches[i], [&] {
-                mhz = nvml.sm_clock_mhz();
-                watts = nvml.power_w();
-            });
+            double mhz = 0.0, watts = 0.0;
+            double sample = 0.0;
+            if (options.energy) {
+                Draw& draw = draws[i][static_cast<std::size_t>(round)];
+                sample = sample_loop(sampler, contenders[i], launches[i], launch_ms[i], nvml, draw);
+                mhz = draw.mhz;
+                watts = draw.watts;
+            } else {  // the last readings of the sample: the first still see its neighbour
+                sample = sampler.sample(contenders[i], lead, launches[i], [&] {
+                    mhz = nvml.sm_clock_mhz();
+                    watts = nvml.power_w();
+                });
+            }
             if (mhz > 0.0) clock[i].push_back(mhz);
             if (watts > 0.0) power[i].push_back(watts);
             ms[i][static_cast<std::size_t>(round)] = sample / launches[i];
@@ -207,6 +249,7 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
         t.ratio = median_ratio(ms[0], ms[i]);
         t.sm_clock_mhz = median(clock[i]);
         t.power_w = median(power[i]);
+        if (options.energy) t.energy = energy_of(ms[i], draws[i]);
     }
     return timings;
 }

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/gemm.hpp"
+#include "common/measure/energy.hpp"
 
 namespace gemm {
 
@@ -27,11 +29,19 @@ struct Timing {
     // Over the rounds: (baseline's time / this one's) in the same round; above 1 is faster than the baseline.
     double ratio = 0;                      // the median
     double sm_clock_mhz = 0, power_w = 0;  // medians sampled while it ran; 0 where NVML does not answer
+    std::optional<Energy> energy;          // where it was asked for
 };
 
 struct TimingOptions {
     int rounds = 0;          // 0: chosen by cost, 5 … 25 (see affordable_rounds in stats.hpp)
     std::uint64_t seed = 0;  // shuffles the order within each round
+    // Of launches of contenders[0] in front of the first sample: they bring the clocks to where they stay.
+    double warm_ms = 100.0;
+    /// Samples are loops of more than a second, 20 rounds of them unless `rounds` says otherwise, and what
+    /// they take of the GPU is read off its counters.
+    bool energy = false;
+    // What a launch of each takes, about: spares the estimates, with which code is loaded. 0: not known.
+    double launch_ms = 0.0;
     /// Before the first launches of each, before every sample and after the last one (then with an empty
     /// name); may be empty.
     std::function<void(int done, int total, const std::string& contender)> progress;

@@ -119,7 +119,7 @@ std::string report(const Lesson& lesson, const Settings& s, const Device& device
                        t.ms_p10, t.ms_p90, t.rounds, speed.cold ? "cold" : "warm", speed.tflops);
         if (!timeable(s.shape)) text += ", with alpha = 1, beta = 0";
         text += format("\nratio  %.4g of %s (%.4g ms, ", t.ratio, speed.baseline.c_str(),
-                       speed.baseline_ms_median) +
+                       speed.baseline_timing.ms_median) +
                 speed.baseline_kernel + ")\n";
         if (t.sm_clock_mhz > 0.0) text += format("clock  %.0f MHz", t.sm_clock_mhz);
         if (t.sm_clock_mhz > 0.0 && t.power_w > 0.0) text += format(", %.0f W", t.power_w);

@@ -60,6 +60,20 @@ Json first_json(const WrongElement& e, bool padding) {
     return json;
 }
 
+/// null where it is not known.
+Json spread_json(const Spread& spread) {
+    if (!(spread.median > 0.0)) return nullptr;
+    return {{"median", spread.median}, {"p10", spread.p10}, {"p90", spread.p90}};
+}
+
+/// Of a timing with energy.
+Json energy_json(const Timing& timing) {
+    return {{"ms", spread_json({timing.ms_median, timing.ms_p10, timing.ms_p90})},
+            {"joules", spread_json(timing.energy->joules)},
+            {"megacycles", spread_json(timing.energy->megacycles)},
+            {"power_w", known(timing.energy->power_w)}};
+}
+
 }  // namespace
 
 Json device_json(const Device& device) {
@@ -105,18 +119,21 @@ Json resources_json(const Resources& resources) {
 
 Json speed_json(const Speed& speed) {
     const Timing& t = speed.timing;
-    return {{"ms_median", t.ms_median},
-            {"ms_p10", t.ms_p10},
-            {"ms_p90", t.ms_p90},
-            {"rounds", t.rounds},
-            {"tflops", speed.tflops},
-            {"baseline", speed.baseline},
-            {"baseline_kernel", speed.baseline_kernel},
-            {"baseline_ms_median", speed.baseline_ms_median},
-            {"ratio", t.ratio},
-            {"sm_clock_mhz", known(t.sm_clock_mhz)},
-            {"power_w", known(t.power_w)},
-            {"cache", speed.cold ? "cold" : "warm"}};
+    Json json = {{"ms_median", t.ms_median},
+                 {"ms_p10", t.ms_p10},
+                 {"ms_p90", t.ms_p90},
+                 {"rounds", t.rounds},
+                 {"tflops", speed.tflops},
+                 {"baseline", speed.baseline},
+                 {"baseline_kernel", speed.baseline_kernel},
+                 {"baseline_ms_median", speed.baseline_timing.ms_median},
+                 {"ratio", t.ratio},
+                 {"sm_clock_mhz", known(t.sm_clock_mhz)},
+                 {"power_w", known(t.power_w)},
+                 {"cache", speed.cold ? "cold" : "warm"}};
+    if (t.energy) json["energy"] = energy_json(t);
+    if (speed.baseline_timing.energy) json["baseline_energy"] = energy_json(speed.baseline_timing);
+    return json;
 }
 
 Json lesson_json(const Lesson& lesson) {

@@ -40,7 +40,9 @@ Json fault_json(FaultId id, const std::string& text);
 Json resources_json(const Resources& resources);
 
 /// ms_median, ms_p10, ms_p90, rounds, tflops, baseline, baseline_kernel, baseline_ms_median, ratio,
-/// sm_clock_mhz, power_w (null where NVML does not answer), cache ("cold" or "warm").
+/// sm_clock_mhz, power_w (null where NVML does not answer), cache ("cold" or "warm"); where energy was
+/// measured, also energy and baseline_energy: ms, joules, megacycles (each median, p10, p90 of a launch; null
+/// where the GPU does not tell), power_w (the loops' average, or null).
 Json speed_json(const Speed& speed);
 
 /// What a lesson's descriptor says, as lessons.json has it: name, number ("09a"), part, ladder, tile {BM, BN,

@@ -1,7 +1,9 @@
 // Clusters: blocks that the GPU runs at the same time, near each other, so that their threads can meet, reach
 // into each other's shared memory and be sent the same bytes by one copy (PTX ISA, "Cluster of Cooperative
 // Thread Arrays", compute capability 9.0 and higher). __cluster_dims__ of a kernel, or its launch, says how
-// many blocks make one: 8 at most. Without, every block is a cluster of its own.
+// many blocks make one: 8 at most, or 16 on an H100, an H200 or a B200 where cudaFuncSetAttribute has set the
+// kernel's cudaFuncAttributeNonPortableClusterSizeAllowed to 1; 8 is the most that every GPU with clusters
+// takes. Without either, every block is a cluster of its own.
 //
 // A block of a cluster stays until nobody reaches into its shared memory any more, and nobody does so before
 // it has begun: cluster_sync() at both ends sees to that.

@@ -18,6 +18,23 @@ class Device(TypedDict, total=False):
     power_limit_w: float | None
 
 
+class Spread(TypedDict):
+    """Over rounds."""
+
+    median: float
+    p10: float
+    p90: float
+
+
+class EnergyUse(TypedDict):
+    """What a launch takes, in loops of more than a second; None where the GPU does not tell."""
+
+    ms: Spread
+    joules: Spread | None
+    megacycles: Spread | None  # of SM cycles: clock × time
+    power_w: float | None  # the loops' average
+
+
 class Run(TypedDict, total=False):
     """One lesson at one size that it gets right; with times where the device has any."""
 
@@ -44,6 +61,8 @@ class Run(TypedDict, total=False):
     sm_clock_mhz: float | None
     power_w: float | None
     cache: str
+    energy: EnergyUse  # where it was measured
+    baseline_energy: EnergyUse
     kernel_hash: str  # of the source that was measured
 
 

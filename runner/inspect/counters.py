@@ -62,8 +62,9 @@ EXECUTED = {"load": "smsp__inst_executed_op_shared_ld.sum", "store": "smsp__inst
 METRICS = [*(metric for quantity in QUANTITIES for metric in quantity.metrics), *EXECUTED.values()]
 
 
-def launches_of(text: str, metrics: Sequence[str]) -> list[dict[str, float]]:
-    """Metric -> value from what `ncu --csv` prints, of each launch in turn. A UserError where one is missing.
+def launches_of(text: str, metrics: Sequence[str], optional: Sequence[str] = ()) -> list[dict[str, float]]:
+    """Metric -> value from what `ncu --csv` prints, of each launch in turn. A UserError where one is missing that is not
+    `optional`.
 
     ncu's own lines begin with ==; a program's output may stand before the header too.
     """
@@ -85,12 +86,14 @@ def launches_of(text: str, metrics: Sequence[str]) -> list[dict[str, float]]:
     for row in rows:
         text_ = (row["Metric Value"] or "").replace(",", "").replace("\u202f", "").replace(" ", "")
         if not re.fullmatch(r"[0-9]+(\.[0-9]*)?", text_):
+            if row["Metric Name"] in optional:  # "n/a"
+                continue
             raise UserError(f"ncu gives {row['Metric Value']!r} for {row['Metric Name']}, not a number; this GPU lacks it.")
         launches.setdefault(row["ID"], {})[row["Metric Name"]] = float(text_)
     if not launches:
         raise UserError("ncu saw no launch of the lesson's kernel.")
     for values in launches.values():
-        if lacking := [metric for metric in metrics if metric not in values]:
+        if lacking := [metric for metric in metrics if metric not in values and metric not in optional]:
             raise UserError(f"ncu did not count {', '.join(lacking)}; this version of ncu or this GPU lacks it.")
     return list(launches.values())
 

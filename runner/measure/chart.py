@@ -21,6 +21,7 @@ SIZES = {
     # Together under a minute on 2 cores, odd ones included: the CPU device interprets every thread.
     "cpu": "256,1x1x1,31x33x7,127x129x65,257x63x300,64x1024x8,1000x1x77,512x256x128",
 }
+LARGE = {"cuda": "16384"}  # more, for lessons that are fast enough there: gemm_bench --large-sizes
 
 
 def parse_sizes(text: str) -> str:
@@ -31,11 +32,12 @@ def parse_sizes(text: str) -> str:
     return ",".join("x".join(lesson.whole("Each number of --sizes", part.strip()) for part in shape) for shape in shapes)
 
 
-def _measure(program: Path, sizes: str) -> tuple[Results, list[str]]:
+def _measure(program: Path, sizes: str, large: str) -> tuple[Results, list[str]]:
     """Runs gemm_bench: its checked results, and what it said."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "results.json"
-        done = process.stream([program, "--sizes", sizes, "--output", output], "Verifying and timing", process.PROGRESS)
+        more = ["--large-sizes", large] if large else []
+        done = process.stream([program, "--sizes", sizes, *more, "--output", output], "Verifying and timing", process.PROGRESS)
         process.require(done, "gemm_bench", (0, 1))
         return load(output), done.lines
 
@@ -102,9 +104,10 @@ def _measured(record: bool, sizes: str | None) -> tuple[Results, str, list[str],
         raise UserError("--record measures the sizes that are published; leave --sizes out.")
     recording = Recording(record, "measured")
     program = build(device, doctor.provide(device), ["gemm_bench"]) / "bin" / "gemm_bench"
+    large = "" if wanted else LARGE.get(device.kind, "")
     wanted = wanted or SIZES[device.kind]
     with gpu.alone(device):
-        results, said = _measure(program, wanted)
+        results, said = _measure(program, wanted, large)
     for run in results["runs"]:
         run["kernel_hash"] = hash_of(run["lesson"])
     wrong = ", ".join(sorted({failure["lesson"] for failure in results.get("failed", [])}))

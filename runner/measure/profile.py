@@ -25,6 +25,7 @@ class Figure:
     metric: str
     unit: str
     shown: bool = True  # in the table; the others are in the JSON only
+    everywhere: bool = True  # False: GPUs without it leave it out
 
 
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
@@ -64,6 +65,8 @@ FIGURES = (
             ("fixed latency (wait)", "wait"),
         )
     ),
+    # Of Hopper alone: warps that wait for the tensor cores' asynchronous products.
+    Figure("warps stalled: wgmma (gmma)", _STALL.format("gmma"), "a cycle with an issue", False, everywhere=False),
 )
 
 
@@ -83,6 +86,19 @@ def _columns(found: Mapping[str, Mapping[str, float]]) -> list[tuple[str, list[s
     ]
 
 
+def _counted(ncu: Path, program: Path, request: Request) -> dict[str, float]:
+    """The figures of a lesson's first launch, but those that this GPU does not have."""
+    optional = [figure.metric for figure in FIGURES if not figure.everywhere]
+    metrics = [figure.metric for figure in FIGURES]
+    text = run_ncu(ncu, program, first_launch(program.name), request, metrics)
+    # ncu gives n/a for a metric that it does not know, or refuses to count anything.
+    if any(line.startswith("==ERROR==") and metric in line for line in text.splitlines() for metric in optional):
+        known = [metric for metric in metrics if metric not in optional]
+        text = run_ncu(ncu, program, first_launch(program.name), request, known)
+    values = launches_of(text, metrics, optional)[0]
+    return {figure.name: values[figure.metric] for figure in FIGURES if figure.metric in values}
+
+
 def profile(names: Sequence[str], record: bool, as_json: bool, publish: Callable[[], list[Path]]) -> int:
     """Runs each lesson once at SIZE under ncu. Exit status 0."""
     chosen = [lesson.find(name) for name in names] or lessons()
@@ -92,14 +108,11 @@ def profile(names: Sequence[str], record: bool, as_json: bool, publish: Callable
     ncu = find_ncu("profile")
     recording = Recording(record, "profiled")
     programs = build(device, doctor.provide(device), chosen) / "bin"
-    metrics = [figure.metric for figure in FIGURES]
     request = Request(SIZE, SIZE, SIZE, options=("--alpha=1", "--beta=0", "--seed=1"))
     found: dict[str, dict[str, float]] = {}
     for name in chosen:
         with gpu.alone(device):
-            text = run_ncu(ncu, programs / name, first_launch(name), request, metrics)
-        values = launches_of(text, metrics)[0]
-        found[name] = {figure.name: values[figure.metric] for figure in FIGURES}
+            found[name] = _counted(ncu, programs / name, request)
     results = {
         "schema": SCHEMA,
         "gpu": device.gpus[0],

@@ -9,12 +9,15 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/check/variant.hpp"
+#include "common/check/workload.hpp"
 #include "common/error.hpp"
 #include "common/measure/device.hpp"
 #include "common/measure/measure.hpp"
+#include "common/measure/stats.hpp"
 #include "common/program/lessons.hpp"
 #include "common/program/options.hpp"
 #include "common/program/report.hpp"
@@ -34,10 +37,11 @@ constexpr const char* kDefaultSizes = gemm::kDeviceTimes ? "256,512,1024,2048,40
 struct Settings {
     std::vector<Lesson> lessons;  // in course order, each with the variant that it runs with chosen
     std::vector<Shape> sizes;
+    std::size_t large = 0;  // so many sizes at the end are for fast lessons alone
     std::uint64_t seed = gemm::fresh_seed(), schedule = 0;
     int device = 0, rounds = 0;
     std::optional<int> patience;  // for every size; else by size
-    bool verify_only = false;
+    bool verify_only = false, energy = false;
     std::string like, output;
 };
 
@@ -65,13 +69,12 @@ std::vector<Lesson> chosen_lessons(const std::string& text, const std::optional<
     return chosen;
 }
 
-/// "4096,1000x77x513" → 4096×4096×4096 and 1000×77×513 (M×N×K).
-std::vector<Shape> chosen_sizes(const std::string& text) {
-    std::vector<Shape> sizes;
-    for (const std::string& size : gemm::comma_separated("--sizes", text)) {
-        const std::vector<std::int64_t> numbers = gemm::sizes("A size in --sizes", size);
+/// "4096,1000x77x513" → 4096×4096×4096 and 1000×77×513 (M×N×K), added to `sizes`, which has none of them.
+void add_sizes(const std::string& option, const std::string& text, std::vector<Shape>& sizes) {
+    for (const std::string& size : gemm::comma_separated(option, text)) {
+        const std::vector<std::int64_t> numbers = gemm::sizes("A size in " + option, size);
         if (numbers.size() != 1 && numbers.size() != 3) {
-            throw Error("A size in --sizes is one number or MxNxK, and not \"" + size + "\".");
+            throw Error("A size in " + option + " is one number or MxNxK, and not \"" + size + "\".");
         }
         Shape shape;
         shape.M = numbers.front();
@@ -80,20 +83,23 @@ std::vector<Shape> chosen_sizes(const std::string& text) {
         (void)shape.resolved();  // an Error where it is none; pitches are the variant's business
         const auto same = [&](const Shape& s) { return s.M == shape.M && s.N == shape.N && s.K == shape.K; };
         if (std::any_of(sizes.begin(), sizes.end(), same)) {
-            throw Error("--sizes names " + shape.text() + " twice.");
+            throw Error(option + " names " + shape.text() + (option == "--sizes" ? " twice." : " again."));
         }
         sizes.push_back(shape);
     }
-    return sizes;
 }
 
 Settings read_options(int argc, char** argv) {
     Settings s;
-    std::string lessons, sizes = kDefaultSizes, variant, dtype;
+    std::string lessons, sizes = kDefaultSizes, large, variant, dtype;
     std::vector<gemm::Option> options;
     options.push_back({"--lessons", &lessons, "which, separated by commas [all]", "NAMES"});
     options.push_back({"--sizes", &sizes,
                        std::string("each one number or MxNxK, separated by commas [") + kDefaultSizes + "]",
+                       "SIZES"});
+    options.push_back({"--large-sizes", &large,
+                       "more sizes, for lessons of which a launch takes at most 0.1 s there, going by their "
+                       "time at the largest of --sizes [none]",
                        "SIZES"});
     options.push_back({"--variant", &variant,
                        "such as bf16 or bf16.nt, and only lessons that take it [each lesson's first]",
@@ -106,6 +112,9 @@ Settings read_options(int argc, char** argv) {
     if (gemm::kDeviceTimes) {  // the CPU device finds out itself
         options.push_back(
             {"--patience", &s.patience, "seconds until a kernel is given up; 0: never [by size]"});
+        options.push_back(
+            {"--energy", &s.energy,
+             "time loops of more than a second, 20 rounds, and say what a launch takes in joules"});
     } else {
         options.push_back(gemm::schedule_option(s.schedule));
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
@@ -115,8 +124,12 @@ Settings read_options(int argc, char** argv) {
                         "Verifies every lesson at every size, and times those that are right against "
                         "cuBLAS, interleaved.",
                         options, argc, argv);
+    if (s.energy && s.verify_only) throw Error("--energy needs times; leave --verify-only out.");
     s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
-    s.sizes = chosen_sizes(sizes);
+    add_sizes("--sizes", sizes, s.sizes);
+    const std::size_t ordinary = s.sizes.size();
+    if (!large.empty()) add_sizes("--large-sizes", large, s.sizes);
+    s.large = s.sizes.size() - ordinary;
     gemm::check_writable(s.output);
     return s;
 }
@@ -131,11 +144,17 @@ Json resources_or_null(const Lesson& lesson) {
     }
 }
 
+/// What came of a lesson at one size.
+struct Measured {
+    const Lesson* lesson;
+    gemm::Outcome outcome;
+};
+
 /// Lessons with one variant: what is measured together.
 struct Group {
     gemm::Variant variant;
     std::vector<const Lesson*> lessons;
-    std::vector<std::vector<gemm::Outcome>> outcomes;  // of each size, in the order of `lessons`
+    std::vector<std::vector<Measured>> measured;  // of each size, in the order of `lessons`
 };
 
 /// Of a lesson that did not pass.
@@ -200,7 +219,7 @@ std::vector<Group> groups_of(const Settings& s, const gemm::Device& device, Json
                                   [&](const Group& g) { return g.variant == lesson.variant(); });
         if (group == groups.end()) {
             group = groups.insert(groups.end(), Group{lesson.variant(), {}, {}});
-            group->outcomes.resize(s.sizes.size());
+            group->measured.resize(s.sizes.size());
         }
         group->lessons.push_back(&lesson);
     }
@@ -210,13 +229,19 @@ std::vector<Group> groups_of(const Settings& s, const gemm::Device& device, Json
     return groups;
 }
 
+double multiply_adds(const Shape& s) {
+    return static_cast<double>(s.M) * static_cast<double>(s.N) * static_cast<double>(s.K);
+}
+
 /// Indices of the sizes, the largest first: one that does not fit is refused before minutes have gone into
-/// the others.
-std::vector<std::size_t> largest_first(const std::vector<Shape>& sizes) {
-    std::vector<std::size_t> order(sizes.size());
+/// the others. Sizes for fast lessons come when it is known which these are.
+std::vector<std::size_t> order_of(const Settings& s) {
+    const std::size_t ordinary = s.sizes.size() - s.large;
+    std::vector<std::size_t> order(ordinary), large(s.large);
     std::iota(order.begin(), order.end(), std::size_t{0});
+    std::iota(large.begin(), large.end(), ordinary);
     const auto elements = [&](std::size_t i) {
-        const Shape& shape = sizes[i];
+        const Shape& shape = s.sizes[i];
         const auto of = [](std::int64_t rows, std::int64_t cols) {
             return static_cast<double>(rows) * static_cast<double>(cols);
         };
@@ -224,10 +249,31 @@ std::vector<std::size_t> largest_first(const std::vector<Shape>& sizes) {
     };
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return elements(a) > elements(b); });
+    order.insert(order.begin() + 1, large.begin(), large.end());
     return order;
 }
 
-/// Measures every group at every size; their outcomes have the order of the sizes.
+/// The group's lessons that are fast enough for a large size, by what came of them at the size `before`. Says
+/// which are not.
+std::vector<const Lesson*> fast_lessons(const Settings& s, const Group& group, std::size_t before,
+                                        const Shape& large) {
+    std::vector<const Lesson*> fast;
+    std::string others;
+    for (const Measured& m : group.measured[before]) {
+        const double ms = m.outcome.speed ? m.outcome.speed->timing.ms_median : 0.0;
+        if (gemm::fast_enough(ms, multiply_adds(large) / multiply_adds(s.sizes[before]))) {
+            fast.push_back(m.lesson);
+        } else {
+            others += (others.empty() ? "" : ", ") + std::string(m.lesson->name);
+        }
+    }
+    if (!others.empty())
+        std::fprintf(stderr, "%s is for fast lessons alone; left out: %s.\n", large.text().c_str(),
+                     others.c_str());
+    return fast;
+}
+
+/// Measures every group at every size; what came of it has the order of the sizes.
 void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& groups) {
     const bool timing = gemm::kDeviceTimes && !s.verify_only;
     int total = 0, finished = 0;
@@ -241,13 +287,18 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
     };
 
     gemm::Measurer measurer(device);
-    for (const std::size_t i : largest_first(s.sizes)) {
+    const std::vector<std::size_t> order = order_of(s);
+    for (const std::size_t i : order) {
         for (Group& group : groups) {
             Shape shape = s.sizes[i];
             shape.variant = group.variant;
+            const bool large = i >= s.sizes.size() - s.large;
+            const std::vector<const Lesson*> lessons =
+                large ? fast_lessons(s, group, order[0], shape) : group.lessons;
             gemm::MeasureOptions options;
             options.timing = timing;
             options.rounds = s.rounds;
+            options.energy = s.energy;
             options.patience = s.patience.value_or(gemm::patience_of(shape));
             options.hangs = [&](const std::string& lesson, const std::string& said) {
                 // (To a stream that others may hold it could not be written.)
@@ -255,13 +306,20 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
                     gemm::write_file(s.output, gemm::to_text(lost(hung_json(lesson, shape, said))));
             };
             options.progress = [&](int done, const std::string& next) { progress(finished + done, next); };
-            std::vector<gemm::Outcome>& outcomes = group.outcomes[i];
-            outcomes = measurer.measure(group.lessons, shape, s.seed, options);
-            if (outcomes.back().device_lost) {
-                const Lesson& lesson = *group.lessons[outcomes.size() - 1];
-                gemm::deliver(s.output, gemm::to_text(lost(failed_json(lesson, shape, outcomes.back()))));
-                throw Error(std::string(lesson.name) + " at " + shape.text() +
-                            " took the device down, so nothing was measured: " + outcomes.back().error);
+            std::vector<gemm::Outcome> outcomes;
+            try {
+                if (!lessons.empty()) outcomes = measurer.measure(lessons, shape, s.seed, options);
+            } catch (const gemm::TooLarge& error) {
+                if (!large) throw;
+                std::fprintf(stderr, "%s It is left out.\n", error.what());
+            }
+            for (std::size_t j = 0; j < outcomes.size(); ++j)
+                group.measured[i].push_back({lessons[j], std::move(outcomes[j])});
+            if (!outcomes.empty() && group.measured[i].back().outcome.device_lost) {
+                const auto& [lesson, outcome] = group.measured[i].back();
+                gemm::deliver(s.output, gemm::to_text(lost(failed_json(*lesson, shape, outcome))));
+                throw Error(std::string(lesson->name) + " at " + shape.text() +
+                            " took the device down, so nothing was measured: " + outcome.error);
             }
             finished += gemm::Measurer::steps(group.lessons.size(), shape, timing);
         }
@@ -284,8 +342,7 @@ int run(const Settings& s) {
     Json runs = Json::array(), failed = Json::array();  // in the order that was asked for
     for (std::size_t i = 0; i < s.sizes.size(); ++i) {
         for (const Group& group : groups) {
-            for (std::size_t j = 0; j < group.outcomes[i].size(); ++j)
-                add(runs, failed, *group.lessons[j], s.sizes[i], group.outcomes[i][j]);
+            for (const Measured& m : group.measured[i]) add(runs, failed, *m.lesson, s.sizes[i], m.outcome);
         }
     }
     const bool right = failed.empty();

@@ -117,7 +117,7 @@ TEST_CASE("measure: each type against the baseline of that type") {
         INFO(name);
         require_contains(name, "CUBLAS_COMPUTE_32F");
         CHECK((name == "cublasGemmEx CUBLAS_COMPUTE_32F" || name.starts_with("cublasLt heuristic ")));
-        CHECK(outcome.speed->baseline_ms_median > 0.0);
+        CHECK(outcome.speed->baseline_timing.ms_median > 0.0);
     }
 }
 

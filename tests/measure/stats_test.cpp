@@ -74,6 +74,15 @@ TEST_CASE("stats: affordable rounds") {
     }
 }
 
+TEST_CASE("stats: who is timed at a large size") {
+    CHECK(gemm::fast_enough(1.4, 8.0));
+    CHECK(gemm::fast_enough(12.5, 8.0));
+    CHECK_FALSE(gemm::fast_enough(12.6, 8.0));
+    CHECK_FALSE(gemm::fast_enough(2200.0, 8.0));
+    CHECK_FALSE(gemm::fast_enough(0.0, 8.0));  // no time is known
+    CHECK_FALSE(gemm::fast_enough(1.0, 0.0));
+}
+
 TEST_CASE("stats: a schedule spreads the samples and everybody is in the last round") {
     const gemm::Schedule s = gemm::make_schedule({400.0, 10.0, 100.0, 2000.0}, 0);
     REQUIRE(s.samples.size() == 4);

@@ -115,6 +115,12 @@ struct Launch {
 
 }  // namespace
 
+cudaError_t allow_large_clusters(bool allowed) {
+    constexpr auto kAllowed = cudaFuncAttributeNonPortableClusterSizeAllowed;
+    const cudaError_t status = cudaFuncSetAttribute(numbers_kernel, kAllowed, allowed ? 1 : 0);
+    return status != cudaSuccess ? status : cudaFuncSetAttribute(exchange_kernel, kAllowed, allowed ? 1 : 0);
+}
+
 cudaError_t cluster_numbers(dim3 grid, dim3 cluster, unsigned* out) {
     const Launch launch(grid, 1, 0, cluster);
     return cudaLaunchKernelEx(&launch.config, numbers_kernel, out);

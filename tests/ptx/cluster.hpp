@@ -9,7 +9,10 @@
 
 namespace kernels {
 
-constexpr int kMostClusterBlocks = 8;
+constexpr int kMostClusterBlocks = 8;  // without allow_large_clusters()
+
+/// Whether clusters of cluster_numbers() and exchange() may have more blocks than every GPU takes.
+cudaError_t allow_large_clusters(bool allowed);
 
 /// Launches nothing but blocks that write what their special registers say: `cluster_words` each.
 constexpr int kClusterWords = 14;

@@ -102,6 +102,45 @@ TEST_CASE("clusters: launches that are refused") {
 #endif
 }
 
+TEST_CASE("clusters: 16 blocks make one where the kernel's attribute allows it") {
+    if (no_clusters()) return;
+    constexpr unsigned kBlocks = 16, kThreads = 32;
+    const DeviceArray<unsigned> words(kBlocks * kernels::kClusterWords), read(kBlocks * kThreads * 2);
+    const auto launched = [&](dim3 grid) {
+        const cudaError_t status = kernels::cluster_numbers(grid, grid, words.data());
+        cudaGetLastError();
+        return status;
+    };
+    CHECK(launched(kBlocks) == cudaErrorInvalidClusterSize);
+    REQUIRE(kernels::allow_large_clusters(true) == cudaSuccess);
+    CHECK(launched(kBlocks) == cudaSuccess);
+    const std::vector<unsigned> told = words.host();
+    for (unsigned block = 0; block < kBlocks; ++block) {
+        CHECK(told[block * kernels::kClusterWords] == block);
+        CHECK(told[block * kernels::kClusterWords + 1] == kBlocks);
+    }
+    // Each thread writes into the block after its own, and reads from the 15th after it, the one before it.
+    kernels::exchange({kBlocks, kThreads, 1, 1, kBlocks - 1, 1, false}, read.data());
+    const std::vector<unsigned> numbers = read.host();
+    bool right = true;
+    for (unsigned i = 0; i < kBlocks * kThreads; ++i) {
+        const unsigned block = i / kThreads, thread = i % kThreads;
+        const auto written_by = [&](unsigned from) { return (kBlocks + from % kBlocks) * kThreads + thread; };
+        right = right && numbers[2 * i] == written_by(block + kBlocks - 1) &&
+                numbers[2 * i + 1] == written_by(block + kBlocks - 2);
+    }
+    CHECK(right);
+    CHECK(launched(kBlocks + 1) == cudaErrorInvalidClusterSize);
+#ifdef GEMM_CPU_DEVICE
+    cpu_device::set_like("sm_120");  // of which nobody promises more than 8
+    CHECK(launched(kBlocks) == cudaErrorInvalidClusterSize);
+    CHECK(launched(8) == cudaSuccess);
+    cpu_device::set_like("sm_90");
+#endif
+    REQUIRE(kernels::allow_large_clusters(false) == cudaSuccess);
+    CHECK(launched(kBlocks) == cudaErrorInvalidClusterSize);
+}
+
 TEST_CASE("clusters: a GEMM whose pairs of blocks share tiles of B") {
     if (no_clusters()) return;
     for (const auto& [M, N, K] :

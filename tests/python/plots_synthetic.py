@@ -112,6 +112,25 @@ def profile(lessons: int = 3) -> dict:
             "kernel_hashes": dict.fromkeys(counted, "0" * 64), "lessons": counted}  # fmt: skip
 
 
+def energy(sizes: tuple[int, ...] = (4096,), lessons: int = 2) -> dict:
+    """What ./gemm profile --energy records."""
+
+    def use(size: int, ms: float, watts: float) -> dict:
+        ms *= (size / 4096) ** 3
+        spreads = {"ms": ms, "joules": watts * ms / 1000, "megacycles": 1.5 * ms}
+        return {**{key: {"median": x, "p10": 0.99 * x, "p90": 1.02 * x} for key, x in spreads.items()}, "power_w": watts}
+
+    turns = [
+        {"variant": "bf16", "m": size, "n": size, "k": size, "rounds": 20, "baseline": "cublasGemmEx CUBLAS_COMPUTE_32F",
+         "cublas": use(size, 0.2, 690.0),
+         "lessons": {name: {**use(size, 0.2 + n / 50, 650.0 + 10 * n), "ratio": 0.9} for n, name in enumerate(TWELVE[:lessons])}}
+        for size in sizes
+    ]  # fmt: skip
+    return {"schema": 1, "gpu": "NVIDIA X999 <Test>", "driver": "13.1", "power_limit_w": 700, "seed": 7,
+            "commit": "fedcba9" * 6, "date": "2031-02-06T04:05:06Z",
+            "kernel_hashes": dict.fromkeys(TWELVE[:lessons], "0" * 64), "turns": turns}  # fmt: skip
+
+
 def ceilings() -> dict:
     """What ./gemm doctor --measure records."""
     figures = {

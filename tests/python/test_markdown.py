@@ -84,7 +84,7 @@ def stale(folder: str, file: str = RESULTS) -> str:
 
 def hash_problems(root: Path) -> list[str]:
     measured = {(RESULTS, run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
-    for file, recorded in ((TUNED, data.tuned(root)), (data.PROFILE, data.profile(root))):
+    for file, recorded in ((TUNED, data.tuned(root)), (data.PROFILE, data.profile(root)), (data.ENERGY, data.energy(root))):
         measured |= {(file, *of_lesson) for of_lesson in (recorded or {"kernel_hashes": {}})["kernel_hashes"].items()}
     return [
         stale(folder_of(lesson, root), file)

@@ -91,6 +91,18 @@ def test_the_tables(approve: Approve) -> None:
     approve("\n".join([tables.render("roofline", gpu_results(), TWELVE, profile(), ceilings()), *shown]))
 
 
+def test_the_stalls_of_wgmma_have_a_row_where_they_are_recorded() -> None:
+    """A recording that is older has none, and can be read."""
+    found = profile()
+    key, row = "warps stalled: wgmma (gmma)", "stalls, wgmma (gmma)"
+    assert row not in tables.render_profile("02_coalesced", found, TWELVE)
+    found["lessons"]["02_coalesced"][key] = 0.0
+    assert row not in tables.render_profile("02_coalesced", found, TWELVE)
+    found["lessons"]["02_coalesced"][key] = 4.25
+    assert f"| {row} | not recorded yet | **4.25** |" in tables.render_profile("02_coalesced", found, TWELVE)
+    assert "| wgmma (gmma) | 0.00 | 4.25 |" in tables.render_stalls("02_coalesced", found, TWELVE)
+
+
 def test_where_a_warps_cycles_go_adds_up() -> None:
     table = [line.split("|")[2:-1] for line in tables.render_stalls("02_coalesced", profile(), TWELVE).splitlines()[2:-2]]
     numbers = [[float(cell.strip(" *").replace(" ", "")) for cell in row] for row in table]

@@ -11,6 +11,8 @@ from test_inspect_ncu import BEFORE, HEADER, NCU, csv
 
 from runner.measure.profile import FIGURES
 
+WGMMA = "warps stalled: wgmma (gmma)"
+
 
 @pytest.fixture
 def gpu(checkout: Checkout) -> Checkout:
@@ -35,6 +37,21 @@ def test_every_lesson_is_profiled(gpu: Checkout, approve: Approve) -> None:
     calls = (gpu.fakes / "ncu").read_text()
     assert "--kernel-name-base demangled --kernel-name regex:lesson_02::" in calls
     assert "--m=4096 --n=4096 --k=4096" in calls
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_gpu_without_wgmma_leaves_its_stalls_out(refuses: bool, gpu: Checkout) -> None:
+    """ncu gives n/a, or ends with an error, whereupon it is asked for the others alone."""
+    values = {figure.metric: "n/a" if figure.name == WGMMA else "1.5" for figure in FIGURES}
+    (gpu.fakes / "ncu.csv").write_text(f"{BEFORE}{HEADER}\n{csv(values, 'lesson_01::sgemm(long)')}")
+    if refuses:
+        said = "==ERROR== Failed to find metric smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio"
+        refusal = f'case "$(tail -n 1 "$FAKES/ncu")" in *stalled_gmma*) echo "{said}" >"$log"; exit 1 ;; esac'
+        gpu.tool("ncu", NCU.replace("cat ", f"{refusal}\ncat "))
+    gpu.run("profile", "01", status=0)
+    assert (gpu.fakes / "ncu").read_text().count("\n") == 1 + refuses
+    found = json.loads((gpu.root / "out" / "h200-profile.json").read_text())["lessons"]["01_naive"]
+    assert found.keys() == {figure.name for figure in FIGURES} - {WGMMA}
 
 
 def test_one_lesson_as_json(gpu: Checkout) -> None:

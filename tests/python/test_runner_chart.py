@@ -13,6 +13,7 @@ from approvals import Approve, refusals
 from conftest import BENCH, PATIENCE, Checkout, alive, pseudo_terminal, put, results, run_entry, stop, timed_entry, wait_for
 
 from runner.core.kernel_hash import kernel_hash
+from runner.measure.chart import SIZES
 
 H200 = {"kind": "cuda", "name": "NVIDIA H200"}
 
@@ -60,6 +61,16 @@ def test_sizes_reach_the_bench(checkout: Checkout) -> None:
     checkout.program("gemm_bench", f'echo "$@" >"$FAKES/arguments"\n{BENCH}cat "$FAKES/bench.json" >"$output"\n')
     checkout.run("chart", "--sizes", "512,1x02x3", status=0)
     assert (checkout.fakes / "arguments").read_text().startswith("--sizes 512,1x2x3 --output ")
+
+
+def test_a_gpu_has_a_size_for_fast_lessons_too(checkout: Checkout) -> None:
+    checkout.gpu()
+    (checkout.fakes / "bench.json").write_text(json.dumps(results(timed_entry(), **H200)))
+    checkout.program("gemm_bench", f'echo "$@" >"$FAKES/arguments"\n{BENCH}cat "$FAKES/bench.json" >"$output"\n')
+    checkout.run("chart", status=0)
+    assert f"--sizes {SIZES['cuda']} --large-sizes 16384 --output " in (checkout.fakes / "arguments").read_text()
+    checkout.run("chart", "--sizes", "16384", status=0)  # of whoever names it, every lesson
+    assert (checkout.fakes / "arguments").read_text().startswith("--sizes 16384 --output ")
 
 
 def test_a_lesson_that_cannot_be_run_is_reported_and_exits_1(checkout: Checkout, approve: Approve) -> None:

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,7 @@ struct State {
     int multiprocessors = 0;             // 0: as many as the limits' GPU has
     RunOptions options;
     std::map<const void*, std::size_t> dynamic_optin;  // bytes granted by cudaFuncSetAttribute
+    std::set<const void*> large_clusters;  // kernels to which it has allowed more than 8 blocks a cluster
 };
 State& state() {
     static State s;
@@ -50,19 +52,28 @@ std::string text(dim3 v) {
     return std::to_string(v.x) + "×" + std::to_string(v.y) + "×" + std::to_string(v.z);
 }
 
-constexpr unsigned kMostClusterBlocks = 8;  // that every GPU with clusters takes
+/// How many blocks a cluster of the kernel may have. Every GPU with clusters takes 8 (the portable size); an
+/// H100 and a B200 take 16 of a kernel that asks for it (Hopper and Blackwell Tuning Guides, "Thread Block
+/// Clusters").
+unsigned most_cluster_blocks(const void* function) {
+    constexpr unsigned kPortable = 8, kMost = 16;
+    if (limits().sm != 90 && limits().sm != 100) return kPortable;
+    State& s = state();
+    const std::scoped_lock lock(s.mutex);
+    return s.large_clusters.count(function) > 0 ? kMost : kPortable;
+}
 
 /// The same about its clusters.
-std::string why_cluster_refused(dim3 grid, dim3 cluster) {
+std::string why_cluster_refused(const void* function, dim3 grid, dim3 cluster) {
     const std::uint64_t blocks = std::uint64_t{cluster.x} * cluster.y * cluster.z;
     if (blocks == 1) return {};
     if (limits().sm < 90)
         return "clusters of " + text(cluster) + " blocks, but sm_" + std::to_string(limits().sm) +
                " has none";
     if (blocks == 0) return "clusters of 0 blocks (" + text(cluster) + ")";
-    if (blocks > kMostClusterBlocks)
+    if (const unsigned most = most_cluster_blocks(function); blocks > most)
         return "clusters of " + std::to_string(blocks) + " blocks (" + text(cluster) + "), but " +
-               std::to_string(kMostClusterBlocks) + " is the most";
+               std::to_string(most) + " is the most";
     if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
         return "a grid of " + text(grid) + " blocks, which is not a multiple of its clusters of " +
                text(cluster);
@@ -202,7 +213,7 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
         last_refusal = std::move(why);
         return;
     }
-    if (std::string why = why_cluster_refused(grid, cluster); !why.empty()) {
+    if (std::string why = why_cluster_refused(function, grid, cluster); !why.empty()) {
         remember(cudaErrorInvalidClusterSize);
         last_refusal = std::move(why);
         return;
@@ -375,6 +386,17 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* function) {
 }
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;  // a hint
+    if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
+        if (value != 0 && value != 1) return remember(cudaErrorInvalidValue);
+        State& s = state();
+        const std::scoped_lock lock(s.mutex);
+        if (value == 1) {
+            s.large_clusters.insert(function);
+        } else {
+            s.large_clusters.erase(function);
+        }
+        return cudaSuccess;
+    }
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return remember(cudaErrorInvalidValue);
     const std::size_t most = limits().shared_per_block_optin() - static_shared_bytes(function);
     if (value < 0 || static_cast<std::size_t>(value) > most) return remember(cudaErrorInvalidValue);
@@ -401,7 +423,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
                                            const cudaLaunchConfig_t* config) {
     if (clusters == nullptr || config == nullptr) return remember(cudaErrorInvalidValue);
     const dim3 size = cluster_of(*config), block = config->config_blockDim;
-    if (std::string why = why_cluster_refused(size, size); !why.empty())
+    if (std::string why = why_cluster_refused(function, size, size); !why.empty())
         return remember(cudaErrorInvalidClusterSize);
     int blocks = 0;
     const cudaError_t status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(

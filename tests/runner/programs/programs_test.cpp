@@ -448,6 +448,20 @@ TEST_CASE("bench: progress is one line a step and reaches its total") {
     CHECK(total > 0);
 }
 
+TEST_CASE("bench: large sizes are for lessons of which it is known that they are fast") {
+    const std::string options = "gemm_bench --sizes 32 --large-sizes 64 --lessons 01_naive,02_coalesced ";
+    Result r = run_program(options + "--verify-only");
+    INFO(r.out << r.err);
+    REQUIRE(r.status == 0);
+    CHECK(Json::parse(r.out).at("runs").size() == 2);  // without times, of nobody
+    require_contains(r.err, "\n64×64×64 is for fast lessons alone; left out: 01_naive, 02_coalesced.\n");
+    require_contains(r.err, " done\n");
+    if (!gemm::kDeviceTimes) return;
+    r = run_program(options + "--rounds 1");
+    REQUIRE(r.status == 0);
+    CHECK(Json::parse(r.out).at("runs").size() == 4);
+}
+
 TEST_CASE("bench: --output writes the file and nothing else") {
     const Folder folder;
     const fs::path file = folder.path / "out.json";
@@ -466,7 +480,8 @@ TEST_CASE("bench: what it refuses") {
                      {{"gemm_bench",
                        {"--lessons 01_naive,01_naive", "--lessons 01_naive,", "--sizes 12x", "--sizes 12x13",
                         "--sizes -4", "--sizes abc", "--sizes 99999999999999999999", "--sizes 64,64",
-                        "--sizes 4294967296x4294967296x1", "--seed x", "--rounds 1.5", "--dtype int8"}},
+                        "--sizes 4294967296x4294967296x1", "--large-sizes 12x13",
+                        "--sizes 64,32 --large-sizes 128,64", "--seed x", "--rounds 1.5", "--dtype int8"}},
                       {"wrong_bench", {"--dtype fp16"}},
                       {"mixed_bench", {"--lessons 03_smem --dtype bf16"}}});
     require_refused("gemm_bench --nonsense", {"--nonsense"});
