@@ -76,8 +76,8 @@ def picture_sums(lesson: Descriptor) -> Figure:
     figure, axes = canvas(y + rows * tall + 1.9)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: who owns which sums", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.88, f"16 rows of a warp, {cols} of its {lesson.constants['BN']} columns. A box is two sums,", fontsize=TEXT)
-    text(0.2, 1.21, "neighbours in a row; its number is the lane that owns them", fontsize=TEXT)
+    text(0.2, 0.88, f"16 rows of a warp, {cols} of its {lesson.constants['BN']} columns. A cell is two sums,", fontsize=TEXT)
+    text(0.2, 1.21, "neighbors in a row; its number is the lane that owns them", fontsize=TEXT)
     for lane in range(WARP):
         for e in range(0, 8, 2):
             row, col = sum_element(lane, e)
@@ -105,7 +105,7 @@ def picture_atom(lesson: Descriptor) -> Figure:
     figure, axes = canvas(y + ATOM * tall + 1.85)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: an atom of As", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.88, "8 rows of 128 bytes, as they are in shared memory. A box is", fontsize=TEXT)
+    text(0.2, 0.88, "8 rows of 128 bytes, as they are in shared memory. A cell is", fontsize=TEXT)
     text(0.2, 1.21, "16 bytes, 8 steps of one row; its number says which 8 of 64", fontsize=TEXT)
     places = SPAN // CHUNK
     for x, first, start in ((0.65, 0, "start"), (WIDTH - 0.2 - places * cell, K, "start + 32 B")):
@@ -167,7 +167,7 @@ def picture_descriptor(lesson: Descriptor) -> Figure:
     figure, axes = canvas(y + shown * tall + 1.6)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: what a descriptor says", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.88, "Shared memory, from top to bottom. A box is an atom.", fontsize=TEXT)
+    text(0.2, 0.88, "Shared memory, from top to bottom. Each rectangle is an atom.", fontsize=TEXT)
     text(x_a + wide / 2, y - 0.75, "As", ha="center", fontsize=TEXT, fontweight="bold")
     text(x_b + wide / 2, y - 0.75, "Bs", ha="center", fontsize=TEXT, fontweight="bold")
     text(x_a + wide / 2, y - 0.42, f"rows, {bk} steps each", ha="center", fontsize=SMALL)

@@ -88,7 +88,7 @@ def picture_tile(lesson: Descriptor) -> Figure:
         box(axes, x, y, wide, tall, "none", INK, 1.8)
     text(x_a + wide_a / 2, y_c - 0.12, f"As: {bm}×{bk}", ha="center", fontsize=SMALL)
     legend(axes, 0.2, y_c + bm * scale + 0.35, (
-        (MID, "read by both warpgroups; white lines: its boxes"),
+        (MID, "read by each warpgroup on its own; white lines: boxes"),
         (LIGHT, "read or computed by warpgroup 0"),
         (PALE, "read or computed by warpgroup 1"),
     ))  # fmt: skip
