@@ -149,7 +149,7 @@ def picture_banks(lesson: Descriptor) -> Figure:
     cell, y = 0.38, 2.35
     tall = cell
     chunks = SPAN // CHUNK
-    figure, axes = canvas(6.75)
+    figure, axes = canvas(7.0)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: eight rows of As in the banks", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.9, "Each line is a row: 128 bytes, all 32 banks. Each square is a", fontsize=TEXT)
@@ -169,6 +169,7 @@ def picture_banks(lesson: Descriptor) -> Figure:
                      color="white" if used else INK)  # fmt: skip
         box(axes, x, y, chunks * cell, ROWS * tall, "none", INK, 1.8)
     below = y + ROWS * tall + 0.3
-    legend(axes, 0.2, below, [(DARK, f"read by lanes 0 to 7, row r by lane r, k = {4 * _USED} to {4 * _USED + 3}")])
-    text(0.2, below + 0.7, "Lanes 8 to 31 read the same floats.", fontsize=TEXT)
+    legend(axes, 0.2, below, [(DARK, f"the chunk of k = {4 * _USED} to {4 * _USED + 3}: each of four reads takes")])
+    text(0.65, below + 0.51, "one float of it, in row r for lane r", fontsize=TEXT)
+    text(0.2, below + 1.0, "Lanes 8 to 31 read the same floats as lanes 0 to 7.", fontsize=TEXT)
     return figure

@@ -212,8 +212,9 @@ def picture_banks(lesson: Descriptor) -> Figure:
         text(x, top, "bank 0", fontsize=_CELL)
         text(x + WARP * cell, top, "bank 31", ha="right", fontsize=_CELL)
 
-    y = 2.05
-    text(0.2, y - 0.34, "A read of As: lanes 0 to 7, which are served together", fontsize=TEXT, fontweight="bold")
+    y, first = 2.05, _CHUNK * lesson.constants["BM"]  # threads before `first` have the round's other chunk
+    heading = f"A read of As: chunk {_CHUNK}, by threads {first} to {first + CHUNKS - 1}"
+    text(0.2, y - 0.34, heading, fontsize=TEXT, fontweight="bold")
     banks(y - 0.06)
     for row in range(CHUNKS):
         line(y + row * tall, f"row {row}")
