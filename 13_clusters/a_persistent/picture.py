@@ -46,9 +46,10 @@ def picture(lesson: Descriptor) -> Figure:
             text(_LEFT - 0.12, y + (row + 0.5) * _LANE, name, ha="right", va="center", fontsize=SMALL)
 
     def tile(y: float, asks: float, begins: float, number: int) -> float:
-        """C tile `number`: its loads start at `asks`, its products at `begins`. Returns when they end."""
+        """C tile `number`: its loads start at `asks`, its products at `begins`. Returns when they end. Once the ring is full, no
+        load can start before the products do."""
         _piece(axes, asks, _FIRST, y, 0, PALE, f"{number}")
-        _piece(axes, asks + _FIRST, begins + _PRODUCTS - 0.5 - asks - _FIRST, y, 0, LIGHT, f"{number}")
+        _piece(axes, begins, _PRODUCTS - 0.5, y, 0, LIGHT, f"{number}")
         _piece(axes, begins, _PRODUCTS, y, 1, DARK, f"C tile {number}")
         _piece(axes, begins + _PRODUCTS, _STORE, y, 1, MID, "write")
         return begins + _PRODUCTS
