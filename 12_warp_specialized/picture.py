@@ -14,29 +14,29 @@ from runner.core.results import ROOT
 
 _BATCHES = 5  # of products that are drawn, of each consumer
 _LATE = 0.25  # batches that each consumer is behind the one before it
-_FLIGHT = 1.3  # batches that a tile is on its way
+_FLIGHT = 1.3  # batches that a k-tile is on its way
 
 
 def _begins(tile: int, consumer: int) -> float:
-    """When a consumer's batch begins, in batches from when the first tiles are asked for."""
+    """When a consumer's batch begins, in batches from when the first k-tiles are requested."""
     return _FLIGHT + 0.2 + tile + _LATE * consumer
 
 
 def _asked(tile: int, stages: int, consumers: int) -> float:
-    """The first tiles at once, a later one when the last consumer has done the batch of the tile that it replaces."""
+    """The first k-tiles at once, a later one when the last consumer has done the batch of the one that it replaces."""
     return 0.1 * tile if tile < stages else _begins(tile - stages, consumers - 1) + 1
 
 
 def picture(lesson: Descriptor) -> Figure:
     """Who waits for whom: producer, consumers and stages over time."""
     stages, consumers = lesson.constants["STAGES"], lesson.constants["CONSUMERS"]
-    tall, left, y = 0.72, 1.62, 1.75
+    tall, left, y = 0.56, 1.62, 1.5
     lanes = 1 + consumers + stages
-    figure, axes = canvas(y + lanes * tall + 2.85)
+    figure, axes = canvas(y + lanes * tall + 2.5)
     text = axes.text
     text(0.2, 0.45, "12: who waits for whom", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.9, "Time from left to right, not to scale. A number is a tile;", fontsize=TEXT)
-    text(0.2, 1.24, f"tile n is in stage n mod {stages}.", fontsize=TEXT)
+    text(0.2, 0.9, "Time from left to right, not to scale. A number is a k-tile;", fontsize=TEXT)
+    text(0.2, 1.24, f"k-tile n is in stage n mod {stages}.", fontsize=TEXT)
     end = _begins(_BATCHES - 1, 0) + 1
     wide = (WIDTH - 0.15 - left) / end
 
@@ -46,9 +46,9 @@ def picture(lesson: Descriptor) -> Figure:
         box(
             axes,
             left + begins * wide,
-            y + row * tall + 0.1,
+            y + row * tall + 0.07,
             (ends - begins) * wide,
-            tall - 0.2,
+            tall - 0.14,
             fill,
             "white" if fill == DARK else GREY,
         )
@@ -82,18 +82,18 @@ def picture(lesson: Descriptor) -> Figure:
             piece(asked + _FLIGHT, _begins(n, 0), row, LIGHT)
         if _begins(n, 0) < end:
             piece(_begins(n, 0), _begins(n, consumers - 1) + 1, row, DARK, str(n))
-    legend(axes, 0.2, y + lanes * tall + 0.35, (
-        (MID, "the producer requests tiles"),
-        (PALE, "a tile on its way"),
-        (LIGHT, "the tile is there: its full mbarrier says so"),
-        (DARK, "products; a stage that one consumer at least reads"),
-        (INK, "all consumers have given a stage back: it is empty"),
+    legend(axes, 0.2, y + lanes * tall + 0.3, (
+        (MID, "the producer requests k-tiles"),
+        (PALE, "a k-tile on its way"),
+        (LIGHT, "the k-tile has arrived: the full mbarrier says so"),
+        (DARK, "products; a stage that a consumer is reading"),
+        (INK, "both consumers have given a stage back: it is empty"),
     ))  # fmt: skip
     return figure
 
 
 def picture_timeline(lesson: Descriptor) -> Figure:
-    """When does nobody multiply? The block on the CPU device and on a GPU, as recorded."""
+    """When do the tensor cores idle? The block on the CPU device and on a GPU, as recorded."""
     return timeline.of_lesson(ROOT, lesson)
 
 
@@ -103,16 +103,16 @@ def picture_registers(lesson: Descriptor) -> Figure:
     consumers, sums = c["CONSUMERS"], c["WGMMA_N"] // 2
     late = {"producer": c["PRODUCER_REGISTERS"], **{f"consumer {i}": c["CONSUMER_REGISTERS"] for i in range(consumers)}}
     launch = sum(late.values()) // len(late)
-    left, y, tall = 1.95, 2.1, 0.6
+    left, y, tall = 1.95, 1.95, 0.55
     scale = (WIDTH - 0.95 - left) / max(late.values())  # inches a register
-    figure, axes = canvas(y + 2 * (len(late) * tall + 1.0) + 1.35)
+    figure, axes = canvas(y + 2 * (len(late) * tall + 0.75) + 1.15)
     text = axes.text
     text(0.2, 0.45, "12: where registers go", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.9, "A bar is a warpgroup, as long as the registers that each", fontsize=TEXT)
     text(0.2, 1.24, "of its 128 threads has.", fontsize=TEXT)
     for title, top, bars in (
-        ("when the block starts", y, dict.fromkeys(late, launch)),
-        ("after setmaxnreg", y + len(late) * tall + 1.0, late),
+        ("at launch", y, dict.fromkeys(late, launch)),
+        ("after setmaxnreg", y + len(late) * tall + 0.75, late),
     ):
         text(left, top - 0.15, title, fontsize=TEXT, fontweight="bold")
         for row, (name, count) in enumerate(bars.items()):
@@ -123,8 +123,8 @@ def picture_registers(lesson: Descriptor) -> Figure:
             box(axes, left, at + 0.08, kept * scale, tall - 0.16, MID if name == "producer" else DARK, GREY)
             text(left + count * scale + 0.12, at + tall / 2, str(count), va="center", fontsize=SMALL, fontweight="bold")
         axes.plot([left + launch * scale] * 2, [top, top + len(late) * tall], color=INK, linewidth=1.6, linestyle=(0, (4, 3)))
-    legend(axes, 0.2, y + 2 * (len(late) * tall + 1.0) - 0.25, (
-        (DARK, f"the {sums} sums of a consumer's thread"),
+    legend(axes, 0.2, y + 2 * (len(late) * tall + 0.75) - 0.25, (
+        (DARK, f"the {sums} accumulators of a consumer's thread"),
         (MID, "what the producer keeps"),
         (PALE, "the rest: addresses, counters, or nothing"),
     ))  # fmt: skip

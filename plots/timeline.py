@@ -6,6 +6,7 @@ Coordinates are inches from the top left corner.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -19,16 +20,14 @@ from runner.core.lanes import TOLD, WAITS, Lane, Timeline, from_recorded, from_s
 from runner.core.results import UserError
 
 _LEFT, _RIGHT = 1.62, WIDTH - 0.25  # inches: where time begins and ends
-_TALL, _DOES, _WAITS = 0.72, 0.32, 0.24  # of a lane, of what it does, of what it waits for
-_LINE = 0.33  # of the legend
+_TALL, _DOES, _WAITS = 0.6, 0.28, 0.2  # of a lane, of what it does, of what it waits for
+_LINE = 0.32  # of the legend
+_COLUMN, _SHORT = 4.2, 26  # inches: where its second column begins; characters of what is beside something else
 _ASKED = 0.11  # inches: tiles on their way above products of the same lane
 _FILL = {"products": DARK, "writes": LIGHT, "loads": PALE}
 _HATCH = {"full": "////", "empty": "\\\\\\\\", "turn": "xxxx", "barrier": "....", "cluster": "oo", "drain": "----"}
 # What stamps cannot tell.
-_NOTES = (
-    "GPU: tiles on their way and products end where a warp has waited",
-    "for them. Each stamp takes some time of its own.",
-)
+_NOTE = "GPU: loads and products end where a warp has waited for them."
 _TICKS = 5  # at most, on an axis
 
 
@@ -84,6 +83,22 @@ def _panel(axes: Axes, y: float, title: str, found: Timeline) -> float:
     return y + 0.75
 
 
+def _words(kind: str) -> str:
+    words = {"loads": "tiles on their way, from when they are requested", "products": "products under way, a batch each"}
+    return words.get(kind, TOLD[kind])
+
+
+def _legend_rows(kinds: Sequence[str]) -> list[list[str]]:
+    """The kinds in their order, two short ones in a row."""
+    rows: list[list[str]] = []
+    for kind in kinds:
+        if rows and len(rows[-1]) == 1 and all(len(_words(one)) <= _SHORT for one in (*rows[-1], kind)):
+            rows[-1].append(kind)
+        else:
+            rows.append([kind])
+    return rows
+
+
 def _swatch(axes: Axes, x: float, y: float, kind: str) -> None:
     if kind in _HATCH:
         _hatched(axes, x, y, 0.42, 0.26, kind)
@@ -91,8 +106,7 @@ def _swatch(axes: Axes, x: float, y: float, kind: str) -> None:
         box(axes, x, y, 0.42, 0.26, _FILL[kind], GREY, 1.0)
     if kind == "loads":
         axes.plot([x] * 2, [y, y + 0.26], color=MID, linewidth=3)
-    words = {"loads": "tiles on their way, from when they are requested", "products": "products under way, a batch each"}
-    axes.text(x + 0.56, y + 0.13, words.get(kind, TOLD[kind]), va="center", fontsize=SMALL)
+    axes.text(x + 0.56, y + 0.13, _words(kind), va="center", fontsize=SMALL)
 
 
 def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figure:
@@ -101,18 +115,20 @@ def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figu
     if gpu:
         parts.append((f"{gpu[0]}: cycles", gpu[1]))
     kinds = [kind for kind in TOLD if any(kind in found.kinds for _, found in parts)]
-    tall = 0.85 + sum(0.95 + _TALL * len(found.lanes) for _, found in parts) + _LINE * len(kinds) + (0.8 if gpu else 0.1)
+    rows = _legend_rows(kinds)
+    tall = 0.75 + sum(0.95 + _TALL * len(found.lanes) for _, found in parts) + _LINE * len(rows) + (0.45 if gpu else 0.1)
     figure, axes = canvas(tall)
     axes.text(0.2, 0.45, title, fontsize=TITLE, fontweight="bold")
     y = 0.95
     for words, found in parts:
         y = _panel(axes, y, words, found)
     y -= 0.15
-    for kind in kinds:
-        _swatch(axes, 0.2, y, kind)
+    for row in rows:
+        for place, kind in enumerate(row):
+            _swatch(axes, 0.2 + place * (_COLUMN - 0.2), y, kind)
         y += _LINE
-    for number, words in enumerate(_NOTES if gpu else ()):
-        axes.text(0.2, y + 0.22 + 0.3 * number, words, fontsize=SMALL)
+    if gpu:
+        axes.text(0.2, y + 0.22, _NOTE, fontsize=SMALL)
     return figure
 
 

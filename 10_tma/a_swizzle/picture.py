@@ -19,7 +19,7 @@ _USED = 2  # the chunk that is read in the picture of the banks; any will do
 
 
 def place(row: int, chunk: int, swizzled: bool) -> int:
-    """Where a chunk of a row lies in its 128 bytes: CU_TENSOR_MAP_SWIZZLE_128B (PTX ISA, "Swizzling Modes")."""
+    """Where a chunk of a row is in its 128 bytes: CU_TENSOR_MAP_SWIZZLE_128B (PTX ISA, "Swizzling Modes")."""
     return chunk ^ row % ROWS if swizzled else chunk
 
 
@@ -46,12 +46,12 @@ def _span(axes: Axes, start: tuple[float, float], end: tuple[float, float], labe
 def picture(lesson: Descriptor) -> Figure:
     """What each field of A's tensor map says, and what TMA brings for a box at the edge."""
     BM, BK = lesson.constants["BM"], lesson.constants["BK"]
-    figure, axes = canvas(9.25)
+    figure, axes = canvas(7.95)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: a window on a matrix", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, "A in global memory, by the fields of its tensor map", fontsize=TEXT)
-    x, y, wide, tall, pad = 1.75, 2.4, 3.5, 4.0, 0.65
-    box_w, box_h = 0.95, 1.15
+    x, y, wide, tall, pad = 1.75, 2.25, 3.5, 3.05, 0.65
+    box_w, box_h = 0.95, 1.0
 
     # The matrix, and what lies between its rows.
     box(axes, x + wide, y, pad, tall, "white", GREY, 0.8)
@@ -65,10 +65,10 @@ def picture(lesson: Descriptor) -> Figure:
     _span(axes, (x, y - 0.22), (x + wide, y - 0.22), "sizes[0] = K", "above")
     _span(axes, (x - 0.25, y), (x - 0.25, y + tall), "sizes[1]\n= M", "left")
 
-    # A box inside, and one over the edge; both lie whole in shared memory then.
+    # A box inside, and one over the edge; both are whole in shared memory then.
     right = WIDTH - 0.35 - box_w
-    text(right + box_w / 2, y + 0.2, "shared\nmemory", ha="center", va="center", fontsize=TEXT)
-    inside = (x + 1.35, y + 0.75)
+    text(right + box_w / 2, y - 0.1, "shared\nmemory", ha="center", va="center", fontsize=TEXT)
+    inside = (x + 1.35, y + 0.4)
     _span(axes, (inside[0], inside[1] + box_h + 0.15), (inside[0] + box_w, inside[1] + box_h + 0.15), f"box[0] = {BK}", "below")
     _span(axes, (inside[0] - 0.15, inside[1]), (inside[0] - 0.15, inside[1] + box_h), f"box[1]\n= {BM}", "left")
     over = (x + wide - box_w * 0.6, y + tall - box_h * 0.6)
@@ -81,11 +81,11 @@ def picture(lesson: Descriptor) -> Figure:
                  fontweight="bold")  # fmt: skip
         arrow(axes, (left + box_w + 0.03, top + box_h / 2), (right - 0.08, top + box_h / 2))
 
-    below = y + tall + 0.75
+    below = y + tall + 0.72
     legend(axes, 0.3, below, (
         (PALE, "the matrix"),
         ("white", "padding between its rows: never read"),
-        (DARK, "what a box brings of the matrix"),
+        (DARK, "elements that a copy reads"),
     ))  # fmt: skip
     box(axes, 0.3, below + 1.26, 0.32, 0.26, "white", GREY, 1.0, hatch="///")
     text(0.75, below + 1.39, "beyond its edges: TMA writes zeros", va="center", fontsize=TEXT)
@@ -94,23 +94,23 @@ def picture(lesson: Descriptor) -> Figure:
 
 _MOMENTS: tuple[tuple[str, str, str, int], ...] = (
     # what happens, arrivals missing, bytes missing after it, the open phase
-    ("begins", "1", "–", 0),
+    ("init", "1", "–", 0),
     ("arrive,\nexpect", "0", "A, B", 0),
-    ("B has\ncome", "0", "A", 0),
-    ("A has\ncome", "1", "–", 1),
+    ("B is\nthere", "0", "A", 0),
+    ("A is\nthere", "1", "–", 1),
     ("arrive,\nexpect", "0", "A, B", 1),
-    ("A has\ncome", "0", "B", 1),
-    ("B has\ncome", "1", "–", 2),
+    ("A is\nthere", "0", "B", 1),
+    ("B is\nthere", "1", "–", 2),
 )
 
 
 def picture_barrier(lesson: Descriptor) -> Figure:
     """One mbarrier over two phases: what it still misses, and whom it lets go on."""
-    figure, axes = canvas(8.35)
+    figure, axes = canvas(7.85)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: the life of an mbarrier", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.87, "Of one stage: one arrival a phase, and the bytes of two boxes", fontsize=TEXT)
-    left, y, tall = 1.7, 2.1, 0.62
+    text(0.2, 0.87, "A phase needs one arrival and the bytes of two boxes", fontsize=TEXT)
+    left, y, tall = 1.7, 2.0, 0.56
     wide = (WIDTH - 0.15 - left) / len(_MOMENTS)
     rows = ("arrivals\nmissing", "bytes\nmissing", "open\nphase", "its\nparity", "wait for\nparity 0", "wait for\nparity 1")
     tops = [y + row * (tall + 0.1) + (0.3 if row > 3 else 0) for row in range(len(rows))]
@@ -136,7 +136,7 @@ def picture_barrier(lesson: Descriptor) -> Figure:
             axes.plot([x, x], [y - 0.75, tops[-1] + tall + 0.1], color=INK, linewidth=5, solid_capstyle="butt")
     below = tops[-1] + tall + 0.4
     legend(axes, 0.3, below, (
-        (INK, "nothing is missing: the phase completes, the next opens"),
+        (INK, "nothing missing: the phase completes, the next opens"),
         (PALE, "something is missing"),
         (LIGHT, "a phase of parity 1"),
     ))  # fmt: skip
@@ -149,11 +149,11 @@ def picture_banks(lesson: Descriptor) -> Figure:
     cell, y = 0.38, 2.35
     tall = cell
     chunks = SPAN // CHUNK
-    figure, axes = canvas(6.75)
+    figure, axes = canvas(7.0)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: eight rows of As in the banks", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.9, "A line is a row, 128 bytes: all 32 banks. A square is a chunk,", fontsize=TEXT)
-    text(0.2, 1.24, "16 bytes, four banks. Its number: which chunk of the row it is.", fontsize=TEXT)
+    text(0.2, 0.9, "Each line is a row: 128 bytes, all 32 banks. Each square is a", fontsize=TEXT)
+    text(0.2, 1.24, "chunk: 16 bytes, four banks. Numbers count a row's chunks.", fontsize=TEXT)
     for x, swizzled, title in ((1.05, False, "as the rows are in A"), (WIDTH - 0.2 - chunks * cell, True, "128-byte swizzle")):
         text(x + chunks * cell / 2, y - 0.42, title, ha="center", fontsize=TEXT, fontweight="bold")
         text(x, y - 0.1, "banks 0–3", fontsize=_CELL - 2)
@@ -169,6 +169,7 @@ def picture_banks(lesson: Descriptor) -> Figure:
                      color="white" if used else INK)  # fmt: skip
         box(axes, x, y, chunks * cell, ROWS * tall, "none", INK, 1.8)
     below = y + ROWS * tall + 0.3
-    legend(axes, 0.2, below, [(DARK, f"read by lanes 0 to 7, row r by lane r, k = {4 * _USED} to {4 * _USED + 3}")])
-    text(0.2, below + 0.7, "Lanes 8 to 31 read the same floats.", fontsize=TEXT)
+    legend(axes, 0.2, below, [(DARK, f"the chunk of k = {4 * _USED} to {4 * _USED + 3}: each of four reads takes")])
+    text(0.65, below + 0.51, "one float of it, in row r for lane r", fontsize=TEXT)
+    text(0.2, below + 1.0, "Lanes 8 to 31 read the same floats as lanes 0 to 7.", fontsize=TEXT)
     return figure

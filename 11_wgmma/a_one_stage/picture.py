@@ -1,5 +1,5 @@
 """Lesson 11a's pictures: one wgmma and its four warps, who owns which sums, the atom that the swizzle permutes, what the fields
-of a matrix descriptor say, and blocks whose loads and products take turns."""
+of a matrix descriptor say, the two proxies, and blocks whose loads and products take turns."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def chunk_at(row: int, place: int) -> int:
 def picture(lesson: Descriptor) -> Figure:
     """What one wgmma takes from where, and which part of it is one warp's?"""
     cols = lesson.constants["BN"]
-    scale, x_c, y_c = 0.038, 2.35, 2.85  # inches of an element; the corner of C
-    figure, axes = canvas(y_c + M * scale + 2.75)
+    scale, x_c, y_c = 0.038, 2.35, 2.7  # inches of an element; the corner of C
+    figure, axes = canvas(y_c + M * scale + 2.5)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: one wgmma", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.88, "Four warps start it together. A number is a warp.", fontsize=TEXT)
-    wide_a, tall_b = 1.25, 0.8  # A's columns and B's rows, drawn wider than their 16
+    wide_a, tall_b = 1.25, 0.7  # A's columns and B's rows, drawn wider than their 16
     x_a, y_b, wide_c = x_c - 0.35 - wide_a, y_c - 0.3 - tall_b, cols * scale
     box(axes, x_c, y_b, wide_c, tall_b, MID, INK, 1.8)
     text(x_c + wide_c / 2, y_b + tall_b / 2, f"B: {K}×{cols}", ha="center", va="center", fontsize=TEXT, color="white",
@@ -71,13 +71,13 @@ def picture(lesson: Descriptor) -> Figure:
 
 def picture_sums(lesson: Descriptor) -> Figure:
     """Which thread owns which sums, of the first columns of a warp's 16 rows?"""
-    rows, cols, wide, tall = 16, 16, 0.32, 0.32
-    x, y = 1.75, 2.3
-    figure, axes = canvas(y + rows * tall + 2.35)
+    rows, cols, wide, tall = 16, 16, 0.34, 0.255
+    x, y = 1.6, 2.0
+    figure, axes = canvas(y + rows * tall + 1.9)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: who owns which sums", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.88, f"16 rows of a warp, {cols} of its {lesson.constants['BN']} columns. A box is two floats,", fontsize=TEXT)
-    text(0.2, 1.21, "neighbours in a row; in it: the lane that has them", fontsize=TEXT)
+    text(0.2, 0.88, f"16 rows of a warp, {cols} of its {lesson.constants['BN']} columns. A cell is two sums,", fontsize=TEXT)
+    text(0.2, 1.21, "neighbors in a row; its number is the lane that owns them", fontsize=TEXT)
     for lane in range(WARP):
         for e in range(0, 8, 2):
             row, col = sum_element(lane, e)
@@ -91,12 +91,11 @@ def picture_sums(lesson: Descriptor) -> Figure:
         text(x + (right + 0.5) * cols / 2 * wide, top, f"acc[i][{e}], acc[i][{e + 1}]", ha="center", fontsize=SMALL)
     for row in (0, 8, 15):
         text(x - 0.12, y + (row + 0.5) * tall, f"row {row}", ha="right", va="center", fontsize=SMALL)
-    legend(axes, 0.2, y + rows * tall + 0.65, (
+    legend(axes, 0.2, y + rows * tall + 0.5, (
         (DARK, f"lane {_LANE}"),
         (LIGHT, "8×8 sums; white: the next 8×8, in other registers"),
     ))  # fmt: skip
-    text(0.2, y + rows * tall + 1.75, f"The next {cols} columns are acc[i][8] … acc[i][15], and so on.", fontsize=TEXT)
-    text(0.2, y + rows * tall + 2.1, "i: which 64 rows of the C tile", fontsize=TEXT)
+    text(0.2, y + rows * tall + 1.65, f"The next {cols} columns are acc[i][8] … acc[i][15]. i: which 64 rows", fontsize=TEXT)
     return figure
 
 
@@ -106,8 +105,8 @@ def picture_atom(lesson: Descriptor) -> Figure:
     figure, axes = canvas(y + ATOM * tall + 1.85)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: an atom of As", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.88, "8 rows of 128 bytes, as they are in shared memory. A box is", fontsize=TEXT)
-    text(0.2, 1.21, "16 bytes: 8 steps of one row of A; in it: which 8 of its 64", fontsize=TEXT)
+    text(0.2, 0.88, "8 rows of 128 bytes, as they are in shared memory. A cell is", fontsize=TEXT)
+    text(0.2, 1.21, "16 bytes, 8 steps of one row; its number says which 8 of 64", fontsize=TEXT)
     places = SPAN // CHUNK
     for x, first, start in ((0.65, 0, "start"), (WIDTH - 0.2 - places * cell, K, "start + 32 B")):
         text(x + places * cell / 2, y - 0.85, f"steps {first} … {first + K - 1}", ha="center", fontsize=TEXT, fontweight="bold")
@@ -160,15 +159,15 @@ def picture_descriptor(lesson: Descriptor) -> Figure:
     """Which distances do the fields of a descriptor name, over the bytes of both tiles? How many bytes these are, the text works
     out."""
     bm, bn, bk = lesson.tile
-    y, tall, wide = 2.55, 0.29, _WIDE
+    y, tall, wide = 2.35, 0.245, _WIDE
     x_a, x_b = 0.75, 4.45
     of_a = [f"{row} … {row + 7}" for row in range(0, bm, ATOM)]
     of_b = [f"{k} … {k + 7}" for _ in range(0, bn, BOX) for k in range(0, bk, ATOM)]
     shown = max(len(of_a), len(of_b))
-    figure, axes = canvas(y + shown * tall + 1.65)
+    figure, axes = canvas(y + shown * tall + 1.6)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: what a descriptor says", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.88, "Shared memory, from top to bottom. A box is an atom", fontsize=TEXT)
+    text(0.2, 0.88, "Shared memory, from top to bottom. Each rectangle is an atom.", fontsize=TEXT)
     text(x_a + wide / 2, y - 0.75, "As", ha="center", fontsize=TEXT, fontweight="bold")
     text(x_b + wide / 2, y - 0.75, "Bs", ha="center", fontsize=TEXT, fontweight="bold")
     text(x_a + wide / 2, y - 0.42, f"rows, {bk} steps each", ha="center", fontsize=SMALL)
@@ -190,6 +189,45 @@ def picture_descriptor(lesson: Descriptor) -> Figure:
         ("white", "what the others read"),
     ))  # fmt: skip
     text(0.2, y + shown * tall + 1.4, "(Drawn before the swizzle, which moves bytes within an atom.)", fontsize=SMALL)
+    return figure
+
+
+def picture_proxies(lesson: Descriptor) -> Figure:
+    """Who reaches shared memory by which path, and when is a fence needed between the two?"""
+    figure, axes = canvas(7.45)
+    text = axes.text
+    text(0.2, 0.45, f"{lesson.name}: two proxies", fontsize=TITLE, fontweight="bold")
+    generic, asynchronous, wide, y, tall = 0.2, 4.55, 3.25, 0.85, 0.72
+    middle = (generic + wide + asynchronous) / 2
+    for x, fill, colour, who in ((generic, LIGHT, INK, "threads"), (asynchronous, DARK, "white", "TMA, wgmma")):
+        box(axes, x, y, wide, tall, fill, INK, 1.8)
+        text(x + wide / 2, y + tall / 2, who, ha="center", va="center", fontsize=TEXT, fontweight="bold", color=colour)
+    shared = y + tall + 1.0
+    for x, proxy in ((generic, "generic proxy"), (asynchronous, "async proxy")):
+        arrow(axes, (x + 0.45, y + tall + 0.04), (x + 0.45, shared - 0.04))
+        arrow(axes, (x + 0.75, shared - 0.04), (x + 0.75, y + tall + 0.04))
+        text(x + 1.0, y + tall + 0.5, proxy, va="center", fontsize=TEXT)
+    axes.plot([middle] * 2, [y, shared - 0.12], color=INK, linewidth=5, solid_capstyle="butt")
+    box(axes, generic, shared, asynchronous + wide - generic, 0.62, "white", INK, 1.8)
+    text(middle, shared + 0.31, "shared memory", ha="center", va="center", fontsize=TEXT, fontweight="bold")
+    top, row = shared + 1.3, 0.46
+    columns = (0.2, 1.5, 3.4, 5.2)
+    for x, word in zip(columns, ("lesson", "writes", "reads", "between them"), strict=True):
+        text(x, top, word, fontsize=SMALL, fontweight="bold")
+    used = (
+        ("03 to 09", "threads", "threads", "a barrier"),
+        ("10", "TMA", "threads", "an mbarrier"),
+        ("11 to 13", "TMA", "wgmma", "an mbarrier"),
+        ("13c", "threads", "TMA", "fence, barrier"),
+    )
+    for number, cells in enumerate(used, 1):
+        axes.plot([0.2, WIDTH - 0.2], [top + (number - 0.62) * row] * 2, color=GREY, linewidth=0.6)
+        crosses = cells[1] == "threads" and cells[2] != "threads"
+        for x, word in zip(columns, cells, strict=True):
+            text(x, top + number * row, word, va="center", fontsize=TEXT, fontweight="bold" if crosses else "normal")
+    below = top + len(used) * row + 0.55
+    axes.plot([0.36, 0.36], [below - 0.17, below + 0.17], color=INK, linewidth=5, solid_capstyle="butt")
+    text(0.65, below, "from left to right: fence.proxy.async, then a barrier", va="center", fontsize=TEXT)
     return figure
 
 
@@ -223,5 +261,5 @@ def picture_turns(lesson: Descriptor) -> Figure:
                 for row in (block, blocks):
                     piece(begins + load, begins + load + multiply, y + row * tall, DARK)
                 begins += load + multiply
-    legend(axes, 0.2, 6.75, ((LIGHT, "its next tiles are on their way"), (DARK, "products")))
+    legend(axes, 0.2, 6.75, ((LIGHT, "its next k-tiles are on their way"), (DARK, "products")))
     return figure

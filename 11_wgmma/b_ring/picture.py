@@ -16,12 +16,12 @@ _ROUNDS = 5  # batches of products that are drawn
 def picture(lesson: Descriptor) -> Figure:
     """What the stages hold while the tensor cores work on one batch after the other, and what the threads do meanwhile."""
     stages = lesson.constants["STAGES"]
-    tall, left, y = 0.72, 1.55, 1.7
-    figure, axes = canvas(y + (stages + 2) * tall + 2.65)
+    tall, left, y = 0.63, 1.55, 1.65
+    figure, axes = canvas(y + (stages + 2) * tall + 2.5)
     text = axes.text
     text(0.2, 0.45, f"{lesson.name}: a ring of {stages} stages in time", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.87, "Time from left to right, not to scale. A number is a tile;", fontsize=TEXT)
-    text(0.2, 1.2, f"tile n is in stage n mod {stages}.", fontsize=TEXT)
+    text(0.2, 0.87, "Time from left to right, not to scale. A number is a k-tile;", fontsize=TEXT)
+    text(0.2, 1.2, f"k-tile n is in stage n mod {stages}.", fontsize=TEXT)
     wide = (WIDTH - 0.15 - left) / (_ROUNDS + 1)  # inches of a batch, and of what is before the first
     start = left + wide
 
@@ -54,10 +54,10 @@ def picture(lesson: Descriptor) -> Figure:
         if tile < _ROUNDS:
             piece(used, used + wide, 2 + tile % stages, DARK, str(tile))
     legend(axes, 0.2, y + (stages + 2) * tall + 0.35, (
-        (DARK, "a tile that is multiplied"),
-        (LIGHT, "a tile that is on its way, or there already"),
-        ("white", "threads start this batch of products, and wait"),
-        (INK, "wait<1>, barrier: the batch before, if any, is done,"),
+        (DARK, "a k-tile that is being multiplied"),
+        (LIGHT, "a k-tile that is on its way, or has arrived"),
+        ("white", "threads start this batch of products, then wait"),
+        (INK, "wait<1>, barrier: the batch before, if any, is complete,"),
     ))  # fmt: skip
     text(0.65, y + (stages + 2) * tall + 2.2, "and TMA may fill its stage", fontsize=TEXT)
     return figure
@@ -70,8 +70,8 @@ def picture_tile(lesson: Descriptor) -> Figure:
     scale, x_c, y_c = 0.0205, 2.4, 3.15
     figure, axes = canvas(y_c + bm * scale + 1.95)
     text = axes.text
-    text(0.2, 0.45, f"{lesson.name}: two warpgroups, one tile of B", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.88, f"A block's tiles of {bk} steps, and its tile of C", fontsize=TEXT)
+    text(0.2, 0.45, f"{lesson.name}: two warpgroups share B", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.88, f"A block's k-tiles of {bk} steps, and its C tile", fontsize=TEXT)
     wide_a, tall_b = bk * scale, bk * scale
     x_a, y_b = x_c - 0.25 - wide_a, y_c - 0.25 - tall_b
     for j in range(0, bn, span):
@@ -88,7 +88,7 @@ def picture_tile(lesson: Descriptor) -> Figure:
         box(axes, x, y, wide, tall, "none", INK, 1.8)
     text(x_a + wide_a / 2, y_c - 0.12, f"As: {bm}×{bk}", ha="center", fontsize=SMALL)
     legend(axes, 0.2, y_c + bm * scale + 0.35, (
-        (MID, "read by both warpgroups; white lines: its boxes"),
+        (MID, "read by each warpgroup on its own; white lines: boxes"),
         (LIGHT, "read or computed by warpgroup 0"),
         (PALE, "read or computed by warpgroup 1"),
     ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Lesson 13a's pictures: two tiles of C on one SM in time, the order of the tiles, and a block over time."""
+"""Lesson 13a's pictures: two C tiles on one SM in time, the order of the C tiles, and a block over time."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from plots import timeline
-from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas, legend
+from plots.drawing import SMALL, TEXT, TITLE, box, canvas, legend
 from plots.style import DARK, GREY, INK, LIGHT, MID, PALE, WIDTH
 from runner.core.descriptors import Descriptor
 from runner.core.results import ROOT
 
 _LEFT, _RIGHT, _LANE = 1.75, WIDTH - 0.15, 0.72  # inches: where time begins and ends, height of a lane
-_FIRST, _PRODUCTS, _STORE = 0.8, 1.3, 0.75  # inches: the first tiles on their way, products, results to C
+_FIRST, _PRODUCTS, _STORE = 0.8, 1.3, 0.75  # inches: the first k-tiles on their way, products, results to C
 
 
 def _piece(axes: Axes, x: float, wide: float, y: float, row: int, fill: str, label: str) -> None:
@@ -31,10 +31,10 @@ def _piece(axes: Axes, x: float, wide: float, y: float, row: int, fill: str, lab
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """When are the next tile's operands asked for? A block a tile of C, and a block that stays."""
-    figure, axes = canvas(8.1)
+    """When do the next C tile's loads start? A block for each C tile, and a block that stays."""
+    figure, axes = canvas(7.7)
     text = axes.text
-    text(0.2, 0.45, "13a: two tiles of C on one SM", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, "13a: two C tiles on one SM", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, "Time from left to right, not to scale.", fontsize=TEXT)
     names = ("producer", "consumers")
 
@@ -46,35 +46,36 @@ def picture(lesson: Descriptor) -> Figure:
             text(_LEFT - 0.12, y + (row + 0.5) * _LANE, name, ha="right", va="center", fontsize=SMALL)
 
     def tile(y: float, asks: float, begins: float, number: int) -> float:
-        """Tile `number`: asked for at `asks`, products from `begins` on. Returns when they end."""
+        """C tile `number`: its loads start at `asks`, its products at `begins`. Returns when they end. Once the ring is full, no
+        load can start before the products do."""
         _piece(axes, asks, _FIRST, y, 0, PALE, f"{number}")
-        _piece(axes, asks + _FIRST, begins + _PRODUCTS - 0.5 - asks - _FIRST, y, 0, LIGHT, f"{number}")
-        _piece(axes, begins, _PRODUCTS, y, 1, DARK, f"tile {number}")
-        _piece(axes, begins + _PRODUCTS, _STORE, y, 1, MID, f"C {number}")
+        _piece(axes, begins, _PRODUCTS - 0.5, y, 0, LIGHT, f"{number}")
+        _piece(axes, begins, _PRODUCTS, y, 1, DARK, f"C tile {number}")
+        _piece(axes, begins + _PRODUCTS, _STORE, y, 1, MID, "write")
         return begins + _PRODUCTS
 
     y = 1.85
-    lanes(y, "lesson 12: a block for each tile of C")
+    lanes(y, "lesson 12: a block for each C tile")
     ends = tile(y, _LEFT, _LEFT + _FIRST, 0) + _STORE
     tile(y, ends, ends + _FIRST, 1)
 
-    y = 4.55
+    y = 4.3
     lanes(y, "this step: the block stays")
     ends = tile(y, _LEFT, _LEFT + _FIRST, 0)
     ends = tile(y, ends - 0.5, ends + _STORE, 1) + _STORE
     axes.plot([ends] * 2, [y - 0.05, y + 2 * _LANE + 0.05], color=INK, linewidth=1.5, linestyle="--")
     text(ends + 0.1, y + 1.5 * _LANE, "done", va="center", fontsize=SMALL)
     legend(axes, 0.2, y + 2 * _LANE + 0.3, (
-        (PALE, "the first tiles of A and B, as many as the ring has room for"),
-        (LIGHT, "the others: each as soon as a stage is empty"),
+        (PALE, "loads: the first k-tiles, as many as the ring can hold"),
+        (LIGHT, "loads: the others, each as soon as a stage is empty"),
         (DARK, "products"),
-        (MID, "results to C"),
+        (MID, "results written to C"),
     ))  # fmt: skip
     return figure
 
 
 def hilbert(number: int, side: int) -> tuple[int, int]:
-    """Row and column of a tile on the curve through side×side tiles."""
+    """Row and column of a C tile on the curve through side×side of them."""
     row = column = 0
     at = 1
     while at < side:
@@ -88,47 +89,47 @@ def hilbert(number: int, side: int) -> tuple[int, int]:
 
 
 def picture_order(lesson: Descriptor) -> Figure:
-    """In which order are the tiles of C computed? Three orders of 16×16 tiles."""
+    """In which order are the C tiles computed? Three orders of 16×16 C tiles."""
     side = 16
     orders = {
         "row by row": [divmod(i, side) for i in range(side * side)],
-        "down groups of 8 rows": [(i // (8 * side) * 8 + i % 8, i % (8 * side) // 8) for i in range(side * side)],
-        "Hilbert's curve": [hilbert(i, side) for i in range(side * side)],
+        "groups of 8 rows": [(i // (8 * side) * 8 + i % 8, i % (8 * side) // 8) for i in range(side * side)],
+        "Hilbert curve": [hilbert(i, side) for i in range(side * side)],
     }
     at_once = 64
-    high, wide = 0.1, 0.16
-    tall = side * high + 1.0
-    figure, axes = canvas(1.5 + 3 * tall + 1.0)
+    cell = 0.13
+    wide = side * cell
+    figure, axes = canvas(7.6)
     text = axes.text
-    text(0.2, 0.45, "13a: the order of the tiles of C", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, "13a: the order of the C tiles", fontsize=TITLE, fontweight="bold")
     text(0.2, 0.87, f"C has {side}×{side} tiles, and {at_once} blocks begin together.", fontsize=TEXT)
     for place, (title, tiles) in enumerate(orders.items()):
-        left, top = 0.5, 1.65 + place * tall
-        text(left, top - 0.18, title, fontsize=TEXT, fontweight="bold")
-        for offset, shown in ((0.0, at_once), (side * wide + 1.6, 0)):
-            x = left + offset
-            for row, column in tiles[:shown]:
-                box(axes, x + column * wide, top + row * high, wide, high, DARK)
-            for row in {row for row, _ in tiles[:shown]}:
-                box(axes, x - 0.3, top + row * high, 0.2, high, LIGHT, GREY, 0.4)
-            for column in {column for _, column in tiles[:shown]}:
-                box(axes, x + column * wide, top + side * high + 0.1, wide, 0.2, LIGHT, GREY, 0.4)
+        x = 0.5 + place * (wide + 0.52)
+        text(x, 1.5, title, fontsize=TEXT, fontweight="bold")
+        order, first = 1.65, 1.65 + wide + 0.3
+        for y in (order, first):
             for line in range(side + 1):
-                axes.plot([x, x + side * wide], [top + line * high] * 2, color=GREY, linewidth=0.3)
-                axes.plot([x + line * wide] * 2, [top, top + side * high], color=GREY, linewidth=0.3)
-            if shown == 0:
-                xs = [x + (column + 0.5) * wide for _, column in tiles]
-                ys = [top + (row + 0.5) * high for row, _ in tiles]
-                axes.plot(xs, ys, color=INK, linewidth=1.3)
-        middle = top + side * high / 2
-        arrow(axes, (left + side * wide + 0.9, middle), (left + side * wide + 0.4, middle))
-    legend(axes, 0.2, 1.5 + 3 * tall + 0.1, (
-        (DARK, f"the first {at_once} tiles of the order at the right"),
+                axes.plot([x, x + wide], [y + line * cell] * 2, color=GREY, linewidth=0.3)
+                axes.plot([x + line * cell] * 2, [y, y + wide], color=GREY, linewidth=0.3)
+        axes.plot(
+            [x + (column + 0.5) * cell for _, column in tiles],
+            [order + (row + 0.5) * cell for row, _ in tiles],
+            color=INK,
+            linewidth=1.3,
+        )
+        for row, column in tiles[:at_once]:
+            box(axes, x + column * cell, first + row * cell, cell, cell, DARK, "white", 0.3)
+        for row in {row for row, _ in tiles[:at_once]}:
+            box(axes, x - 0.26, first + row * cell, 0.18, cell, LIGHT, GREY, 0.4)
+        for column in {column for _, column in tiles[:at_once]}:
+            box(axes, x + column * cell, first + wide + 0.08, cell, 0.18, LIGHT, GREY, 0.4)
+    legend(axes, 0.2, 1.65 + 2 * wide + 0.3 + 0.55, (
+        (DARK, f"the first {at_once} C tiles of the order above"),
         (LIGHT, "rows of A and columns of B that they need"),
     ))  # fmt: skip
     return figure
 
 
 def picture_timeline(lesson: Descriptor) -> Figure:
-    """Where is the bubble between two tiles of C? The block on the CPU device and on a GPU, as recorded."""
+    """What is left of the bubble between two C tiles? The block on the CPU device and on a GPU, as recorded."""
     return timeline.of_lesson(ROOT, lesson)
