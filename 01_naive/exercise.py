@@ -92,7 +92,7 @@ def warp_of_another_block(q: Quiz) -> Question:
         of_a + of_b,
         "sectors",
         f"Threads are numbered with x fastest, so a warp is {bx} values of x by {WARP}/{bx} = {cols} of y. From A it needs one "
-        f"element of each of {bx} rows: {of_a} sectors. From B it needs {cols} neighbours in row k, {cols}·{width} = "
+        f"element of each of {bx} rows: {of_a} sectors. From B it needs {cols} neighbors in row k, {cols}·{width} = "
         f"{cols * width} bytes from a multiple of {cols * width} on: {of_b} sector{'s' if of_b > 1 else ''}. Together "
         f"{of_a + of_b}.",
     )

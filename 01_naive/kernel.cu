@@ -1,4 +1,4 @@
-// 01 naive — one thread computes one element of C, and neighbouring threads take neighbouring rows.
+// 01 naive — one thread computes one element of C, and neighboring threads take neighboring rows.
 //
 // First lesson: nothing to compare with yet. The mapping of threads to elements is bad on purpose. It is the
 // one many people write first, and lesson 02 changes two lines of it.

@@ -5,12 +5,12 @@ from runner.learn.exercise import Exercise, Gap, Goal
 from runner.learn.quiz import SMS, WARP, Question, Quiz, blocks_by_limit, ceil_div, grouped, sectors
 
 _ADVICE = (
-    "The 32 threads of a warp have neighbouring threadIdx.x. What must grow by one from a thread to the next, so that they "
-    "read and write neighbouring addresses?"
+    "The 32 threads of a warp have neighboring threadIdx.x. What must grow by one from a thread to the next, so that they "
+    "read and write neighboring addresses?"
 )
 
 EXERCISE = Exercise(
-    task="the kernel below is lesson 01's. It is right, but slow. Make its warps read and write neighbouring addresses.",
+    task="the kernel below is lesson 01's. It is right, but slow. Make its warps read and write neighboring addresses.",
     gaps={
         "mapping": Gap(
             "these two lines are lesson 01's: a warp is a column of 32. Make it a row of 32.",
@@ -22,7 +22,7 @@ EXERCISE = Exercise(
         "Thread number t of a block of 32×32 has threadIdx.x = t % 32 and threadIdx.y = t / 32; warp w consists of the threads "
         "32·w … 32·w + 31. Which of the two is the same for all threads of a warp, and which runs from 0 to 31? Which elements "
         "of C do the 32 threads of warp 0 own now?",
-        "In a row-major matrix the neighbour in memory of C[row][col] is C[row][col + 1], and that of B[k][col] is B[k][col "
+        "In a row-major matrix the neighbor in memory of C[row][col] is C[row][col + 1], and that of B[k][col] is B[k][col "
         "+ 1]. So what changes from lane to lane must count columns, and what is the same for a whole warp must count rows.",
         "Swap the two: threadIdx.y is added to the row, threadIdx.x to the column.",
     ),
@@ -66,7 +66,7 @@ def sectors_of_a_strided_load(q: Quiz) -> Question:
         "sectors",
         f"The elements begin at bytes {first}, {first + 4 * stride}, … {last}: in sectors ⌊{first}/32⌋ = {first // 32} to "
         f"⌊{last}/32⌋ = {last // 32}. {4 * stride} bytes from one to the next are less than a sector, so none of these is left "
-        f"out: {answer} sectors. Aligned neighbours would need 4.",
+        f"out: {answer} sectors. Aligned neighbors would need 4.",
     )
 
 
@@ -79,7 +79,7 @@ def requests_of_a_shape(q: Quiz) -> Question:
         "which at least one thread has an element of C makes a request.",
         requests,
         "requests",
-        f"A warp is 32 neighbours in a row of C: each of {M} rows has ⌈{N}/32⌉ = {cols} warps with an element, {M * cols} in "
+        f"A warp is 32 neighbors in a row of C: each of {M} rows has ⌈{N}/32⌉ = {cols} warps with an element, {M * cols} in "
         f"all (the others leave at the guard). Each makes 2 requests per step, one of A and one of B: {M * cols}·2·{K} = "
         f"{grouped(requests)}. How many sectors each touches does not matter here.",
     )
@@ -96,7 +96,7 @@ def share_of_bytes_used(q: Quiz) -> Question:
         100 * used / moved,
         "%",
         f"{N} mod 32 = {r}: the warp keeps {r} threads. From A they need one element: 1 sector, 4 bytes of it used. From B {r} "
-        f"neighbours, {4 * r} bytes in ⌈{4 * r}/32⌉ = {moved // 32 - 1} sectors. {used} of {moved} bytes = "
+        f"neighbors, {4 * r} bytes in ⌈{4 * r}/32⌉ = {moved // 32 - 1} sectors. {used} of {moved} bytes = "
         f"{100 * used / moved:.3g} %. A full warp uses 132 of 160, 82.5 %.",
         tolerance=0.01,
     )

@@ -1,7 +1,7 @@
-// 02 coalesced — the kernel of lesson 01 with neighbouring threads on neighbouring columns.
+// 02 coalesced — the kernel of lesson 01 with neighboring threads on neighboring columns.
 //
 // Changed since 01: the lines that compute `row` and `col`, and with them the owner of an element.
-// A warp now reads one element of A for all its threads and 32 neighbouring elements of B, where lesson 01
+// A warp now reads one element of A for all its threads and 32 neighboring elements of B, where lesson 01
 // read 32 elements of A from 32 different rows, each in a cache line of its own.
 
 #include "common/gemm.hpp"

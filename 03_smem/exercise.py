@@ -52,7 +52,7 @@ EXERCISE = Exercise(
             sectors_a_load,
             lambda counts: 4,
             "sectors per request",
-            "The 32 threads of a warp have neighbouring threadIdx.x. So threadIdx.x must count columns of what they load, k0 "
+            "The 32 threads of a warp have neighboring threadIdx.x. So threadIdx.x must count columns of what they load, k0 "
             "+ x in A and col in B, and threadIdx.y must count rows.",
             reached="{value}",
             missed="it takes {value}",

@@ -17,7 +17,7 @@ EXERCISE = Exercise(
     task="load the k-tile, several elements per thread, and let a value of Bs serve TM multiply-adds.",
     gaps={
         "share": Gap(
-            "thread t loads element (a_row, a_k) of As and (b_k, x) of Bs first. Neighbouring threads should load neighbours "
+            "thread t loads element (a_row, a_k) of As and (b_k, x) of Bs first. Neighboring threads should load neighbors "
             "in memory.",
             "const int a_row = 0, a_k = 0, b_k = 0;",
         ),
@@ -65,7 +65,7 @@ EXERCISE = Exercise(
             sectors_a_load,
             lambda counts: 4,
             "sectors per request",
-            "Neighbouring threads must load neighbours of a row: the column is t % BK in As, and t % BN in Bs.",
+            "Neighboring threads must load neighbors of a row: the column is t % BK in As, and t % BN in Bs.",
         ),
         Goal(
             "Shared memory moves no more bytes than the lesson's kernel",
@@ -124,7 +124,7 @@ def sectors_of_a_load_of_a(q: Quiz) -> Question:
         "by warp 0 of block 0 touch, with the kernel's a_row and a_k?",
         answer,
         "sectors",
-        f"a_row = t / {BK}, a_k = t % {BK}: {rows} row{'s' if rows > 1 else ''}, {BK} neighbours of each, {4 * BK} bytes. Row r "
+        f"a_row = t / {BK}, a_k = t % {BK}: {rows} row{'s' if rows > 1 else ''}, {BK} neighbors of each, {4 * BK} bytes. Row r "
         f"begins at byte {4 * lda}·r, that is {4 * lda % 32}·r modulo 32 after the beginning of a sector: {shown} = {answer}."
         if rows > 1
         else f"a_row = t / 32 = 0, a_k = t: one row, 128 bytes from the beginning of A, which is aligned: {answer}.",

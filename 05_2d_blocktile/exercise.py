@@ -73,14 +73,14 @@ EXERCISE = Exercise(
             sectors_a_load,
             lambda counts: 4,
             "sectors per request",
-            "Neighbouring threads must load neighbours of a row: t first counts columns, a_k and b_col, then rows.",
+            "Neighboring threads must load neighbors of a row: t first counts columns, a_k and b_col, then rows.",
         ),
         Goal(
             "A warp's store takes at most 4 sectors",
             sectors_a_store,
             lambda counts: 4,
             "sectors per request",
-            "All threads store their acc[i][j] at once, for the same i and j. Then neighbouring threads must be in neighbouring "
+            "All threads store their acc[i][j] at once, for the same i and j. Then neighboring threads must be in neighboring "
             "columns: a thread's own columns are THREADS_N apart.",
         ),
         Goal(
@@ -96,8 +96,8 @@ EXERCISE = Exercise(
             bank_conflicts,
             lambda counts: 0,
             "wavefronts beyond the ideal",
-            "At once, 16 threads read 16 columns of a row of Bs, and the two halves of a warp read two rows of As. Neighbouring "
-            "columns are in different banks, but columns 8 apart share 4 banks. Neighbouring rows of As are 8 words apart.",
+            "At once, 16 threads read 16 columns of a row of Bs, and the two halves of a warp read two rows of As. Neighboring "
+            "columns are in different banks, but columns 8 apart share 4 banks. Neighboring rows of As are 8 words apart.",
         ),
     ),
 )

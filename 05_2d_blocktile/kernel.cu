@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
     const int t = threadIdx.x;
     // The thread's elements of C: rows y + i·THREADS_M, columns x + j·THREADS_N of the C tile, so that
-    // neighbouring threads read and write neighbouring columns.
+    // neighboring threads read and write neighboring columns.
     const int x = t % THREADS_N, y = t / THREADS_N;
 
     // What the thread loads in its turns: elements (a_row + i, a_k) of As and (b_k + i, b_col) of Bs, for

@@ -17,7 +17,7 @@ EXERCISE = Exercise(
             "k-tiles go to stages that have never been used, so they are never given back. Which parity lets those waits pass?"
         ),
         "counts": Gap(
-            "initialise the STAGES full and the STAGES empty mbarriers. How many arrivals complete a phase of a full one, and "
+            "initialize the STAGES full and the STAGES empty mbarriers. How many arrivals complete a phase of a full one, and "
             "how many a phase of an empty one?"
         ),
         "arrived": Gap("a consumer: wait until k-tile n has arrived. Its stage has been filled n / STAGES times before."),

@@ -56,7 +56,7 @@ else()
   # memcpy() would become instructions that have no hook (fortified, as some distributions have it, it would again).
   set(GEMM_TRACED_OPTIONS -O1 -g1 -fno-tree-sra -fno-thread-jumps -fno-sanitize=all -fsanitize=thread -fsanitize-coverage=trace-pc
     --param=tsan-instrument-func-entry-exit=0 -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -U_FORTIFY_SOURCE -Wno-tsan)
-  # libbacktrace joins neighbouring functions of a file to one range. Where two lessons have the same function (copy_rows()), it lies
+  # libbacktrace joins neighboring functions of a file to one range. Where two lessons have the same function (copy_rows()), it lies
   # in such a range of one of them and counts for the other, too, and of what stands behind it the line is not found any more.
   # Between functions that are aligned there are gaps, and nothing is joined.
   list(APPEND GEMM_TRACED_OPTIONS -falign-functions=64)

@@ -2,8 +2,8 @@
 
 A lesson's README.md says it below its heading, in comments that no reader sees:
 
-    # 02 coalesced: neighbours read neighbours
-    <!-- idea: two changed lines: the 32 threads of a warp read neighbouring addresses -->
+    # 02 coalesced: neighbors read neighbors
+    <!-- idea: two changed lines: the 32 threads of a warp read neighboring addresses -->
     <!-- predict: sectors of a warp's load of A and of B -->
     <!-- in class: the two changed lines -->
 

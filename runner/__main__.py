@@ -215,7 +215,7 @@ def descriptor_command(
     base_offset: Optional[str] = typer.Option(None, help="Matrix base offset, 0 to 7."),
     swizzle: Optional[str] = typer.Option(None, help="none, 32, 64 or 128 bytes; also for a tensor map."),
     rows: Optional[str] = typer.Option(None, help="Rows of the matrix: 64 for A, N for B (64)."),
-    major: Optional[str] = typer.Option(None, help="Dimension whose elements are neighbours: k or row (k)."),
+    major: Optional[str] = typer.Option(None, help="Dimension whose elements are neighbors: k or row (k)."),
     tile: Optional[str] = typer.Option(None, help="Tile that it should read, rows x steps along K: 64x64. Marks wrong bytes."),
     tile_swizzle: Optional[str] = typer.Option(None, help="The tile's swizzle mode (the descriptor's)."),
     tile_at: Optional[str] = typer.Option(None, help="Where the tile begins (where the descriptor would be right)."),

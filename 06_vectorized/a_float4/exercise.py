@@ -113,7 +113,7 @@ def wavefronts_of_a_transposed_store(q: Quiz) -> Question:
         f"stores one float to As[t % {across} * 4][t / {across}] (in whole numbers). How many wavefronts does the request take?",
         answer,
         "wavefronts",
-        f"The warp stores {rows} neighbours in {across} rows of As, 4·{pitch} = {4 * pitch} words apart. They begin in banks "
+        f"The warp stores {rows} neighbors in {across} rows of As, 4·{pitch} = {4 * pitch} words apart. They begin in banks "
         f"{begins}, and each takes {rows} bank{'s' if rows > 1 else ''} from there on. "
         f"{'No bank is needed twice' if answer == 1 else f'The fullest bank is needed {answer} times'}: {answer} "
         f"wavefront{'s' if answer > 1 else ''}.",

@@ -1,7 +1,7 @@
 // 06a float4 — four floats per access: from global memory, to and from shared memory, and to C.
 //
 // Changed since 05: As is stored transposed, and padded, so that a thread's values of either k-tile are
-// neighbours: a step takes 4 reads of shared memory instead of 12. That alone makes it 13 % faster. k-tiles
+// neighbors: a step takes 4 reads of shared memory instead of 12. That alone makes it 13 % faster. k-tiles
 // are 16 steps deep instead of 8, which adds another 12 %. The partial k-tile comes first.
 
 #include "common/gemm.hpp"

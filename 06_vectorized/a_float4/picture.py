@@ -19,7 +19,7 @@ def picture(lesson: Descriptor) -> Figure:
     x, y = thread % threads_n * FLOATS, thread // threads_n * FLOATS
     figure, axes = canvas(6.6)
     text = axes.text
-    text(0.2, 0.45, f"{lesson.name}: four neighbours at a time", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.45, f"{lesson.name}: four neighbors at a time", fontsize=TITLE, fontweight="bold")
     cell, thin, x_as, y_bs = 4.1 / cols, 0.16, 0.95, 1.15
     x_c, y_c = x_as + thin + 0.25, y_bs + thin + 0.25
     box(axes, x_as, y_c, thin, rows * cell, PALE, GREY)

@@ -36,7 +36,7 @@ EXERCISE = Exercise(
     },
     hints=(
         "Warps first, then lanes. Warp 5 has the tile at row 1 and column 1 of a grid of tiles with WARPS_N = 4 columns. In it, "
-        "neighbouring lanes are 4 elements apart. How far apart are a lane's own groups? And which lanes must read the same "
+        "neighboring lanes are 4 elements apart. How far apart are a lane's own groups? And which lanes must read the same "
         "address so that half a warp is served at once?",
         "warp / WARPS_N and warp % WARPS_N are the tile's place, WM and WN its size. A lane's second group comes after the "
         "first groups of all lanes: 4 * LANES_M rows, 4 * LANES_N columns further. For the lanes: all that differ in bit 0 "

@@ -1,8 +1,8 @@
-// 06b warp tile — a warp owns a tile of C, and its lanes are placed in it so that neighbours read the same
+// 06b warp tile — a warp owns a tile of C, and its lanes are placed in it so that neighbors read the same
 // values and shared memory serves them together.
 //
 // Changed since 06a: a warp owns 64×32 of C instead of two strips of 8×128. Each lane reads the same 16 bytes
-// of As as one neighbour, and of Bs as another: a third fewer wavefronts for reads. By itself that gains 2 %,
+// of As as one neighbor, and of Bs as another: a third fewer wavefronts for reads. By itself that gains 2 %,
 // since the schedulers are the slowest unit; lesson 09 needs warps that own tiles. write_c is a function.
 
 #include "common/gemm.hpp"

@@ -81,7 +81,7 @@ EXERCISE = Exercise(
             # A copy of A takes four, one for each of the rows, whose 8 steps lie in one line of global memory; one could do it.
             lambda counts: tiles(counts, _BM, _BN) * counts.shape[2] * 3 * _BM // 32,
             "wavefronts beyond the ideal",
-            "Let b_write stay where it is: the threads of a warp copy to neighbouring places of a row of Bs.",
+            "Let b_write stay where it is: the threads of a warp copy to neighboring places of a row of Bs.",
         ),
     ),
 )

@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS)
     const std::int64_t tiles_n = (N + BN - 1) / BN;
     const std::int64_t row0 = blockIdx.x / tiles_n * BM, col0 = blockIdx.x % tiles_n * BN;
     const int t = threadIdx.x, warp = t / 32, lane = t % 32;
-    // Lanes have their places so that of four neighbours two read the same 16 bytes of As, and two the
+    // Lanes have their places so that of four neighbors two read the same 16 bytes of As, and two the
     // same of Bs: shared memory serves such a pair at once.
     const int lane_m = lane % 2 + lane / 4 % (LANES_M / 2) * 2,
               lane_n = lane / 2 % 2 + lane / (2 * LANES_M) * 2;

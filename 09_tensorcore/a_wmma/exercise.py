@@ -164,7 +164,7 @@ def an_input_of_16_bits(q: Quiz) -> Question:
         answer,
         "",
         f"{grouped(value)} is between {grouped(1 << (value.bit_length() - 1))} and {grouped(1 << value.bit_length())}, where "
-        f"neighbours in {name} are {unit} apart: {grouped(low)} and {grouped(low + unit)}. It is {value - low} above the first, "
+        f"neighbors in {name} are {unit} apart: {grouped(low)} and {grouped(low + unit)}. It is {value - low} above the first, "
         f"and becomes {grouped(answer)}.",
     )
 
@@ -181,15 +181,15 @@ def sums_of_16_bits(q: Quiz) -> Question:
         total = following
     spacing = 1 << max(total.bit_length() - bits, 0)
     why = (
-        f"After {stuck} additions the sum is {grouped(total)}. There neighbours are {spacing} apart, and {addend} is at most "
+        f"After {stuck} additions the sum is {grouped(total)}. There neighbors are {spacing} apart, and {addend} is at most "
         f"half of that: every further sum is rounded back to {grouped(total)}. In FP32 it would be {grouped(addend * times)}"
         if stuck
-        else f"It still grows at the end, at {grouped(total)}, where neighbours are {spacing} apart. In FP32 it would be "
+        else f"It still grows at the end, at {grouped(total)}, where neighbors are {spacing} apart. In FP32 it would be "
         f"{grouped(addend * times)}"
     )
     return Question(
         f"A sum begins at 0, and {addend} is added {times} times. After each addition it is rounded to {name}, which has {bits} "
-        "significant bits: to the nearest, ties to the neighbour whose last bit is 0. A sum that an "
+        "significant bits: to the nearest, ties to the neighbor whose last bit is 0. A sum that an "
         "addition leaves as it was stays so. What is it in the end?",
         total,
         "",

@@ -48,17 +48,17 @@ EXERCISE = Exercise(
         ),
         "store": Gap(
             "write acc[i][j][e] and acc[i][j][e + 1] to C, as C = alpha·A·B + beta·C says. The place of the first in the 16×8 "
-            "tile is gemm::ptx::fragment_c(lane, e), the second is its neighbour in the row: store2<ALIGNED> writes both.",
+            "tile is gemm::ptx::fragment_c(lane, e), the second is its neighbor in the row: store2<ALIGNED> writes both.",
         ),
     },
     hints=(
         "Begin with fragments, multiply and store. a_at and b_at are right as they are; only the second goal asks for more. "
-        "A lane of mma.sync holds pairs of neighbours along K, both of A and of B. In As these are side by side in a row, in Bs "
+        "A lane of mma.sync holds pairs of neighbors along K, both of A and of B. In As these are side by side in a row, in Bs "
         "they are in different rows: for one of the two, ldmatrix must transpose. For the swizzles, write down the offset of "
         "(row, k) in bits: bits 0 to 2 are inside a chunk of 16 bytes, bits 3 to 5 are the chunk's place in 128 bytes.",
         "A: ldmatrix(a_frag[i], address), the address being &As[stage][a_at(row of the tile + at.row, k + at.col)]. B: "
         "ldmatrix_trans fills b_frag[j], both fragments, from &Bs[stage][b_at(k + at.row, column of the tile + at.col)], and the "
-        "tiles of neighbouring j are 16 columns apart. C: the row is row0 + y + i * MMA_M + in.row; "
+        "tiles of neighboring j are 16 columns apart. C: the row is row0 + y + i * MMA_M + in.row; "
         "rows past M are left out, and store2 needs to know how many columns are left up to N. Swizzles: chunks have 2^3 "
         "elements, so `from` is 3. A row of As is 2^5 elements, half of 128 bytes: the row's bits 1 and 2 are bits 6 and 7 of "
         "the offset, and go to bits 3 and 4. A row of Bs is 2^7: the row's bits 0 to 2 are bits 7 to 9.",
@@ -130,7 +130,7 @@ def lane_of_an_element_of_a(q: Quiz) -> Question:
         f"In mma.sync.m16n8k16, which lane holds the element of A's fragment with row {row} and step k = {k}?",
         answer,
         "",
-        f"In each 8×8 quarter, a lane holds two neighbours of a row: lane = 4·(row mod 8) + (k mod 8)/2, rounded down: "
+        f"In each 8×8 quarter, a lane holds two neighbors of a row: lane = 4·(row mod 8) + (k mod 8)/2, rounded down: "
         f"4·{row % 8} + {k % 8 // 2} = {answer}. The quarter decides the register: a{register}, in its "
         f"{'upper' if k % 2 else 'lower'} half.",
     )

@@ -23,7 +23,7 @@ constexpr int A_ROWS = 8 * THREADS / BK, B_ROWS = 8 * THREADS / BN;  // that all
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % MMA_M == 0 && WN % 16 == 0 && BK % MMA_K == 0, "tiles");
 static_assert(BM % A_ROWS == 0 && BK % B_ROWS == 0, "every thread loads equally many");
 
-// Where an element of the k-tile is, in elements from its start. Eight neighbours stay together, and the
+// Where an element of the k-tile is, in elements from its start. Eight neighbors stay together, and the
 // place that they take in their row depends on the row. So the eight rows of a matrix are in different banks.
 __device__ __forceinline__ int a_at(int row, int k) {
     // gap: a_at
@@ -52,7 +52,7 @@ __device__ __forceinline__ uint4 load8(const T* p, std::int64_t left) {
     return eight;
 }
 
-/// Two neighbours in a row of C become beta·C + (first, second), of which only the first `left` are there.
+/// Two neighbors in a row of C become beta·C + (first, second), of which only the first `left` are there.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void store2(T* c, std::int64_t left, float first, float second, float beta) {
     if (beta != 0.0f) {  // BLAS: beta == 0 must not read C

@@ -41,11 +41,11 @@ __global__ void one_mma(const bf16* A, const bf16* B, float* C, int* held_by) {
     const int lane = threadIdx.x, pair = lane % 4 * 2;
     std::uint32_t a[4], b[2];
     float c[4] = {};
-    for (int r = 0; r < 4; ++r) {  // two neighbours along K, in a row of A
+    for (int r = 0; r < 4; ++r) {  // two neighbors along K, in a row of A
         const int row = lane / 4 + r % 2 * 8, k = pair + r / 2 * 8;
         a[r] = two(A[row * K + k], A[row * K + k + 1]);
     }
-    for (int r = 0; r < 2; ++r) {  // two neighbours along K, in a column of B
+    for (int r = 0; r < 2; ++r) {  // two neighbors along K, in a column of B
         const int col = lane / 4, k = pair + r * 8;
         b[r] = two(B[k * N + col], B[(k + 1) * N + col]);
     }

@@ -22,7 +22,7 @@ constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N;  // of mma.sync in the warp tile
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 
-// Where an element of a k-tile goes, in bytes: eight neighbours stay together, and which of the row's first
+// Where an element of a k-tile goes, in bytes: eight neighbors stay together, and which of the row's first
 // eight places they take depends on the row. So eight rows of a fragment are in different banks.
 __device__ __forceinline__ int a_at(int row, int k) {
     return gemm::Swizzle<2, 4, 3>::apply(2 * (row * BK + k));
@@ -32,7 +32,7 @@ __device__ __forceinline__ int b_at(int k, int col) {
 }
 static_assert(BK == 32 && BN == 128, "the swizzles are for rows of 2^5 and 2^7 elements");
 
-/// Copies WIDTH neighbours of a row, of which the first `left` exist, and zeros for the others.
+/// Copies WIDTH neighbors of a row, of which the first `left` exist, and zeros for the others.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     if constexpr (ALIGNED) {
@@ -44,7 +44,7 @@ __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     }
 }
 
-/// A thread's part of copying a k-tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time. The
+/// A thread's part of copying a k-tile of A or of B, ROWS×COLS elements: WIDTH neighbors at a time. The
 /// threads of a row copy RUN elements of it together.
 template <class T, bool ALIGNED, int ROWS, int COLS, int RUN>
 struct Share {
@@ -74,7 +74,7 @@ struct Share {
     }
 };
 
-/// Two neighbours in a row of C become beta·C + (first, second), of which only the first `left` exist.
+/// Two neighbors in a row of C become beta·C + (first, second), of which only the first `left` exist.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void store2(T* c, std::int64_t left, float first, float second, float beta) {
     if (beta != 0.0f) {  // BLAS: beta == 0 must not read C

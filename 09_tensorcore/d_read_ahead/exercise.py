@@ -27,7 +27,7 @@ EXERCISE = Exercise(
         ),
         "multiply": Gap(
             "add the products of with.a[i] and with.b to acc[i][j], for all TILES_M·TILES_N of them. b[j / 2][j % 2] is the "
-            "fragment of 8 columns. In which order do two neighbours always share a fragment?"
+            "fragment of 8 columns. In which order do two neighbors always share a fragment?"
         ),
         "arrived": Gap(
             "the fragments of the next k-step come from the next k-tile. Make sure that it is there, for all threads, and go on "

@@ -2,7 +2,7 @@
 // tensor cores need not wait for shared memory.
 //
 // Changed since 09c: two sets of fragments, of this k-step and the next, also across k-tiles; the order
-// of the products, in which neighbours share a fragment; addresses of fragments without a swizzle in the
+// of the products, in which neighbors share a fragment; addresses of fragments without a swizzle in the
 // loop; a C tile of 256×128, one block an SM.
 
 #include <type_traits>
@@ -25,7 +25,7 @@ constexpr int WARPS_N = BN / WN, THREADS = 32 * (BM / WM) * WARPS_N;
 constexpr int TILES_M = WM / MMA_M, TILES_N = WN / MMA_N;  // of mma.sync in the warp tile
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 
-// Where (row, col) of the k-tiles is, in bytes: eight neighbours stay together, and which of the row's
+// Where (row, col) of the k-tiles is, in bytes: eight neighbors stay together, and which of the row's
 // first eight places they take depends on the row. Eight rows of a fragment are then in different banks.
 __device__ __forceinline__ int a_at(int row, int k) {
     return gemm::Swizzle<2, 4, 3>::apply(2 * (row * BK + k));
@@ -35,7 +35,7 @@ __device__ __forceinline__ int b_at(int k, int col) {
 }
 static_assert(BK == 32 && BN == 128, "the swizzles are for rows of 2^5 and 2^7 elements");
 
-/// WIDTH neighbours of a row of which the first `left` are there, and zeros for the others.
+/// WIDTH neighbors of a row of which the first `left` are there, and zeros for the others.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     if constexpr (ALIGNED) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     }
 }
 
-/// What a thread copies of each k-tile of A or B, ROWS×COLS elements: WIDTH neighbours at a time, and RUN of
+/// What a thread copies of each k-tile of A or B, ROWS×COLS elements: WIDTH neighbors at a time, and RUN of
 /// a row by a row's threads.
 template <class T, bool ALIGNED, int ROWS, int COLS, int RUN>
 struct Share {
@@ -107,7 +107,7 @@ struct Reader {
     }
 };
 
-/// A warp's sums of a k-step. Down a column and up the next: two neighbours share a fragment.
+/// A warp's sums of a k-step. Down a column and up the next: two neighbors share a fragment.
 template <class T>
 __device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], const Fragments& with) {
     // gap: multiply
@@ -122,7 +122,7 @@ __device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], cons
     // end gap
 }
 
-/// Two neighbours in a row of C become beta·C + (first, second), of which only the first `left` are there.
+/// Two neighbors in a row of C become beta·C + (first, second), of which only the first `left` are there.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void store2(T* c, std::int64_t left, float first, float second, float beta) {
     if (beta != 0.0f) {  // BLAS: beta == 0 must not read C

@@ -30,19 +30,19 @@ EXERCISE = Exercise(
     "there; it is 09d's.",
     gaps={
         "pairs": Gap(
-            "compute alpha·acc[i][j][e] and its neighbour, add beta·C where beta is not 0, round both, and put them into `out` "
+            "compute alpha·acc[i][j][e] and its neighbor, add beta·C where beta is not 0, round both, and put them into `out` "
             "as one word. A row of the warp tile has OUT_PITCH bytes there; in.row and in.col are the pair's place in its 16×8 "
             "tile. Which elements of C exist? The code below stores zeros.",
             "*reinterpret_cast<std::uint32_t*>(out + in.row * OUT_PITCH + 2 * (j * MMA_N + in.col)) = 0;",
         ),
         "rows": Gap(
             "`out` now holds MMA_M rows of WN results in C's type, OUT_PITCH bytes apart. Store them to rows y0 + i * MMA_M, … "
-            "and columns x0, … of C, eight neighbours per lane: 16 bytes where ALIGNED, single elements elsewhere. Which lanes "
+            "and columns x0, … of C, eight neighbors per lane: 16 bytes where ALIGNED, single elements elsewhere. Which lanes "
             "wrote what a lane stores?"
         ),
     },
     hints=(
-        "A pair is two neighbours of a row, 4 bytes. Rounding comes last, once, so the old C is added in FP32. In rows: how many "
+        "A pair is two neighbors of a row, 4 bytes. Rounding comes last, once, so the old C is added in FP32. In rows: how many "
         "lanes does it take to store the 128 bytes of a row?",
         "In pairs: element h of the pair is alpha * acc[i][j][e + h]; where beta is not 0, and row < M and col + h < N, add beta "
         "times C's element; from_float<T> rounds. In rows: there are MMA_M·WN/8 groups of eight, WN/8 of them in a row; lane "
@@ -61,7 +61,7 @@ EXERCISE = Exercise(
             narrow_requests,
             lambda counts: 0,
             "requests of fewer bytes per thread",
-            "On this shape ALIGNED is true: C takes a uint4 of eight neighbours.",
+            "On this shape ALIGNED is true: C takes a uint4 of eight neighbors.",
         ),
         Goal(
             "Fragments and results are read from shared memory without bank conflicts",
@@ -132,7 +132,7 @@ def wavefronts_of_a_store_of_pairs(q: Quiz) -> Question:
         "writes 4 bytes, to row l/4 and to word l mod 4 from the same column on.",
         answer,
         "wavefronts",
-        f"Eight rows, {pitch}/4 = {pitch // 4} words apart, and four neighbouring words in each. They begin in "
+        f"Eight rows, {pitch}/4 = {pitch // 4} words apart, and four neighboring words in each. They begin in "
         f"bank{'s' * (len(begins) > 1)} {', '.join(map(str, begins))}. The busiest bank is needed {answer} "
         f"time{'s' * (answer > 1)}.",
     )
@@ -157,7 +157,7 @@ def sectors_of_a_store(q: Quiz) -> Question:
     each = WARP * width // rows
     answer = rows * ceil_div(each, 32)
     return Question(
-        f"A warp's store writes {width} bytes per lane to {rows} row{'s' * (rows > 1)} of C, {each} neighbouring bytes in each, "
+        f"A warp's store writes {width} bytes per lane to {rows} row{'s' * (rows > 1)} of C, {each} neighboring bytes in each, "
         "all beginning at multiples of 32 bytes. How many sectors does it touch?",
         answer,
         "sectors",

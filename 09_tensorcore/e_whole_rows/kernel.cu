@@ -25,7 +25,7 @@ constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs be
 constexpr int OUT_PITCH = 2 * WN + 16;  // bytes: 16 rows of a warp's results, in different banks
 static_assert(THREADS / 32 * MMA_M * OUT_PITCH <= STAGES * STAGE, "the results lie where the stages were");
 
-// Where (row, col) of the k-tiles is, in bytes: eight neighbours stay together, and which of the row's
+// Where (row, col) of the k-tiles is, in bytes: eight neighbors stay together, and which of the row's
 // first eight places they take depends on the row. Eight rows of a fragment are then in different banks.
 __device__ __forceinline__ int a_at(int row, int k) {
     return gemm::Swizzle<2, 4, 3>::apply(2 * (row * BK + k));
@@ -35,7 +35,7 @@ __device__ __forceinline__ int b_at(int k, int col) {
 }
 static_assert(BK == 32 && BN == 128, "the swizzles are for rows of 2^5 and 2^7 elements");
 
-/// WIDTH neighbours of a row of which the first `left` are there, and zeros for the others.
+/// WIDTH neighbors of a row of which the first `left` are there, and zeros for the others.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     if constexpr (ALIGNED) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     }
 }
 
-/// What a thread copies of each k-tile of A or B, ROWS×COLS elements: WIDTH neighbours at a time, and RUN of
+/// What a thread copies of each k-tile of A or B, ROWS×COLS elements: WIDTH neighbors at a time, and RUN of
 /// a row by a row's threads.
 template <class T, bool ALIGNED, int ROWS, int COLS, int RUN>
 struct Share {
@@ -105,7 +105,7 @@ struct Reader {
     }
 };
 
-/// A warp's sums of a k-step. Down a column and up the next: two neighbours share a fragment.
+/// A warp's sums of a k-step. Down a column and up the next: two neighbors share a fragment.
 template <class T>
 __device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], const Fragments& with) {
 #pragma unroll
@@ -150,7 +150,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][
         }
         __syncwarp();
         // gap: rows
-        // The rows are complete: 16 bytes a lane, neighbours side by side.
+        // The rows are complete: 16 bytes a lane, neighbors side by side.
 #pragma unroll
         for (int c = lane; c < MMA_M * WN / 8; c += 32) {
             const int r = c / (WN / 8), at_col = c % (WN / 8) * 8;
@@ -264,7 +264,7 @@ void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     const std::int64_t tiles_n = gemm::ceil_div(p.N, BN);
-    // The lane that stores eight neighbours to C.
+    // The lane that stores eight neighbors to C.
     const int y = static_cast<int>(row % BM), x = static_cast<int>(col % BN);
     const int warp = y / WM * WARPS_N + x / WN, lane = (y % MMA_M * (WN / 8) + x % WN / 8) % 32;
     return {{static_cast<unsigned>(row / BM * tiles_n + col / BN), 0, 0},

@@ -68,7 +68,7 @@ EXERCISE = Exercise(
             narrow_requests,
             lambda counts: 0,
             "requests of fewer bytes per thread",
-            "On this shape ALIGNED is true: copy_run copies 16 bytes at a time, and C is stored by uint4, eight neighbours each.",
+            "On this shape ALIGNED is true: copy_run copies 16 bytes at a time, and C is stored by uint4, eight neighbors each.",
         ),
         Goal(
             "Fragments and results are read from shared memory without bank conflicts",

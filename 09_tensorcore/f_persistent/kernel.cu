@@ -36,7 +36,7 @@ struct Depth {
     static constexpr int OUT = STAGES * STAGE, SHARED = OUT + THREADS / 32 * MMA_M * OUT_PITCH;
 };
 
-// Where an element of a k-tile goes, in bytes: eight neighbours stay together, and which of the row's first
+// Where an element of a k-tile goes, in bytes: eight neighbors stay together, and which of the row's first
 // eight places they take depends on the row. So eight rows of a fragment are in different banks.
 template <int BK>
 __device__ __forceinline__ int a_at(int row, int k) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ int b_at(int k, int col) {
     return gemm::Swizzle<3, 4, 4>::apply(2 * (k * BN + col));
 }
 
-/// Copies WIDTH neighbours of a row, of which the first `left` exist, and zeros for the others.
+/// Copies WIDTH neighbors of a row, of which the first `left` exist, and zeros for the others.
 template <bool ALIGNED, class T>
 __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     if constexpr (ALIGNED) {
@@ -59,7 +59,7 @@ __device__ __forceinline__ void copy_run(char* to, const T* from, int left) {
     }
 }
 
-/// A thread's part of copying a k-tile of A or of B, ROWS×COLS elements: WIDTH neighbours at a time. The
+/// A thread's part of copying a k-tile of A or of B, ROWS×COLS elements: WIDTH neighbors at a time. The
 /// threads of a row copy RUN elements of it together.
 template <class T, bool ALIGNED, int ROWS, int COLS, int RUN>
 struct Share {
@@ -118,7 +118,7 @@ struct Reader {
     }
 };
 
-/// Adds a warp's products of a k-step. Down one column and up the next: two neighbours share a fragment.
+/// Adds a warp's products of a k-step. Down one column and up the next: two neighbors share a fragment.
 template <class T>
 __device__ __forceinline__ void multiply(float (&acc)[TILES_M][TILES_N][4], const Fragments& with) {
 #pragma unroll
@@ -160,7 +160,7 @@ __device__ __forceinline__ void store_tile(const float (&acc)[TILES_M][TILES_N][
             }
         }
         __syncwarp();
-        // The rows are complete: each lane takes 16 bytes, neighbours side by side.
+        // The rows are complete: each lane takes 16 bytes, neighbors side by side.
 #pragma unroll
         for (int c = lane; c < MMA_M * WN / 8; c += 32) {
             const int r = c / (WN / 8), at_col = c % (WN / 8) * 8;
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int y = warp / WARPS_N * WM, x = warp % WARPS_N * WN;  // of the warp tile in the C tile
     const std::int64_t k_end = alpha == 0.0f ? 0 : K;            // BLAS: alpha == 0 must not read A or B
 
-    // C tiles are counted down the GROUP rows of a group, then along it: neighbours share rows and columns.
+    // C tiles are counted down the GROUP rows of a group, then along it: neighbors share rows and columns.
     const auto tiles_m = static_cast<unsigned>((M + BM - 1) / BM);
     const auto tiles_n = static_cast<unsigned>((N + BN - 1) / BN);
     std::int64_t row0, col0;
@@ -338,7 +338,7 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     const std::int64_t c_tile = group * GROUP * tiles_n + col / BN * group_m + row / BM % GROUP;
     const auto blocks = static_cast<std::int64_t>(
         std::min(gemm::grid_of_tiles(p, tile).x, static_cast<unsigned>(here().multiprocessors)));
-    // The lane that stores eight neighbours to C.
+    // The lane that stores eight neighbors to C.
     const int y = static_cast<int>(row % BM), x = static_cast<int>(col % BN);
     const int warp = y / WM * WARPS_N + x / WN, lane = (y % MMA_M * (WN / 8) + x % WN / 8) % 32;
     return {{static_cast<unsigned>(c_tile % blocks), 0, 0}, {static_cast<unsigned>(warp * 32 + lane), 0, 0}};

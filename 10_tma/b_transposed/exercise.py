@@ -25,7 +25,7 @@ EXERCISE = Exercise(
         ),
         "column": Gap(
             "write part[k] to At, whose rows are steps along K and have T::BM floats each. `to` is where part[0] goes. The "
-            "32 lanes of a warp have neighbouring rows of A: which banks do they write to?"
+            "32 lanes of a warp have neighboring rows of A: which banks do they write to?"
         ),
         "next": Gap(
             "the k-tile's last values are in registers, and step 0 of the next k-tile is read now. When may a thread read "
@@ -70,8 +70,8 @@ EXERCISE = Exercise(
             bank_conflicts,
             lambda _: 0.0,
             "wavefronts",
-            "Eight neighbours read the same steps of eight rows, which are at eight different places. A warp writes one step "
-            "of 32 neighbouring rows. Have you changed the order of the rows?",
+            "Eight neighbors read the same steps of eight rows, which are at eight different places. A warp writes one step "
+            "of 32 neighboring rows. Have you changed the order of the rows?",
         ),
         Goal(
             "A step's values are read four at a time, and A's k-tile is read once to transpose it",
@@ -164,7 +164,7 @@ def conflict_of_the_writes(q: Quiz) -> Question:
     steps = 32 // rows
     answer = steps
     return Question(
-        f"The 32 lanes of a warp hold single elements of {rows} neighbouring rows of A and of {steps} "
+        f"The 32 lanes of a warp hold single elements of {rows} neighboring rows of A and of {steps} "
         f"step{'s' if steps > 1 else ''} along K, and each writes its element to At[BK][128], whose rows are steps. How many "
         "wavefronts does that take?",
         answer,

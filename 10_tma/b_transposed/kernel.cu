@@ -152,7 +152,7 @@ __global__ void __maxnreg__(REGISTERS)
 
     const Place first = first_of_block<T>(M, N);
     const int t = threadIdx.x, warp = t / 32, lane = t % 32;
-    // Lanes lie in the warp tile so that of four neighbours two read the same 16 bytes of At, and two the
+    // Lanes lie in the warp tile so that of four neighbors two read the same 16 bytes of At, and two the
     // same of Bs: shared memory serves such a pair at once.
     const int lane_m = lane % 2 + lane / 4 % (T::LANES_M / 2) * 2,
               lane_n = lane / 2 % 2 + lane / (2 * T::LANES_M) * 2;
@@ -161,7 +161,7 @@ __global__ void __maxnreg__(REGISTERS)
     const int y = warp / T::WARPS_N * T::WM + lane_m * 4, x = warp % T::WARPS_N * T::WN + lane_n * 4;
     const char* const a_read = shared + T::AT + 4 * y;
     const char* const b_read = shared + T::BS + 4 * x;
-    // What the thread transposes in a round: 16 bytes of a row. Eight neighbours read eight rows, which the
+    // What the thread transposes in a round: 16 bytes of a row. Eight neighbors read eight rows, which the
     // swizzle has spread over all banks, and a warp writes 32 floats side by side.
     const int part_row = t % T::BM, chunk = t / T::BM;
     const int part_read = 4 * BK * part_row + (chunk ^ part_row % 8) * 16;

@@ -69,7 +69,7 @@ EXERCISE = Exercise(
             _stores,
             lambda counts: counts.shape[0] * counts.shape[1] / 64,
             "stores of a warp",
-            "A thread holds two neighbours of a row: store2 writes them at once where every row of C allows it.",
+            "A thread holds two neighbors of a row: store2 writes them at once where every row of C allows it.",
         ),
         Goal(
             "A thread meets one barrier",
@@ -90,7 +90,7 @@ HUNT = Hunt(
         "        gemm::ptx::wgmma_wait<0>(acc);  // all four warps' products: they are one batch of the warpgroup": (
             "        gemm::ptx::wgmma_wait<1>();  // all four warps' products: they are one batch of the warpgroup"
         ),
-        "    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.": (
+        "    // A thread's sums are neighbors by twos, which one store takes where every row of C allows it.": (
             "    gemm::ptx::wgmma_wait<0>(acc);  // the last batch's sums, too"
         ),
     },

@@ -29,7 +29,7 @@ constexpr int SPAN = 128, BOX = SPAN / 2;                   // what the swizzle 
 constexpr int BS = 2 * BM * BK, SHARED = BS + 2 * BK * BN;  // bytes: where Bs begins, both tiles
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
 
-/// Two neighbours in a row of C, of which only the first `left` are there.
+/// Two neighbors in a row of C, of which only the first `left` are there.
 template <class T>
 __device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
                                        float beta) {
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(THREADS)
         // end gap
     }
 
-    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.
+    // A thread's sums are neighbors by twos, which one store takes where every row of C allows it.
     const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
 #pragma unroll
     for (int i = 0; i < BM / WGMMA_M; ++i) {

@@ -60,7 +60,7 @@ EXERCISE = Exercise(
             _stores,
             lambda counts: counts.shape[0] * counts.shape[1] / 64,
             "stores of a warp",
-            "A thread holds two neighbours of a row: store2 writes them at once where every row of C allows it.",
+            "A thread holds two neighbors of a row: store2 writes them at once where every row of C allows it.",
         ),
         Goal(
             "A thread meets one barrier per k-tile, and one before the first",

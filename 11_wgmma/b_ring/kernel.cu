@@ -29,7 +29,7 @@ constexpr int SPAN = 128, BOX = gemm::kTmaBox;             // what the swizzle p
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
 
-/// Two neighbours in a row of C, of which only the first `left` are there.
+/// Two neighbors in a row of C, of which only the first `left` are there.
 template <class T>
 __device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
                                        float beta) {
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     gemm::ptx::wgmma_wait<0>(acc);
 
-    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.
+    // A thread's sums are neighbors by twos, which one store takes where every row of C allows it.
     const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
 #pragma unroll
     for (int e = 0; e < WGMMA_N / 2; e += 2) {

@@ -46,7 +46,7 @@ constexpr __host__ __device__ Tiles tile_at(unsigned i, Tiles all) {
     return {first + in_group % rows, in_group / rows};
 }
 
-/// Two neighbours in a row of C, of which only the first `left` are there.
+/// Two neighbors in a row of C, of which only the first `left` are there.
 template <class T>
 __device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
                                        float beta) {
@@ -81,8 +81,8 @@ __device__ __forceinline__ void transpose4(std::uint32_t (&words)[4]) {
     }
 }
 
-/// A warp's 16×BN sums, 16 bytes a store: of 32 neighbours in a row a lane has two in each 8, and four lanes
-/// transpose what they have, so that each gets 8 neighbours. c: C at the lane's first sum; left: rows from
+/// A warp's 16×BN sums, 16 bytes a store: of 32 neighbors in a row a lane has two in each 8, and four lanes
+/// transpose what they have, so that each gets 8 neighbors. c: C at the lane's first sum; left: rows from
 /// there.
 template <class T>
 __device__ __forceinline__ void store_whole(T* c, std::int64_t ldc, std::int64_t left, float alpha,
@@ -188,7 +188,7 @@ __device__ __forceinline__ void store(const float (&acc)[WGMMA_N / 2], std::int6
         store_whole(&C[row * ldc + col0 + in.column], ldc, M - row, alpha, acc);
         return;
     }
-    // A thread's sums are neighbours by twos, which one store takes where every row of C allows it.
+    // A thread's sums are neighbors by twos, which one store takes where every row of C allows it.
     const bool pairs = (address % 4 | ldc % 2) == 0;
 #pragma unroll
     for (int e = 0; e < WGMMA_N / 2; e += 2) {

@@ -74,7 +74,7 @@ struct Barriers {
     Mbarrier full[P::STAGES], empty[P::STAGES], turn[CONSUMERS];
 };
 
-/// Two neighbours in a row of C, of which only the first `left` are there.
+/// Two neighbors in a row of C, of which only the first `left` are there.
 template <class T>
 __device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
                                        float beta) {

@@ -40,7 +40,7 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                   std::vector<float>(total)};
     const std::int64_t K = s.alpha == 0.0f ? 0 : s.K;
 
-    // The chosen columns of op(B) side by side, so that the inner loop below runs over neighbours.
+    // The chosen columns of op(B) side by side, so that the inner loop below runs over neighbors.
     const float* B = w.host().B.data();
     std::int64_t ldb = s.ldb;
     std::vector<float> gathered;

@@ -14,7 +14,7 @@ class Nvml {
 
     double sm_clock_mhz() const;
     /// Of the whole board. Instantaneous where the driver offers it (530 and later), refreshed some 10 to 50
-    /// times a second; else the average of the last second. Shorter samples see their neighbours' power too.
+    /// times a second; else the average of the last second. Shorter samples see their neighbors' power too.
     double power_w() const;
     /// What the whole board has taken since the driver was loaded; 0 where there is no such counter (before
     /// Volta, and on some GPUs since).

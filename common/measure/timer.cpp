@@ -220,7 +220,7 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
                 sample = sample_loop(sampler, contenders[i], launches[i], launch_ms[i], nvml, draw);
                 mhz = draw.mhz;
                 watts = draw.watts;
-            } else {  // the last readings of the sample: the first still see its neighbour
+            } else {  // the last readings of the sample: the first still see its neighbor
                 sample = sampler.sample(contenders[i], lead, launches[i], [&] {
                     mhz = nvml.sm_clock_mhz();
                     watts = nvml.power_w();

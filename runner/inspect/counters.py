@@ -114,7 +114,7 @@ def _place(line: Line) -> str:
 def fused(found: Trace, op: str, executed: int) -> str:
     """Which of the source's shared accesses nvcc made wider, as far as the GPU's number of instructions tells; "" if none.
 
-    nvcc may fuse 2 or 4 neighbouring loads or stores of a thread into one. That shows as fewer instructions than requests.
+    nvcc may fuse 2 or 4 neighboring loads or stores of a thread into one. That shows as fewer instructions than requests.
     """
     lines = [line for line in found["lines"] if (line["space"], line["op"]) == ("shared", op)]
     saved = sum(line["requests"] for line in lines) - executed

@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(THREADS) copy(const uint4* __restrict__ in, ui
 }
 
 // in: [rows][THREADS].  sums: [blocks][THREADS]. Every block reads all rows, each from another one on, and
-// far enough from its neighbours: of what several SMs ask for at the same time L2 reads some only once.
+// far enough from its neighbors: of what several SMs ask for at the same time L2 reads some only once.
 // __ldcg is ld.global.cg, which L1 does not keep (PTX ISA, Cache Operators).
 constexpr int L2_LOADS = 8;  // that are under way together; rows is a multiple
 

@@ -46,7 +46,7 @@ Given read_options(int argc, char** argv) {
     options.push_back({"--swizzle", &g.swizzle, "swizzle mode: none, 32, 64 or 128 [none]", "BYTES"});
     options.push_back({"--rows", &g.rows, "of the matrix: 64 of A, N of B [64]"});
     options.push_back(
-        {"--major", &g.major, "the dimension whose elements are neighbours: k or row [k]", "DIMENSION"});
+        {"--major", &g.major, "the dimension whose elements are neighbors: k or row [k]", "DIMENSION"});
     options.push_back(
         {"--tile", &g.tile, "the tile that is meant, rows x steps along K, such as 64x64", "SIZE"});
     options.push_back(

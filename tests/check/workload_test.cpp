@@ -58,21 +58,21 @@ TEST_CASE("workload: values are normal with mean 0 and variance 1") {
     test::device();
     const Workload w(test::shape(600, 600, 600, false, 1.0f, 1.0f), test::seed());
     for (const std::vector<float>* m : {&w.host().A, &w.host().B, &w.host().C}) {
-        double sum = 0, squares = 0, fourths = 0, neighbours = 0;
+        double sum = 0, squares = 0, fourths = 0, neighbors = 0;
         for (std::size_t i = 0; i < m->size(); ++i) {
             const auto x = static_cast<double>((*m)[i]);
             REQUIRE(std::isfinite(x));
             sum += x;
             squares += x * x;
             fourths += x * x * x * x;
-            if (i > 0) neighbours += x * static_cast<double>((*m)[i - 1]);
+            if (i > 0) neighbors += x * static_cast<double>((*m)[i - 1]);
         }
         // Six standard deviations of the estimates over 360 000 values.
         const auto n = static_cast<double>(m->size());
         CHECK(std::fabs(sum / n) < 6 / std::sqrt(n));
         CHECK(std::fabs(squares / n - 1) < 6 * std::sqrt(2 / n));
         CHECK(std::fabs(fourths / n - 3) < 6 * std::sqrt(96 / n));
-        CHECK(std::fabs(neighbours / n) < 6 / std::sqrt(n));
+        CHECK(std::fabs(neighbors / n) < 6 / std::sqrt(n));
     }
 }
 

@@ -49,7 +49,7 @@ double decoded(Narrow type, std::uint16_t bits) {
                       : sign * std::ldexp(significand + (1 << fraction), field - 1 + least - fraction);
 }
 
-/// The nearest of the type's values, found by looking at both neighbours; of two as near, the even one.
+/// The nearest of the type's values, found by looking at both neighbors; of two as near, the even one.
 std::uint16_t encoded(Narrow type, float value) {
     if (std::isnan(value)) return 0x7fff;
     const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
@@ -76,7 +76,7 @@ bool same_value(double a, double b) {
     return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
 }
 
-/// Every pattern's neighbourhood: each value of the type, the points halfway between, and what is next to
+/// Every pattern's neighborhood: each value of the type, the points halfway between, and what is next to
 /// them; then floats of all kinds.
 std::vector<float> interesting(Narrow type) {
     std::vector<float> values;

@@ -344,7 +344,7 @@ def test_every_lesson_at_256_cubed_is_small_soon_there_and_fits_a_phone(browser:
     assert min(times) < SOONEST, times
 
 
-# Contrast of neighbours in a picture, as a screen without colours shows them: relative luminance, WCAG 2.
+# Contrast of neighbors in a picture, as a screen without colours shows them: relative luminance, WCAG 2.
 def _light(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
@@ -366,6 +366,6 @@ def test_what_must_be_told_apart_is_so_in_grey(rule: str) -> None:
     for at, one in enumerate(fills):
         for other in fills[at + 1 :]:
             assert apart(one, other) > 1.25, (one, other)
-    for at in range(7):  # shades of neighbours: sectors, wavefronts, chunks
+    for at in range(7):  # shades of neighbors: sectors, wavefronts, chunks
         assert apart(f"s{at}", f"s{at + 1}") > 2.5, at
     assert apart("mark", "paper") > 4.5

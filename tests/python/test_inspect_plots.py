@@ -39,7 +39,7 @@ def drawn(entry: dict, folder: Path) -> set[str]:
 
 
 def test_what_is_said_of_sectors(tmp_path: Path, approve: Approve) -> None:
-    """Of a column, neighbours, a broadcast, float4 and of fewer lanes."""
+    """Of a column, neighbors, a broadcast, float4 and of fewer lanes."""
     column, *others = (
         drawn(entry, tmp_path)
         for entry in (

@@ -24,7 +24,7 @@ TOLD = {
                  "a counter of 16 bits", "exit in launch()"),
     "02_coalesced": ("still lesson 01's mapping",),
     "03_smem": ("no barrier after use", "k0 + x <= K"),
-    "05_2d_blocktile": ("a thread's columns are neighbours",),
+    "05_2d_blocktile": ("a thread's columns are neighbors",),
     "12_warp_specialized": ("an arrival too many expected",),
 }  # fmt: skip
 

@@ -142,7 +142,7 @@ function shown(data, finding, width) {
 }
 
 /**
- * One of the two accesses: its line among its neighbours, and its thread.
+ * One of the two accesses: its line among its neighbors, and its thread.
  * @param {Data} data @param {string} number @param {string} does @param {{file: string, line: number}} place @param {number | null} thread
  */
 function side(data, number, does, { file, line }, thread) {

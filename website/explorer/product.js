@@ -497,7 +497,7 @@ function drawBars(canvas, width, block, step) {
       const x = 1 + fill.lo * scale;
       const wide = (fill.hi - fill.lo) * scale;
       filled(context, now === "in use" ? shade.used : now === "landed" ? shade.landed : shade.flight, x, y, wide, tall);
-      framed(context, now === "in use" ? colour.paper : colour.ink, 1, x, y, wide, tall); // a line between neighbours shows on its shade
+      framed(context, now === "in use" ? colour.paper : colour.ink, 1, x, y, wide, tall); // a line between neighbors shows on its shade
       const matrix = block.raw.arrays[fill.matrix].name;
       const along = matrix === "B" ? span(fill.row, fill.rowEnd) : span(fill.col, fill.colEnd);
       const label = [`${matrix}, k ${along}`, `${matrix} ${along}`, matrix].find((text) => context.measureText(text).width < wide - 6);
@@ -513,7 +513,7 @@ function drawBars(canvas, width, block, step) {
 }
 
 /**
- * The elements around the chosen one with their threads, thick lines where neighbours are stored by different warps.
+ * The elements around the chosen one with their threads, thick lines where neighbors are stored by different warps.
  * @param {HTMLCanvasElement} canvas @param {number} width @param {Data} data @param {Readonly<Selection>} now
  */
 function drawZoom(canvas, width, data, now) {

@@ -548,7 +548,7 @@ class Painter {
       context.lineTo(LEFT - 8, bottom - 5);
       context.lineTo(LEFT - 4, bottom - 5);
       context.stroke();
-      if (view.each < JOINED) continue; // else the lines of neighbours would be one
+      if (view.each < JOINED) continue; // else the lines of neighbors would be one
       const middle = KINDS.product.track + 0.5;
       for (const clock of events.map((event) => block.clocks[event])) {
         if (clock < view.begin || clock > end) continue;

@@ -7,7 +7,7 @@
 // from block to block: starting one resets a byte a thread, and fills shared memory.
 //
 // The order is unfriendly on purpose: a thread runs until it must wait, so what is missing a barrier meets
-// data that its neighbours have not written yet, or have overwritten already.
+// data that its neighbors have not written yet, or have overwritten already.
 //
 // A Cluster calls advance() on each of its blocks until it is done. Static __shared__ arrays are thread_local
 // variables, with one address an OS thread. The bytes of the kernel's own arrays (SharedArray) are swapped:

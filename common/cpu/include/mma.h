@@ -2,7 +2,7 @@
 // of float (CUDA C++ Programming Guide, "Warp Matrix Functions"), for g++ and the CPU device.
 //
 // Which elements a lane holds is not specified, and neither is how a warp reads and writes them. Here a lane
-// moves pairs of neighbours in memory, where they are neighbours, by the layout of mma.m16n8k16: 4 requests
+// moves pairs of neighbors in memory, where they are neighbors, by the layout of mma.m16n8k16: 4 requests
 // of 4 bytes a lane for A and B, 4 of 8 bytes for C. What the tracer counts of them are these. (nvcc 13.0
 // makes the same for __nv_bfloat16 on sm_90. For __half it takes one ldmatrix where it knows that the matrix
 // is in shared memory: fewer requests for the same bytes.)

@@ -27,7 +27,7 @@ void store_matrices(void* row, const std::uint32_t* registers, int count, bool t
 /// known to be, and the same in whatever order the addends are taken.
 void multiply_fragments(float* acc, const std::uint32_t* a, const std::uint32_t* b, Input input, Site site);
 
-// wmma, 16×16×16. A lane's share of A or B is 4 pairs of neighbours in the matrix's rows, or in its columns
+// wmma, 16×16×16. A lane's share of A or B is 4 pairs of neighbors in the matrix's rows, or in its columns
 // where it is column-major: pair r is what fragment_a() says of register r.
 
 /// The running thread's lane.

@@ -193,7 +193,7 @@ TEST_CASE("device: float4") {
 TEST_CASE("device: a warp meets at __syncwarp") {
     test::device();
     const DeviceArray<int> out(32);
-    kernels::neighbours(out.data());
+    kernels::neighbors(out.data());
     const std::vector<int> got = out.host();
     for (int lane = 0; lane < 32; ++lane) CHECK(got[static_cast<std::size_t>(lane)] == (lane + 1) % 32);
 }

@@ -42,7 +42,7 @@ void reverse(int blocks, int threads, const float* in, float* out);
 void double_float4(int n, const float4* in, float4* out);
 
 /// One warp passes values round through shared memory with __syncwarp(): out[lane] = (lane + 1) mod 32.
-void neighbours(int* out);
+void neighbors(int* out);
 
 /// One warp of which lanes below 4 return first and those from 20 on while the others wait. The others meet
 /// with masks of whole warps: out[lane] is the ballot of all, and out[32 + lane] lane 4's `lane`; 0 for those

@@ -214,7 +214,7 @@ void double_float4(int n, const float4* in, float4* out) {
     twice<<<(n + 127) / 128, 128>>>(n, in, out);
 }
 
-void neighbours(int* out) {
+void neighbors(int* out) {
     pass_on<<<1, 32>>>(out);
 }
 

@@ -398,7 +398,7 @@ const std::vector<std::string> kNoFirstBarrier{
 const std::vector<Tried> kMutants{
     {mutant(mutant_no_first_barrier::lesson, test::shape(32, 32, 32, false)), kNoFirstBarrier},
     {mutant(mutant_no_first_barrier::lesson, kPadded), kNoFirstBarrier},
-    // A thread overwrites what its neighbours have yet to read, and what they have read already.
+    // A thread overwrites what its neighbors have yet to read, and what they have read already.
     {mutant(mutant_no_second_barrier::lesson, kPadded),
      {"race * reads As+* at *acc += *; * wrote at As*", "race * reads Bs+* at *acc += *; * wrote at Bs*",
       "race * writes As+* at As*; * read at *acc += *", "race * writes Bs+* at Bs*; * read at *acc += *"}},

@@ -23,7 +23,7 @@ enum class Race {
     write_read,        // the same without a barrier
     read_write,        // the first warp reads, the second writes
     write_write,       // both write
-    in_warp,           // neighbouring lanes exchange without __syncwarp()
+    in_warp,           // neighboring lanes exchange without __syncwarp()
     in_warp_met,       // and with it
     halves_met,        // half warps meet, and then lanes of different halves exchange
     same_half_met,     // half warps meet, and then lanes of one half exchange

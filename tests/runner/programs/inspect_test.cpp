@@ -155,7 +155,7 @@ TEST_CASE("gemm_inspect: elements of two bytes") {
             arrays.insert(array);
             CHECK(line.at("width") == 2);
             const auto requests = line.at("requests").get<std::uint64_t>();
-            // A warp covers two rows of 16 columns of C: an element of two rows of A, 16 neighbours of one
+            // A warp covers two rows of 16 columns of C: an element of two rows of A, 16 neighbors of one
             // row of B (32 bytes), and those of two rows of C.
             CHECK(requests == (array == "C" ? 32u : 32u * 16));
             CHECK(line.at("sectors") == requests * (array == "B" ? 1 : 2));
