@@ -104,7 +104,7 @@ def test_the_readmes_line_fills_in_the_course(tmp_path: Path) -> None:
     script(tmp_path / "git", f"echo {commit}")
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["sh", "-c", line], cwd=REPOSITORY, env=env, check=True, capture_output=True, text=True)
-    assert f"          repository: my-organisation/gemm\n          ref: {commit}\n" in done.stdout
+    assert f"          repository: my-organization/gemm\n          ref: {commit}\n" in done.stdout
     assert "COURSE-" not in done.stdout
     assert len(done.stdout.splitlines()) == len((GITHUB / "grade.yml").read_text().splitlines())
 
