@@ -20,6 +20,7 @@ namespace gemm {
 //   no_answer       gemm_exam handed over something else than an answer
 //   beyond_allocations  in the device's memory, and nothing that cudaMalloc gave
 //   mbarrier_hang   no thread can go on, and some wait at mbarriers: an autopsy of several lines
+//   flag_hang       no block can go on, and some wait for others by flags: an autopsy of several lines
 //   mbarrier_misused    an instruction that a GPU leaves undefined, or faults at
 //   phase_too_early     it completed while bytes were to come that count for it
 //   copy_refused    an instruction of the copy engine that a GPU would not execute
@@ -35,6 +36,7 @@ namespace gemm {
     X(divergent_barrier)  \
     X(deadlock)           \
     X(mbarrier_hang)      \
+    X(flag_hang)          \
     X(mbarrier_misused)   \
     X(phase_too_early)    \
     X(copy_refused)       \

@@ -163,4 +163,68 @@ std::string text_of(const Autopsy& autopsy) {
     return told;
 }
 
+namespace {
+
+constexpr std::size_t kMostTold = 8;  // blocks
+
+/// "4 blocks", "1 block".
+std::string blocks(std::uint64_t n) {
+    return count_of(n, "block");
+}
+
+std::string text(const gemm::FlagHang::Group& group) {
+    const Names list;
+    std::string told = list(group.threads);
+    if (!group.at) return told + verb(group.threads, " has returned", " have returned");
+    if (!group.spins) return told + verb(group.threads, " waits at ", " wait at ") + text(*group.at);
+    told += verb(group.threads, " spins", " spin");
+    for (std::size_t i = 0; i < group.flags.size(); ++i) {
+        told += (i == 0 ? " on " : " and ") + group.flags[i].name + ", which holds " +
+                std::to_string(group.flags[i].value) + ",";
+    }
+    return told + " at " + text(*group.at);
+}
+
+/// How many blocks the device holds at once.
+std::string text_of_room(const gemm::FlagHang& h) {
+    const std::uint64_t fit =
+        static_cast<std::uint64_t>(h.multiprocessors) * static_cast<unsigned>(h.of_each);
+    std::string told = "this device holds " + blocks(h.room) + " at once (" +
+                       count_of(static_cast<std::uint64_t>(h.multiprocessors), "SM") + " with room for " +
+                       std::to_string(h.of_each) + " each";
+    if (h.stacks) told += ", " + std::to_string(fit) + " in all, but the CPU device has stacks for no more";
+    return told + ")";
+}
+
+}  // namespace
+
+std::string text_of(const gemm::FlagHang& h) {
+    std::string told = "kernel " + h.kernel + ": no block can go on. Of " + blocks(h.grid) + ", " +
+                       std::to_string(h.started - h.blocks.size()) + " have ended, " +
+                       std::to_string(h.blocks.size()) + " are resident and " +
+                       std::to_string(h.grid - h.started) + " have not started.";
+    for (std::size_t i = 0; i < h.blocks.size() && i < kMostTold; ++i) {
+        const auto& b = h.blocks[i];
+        told += "\n  block (" + std::to_string(b.index[0]) + "," + std::to_string(b.index[1]) + "," +
+                std::to_string(b.index[2]) + "): ";
+        for (std::size_t g = 0; g < b.groups.size(); ++g) told += (g == 0 ? "" : "; ") + text(b.groups[g]);
+        told += ".";
+    }
+    if (h.blocks.size() > kMostTold)
+        told += "\n  And " + std::to_string(h.blocks.size() - kMostTold) + " more that wait.";
+    if (h.grid > h.started) {
+        return told + "\n  Likely: they wait for blocks that have not started, such as " + h.first_missing +
+               ": " + text_of_room(h) +
+               ", and another one gets its turn only when one of these ends. Launch no more than are "
+               "resident "
+               "at once (cudaOccupancyMaxActiveBlocksPerMultiprocessor times the number of SMs), or let "
+               "blocks "
+               "wait only for those that have started before them: each takes its number from a counter "
+               "(atomicAdd) when it starts.";
+    }
+    return told +
+           "\n  Likely: all blocks have started, so that whoever should write these flags waits itself, or "
+           "has ended without it; or the flags hold more than is waited for, or what an earlier launch left.";
+}
+
 }  // namespace cpu_device

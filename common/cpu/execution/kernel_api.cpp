@@ -8,6 +8,7 @@
 #include "common/cpu/ptx/async.hpp"
 #include "common/cpu/ptx/barrier.hpp"
 #include "common/cpu/ptx/cluster.hpp"
+#include "common/cpu/ptx/flags.hpp"
 #include "common/cpu/ptx/tensor.hpp"
 #include "common/cpu/ptx/warpgroup.hpp"
 #include "common/cpu/ptx/warpgroup_types.hpp"
@@ -38,6 +39,10 @@ Worker* this_worker() {
 }
 void set_this_worker(Worker* worker) {
     local.worker = worker;
+}
+
+Block& running_block() {
+    return block();
 }
 
 const uint3& thread_idx() {
@@ -78,9 +83,32 @@ void pause(Site site) {
     block().pause(site);
 }
 void fence() {
+    registers().effects.signals = true;
     if (Observer* o = observer()) o->fenced();
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
+
+// A thread that reads the same value three times spins.
+constexpr unsigned kPatience = 2;
+
+unsigned load_acquire(const unsigned* flag, Site site) {
+    if (Observer* o = observer()) o->atomic(__builtin_return_address(0), flag, sizeof *flag);
+    unsigned value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+    if (block().polled(flag, sizeof *flag, value, kPatience, site))
+        value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+    return value;
+}
+void store_release(unsigned* flag, unsigned value) {
+    if (Observer* o = observer()) o->atomic(__builtin_return_address(0), flag, sizeof *flag);
+    __atomic_store_n(flag, value, __ATOMIC_RELEASE);
+    block().changed();
+}
+unsigned add_release(unsigned* flag, unsigned value, bool) {
+    if (Observer* o = observer()) o->atomic(__builtin_return_address(0), flag, sizeof *flag);
+    block().changed();
+    return __atomic_fetch_add(flag, value, __ATOMIC_ACQ_REL);
+}
+
 void async_copy(void* shared, const void* global, int bytes, int valid) {
     block().copies().start(registers().running_thread,
                            {__builtin_return_address(0), shared, global, bytes, valid});

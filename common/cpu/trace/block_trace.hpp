@@ -37,6 +37,8 @@ class BlockTrace {
     void fails() { failed_ = true; }
     /// Also of blocks that failed.
     void end();
+    /// Has begun, and not ended.
+    bool in_block() const { return in_block_; }
     /// From here on that thread runs.
     void run(int thread) { requests_.run(thread); }
 
