@@ -89,6 +89,8 @@ struct FlagHang {
     struct Flag {
         std::string name;  // "ready[3]", "word 3 of an allocation of 64 bytes"
         std::uint64_t value = 0;
+        std::string writer = {};  // "(3,0,0)": the block that has released it last; empty where none has
+        bool released = true;     // it is a flag of load_acquire(), of which that is known
     };
     /// Threads that are at the same place.
     struct Group {

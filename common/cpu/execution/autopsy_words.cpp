@@ -1,6 +1,9 @@
 // What an autopsy says, in words for people. Programs read its fields instead.
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/cpu/execution/autopsy.hpp"
 
@@ -179,8 +182,12 @@ std::string text(const gemm::FlagHang::Group& group) {
     if (!group.spins) return told + verb(group.threads, " waits at ", " wait at ") + text(*group.at);
     told += verb(group.threads, " spins", " spin");
     for (std::size_t i = 0; i < group.flags.size(); ++i) {
-        told += (i == 0 ? " on " : " and ") + group.flags[i].name + ", which holds " +
-                std::to_string(group.flags[i].value) + ",";
+        const gemm::FlagHang::Flag& flag = group.flags[i];
+        told += (i == 0 ? " on " : " and ") + flag.name + ", which holds " + std::to_string(flag.value) +
+                (!flag.writer.empty() ? " (block " + flag.writer + " was the last to write it)"
+                 : flag.released      ? " (no block has released it)"
+                                      : "") +
+                ",";
     }
     return told + " at " + text(*group.at);
 }
@@ -199,19 +206,37 @@ std::string text_of_room(const gemm::FlagHang& h) {
 }  // namespace
 
 std::string text_of(const gemm::FlagHang& h) {
-    std::string told = "kernel " + h.kernel + ": no block can go on. Of " + blocks(h.grid) + ", " +
-                       std::to_string(h.started - h.blocks.size()) + " have ended, " +
-                       std::to_string(h.blocks.size()) + " are resident and " +
-                       std::to_string(h.grid - h.started) + " have not started.";
-    for (std::size_t i = 0; i < h.blocks.size() && i < kMostTold; ++i) {
-        const auto& b = h.blocks[i];
-        told += "\n  block (" + std::to_string(b.index[0]) + "," + std::to_string(b.index[1]) + "," +
-                std::to_string(b.index[2]) + "): ";
-        for (std::size_t g = 0; g < b.groups.size(); ++g) told += (g == 0 ? "" : "; ") + text(b.groups[g]);
-        told += ".";
+    std::string told = "kernel " + h.kernel + ": no block can go on. Of " + blocks(h.grid) +
+                       ", ended: " + std::to_string(h.started - h.blocks.size()) +
+                       "; resident: " + std::to_string(h.blocks.size()) +
+                       "; not yet started: " + std::to_string(h.grid - h.started) + ".";
+    // Those of which the same is to be said, together.
+    std::vector<std::pair<std::string, std::vector<const gemm::FlagHang::Block*>>> lines;
+    for (const auto& b : h.blocks) {
+        std::string line;
+        for (std::size_t g = 0; g < b.groups.size(); ++g) line += (g == 0 ? "" : "; ") + text(b.groups[g]);
+        const auto same =
+            std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == line; });
+        if (same == lines.end()) {
+            lines.push_back({line, {&b}});
+        } else {
+            same->second.push_back(&b);
+        }
     }
-    if (h.blocks.size() > kMostTold)
-        told += "\n  And " + std::to_string(h.blocks.size() - kMostTold) + " more that wait.";
+    std::size_t left = h.blocks.size();
+    for (std::size_t i = 0; i < lines.size() && i < kMostTold; ++i) {
+        const auto& [line, same] = lines[i];
+        told += same.size() == 1 ? "\n  block " : "\n  blocks ";
+        for (std::size_t b = 0; b < std::min<std::size_t>(same.size(), 3); ++b) {
+            const auto& index = same[b]->index;
+            told += std::string(b == 0 ? "" : ", ") + "(" + std::to_string(index[0]) + "," +
+                    std::to_string(index[1]) + "," + std::to_string(index[2]) + ")";
+        }
+        if (same.size() > 3) told += " and " + std::to_string(same.size() - 3) + " more";
+        told += ": " + line + ".";
+        left -= same.size();
+    }
+    if (left > 0) told += "\n  And " + std::to_string(left) + " more that wait.";
     if (h.grid > h.started) {
         return told + "\n  Likely: they wait for blocks that have not started, such as " + h.first_missing +
                ": " + text_of_room(h) +

@@ -390,6 +390,13 @@ void Block::unwind() {
 }
 
 void Block::forget_fibers() {
+    // Of fibers whose stacks another one has overrun nobody knows what unwinding them would do.
+    const bool overrun = stacks_ && std::any_of(fibers_.begin(), fibers_.end(), [&](const Fiber& fiber) {
+                             return !stacks_->intact(fiber.stack.bottom);
+                         });
+    for (Fiber& fiber : fibers_) {
+        if (overrun && fiber.self) (void)new context::fiber(std::move(fiber.self));
+    }
     unwind();
     stacks_.reset();  // a crashed fiber never gives its stack back
     stacks_ = std::make_unique<StackPool>(

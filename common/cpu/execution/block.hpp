@@ -30,6 +30,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -87,9 +88,10 @@ struct Registers {
     uint3 thread_idx{}, block_idx{};
     dim3 block_dim{}, grid_dim{};
     ClusterPlace cluster_place{};
-    int running_thread = 0;  // linear in its block
-    Block* block = nullptr;  // whose thread that is
-    Effects effects{};       // since the launch began
+    int running_thread = 0;                                    // linear in its block
+    Block* block = nullptr;                                    // whose thread that is
+    Effects effects{};                                         // since the launch began
+    std::unordered_map<const void*, std::uint64_t> writers{};  // of each flag, the block that was the last
 };
 
 /// Between a worker and who watches over it.
@@ -124,8 +126,8 @@ dim3 unflatten(std::uint64_t i, dim3 extent);
 
 using gemm::FaultId;
 
-/// What a flag in the device's memory is called.
-using FlagNames = std::function<std::string(const void* address)>;
+/// What a flag in the device's memory is called, and who has written it.
+using FlagNames = std::function<gemm::FlagHang::Flag(const void* address)>;
 
 class Block {
   public:
@@ -208,6 +210,10 @@ class Block {
     /// often it has to; true: it has waited, and the value may be another one now.
     bool polled(const void* address, int bytes, std::uint64_t value, unsigned patience, const Site& site);
     /// It has written by an atomic operation.
+    void changed(const void* flag) {
+        if (grid_->blocks_wait) registers_.writers[flag] = linear_index_;
+        changed();
+    }
     void changed() {
         ++registers_.effects.strong;
         registers_.effects.signals = true;

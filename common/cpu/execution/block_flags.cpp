@@ -126,9 +126,12 @@ void Block::add_to(gemm::FlagHang& hang, const FlagNames& names) const {
         if (state(i) != State::done && site.what != nullptr) group.at = {site.what, site.file, site.line};
         if (group.spins && !polls_[static_cast<std::size_t>(i)].anything) {
             const Polls& p = polls_[static_cast<std::size_t>(i)];
+            const bool acquires = std::string(site.what) == "ld.acquire";
             for (std::size_t k = 0; k < p.count; ++k) {
                 const Poll& poll = p.last[k];
-                group.flags.push_back({names(poll.address), poll.value});
+                group.flags.push_back(names(poll.address));
+                group.flags.back().value = poll.value;
+                group.flags.back().released = acquires;
                 flags += group.flags.back().name + " ";
             }
         }

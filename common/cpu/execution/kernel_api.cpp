@@ -101,11 +101,11 @@ unsigned load_acquire(const unsigned* flag, Site site) {
 void store_release(unsigned* flag, unsigned value) {
     if (Observer* o = observer()) o->atomic(__builtin_return_address(0), flag, sizeof *flag);
     __atomic_store_n(flag, value, __ATOMIC_RELEASE);
-    block().changed();
+    block().changed(flag);
 }
 unsigned add_release(unsigned* flag, unsigned value, bool) {
     if (Observer* o = observer()) o->atomic(__builtin_return_address(0), flag, sizeof *flag);
-    block().changed();
+    block().changed(flag);
     return __atomic_fetch_add(flag, value, __ATOMIC_ACQ_REL);
 }
 

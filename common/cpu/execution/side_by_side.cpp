@@ -12,7 +12,7 @@ namespace {
 
 // So often all look again before the launch is given up: where nothing at all comes of it; and where threads
 // go through barriers, and nobody returns or writes by an atomic operation.
-constexpr int kMostRounds = 16, kMostRoundsOfLittle = 10'000;
+constexpr int kMostRounds = 1000, kMostRoundsOfLittle = 10'000;
 
 /// What a flag is called: by the variable, or the allocation that it is in.
 std::string flag_name(const Grid& grid, const void* address) {
@@ -203,7 +203,15 @@ void Worker::hang(Job& job) {
     const auto of_cluster = static_cast<std::uint64_t>(job.grid.cluster_blocks());
     hang.grid = job.blocks * of_cluster;
     hang.started = std::min(job.next.load(), job.blocks) * of_cluster;
-    const FlagNames names = [&](const void* address) { return flag_name(job.grid, address); };
+    const auto block_name = [&](std::uint64_t block) {
+        return cpu_device::text(unflatten(block, job.grid.grid));
+    };
+    const FlagNames names = [&](const void* address) {
+        gemm::FlagHang::Flag flag{.name = flag_name(job.grid, address)};
+        if (const auto known = registers.writers.find(address); known != registers.writers.end())
+            flag.writer = block_name(known->second);
+        return flag;
+    };
     std::uint64_t lowest = UINT64_MAX;
     for (const Side::Quiet& quiet : job.side.quiet) {
         hang.started -= (quiet.worker->taken_end_ - quiet.worker->taken_) * of_cluster;
@@ -219,8 +227,9 @@ void Worker::hang(Job& job) {
     std::sort(hang.blocks.begin(), hang.blocks.end(),
               [&](const auto& a, const auto& b) { return linear(a) < linear(b); });
     if (hang.started < hang.grid) {
-        const std::uint64_t next = Cluster::blocks_of(job.grid, job.in_order(job.next)).front();
-        hang.first_missing = cpu_device::text(unflatten(next, grid));
+        const std::uint64_t next = taken_ < taken_end_ ? taken_ : job.next.load();
+        if (next < job.blocks)
+            hang.first_missing = block_name(Cluster::blocks_of(job.grid, job.in_order(next)).front());
     }
     hang.multiprocessors = multiprocessors();
     hang.of_each = job.grid.resident;

@@ -175,6 +175,7 @@ void Worker::run_job(Job& job) {
     number_ = 0;
     inside_ = true;
     registers.effects = {};
+    registers.writers.clear();
     dice_ = Dice(job.options.seed);
     patience_ = {};
     // A crash comes back here from the signal handler; everything used after it lives in members.

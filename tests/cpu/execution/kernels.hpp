@@ -144,6 +144,9 @@ void places(int blocks, unsigned* counters, int* order);
 void ways_to_spin(unsigned* flags, int* out);
 /// Clusters of two, of which each waits for the next: values[i] is the sum of i, i + 2 and so on.
 cudaError_t chained_clusters(int blocks, unsigned* flags, int* values);
+enum class WrongBeside { null_pointer, trap, overrun, recursion, endless_loop, divergent, not_released };
+/// Block (0,0,0) waits for block (1,0,0), which goes wrong, in thread (40,0,0). 2 flags.
+void wrong_beside(WrongBeside kind, unsigned* flags, int* out);
 /// *sum: all threads of `blocks` blocks of 64, each of which takes the lock.
 void locked(int blocks, int* lock, int* sum);
 

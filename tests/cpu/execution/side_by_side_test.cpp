@@ -24,6 +24,10 @@ struct Multiprocessors {
     ~Multiprocessors() { cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors); }
 };
 
+struct Restore {
+    ~Restore() { cpu_device::set_hang_seconds(60); }
+};
+
 std::vector<int> chain(bool reverse, int blocks, int threads) {
     const DeviceArray<unsigned> flags(static_cast<std::size_t>(blocks));
     const DeviceArray<int> values(static_cast<std::size_t>(blocks));
@@ -155,8 +159,25 @@ TEST_CASE("side by side: one block more than fits, and others that wait for nobo
         const DeviceArray<long long> sums(65);
         kernels::grid_barrier(65, 2, arrived.data(), numbers.data(), sums.data());
     };
+    const Restore restore;
+    cpu_device::set_hang_seconds(1);
+    const auto beside = [](kernels::WrongBeside kind) {
+        return [kind] {
+            const DeviceArray<unsigned> flags(2);
+            const DeviceArray<int> out(1);
+            kernels::wrong_beside(kind, flags.data(), out.data());
+        };
+    };
+    using kernels::WrongBeside;
     test::require_faults("flag_hangs",
-                         {{"one_more", FaultId::flag_hang, [] { chain(true, 5, 1024); }},
+                         {{"null_pointer", FaultId::null_pointer, beside(WrongBeside::null_pointer)},
+                          {"trap", FaultId::trap, beside(WrongBeside::trap)},
+                          {"overrun", FaultId::stack_overflow, beside(WrongBeside::overrun)},
+                          {"recursion", FaultId::stack_overflow, beside(WrongBeside::recursion)},
+                          {"endless_loop", FaultId::endless_loop, beside(WrongBeside::endless_loop)},
+                          {"divergent", FaultId::divergent_barrier, beside(WrongBeside::divergent)},
+                          {"not_released", FaultId::flag_hang, beside(WrongBeside::not_released)},
+                          {"one_more", FaultId::flag_hang, [] { chain(true, 5, 1024); }},
                           {"grid_barrier", FaultId::flag_hang, barrier}},
                          [] {
                              CHECK(chain(true, 4, 1024) == counted(true, 4));
