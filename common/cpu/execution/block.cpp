@@ -159,6 +159,7 @@ bool Block::sweep_warp(int first, int last) {
         if (state(cursor_) != State::not_started && state(cursor_) != State::ready) continue;
         moved = true;
         resume(cursor_);  // advances cursor_ over the threads that its fiber runs on the way
+        if (!guarded_) check_stack();
         if (error_) throw *error_;
     }
     return moved;
@@ -189,10 +190,14 @@ void Block::resume(int i) {
         fiber->self = std::move(suspended);
     }
     running_ = nullptr;
-    if (!guarded_ && !stacks_->intact(fiber->stack.bottom)) {
+}
+
+/// A fiber comes back that has run a thread: whether it has kept to its stack.
+[[gnu::noinline]] void Block::check_stack() {
+    const int i = registers_.running_thread;
+    const Fiber* const fiber = state(i) == State::done ? idle_.back() : thread(i).fiber;
+    if (!stacks_->intact(fiber->stack.bottom))
         error_ = {FaultId::stack_overflow, where(i) + stack_overflow_text()};
-        throw *error_;
-    }
 }
 
 Block::Fiber* Block::fresh_fiber() {

@@ -319,8 +319,9 @@ class Block {
 
     bool sweep_warp(int first, int last);
     bool others_ready(int first, int last) const;
-    void resume(int thread);
+    [[gnu::always_inline]] inline void resume(int thread);  // by sweep_warp() alone, for each lane
     Fiber* fresh_fiber();
+    void check_stack();
     void fiber_main(Fiber& fiber);
     void run_thread(int thread);
     void wait_as(State state);
@@ -427,8 +428,6 @@ class Block {
     Dice sight_;          // who sees an mbarrier begun: its own, so that the rest goes as it would
     int woken_ = 0;       // threads, by the phase that was the last to complete
     int unanswered_ = 0;  // times that all who ask have been told "not yet", and nothing has happened since
-    std::vector<Polls> polls_;           // of each thread, where one has read a flag
-    int polling_ = 0;                    // threads
     std::optional<BlockFailure> error_;  // set by a fiber, raised by the scheduler
 
     std::unique_ptr<StackPool> stacks_;  // one reservation that stays, but for a crash
@@ -436,6 +435,8 @@ class Block {
     std::vector<Fiber*> idle_;
     Fiber* running_ = nullptr;
     Fiber* crashed_ = nullptr;
+    std::vector<Polls> polls_;  // of each thread, where one has read a flag
+    int polling_ = 0;           // threads
 };
 
 }  // namespace cpu_device
