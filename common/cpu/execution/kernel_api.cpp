@@ -92,19 +92,25 @@ void fence() {
 constexpr unsigned kPatience = 2;
 
 unsigned load_acquire(const unsigned* flag, Site site) {
-    if (Observer* o = observer()) o->atomic(__builtin_return_address(0), flag, sizeof *flag);
+    Observer* const o = observer();
+    if (o != nullptr) o->flag(Observer::AtFlag::acquires, __builtin_return_address(0), flag);
     unsigned value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-    if (block().polled(flag, sizeof *flag, value, kPatience, site))
+    if (block().polled(flag, sizeof *flag, value, kPatience, site)) {
+        if (o != nullptr) o->flag(Observer::AtFlag::acquires, __builtin_return_address(0), flag);
         value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+    }
+    if (o != nullptr) o->flag(Observer::AtFlag::acquired, __builtin_return_address(0), flag);
     return value;
 }
 void store_release(unsigned* flag, unsigned value) {
-    if (Observer* o = observer()) o->atomic(__builtin_return_address(0), flag, sizeof *flag);
+    if (Observer* o = observer()) o->flag(Observer::AtFlag::stores, __builtin_return_address(0), flag);
     __atomic_store_n(flag, value, __ATOMIC_RELEASE);
     block().changed(flag);
 }
-unsigned add_release(unsigned* flag, unsigned value, bool) {
-    if (Observer* o = observer()) o->atomic(__builtin_return_address(0), flag, sizeof *flag);
+unsigned add_release(unsigned* flag, unsigned value, bool acquire) {
+    if (Observer* o = observer())
+        o->flag(acquire ? Observer::AtFlag::adds_acquiring : Observer::AtFlag::adds,
+                __builtin_return_address(0), flag);
     block().changed(flag);
     return __atomic_fetch_add(flag, value, __ATOMIC_ACQ_REL);
 }

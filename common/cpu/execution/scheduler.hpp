@@ -87,6 +87,10 @@ class Observer {
     virtual void warp_accesses(const void* caller, const void* address, int bytes, bool writes) = 0;
     /// The running thread reads and writes what lies at the address, atomically.
     virtual void atomic(const void* caller, const void* address, int bytes) = 0;
+    /// The running thread comes to a flag of 4 bytes (common/ptx/flags.hpp): reads it to acquire, which it
+    /// may do for long; has read it; stores to it, or adds, and releases; or adds and acquires as well.
+    enum class AtFlag { acquires, acquired, stores, adds, adds_acquiring };
+    virtual void flag(AtFlag what, const void* caller, const void* address) = 0;
     /// The running thread starts a copy; `caller` is the return address into the kernel.
     virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
     /// The running thread has waited for it.

@@ -147,7 +147,11 @@ class Tracer final : public Observer {
     }
     void atomic(const void* caller, const void* address, int bytes) override {
         const Quiet quiet;
-        local.own->access(caller, address_of(address), bytes, kStore | kAtomic);
+        local.own->atomic(caller, address_of(address), bytes);
+    }
+    void flag(AtFlag what, const void* caller, const void* address) override {
+        const Quiet quiet;
+        local.own->flag(what, caller, address_of(address));
     }
     void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) override {
         const Quiet quiet;
@@ -202,7 +206,11 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->proxy_fenced();
     }
-    void fenced() override { session->fenced = true; }
+    void fenced() override {
+        session->fenced = true;
+        const Quiet quiet;
+        local.own->fenced();
+    }
     void host_writes(const void* start, std::size_t bytes) override {
         session->host_writes(address_of(start), bytes);
     }
