@@ -69,7 +69,7 @@ void Block::begin(std::uint64_t index) {
     copies_.begin_block(static_cast<std::size_t>(count_));
     done_ = at_barrier_ = 0;
     polling_ = 0;
-    polls_.clear();
+    polls_used_ = false;
     named_.fill({});
     error_.reset();
     pulse_.interrupted = false;

@@ -217,7 +217,7 @@ class Block {
     void changed() {
         ++registers_.effects.strong;
         registers_.effects.signals = true;
-        if (!polls_.empty()) forget_polls();
+        if (polls_used_) forget_polls();
     }
     std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
                              Site site, bool whole_warp);
@@ -315,6 +315,12 @@ class Block {
         std::size_t count = 0;  // beyond the array: more than it has room for, of which these are the last
         unsigned pauses = 0;    // that nothing came of
         bool anything = false;  // it waits for it is not known what
+
+        void forget() {
+            count = 0;
+            pauses = 0;
+            anything = false;
+        }
     };
 
     bool sweep_warp(int first, int last);
@@ -435,7 +441,8 @@ class Block {
     std::vector<Fiber*> idle_;
     Fiber* running_ = nullptr;
     Fiber* crashed_ = nullptr;
-    std::vector<Polls> polls_;  // of each thread, where one has read a flag
+    std::vector<Polls> polls_;  // of each thread
+    bool polls_used_ = false;   // one has read what may be a flag
     int polling_ = 0;           // threads
 };
 

@@ -32,11 +32,14 @@ std::uint64_t read(const void* address, int bytes) {
 }  // namespace
 
 void Block::use_polls() {
-    if (polls_.empty()) polls_.resize(static_cast<std::size_t>(count_));
+    if (polls_used_) return;
+    polls_used_ = true;
+    polls_.resize(static_cast<std::size_t>(count_));
+    for (Polls& p : polls_) p.forget();
 }
 
 void Block::forget_polls() {
-    polls_[static_cast<std::size_t>(running_->thread)] = {};
+    polls_[static_cast<std::size_t>(running_->thread)].forget();
 }
 
 bool Block::polled(const void* address, int bytes, std::uint64_t value, unsigned patience, const Site& site) {

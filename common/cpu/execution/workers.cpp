@@ -180,7 +180,12 @@ void Worker::run_job(Job& job) {
     patience_ = {};
     // A crash comes back here from the signal handler; everything used after it lives in members.
     if (sigsetjmp(escape_.back, 1) == 0) {
-        take_blocks(job);
+        try {
+            take_blocks(job);
+        } catch (const std::exception& e) {  // no memory for another cluster
+            job.fail(index_, {gemm::FaultId::other, e.what()});
+            clean_up();
+        }
     } else {
         Block& block = *registers.block;
         const BlockFailure why = escape_.why(block);
