@@ -24,8 +24,8 @@ struct Multiprocessors {
     ~Multiprocessors() { cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors); }
 };
 
-struct Restore {
-    ~Restore() { cpu_device::set_hang_seconds(60); }
+struct UsualPatience {
+    ~UsualPatience() { cpu_device::set_hang_seconds(60); }
 };
 
 std::vector<int> chain(bool reverse, int blocks, int threads) {
@@ -159,7 +159,7 @@ TEST_CASE("side by side: one block more than fits, and others that wait for nobo
         const DeviceArray<long long> sums(65);
         kernels::grid_barrier(65, 2, arrived.data(), numbers.data(), sums.data());
     };
-    const Restore restore;
+    const UsualPatience usual;
     cpu_device::set_hang_seconds(1);
     const auto beside = [](kernels::WrongBeside kind) {
         return [kind] {
