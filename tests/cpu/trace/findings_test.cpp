@@ -523,3 +523,22 @@ TEST_CASE("findings: another block's shared memory when that block may have retu
         }
     }
 }
+
+TEST_CASE("findings: what flags order is in order under any schedule, and what they do not is found") {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+        const test::Schedule schedule(seed);
+        INFO("seed " << seed);
+        for (const FlagMistake right : {FlagMistake::none, FlagMistake::none_by_adding,
+                                        FlagMistake::none_by_fences, FlagMistake::none_and_back}) {
+            test::check_sound(flags(right)());
+        }
+        test::check_sound(last_adds(true)());
+        for (const FlagMistake wrong :
+             {FlagMistake::no_barrier_before, FlagMistake::no_barrier_after, FlagMistake::relaxed_add,
+              FlagMistake::plain_store, FlagMistake::no_fence_after, FlagMistake::read_early}) {
+            const Traced t = flags(wrong)();
+            INFO(static_cast<int>(wrong) << t.error);
+            CHECK_FALSE(t.report.findings.empty());
+        }
+    }
+}
