@@ -1,6 +1,7 @@
 // What is found where no thread of a block can go on and some wait at mbarriers: what each mbarrier waits
-// for, who waits for it and where, what the threads did last, and the likeliest mistake. Facts alone:
-// common/cpu/execution/autopsy.cpp finds them, cpu/execution/autopsy_words.cpp has the words.
+// for, who waits for it and where, what the threads did last, and the likeliest mistake. And the same where
+// blocks wait for each other by flags. Facts alone: common/cpu/execution/autopsy.cpp and block_flags.cpp find
+// them, cpu/execution/autopsy_words.cpp has the words.
 #pragma once
 
 #include <array>
@@ -80,6 +81,37 @@ struct Autopsy {
     std::vector<Barrier> barriers;  // in the order of their mbarrier_init(), block by block
     std::vector<Group> groups;
     std::optional<Likely> likely;
+};
+
+/// What is found where no block can go on, and threads spin on flags in global memory: who spins on what, and
+/// who might have written it and has not started.
+struct FlagHang {
+    struct Flag {
+        std::string name;  // "ready[3]", "word 3 of an allocation of 64 bytes"
+        std::uint64_t value = 0;
+        std::string writer = {};  // "(3,0,0)": the block that has released it last; empty where none has
+        bool released = true;     // it is a flag of load_acquire(), of which that is known
+    };
+    /// Threads that are at the same place.
+    struct Group {
+        Autopsy::Threads threads = {};
+        bool spins = false;
+        std::optional<Autopsy::Place> at = {};  // none: they have returned
+        std::vector<Flag> flags = {};           // of those that spin; none: it is not known on what
+    };
+    struct Block {
+        std::array<unsigned, 3> index{};
+        std::vector<Group> groups = {};
+    };
+
+    std::string kernel;
+    std::vector<Block> blocks;            // that are resident
+    std::uint64_t grid = 0, started = 0;  // blocks
+    std::string first_missing;            // "(4,0,0)": the first that has not started, where there is one
+    // What the device has room for.
+    std::uint64_t room = 0;                // blocks
+    int multiprocessors = 0, of_each = 0;  // blocks
+    bool stacks = false;                   // of that, there are stacks for `room` alone
 };
 
 }  // namespace gemm

@@ -20,6 +20,7 @@ namespace gemm {
 //   no_answer       gemm_exam handed over something else than an answer
 //   beyond_allocations  in the device's memory, and nothing that cudaMalloc gave
 //   mbarrier_hang   no thread can go on, and some wait at mbarriers: an autopsy of several lines
+//   flag_hang       no block can go on, and some wait for others by flags: an autopsy of several lines
 //   mbarrier_misused    an instruction that a GPU leaves undefined, or faults at
 //   phase_too_early     it completed while bytes were to come that count for it
 //   copy_refused    an instruction of the copy engine that a GPU would not execute
@@ -35,6 +36,7 @@ namespace gemm {
     X(divergent_barrier)  \
     X(deadlock)           \
     X(mbarrier_hang)      \
+    X(flag_hang)          \
     X(mbarrier_misused)   \
     X(phase_too_early)    \
     X(copy_refused)       \
@@ -120,30 +122,31 @@ namespace gemm {
     X(every_nth_column)
 
 // What the tracer finds.
-#define GEMM_FINDINGS(X)                                                         \
-    X(misaligned_access)                                                         \
-    X(host_pointer)                                                              \
-    X(shared_out_of_bounds)                                                      \
-    X(no_dynamic_shared_memory) /* the kernel uses it, launch() asks for none */ \
-    X(copy_in_flight)                                                            \
-    X(race)                                                                      \
-    X(load_in_flight)  /* of the copy engine, as the next ones */                \
-    X(load_overwrites) /* what a thread has yet to leave */                      \
-    X(loads_overlap)                                                             \
-    X(store_in_flight) /* and a thread writes what it reads */                   \
-    X(no_proxy_fence)                                                            \
-    X(mbarrier_not_begun) /* as far as the thread that uses it can know */       \
-    X(mbarrier_unfenced)                                                         \
-    X(wgmma_in_flight)                                                           \
-    X(wgmma_unfenced)                                                            \
-    X(block_left) /* one of the cluster, and another reaches into it */          \
-    X(block_race) /* two blocks write the same element, not the same value */    \
-    X(store_past_row)                                                            \
-    X(out_of_bounds)                                                             \
-    X(write_to_padding)                                                          \
-    X(write_to_input)                                                            \
-    X(uninitialised_read)                                                        \
-    X(forbidden_read)                                                            \
+#define GEMM_FINDINGS(X)                                                                                 \
+    X(misaligned_access)                                                                                 \
+    X(host_pointer)                                                                                      \
+    X(shared_out_of_bounds)                                                                              \
+    X(no_dynamic_shared_memory) /* the kernel uses it, launch() asks for none */                         \
+    X(copy_in_flight)                                                                                    \
+    X(race)                                                                                              \
+    X(load_in_flight)  /* of the copy engine, as the next ones */                                        \
+    X(load_overwrites) /* what a thread has yet to leave */                                              \
+    X(loads_overlap)                                                                                     \
+    X(store_in_flight) /* and a thread writes what it reads */                                           \
+    X(no_proxy_fence)                                                                                    \
+    X(mbarrier_not_begun) /* as far as the thread that uses it can know */                               \
+    X(mbarrier_unfenced)                                                                                 \
+    X(wgmma_in_flight)                                                                                   \
+    X(wgmma_unfenced)                                                                                    \
+    X(block_left)       /* one of the cluster, and another reaches into it */                            \
+    X(block_race)       /* two blocks write the same element, not the same value */                      \
+    X(unordered_blocks) /* of which one writes what the other accesses, in a launch whose blocks wait */ \
+    X(store_past_row)                                                                                    \
+    X(out_of_bounds)                                                                                     \
+    X(write_to_padding)                                                                                  \
+    X(write_to_input)                                                                                    \
+    X(uninitialised_read)                                                                                \
+    X(forbidden_read)                                                                                    \
     X(no_kernel) /* C is right, and kernels have not stored all of it */
 
 #define GEMM_ID_(name) name,

@@ -178,7 +178,7 @@ int run_program(const std::string& program, const std::function<int()>& body) {
         return complain(program, "The machine's memory is not enough for this size.");
     } catch (const Fault& fault) {
         // Who waits for whom takes several lines.
-        const bool lines = fault.id == FaultId::mbarrier_hang;
+        const bool lines = fault.id == FaultId::mbarrier_hang || fault.id == FaultId::flag_hang;
         return complain(program, lines ? fault.what() : one_sentence(fault.what()));
     } catch (const std::exception& error) {
         return complain(program, one_sentence(error.what()));

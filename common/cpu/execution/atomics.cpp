@@ -17,12 +17,37 @@ namespace {
 template <class T, class Change>
 T change(const void* caller, T* address, Change change) {
     if (Observer* o = observer()) o->atomic(caller, address, sizeof(T));
+    running_block().changed();
     T before;
     __atomic_load(address, &before, __ATOMIC_RELAXED);
     for (;;) {
         T after = change(before);
         if (__atomic_compare_exchange(address, &before, &after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             return before;
+    }
+}
+
+// Without an effect so often one after the other, a thread spins.
+constexpr unsigned kPatience = 32;
+
+/// The same of an operation that kernels may also read a flag by, or try to take a lock: then nothing
+/// changes.
+template <class T, class Change>
+T look_or_change(const void* caller, T* address, const Site& site, Change change) {
+    if (Observer* o = observer()) o->atomic(caller, address, sizeof(T));
+    T before;
+    __atomic_load(address, &before, __ATOMIC_RELAXED);
+    for (;;) {
+        T after = change(before);
+        if (!__atomic_compare_exchange(address, &before, &after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            continue;
+        if (after != before) {
+            running_block().changed();
+        } else {
+            (void)running_block().polled(address, sizeof(T), static_cast<std::make_unsigned_t<T>>(before),
+                                         kPatience, site);
+        }
+        return before;
     }
 }
 
@@ -57,9 +82,16 @@ T updated(Update update, T a, T b) {
     }
 }
 
+/// Whether it may leave what is there, and who does it again and again waits for something.
+bool looks(Update update) {
+    return update == Update::exchange || update == Update::add || update == Update::conjunction ||
+           update == Update::disjunction || update == Update::exclusive;
+}
+
 template <class T>
-T swapped_if(const void* caller, T* address, T expected, T value) {
-    return change(caller, address, [&](T before) { return before == expected ? value : before; });
+T swapped_if(const void* caller, T* address, T expected, T value, const Site& site) {
+    return look_or_change(caller, address, site,
+                          [&](T before) { return before == expected ? value : before; });
 }
 
 std::uint16_t half_sum(std::uint16_t a, std::uint16_t b) {
@@ -78,21 +110,28 @@ unsigned sums_of_two(Sum sum, unsigned a, unsigned b) {
 }  // namespace
 
 #define ATOMIC_UPDATE(T)                                                   \
-    T atomic_update(Update update, T* address, T value) {                  \
+    T atomic_update(Update update, T* address, T value, Site) {            \
         return change(__builtin_return_address(0), address,                \
                       [&](T old) { return updated(update, old, value); }); \
     }
-ATOMIC_UPDATE(int)
-ATOMIC_UPDATE(unsigned)
-ATOMIC_UPDATE(long long)
-ATOMIC_UPDATE(unsigned long long)
+#define ATOMIC_LOOK(T)                                                                  \
+    T atomic_update(Update update, T* address, T value, Site site) {                    \
+        const auto after = [&](T old) { return updated(update, old, value); };          \
+        if (!looks(update)) return change(__builtin_return_address(0), address, after); \
+        return look_or_change(__builtin_return_address(0), address, site, after);       \
+    }
+ATOMIC_LOOK(int)
+ATOMIC_LOOK(unsigned)
+ATOMIC_LOOK(long long)
+ATOMIC_LOOK(unsigned long long)
 ATOMIC_UPDATE(float)
 ATOMIC_UPDATE(double)
 #undef ATOMIC_UPDATE
+#undef ATOMIC_LOOK
 
-#define ATOMIC_SWAP_IF(T)                                                         \
-    T atomic_swap_if(T* address, T expected, T value) {                           \
-        return swapped_if(__builtin_return_address(0), address, expected, value); \
+#define ATOMIC_SWAP_IF(T)                                                               \
+    T atomic_swap_if(T* address, T expected, T value, Site site) {                      \
+        return swapped_if(__builtin_return_address(0), address, expected, value, site); \
     }
 ATOMIC_SWAP_IF(int)
 ATOMIC_SWAP_IF(unsigned)

@@ -12,4 +12,7 @@ std::string text_of(const gemm::Autopsy& autopsy);
 /// Of one of its own, a sentence, but for its capital letter.
 std::string text_of(const gemm::Autopsy& autopsy, const gemm::Autopsy::Likely& likely);
 
+/// Several lines, the first one a sentence.
+std::string text_of(const gemm::FlagHang& hang);
+
 }  // namespace cpu_device

@@ -1,6 +1,9 @@
 // What an autopsy says, in words for people. Programs read its fields instead.
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/cpu/execution/autopsy.hpp"
 
@@ -161,6 +164,92 @@ std::string text_of(const Autopsy& autopsy) {
     }
     if (autopsy.likely) told += "\n  Likely: " + text_of(autopsy, *autopsy.likely);
     return told;
+}
+
+namespace {
+
+constexpr std::size_t kMostTold = 8;  // blocks
+
+/// "4 blocks", "1 block".
+std::string blocks(std::uint64_t n) {
+    return count_of(n, "block");
+}
+
+std::string text(const gemm::FlagHang::Group& group) {
+    const Names list;
+    std::string told = list(group.threads);
+    if (!group.at) return told + verb(group.threads, " has returned", " have returned");
+    if (!group.spins) return told + verb(group.threads, " waits at ", " wait at ") + text(*group.at);
+    told += verb(group.threads, " spins", " spin");
+    for (std::size_t i = 0; i < group.flags.size(); ++i) {
+        const gemm::FlagHang::Flag& flag = group.flags[i];
+        told += (i == 0 ? " on " : " and ") + flag.name + ", which holds " + std::to_string(flag.value) +
+                (!flag.writer.empty() ? " (block " + flag.writer + " was the last to write it)"
+                 : flag.released      ? " (no block has released it)"
+                                      : "") +
+                ",";
+    }
+    return told + " at " + text(*group.at);
+}
+
+/// How many blocks the device holds at once.
+std::string text_of_room(const gemm::FlagHang& h) {
+    const std::uint64_t fit =
+        static_cast<std::uint64_t>(h.multiprocessors) * static_cast<unsigned>(h.of_each);
+    std::string told = "this device holds " + blocks(h.room) + " at once (" +
+                       count_of(static_cast<std::uint64_t>(h.multiprocessors), "SM") + " with room for " +
+                       std::to_string(h.of_each) + " each";
+    if (h.stacks) told += ", " + std::to_string(fit) + " in all, but the CPU device has stacks for no more";
+    return told + ")";
+}
+
+}  // namespace
+
+std::string text_of(const gemm::FlagHang& h) {
+    std::string told = "kernel " + h.kernel + ": no block can go on. Of " + blocks(h.grid) +
+                       ", ended: " + std::to_string(h.started - h.blocks.size()) +
+                       "; resident: " + std::to_string(h.blocks.size()) +
+                       "; not yet started: " + std::to_string(h.grid - h.started) + ".";
+    // Those of which the same is to be said, together.
+    std::vector<std::pair<std::string, std::vector<const gemm::FlagHang::Block*>>> lines;
+    for (const auto& b : h.blocks) {
+        std::string line;
+        for (std::size_t g = 0; g < b.groups.size(); ++g) line += (g == 0 ? "" : "; ") + text(b.groups[g]);
+        const auto same =
+            std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == line; });
+        if (same == lines.end()) {
+            lines.push_back({line, {&b}});
+        } else {
+            same->second.push_back(&b);
+        }
+    }
+    std::size_t left = h.blocks.size();
+    for (std::size_t i = 0; i < lines.size() && i < kMostTold; ++i) {
+        const auto& [line, same] = lines[i];
+        told += same.size() == 1 ? "\n  block " : "\n  blocks ";
+        for (std::size_t b = 0; b < std::min<std::size_t>(same.size(), 3); ++b) {
+            const auto& index = same[b]->index;
+            told += std::string(b == 0 ? "" : ", ") + "(" + std::to_string(index[0]) + "," +
+                    std::to_string(index[1]) + "," + std::to_string(index[2]) + ")";
+        }
+        if (same.size() > 3) told += " and " + std::to_string(same.size() - 3) + " more";
+        told += ": " + line + ".";
+        left -= same.size();
+    }
+    if (left > 0) told += "\n  And " + std::to_string(left) + " more that wait.";
+    if (h.grid > h.started) {
+        return told + "\n  Likely: they wait for blocks that have not started, such as " + h.first_missing +
+               ": " + text_of_room(h) +
+               ", and another one gets its turn only when one of these ends. Launch no more than are "
+               "resident "
+               "at once (cudaOccupancyMaxActiveBlocksPerMultiprocessor times the number of SMs), or let "
+               "blocks "
+               "wait only for those that have started before them: each takes its number from a counter "
+               "(atomicAdd) when it starts.";
+    }
+    return told +
+           "\n  Likely: all blocks have started, so that whoever should write these flags waits itself, or "
+           "has ended without it; or the flags hold more than is waited for, or what an earlier launch left.";
 }
 
 }  // namespace cpu_device

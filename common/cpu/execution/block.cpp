@@ -68,6 +68,8 @@ void Block::begin(std::uint64_t index) {
     gathered_.assign(static_cast<std::size_t>((count_ + kWarp - 1) / kWarp), 0);
     copies_.begin_block(static_cast<std::size_t>(count_));
     done_ = at_barrier_ = 0;
+    polling_ = 0;
+    polls_used_ = false;
     named_.fill({});
     error_.reset();
     pulse_.interrupted = false;
@@ -112,6 +114,7 @@ Block::Progress Block::advance(bool held) {
     registers_.block = this;
     registers_.block_idx = index_;
     registers_.cluster_place = place_;
+    if (polling_ > 0) wake_polling();
     bool moved = false;
     // Where warps wait for each other at mbarriers, any of them may be the first to go on.
     const int turn = async_ ? static_cast<int>(dice_.below(static_cast<std::size_t>(warps()))) : 0;
@@ -156,6 +159,7 @@ bool Block::sweep_warp(int first, int last) {
         if (state(cursor_) != State::not_started && state(cursor_) != State::ready) continue;
         moved = true;
         resume(cursor_);  // advances cursor_ over the threads that its fiber runs on the way
+        if (!guarded_) check_stack();
         if (error_) throw *error_;
     }
     return moved;
@@ -186,6 +190,14 @@ void Block::resume(int i) {
         fiber->self = std::move(suspended);
     }
     running_ = nullptr;
+}
+
+/// A fiber comes back that has run a thread: whether it has kept to its stack.
+[[gnu::noinline]] void Block::check_stack() {
+    const int i = registers_.running_thread;
+    const Fiber* const fiber = state(i) == State::done ? idle_.back() : thread(i).fiber;
+    if (!stacks_->intact(fiber->stack.bottom))
+        error_ = {FaultId::stack_overflow, where(i) + stack_overflow_text()};
 }
 
 Block::Fiber* Block::fresh_fiber() {
@@ -238,6 +250,7 @@ void Block::run_thread(int i) {
     state(i) = State::done;
     ++done_;
     cluster_.returned(thread(i).cluster_phase);
+    ++registers_.effects.strong;
     Pulse::beat(pulse_.returned);
 }
 
@@ -321,6 +334,7 @@ void Block::release_barrier() {
         t.out = holds;
     }
     at_barrier_ = 0;
+    ++registers_.effects.weak;
     if (Observer* o = observer()) o->barrier_met();
 }
 
@@ -370,7 +384,7 @@ bool Block::same_collective(int a, int b) const {
     return x.mask == y.mask && x.compute == y.compute && same_place(x.site, y.site);
 }
 
-void Block::forget_fibers() {
+void Block::unwind() {
     idle_.clear();
     for (Fiber& fiber : fibers_) {
         if (!fiber.self) continue;
@@ -378,8 +392,20 @@ void Block::forget_fibers() {
         fiber.self = {};  // unwinds it
     }
     fibers_.clear();
+}
+
+void Block::forget_fibers() {
+    // Of fibers whose stacks another one has overrun nobody knows what unwinding them would do.
+    const bool overrun = stacks_ && std::any_of(fibers_.begin(), fibers_.end(), [&](const Fiber& fiber) {
+                             return !stacks_->intact(fiber.stack.bottom);
+                         });
+    for (Fiber& fiber : fibers_) {
+        if (overrun && fiber.self) (void)new context::fiber(std::move(fiber.self));
+    }
+    unwind();
     stacks_.reset();  // a crashed fiber never gives its stack back
-    stacks_ = std::make_unique<StackPool>(rank_ == 0 ? kMostThreads : static_cast<std::size_t>(count_));
+    stacks_ = std::make_unique<StackPool>(
+        rank_ == 0 && guarded_ ? kMostThreads : static_cast<std::size_t>(count_), guarded_);
 }
 
 std::string Block::abandon() {

@@ -26,9 +26,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -46,7 +48,6 @@
 
 namespace cpu_device {
 
-constexpr int kWarp = 32;
 constexpr std::size_t kMostThreads = 1024;     // of a block
 constexpr std::size_t kSharedPad = 64 * 1024;  // bytes before and behind dynamic shared memory
 constexpr int kGarbage = 0xff;  // all of its bytes when a block starts: a NaN of every floating-point type
@@ -59,6 +60,9 @@ void stop_observing();
 class Block;
 class Cluster;
 
+/// The block that runs on this OS thread. In a kernel.
+Block& running_block();
+
 /// An arrival at an mbarrier of another block of the cluster, while it is on its way there.
 struct Arrival {
     const void* caller = nullptr;  // return address into the kernel
@@ -70,14 +74,24 @@ struct Arrival {
     bool release = true;
 };
 
+/// What has come to pass on a worker that others may have waited for: one that spins while nothing does is
+/// one that nobody helps.
+struct Effects {
+    std::uint64_t strong = 0;  // threads have returned, or written by atomic operations
+    std::uint64_t weak = 0;    // barriers and phases are complete: a loop that spins may come to them, too
+    bool signals = false;      // somebody has, or has ordered memory accesses for other blocks
+};
+
 /// What a running kernel reaches. One a worker: the compiler may keep addresses in it for as long as a kernel
 /// runs.
 struct Registers {
     uint3 thread_idx{}, block_idx{};
     dim3 block_dim{}, grid_dim{};
     ClusterPlace cluster_place{};
-    int running_thread = 0;  // linear in its block
-    Block* block = nullptr;  // whose thread that is
+    int running_thread = 0;                                    // linear in its block
+    Block* block = nullptr;                                    // whose thread that is
+    Effects effects{};                                         // since the launch began
+    std::unordered_map<const void*, std::uint64_t> writers{};  // of each flag, the block that was the last
 };
 
 /// Between a worker and who watches over it.
@@ -112,10 +126,14 @@ dim3 unflatten(std::uint64_t i, dim3 extent);
 
 using gemm::FaultId;
 
+/// What a flag in the device's memory is called, and who has written it.
+using FlagNames = std::function<gemm::FlagHang::Flag(const void* address)>;
+
 class Block {
   public:
-    Block(Cluster& cluster, unsigned rank, Registers& registers, Pulse& pulse)
-        : cluster_(cluster), rank_(rank), registers_(registers), pulse_(pulse) {}
+    /// guarded: its stacks have guard pages, see StackPool.
+    Block(Cluster& cluster, unsigned rank, Registers& registers, Pulse& pulse, bool guarded)
+        : cluster_(cluster), rank_(rank), guarded_(guarded), registers_(registers), pulse_(pulse) {}
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
 
@@ -140,6 +158,8 @@ class Block {
     BlockView view() const;
     /// After a failure: whoever waits is unwound, and stacks that do not come back are replaced.
     void forget_fibers();
+    /// Before it goes for good.
+    void unwind();
 
     bool in_kernel() const { return running_ != nullptr; }
     /// For a crash, on the signal stack: no kernel runs any more, so that a second crash is not its own.
@@ -159,6 +179,15 @@ class Block {
     bool has_returned(int thread) const { return state(thread) == State::done; }
     /// Its barriers and threads.
     void add_to(gemm::Autopsy& autopsy) const;
+    /// Whether a thread spins on memory that others write; and whether one of these reads another value there
+    /// now, or cannot be told what it looks at.
+    bool spins() const { return polling_ > 0; }
+    bool sees_change() const;
+    bool looks_at_anything() const;
+    /// Lets them look again: those who look at anything, or all.
+    void look_again(bool all);
+    /// Who spins on what, and where the others wait.
+    void add_to(gemm::FlagHang& hang, const FlagNames& names) const;
     void begin_cluster_barrier();
     void pass_cluster_barrier();
     /// A thread that waits at the cluster's barrier, or (missing) one that has not come to it; -1 for none.
@@ -167,12 +196,29 @@ class Block {
     std::string where(int thread) const;
     Site waits_at(int thread) const { return this->thread(thread).site; }
     double hang_seconds() const { return hang_seconds_; }
+    /// Blocks of this launch tell each other something, as far as that can be seen.
+    bool may_spin() const { return grid_->blocks_wait || registers_.effects.signals; }
 
     // ---- what its threads call ----
     int barrier(Site site, bool predicate);
     void named_barrier(unsigned id, unsigned threads, const Site& site);
     unsigned active_mask(Site site);
     void pause(const Site& site);
+    // Flags that blocks wait for (block_flags.cpp).
+    /// The running thread has read that value there, of so many bytes. Where it does so again and again, and
+    /// nothing else comes of it, it waits until another value is there, or nobody can go on. patience: how
+    /// often it has to; true: it has waited, and the value may be another one now.
+    bool polled(const void* address, int bytes, std::uint64_t value, unsigned patience, const Site& site);
+    /// It has written by an atomic operation.
+    void changed(const void* flag) {
+        if (grid_->blocks_wait) registers_.writers[flag] = linear_index_;
+        changed();
+    }
+    void changed() {
+        ++registers_.effects.strong;
+        registers_.effects.signals = true;
+        if (polls_used_) forget_polls();
+    }
     std::uint64_t collective(unsigned mask, Collective compute, std::uint64_t in, int argument, int width,
                              Site site, bool whole_warp);
     /// On behalf of an instruction of the whole warp the running thread accesses 16 bytes there, or takes
@@ -229,6 +275,7 @@ class Block {
         at_cluster,    // waits at the cluster's barrier
         arrived,       // at an mbarrier: goes on with the other lanes of its warp
         yielded,       // could go on, when nobody else can
+        polling,       // spins: goes on when it would read something else
         done
     };
     struct Fiber {
@@ -255,10 +302,32 @@ class Block {
         std::optional<std::uint64_t> cluster_phase{};  // has arrived in it, and not waited since
     };
 
+    /// What a thread that may be spinning has read, and how often.
+    struct Poll {
+        const void* address = nullptr;
+        std::uint64_t value = 0, weak = 0;  // weak: effects at the time
+        int bytes = 0;
+        bool global = true;
+        unsigned at_once = 0, in_all = 0;  // times; the first: with no weak effect in between
+    };
+    struct Polls {
+        std::array<Poll, 4> last{};
+        std::size_t count = 0;  // beyond the array: more than it has room for, of which these are the last
+        unsigned pauses = 0;    // that nothing came of
+        bool anything = false;  // it waits for it is not known what
+
+        void forget() {
+            count = 0;
+            pauses = 0;
+            anything = false;
+        }
+    };
+
     bool sweep_warp(int first, int last);
     bool others_ready(int first, int last) const;
-    void resume(int thread);
+    [[gnu::always_inline]] inline void resume(int thread);  // by sweep_warp() alone, for each lane
     Fiber* fresh_fiber();
+    void check_stack();
     void fiber_main(Fiber& fiber);
     void run_thread(int thread);
     void wait_as(State state);
@@ -290,6 +359,12 @@ class Block {
                       const Site& site, const std::string& why_so_many = {});
     void start_copy(BulkCopy copy, const Site& site);
     void check_nothing_left();
+    // ---- block_flags.cpp ----
+    void use_polls();
+    void forget_polls();
+    bool sees_change(int thread, bool others) const;
+    void wake_polling();
+    void wait_polling(const Site& site, bool anything);
     // ---- block_cluster.cpp ----
     Block& reach(unsigned rank, const Site& site);
     std::byte* of_block(Block& there, const void* shared) const;
@@ -315,6 +390,7 @@ class Block {
 
     Cluster& cluster_;
     const unsigned rank_;
+    const bool guarded_;
     ClusterPlace place_;
     Statics statics_;
     Registers& registers_;
@@ -365,6 +441,9 @@ class Block {
     std::vector<Fiber*> idle_;
     Fiber* running_ = nullptr;
     Fiber* crashed_ = nullptr;
+    std::vector<Polls> polls_;  // of each thread
+    bool polls_used_ = false;   // one has read what may be a flag
+    int polling_ = 0;           // threads
 };
 
 }  // namespace cpu_device

@@ -16,6 +16,7 @@ namespace cpu_device {
 namespace {
 
 constexpr int kMostUnanswered = 4;
+constexpr unsigned kMostPauses = 16;
 
 using AtMbarrier = Observer::AtMbarrier;
 
@@ -86,6 +87,10 @@ void Block::begin_late(const Site& site) {
 
 void Block::pause(const Site& site) {
     use_async();
+    use_polls();
+    // Whoever goes on like that may wait for another block, by reads that are not seen.
+    if (++polls_[static_cast<std::size_t>(running_->thread)].pauses > kMostPauses)
+        return wait_polling(site, true);
     current().site = site;
     wait_as(State::yielded);
 }
@@ -173,6 +178,7 @@ void Block::settle(Mbarrier& barrier) {
     unanswered_ = 0;
     const std::uint64_t expected = barrier.expected;
     if (!Mbarriers::settle(barrier)) return;
+    ++registers_.effects.weak;
     observe(AtMbarrier::completes, nullptr, barrier.address);
     const BulkCopy* copy = nullptr;
     if (const std::uint64_t bytes = bulk_.to_come(barrier.address, copy); copy != nullptr) {

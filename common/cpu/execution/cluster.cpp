@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cpu_device {
@@ -9,10 +10,11 @@ namespace cpu_device {
 void Cluster::prepare(const Grid& grid, double hang_seconds, std::uint64_t seed) {
     grid_ = &grid;
     seed_ = seed;
+    statics_ready_ = grid.cluster_blocks() > 1;
     size_ = static_cast<unsigned>(grid.cluster_blocks());
     threads_ = grid.threads();
     while (blocks_.size() < size_)
-        blocks_.emplace_back(*this, static_cast<unsigned>(blocks_.size()), registers_, pulse_);
+        blocks_.emplace_back(*this, static_cast<unsigned>(blocks_.size()), registers_, pulse_, guarded_);
     for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank].prepare(grid, hang_seconds, seed);
 }
 
@@ -30,6 +32,7 @@ std::vector<std::uint64_t> Cluster::blocks_of(const Grid& grid, std::uint64_t in
 }
 
 void Cluster::begin(std::uint64_t index) {
+    index_ = index;
     left_.assign(size_, false);
     barrier_used_ = false;
     late_.clear();
@@ -91,14 +94,49 @@ bool Cluster::advance(unsigned rank, bool held) {
     return progress != Block::Progress::stuck;
 }
 
-void Cluster::run() {
+Cluster::Outcome Cluster::run() {
     while (others_go_on() || deliver_late() || held_goes_on()) {
         if (std::find(left_.begin(), left_.end(), false) != left_.end()) continue;
         while (deliver_late()) {  // they come to blocks that have left
         }
-        return;
+        return Outcome::done;
+    }
+    for (unsigned rank = 0; rank < size_; ++rank) {
+        if (!left_[rank] && blocks_[rank].spins()) return Outcome::waits;
     }
     deadlock();
+}
+
+void Cluster::leave() {
+    Block& live = blocks_[size_ > 1 ? live_ : 0];
+    if (!std::exchange(statics_ready_, true)) live.statics().prepare(*grid_->shared);
+    live.statics().save();
+}
+void Cluster::come_back() {
+    const unsigned rank = size_ > 1 ? live_ : 0;
+    blocks_[rank].statics().restore();
+    registers_.block = &blocks_[rank];
+}
+
+bool Cluster::sees_change() const {
+    for (unsigned rank = 0; rank < size_; ++rank) {
+        if (!left_[rank] && blocks_[rank].sees_change()) return true;
+    }
+    return false;
+}
+bool Cluster::looks_at_anything() const {
+    for (unsigned rank = 0; rank < size_; ++rank) {
+        if (!left_[rank] && blocks_[rank].looks_at_anything()) return true;
+    }
+    return false;
+}
+void Cluster::look_again(bool all) {
+    for (unsigned rank = 0; rank < size_; ++rank) {
+        if (!left_[rank]) blocks_[rank].look_again(all);
+    }
+}
+void Cluster::add_to(gemm::FlagHang& hang, const FlagNames& names) const {
+    for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank].add_to(hang, names);
 }
 
 /// All but the warp that is held back: once, block after block, or where none can, bytes come.
@@ -152,6 +190,9 @@ bool Cluster::deliver_late() {
 
 void Cluster::forget_fibers() {
     for (Block& block : blocks_) block.forget_fibers();
+}
+void Cluster::unwind() {
+    for (Block& block : blocks_) block.unwind();
 }
 
 // ---- the barrier ----

@@ -5,6 +5,9 @@
 // only then do bytes come, and do those go on that have made way for others. Odd seeds hold a warp of
 // the cluster back: it goes on only when nobody else can and no bytes are to come. And with seeds whose
 // second bit is set half of the arrivals at other blocks are on their way until nothing else can happen.
+//
+// A cluster whose threads spin on flags that other blocks write is left where it is, and another one begins
+// or goes on (workers.hpp).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +22,9 @@ namespace cpu_device {
 
 class Cluster {
   public:
-    Cluster(Registers& registers, Pulse& pulse) : registers_(registers), pulse_(pulse) {}
+    /// guarded: see Block.
+    Cluster(Registers& registers, Pulse& pulse, bool guarded)
+        : registers_(registers), pulse_(pulse), guarded_(guarded) {}
     Cluster(const Cluster&) = delete;
     Cluster& operator=(const Cluster&) = delete;
 
@@ -29,13 +34,25 @@ class Cluster {
     /// fastest.
     static std::vector<std::uint64_t> blocks_of(const Grid& grid, std::uint64_t index);
     void begin(std::uint64_t index);
-    /// To the end.
-    void run();
-    void forget_fibers();
+    enum class Outcome { done, waits };
+    /// To the end, or until it waits for other clusters: some of its threads spin, and no other can go on.
+    Outcome run();
+    std::uint64_t index() const { return index_; }
 
-    bool in_kernel() const { return registers_.block != nullptr && registers_.block->in_kernel(); }
-    /// The block whose thread runs, or ran last.
-    Block& running() { return *registers_.block; }
+    // ---- where several are resident on a worker, of which one runs ----
+    /// Another one runs from here on; and this one again.
+    void leave();
+    void come_back();
+    /// Of one that waits: whether somebody spins on what holds something else by now, or it cannot be told on
+    /// what.
+    bool sees_change() const;
+    bool looks_at_anything() const;
+    /// Lets those look again; all: or all who spin.
+    void look_again(bool all);
+    void add_to(gemm::FlagHang& hang, const FlagNames& names) const;
+
+    void forget_fibers();
+    void unwind();
 
     // ---- what its blocks call ----
     unsigned size() const { return size_; }
@@ -77,6 +94,9 @@ class Cluster {
     Pulse& pulse_;
     const Grid* grid_ = nullptr;
     std::uint64_t seed_ = 0;
+    const bool guarded_;
+    std::uint64_t index_ = 0;
+    bool statics_ready_ = false;
     unsigned size_ = 1;
     int threads_ = 0;           // of a block
     std::deque<Block> blocks_;  // by rank; addresses stay, also of those that a smaller cluster does not need

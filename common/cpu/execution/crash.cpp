@@ -11,6 +11,12 @@
 namespace cpu_device {
 namespace {
 
+constexpr char kSpins[] =
+    " If it waits for what another thread or block writes, read that by load_acquire() of "
+    "common/ptx/flags.hpp or "
+    "by atomicAdd(flag, 0): a loop that only reads a volatile variable leaves the CPU device no moment at "
+    "which "
+    "others could go on.";
 constexpr std::uintptr_t kNullPage = 4096;  // addresses that only a null pointer leads to
 constexpr std::uintptr_t kBeyondMemory = std::uintptr_t{1} << 52;  // no program has an address from here on
 
@@ -49,12 +55,11 @@ BlockFailure Escape::why(const Block& block) const {
     if (signal == kStopSignal && stopped != nullptr) return {FaultId::foreign_write, stopped};
     if (signal == kStopSignal) {
         return {FaultId::endless_loop, "neither returned nor reached a barrier for " +
-                                           seconds(block.hang_seconds()) + ": probably an endless loop."};
+                                           seconds(block.hang_seconds()) + ": probably an endless loop." +
+                                           (block.may_spin() ? kSpins : "")};
     }
     if (block.stacks().is_guard(address)) {
-        return {FaultId::stack_overflow, "its local variables take more than the " +
-                                             std::to_string(kStackBytes / 1024) +
-                                             " KiB of stack that the CPU device gives a thread."};
+        return {FaultId::stack_overflow, stack_overflow_text()};
     }
     if (signal == SIGFPE || signal == SIGTRAP)  // SIGTRAP: see cmake/lesson.cmake
         return {FaultId::division_by_zero, "integer division by zero."};

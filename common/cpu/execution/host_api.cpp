@@ -199,7 +199,7 @@ Steps steps() {
 }
 
 void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
-            Call call, const void* context, std::size_t context_bytes, dim3 cluster) {
+            Call call, const void* context, std::size_t context_bytes, dim3 cluster, bool blocks_wait) {
     const auto& shared = shared_arrays(function);
     if (const std::size_t bytes = static_shared_bytes(function); bytes > kSharedWithoutOptin) {
         throw gemm::Error(std::string("kernel ") + name + ": its __shared__ arrays take " +
@@ -220,9 +220,12 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
     }
     ++steps_taken().launches;
     const Reach reach;
-    run_grid(
-        {name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes, cluster},
-        state().options);
+    int resident = 0;
+    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &resident, function, static_cast<int>(block.x * block.y * block.z), dynamic_shared_bytes);
+    run_grid({name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes,
+              cluster, blocks_wait, resident},
+             state().options);
 }
 
 dim3 cluster_of(const cudaLaunchConfig_t& config) {

@@ -8,6 +8,7 @@
 #include "common/cpu/ptx/async.hpp"
 #include "common/cpu/ptx/barrier.hpp"
 #include "common/cpu/ptx/cluster.hpp"
+#include "common/cpu/ptx/flags.hpp"
 #include "common/cpu/ptx/tensor.hpp"
 #include "common/cpu/ptx/warpgroup.hpp"
 #include "common/cpu/ptx/warpgroup_types.hpp"
@@ -38,6 +39,10 @@ Worker* this_worker() {
 }
 void set_this_worker(Worker* worker) {
     local.worker = worker;
+}
+
+Block& running_block() {
+    return block();
 }
 
 const uint3& thread_idx() {
@@ -78,9 +83,38 @@ void pause(Site site) {
     block().pause(site);
 }
 void fence() {
+    registers().effects.signals = true;
     if (Observer* o = observer()) o->fenced();
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
+
+// A thread that reads the same value three times spins.
+constexpr unsigned kPatience = 2;
+
+unsigned load_acquire(const unsigned* flag, Site site) {
+    Observer* const o = observer();
+    if (o != nullptr) o->flag(Observer::AtFlag::acquires, __builtin_return_address(0), flag);
+    unsigned value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+    if (block().polled(flag, sizeof *flag, value, kPatience, site)) {
+        if (o != nullptr) o->flag(Observer::AtFlag::acquires, __builtin_return_address(0), flag);
+        value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+    }
+    if (o != nullptr) o->flag(Observer::AtFlag::acquired, __builtin_return_address(0), flag);
+    return value;
+}
+void store_release(unsigned* flag, unsigned value) {
+    if (Observer* o = observer()) o->flag(Observer::AtFlag::stores, __builtin_return_address(0), flag);
+    __atomic_store_n(flag, value, __ATOMIC_RELEASE);
+    block().changed(flag);
+}
+unsigned add_release(unsigned* flag, unsigned value, bool acquire) {
+    if (Observer* o = observer())
+        o->flag(acquire ? Observer::AtFlag::adds_acquiring : Observer::AtFlag::adds,
+                __builtin_return_address(0), flag);
+    block().changed(flag);
+    return __atomic_fetch_add(flag, value, __ATOMIC_ACQ_REL);
+}
+
 void async_copy(void* shared, const void* global, int bytes, int valid) {
     block().copies().start(registers().running_thread,
                            {__builtin_return_address(0), shared, global, bytes, valid});

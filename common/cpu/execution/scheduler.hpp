@@ -14,6 +14,8 @@
 
 namespace cpu_device {
 
+constexpr int kWarp = 32;
+
 struct Grid {
     const char* kernel;
     const void* function;
@@ -24,6 +26,8 @@ struct Grid {
     const void* context;
     std::size_t context_bytes;  // the kernel and its arguments
     dim3 cluster{};             // blocks that are resident together
+    bool blocks_wait = false;   // its blocks may wait for each other
+    int resident = 0;           // blocks, by what an SM has room for, of each SM
 
     int threads() const { return static_cast<int>(block.x * block.y * block.z); }  // of a block
     int cluster_blocks() const { return static_cast<int>(cluster.x * cluster.y * cluster.z); }
@@ -50,6 +54,9 @@ struct WgmmaMultiply;
 class Observer {
   public:
     virtual void launch_begins(const Grid& grid, std::uint64_t blocks) = 0;
+    /// From here on that one of the clusters runs that the worker has side by side, or begins: they are
+    /// counted from 0, and a number is another's when its cluster has ended.
+    virtual void side_runs(unsigned number) = 0;
     /// The blocks of a cluster, by rank. The first one runs.
     virtual void blocks_begin(const std::vector<BlockView>& blocks) = 0;
     /// From here on threads of that block of the cluster run; and the static shared arrays where the kernel
@@ -80,6 +87,10 @@ class Observer {
     virtual void warp_accesses(const void* caller, const void* address, int bytes, bool writes) = 0;
     /// The running thread reads and writes what lies at the address, atomically.
     virtual void atomic(const void* caller, const void* address, int bytes) = 0;
+    /// The running thread comes to a flag of 4 bytes (common/ptx/flags.hpp): reads it to acquire, which it
+    /// may do for long; has read it; stores to it, or adds, and releases; or adds and acquires as well.
+    enum class AtFlag { acquires, acquired, stores, adds, adds_acquiring };
+    virtual void flag(AtFlag what, const void* caller, const void* address) = 0;
     /// The running thread starts a copy; `caller` is the return address into the kernel.
     virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
     /// The running thread has waited for it.

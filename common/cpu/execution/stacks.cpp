@@ -2,7 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <new>
+#include <string>
 
 #include "common/cpu/execution/block.hpp"
 #include "common/cpu/execution/stack_switch.hpp"
@@ -21,16 +24,22 @@ constexpr std::size_t kGuard = 4096;
 #endif
 constexpr std::size_t kStackStride = kStackBytes + kGuard;
 constexpr std::size_t kCacheLine = 64, kColours = 64;
+constexpr std::ptrdiff_t kCanaries = 64;  // words below a stack
 
 }  // namespace
 
-StackPool::StackPool(std::size_t stacks) : stacks_(stacks) {
+std::string stack_overflow_text() {
+    return "its local variables take more than the " + std::to_string(kStackBytes / 1024) +
+           " KiB of stack that the CPU device gives a thread.";
+}
+
+StackPool::StackPool(std::size_t stacks, bool guarded) : stacks_(stacks), guarded_(guarded) {
     base_ = static_cast<char*>(mmap(nullptr, stacks_ * kStackStride, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (base_ == MAP_FAILED) throw gemm::Error("No memory for the CPU device's thread stacks.");
     for (std::size_t i = stacks_; i-- > 0;) {
         char* guard = base_ + i * kStackStride;
-        if (mprotect(guard, kGuard, PROT_NONE) != 0) {
+        if ((guarded_ || i == 0) && mprotect(guard, kGuard, PROT_NONE) != 0) {
             throw gemm::Error("The CPU device's stack guards cannot be set up: too many memory mappings.");
         }
         free_.push_back(guard);
@@ -69,6 +78,15 @@ bool StackPool::is_guard(const void* address) const {
     const auto* a = static_cast<const char*>(address);
     return a >= base_ && a < base_ + stacks_ * kStackStride &&
            static_cast<std::size_t>(a - base_) % kStackStride < kGuard;
+}
+
+bool StackPool::intact(const void* bottom) const {
+    const auto* const first = static_cast<const char*>(bottom);
+    if (guarded_ || first < base_ + kStackStride) return true;
+    // Reading what nobody has written takes no memory.
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(
+        base_ + static_cast<std::size_t>(first - base_) / kStackStride * kStackStride + kGuard);
+    return std::all_of(words - kCanaries, words, [](std::uint64_t word) { return word == 0; });
 }
 
 }  // namespace cpu_device

@@ -15,7 +15,6 @@ namespace cpu_device {
 namespace {
 
 using gemm::ptx::Position;
-constexpr int kWarp = 32;
 
 /// The operands of a lane, which warp_instruction() passes on as numbers.
 template <class Operands>

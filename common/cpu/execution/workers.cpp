@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <ctime>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -20,12 +22,42 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 constexpr std::size_t kMostWorkers = 16;  // two mappings a stack: more would pass the kernel's limit
 constexpr int kMostStacks = 8 * 1024;     // of clusters
+constexpr std::size_t kMostKept = 8;      // clusters of a worker, from launch to launch
+// Threads of blocks that are resident side by side. One that waits has touched two pages of its stack or
+// three: some 1.5 GB for all of them.
+constexpr std::uint64_t kMostResident = 136 * 1024;
 
 Observer* the_observer = nullptr;
 
-/// One of the cluster's blocks is.
+/// Kernels whose blocks have waited for each other.
+class Waiters {
+  public:
+    static bool known(const void* kernel) {
+        const std::scoped_lock lock(mutex);
+        return kernels.contains(kernel);
+    }
+    static void add(const void* kernel) {
+        const std::scoped_lock lock(mutex);
+        kernels.insert(kernel);
+    }
+
+  private:
+    static inline std::mutex mutex;
+    static inline std::set<const void*> kernels;
+};
+
+/// Clusters begin in an order that the seed decides.
+void set_order(Job& job, std::uint64_t seed) {
+    Dice dice(~seed);
+    job.offset = dice.below(job.blocks);
+    do {
+        job.step = 1 + dice.below(job.blocks);
+    } while (std::gcd(job.step, job.blocks) != 1);
+}
+
+/// One of the cluster's blocks is. (Where blocks wait for each other, all are.)
 bool is_wanted(const Job& job, std::uint64_t cluster) {
-    if (!job.options.filter) return true;
+    if (!job.options.filter || job.ordered) return true;
     if (job.grid.cluster_blocks() == 1) return job.options.filter(cluster);
     const std::vector<std::uint64_t> blocks = Cluster::blocks_of(job.grid, cluster);
     return std::any_of(blocks.begin(), blocks.end(), job.options.filter);
@@ -127,21 +159,48 @@ void Worker::main() {
         }
         finished_.notify_all();
     }
-    cluster_.forget_fibers();
+    for (Cluster& cluster : clusters_) cluster.forget_fibers();
     alternative.ss_flags = SS_DISABLE;
     sigaltstack(&alternative, nullptr);
 }
 
 void Worker::run_job(Job& job) {
-    cluster_.prepare(job.grid, job.options.hang_seconds, job.options.seed);
+    if (clusters_.empty()) clusters_.emplace_back(registers, pulse, true);
+    clusters_.front().prepare(job.grid, job.options.hang_seconds, job.options.seed);
+    prepared_ = 1;
+    waiting_.clear();
+    free_.clear();
+    seen_.assign(1, 0);
+    taken_ = taken_end_ = 0;
+    number_ = 0;
+    inside_ = true;
+    registers.effects = {};
+    registers.writers.clear();
+    dice_ = Dice(job.options.seed);
+    patience_ = {};
     // A crash comes back here from the signal handler; everything used after it lives in members.
     if (sigsetjmp(escape_.back, 1) == 0) {
-        take_blocks(job);
+        try {
+            take_blocks(job);
+        } catch (const std::exception& e) {  // no memory for another cluster
+            job.fail(index_, {gemm::FaultId::other, e.what()});
+            clean_up();
+        }
     } else {
-        Block& block = cluster_.running();
+        Block& block = *registers.block;
         const BlockFailure why = escape_.why(block);
         job_->fail(index_, {why.id, block.abandon() + why.message});
         clean_up();
+    }
+    {
+        const std::scoped_lock lock(job.side.mutex);
+        --job.side.busy;
+        ++job.side.changes;
+    }
+    job.side.changed.notify_all();
+    while (clusters_.size() > kMostKept) {
+        clusters_.back().unwind();
+        clusters_.pop_back();
     }
 }
 
@@ -151,33 +210,54 @@ void Worker::take_blocks(Job& job) {
         if (first >= job.blocks) break;
         const std::uint64_t last = std::min(first + job.chunk, job.blocks);
         std::uint64_t told = first;  // blocks that are done, and that others have been told of
-        for (index_ = first; index_ < last && !job.stop; ++index_) {
+        for (std::uint64_t i = first; i < last && !job.stop; ++i) {
+            index_ = job.in_order(i);
             // (Of the others there may be a million.)
             if (!is_wanted(job, index_)) continue;
+            bool ends = true;
             try {
-                run_block(index_);
+                ends = run_block(index_);
             } catch (const BlockFailure& failure) {
                 job.fail(index_, failure);
                 clean_up();
             }
-            job.done.fetch_add(index_ + 1 - told, std::memory_order_relaxed);
-            told = index_ + 1;
+            if (!ends || job.side_by_side.load(std::memory_order_relaxed)) {
+                job.done.fetch_add(i - told + (ends ? 1 : 0), std::memory_order_relaxed);
+                if (!ends) waiting_.push_back(0);
+                if (ends) free_.push_back(0);
+                taken_ = i + 1;
+                taken_end_ = last;
+                return live_side_by_side(job);
+            }
+            job.done.fetch_add(i + 1 - told, std::memory_order_relaxed);
+            told = i + 1;
         }
         job.done.fetch_add(last - told, std::memory_order_relaxed);
     }
 }
 
-void Worker::run_block(std::uint64_t index) {
+/// False where it waits for others.
+bool Worker::run_block(std::uint64_t index) {
     escape_.stopped = nullptr;
-    cluster_.begin(index);
-    cluster_.run();
+    Cluster& cluster = clusters_.front();
+    cluster.begin(index);
+    if (cluster.run() == Cluster::Outcome::waits) return false;
     if (Observer* o = observer()) o->blocks_end();
+    return true;
 }
 
-/// After a block that failed.
+/// After a cluster that failed, or beside it.
 void Worker::clean_up() {
-    cluster_.forget_fibers();
-    if (Observer* o = observer()) o->blocks_end();
+    for (std::size_t number = 0; number < prepared_; ++number) clusters_[number].forget_fibers();
+    Observer* const o = observer();
+    if (o == nullptr) return;
+    o->blocks_end();  // (of the others it is no use to know what they have done so far)
+    for (const std::size_t number : waiting_) {
+        if (number == number_) continue;
+        o->side_runs(static_cast<unsigned>(number));
+        o->blocks_end();
+    }
+    o->side_runs(0);
 }
 
 namespace {
@@ -233,12 +313,15 @@ class Workers {
         const auto room = static_cast<std::uint64_t>(
             job.grid.cluster_blocks() > 1 ? kMostStacks / (job.grid.cluster_blocks() * job.grid.threads())
                                           : kMostWorkers);
-        const std::size_t wanted = static_cast<std::size_t>(
-            std::min<std::uint64_t>({kMostWorkers, std::max(1u, std::thread::hardware_concurrency()),
-                                     job.blocks, std::max<std::uint64_t>(1, room)}));
+        const std::size_t wanted = job.ordered
+                                       ? 1
+                                       : static_cast<std::size_t>(std::min<std::uint64_t>(
+                                             {kMostWorkers, std::max(1u, std::thread::hardware_concurrency()),
+                                              job.blocks, std::max<std::uint64_t>(1, room)}));
+        job.side.busy = static_cast<int>(wanted);
         while (workers_.size() < wanted) workers_.push_back(std::make_unique<Worker>());
         // Small enough to share the work evenly, large enough that taking a chunk costs nothing.
-        job.chunk = std::clamp<std::uint64_t>(job.blocks / (wanted * 16), 1, 64);
+        job.chunk = job.ordered ? 1 : std::clamp<std::uint64_t>(job.blocks / (wanted * 16), 1, 64);
 
         const CrashHandlers handlers;
         for (std::size_t i = 0; i < wanted; ++i) workers_[i]->start(job);
@@ -273,8 +356,18 @@ void run_grid(const Grid& grid, const RunOptions& options) {
     Job job(grid, options);
     const std::uint64_t blocks = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
     job.blocks = blocks / static_cast<std::uint64_t>(grid.cluster_blocks());
+    const auto of_cluster = static_cast<std::uint64_t>(grid.cluster_blocks());
+    const std::uint64_t fit = static_cast<std::uint64_t>(multiprocessors()) *
+                              static_cast<std::uint64_t>(std::max(grid.resident, 1)) / of_cluster;
+    const std::uint64_t stacks = kMostResident / (of_cluster * static_cast<std::uint64_t>(grid.threads()));
+    job.stacks = stacks < fit;
+    job.room = std::max<std::uint64_t>(1, std::min(fit, stacks));
+    job.ordered = grid.blocks_wait || Waiters::known(grid.function);
+    // Whoever waits must not count on an order.
+    if (job.ordered && options.seed != 0) set_order(job, options.seed);
     if (Observer* o = observer()) o->launch_begins(grid, blocks);
     workers.run(job);
+    if (job.side_by_side) Waiters::add(grid.function);
     if (job.failed_block != UINT64_MAX)
         throw gemm::Fault(job.failure.id, job.failure.message, job.failure.autopsy);
 }

@@ -181,9 +181,10 @@ using Call = void (*)(const void* context);
 /// Runs call(context) once per thread of the grid and returns when all have finished. A configuration that
 /// CUDA would refuse sets CUDA's error code for cudaGetLastError() and runs nothing. Throws gemm::Error for
 /// what goes wrong inside the kernel, naming kernel, block and thread. cluster: blocks that are resident
-/// together.
+/// together. blocks_wait: they may wait for blocks of other clusters; their order depends on the seed alone.
 void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
-            Call call, const void* context, std::size_t context_bytes, dim3 cluster = {});
+            Call call, const void* context, std::size_t context_bytes, dim3 cluster = {},
+            bool blocks_wait = false);
 /// "namespace::kernel<int>".
 const char* kernel_name(const void* function);
 /// The size of a launch's clusters, by its attributes.
@@ -195,6 +196,9 @@ void in_stream(cudaStream_t stream);
 // Each object file has its own of these. One that several share would lie among the kernels of the first, and
 // libbacktrace, which then takes the place for the others', too, would not find the lines of these kernels.
 namespace {
+
+/// Blocks of the file's kernels may wait for each other: common/ptx/flags.hpp says so.
+[[maybe_unused]] bool blocks_wait = false;
 
 /// What kernel<<<grid, block, bytes, stream>>> becomes; the arguments in parentheses follow it.
 template <class... P>
@@ -224,7 +228,7 @@ struct Launcher {
                 const auto& [function, parameters] = *static_cast<Context*>(c);
                 std::apply(function, parameters);
             },
-            &context, sizeof context, cluster);
+            &context, sizeof context, cluster, blocks_wait);
     }
 };
 template <class... P>

@@ -22,18 +22,20 @@ enum class Update {
 };
 // What was at the address before. Out of line, and called by functions that are always inline: the tracer
 // takes the line from the return address.
-int atomic_update(Update update, int* address, int value);
-unsigned atomic_update(Update update, unsigned* address, unsigned value);
-long long atomic_update(Update update, long long* address, long long value);
-unsigned long long atomic_update(Update update, unsigned long long* address, unsigned long long value);
-float atomic_update(Update update, float* address, float value);
-double atomic_update(Update update, double* address, double value);
+int atomic_update(Update update, int* address, int value, Site site);
+unsigned atomic_update(Update update, unsigned* address, unsigned value, Site site);
+long long atomic_update(Update update, long long* address, long long value, Site site);
+unsigned long long atomic_update(Update update, unsigned long long* address, unsigned long long value,
+                                 Site site);
+float atomic_update(Update update, float* address, float value, Site site);
+double atomic_update(Update update, double* address, double value, Site site);
 /// `value` is put there if `expected` was.
-int atomic_swap_if(int* address, int expected, int value);
-unsigned atomic_swap_if(unsigned* address, unsigned expected, unsigned value);
+int atomic_swap_if(int* address, int expected, int value, Site site);
+unsigned atomic_swap_if(unsigned* address, unsigned expected, unsigned value, Site site);
 unsigned long long atomic_swap_if(unsigned long long* address, unsigned long long expected,
-                                  unsigned long long value);
-unsigned short atomic_swap_if(unsigned short* address, unsigned short expected, unsigned short value);
+                                  unsigned long long value, Site site);
+unsigned short atomic_swap_if(unsigned short* address, unsigned short expected, unsigned short value,
+                              Site site);
 /// Bits of one or two elements of 16 bits, each rounded to nearest even; two are added one by one.
 unsigned short atomic_add_half(unsigned short* address, unsigned short value);
 unsigned short atomic_add_bfloat16(unsigned short* address, unsigned short value);
@@ -42,15 +44,18 @@ unsigned atomic_add_bfloat162(unsigned* address, unsigned value);
 
 }  // namespace cpu_device
 
-#define CPU_DEVICE_ATOMIC(name, T, update)                                                \
-    __forceinline__ T name(T* address, T value) {                                         \
-        return ::cpu_device::atomic_update(::cpu_device::Update::update, address, value); \
-    }                                                                                     \
-    __forceinline__ T name##_block(T* address, T value) {                                 \
-        return ::cpu_device::atomic_update(::cpu_device::Update::update, address, value); \
-    }                                                                                     \
-    __forceinline__ T name##_system(T* address, T value) {                                \
-        return ::cpu_device::atomic_update(::cpu_device::Update::update, address, value); \
+#define CPU_DEVICE_ATOMIC(name, T, update)                                               \
+    __forceinline__ T name(T* address, T value, ::cpu_device::Here here = {}) {          \
+        return ::cpu_device::atomic_update(::cpu_device::Update::update, address, value, \
+                                           {#name "()", here.file, here.line});          \
+    }                                                                                    \
+    __forceinline__ T name##_block(T* address, T value, ::cpu_device::Here here = {}) {  \
+        return ::cpu_device::atomic_update(::cpu_device::Update::update, address, value, \
+                                           {#name "()", here.file, here.line});          \
+    }                                                                                    \
+    __forceinline__ T name##_system(T* address, T value, ::cpu_device::Here here = {}) { \
+        return ::cpu_device::atomic_update(::cpu_device::Update::update, address, value, \
+                                           {#name "()", here.file, here.line});          \
     }
 #define CPU_DEVICE_ATOMIC_BITS(name, update)  \
     CPU_DEVICE_ATOMIC(name, int, update)      \
@@ -73,27 +78,29 @@ CPU_DEVICE_ATOMIC_BITS(atomicXor, exclusive)
 #undef CPU_DEVICE_ATOMIC_BITS
 #undef CPU_DEVICE_ATOMIC
 
-#define CPU_DEVICE_ATOMIC_SUB(name)                                                     \
-    __forceinline__ int name(int* address, int value) {                                 \
-        return atomicAdd(address, static_cast<int>(0u - static_cast<unsigned>(value))); \
-    }                                                                                   \
-    __forceinline__ unsigned name(unsigned* address, unsigned value) {                  \
-        return atomicAdd(address, 0u - value);                                          \
+#define CPU_DEVICE_ATOMIC_SUB(name)                                                                  \
+    __forceinline__ int name(int* address, int value, ::cpu_device::Here here = {}) {                \
+        return atomicAdd(address, static_cast<int>(0u - static_cast<unsigned>(value)), here);        \
+    }                                                                                                \
+    __forceinline__ unsigned name(unsigned* address, unsigned value, ::cpu_device::Here here = {}) { \
+        return atomicAdd(address, 0u - value, here);                                                 \
     }
 CPU_DEVICE_ATOMIC_SUB(atomicSub)
 CPU_DEVICE_ATOMIC_SUB(atomicSub_block)
 CPU_DEVICE_ATOMIC_SUB(atomicSub_system)
 #undef CPU_DEVICE_ATOMIC_SUB
 
-#define CPU_DEVICE_ATOMIC_CAS(T)                                         \
-    __forceinline__ T atomicCAS(T* address, T compare, T value) {        \
-        return ::cpu_device::atomic_swap_if(address, compare, value);    \
-    }                                                                    \
-    __forceinline__ T atomicCAS_block(T* address, T compare, T value) {  \
-        return ::cpu_device::atomic_swap_if(address, compare, value);    \
-    }                                                                    \
-    __forceinline__ T atomicCAS_system(T* address, T compare, T value) { \
-        return ::cpu_device::atomic_swap_if(address, compare, value);    \
+#define CPU_DEVICE_ATOMIC_CAS(T)                                                                             \
+    __forceinline__ T atomicCAS(T* address, T compare, T value, ::cpu_device::Here here = {}) {              \
+        return ::cpu_device::atomic_swap_if(address, compare, value, {"atomicCAS()", here.file, here.line}); \
+    }                                                                                                        \
+    __forceinline__ T atomicCAS_block(T* address, T compare, T value, ::cpu_device::Here here = {}) {        \
+        return ::cpu_device::atomic_swap_if(address, compare, value,                                         \
+                                            {"atomicCAS_block()", here.file, here.line});                    \
+    }                                                                                                        \
+    __forceinline__ T atomicCAS_system(T* address, T compare, T value, ::cpu_device::Here here = {}) {       \
+        return ::cpu_device::atomic_swap_if(address, compare, value,                                         \
+                                            {"atomicCAS_system()", here.file, here.line});                   \
     }
 CPU_DEVICE_ATOMIC_CAS(int)
 CPU_DEVICE_ATOMIC_CAS(unsigned)

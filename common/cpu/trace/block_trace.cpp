@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/cpu/execution/bulk_copies.hpp"
+#include "common/cpu/execution/device.hpp"
 #include "common/cpu/ptx/warpgroup_types.hpp"
 #include "common/cpu/trace/places.hpp"
 #include "common/cpu/trace/session.hpp"
@@ -31,6 +32,7 @@ void BlockTrace::begin(const std::vector<BlockView>& views) {
     failed_ = false;
     owners_.begin_block(first.index);
     overwrites_.begin_blocks(first);
+    order_.begin_blocks(first.index);
     block_runs(0);
     in_block_ = true;
 }
@@ -48,6 +50,7 @@ void BlockTrace::block_runs(unsigned rank) {
     races_.block_runs(rank);
     requests_.block_runs(view_.index);
     overwrites_.block_runs(view_.index);
+    order_.block_runs(view_.index);
     if (history_) history_->block_runs(rank);
 }
 
@@ -111,10 +114,14 @@ void BlockTrace::other_access(const void* caller, Address address, int width, st
     if (access.flags & kShared) {
         races_.access(access, atomic, thread);
         instruction = races_.instruction(access.array, access.site);
-    } else if (const Array& a = bounds_.array(0, access.array);
-               (flags & kStore) != 0 && a.matrix != nullptr) {
-        if (rank_ == 0) owners_.store(a, address, width, *running_);
-        if (a.written != nullptr) overwrites_.store(a, access, atomic, thread);
+    } else {
+        const Array& a = bounds_.array(0, access.array);
+        const bool in_order =
+            session->order.on && order_.access(a, access, atomic, static_cast<unsigned>(thread));
+        if ((flags & kStore) != 0 && a.matrix != nullptr) {
+            if (rank_ == 0) owners_.store(a, address, width, *running_);
+            if (a.written != nullptr) overwrites_.store(a, access, atomic, thread, in_order);
+        }
     }
     requests_.keep(Requests::Key::access(caller, width, flags), access, instruction);
 }
@@ -122,6 +129,21 @@ void BlockTrace::other_access(const void* caller, Address address, int width, st
 /// The thread takes part in an instruction of its warp and accesses nothing, so that the lanes stay in step.
 void BlockTrace::nothing(const void* caller) {
     requests_.keep(Requests::Key::nothing(caller), {site_of(caller), 0, kNothing, 0, 0}, {});
+}
+
+void BlockTrace::atomic(const void* caller, Address address, int bytes) {
+    access(caller, address, bytes, kStore | kAtomic);
+    if (session->order.on && is_device_memory(reinterpret_cast<const void*>(address)))
+        order_.relaxed(address, number());
+}
+
+void BlockTrace::flag(Observer::AtFlag what, const void* caller, Address address) {
+    using AtFlag = Observer::AtFlag;
+    if (what != AtFlag::acquired)
+        access(caller, address, 4, what == AtFlag::acquires ? kAtomic : kStore | kAtomic);
+    if (!session->order.on || what == AtFlag::acquires) return;
+    if (what == AtFlag::acquired || what == AtFlag::adds_acquiring) order_.acquire(address, number());
+    if (what != AtFlag::acquired) order_.release(address, what != AtFlag::stores, number());
 }
 
 void BlockTrace::warp_accesses(const void* caller, Address address, int bytes, bool writes) {
@@ -170,9 +192,11 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy, bool again) {
         Access access{site, width, flags, 0, address_of(c.global)};
         // (Parts of rows: the copy as a whole has been checked for alignment.)
         if (!bounds_.locate(access, false, static_cast<int>(thread), false)) continue;
-        if (const Array& a = bounds_.array(0, access.array); !copy.load && a.matrix != nullptr) {
+        const Array& a = bounds_.array(0, access.array);
+        const bool in_order = session->order.on && order_.access(a, access, false, thread);
+        if (!copy.load && a.matrix != nullptr) {
             if (rank_ == 0) owners_.store(a, access.address, width, copy.thread);
-            if (a.written != nullptr) overwrites_.store(a, access, false, static_cast<int>(thread));
+            if (a.written != nullptr) overwrites_.store(a, access, false, static_cast<int>(thread), in_order);
         }
         if (bytes == 0) first = access;
         bytes += width;

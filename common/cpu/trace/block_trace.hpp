@@ -12,9 +12,11 @@
 #include "common/cpu/trace/findings.hpp"
 #include "common/cpu/trace/history.hpp"
 #include "common/cpu/trace/multiplied.hpp"
+#include "common/cpu/trace/order.hpp"
 #include "common/cpu/trace/owners.hpp"
 #include "common/cpu/trace/races.hpp"
 #include "common/cpu/trace/requests.hpp"
+#include "common/cpu/trace/session.hpp"
 #include "common/cpu/trace/written.hpp"
 
 namespace cpu_device::trace {
@@ -37,6 +39,8 @@ class BlockTrace {
     void fails() { failed_ = true; }
     /// Also of blocks that failed.
     void end();
+    /// Has begun, and not ended.
+    bool in_block() const { return in_block_; }
     /// From here on that thread runs.
     void run(int thread) { requests_.run(thread); }
 
@@ -94,6 +98,11 @@ class BlockTrace {
         races_.at_cluster_barrier(what, number());
         if (history_) history_->at_cluster_barrier(who(), what);
     }
+    void atomic(const void* caller, Address address, int bytes);
+    void flag(Observer::AtFlag what, const void* caller, Address address);
+    void fenced() {
+        if (session->order.on) order_.fence(number());
+    }
     void mbarriers_fenced() { races_.mbarriers_fenced(number()); }
     void proxy_fenced() { races_.proxy_fenced(number()); }
     void bulk_copy_begins(const BulkCopy& copy, bool again);
@@ -133,6 +142,7 @@ class BlockTrace {
     MultipliedMap multiplied_;
     Owners owners_;
     Overwrites overwrites_{findings_};
+    Order order_{findings_, races_};
     std::unique_ptr<History> history_;  // null where none is kept
 };
 

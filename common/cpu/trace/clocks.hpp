@@ -28,6 +28,8 @@ class Clocks {
     /// Whether the thread knows of the other's accesses with that stamp, or knows them to be ordered for the
     /// engine.
     bool knows(unsigned thread, unsigned other, Stamp stamp) const { return stamp < at(thread, other); }
+    /// The stamp below which the thread knows of the other's accesses.
+    Stamp known(unsigned thread, unsigned other) const { return at(thread, other); }
     bool proxied(unsigned thread, unsigned other, Stamp stamp) const {
         return stamp < at(thread, threads_ + other);
     }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "common/cpu/trace/block_trace.hpp"
 #include "common/cpu/trace/places.hpp"
@@ -17,10 +18,12 @@ namespace {
 
 struct alignas(64) Local {
     std::array<char, 65536> below;
-    Requests::Here here;  // of the running thread, while its accesses are recorded; else nowhere
-    BlockTrace* trace;    // while a block runs, but for the time that tracing itself takes
-    BlockTrace* own;      // the worker's, once it has had one; it keeps it
-    bool running;         // a block
+    Requests::Here here;              // of the running thread, while its accesses are recorded; else nowhere
+    BlockTrace* trace;                // while a block runs, but for the time that tracing itself takes
+    BlockTrace* own;                  // of the clusters that the worker has side by side, that which runs
+    std::vector<BlockTrace*>* sides;  // of all of them, once it has had some; it keeps them
+    unsigned side;                    // which runs
+    bool running;                     // a block
     // The stacks of the block's threads: most of what a kernel compiled for tracing accesses are its own
     // local variables, which nobody records.
     Address stacks, stacks_bytes;
@@ -71,12 +74,25 @@ class Tracer final : public Observer {
         session->launch_begins(grid, blocks);
     }
     void blocks_begin(const std::vector<BlockView>& views) override {
+        stop_recording();
         // On the heap: what an overflowing shared array finds behind it are pads.
-        if (local.own == nullptr) local.own = new BlockTrace;
+        if (local.sides == nullptr) local.sides = new std::vector<BlockTrace*>;
+        while (local.sides->size() <= local.side) local.sides->push_back(new BlockTrace);
+        local.own = (*local.sides)[local.side];
         local.own->begin(views);
         use_stacks(views.front());
         record_with(local.own);
         local.running = true;
+    }
+    void side_runs(unsigned number) override {
+        stop_recording();
+        local.side = number;
+        local.running =
+            local.sides != nullptr && number < local.sides->size() && (*local.sides)[number]->in_block();
+        if (!local.running) return;
+        local.own = (*local.sides)[number];
+        use_stacks(local.own->view());
+        record_with(local.own);
     }
     void block_runs(unsigned rank) override {
         const Quiet quiet;
@@ -131,7 +147,11 @@ class Tracer final : public Observer {
     }
     void atomic(const void* caller, const void* address, int bytes) override {
         const Quiet quiet;
-        local.own->access(caller, address_of(address), bytes, kStore | kAtomic);
+        local.own->atomic(caller, address_of(address), bytes);
+    }
+    void flag(AtFlag what, const void* caller, const void* address) override {
+        const Quiet quiet;
+        local.own->flag(what, caller, address_of(address));
     }
     void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) override {
         const Quiet quiet;
@@ -186,7 +206,11 @@ class Tracer final : public Observer {
         const Quiet quiet;
         local.own->proxy_fenced();
     }
-    void fenced() override { session->fenced = true; }
+    void fenced() override {
+        session->fenced = true;
+        const Quiet quiet;
+        local.own->fenced();
+    }
     void host_writes(const void* start, std::size_t bytes) override {
         session->host_writes(address_of(start), bytes);
     }

@@ -158,6 +158,23 @@ bool Races::concurrent(const Toucher& before, const Toucher& now) const {
     return meetings_[warp][before.thread() % kWarp][now.thread() % kWarp] <= before.bits;
 }
 
+bool Races::ordered(unsigned thread, unsigned other, Clocks::Stamp stamp) const {
+    // (Barriers of one of several blocks do not order all of them.)
+    return thread == other || (blocks_ == 1 && stamp < Toucher{epoch_}.moment()) ||
+           clocks_.knows(thread, other, stamp);
+}
+
+Known Races::known(unsigned thread) {
+    use_clocks();
+    clocks_.learn(thread, thread, next_stamp());
+    Known all{blocks_ == 1 ? Toucher{epoch_}.moment() : 0};
+    for (unsigned other = 0; other < threads_; ++other) {
+        if (const Clocks::Stamp stamp = clocks_.known(thread, other); stamp > all.all)
+            all.more.emplace_back(other, stamp);
+    }
+    return all;
+}
+
 void Races::in_flight(const Array& a, Address offset, std::uint32_t copy, const Toucher& now, bool store) {
     findings_.note(FindingId::copy_in_flight, site_of(now), copy, 0, [&] {
         Finding finding = by(now.thread(), store, a, offset);

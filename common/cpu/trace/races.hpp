@@ -14,6 +14,7 @@
 #include "common/cpu/trace/bounds.hpp"
 #include "common/cpu/trace/clocks.hpp"
 #include "common/cpu/trace/findings.hpp"
+#include "common/cpu/trace/order.hpp"
 
 namespace cpu_device::trace {
 
@@ -82,6 +83,15 @@ class Races {
     void wgmma_begins(const std::vector<const void*>& places, std::uint32_t site, int warpgroup,
                       std::uint64_t batch, unsigned thread);
     void wgmma_waited(int warpgroup, std::uint64_t batch, unsigned thread);
+
+    // ---- of what happens between blocks (order.hpp) ----
+    std::uint32_t now() const { return stamp(); }
+    /// Clocks are kept from here on.
+    void use_clocks();
+    /// Whether the thread knows of what the other has done with that stamp. While clocks are kept.
+    bool ordered(unsigned thread, unsigned other, Clocks::Stamp stamp) const;
+    /// All that the thread knows of its cluster; what it does from here on has a later stamp.
+    Known known(unsigned thread);
 
     /// That the block has passed.
     std::uint64_t barriers() const { return barriers_; }
@@ -197,7 +207,6 @@ class Races {
         std::optional<Clocks::Stamp> fenced{};
         bool told = false;  // what is wrong: once is enough
     };
-    void use_clocks();
     void block_met();
     /// An mbarrier of the block that is live, of which all blocks may have one at the same address.
     const void* key(const void* mbarrier) const {

@@ -6,6 +6,7 @@
 
 #include "common/cpu/trace/history.hpp"
 #include "common/cpu/trace/places.hpp"
+#include "common/cpu/trace/session.hpp"
 
 namespace cpu_device::trace {
 namespace {
@@ -142,11 +143,13 @@ void Requests::append(Key key, const Access& access, const Races::Instruction& i
         step.access = access;
         const Array& a = bounds_.array(access.flags, access.array);
         const Address size = a.end - a.start, width = access.width;
-        // Stores to matrices may meet padding, and inputs; atomic operations are races' business.
-        const bool goes_anywhere =
-            access.flags & kShared
-                ? !key.atomic() && a.start % 16 == 0 && !a.remote
-                : (access.flags & kStore) == 0 && (a.matrix == nullptr || a.matrix->unreadable.empty());
+        // Stores to matrices may meet padding, and inputs; atomic operations are races' business; and what
+        // other blocks have written may have to be waited for.
+        const bool goes_anywhere = access.flags & kShared
+                                       ? !key.atomic() && a.start % 16 == 0 && !a.remote
+                                       : (access.flags & kStore) == 0 &&
+                                             (a.matrix == nullptr || a.matrix->unreadable.empty()) &&
+                                             !session->order.on;
         step.start = a.start;
         step.span =
             goes_anywhere && std::has_single_bit(access.width) && size >= width ? size - width + 1 : 0;

@@ -21,6 +21,7 @@ Address bytes_of(const Matrix& m) {
 void Session::launch_begins(const Grid& grid, std::uint64_t count) {
     ++launches;
     fenced = false;
+    order.begin(grid.blocks_wait);
     if (owners.empty()) owners_block = ~std::uint64_t{0};  // a launch before has stored to no matrix
     kernel = grid.kernel;
     blocks = count;

@@ -15,6 +15,7 @@
 #include "common/cpu/trace/findings.hpp"
 #include "common/cpu/trace/kept_histories.hpp"
 #include "common/cpu/trace/multiplied.hpp"
+#include "common/cpu/trace/order.hpp"
 #include "common/cpu/trace/requests.hpp"
 #include "common/cpu/trace/trace.hpp"
 #include "common/cpu/trace/written.hpp"
@@ -31,6 +32,7 @@ struct Session {
 
     // Of the launch.
     std::atomic<bool> fenced{false};  // its blocks order what they do to memory for each other
+    LaunchOrder order;
     std::string kernel;
     std::uint64_t blocks = 0, threads_per_block = 0;
     std::array<unsigned, 3> block{};

@@ -117,6 +117,9 @@ constexpr FindingText kFindings[] = {
     {FindingId::block_race,
      "{access}{element}{at}, and block {block} of the same launch writes something else there: blocks run "
      "in any order, so one of the two values is lost"},
+    {FindingId::unordered_blocks,
+     "{by} of block {block} {did} {element} at {there} and {access}it{at}, with no release and acquire in "
+     "between that orders the two"},
     {FindingId::store_past_row,
      "the store that {who} starts{at} writes {bytes} past {end} a row of its tensor: the copy engine "
      "writes 16 bytes at a time, so the bytes of a row must be a multiple of 16"},

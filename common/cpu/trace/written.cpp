@@ -32,7 +32,7 @@ void Overwrites::begin_blocks(const BlockView& first) {
     written_ = nullptr;  // of a block that failed; the trace may be another by now
 }
 
-void Overwrites::store(const Array& a, const Access& access, bool atomic, int thread) {
+void Overwrites::store(const Array& a, const Access& access, bool atomic, int thread, bool in_order) {
     settle();
     const Written::Mark mine = Written::mark(session->launches, block_, atomic);
     written_ = a.written;
@@ -46,7 +46,7 @@ void Overwrites::store(const Array& a, const Access& access, bool atomic, int th
         });
     // Of a store that another worker is about to make, the value is not to be had; of others of its block it
     // is.
-    if (before == 0 || Written::is_begun(before) || overwrites_.size() == kMost ||
+    if (before == 0 || in_order || Written::is_begun(before) || overwrites_.size() == kMost ||
         access.address + access.width > a.end)
         return;
     Overwrite& o = overwrites_.emplace_back();
@@ -61,8 +61,8 @@ void Overwrites::settle() {
 
 void Overwrites::end_block() {
     settle();
-    // Blocks that order what they do to memory hand it to each other.
-    if (session->fenced.load(std::memory_order_relaxed)) return;
+    // Blocks that order what they do to memory hand it to each other. (How, is known in some launches alone.)
+    if (session->fenced.load(std::memory_order_relaxed) && !session->order.on) return;
     for (const Overwrite& o : overwrites_) {
         if (std::memcmp(o.before.data(), reinterpret_cast<const void*>(o.access.address), o.access.width) ==
             0)

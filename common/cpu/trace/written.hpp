@@ -88,8 +88,8 @@ class Overwrites {
     explicit Overwrites(Findings& findings) : findings_(findings) {}
     void begin_blocks(const BlockView& first);
     void block_runs(std::uint64_t block) { block_ = block; }
-    /// The thread is about to store to the matrix.
-    void store(const Array& a, const Access& access, bool atomic, int thread);
+    /// The thread is about to store to the matrix. in_order: with what another block has stored there.
+    void store(const Array& a, const Access& access, bool atomic, int thread, bool in_order = false);
     /// Notes a finding for each pair of blocks of which the order decides what is left. What both write alike
     /// is none: tiles may overlap.
     void end_block();

@@ -458,3 +458,46 @@ TEST_CASE("device: a lesson is skipped where its kernel does not run, with one l
     skips({.exactly = "90a"}, {89, 100, 120}, 90);
     test::require_approved("skipped", said);
 }
+
+TEST_CASE("device: blocks wait for each other by flags") {
+    test::device();
+    const int blocks = 16;
+    for (const bool reverse : {true, false}) {
+        const DeviceArray<unsigned> flags(blocks);
+        const DeviceArray<int> values(blocks);
+        kernels::chain(reverse, blocks, 128, flags.data(), values.data());
+        std::vector<int> expected(blocks);
+        for (int i = 0; i < blocks; ++i) expected[static_cast<std::size_t>(i)] = reverse ? blocks - i : i + 1;
+        CHECK(values.host() == expected);
+        CHECK(flags.host() == std::vector<unsigned>(blocks, 1));
+    }
+    const int tiles = 4, splits = 3, threads = 96, n = 31;
+    std::vector<float> in(static_cast<std::size_t>(tiles * n * threads)),
+        expected(static_cast<std::size_t>(tiles * threads));
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        in[i] = static_cast<float>(i * 7 % 13);
+        expected[i / static_cast<std::size_t>(n * threads) * threads + i % threads] += in[i];
+    }
+    const DeviceArray<float> values(in), parts(static_cast<std::size_t>(tiles * splits * threads)),
+        out(static_cast<std::size_t>(tiles * threads));
+    const DeviceArray<unsigned> ready(tiles);
+    kernels::split_sum(tiles, splits, threads, n, values.data(), parts.data(), ready.data(), out.data());
+    CHECK(out.host() == expected);
+    CHECK(ready.host() == std::vector<unsigned>(tiles, splits - 1));
+
+    const int rounds = 50;
+    const DeviceArray<unsigned> arrived(1);
+    const DeviceArray<int> numbers(2 * blocks);
+    const DeviceArray<long long> sums(blocks);
+    kernels::grid_barrier(blocks, rounds, arrived.data(), numbers.data(), sums.data());
+    CHECK(sums.host() ==
+          std::vector<long long>(blocks, rounds * (rounds + 1) / 2 * (blocks * (blocks - 1) / 2)));
+
+    const DeviceArray<unsigned> counters(2);
+    const DeviceArray<int> order(blocks);
+    kernels::places(blocks, counters.data(), order.data());
+    std::vector<int> sorted = order.host(), all(blocks);
+    std::sort(sorted.begin(), sorted.end());
+    std::iota(all.begin(), all.end(), 0);
+    CHECK(sorted == all);
+}

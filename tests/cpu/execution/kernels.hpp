@@ -125,6 +125,31 @@ cudaFuncAttributes attributes_of_static_48k();
 /// Runs the kernel with 48 KiB of static shared memory.
 cudaError_t launch_static_48k(int* count);
 
+// ---- flags.cu and atomic_flags.cu: blocks that wait for each other. Flags are 0 at the beginning. ----
+
+/// values[i]: how many blocks are behind it in the chain, itself included: those after it, which it waits
+/// for, or (reverse: false) those before.
+void chain(bool reverse, int blocks, int threads, unsigned* flags, int* values);
+/// The same, by atomicAdd() and atomicExch().
+void atomic_chain(int blocks, unsigned* flags, int* values);
+/// out: of each tile and thread the sum of its n numbers of `in`, by `splits` blocks. parts: tiles × splits ×
+/// threads.
+void split_sum(int tiles, int splits, int threads, int n, const float* in, float* parts, unsigned* ready,
+               float* out);
+/// numbers: 2 × blocks. sums of each block: 1 + … + rounds times 0 + … + blocks − 1.
+void grid_barrier(int blocks, int rounds, unsigned* arrived, int* numbers, long long* sums);
+/// order[i]: the block that began as the i-th.
+void places(int blocks, unsigned* counters, int* order);
+/// 9 flags; *out is 1 more.
+void ways_to_spin(unsigned* flags, int* out);
+/// Clusters of two, of which each waits for the next: values[i] is the sum of i, i + 2 and so on.
+cudaError_t chained_clusters(int blocks, unsigned* flags, int* values);
+enum class WrongBeside { null_pointer, trap, overrun, recursion, endless_loop, divergent, not_released };
+/// Block (0,0,0) waits for block (1,0,0), which goes wrong, in thread (40,0,0). 2 flags.
+void wrong_beside(WrongBeside kind, unsigned* flags, int* out);
+/// *sum: all threads of `blocks` blocks of 64, each of which takes the lock.
+void locked(int blocks, int* lock, int* sum);
+
 // ---- faults.cu: kernels that go wrong, on the CPU device only ----
 
 enum class Fault {

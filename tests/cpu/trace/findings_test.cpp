@@ -33,6 +33,7 @@ using test::run_traced;
 using test::told;
 using test::Traced;
 using traced::Copying;
+using traced::FlagMistake;
 using traced::Matrices;
 using traced::Move;
 using traced::Race;
@@ -269,6 +270,61 @@ const std::vector<Tried> kGlobal{
     {split(Split::zeroed_by_kernel, ""), {}},
     {split(Split::zeroed_by_memset, ""), {}}};
 
+std::function<Traced()> flags(traced::FlagMistake mistake) {
+    return [mistake] {
+        const DeviceArray<float> part(64), c(64);
+        const DeviceArray<unsigned> flags(2);
+        return run_traced({{"C", c.data(), 4, 16, 16}},
+                          [&] { traced::flags(mistake, part.data(), flags.data(), c.data()); });
+    };
+}
+std::function<Traced()> passed_on(int blocks) {
+    return [blocks] {
+        const DeviceArray<float> c(64);
+        const DeviceArray<unsigned> flag(1);
+        Traced t = run_traced({{"C", c.data(), 4, 16, 16}},
+                              [&] { traced::passed_on(blocks, flag.data(), c.data()); });
+        CHECK(c.host() == std::vector<float>(64, static_cast<float>(blocks)));
+        return t;
+    };
+}
+std::function<Traced()> last_adds(bool acquires) {
+    return [acquires] {
+        const DeviceArray<float> parts(5 * 64), c(64);
+        const DeviceArray<unsigned> count(1);
+        Traced t = run_traced({{"C", c.data(), 4, 16, 16}},
+                              [&] { traced::last_adds(acquires, 5, parts.data(), count.data(), c.data()); });
+        CHECK(c.host() == std::vector<float>(64, 5.0f));
+        return t;
+    };
+}
+const std::vector<Tried> kFlags{
+    {flags(FlagMistake::none), {}},
+    {flags(FlagMistake::none_by_adding), {}},
+    {flags(FlagMistake::none_by_fences), {}},
+    {flags(FlagMistake::none_and_back), {}},
+    {passed_on(9), {}},
+    {last_adds(true), {}},
+    // The others' fences are not the last one's own.
+    {last_adds(false), {"unordered_blocks x256 (*) reads * at last-read; (*) wrote at last-part; block ?"}},
+    {flags(FlagMistake::no_barrier_before),
+     {"unordered_blocks x63 (1,0,0) reads * at flag-read; (1,0,0) wrote at flag-part; block 1"}},
+    // (Who does not wait comes first.)
+    {flags(FlagMistake::no_barrier_after),
+     {"unordered_blocks x63 (1,0,0) writes * at flag-part; (1,0,0) read at flag-read; block 0"}},
+    {flags(FlagMistake::relaxed_add),
+     {"unordered_blocks x64 (0,0,0) reads * at flag-read; (0,0,0) wrote at flag-part; block 1"}},
+    {flags(FlagMistake::plain_store),
+     {"unordered_blocks x1 (0,0,0) writes global memory+0 at flag-plain; (0,0,0) read at flag-wait; block 0",
+      "unordered_blocks x1 (0,0,0) reads global memory+0 at flag-wait; (0,0,0) wrote at flag-plain; block 1",
+      "unordered_blocks x64 (0,0,0) reads * at flag-read; (0,0,0) wrote at flag-part; block 1"}},
+    {flags(FlagMistake::no_fence_after),
+     {"unordered_blocks x64 (0,0,0) reads * at flag-read; (0,0,0) wrote at flag-part; block 1"}},
+    {flags(FlagMistake::read_early),
+     {"unordered_blocks x64 (0,0,0) writes * at flag-part; (0,0,0) read at flag-early; block 0"}},
+    {flags(FlagMistake::reused_early), {"unordered_blocks * at flag-*; (*) * at flag-*; block ?"}},
+    {flags(FlagMistake::both_write), {"block_race * writes C(*) at flag-*"}}};
+
 std::function<Traced()> copying(Copying kind) {
     return [kind] {
         std::vector<float> values(256);
@@ -423,7 +479,8 @@ const std::vector<Tried> kMutants{
 
 TEST_CASE("findings: each mistake is found as what it is, where it is, and nothing else") {
     std::set<std::string> said;
-    for (const std::vector<Tried>& topic : {kRaces, kShared, kGlobal, kCopies, kAsynchronous, kMutants}) {
+    for (const std::vector<Tried>& topic :
+         {kRaces, kShared, kGlobal, kFlags, kCopies, kAsynchronous, kMutants}) {
         for (const Tried& tried : topic) require_found(tried, said);
     }
     test::require_approved("findings", {said.begin(), said.end()});
@@ -463,6 +520,25 @@ TEST_CASE("findings: another block's shared memory when that block may have retu
             test::finding_at(t.report, "block_left", test::marked("/tests/ptx/cluster_gemm.cu", "read-sum"));
         } else {
             CHECK(matches("* block 0 of its cluster*returned*", t.error));
+        }
+    }
+}
+
+TEST_CASE("findings: what flags order is in order under any schedule, and what they do not is found") {
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+        const test::Schedule schedule(seed);
+        INFO("seed " << seed);
+        for (const FlagMistake right : {FlagMistake::none, FlagMistake::none_by_adding,
+                                        FlagMistake::none_by_fences, FlagMistake::none_and_back}) {
+            test::check_sound(flags(right)());
+        }
+        test::check_sound(last_adds(true)());
+        for (const FlagMistake wrong :
+             {FlagMistake::no_barrier_before, FlagMistake::no_barrier_after, FlagMistake::relaxed_add,
+              FlagMistake::plain_store, FlagMistake::no_fence_after, FlagMistake::read_early}) {
+            const Traced t = flags(wrong)();
+            INFO(static_cast<int>(wrong) << t.error);
+            CHECK_FALSE(t.report.findings.empty());
         }
     }
 }

@@ -198,6 +198,29 @@ enum class Split {
 };
 void split(Split how, int blocks, float* c);
 
+// ---- flags.cu: 64 threads a block; part and c of 64 elements, flags are 0. ----
+
+enum class FlagMistake {
+    none,
+    none_by_adding,
+    none_by_fences,
+    none_and_back,  // and the part is used again
+    no_barrier_before,
+    no_barrier_after,
+    relaxed_add,
+    plain_store,
+    no_fence_after,
+    read_early,
+    reused_early,
+    both_write
+};
+void flags(FlagMistake mistake, float* part, unsigned* flags, float* c);
+/// Each block adds 1 to c when the block before has.
+void passed_on(int blocks, unsigned* flag, float* c);
+/// The last block adds up all parts; acquires: as it comes last, else it knows that by fences of the others
+/// alone.
+void last_adds(bool acquires, int blocks, float* parts, unsigned* count, float* c);
+
 /// Minimum, maximum, bits and a lock in shared memory. out[0]: whether all came out right.
 void shared_atomics(int* out);
 
