@@ -174,6 +174,8 @@ class Course(BasePlugin):
         mine = self.pages[page.file.src_uri]
         if mine.kind in ("source", "folder", "start"):
             page.meta["search"] = {"exclude": True}
+        if mine.uri in {contents.evidence(one) for one in self.lessons}:
+            page.meta["search"] = {"boost": 0.5}  # the lesson comes first
         if mine.kind in ("source", "folder"):
             page.meta["title"] = str(mine.file)
             page.meta["hide"] = ["toc"]
