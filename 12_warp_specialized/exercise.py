@@ -140,20 +140,17 @@ def how_far_ahead(q: Quiz) -> Question:
     )
 
 
-def sectors_of_stores(q: Quiz) -> Question:
-    width, cols = q.choose((4, 8, 16)), 64 * q.whole(1, 4)
-    stores = 4 * 2 * cols * _HALF // (4 * width)
-    touched = 8 * max(1, 4 * width // 32)
-    answer = stores * touched
+def bytes_on_their_way(q: Quiz) -> Question:
+    BM, BN, stages = 64 * q.whole(1, 3), 64 * q.whole(2, 4), q.whole(3, 6)
+    stage = _HALF * 64 * (BM + BN)
+    answer = stages * stage
     return Question(
-        f"A consumer writes 64×{cols} results of two bytes, each warp 16 rows. A store goes to 8 rows: in each, four lanes "
-        f"write {width} bytes each, side by side, from a multiple of {4 * width} bytes on. How many sectors of 32 bytes do "
-        "the stores touch, each store counted separately?",
+        f"A block's C tile is {BM}×{BN}, a k-tile has 64 steps, elements have two bytes, and the ring has {stages} stages. How "
+        "many bytes does the producer request before it has to wait for a consumer for the first time?",
         answer,
-        "sectors",
-        f"Four lanes write {4 * width} bytes of a row, {touched // 8 if width > 4 else 'half a'} sector"
-        f"{'s' if touched > 8 else ''}: a store touches {touched}. There are 4·16·{cols}·2/(32·{width}) = {stores} stores: "
-        f"{stores}·{touched} = {grouped(answer)}.",
+        "bytes",
+        f"At first all stages are empty, so it fills each of them. A stage has 2·64·({BM} + {BN}) = {grouped(stage)} bytes: "
+        f"{stages}·{grouped(stage)} = {grouped(answer)}.",
     )
 
 
@@ -162,5 +159,5 @@ QUIZ = (
     arrivals_of_a_phase,
     phase_that_is_waited_for,
     how_far_ahead,
-    sectors_of_stores,
+    bytes_on_their_way,
 )

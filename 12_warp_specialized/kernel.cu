@@ -1,14 +1,15 @@
-// 12 warp specialized — a producer warpgroup only asks for tiles, two consumer warpgroups only multiply.
+// 12 warp specialized — a producer warpgroup only requests tiles, two consumer warpgroups only multiply.
 //
-// Changed since 11b: a third warpgroup, which gives most of its registers to the others; beside each stage's
-// full mbarrier an empty one, by which the consumers give it back, and no barrier in the loop; 16 bytes of C
-// a store.
+// Changed since 11c: a third warpgroup, which gives most of its registers to the others; beside each stage's
+// full mbarrier an empty one, by which the consumers give it back, and no barrier in the loop. The wide
+// stores are 11c's, now in common/parts/store_sums.hpp. By itself this makes no difference; lesson 13 needs
+// it.
 
-#include <algorithm>
 #include <cstdint>
 
-#include "common/element.hpp"
 #include "common/gemm.hpp"
+#include "common/parts/store_sums.hpp"
+#include "common/parts/tile_order.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
 #include "common/tma/launch.hpp"
@@ -26,73 +27,9 @@ constexpr int WARPGROUP = 128, CONSUMERS = BM / WGMMA_M, THREADS = (CONSUMERS + 
 constexpr int AT_LAUNCH = 168, PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // of a thread
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS == (CONSUMERS + 1) * AT_LAUNCH,
               "nobody gets registers that nobody gives");
-constexpr int GROUP = 8;                                   // rows of C tiles that are counted together
 constexpr int SPAN = 128, BOX = gemm::kTmaBox;             // what the swizzle permutes: bytes, elements
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
-
-/// Two neighbors in a row of C, of which only the first `left` are there.
-template <class T>
-__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
-                                       float beta) {
-    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
-        if (left > 0) first += beta * gemm::to_float(c[0]);
-        if (left > 1) second += beta * gemm::to_float(c[1]);
-    }
-    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
-    if (pairs && left > 1) {  // one store for the two
-        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
-    } else {
-        if (left > 0) c[0] = both[0];
-        if (left > 1) c[1] = both[1];
-    }
-}
-
-/// Four lanes hold a row each of a 4×4 matrix of words; afterwards each holds a column.
-__device__ __forceinline__ void transpose4(std::uint32_t (&words)[4]) {
-#pragma unroll
-    for (int step = 1; step < 4; step *= 2) {
-        const bool upper = threadIdx.x & step;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (i & step) continue;
-            const std::uint32_t mine = upper ? words[i] : words[i + step];
-            const std::uint32_t got = __shfl_xor_sync(0xffffffffu, mine, step);
-            if (upper)
-                words[i] = got;
-            else
-                words[i + step] = got;
-        }
-    }
-}
-
-/// A warp's 16×BN sums, 16 bytes a store: of 32 neighbors in a row a lane has two in each 8, and four lanes
-/// transpose what they have, so that each gets 8 neighbors. c: C at the lane's first sum; left: rows from
-/// there.
-template <class T>
-__device__ __forceinline__ void store_whole(T* c, std::int64_t ldc, std::int64_t left, float alpha,
-                                            const float (&acc)[WGMMA_N / 2]) {
-    c += threadIdx.x % 4 * 6;  // from 2 to 8 elements a lane
-#pragma unroll
-    for (int e = 0; e < WGMMA_N / 2; e += 16) {  // 32 columns
-#pragma unroll
-        for (int y = 0; y < 16; y += 8) {  // the lane's two rows
-            std::uint32_t words[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const float* const sums = &acc[e + 4 * i + y / 4];
-                __align__(4) const T both[2] = {gemm::from_float<T>(alpha * sums[0]),
-                                                gemm::from_float<T>(alpha * sums[1])};
-                words[i] = *reinterpret_cast<const std::uint32_t*>(both);
-            }
-            transpose4(words);
-            if (y < left) {
-                *reinterpret_cast<uint4*>(&c[y * ldc + 2 * e]) =
-                    make_uint4(words[0], words[1], words[2], words[3]);
-            }
-        }
-    }
-}
 
 /// One thread of the producer: asks for tile n of A and of B as soon as stage n % STAGES is empty.
 __device__ __forceinline__ void produce(char* shared, Mbarrier (&full)[STAGES], Mbarrier (&empty)[STAGES],
@@ -123,12 +60,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     __shared__ Mbarrier full[STAGES], empty[STAGES];
     const int t = threadIdx.x, warpgroup = t / WARPGROUP;
 
-    // Blocks are counted down a group of GROUP rows of tiles, then along it, as in lesson 08.
-    const std::int64_t tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
-    const std::int64_t group = blockIdx.x / (GROUP * tiles_n), in_group = blockIdx.x % (GROUP * tiles_n);
-    const std::int64_t group_m = tiles_m - group * GROUP < GROUP ? tiles_m - group * GROUP : GROUP;
-    const int row0 = static_cast<int>(group * GROUP + in_group % group_m) * BM;
-    const int col0 = static_cast<int>(in_group / group_m) * BN;
+    const gemm::Tiles c_tile = gemm::tile_at(blockIdx.x, gemm::tiles_of(M, N, BM, BN));
+    const int row0 = static_cast<int>(c_tile.m) * BM, col0 = static_cast<int>(c_tile.n) * BN;
 
     if (t == 0) {
         // gap: counts
@@ -139,7 +72,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncthreads();  // nobody waits at an mbarrier before it is one
 
-    const int tiles = alpha == 0.0f ? 0 : static_cast<int>((K + BK - 1) / BK);  // BLAS: as if K were 0
+    const int tiles = static_cast<int>((K + BK - 1) / BK);
     if (warpgroup == CONSUMERS) {
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
         if (t == CONSUMERS * WARPGROUP) produce(shared, full, empty, map_a, map_b, row0, col0, tiles);
@@ -149,8 +82,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     gemm::ptx::more_registers<CONSUMER_REGISTERS>();
     const int y = warpgroup * WGMMA_M;  // the warpgroup's first row of the C tile
     const unsigned base = gemm::ptx::shared_address(shared);
-    float acc[WGMMA_N / 2] = {};
-    gemm::ptx::wgmma_fence(acc);
+    float acc[WGMMA_N / 2];
 #pragma unroll 1
     for (int n = 0; n < tiles; ++n) {
         // gap: arrived
@@ -166,7 +98,8 @@ __global__ void __launch_bounds__(THREADS, 1)
                                                        .leading = BK * SPAN,
                                                        .stride = 8 * SPAN,
                                                        .swizzle = WgmmaSwizzle::bytes128});
-            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, true);
+            const bool add = n > 0 || k > 0;  // the first product does not add: acc needs no zeros
+            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, add);
         }
         gemm::ptx::wgmma_commit();
         // gap: release
@@ -176,22 +109,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     gemm::ptx::wgmma_wait<0>(acc);
 
-    const auto address = reinterpret_cast<std::uintptr_t>(C);
-    if (beta == 0.0f && col0 + BN <= N && (address % 16 | ldc % 8) == 0) {
-        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t % WARPGROUP, 0);
-        const std::int64_t row = row0 + y + in.row;
-        store_whole(&C[row * ldc + col0 + in.column], ldc, M - row, alpha, acc);
-        return;
-    }
-    // A thread's sums are neighbors by twos, which one store takes where every row of C allows it.
-    const bool pairs = (address % 4 | ldc % 2) == 0;
-#pragma unroll
-    for (int e = 0; e < WGMMA_N / 2; e += 2) {
-        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t % WARPGROUP, e);
-        const std::int64_t row = row0 + y + in.row, col = col0 + in.column;
-        if (row >= M) continue;
-        store2(&C[row * ldc + col], N - col, pairs, alpha * acc[e], alpha * acc[e + 1], beta);
-    }
+    gemm::store_sums(acc, row0 + y, col0, M, N, alpha, beta, C, ldc);
 }
 
 const gemm::Tile tile{BM, BN, BK};
@@ -215,13 +133,9 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    const std::int64_t tiles_m = gemm::ceil_div(p.M, BM), tiles_n = gemm::ceil_div(p.N, BN);
-    const std::int64_t group = row / BM / GROUP,
-                       group_m = std::min<std::int64_t>(tiles_m - group * GROUP, GROUP);
-    const std::int64_t block = group * GROUP * tiles_n + col / BN * group_m + row / BM % GROUP;
-    const int y = static_cast<int>(row % BM), x = static_cast<int>(col % 8);
-    return {{static_cast<unsigned>(block), 0, 0},
-            {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
+    const unsigned block = gemm::number_of(gemm::tile_of(row, col, BM, BN), gemm::tiles_of(p.M, p.N, BM, BN));
+    const auto warpgroup = static_cast<unsigned>(row % BM / WGMMA_M);
+    return {{block, 0, 0}, {warpgroup * WARPGROUP + gemm::store_sums_thread(p, row, col), 0, 0}};
 }
 
 const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},

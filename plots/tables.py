@@ -13,7 +13,7 @@ What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
 `./gemm autotune --record` measured of it with other constants between <!-- tuned:06b_warp_tile --> and <!-- /tuned -->, and the
-same of some at several sizes between <!-- shapes:13c_ping_pong --> and <!-- /shapes -->. What `./gemm timeline --record`
+same of some at several sizes between <!-- shapes:13d_ping_pong --> and <!-- /shapes -->. What `./gemm timeline --record`
 wrote of a block's warps stands between <!-- timeline:12_warp_specialized --> and <!-- /timeline -->. Of a lesson that was not
 recorded yet, each says so. What `./gemm profile --energy --record` measured of lessons in turns stands between
 <!-- energy:13c_ping_pong --> and <!-- /energy -->. <!-- stalls:09b_mma_sync --> has all of what the profile says of a warp's

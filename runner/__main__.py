@@ -290,7 +290,7 @@ def profile_command(
 
 @app.command("timeline")
 def timeline_command(
-    name: Optional[str] = typer.Argument(None, metavar="[LESSON]", help="A lesson with mbarriers: 10a to 13c."),
+    name: Optional[str] = typer.Argument(None, metavar="[LESSON]", help="A lesson with mbarriers: 10a to 13d."),
     m: Optional[str] = typer.Option(None, help="Rows of A and C."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B."),

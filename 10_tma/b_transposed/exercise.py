@@ -39,13 +39,13 @@ EXERCISE = Exercise(
         "another row of At. In next: when everyone has come this far, two things are done: this k-tile has been read, and "
         "all of the next one is in At. For six k-tiles, draw which stage is read, which one is transposed, and which ones "
         "are on their way.",
-        "In part: an XOR puts 16 · (k / 4) = 4·k into the place, and you read one float4. In column: a row of At is 4·T::BM "
-        "bytes. In next: first a barrier of the block; then one thread makes the request; then stage = next, and next moves "
+        "In part: an XOR puts 16 · (k / 4) = 4·k into the place, and you read one float4. In column: a row of At has T::BM "
+        "floats. In next: first a barrier of the block; then one thread makes the request; then stage = next, and next moves "
         "on around the ring. When it comes to 0, the parity changes. After that, every thread waits at full[next] for "
         "itself: the barrier is already over, so it can't tell the others what one thread has waited for.",
         "nearly the code, in the gaps' order:\n"
         "  the float4 at part = the const float4 at shared + (from ^ 4 * k);\n"
-        "  the float at to + 4 * k * T::BM = part[k];\n"
+        "  to[k * T::BM] = part[k];\n"
         "  __syncthreads(); if (t == 0 && tile + STAGES < tiles) ask(stage, tile + STAGES); stage = next;\n"
         "  if tile + 2 < tiles: next = (next + 1) % STAGES; if (next == 0) parity ^= 1; mbarrier_wait(full[next], parity);",
     ),

@@ -5,20 +5,20 @@
 // tile's As; lanes and sums lie as in 08b; the loop's body is a round of 8 steps of a tile's 32, which keeps
 // its code small.
 
-#include <algorithm>
+#include <cstdint>
 
 #include "common/gemm.hpp"
+#include "common/parts/store4.hpp"
+#include "common/parts/tile_order.hpp"
 #include "common/ptx/mbarrier.hpp"
 #include "common/ptx/tma.hpp"
-#include "common/tma/copy_rows.hpp"
-#include "common/tma/matrix.hpp"
+#include "common/tma/launch.hpp"
 #include "common/tma/tensor_map.hpp"
 
 namespace lesson_10b {
 
 constexpr int BK = 32;          // steps along K of a tile: a row of As is 128 bytes, which the swizzle wants
 constexpr int INNER = 8;        // of them in a round of the loop, whose code each launch fetches anew
-constexpr int GROUP = 8;        // rows of C tiles that are counted together
 constexpr int REGISTERS = 224;  // of a thread at most: nvcc takes fewer, but chooses better ones than without
 
 /// The sizes of an instantiation.
@@ -31,8 +31,8 @@ struct Tiles {
     static constexpr int LANES_M = WM / TM, LANES_N = WN / TN, WARPS_N = BN / WN;
     static constexpr int THREADS = 32 * (BM / WM) * WARPS_N;
     static constexpr int BS = 4 * BM * BK, STAGE = BS + 4 * BK * BN;  // bytes: where Bs begins, a stage
-    static constexpr int AT = STAGES * STAGE, AT_SIZE = 4 * BK * BM;  // bytes: where the first At begins, one
-    static constexpr int BYTES = AT + 2 * AT_SIZE;                    // of shared memory
+    static constexpr int AT = STAGES * STAGE,
+                         BYTES = AT + 2 * 4 * BK * BM;  // where At begins; of shared memory
     static_assert(LANES_M * LANES_N == 32 && BM % WM == 0 && BN % WN == 0, "warps and lanes tile the block");
     static_assert(TM % 4 == 0 && TN % 4 == 0, "reads of four floats");
     static_assert(BM * INNER == 4 * THREADS && BM % 32 == 0, "a thread transposes four floats a round");
@@ -40,21 +40,6 @@ struct Tiles {
 };
 using Large = Tiles<128, 256, 64, 64, 8, 16, 4>;
 using Small = Tiles<64, 64, 32, 32, 4, 8, 3>;  // where Large has few blocks, or most of each is outside of C
-
-/// A place in C.
-struct Place {
-    std::int64_t row, col;
-};
-
-/// Where the block's tile begins. Blocks are counted down a group of GROUP rows of tiles, then along it:
-/// those that run at the same time cover a rectangle, and need few rows of A and columns of B.
-template <class T>
-__device__ __forceinline__ Place first_of_block(std::int64_t M, std::int64_t N) {
-    const std::int64_t tiles_m = (M + T::BM - 1) / T::BM, tiles_n = (N + T::BN - 1) / T::BN;
-    const std::int64_t group = blockIdx.x / (GROUP * tiles_n), in_group = blockIdx.x % (GROUP * tiles_n);
-    const std::int64_t group_m = tiles_m - group * GROUP < GROUP ? tiles_m - group * GROUP : GROUP;
-    return {(group * GROUP + in_group % group_m) * T::BM, in_group / group_m * T::BN};
-}
 
 /// Reads the thread's part of a tile's A in the 8 steps from k on: 16 bytes of a row, four steps.
 __device__ __forceinline__ void read_part(float (&part)[4], const char* shared, int from, int k) {
@@ -65,30 +50,30 @@ __device__ __forceinline__ void read_part(float (&part)[4], const char* shared, 
     // end gap
 }
 
-/// Writes it to At, where the four steps of the row lie one below the other.
+/// Writes it to At, where the four steps of the row are one below the other.
 template <class T>
-__device__ __forceinline__ void write_part(const float (&part)[4], char* to) {
+__device__ __forceinline__ void write_part(const float (&part)[4], float* to) {
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         // gap: column
-        *reinterpret_cast<float*>(to + 4 * k * T::BM) = part[k];
+        to[k * T::BM] = part[k];
         // end gap
     }
 }
 
-/// Reads a thread's values of step k, from where it reads in At and in a stage of Bs.
+/// Reads a thread's values of step k, from where it reads in At and in Bs.
 template <class T>
-__device__ __forceinline__ void read(float (&a_frag)[T::TM], float (&b_frag)[T::TN], const char* at,
-                                     const char* bs, int k) {
+__device__ __forceinline__ void read(float (&a_frag)[T::TM], float (&b_frag)[T::TN], const float* at,
+                                     const float* bs, int k) {
 #pragma unroll
     for (int i = 0; i < T::TM; i += 4) {
         *reinterpret_cast<float4*>(&a_frag[i]) =
-            *reinterpret_cast<const float4*>(at + 4 * (k * T::BM + i * T::LANES_M));
+            *reinterpret_cast<const float4*>(&at[k * T::BM + i * T::LANES_M]);
     }
 #pragma unroll
     for (int j = 0; j < T::TN; j += 4) {
         *reinterpret_cast<float4*>(&b_frag[j]) =
-            *reinterpret_cast<const float4*>(bs + 4 * (k * T::BN + j * T::LANES_N));
+            *reinterpret_cast<const float4*>(&bs[k * T::BN + j * T::LANES_N]);
     }
 }
 
@@ -119,21 +104,9 @@ __device__ __forceinline__ void write_c(const float (&acc)[T::TM][T::TN], std::i
 #pragma unroll
         for (int j = 0; j < T::TN; j += 4) {
             const std::int64_t col = col0 + j * T::LANES_N;
-            float* c = &C[row * ldc + col];
-            if (ALIGNED) {
-                if (col >= N) continue;
-                // BLAS: beta == 0 must not read C
-                const float4 old =
-                    beta == 0.0f ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : *reinterpret_cast<float4*>(c);
-                *reinterpret_cast<float4*>(c) =
-                    make_float4(alpha * acc[i][j] + beta * old.x, alpha * acc[i][j + 1] + beta * old.y,
-                                alpha * acc[i][j + 2] + beta * old.z, alpha * acc[i][j + 3] + beta * old.w);
-            } else {
-                for (int e = 0; e < 4; ++e) {
-                    if (col + e >= N) break;
-                    c[e] = beta == 0.0f ? alpha * acc[i][j + e] : alpha * acc[i][j + e] + beta * c[e];
-                }
-            }
+            const float4 sums = make_float4(alpha * acc[i][j], alpha * acc[i][j + 1], alpha * acc[i][j + 2],
+                                            alpha * acc[i][j + 3]);
+            gemm::store4<ALIGNED>(&C[row * ldc + col], N - col, sums, beta);
         }
     }
 }
@@ -150,7 +123,8 @@ __global__ void __maxnreg__(REGISTERS)
     extern __shared__ __align__(1024) char shared[];
     __shared__ gemm::ptx::Mbarrier full[STAGES];  // whose phases end when a stage's tiles are there
 
-    const Place first = first_of_block<T>(M, N);
+    const gemm::Tiles c_tile = gemm::tile_at(blockIdx.x, gemm::tiles_of(M, N, T::BM, T::BN));
+    const int row0 = static_cast<int>(c_tile.m) * T::BM, col0 = static_cast<int>(c_tile.n) * T::BN;
     const int t = threadIdx.x, warp = t / 32, lane = t % 32;
     // Lanes lie in the warp tile so that of four neighbors two read the same 16 bytes of At, and two the
     // same of Bs: shared memory serves such a pair at once.
@@ -159,24 +133,22 @@ __global__ void __maxnreg__(REGISTERS)
     // The thread's elements of C: groups of four rows from y + i·LANES_M and of four columns from x +
     // j·LANES_N on, i and j multiples of 4.
     const int y = warp / T::WARPS_N * T::WM + lane_m * 4, x = warp % T::WARPS_N * T::WN + lane_n * 4;
-    const char* const a_read = shared + T::AT + 4 * y;
-    const char* const b_read = shared + T::BS + 4 * x;
+    auto* const At = reinterpret_cast<float(*)[BK][T::BM]>(shared + T::AT);
+    const auto Bs = [&](int stage) {
+        return reinterpret_cast<const float(*)[T::BN]>(shared + stage * STAGE + T::BS);
+    };
     // What the thread transposes in a round: 16 bytes of a row. Eight neighbors read eight rows, which the
     // swizzle has spread over all banks, and a warp writes 32 floats side by side.
     const int part_row = t % T::BM, chunk = t / T::BM;
     const int part_read = 4 * BK * part_row + (chunk ^ part_row % 8) * 16;
-    char* const part_write = shared + T::AT + 4 * (4 * chunk * T::BM + part_row);
 
-    const std::int64_t k_end = alpha == 0.0f ? 0 : K;  // BLAS: alpha == 0 must not read A or B
-    const int tiles = static_cast<int>((k_end + BK - 1) / BK);
+    const int tiles = static_cast<int>((K + BK - 1) / BK);
 
     // The boxes of tile number `tile` shall come to a stage: one thread asks. Past the edges come zeros.
     const auto ask = [&](int stage, int tile) {
         gemm::ptx::mbarrier_arrive_expect_tx(full[stage], STAGE);
-        gemm::ptx::tma_load(shared + stage * STAGE, map_a, {tile * BK, static_cast<int>(first.row)},
-                            full[stage]);
-        gemm::ptx::tma_load(shared + stage * STAGE + T::BS, map_b, {static_cast<int>(first.col), tile * BK},
-                            full[stage]);
+        gemm::ptx::tma_load(shared + stage * STAGE, map_a, {tile * BK, row0}, full[stage]);
+        gemm::ptx::tma_load(shared + stage * STAGE + T::BS, map_b, {col0, tile * BK}, full[stage]);
     };
     if (t == 0) {
         for (int stage = 0; stage < STAGES; ++stage) gemm::ptx::mbarrier_init(full[stage], 1);
@@ -187,34 +159,31 @@ __global__ void __maxnreg__(REGISTERS)
 
     float a_frag[2][T::TM], b_frag[2][T::TN];  // of this step along K and of the next
     float part[4];
-    if (tiles > 0) {
-        gemm::ptx::mbarrier_wait(full[0], 0);
-        for (int k = 0; k < BK; k += INNER) {
-            read_part(part, shared, part_read, k);
-            write_part<T>(part, part_write + 4 * k * T::BM);
-        }
+    gemm::ptx::mbarrier_wait(full[0], 0);
+    for (int k = 0; k < BK; k += INNER) {
+        read_part(part, shared, part_read, k);
+        write_part<T>(part, &At[0][k + 4 * chunk][part_row]);
     }
     __syncthreads();  // the first At is complete
-    if (tiles > 0) read<T>(a_frag[0], b_frag[0], a_read, b_read, 0);
+    read<T>(a_frag[0], b_frag[0], &At[0][0][y], &Bs(0)[0][x], 0);
     if (tiles > 1) gemm::ptx::mbarrier_wait(full[1], 0);
 
     float acc[T::TM][T::TN] = {};
     int stage = 0, next = tiles > 1 ? 1 : 0;  // the tiles in use, and the next: at the end these once more
     unsigned parity = 0;                      // of the next
     int tile = 0, first_k = 0;                // the tile and its step with which the round begins
-    const char *a = a_read, *b = b_read;      // where the thread reads of the round's steps
-    int from = part_read + next * STAGE;      // the thread's row of the next As
-    char* to = part_write + T::AT_SIZE;       // where its part of the round's steps goes
-    int other = T::AT_SIZE;                   // bytes from the At that is read to the one that is filled
+    const float *a = &At[0][0][y], *b = &Bs(0)[0][x];  // where the thread reads of the round's steps
+    int from = part_read + next * STAGE;               // the thread's row of the next As
+    float* to = &At[1][4 * chunk][part_row];           // and where its part of the round's steps goes
 #pragma unroll 1
     while (tile < tiles) {
 #pragma unroll
         for (int k = 0; k < INNER; ++k) {  // C_tile += A[:, k] · B[k, :]
-            if (k == INNER - 1) {
+            if (k == INNER - 1) {          // the last step reads values of the next round
                 first_k += INNER;
-                a += 4 * INNER * T::BM;
-                b += 4 * INNER * T::BN;
-                to += 4 * INNER * T::BM;
+                a += INNER * T::BM;
+                b += INNER * T::BN;
+                to += INNER * T::BM;
                 if (first_k == BK) {
                     // gap: next
                     __syncthreads();  // everyone has read these tiles, and has transposed the next
@@ -228,11 +197,10 @@ __global__ void __maxnreg__(REGISTERS)
                     // end gap
                     ++tile;
                     first_k = 0;
-                    a += other - T::AT_SIZE;  // the two At change roles
-                    to -= other + T::AT_SIZE;
-                    other = -other;
-                    b = b_read + stage * STAGE;
+                    a = &At[tile % 2][0][y];
+                    b = &Bs(stage)[0][x];
                     from = part_read + next * STAGE;
+                    to = &At[(tile + 1) % 2][4 * chunk][part_row];
                 }
             }
             if (k == 0) read_part(part, shared, from, first_k);
@@ -242,7 +210,7 @@ __global__ void __maxnreg__(REGISTERS)
         }
     }
 
-    write_c<T, ALIGNED>(acc, first.row + y, first.col + x, M, N, alpha, beta, C, ldc);
+    write_c<T, ALIGNED>(acc, row0 + y, col0 + x, M, N, alpha, beta, C, ldc);
 }
 
 const gemm::Tile tile{Large::BM, Large::BN, BK};
@@ -251,12 +219,6 @@ bool is_large(const gemm::Problem& p) {
     return p.M > Small::BM && p.N > Small::BN &&  // else most of a large tile would lie outside of C
            gemm::ceil_div(p.M, Large::BM) * gemm::ceil_div(p.N, Large::BN) >= 100;
 }
-
-/// What is made once for a problem: A and B as TMA takes them, and their tensor maps.
-struct Maps {
-    gemm::TmaMatrix a, b;
-    CUtensorMap map_a{}, map_b{};
-};
 
 /// The tensor map of a matrix, in boxes of rows×cols.
 CUtensorMap map_of(const gemm::TmaMatrix& m, int rows, int cols, CUtensorMapSwizzle swizzle) {
@@ -270,7 +232,7 @@ CUtensorMap map_of(const gemm::TmaMatrix& m, int rows, int cols, CUtensorMapSwiz
 }
 
 gemm::Plan prepare(const gemm::Problem& p) {
-    const auto maps = std::make_shared<Maps>();
+    const auto maps = std::make_shared<gemm::TmaOperands>();
     if (p.M == 0 || p.N == 0 || p.K == 0 || p.alpha == 0.0f) return maps;  // nobody reads A or B
     maps->a = gemm::tma_matrix(p.A, p.M, p.K, p.lda, sizeof(float));
     maps->b = gemm::tma_matrix(p.B, p.K, p.N, p.ldb, sizeof(float));
@@ -280,42 +242,32 @@ gemm::Plan prepare(const gemm::Problem& p) {
     return maps;
 }
 
-/// TMA takes rows that begin at multiples of 16 bytes. A matrix with others is copied to such rows.
-void copy_if_refused(const gemm::TmaMatrix& m, const void* matrix, std::int64_t pitch, cudaStream_t stream) {
-    if (m.copy == nullptr) return;
-    gemm::copy_rows<float><<<gemm::copy_blocks(m.rows), gemm::kCopyThreads, 0, stream>>>(
-        m.rows, m.cols, static_cast<const float*>(matrix), pitch, static_cast<float*>(m.copy.get()), m.pitch);
-}
-
 template <class T>
-void launch_tiles(const gemm::Problem& p, const Maps& maps, cudaStream_t stream) {
+void launch_tiles(const gemm::Problem& p, const gemm::TmaOperands& maps, cudaStream_t stream) {
     const bool aligned = reinterpret_cast<std::uintptr_t>(p.C) % 16 == 0 && (p.N | p.ldc) % 4 == 0;
     const auto kernel = aligned ? sgemm_tma<T, true> : sgemm_tma<T, false>;
-    // beyond 48 KiB CUDA wants to be told
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::BYTES);
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::BYTES);  // beyond 48 KiB
     kernel<<<gemm::grid_of_tiles(p, {T::BM, T::BN, BK}), T::THREADS, T::BYTES, stream>>>(
         p.M, p.N, p.K, p.alpha, maps.map_a, maps.map_b, p.beta, static_cast<float*>(p.C), p.ldc);
 }
 
 void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
     if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
-    const Maps& maps = *static_cast<const Maps*>(plan);
-    copy_if_refused(maps.a, p.A, p.lda, stream);
-    copy_if_refused(maps.b, p.B, p.ldb, stream);
+    if (p.K == 0 || p.alpha == 0.0f) return gemm::launch_scale<float>(p, stream);  // C = beta·C
+    const auto& maps = *static_cast<const gemm::TmaOperands*>(plan);
+    gemm::copy_refused<float>(maps.a, p.A, p.lda, stream);
+    gemm::copy_refused<float>(maps.b, p.B, p.ldb, stream);
     is_large(p) ? launch_tiles<Large>(p, maps, stream) : launch_tiles<Small>(p, maps, stream);
 }
 
 template <class T>
 gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    const std::int64_t tiles_m = gemm::ceil_div(p.M, T::BM), tiles_n = gemm::ceil_div(p.N, T::BN);
-    const std::int64_t group = row / T::BM / GROUP,
-                       group_m = std::min<std::int64_t>(tiles_m - group * GROUP, GROUP);
-    const std::int64_t block = group * GROUP * tiles_n + col / T::BN * group_m + row / T::BM % GROUP;
+    const unsigned block =
+        gemm::number_of(gemm::tile_of(row, col, T::BM, T::BN), gemm::tiles_of(p.M, p.N, T::BM, T::BN));
     const int y = static_cast<int>(row % T::BM), x = static_cast<int>(col % T::BN);
     const int lane_m = y % T::WM / 4 % T::LANES_M, lane_n = x % T::WN / 4 % T::LANES_N;
     const int lane = lane_m % 2 + lane_n % 2 * 2 + lane_m / 2 * 4 + lane_n / 2 * 2 * T::LANES_M;
-    return {{static_cast<unsigned>(block), 0, 0},
-            {static_cast<unsigned>((y / T::WM * T::WARPS_N + x / T::WN) * 32 + lane), 0, 0}};
+    return {{block, 0, 0}, {static_cast<unsigned>((y / T::WM * T::WARPS_N + x / T::WN) * 32 + lane), 0, 0}};
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {

@@ -32,7 +32,8 @@ EXERCISE = Exercise(
         ),
         "multiply": Gap(
             "acc += As · Bs: BK / WGMMA_K steps, and in each an instruction for every 64 rows. What comes before the first "
-            "one, and what after the last? Then the tiles may be overwritten, and in the end acc is used."
+            "one, and what after the last? Then the tiles may be overwritten, and in the end acc is used. Nobody has set acc to "
+            "0: which products must not add to what it holds?"
         ),
     },
     hints=(
@@ -44,7 +45,8 @@ EXERCISE = Exercise(
         "SPAN, .leading goes to the next 64 columns, BK spans further on, and .stride to the next 8 rows. Both have "
         "WgmmaSwizzle::bytes128. In load: mbarrier_arrive_expect_tx for SHARED bytes, one tma_load for A at {k0, row0}, BN / "
         "BOX for B at {col0 + j, k0}; then mbarrier_wait with a parity that changes in every round. In multiply: "
-        "wgmma_fence(acc), the products, wgmma_commit(), wgmma_wait<0>(acc).",
+        "wgmma_fence(acc), the products, wgmma_commit(), wgmma_wait<0>(acc). wgmma() adds to acc if its last argument is true, "
+        "which it is but for k0 = 0 and k = 0.",
         "nearly the code, in the gaps' order:\n"
         "  const auto a_at = [&](int row, int k) { return gemm::ptx::encode({.start = as + row * SPAN + 2 * k, .stride = 8 * "
         "SPAN, .swizzle = WgmmaSwizzle::bytes128}); };\n"
@@ -53,7 +55,7 @@ EXERCISE = Exercise(
         "tma_load(shared + BS + j * BK * 2, map_b, {col0 + j, k0}, full); }\n"
         "  mbarrier_wait(full, parity); parity ^= 1;\n"
         "  wgmma_fence(acc); for k = 0, WGMMA_K, … and i = 0, 1: wgmma<T, WGMMA_N, Major::k, Major::row>(acc[i], a_at(i * "
-        "WGMMA_M, k), b_at(k), true); wgmma_commit(); wgmma_wait<0>(acc);",
+        "WGMMA_M, k), b_at(k), k0 > 0 || k > 0); wgmma_commit(); wgmma_wait<0>(acc);",
     ),
     starter_fails="with_one_tile",
     goals=(
@@ -69,7 +71,7 @@ EXERCISE = Exercise(
             _stores,
             lambda counts: counts.shape[0] * counts.shape[1] / 64,
             "stores of a warp",
-            "A thread holds two neighbors of a row: store2 writes them at once where every row of C allows it.",
+            "A thread holds two neighbors of a row: gemm::store2() writes them at once where every row of C allows it.",
         ),
         Goal(
             "A thread meets one barrier",

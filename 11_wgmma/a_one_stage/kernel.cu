@@ -1,18 +1,20 @@
-// 11a one stage — four warps multiply tiles that lie in shared memory, 64×128×16 with one instruction:
-// wgmma. Where the tiles lie, two descriptors of 64 bits say.
+// 11a one stage — four warps multiply tiles that are in shared memory, 64×128×16 with one instruction: wgmma.
+// Two descriptors of 64 bits say where the tiles are.
 //
 // Changed since 09f: no fragments and no ldmatrix, the tensor cores read A and B from shared memory
 // themselves; TMA brings the tiles, as in lesson 10, swizzled as wgmma wants them. To begin with, one tile of
-// A and of B at a time, and one tile of C a block.
+// A and of B at a time, and one C tile a block. Order, stores and scaling are in common/parts and common/tma.
 
-#include <algorithm>
+#include <cstdint>
 
-#include "common/element.hpp"
 #include "common/gemm.hpp"
+#include "common/parts/store_sums.hpp"
+#include "common/parts/tile_order.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
 #include "common/tma/copy_rows.hpp"
 #include "common/tma/matrix.hpp"
+#include "common/tma/scale.hpp"
 #include "common/tma/tensor_map.hpp"
 
 namespace lesson_11a {
@@ -24,27 +26,9 @@ using gemm::ptx::WgmmaSwizzle;
 constexpr int BM = 128, BN = 128, BK = 64;                  // C tile: rows and columns of C, steps along K
 constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;     // what one instruction multiplies
 constexpr int THREADS = 128;                                // a warpgroup: four warps
-constexpr int GROUP = 8;                                    // rows of C tiles that are counted together
 constexpr int SPAN = 128, BOX = SPAN / 2;                   // what the swizzle permutes: bytes, elements
 constexpr int BS = 2 * BM * BK, SHARED = BS + 2 * BK * BN;  // bytes: where Bs begins, both tiles
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
-
-/// Two neighbors in a row of C, of which only the first `left` are there.
-template <class T>
-__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
-                                       float beta) {
-    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
-        if (left > 0) first += beta * gemm::to_float(c[0]);
-        if (left > 1) second += beta * gemm::to_float(c[1]);
-    }
-    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
-    if (pairs && left > 1) {  // one store for the two
-        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
-    } else {
-        if (left > 0) c[0] = both[0];
-        if (left > 1) c[1] = both[1];
-    }
-}
 
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major.
 template <class T>
@@ -57,12 +41,8 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ Mbarrier full;
     const int t = threadIdx.x;
 
-    // Blocks are counted down a group of GROUP rows of tiles, then along it, as in lesson 08.
-    const std::int64_t tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
-    const std::int64_t group = blockIdx.x / (GROUP * tiles_n), in_group = blockIdx.x % (GROUP * tiles_n);
-    const std::int64_t group_m = tiles_m - group * GROUP < GROUP ? tiles_m - group * GROUP : GROUP;
-    const int row0 = static_cast<int>(group * GROUP + in_group % group_m) * BM;
-    const int col0 = static_cast<int>(in_group / group_m) * BN;
+    const gemm::Tiles c_tile = gemm::tile_at(blockIdx.x, gemm::tiles_of(M, N, BM, BN));
+    const int row0 = static_cast<int>(c_tile.m) * BM, col0 = static_cast<int>(c_tile.n) * BN;
 
     if (t == 0) {
         gemm::ptx::mbarrier_init(full, 1);
@@ -86,11 +66,10 @@ __global__ void __launch_bounds__(THREADS)
     };
     // end gap
 
-    float acc[BM / WGMMA_M][WGMMA_N / 2] = {};
-    const int k_end = alpha == 0.0f ? 0 : static_cast<int>(K);  // BLAS: alpha == 0 must not read A or B
+    float acc[BM / WGMMA_M][WGMMA_N / 2];
     unsigned parity = 0;
 #pragma unroll 1
-    for (int k0 = 0; k0 < k_end; k0 += BK) {
+    for (int k0 = 0; k0 < K; k0 += BK) {
         // gap: load
         if (t == 0) {
             gemm::ptx::mbarrier_arrive_expect_tx(full, SHARED);
@@ -108,8 +87,9 @@ __global__ void __launch_bounds__(THREADS)
         for (int k = 0; k < BK; k += WGMMA_K) {
 #pragma unroll
             for (int i = 0; i < BM / WGMMA_M; ++i) {
+                const bool add = k0 > 0 || k > 0;  // the first product does not add: acc needs no zeros
                 gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc[i], a_at(i * WGMMA_M, k), b_at(k),
-                                                                   true);
+                                                                   add);
             }
         }
         gemm::ptx::wgmma_commit();
@@ -118,16 +98,9 @@ __global__ void __launch_bounds__(THREADS)
     }
 
     // A thread's sums are neighbors by twos, which one store takes where every row of C allows it.
-    const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
 #pragma unroll
     for (int i = 0; i < BM / WGMMA_M; ++i) {
-#pragma unroll
-        for (int e = 0; e < WGMMA_N / 2; e += 2) {
-            const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t, e);
-            const std::int64_t row = row0 + i * WGMMA_M + in.row, col = col0 + in.column;
-            if (row >= M) continue;
-            store2(&C[row * ldc + col], N - col, pairs, alpha * acc[i][e], alpha * acc[i][e + 1], beta);
-        }
+        gemm::store_sums_by_pairs(acc[i], row0 + i * WGMMA_M, col0, M, N, alpha, beta, C, ldc);
     }
 }
 
@@ -172,6 +145,7 @@ void copy_if_refused(const gemm::TmaMatrix& m, const void* matrix, std::int64_t 
 
 template <class T>
 void launch_type(const gemm::Problem& p, const Operands& operands, cudaStream_t stream) {
+    if (p.K == 0 || p.alpha == 0.0f) return gemm::launch_scale<T>(p, stream);  // C = beta·C
     copy_if_refused<T>(operands.a, p.A, p.lda, stream);
     copy_if_refused<T>(operands.b, p.B, p.ldb, stream);
     hgemm_wgmma<T><<<gemm::grid_of_tiles(p, tile), THREADS, SHARED, stream>>>(
@@ -186,13 +160,9 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    const std::int64_t tiles_m = gemm::ceil_div(p.M, BM), tiles_n = gemm::ceil_div(p.N, BN);
-    const std::int64_t group = row / BM / GROUP,
-                       group_m = std::min<std::int64_t>(tiles_m - group * GROUP, GROUP);
-    const std::int64_t block = group * GROUP * tiles_n + col / BN * group_m + row / BM % GROUP;
+    const unsigned block = gemm::number_of(gemm::tile_of(row, col, BM, BN), gemm::tiles_of(p.M, p.N, BM, BN));
     const int y = static_cast<int>(row % WGMMA_M), x = static_cast<int>(col % 8);
-    return {{static_cast<unsigned>(block), 0, 0},
-            {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
+    return {{block, 0, 0}, {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
 }
 
 const gemm::Constant constants[] = {

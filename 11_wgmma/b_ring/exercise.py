@@ -60,7 +60,7 @@ EXERCISE = Exercise(
             _stores,
             lambda counts: counts.shape[0] * counts.shape[1] / 64,
             "stores of a warp",
-            "A thread holds two neighbors of a row: store2 writes them at once where every row of C allows it.",
+            "A thread holds two neighbors of a row: gemm::store2() writes them at once where every row of C allows it.",
         ),
         Goal(
             "A thread meets one barrier per k-tile, and one before the first",
@@ -143,17 +143,18 @@ def stage_that_is_filled(q: Quiz) -> Question:
 def wavefronts_of_a_tile(q: Quiz) -> Question:
     groups, n = q.whole(1, 4), 64 * q.whole(1, 4)
     BM, BK = 64 * groups, 64
-    count = groups * BK // 16
-    answer, cycles = count * (16 + n // 4), count * n // 2
+    written, read = _HALF * BK * (BM + n) // 128, groups * BK // 16 * (16 + n // 4)
+    answer = written + read
+    cycles = groups * BK // 16 * n // 2
     return Question(
         f"A block has {groups} warpgroup{'s' if groups > 1 else ''}. Its C tile is {BM}×{n}, and each warpgroup computes 64 "
-        f"rows of it with wgmma.m64n{n}k16. How many wavefronts of 128 bytes does shared memory deliver to wgmma for a k-tile "
-        f"of {BK} steps?",
+        f"rows of it with wgmma.m64n{n}k16. How many wavefronts of 128 bytes does a k-tile of {BK} steps take in shared "
+        "memory, to write it and to read it?",
         answer,
         "wavefronts",
-        f"A wgmma reads 64·16·2/128 = 16 of A and 16·{n}·2/128 = {n // 4} of B, and there are {groups}·{BK}/16 = {count}: "
-        f"{grouped(answer)}. The products take {count}·{n}/2 = {grouped(cycles)} cycles, so shared memory is busy for "
-        f"{answer / cycles:.3g} of that time.",
+        f"Written: 2·{BK}·({BM} + {n})/128 = {written}. A wgmma reads 64·16·2/128 = 16 of A and 16·{n}·2/128 = {n // 4} of "
+        f"B, and there are {groups}·{BK}/16 = {groups * BK // 16}: {grouped(read)}. Together {grouped(answer)}, for "
+        f"{grouped(cycles)} cycles of products.",
     )
 
 

@@ -5,11 +5,11 @@
 // begun; a C tile of 128×256, half of its rows a warpgroup's. The host's part is in
 // common/tma/launch.hpp.
 
-#include <algorithm>
 #include <cstdint>
 
-#include "common/element.hpp"
 #include "common/gemm.hpp"
+#include "common/parts/store_sums.hpp"
+#include "common/parts/tile_order.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
 #include "common/tma/launch.hpp"
@@ -24,27 +24,9 @@ constexpr int BM = 128, BN = 256, BK = 64;               // C tile: rows and col
 constexpr int WGMMA_M = 64, WGMMA_N = BN, WGMMA_K = 16;  // what one instruction multiplies
 constexpr int STAGES = 4;                                // tiles of A and of B in shared memory
 constexpr int WARPGROUP = 128, THREADS = BM / WGMMA_M * WARPGROUP;
-constexpr int GROUP = 8;                                   // rows of C tiles that are counted together
 constexpr int SPAN = 128, BOX = gemm::kTmaBox;             // what the swizzle permutes: bytes, elements
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
-
-/// Two neighbors in a row of C, of which only the first `left` are there.
-template <class T>
-__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
-                                       float beta) {
-    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
-        if (left > 0) first += beta * gemm::to_float(c[0]);
-        if (left > 1) second += beta * gemm::to_float(c[1]);
-    }
-    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
-    if (pairs && left > 1) {  // one store for the two
-        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
-    } else {
-        if (left > 0) c[0] = both[0];
-        if (left > 1) c[1] = both[1];
-    }
-}
 
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major.
 template <class T>
@@ -57,12 +39,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     __shared__ Mbarrier full[STAGES];
     const int t = threadIdx.x, y = t / WARPGROUP * WGMMA_M;  // the warpgroup's first row of the C tile
 
-    // Blocks are counted down a group of GROUP rows of tiles, then along it, as in lesson 08.
-    const std::int64_t tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
-    const std::int64_t group = blockIdx.x / (GROUP * tiles_n), in_group = blockIdx.x % (GROUP * tiles_n);
-    const std::int64_t group_m = tiles_m - group * GROUP < GROUP ? tiles_m - group * GROUP : GROUP;
-    const int row0 = static_cast<int>(group * GROUP + in_group % group_m) * BM;
-    const int col0 = static_cast<int>(in_group / group_m) * BN;
+    const gemm::Tiles c_tile = gemm::tile_at(blockIdx.x, gemm::tiles_of(M, N, BM, BN));
+    const int row0 = static_cast<int>(c_tile.m) * BM, col0 = static_cast<int>(c_tile.n) * BN;
 
     if (t == 0) {
         for (Mbarrier& barrier : full) gemm::ptx::mbarrier_init(barrier, 1);
@@ -82,14 +60,13 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
         // end gap
     };
-    const int tiles = alpha == 0.0f ? 0 : static_cast<int>((K + BK - 1) / BK);  // BLAS: as if K were 0
+    const int tiles = static_cast<int>((K + BK - 1) / BK);
     if (t == 0) {
         for (int n = 0; n < STAGES - 1 && n < tiles; ++n) load(n);
     }
 
     const unsigned base = gemm::ptx::shared_address(shared);
-    float acc[WGMMA_N / 2] = {};
-    gemm::ptx::wgmma_fence(acc);
+    float acc[WGMMA_N / 2];
 #pragma unroll 1
     for (int n = 0; n < tiles; ++n) {
         // gap: arrived
@@ -105,7 +82,8 @@ __global__ void __launch_bounds__(THREADS, 1)
                                                        .leading = BK * SPAN,
                                                        .stride = 8 * SPAN,
                                                        .swizzle = WgmmaSwizzle::bytes128});
-            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, true);
+            const bool add = n > 0 || k > 0;  // the first product does not add: acc needs no zeros
+            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, add);
         }
         gemm::ptx::wgmma_commit();
         // gap: ahead
@@ -116,15 +94,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     gemm::ptx::wgmma_wait<0>(acc);
 
-    // A thread's sums are neighbors by twos, which one store takes where every row of C allows it.
-    const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
-#pragma unroll
-    for (int e = 0; e < WGMMA_N / 2; e += 2) {
-        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t % WARPGROUP, e);
-        const std::int64_t row = row0 + y + in.row, col = col0 + in.column;
-        if (row >= M) continue;
-        store2(&C[row * ldc + col], N - col, pairs, alpha * acc[e], alpha * acc[e + 1], beta);
-    }
+    gemm::store_sums_by_pairs(acc, row0 + y, col0, M, N, alpha, beta, C, ldc);
 }
 
 const gemm::Tile tile{BM, BN, BK};
@@ -148,13 +118,9 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    const std::int64_t tiles_m = gemm::ceil_div(p.M, BM), tiles_n = gemm::ceil_div(p.N, BN);
-    const std::int64_t group = row / BM / GROUP,
-                       group_m = std::min<std::int64_t>(tiles_m - group * GROUP, GROUP);
-    const std::int64_t block = group * GROUP * tiles_n + col / BN * group_m + row / BM % GROUP;
+    const unsigned block = gemm::number_of(gemm::tile_of(row, col, BM, BN), gemm::tiles_of(p.M, p.N, BM, BN));
     const int y = static_cast<int>(row % BM), x = static_cast<int>(col % 8);
-    return {{static_cast<unsigned>(block), 0, 0},
-            {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
+    return {{block, 0, 0}, {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
 }
 
 const gemm::Constant constants[] = {

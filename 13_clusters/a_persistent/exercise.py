@@ -18,8 +18,7 @@ EXERCISE = Exercise(
             "of tiles."
         ),
         "last": Gap(
-            "all products of this C tile are done. Lesson 12 ends here, and never gives its last stage back. Who needs it "
-            "now? With alpha = 0 or K = 0 there was no k-tile, and no stage."
+            "all products of this C tile are done. Lesson 12 ends here, and never gives its last stage back. Who needs it now?"
         ),
         "carry": Gap("n counts the block's k-tiles. The next call of multiply() begins with the k-tile after those of this one."),
     },
@@ -29,12 +28,12 @@ EXERCISE = Exercise(
         "arrive at the same stage and the same parity, even after the first C tile.",
         "In order: a group has ROWS * all.n tiles. Its first row is i / (ROWS * all.n) * ROWS, and all.n tiles of each row "
         "above come before. The column is the number within the group divided by the group's rows, and the row is the "
-        "remainder. In last: the stage of k-tile n - 1, if steps > 0. In carry: each C tile takes `steps` of them.",
+        "remainder. In last: the stage of k-tile n - 1. In carry: each C tile takes `steps` of them.",
         "nearly the code, in the gaps' order:\n"
         "  first = i / (ROWS * all.n) * ROWS, in_group = i - first * all.n;\n"
         "  rows = all.m - first, or ROWS where that is less;\n"
         "  at = {first + in_group % rows, in_group / rows};\n"
-        "  if (steps > 0) give_back(n - 1);\n"
+        "  give_back(n - 1);\n"
         "  n += steps;",
     ),
     starter_fails="never_written",
@@ -60,8 +59,8 @@ HUNT = Hunt(
     task="two lines of this kernel have changed places. The result is nearly always right on a GPU, and the kernel is even a "
     "little faster. Find them: what may happen too early, and what does it destroy?",
     bug={
-        "    gemm::ptx::wgmma_wait<0>(acc);\n": "    if (steps > 0) give_back(n - 1);  // the next tile of C needs it\n",
-        "    if (steps > 0) give_back(n - 1);  // before the sums are written: the next tile of C needs it\n": (
+        "    gemm::ptx::wgmma_wait<0>(acc);\n": "    give_back(n - 1);  // the next tile of C needs it\n",
+        "    give_back(n - 1);  // before the sums are written: the next tile of C needs it\n": (
             "    gemm::ptx::wgmma_wait<0>(acc);\n"
         ),
     },

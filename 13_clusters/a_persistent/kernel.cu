@@ -1,20 +1,22 @@
-// 13a persistent — blocks stay, and go from tile of C to tile of C: the next one's tiles of A and B load
-// while this one's sums are written.
+// 13a persistent — blocks stay, and go from C tile to C tile: the next one's tiles of A and B load while this
+// one's sums are written.
 //
-// Changed since 12: a loop over tiles of C, whose order is a template parameter; the ring goes on from one to
+// Changed since 12: a loop over C tiles, whose order is a template parameter; the ring goes on from one to
 // the next, so that the last stage is given back, too.
 
 #include <algorithm>
 #include <cstdint>
 
-#include "common/element.hpp"
 #include "common/gemm.hpp"
+#include "common/parts/store_sums.hpp"
+#include "common/parts/tile_order.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
 #include "common/tma/launch.hpp"
 
 namespace lesson_13a {
 
+using gemm::Tiles;
 using gemm::ptx::Major;
 using gemm::ptx::Mbarrier;
 using gemm::ptx::WgmmaSwizzle;
@@ -29,11 +31,6 @@ static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS == (CONSUMERS 
 constexpr int SPAN = 128, BOX = gemm::kTmaBox;             // what the swizzle permutes: bytes, elements
 constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
 static_assert(BK == BOX && BN % BOX == 0, "a row of As is a span, a row of Bs several");
-
-/// A tile of C, or how many there are: rows and columns of tiles.
-struct Tiles {
-    unsigned m, n;
-};
 
 /// Orders of the tiles of C: which one comes as number `i`, of all.m·all.n.
 struct RowByRow {
@@ -80,69 +77,6 @@ struct Hilbert {
 
 using Order = Grouped<16>;
 
-/// Two neighbors in a row of C, of which only the first `left` are there.
-template <class T>
-__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
-                                       float beta) {
-    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
-        if (left > 0) first += beta * gemm::to_float(c[0]);
-        if (left > 1) second += beta * gemm::to_float(c[1]);
-    }
-    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
-    if (pairs && left > 1) {  // one store for the two
-        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
-    } else {
-        if (left > 0) c[0] = both[0];
-        if (left > 1) c[1] = both[1];
-    }
-}
-
-/// Four lanes hold a row each of a 4×4 matrix of words; afterwards each holds a column.
-__device__ __forceinline__ void transpose4(std::uint32_t (&words)[4]) {
-#pragma unroll
-    for (int step = 1; step < 4; step *= 2) {
-        const bool upper = threadIdx.x & step;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (i & step) continue;
-            const std::uint32_t mine = upper ? words[i] : words[i + step];
-            const std::uint32_t got = __shfl_xor_sync(0xffffffffu, mine, step);
-            if (upper)
-                words[i] = got;
-            else
-                words[i + step] = got;
-        }
-    }
-}
-
-/// A warp's 16×BN sums, 16 bytes a store: of 32 neighbors in a row a lane has two in each 8, and four lanes
-/// transpose what they have, so that each gets 8 neighbors. c: C at the lane's first sum; left: rows from
-/// there.
-template <class T>
-__device__ __forceinline__ void store_whole(T* c, std::int64_t ldc, std::int64_t left, float alpha,
-                                            const float (&acc)[WGMMA_N / 2]) {
-    c += threadIdx.x % 4 * 6;  // from 2 to 8 elements a lane
-#pragma unroll
-    for (int e = 0; e < WGMMA_N / 2; e += 16) {  // 32 columns
-#pragma unroll
-        for (int y = 0; y < 16; y += 8) {  // the lane's two rows
-            std::uint32_t words[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const float* const sums = &acc[e + 4 * i + y / 4];
-                __align__(4) const T both[2] = {gemm::from_float<T>(alpha * sums[0]),
-                                                gemm::from_float<T>(alpha * sums[1])};
-                words[i] = *reinterpret_cast<const std::uint32_t*>(both);
-            }
-            transpose4(words);
-            if (y < left) {
-                *reinterpret_cast<uint4*>(&c[y * ldc + 2 * e]) =
-                    make_uint4(words[0], words[1], words[2], words[3]);
-            }
-        }
-    }
-}
-
 /// One thread of the producer: asks for tile after tile of A and of B, for all tiles of C of the block. It is
 /// ahead of the consumers by up to STAGES tiles, also from one tile of C to the next.
 template <class ORDER>
@@ -174,7 +108,6 @@ __device__ __forceinline__ void multiply(float (&acc)[WGMMA_N / 2], unsigned bas
     const auto give_back = [&](unsigned of) {  // the stage of tile `of`, by one thread
         if (threadIdx.x % WARPGROUP == 0) gemm::ptx::mbarrier_arrive(empty[of % STAGES]);
     };
-    gemm::ptx::wgmma_fence(acc);
 #pragma unroll 1
     for (int step = 0; step < steps; ++step, ++n) {
         gemm::ptx::mbarrier_wait(full[n % STAGES], n / STAGES % 2);  // the tiles are there
@@ -188,7 +121,8 @@ __device__ __forceinline__ void multiply(float (&acc)[WGMMA_N / 2], unsigned bas
                                                        .leading = BK * SPAN,
                                                        .stride = 8 * SPAN,
                                                        .swizzle = WgmmaSwizzle::bytes128});
-            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, true);
+            const bool add = step > 0 || k > 0;  // a C tile's first product does not add
+            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, add);
         }
         gemm::ptx::wgmma_commit();
         gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back
@@ -196,32 +130,8 @@ __device__ __forceinline__ void multiply(float (&acc)[WGMMA_N / 2], unsigned bas
     }
     gemm::ptx::wgmma_wait<0>(acc);
     // gap: last
-    if (steps > 0) give_back(n - 1);  // before the sums are written: the next tile of C needs it
+    give_back(n - 1);  // before the sums are written: the next tile of C needs it
     // end gap
-}
-
-/// Writes them: 64 rows of C from row0 on.
-template <class T>
-__device__ __forceinline__ void store(const float (&acc)[WGMMA_N / 2], std::int64_t row0, std::int64_t col0,
-                                      std::int64_t M, std::int64_t N, float alpha, float beta, T* C,
-                                      std::int64_t ldc) {
-    const int t = threadIdx.x % WARPGROUP;
-    const auto address = reinterpret_cast<std::uintptr_t>(C);
-    if (beta == 0.0f && col0 + BN <= N && (address % 16 | ldc % 8) == 0) {
-        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t, 0);
-        const std::int64_t row = row0 + in.row;
-        store_whole(&C[row * ldc + col0 + in.column], ldc, M - row, alpha, acc);
-        return;
-    }
-    // A thread's sums are neighbors by twos, which one store takes where every row of C allows it.
-    const bool pairs = (address % 4 | ldc % 2) == 0;
-#pragma unroll
-    for (int e = 0; e < WGMMA_N / 2; e += 2) {
-        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t, e);
-        const std::int64_t row = row0 + in.row, col = col0 + in.column;
-        if (row >= M) continue;
-        store2(&C[row * ldc + col], N - col, pairs, alpha * acc[e], alpha * acc[e + 1], beta);
-    }
 }
 
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major.
@@ -242,8 +152,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncthreads();  // nobody waits at an mbarrier before it is one
 
-    const Tiles all{static_cast<unsigned>((M + BM - 1) / BM), static_cast<unsigned>((N + BN - 1) / BN)};
-    const int steps = alpha == 0.0f ? 0 : static_cast<int>((K + BK - 1) / BK);  // BLAS: as if K were 0
+    const Tiles all = gemm::tiles_of(M, N, BM, BN);
+    const int steps = static_cast<int>((K + BK - 1) / BK);
     if (warpgroup == CONSUMERS) {
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
         if (t == CONSUMERS * WARPGROUP) produce<ORDER>(shared, full, empty, map_a, map_b, all, steps);
@@ -256,13 +166,14 @@ __global__ void __launch_bounds__(THREADS, 1)
     unsigned n = 0;  // tiles of A and of B since the block began
 #pragma unroll 1
     for (unsigned i = blockIdx.x; i < all.m * all.n; i += gridDim.x) {
-        float acc[WGMMA_N / 2] = {};
+        float acc[WGMMA_N / 2];
         multiply<T>(acc, base, full, empty, y, n, steps);
         // gap: carry
         n += steps;  // the ring goes on where it is
         // end gap
         const Tiles c_tile = ORDER::at(i, all);
-        store(acc, std::int64_t{c_tile.m} * BM + y, std::int64_t{c_tile.n} * BN, M, N, alpha, beta, C, ldc);
+        gemm::store_sums(acc, std::int64_t{c_tile.m} * BM + y, std::int64_t{c_tile.n} * BN, M, N, alpha, beta,
+                         C, ldc);
     }
 }
 
@@ -298,15 +209,14 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    const Tiles all{static_cast<unsigned>(gemm::ceil_div(p.M, BM)),
-                    static_cast<unsigned>(gemm::ceil_div(p.N, BN))};
+    const Tiles all = gemm::tiles_of(p.M, p.N, BM, BN);
     unsigned i = 0;
     for (Tiles c_tile{}; i < all.m * all.n; ++i) {
         c_tile = Order::at(i, all);
         if (c_tile.m == row / BM && c_tile.n == col / BN) break;
     }
-    const int y = static_cast<int>(row % BM), x = static_cast<int>(col % 8);
-    return {{i % blocks_of(p), 0, 0}, {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
+    const auto warpgroup = static_cast<unsigned>(row % BM / WGMMA_M);
+    return {{i % blocks_of(p), 0, 0}, {warpgroup * WARPGROUP + gemm::store_sums_thread(p, row, col), 0, 0}};
 }
 
 const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},

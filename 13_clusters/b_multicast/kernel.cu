@@ -1,17 +1,19 @@
-// 13b multicast — two blocks of a cluster, one below the other in C, need the same tiles of B: each asks for
+// 13b multicast — two blocks of a cluster, one below the other in C, need the same tiles of B: each requests
 // half of every one, and the copy engine brings it to both.
 //
-// Changed since 13a: the order is one of pairs of tiles; a stage is empty when both blocks' consumers have
-// read it; nobody leaves before the other; as many clusters as the last round needs.
+// Changed since 13a: the order is one of pairs of C tiles, gemm::tile_at() again; a stage is empty when both
+// blocks' consumers have read it; a block stays until the other reaches into it no more; as many clusters as
+// the last round needs.
 
-#include <algorithm>
 #include <cstdint>
 
-#include "common/element.hpp"
 #include "common/gemm.hpp"
+#include "common/parts/store_sums.hpp"
+#include "common/parts/tile_order.hpp"
 #include "common/ptx/cluster.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
+#include "common/tma/clusters.hpp"
 #include "common/tma/launch.hpp"
 
 namespace lesson_13b {
@@ -32,92 +34,15 @@ constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs be
 constexpr int CLUSTER = 2;                                 // blocks, which share their tiles of B
 static_assert(BK == BOX && BN % (CLUSTER * BOX) == 0, "a row of As is a span, a row of Bs several for each");
 
-/// A tile of C, or how many there are: rows and columns of tiles.
-struct Tiles {
-    unsigned m, n;
-};
-
-/// Which tile of C comes as number `i`, of all.m·all.n: down a group of GROUP rows of tiles, then along it.
-/// Here these are tiles of a cluster, CLUSTER·BM×BN.
-constexpr unsigned GROUP = 8;
-constexpr __host__ __device__ Tiles tile_at(unsigned i, Tiles all) {
-    const unsigned first = i / (GROUP * all.n) * GROUP, in_group = i - first * all.n;
-    const unsigned rows = all.m - first < GROUP ? all.m - first : GROUP;
-    return {first + in_group % rows, in_group / rows};
-}
-
-/// Two neighbors in a row of C, of which only the first `left` are there.
-template <class T>
-__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
-                                       float beta) {
-    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
-        if (left > 0) first += beta * gemm::to_float(c[0]);
-        if (left > 1) second += beta * gemm::to_float(c[1]);
-    }
-    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
-    if (pairs && left > 1) {  // one store for the two
-        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
-    } else {
-        if (left > 0) c[0] = both[0];
-        if (left > 1) c[1] = both[1];
-    }
-}
-
-/// Four lanes hold a row each of a 4×4 matrix of words; afterwards each holds a column.
-__device__ __forceinline__ void transpose4(std::uint32_t (&words)[4]) {
-#pragma unroll
-    for (int step = 1; step < 4; step *= 2) {
-        const bool upper = threadIdx.x & step;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (i & step) continue;
-            const std::uint32_t mine = upper ? words[i] : words[i + step];
-            const std::uint32_t got = __shfl_xor_sync(0xffffffffu, mine, step);
-            if (upper)
-                words[i] = got;
-            else
-                words[i + step] = got;
-        }
-    }
-}
-
-/// A warp's 16×BN sums, 16 bytes a store: of 32 neighbors in a row a lane has two in each 8, and four lanes
-/// transpose what they have, so that each gets 8 neighbors. c: C at the lane's first sum; left: rows from
-/// there.
-template <class T>
-__device__ __forceinline__ void store_whole(T* c, std::int64_t ldc, std::int64_t left, float alpha,
-                                            const float (&acc)[WGMMA_N / 2]) {
-    c += threadIdx.x % 4 * 6;  // from 2 to 8 elements a lane
-#pragma unroll
-    for (int e = 0; e < WGMMA_N / 2; e += 16) {  // 32 columns
-#pragma unroll
-        for (int y = 0; y < 16; y += 8) {  // the lane's two rows
-            std::uint32_t words[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const float* const sums = &acc[e + 4 * i + y / 4];
-                __align__(4) const T both[2] = {gemm::from_float<T>(alpha * sums[0]),
-                                                gemm::from_float<T>(alpha * sums[1])};
-                words[i] = *reinterpret_cast<const std::uint32_t*>(both);
-            }
-            transpose4(words);
-            if (y < left) {
-                *reinterpret_cast<uint4*>(&c[y * ldc + 2 * e]) =
-                    make_uint4(words[0], words[1], words[2], words[3]);
-            }
-        }
-    }
-}
-
 /// One thread of the producer: asks for the block's tiles of A, and for its share of both blocks' tiles of B.
 __device__ __forceinline__ void produce(char* shared, Mbarrier (&full)[STAGES], Mbarrier (&empty)[STAGES],
-                                        const CUtensorMap& map_a, const CUtensorMap& map_b, Tiles all,
+                                        const CUtensorMap& map_a, const CUtensorMap& map_b, gemm::Tiles all,
                                         int steps) {
     constexpr unsigned BOTH = (1 << CLUSTER) - 1;
     const int rank = static_cast<int>(gemm::ptx::cluster_rank());
     unsigned n = 0;  // tiles of A and of B since the block began
     for (unsigned i = blockIdx.x / CLUSTER; i < all.m * all.n; i += gridDim.x / CLUSTER) {
-        const Tiles c_tile = tile_at(i, all);
+        const gemm::Tiles c_tile = gemm::tile_at(i, all);
         const int row0 = (static_cast<int>(c_tile.m) * CLUSTER + rank) * BM;
         const int col0 = static_cast<int>(c_tile.n) * BN;
         for (int step = 0; step < steps; ++step, ++n) {
@@ -134,7 +59,7 @@ __device__ __forceinline__ void produce(char* shared, Mbarrier (&full)[STAGES], 
             // end gap
         }
     }
-    // The other block's arrivals take their time: this one stays until every stage has come back.
+    // A block stays until every stage has come back: then the other one reaches into it no more.
     for (int stage = 0; stage < STAGES; ++stage, ++n) {
         gemm::ptx::mbarrier_wait(empty[n % STAGES], n / STAGES % 2 ^ 1);
     }
@@ -151,7 +76,6 @@ __device__ __forceinline__ void multiply(float (&acc)[WGMMA_N / 2], unsigned bas
         if (rank < CLUSTER) gemm::ptx::mbarrier_arrive_relaxed_at(empty[of % STAGES], rank);
         // end gap
     };
-    gemm::ptx::wgmma_fence(acc);
 #pragma unroll 1
     for (int step = 0; step < steps; ++step, ++n) {
         gemm::ptx::mbarrier_wait(full[n % STAGES], n / STAGES % 2);  // the tiles are there
@@ -165,38 +89,15 @@ __device__ __forceinline__ void multiply(float (&acc)[WGMMA_N / 2], unsigned bas
                                                        .leading = BK * SPAN,
                                                        .stride = 8 * SPAN,
                                                        .swizzle = WgmmaSwizzle::bytes128});
-            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, true);
+            const bool add = step > 0 || k > 0;  // a C tile's first product does not add
+            gemm::ptx::wgmma<T, WGMMA_N, Major::k, Major::row>(acc, a, b, add);
         }
         gemm::ptx::wgmma_commit();
         gemm::ptx::wgmma_wait<1>();  // the batch before has read its stage: it is given back
         if (step > 0) give_back(n - 1);
     }
     gemm::ptx::wgmma_wait<0>(acc);
-    if (steps > 0) give_back(n - 1);  // before the sums are written: the next tile of C needs it
-}
-
-/// Writes them: 64 rows of C from row0 on.
-template <class T>
-__device__ __forceinline__ void store(const float (&acc)[WGMMA_N / 2], std::int64_t row0, std::int64_t col0,
-                                      std::int64_t M, std::int64_t N, float alpha, float beta, T* C,
-                                      std::int64_t ldc) {
-    const int t = threadIdx.x % WARPGROUP;
-    const auto address = reinterpret_cast<std::uintptr_t>(C);
-    if (beta == 0.0f && col0 + BN <= N && (address % 16 | ldc % 8) == 0) {
-        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t, 0);
-        const std::int64_t row = row0 + in.row;
-        store_whole(&C[row * ldc + col0 + in.column], ldc, M - row, alpha, acc);
-        return;
-    }
-    // A thread's sums are neighbors by twos, which one store takes where every row of C allows it.
-    const bool pairs = (address % 4 | ldc % 2) == 0;
-#pragma unroll
-    for (int e = 0; e < WGMMA_N / 2; e += 2) {
-        const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t, e);
-        const std::int64_t row = row0 + in.row, col = col0 + in.column;
-        if (row >= M) continue;
-        store2(&C[row * ldc + col], N - col, pairs, alpha * acc[e], alpha * acc[e + 1], beta);
-    }
+    give_back(n - 1);  // before the sums are written: the next tile of C needs it
 }
 
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major.
@@ -219,15 +120,11 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
     }
     gemm::ptx::cluster_sync_relaxed();  // nobody uses an mbarrier of either block before it is one
 
-    const Tiles all{static_cast<unsigned>((M + CLUSTER * BM - 1) / (CLUSTER * BM)),
-                    static_cast<unsigned>((N + BN - 1) / BN)};                  // of a cluster
-    const int steps = alpha == 0.0f ? 0 : static_cast<int>((K + BK - 1) / BK);  // BLAS: as if K were 0
+    const gemm::Tiles all = gemm::tiles_of(M, N, CLUSTER * BM, BN);  // C tiles of a cluster
+    const int steps = static_cast<int>((K + BK - 1) / BK);
     if (warpgroup == CONSUMERS) {
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
-        if (t == CONSUMERS * WARPGROUP) {
-            produce(shared, full, empty, map_a, map_b, all, steps);
-            gemm::ptx::cluster_sync_relaxed();
-        }
+        if (t == CONSUMERS * WARPGROUP) produce(shared, full, empty, map_a, map_b, all, steps);
         return;
     }
 
@@ -237,28 +134,25 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
     unsigned n = 0;  // tiles of A and of B since the block began
 #pragma unroll 1
     for (unsigned i = blockIdx.x / CLUSTER; i < all.m * all.n; i += gridDim.x / CLUSTER, n += steps) {
-        float acc[WGMMA_N / 2] = {};
+        float acc[WGMMA_N / 2];
         multiply<T>(acc, base, full, empty, y, n, steps);
-        const Tiles c_tile = tile_at(i, all);
+        const gemm::Tiles c_tile = gemm::tile_at(i, all);
         const std::int64_t row0 = (std::int64_t{c_tile.m} * CLUSTER + gemm::ptx::cluster_rank()) * BM;
-        if (row0 + y < M) store(acc, row0 + y, std::int64_t{c_tile.n} * BN, M, N, alpha, beta, C, ldc);
+        gemm::store_sums(acc, row0 + y, std::int64_t{c_tile.n} * BN, M, N, alpha, beta, C, ldc);
     }
-    gemm::ptx::cluster_sync_relaxed();  // neither block ends while the other still reaches into it
 }
 
 const gemm::Tile tile{BM, BN, BK};
 
-/// Clusters: for each two SMs one, but where the last round leaves some without work, as few as need no
-/// more rounds.
-unsigned clusters_of(Tiles all) {
-    const unsigned count = all.m * all.n, most = std::max(gemm::multiprocessors() / CLUSTER, 1);
-    const unsigned rounds = (count + most - 1) / most;
-    return rounds == 0 ? 0 : (count + rounds - 1) / rounds;
+/// Clusters to launch for so many C tiles. A kernel of the other type has as much room.
+unsigned clusters_of(gemm::Tiles all) {
+    const int most =
+        gemm::resident_clusters(hgemm_multicast<__nv_bfloat16>, THREADS, STAGES * STAGE, CLUSTER);
+    return gemm::enough_clusters(all.m * all.n, static_cast<unsigned>(most));
 }
 
-Tiles tiles_of(const gemm::Problem& p) {
-    return {static_cast<unsigned>(gemm::ceil_div(p.M, CLUSTER * BM)),
-            static_cast<unsigned>(gemm::ceil_div(p.N, BN))};
+gemm::Tiles tiles_of(const gemm::Problem& p) {
+    return gemm::tiles_of(p.M, p.N, CLUSTER * BM, BN);
 }
 
 /// What a problem needs before its launch.
@@ -286,16 +180,12 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    const Tiles all = tiles_of(p);
-    unsigned i = 0;
-    for (Tiles c_tile{}; i < all.m * all.n; ++i) {
-        c_tile = tile_at(i, all);
-        if (c_tile.m == row / (CLUSTER * BM) && c_tile.n == col / BN) break;
-    }
+    const gemm::Tiles all = tiles_of(p);
+    const unsigned i = gemm::number_of(gemm::tile_of(row, col, CLUSTER * BM, BN), all);
     const auto rank = static_cast<unsigned>(row / BM % CLUSTER);
-    const int y = static_cast<int>(row % BM), x = static_cast<int>(col % 8);
+    const auto warpgroup = static_cast<unsigned>(row % BM / WGMMA_M);
     return {{i % clusters_of(all) * CLUSTER + rank, 0, 0},
-            {static_cast<unsigned>(y / 16 * 32 + y % 8 * 4 + x / 2), 0, 0}};
+            {warpgroup * WARPGROUP + gemm::store_sums_thread(p, row, col), 0, 0}};
 }
 
 const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},

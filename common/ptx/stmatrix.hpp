@@ -12,6 +12,11 @@
 #include "common/cpu/ptx/tensor.hpp"
 #endif
 
+// Lessons that use it say what they need, and are skipped elsewhere: there they only have to compile.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define GEMM_TOO_OLD
+#endif
+
 namespace gemm::ptx {
 
 namespace detail {
@@ -35,17 +40,19 @@ namespace detail {
 #endif
 
 template <bool TRANS, int COUNT>
-__device__ __forceinline__ void stmatrix(void* row, const std::uint32_t (&registers)[COUNT],
+__device__ __forceinline__ void stmatrix([[maybe_unused]] void* row,
+                                         [[maybe_unused]] const std::uint32_t (&registers)[COUNT],
                                          [[maybe_unused]] Here here) {
     static_assert(COUNT == 1 || COUNT == 2 || COUNT == 4, "stmatrix writes 1, 2 or 4 matrices");
-#ifdef __CUDACC__
+#ifdef GEMM_TOO_OLD
+    __trap();
+#elif defined(__CUDACC__)
     const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
     if constexpr (TRANS) {
         GEMM_STMATRIX(".trans")
     } else {
         GEMM_STMATRIX("")
     }
-#undef GEMM_STMATRIX
 #else
     ::cpu_device::store_matrices(row, registers, COUNT, TRANS,
                                  {TRANS ? "stmatrix.trans" : "stmatrix", here.file, here.line});
@@ -74,3 +81,6 @@ __device__ __forceinline__ void stmatrix_trans(void* row, const std::uint32_t (&
 }
 
 }  // namespace gemm::ptx
+
+#undef GEMM_TOO_OLD
+#undef GEMM_STMATRIX

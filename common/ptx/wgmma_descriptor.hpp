@@ -43,6 +43,13 @@ __host__ __device__ constexpr WgmmaFields decode(std::uint64_t descriptor) {
             static_cast<WgmmaSwizzle>(descriptor >> 62)};
 }
 
+/// The descriptor of what begins `bytes` behind what `descriptor` says, a multiple of 16; both within 2^18.
+/// One addition to the lower word, where encode() takes several instructions.
+__host__ __device__ constexpr std::uint64_t moved(std::uint64_t descriptor, unsigned bytes) {
+    return descriptor >> 32 << 32 |
+           static_cast<std::uint32_t>(static_cast<std::uint32_t>(descriptor) + bytes / 16);
+}
+
 /// The shared address of element (row, k).
 ///
 /// Major::k: 16 bytes of a row hold 8 elements along k. 8 rows lie one behind the other, `stride` bytes from

@@ -10,6 +10,7 @@
 #include "common/gemm.hpp"
 #include "common/tma/copy_rows.hpp"
 #include "common/tma/operands.hpp"
+#include "common/tma/scale.hpp"
 
 namespace gemm {
 
@@ -22,11 +23,13 @@ void copy_refused(const TmaMatrix& m, const void* matrix, std::int64_t pitch, cu
                        static_cast<T*>(m.copy.get()), m.pitch);
 }
 
-/// launch(T{}) with T the type of C's elements, behind the copies of what TMA refuses.
+/// launch(T{}) with T the type of C's elements, after the copies of what TMA refuses. Where K or alpha is 0,
+/// C is scaled instead: a kernel that is launched has one k-tile at least. M and N are not 0.
 template <class Launch>
 void launch_behind_copies(const Problem& p, const TmaOperands& operands, cudaStream_t stream,
                           const Launch& launch) {
     const auto of_type = [&](auto zero) {
+        if (p.K == 0 || p.alpha == 0.0f) return launch_scale<decltype(zero)>(p, stream);
         copy_refused<decltype(zero)>(operands.a, p.A, p.lda, stream);
         copy_refused<decltype(zero)>(operands.b, p.B, p.ldb, stream);
         launch(zero);

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "common/autopsy.hpp"
+#include "common/error.hpp"
 #include "common/facts.hpp"
+#include "common/tma/clusters.hpp"
 #include "tests/device_array.hpp"
 #include "tests/ptx/cluster_cases.hpp"
 #include "tests/ptx/cluster_gemm.hpp"
@@ -249,6 +251,33 @@ TEST_CASE("clusters: a launch says their size as a kernel does, and both are cou
     attribute.val.clusterDim.x = 16;
     CHECK(cudaOccupancyMaxActiveClusters(&clusters, static_cast<void (*)(int)>(nothing), &config) ==
           cudaErrorInvalidClusterSize);
+    cudaGetLastError();
+}
+
+TEST_CASE("clusters: how many of them a launch has room for at once") {
+    struct Restore {
+        ~Restore() { test::device(); }  // as many SMs as other tests have
+    } restore;
+    void (*const nothing)(int) = [](int) {};
+    cpu_device::set_multiprocessors(0);  // as many as an H200 has
+    constexpr std::size_t kKiB = 1024;
+    CHECK(gemm::resident_clusters(nothing, 384, 224 * kKiB, 1) == 132);
+    CHECK(gemm::resident_clusters(nothing, 384, 224 * kKiB, 2) == 66);
+    CHECK(gemm::resident_clusters(nothing, 384, 100 * kKiB, 2) == 132);  // two blocks an SM
+    cpu_device::set_multiprocessors(5);
+    CHECK(gemm::resident_clusters(nothing, 384, 224 * kKiB, 2) == 2);
+    cpu_device::set_multiprocessors(1);
+    CHECK(gemm::resident_clusters(nothing, 384, 224 * kKiB, 2) == 1);  // a launch needs one
+    const auto status = [&](std::size_t shared, int cluster) {
+        try {
+            gemm::resident_clusters(nothing, 384, shared, cluster);
+        } catch (const gemm::CudaError& error) {
+            return error.status;
+        }
+        return cudaSuccess;
+    };
+    CHECK(status(228 * kKiB, 2) == cudaErrorInvalidValue);  // an SM has as much, a block 1 KiB less
+    CHECK(status(224 * kKiB, 16) == cudaErrorInvalidClusterSize);
     cudaGetLastError();
 }
 #endif

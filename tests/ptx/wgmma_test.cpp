@@ -79,6 +79,8 @@ TEST_CASE("wgmma: a descriptor is what its fields say") {
     // By hand: 1024 / 16 = 0x40, 8192 / 16 = 0x200, 2048 / 16 = 0x80, base offset 5, 128 bytes.
     constexpr WgmmaFields fields{1024, 8192, 2048, 5, WgmmaSwizzle::bytes128};
     STATIC_REQUIRE(encode(fields) == 0x400a008002000040);
+    // 2 KiB further on, in units of 16 bytes; nothing else changes.
+    STATIC_REQUIRE(gemm::ptx::moved(encode(fields), 2048) == 0x400a0080020000c0);
     constexpr WgmmaFields again = decode(0x400a008002000040);
     STATIC_REQUIRE(again.start == 1024);
     STATIC_REQUIRE(again.leading == 8192);

@@ -111,7 +111,7 @@ def test_every_configuration_is_right_on_the_cpu_device(name: str, tmp_path: Pat
         if name == "13a_persistent":  # a producer and two consumers; a tile of A and one of B in each stage
             assert block["threads_per_block"] == 3 * 128
             assert shared >= 2 * 64 * (128 + 256) * constants["STAGES"]
-        elif name == "13c_ping_pong":  # all of a block's stages, and its results behind them
+        elif name == "13d_ping_pong":  # all of a block's stages, and its results behind them
             assert (block["threads_per_block"], block["dynamic_shared_bytes"]) == (3 * 128, 224 * 1024)
         elif name.startswith("09"):
             rows, stages = constants.get("BM", 256), constants.get("STAGES", 2 if name == "09b_mma_sync" else 4)

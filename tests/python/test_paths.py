@@ -17,10 +17,12 @@ from runner.core import compiling
 
 LESSONS = re.findall(r"^gemm_lesson\((\w+)", (REPOSITORY / "CMakeLists.txt").read_text(encoding="utf-8"), re.MULTILINE)
 # Their second group of C tiles is a Reach for its numbers: the code that computes them has no branch.
-NO_BRANCH = ("11a_one_stage", "11b_ring", "13a_persistent", "13b_multicast")
-# No problem that is small enough to run here leads to these functions, and another test comes to them: those of 13c's shared
-# tile, and of 128×128, in FP16. 13c's mistakes.toml has a kernel with each for every problem, which is right.
-ELSEWHERE = {"13c_ping_pong": re.compile(r"__half.*Policy<(64, 256|128, 128),|Policy<(64, 256|128, 128),.*__half|with_policy<")}
+NO_BRANCH = (
+    "11a_one_stage", "11b_ring", "11c_wide_stores", "12_warp_specialized", "13a_persistent", "13b_multicast", "13c_tma_stores",
+)  # fmt: skip
+# No problem that is small enough to run here leads to these functions, and another test comes to them: those of 13d's shared
+# tile, and of 128×128, in FP16. 13d's mistakes.toml has a kernel with each for every problem, which is right.
+ELSEWHERE = {"13d_ping_pong": re.compile(r"__half.*Policy<(64, 256|128, 128),|Policy<(64, 256|128, 128),.*__half|with_policy<")}
 # Counters behind every branch. -O1: without it, what an exception would leave behind counts as blocks of their own.
 COUNTED = ("-O1", "--coverage")
 

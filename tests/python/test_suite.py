@@ -101,7 +101,7 @@ def test_which_lessons_a_change_is_about(changed: list[str], found: set[str]) ->
 
 
 def test_a_header_is_about_the_lessons_that_read_it() -> None:
-    assert {"13b_multicast", "13c_ping_pong"} <= set(tested.lessons_of(["common/ptx/cluster.hpp"])) < set(lessons())
+    assert {"13b_multicast", "13d_ping_pong"} <= set(tested.lessons_of(["common/ptx/cluster.hpp"])) < set(lessons())
     assert tested.lessons_of(["common/tma/operands.cpp"])  # beside a header
 
 

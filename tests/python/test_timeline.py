@@ -69,7 +69,7 @@ def test_what_cannot_be_stamped_is_said(text: str) -> None:
 
 
 def test_arguments_name_the_mbarrier() -> None:
-    by_line = {site.line: site.argument for site in stamping.stamped(kernel("13c_ping_pong")).sites if "wait" in site.what}
+    by_line = {site.line: site.argument for site in stamping.stamped(kernel("13d_ping_pong")).sites if "wait" in site.what}
     found = {lanes.base(argument) for argument in by_line.values() if "barriers" in argument}
     assert found == {"full", "empty", "turn"}
 

@@ -1,4 +1,4 @@
-"""What the exercise and the bug hunt of lesson 13c leave out, ask and tell."""
+"""What the exercise and the bug hunt of lesson 13d leave out, ask and tell."""
 
 from runner.inspect.counts import Counts, Measured, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
@@ -6,7 +6,6 @@ from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
 _SMALL = (64, 128)  # C tile of kernel.cu's policy that is chosen for the size of the goals
 _HALF = 2  # bytes of an element
-_BOX, _SPAN = 64, 128  # columns of a box, bytes of its rows
 
 
 def _stored_by_threads(counts: Counts) -> Measured:
@@ -16,20 +15,9 @@ def _stored_by_threads(counts: Counts) -> Measured:
 
 
 EXERCISE = Exercise(
-    task="let the two consumers of a block take turns: while one has the tensor cores, the other writes its results to C, by "
-    "way of shared memory. The ring, the products and the place of each sum in a box are given.",
+    task="let the two consumers of a block take turns: while one has the tensor cores, the other writes its results to C. The "
+    "ring, the products and the way results take to C are given.",
     gaps={
-        "reuse": Gap(
-            "the warp is about to write to a box of shared memory that it has used before, OUT_BOXES boxes ago. Who may "
-            "still be reading there, which lane can wait for that, and how do the others learn that it is over?",
-            "static_cast<void>(lane);",
-        ),
-        "store": Gap(
-            "the warp's box is written. Have the copy engine write it to C: 16 rows from row0 + piece * WGMMA_M + t / 32 * "
-            "WARP_ROWS on, 64 columns from col0 + column on. Then close the group of copies. Who has to do what before one "
-            "lane may start the copy?",
-            "static_cast<void>(map_c), static_cast<void>(row0), static_cast<void>(col0);",
-        ),
         "pass": Gap(
             "P::TURNS: this warp has started all its products of the C tile. One of its threads tells the other consumer "
             "that it is that one's turn."
@@ -40,22 +28,16 @@ EXERCISE = Exercise(
         ),
     },
     hints=(
-        "There are two questions here, and you have answered both before. In turn and pass: each consumer has an mbarrier, as "
-        "in lesson 12. It waits at its own, and its four warps arrive at the other's. In reuse and store: threads write to "
-        "shared memory, and the copy engine reads there, through another proxy.",
+        "Each consumer has an mbarrier for its turn, as stages have theirs since lesson 12. It waits at its own, and its four "
+        "warps arrive at the other's.",
         "In turn: consumer 0's first turn needs no arrival, so it waits for the phase before phase 0, which has parity 1. "
         "Consumer 1's first is phase 0. Each later turn is one phase further. In pass: thread 0 of each warp arrives at "
-        "turn[1 - consumer]. In reuse: lane 0 has committed a group for each box, and waits until at most OUT_BOXES - 1 of "
-        "them are still being read. In store: each lane orders its own writes with fence_proxy_async(), then the warp "
-        "synchronizes, then lane 0 starts the copy.",
+        "turn[1 - consumer].",
         "nearly the code, in the gaps' order:\n"
-        "  if (lane == 0) bulk_wait_read<OUT_BOXES - 1>(); __syncwarp();\n"
-        "  fence_proxy_async(); __syncwarp();\n"
-        "  if (lane == 0) { tma_store(map_c, {col0 + column, row0 + …}, to); bulk_commit(); }\n"
         "  if (P::TURNS && threadIdx.x % 32 == 0) mbarrier_arrive(barriers.turn[1 - threadIdx.x / WARPGROUP]);\n"
         "  if (P::TURNS) mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);",
     ),
-    starter_fails="never_written",
+    starter_fails="load_in_flight",
     goals=(
         Goal(
             "Each C tile loads its elements of A and B once from global memory",
@@ -75,21 +57,22 @@ EXERCISE = Exercise(
 )
 
 HUNT = Hunt(
-    task="someone lets a warp wait a little less before it writes its results to shared memory. The result is nearly always "
-    "right on a GPU, and the kernel is even a little faster. Find the line: what may be overwritten, and by what?",
+    task="someone has found that a consumer need not wait for its turn at its first C tile: nobody has results to write yet. On "
+    "a GPU the result is right for many shapes. Find the line: what does a turn protect besides the tensor cores?",
     bug={
-        "        if (lane == 0) gemm::ptx::bulk_wait_read<OUT_BOXES - 1>();  // the box before last has been read\n": (
-            "        if (lane == 0) gemm::ptx::bulk_wait_read<OUT_BOXES>();  // the box before last has been read\n"
+        "        if (P::TURNS) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);\n": (
+            "        if (P::TURNS && j > 1) gemm::ptx::mbarrier_wait(barriers.turn[consumer], "
+            "(j / CONSUMERS + consumer + 1) % 2);\n"
         ),
     },
     hints=(
-        "Turns, parities and the ring are right, and so are all products. What may happen to them on their way to C?",
-        "Follow the boxes of one warp: which of its OUT_BOXES places does each one use, and what must have happened before "
-        "the warp writes to a place again?",
-        "The warp is about to write box number 2. Copies of boxes 0 and 1 have been started, and box 2 goes to the place of "
-        "box 0. How many of the two may the copy engine still be reading, and which number in the wait says that?",
+        "All counts of arrivals are right, and nobody waits forever. The two consumers take their k-tiles from one ring.",
+        "A consumer knows its first stage, and the parity to wait for there, by counting: j * steps k-tiles came before. When is "
+        "the phase with that parity the one that it means?",
+        "Suppose a ring of 6 stages, and C tiles of 64 k-tiles. Consumer 1 begins at k-tile 64, in stage 4, with parity 0. Which "
+        "k-tile was in stage 4 with parity 0 long before, and whose is it?",
     ),
-    check_finds="store_in_flight",
+    check_finds="load_in_flight",
     race=True,
 )
 
@@ -135,17 +118,17 @@ def units_of_a_descriptor(q: Quiz) -> Question:
     )
 
 
-def place_in_a_box(q: Quiz) -> Question:
-    row, column = q.whole(1, 15), 2 * q.whole(4, 31)
-    chunk = column // 8 ^ row % 8
-    answer = row * _SPAN + chunk * 16 + column % 8 * _HALF
+def stages_of_a_ring(q: Quiz) -> Question:
+    rows, cols = 64 * q.whole(1, 2), 64 * q.whole(1, 4)
+    stage = (rows + cols) * 64 * _HALF
+    answer = 192 * 1024 // stage
     return Question(
-        f"A box of results has 16 rows of {_BOX} elements of 2 bytes, with the 128-byte swizzle. At which byte of the box is "
-        f"the element in row {row}, column {column}, both counted from 0?",
+        f"A block has 192 KiB for its stages. Each holds a k-tile of A, {rows}×64 elements, and one of B, 64×{cols}, in BF16. "
+        "How many stages is that?",
         answer,
-        "",
-        f"Chunk {column // 8} of the row goes to {column // 8} xor {row % 8} = {chunk}: {row}·128 + {chunk}·16 + "
-        f"{column % 8}·2 = {answer}.",
+        "stages",
+        f"A stage has ({rows} + {cols})·64·2 = {grouped(stage)} bytes: {grouped(192 * 1024)} / {grouped(stage)}, "
+        f"rounded down, is {answer}.",
     )
 
 
@@ -167,6 +150,6 @@ QUIZ = (
     turns_before,
     bytes_of_products,
     units_of_a_descriptor,
-    place_in_a_box,
+    stages_of_a_ring,
     work_of_a_block,
 )

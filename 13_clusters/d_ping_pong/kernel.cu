@@ -1,22 +1,27 @@
-// 13c ping-pong — a block's two consumers have a tile of C each and take turns at the tensor cores, so that
-// one writes while the other multiplies; or they share a tile, as in 13b. Which of the two depends on the
+// 13d ping-pong — a block's two consumers have a tile of C each and take turns at the tensor cores, so that
+// one writes while the other multiplies; or they share a tile, as in 13c. Which of the two depends on the
 // problem.
 //
-// Changed since 13b: how consumers share the work is a template parameter, and the launch chooses; results go
-// to C by TMA; descriptors are counted up instead of computed anew; tensor maps are fetched ahead.
+// Changed since 13c: how consumers share the work is a template parameter, and the launch chooses. Two small
+// things come along, since smaller tiles leave less time for everything else: descriptors are counted up
+// instead of computed anew, and tensor maps are fetched ahead. Four policies and the choice between them are
+// why this file is longer than others.
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 
-#include "common/element.hpp"
 #include "common/gemm.hpp"
+#include "common/parts/store_boxes.hpp"
+#include "common/parts/store_sums.hpp"
+#include "common/parts/tile_order.hpp"
 #include "common/ptx/cluster.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
+#include "common/tma/clusters.hpp"
 #include "common/tma/launch.hpp"
 
-namespace lesson_13c {
+namespace lesson_13d {
 
 using gemm::ptx::Major;
 using gemm::ptx::Mbarrier;
@@ -28,12 +33,10 @@ constexpr int WARPGROUP = 128, CONSUMERS = 2, THREADS = (CONSUMERS + 1) * WARPGR
 constexpr int AT_LAUNCH = 168, PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;  // of a thread
 static_assert(PRODUCER_REGISTERS + CONSUMERS * CONSUMER_REGISTERS == (CONSUMERS + 1) * AT_LAUNCH,
               "nobody gets registers that nobody gives");
-constexpr int SPAN = 128, BOX = gemm::kTmaBox;            // what the swizzle permutes: bytes, elements
-constexpr int WARP_ROWS = WGMMA_M / 4;                    // what of a product's rows a warp has
-constexpr int OUT_BOXES = 2, OUT_BOX = WARP_ROWS * SPAN;  // a warp's results on their way to C; bytes of each
-constexpr int OUT = OUT_BOXES * OUT_BOX,
-              OUTS = CONSUMERS * WARPGROUP / 32 * OUT;  // bytes: a warp's, a block's
-constexpr int SHARED = 224 * 1024;                      // bytes: a block's stages, and results behind them
+constexpr unsigned GROUP = 8;                      // rows of C tiles that are counted together
+constexpr int SPAN = 128, BOX = gemm::kTmaBox;     // what the swizzle permutes: bytes, elements
+constexpr int WARPS = CONSUMERS * WARPGROUP / 32;  // which have sums, and boxes for them behind the stages
+constexpr int SHARED = 224 * 1024;                 // bytes of a block
 
 /// How consumers share the tiles of C. Each computes ROWS×COLUMNS sums at a time: of a tile of its own,
 /// IN_TURNS, or of its half of one tile. BLOCKS: of a cluster, one below the other, which share their tiles
@@ -45,7 +48,8 @@ struct Policy {
     static constexpr int READERS = TURNS ? 1 : CONSUMERS;             // of a stage, in a block
     static constexpr int BM = READERS * ROWS, BN = COLUMNS;           // C tile: rows and columns of C
     static constexpr int BS = 2 * BM * BK, STAGE = BS + 2 * BK * BN;  // bytes: where Bs begins, a stage
-    static constexpr int STAGES = (SHARED - OUTS) / STAGE;            // tiles of A and of B in shared memory
+    static constexpr int STAGES =
+        (SHARED - WARPS * gemm::kOutBytes) / STAGE;  // tiles of A and of B in shared memory
     static constexpr int CLUSTER = BLOCKS, TIME = SLOWER;
     static_assert(BN % (CLUSTER * BOX) == 0 && ROWS % WGMMA_M == 0, "whole boxes, whole products");
 };
@@ -54,106 +58,22 @@ using Turns = Policy<128, 128, true, 1, 103>;
 using WideTurns = Policy<128, 192, true, 1, 100>;
 using SmallTurns = Policy<64, 128, true, 1, 112>;
 
-/// A tile of C, or how many there are: rows and columns of tiles, of a cluster's tiles where there are
-/// clusters.
-struct Tiles {
-    unsigned m, n;
-};
-
-/// Which tile of C comes as number `i`, of all.m·all.n: down a group of GROUP rows of tiles, then along it.
-constexpr unsigned GROUP = 8;
-constexpr __host__ __device__ Tiles tile_at(unsigned i, Tiles all) {
-    const unsigned first = i / (GROUP * all.n) * GROUP, in_group = i - first * all.n;
-    const unsigned rows = all.m - first < GROUP ? all.m - first : GROUP;
-    return {first + in_group % rows, in_group / rows};
-}
-
-/// The mbarriers of a block: of each stage, and of each consumer's turn.
+/// A block's mbarriers: of each stage, of each consumer's turn, and of each warp that loads boxes of C.
 template <class P>
 struct Barriers {
-    Mbarrier full[P::STAGES], empty[P::STAGES], turn[CONSUMERS];
+    Mbarrier full[P::STAGES], empty[P::STAGES], turn[CONSUMERS], loaded[WARPS];
 };
-
-/// Two neighbors in a row of C, of which only the first `left` are there.
-template <class T>
-__device__ __forceinline__ void store2(T* c, std::int64_t left, bool pairs, float first, float second,
-                                       float beta) {
-    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
-        if (left > 0) first += beta * gemm::to_float(c[0]);
-        if (left > 1) second += beta * gemm::to_float(c[1]);
-    }
-    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
-    if (pairs && left > 1) {  // one store for the two
-        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
-    } else {
-        if (left > 0) c[0] = both[0];
-        if (left > 1) c[1] = both[1];
-    }
-}
-
-/// A consumer's sums, from (row0, col0) of C on, pair by pair.
-template <class P, class T>
-__device__ __forceinline__ void store_pairs(const float (&acc)[P::PIECES][P::BN / 2], std::int64_t row0,
-                                            std::int64_t col0, std::int64_t M, std::int64_t N, float alpha,
-                                            float beta, T* C, std::int64_t ldc) {
-    const bool pairs = (reinterpret_cast<std::uintptr_t>(C) % 4 | ldc % 2) == 0;
-#pragma unroll
-    for (int i = 0; i < P::PIECES; ++i) {
-#pragma unroll
-        for (int e = 0; e < P::BN / 2; e += 2) {
-            const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(threadIdx.x % WARPGROUP, e);
-            const std::int64_t row = row0 + i * WGMMA_M + in.row, col = col0 + in.column;
-            if (row >= M) continue;
-            store2(&C[row * ldc + col], N - col, pairs, alpha * acc[i][e], alpha * acc[i][e + 1], beta);
-        }
-    }
-}
-
-/// The same by the copy engine: a warp puts a box of 16 rows and 64 columns to `out`, its own part of shared
-/// memory, T [OUT_BOXES][WARP_ROWS][BOX], swizzled as map_c says, and goes on while it is copied. What lies
-/// outside of C is left out.
-template <class P, class T>
-__device__ __forceinline__ void store_boxes(char* out, const float (&acc)[P::PIECES][P::BN / 2], int row0,
-                                            int col0, float alpha, const CUtensorMap& map_c) {
-    const int t = threadIdx.x % WARPGROUP, lane = t % 32;
-#pragma unroll
-    for (int box = 0; box < P::PIECES * P::BN / BOX; ++box) {
-        const int piece = box / (P::BN / BOX), column = box % (P::BN / BOX) * BOX;
-        char* const to = out + box % OUT_BOXES * OUT_BOX;
-        // gap: reuse
-        if (lane == 0) gemm::ptx::bulk_wait_read<OUT_BOXES - 1>();  // the box before last has been read
-        __syncwarp();
-        // end gap
-#pragma unroll
-        for (int e = column / 2; e < (column + BOX) / 2; e += 2) {
-            const gemm::ptx::WgmmaPlace in = gemm::ptx::wgmma_sum(t, e);
-            const int row = in.row % WARP_ROWS, chunk = in.column % BOX / 8 ^ row % 8;  // of 16 bytes
-            __align__(4) const T both[2] = {gemm::from_float<T>(alpha * acc[piece][e]),
-                                            gemm::from_float<T>(alpha * acc[piece][e + 1])};
-            *reinterpret_cast<std::uint32_t*>(to + row * SPAN + chunk * 16 + in.column % 8 * 2) =
-                *reinterpret_cast<const std::uint32_t*>(both);
-        }
-        // gap: store
-        gemm::ptx::fence_proxy_async();  // each lane, for what it has written
-        __syncwarp();
-        if (lane == 0) {
-            gemm::ptx::tma_store(map_c, {col0 + column, row0 + piece * WGMMA_M + t / 32 * WARP_ROWS}, to);
-            gemm::ptx::bulk_commit();
-        }
-        // end gap
-    }
-}
 
 /// One thread of the producer: asks for the block's tiles of A, and for its share of the cluster's tiles of
 /// B.
 template <class P>
 __device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, const CUtensorMap& map_a,
-                                        const CUtensorMap& map_b, Tiles all, int steps) {
+                                        const CUtensorMap& map_b, gemm::Tiles all, int steps) {
     constexpr unsigned EACH = (1 << P::CLUSTER) - 1;
     const int rank = P::CLUSTER > 1 ? static_cast<int>(gemm::ptx::cluster_rank()) : 0;
     unsigned n = 0;  // tiles of A and of B since the block began
     for (unsigned i = blockIdx.x / P::CLUSTER; i < all.m * all.n; i += gridDim.x / P::CLUSTER) {
-        const Tiles c_tile = tile_at(i, all);
+        const gemm::Tiles c_tile = gemm::tile_at<GROUP>(i, all);
         const int row0 = (static_cast<int>(c_tile.m) * P::CLUSTER + rank) * P::BM;
         const int col0 = static_cast<int>(c_tile.n) * P::BN;
         for (int step = 0; step < steps; ++step, ++n) {
@@ -174,17 +94,10 @@ __device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, con
             }
         }
     }
-    // Other blocks' arrivals take their time: this one stays until every stage has come back.
+    // A block of a cluster stays until every stage has come back: then no other reaches into it any more.
     for (int stage = 0; P::CLUSTER > 1 && stage < P::STAGES; ++stage, ++n) {
         gemm::ptx::mbarrier_wait(barriers.empty[n % P::STAGES], n / P::STAGES % 2 ^ 1);
     }
-}
-
-/// The descriptor of what begins `bytes` behind what `descriptor` says, a multiple of 16; both within 2^18.
-/// One addition to the lower word, where encode() takes several instructions.
-__device__ constexpr std::uint64_t moved(std::uint64_t descriptor, unsigned bytes) {
-    return descriptor >> 32 << 32 |
-           static_cast<std::uint32_t>(static_cast<std::uint32_t>(descriptor) + bytes / 16);
 }
 
 /// A consumer's sums of one tile of C, from row y of the C tile on. n: tiles of A and of B that the block
@@ -206,19 +119,19 @@ __device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], uns
     const std::uint64_t b0 = gemm::ptx::encode(
         {.start = base + P::BS, .leading = BK * SPAN, .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128});
     unsigned stage = n % P::STAGES, parity = n / P::STAGES % 2, before = 0;
-    gemm::ptx::wgmma_fence(acc);
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
         gemm::ptx::mbarrier_wait(barriers.full[stage], parity);  // the tiles are there
         gemm::ptx::wgmma_fence();
-        const std::uint64_t as = moved(a0, stage * P::STAGE);
-        const std::uint64_t bs = moved(b0, stage * P::STAGE);
+        const std::uint64_t as = gemm::ptx::moved(a0, stage * P::STAGE);
+        const std::uint64_t bs = gemm::ptx::moved(b0, stage * P::STAGE);
 #pragma unroll
         for (int k = 0; k < BK; k += WGMMA_K) {
 #pragma unroll
             for (int i = 0; i < P::PIECES; ++i) {
                 gemm::ptx::wgmma<T, P::BN, Major::k, Major::row>(
-                    acc[i], moved(as, i * WGMMA_M * SPAN + 2 * k), moved(bs, k * SPAN), true);
+                    acc[i], gemm::ptx::moved(as, i * WGMMA_M * SPAN + 2 * k), gemm::ptx::moved(bs, k * SPAN),
+                    step > 0 || k > 0);  // a C tile's first products do not add
             }
         }
         gemm::ptx::wgmma_commit();
@@ -236,13 +149,7 @@ __device__ __forceinline__ void multiply(float (&acc)[P::PIECES][P::BN / 2], uns
     }
     // end gap
     gemm::ptx::wgmma_wait<0>(acc);
-    if (steps > 0) give_back(before);  // before the sums are written: the next tile of C needs it
-}
-
-/// Ends a block, whose shared memory has to live as long as another one reaches into it.
-template <class P>
-__device__ __forceinline__ void leave() {
-    if constexpr (P::CLUSTER > 1) gemm::ptx::cluster_sync_relaxed();
+    give_back(before);  // before the sums are written: the next tile of C needs it
 }
 
 // A: M×K and B: K×N, as their tensor maps say.  C: M×N, pitch ldc.  All row-major. boxes: map_c is C's, and
@@ -254,14 +161,14 @@ __global__ void __launch_bounds__(THREADS, 1)
                     float beta, T* C, std::int64_t ldc, const __grid_constant__ CUtensorMap map_c,
                     bool boxes) {
     // Stages: T As[BM][BK]; then Bs, in boxes of 64 columns, one behind the other: T [BN / BOX][BK][BOX].
-    // Behind the stages each warp of the consumers has OUT bytes for results.
+    // Behind the stages each warp of the consumers has its boxes of results.
     extern __shared__ __align__(1024) char shared[];
     __shared__ Barriers<P> barriers;
     // By a shuffle the compiler knows that all lanes of a warp have the same, and computes with it once a
     // warp.
     const int t = threadIdx.x, consumer = __shfl_sync(0xffffffffu, t / WARPGROUP, 0);
 
-    if (t == CONSUMERS * WARPGROUP && K > 0 && alpha != 0.0f) {  // the first loads need not wait for the maps
+    if (t == CONSUMERS * WARPGROUP) {  // the first loads need not wait for the maps
         gemm::ptx::prefetch_tensor_map(map_a);
         gemm::ptx::prefetch_tensor_map(map_b);
     }
@@ -271,88 +178,82 @@ __global__ void __launch_bounds__(THREADS, 1)
             gemm::ptx::mbarrier_init(barrier, P::CLUSTER * P::READERS);
         }
         for (Mbarrier& barrier : barriers.turn) gemm::ptx::mbarrier_init(barrier, WARPGROUP / 32);
+        for (Mbarrier& barrier : barriers.loaded) gemm::ptx::mbarrier_init(barrier, 1);
         gemm::ptx::fence_mbarrier_init();
     }
     gemm::ptx::cluster_sync_relaxed();  // nobody uses an mbarrier of the cluster before it is one
 
-    const Tiles all{static_cast<unsigned>((M + P::CLUSTER * P::BM - 1) / (P::CLUSTER * P::BM)),
-                    static_cast<unsigned>((N + P::BN - 1) / P::BN)};
-    const int steps = alpha == 0.0f ? 0 : static_cast<int>((K + BK - 1) / BK);  // BLAS: as if K were 0
+    const gemm::Tiles all = gemm::tiles_of(M, N, P::CLUSTER * P::BM, P::BN);
+    const int steps = static_cast<int>((K + BK - 1) / BK);
     if (consumer == CONSUMERS) {
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
-        if (t == CONSUMERS * WARPGROUP) {
-            produce<P>(shared, barriers, map_a, map_b, all, steps);
-            leave<P>();
-        }
+        if (t == CONSUMERS * WARPGROUP) produce<P>(shared, barriers, map_a, map_b, all, steps);
         return;
     }
 
     gemm::ptx::more_registers<CONSUMER_REGISTERS>();
     const unsigned base = __shfl_sync(0xffffffffu, gemm::ptx::shared_address(shared), 0);
-    char* const out = shared + P::STAGES * P::STAGE + t / 32 * OUT;
+    char* const out = shared + P::STAGES * P::STAGE + t / 32 * gemm::kOutBytes;
     const int y = P::TURNS ? 0 : consumer * P::ROWS;  // the consumer's first row of the C tile
-    // Tiles of C are counted through the block, tile j is number first + j·clusters of all. In turns a
+    // gemm::Tiles of C are counted through the block, tile j is number first + j·clusters of all. In turns a
     // consumer has every second of them.
     const unsigned first = blockIdx.x / P::CLUSTER, clusters = gridDim.x / P::CLUSTER;
     const unsigned mine = P::TURNS ? consumer : 0, every = P::TURNS ? CONSUMERS : 1;
 #pragma unroll 1
     for (unsigned j = mine; first + j * clusters < all.m * all.n; j += every) {
-        float acc[P::PIECES][P::BN / 2] = {};
+        float acc[P::PIECES][P::BN / 2];
         // gap: turn
         if (P::TURNS) gemm::ptx::mbarrier_wait(barriers.turn[consumer], (j / CONSUMERS + consumer + 1) % 2);
         // end gap
         multiply<P, T>(acc, base, barriers, y, j * steps, steps);
-        const Tiles c_tile = tile_at(first + j * clusters, all);
+        const gemm::Tiles c_tile = gemm::tile_at<GROUP>(first + j * clusters, all);
         const int row0 = (static_cast<int>(c_tile.m * P::CLUSTER + gemm::ptx::cluster_rank())) * P::BM + y;
         const int col0 = static_cast<int>(c_tile.n) * P::BN;
         if (boxes) {
-            store_boxes<P, T>(out, acc, row0, col0, alpha, map_c);
+            gemm::store_boxes<T>(out, barriers.loaded[t / 32], acc, row0 + t / 32 % 4 * gemm::kOutRows, col0,
+                                 alpha, beta, map_c);
         } else {
-            store_pairs<P, T>(acc, row0, col0, M, N, alpha, beta, C, ldc);
+#pragma unroll
+            for (int i = 0; i < P::PIECES; ++i) {
+                gemm::store_sums(acc[i], row0 + i * WGMMA_M, col0, M, N, alpha, beta, C, ldc);
+            }
         }
     }
     if (t % 32 == 0) gemm::ptx::bulk_wait_read<0>();  // shared memory lives as long as the block
-    leave<P>();
 }
 
 const gemm::Tile tile{Turns::BM, Turns::BN, BK};
 
 template <class P>
-Tiles tiles_of(const gemm::Problem& p) {
-    return {static_cast<unsigned>(gemm::ceil_div(p.M, P::CLUSTER * P::BM)),
-            static_cast<unsigned>(gemm::ceil_div(p.N, P::BN))};
+gemm::Tiles tiles_of(const gemm::Problem& p) {
+    return gemm::tiles_of(p.M, p.N, P::CLUSTER * P::BM, P::BN);
 }
 
-/// Clusters that are there at the same time.
+/// How often a cluster has a tile of C, at most, where as many are launched as there is room for at once.
 template <class P>
-unsigned most_clusters() {
-    return static_cast<unsigned>(std::max(gemm::multiprocessors() / P::CLUSTER, 1));
-}
-
-/// How often each of them has a tile of C, at most.
-template <class P>
-unsigned rounds_of(Tiles all) {
-    return (all.m * all.n + most_clusters<P>() - 1) / most_clusters<P>();
+unsigned rounds_of(gemm::Tiles all) {
+    const auto most = static_cast<unsigned>(
+        gemm::resident_clusters(hgemm_ping_pong<__nv_bfloat16, P>, THREADS, SHARED, P::CLUSTER));
+    return (all.m * all.n + most - 1) / most;
 }
 
 /// As few blocks as need no more rounds.
 template <class P>
-unsigned blocks_of(Tiles all) {
+unsigned blocks_of(gemm::Tiles all) {
     const unsigned rounds = rounds_of<P>(all);
     return rounds == 0 ? 0 : (all.m * all.n + rounds - 1) / rounds * P::CLUSTER;
 }
 
-/// Whether TMA may write C: whole units of 16 bytes at multiples of 16 bytes, and without reading C.
+/// Whether TMA may write C.
 bool stores_boxes(const gemm::Problem& p) {
-    return p.M > 0 && p.N > 0 && p.beta == 0.0f && reinterpret_cast<std::uintptr_t>(p.C) % 16 == 0 &&
-           (p.ldc | p.N) % 8 == 0;
+    return p.M > 0 && p.N > 0 && gemm::wide_allowed(p.C, p.ldc, p.N);
 }
 
 /// About how long it takes: rounds, and what a block multiplies in each. Where nobody multiplies while
 /// results are written, they take the time of some more steps along K.
 template <class P>
 double time_of(const gemm::Problem& p) {
-    const double alone = P::TURNS ? 0.0 : stores_boxes(p) ? 80.0 : 640.0;
+    const double alone = P::TURNS ? 0.0 : stores_boxes(p) && p.beta == 0.0f ? 80.0 : 640.0;
     return rounds_of<P>(tiles_of<P>(p)) * static_cast<double>(P::BM * P::BN) *
            (static_cast<double>(p.K) + alone) * P::TIME;
 }
@@ -391,7 +292,7 @@ gemm::Plan prepare(const gemm::Problem& p) {
         plan->blocks = blocks_of<P>(tiles_of<P>(p));
     });
     plan->boxes = stores_boxes(p);
-    if (plan->boxes) plan->map_c = gemm::tma_map(p.variant.C, p.C, p.M, p.N, p.ldc, WARP_ROWS);
+    if (plan->boxes) plan->map_c = gemm::tma_map(p.variant.C, p.C, p.M, p.N, p.ldc, gemm::kOutRows);
     return plan;
 }
 
@@ -421,12 +322,8 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     return with_policy(choice_for(p), [&](auto policy) -> gemm::Owner {
         using P = decltype(policy);
-        const Tiles all = tiles_of<P>(p);
-        unsigned i = 0;
-        for (Tiles c_tile{}; i < all.m * all.n; ++i) {
-            c_tile = tile_at(i, all);
-            if (c_tile.m == row / (P::CLUSTER * P::BM) && c_tile.n == col / P::BN) break;
-        }
+        const gemm::Tiles all = tiles_of<P>(p);
+        const unsigned i = gemm::number_of<GROUP>(gemm::tile_of(row, col, P::CLUSTER * P::BM, P::BN), all);
         const unsigned clusters = blocks_of<P>(all) / P::CLUSTER;
         const auto rank = static_cast<unsigned>(row / P::BM % P::CLUSTER);
         const int y = static_cast<int>(row % P::BM), x = static_cast<int>(col % 8);
@@ -444,8 +341,8 @@ const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
                                     {"STAGES", Turns::STAGES},
                                     {"CONSUMERS", CONSUMERS},
                                     {"CLUSTER", Together::CLUSTER},
-                                    {"WARP_ROWS", WARP_ROWS},
-                                    {"OUT_BOXES", OUT_BOXES},
+                                    {"WARP_ROWS", gemm::kOutRows},
+                                    {"OUT_BOXES", gemm::kOutBoxes},
                                     {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
                                     {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
 const gemm::Offer variants[] = {
@@ -459,10 +356,12 @@ const gemm::Offer variants[] = {
 const gemm::Reach reaching[] = {
     {.path = "turns of a ring that goes on", .M = 200, .N = 264, .K = 640, .every_type = true},
     {.path = "the second group of C tiles", .M = 1025, .N = 8, .K = 8},
-    {.path = "wide tiles in turns", .M = 1408, .N = 2304, .K = 8},
-    {.path = "a C tile that consumers share", .M = 512, .N = 512, .K = 640, .multiprocessors = 1}};
+    {.path = "wide tiles", .M = 256, .N = 192, .K = 640, .every_type = true, .multiprocessors = 1},
+    {.path = "wide tiles by threads", .M = 256, .N = 190, .K = 8, .every_type = true, .multiprocessors = 1},
+    {.path = "a C tile that consumers share", .M = 512, .N = 512, .K = 640, .multiprocessors = 1},
+    {.path = "the same by threads", .M = 512, .N = 508, .K = 640, .multiprocessors = 1}};
 
-extern const gemm::Lesson lesson{.name = "13c_ping_pong",
+extern const gemm::Lesson lesson{.name = "13d_ping_pong",
                                  .part = 2,
                                  .ladder = "tensorcore",
                                  .tile = tile,
@@ -475,4 +374,4 @@ extern const gemm::Lesson lesson{.name = "13c_ping_pong",
                                  .launch = launch,
                                  .owner = owner};
 
-}  // namespace lesson_13c
+}  // namespace lesson_13d

@@ -1,4 +1,4 @@
-// Makes lesson 13c a program of its own: build/<device>/bin/13c_ping_pong --help
+// Makes lesson 13c a program of its own: build/<device>/bin/13c_tma_stores --help
 #include "common/program/harness.hpp"
 
 namespace lesson_13c {

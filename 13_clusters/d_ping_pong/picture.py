@@ -1,4 +1,4 @@
-"""Lesson 13c's pictures: consumers together and in turns over time, and the way of results to C."""
+"""Lesson 13d's pictures: consumers together and in turns over time, and what a turn's mbarriers say."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def _lanes(axes: Axes, y: float, title: str) -> None:
 
 def picture(lesson: Descriptor) -> Figure:
     """Who multiplies and who writes, together and in turns?"""
-    figure, axes = canvas(8.6)
+    figure, axes = canvas(7.95)
     text = axes.text
-    text(0.2, 0.45, "13c: together, and in turns", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.87, "Time from left to right, not to scale. A number is a tile of C.", fontsize=TEXT)
+    text(0.2, 0.45, "13d: together, and in turns", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.87, "Time from left to right, not to scale. A number is a C tile.", fontsize=TEXT)
     end = WIDTH - 0.15 - _LEFT
 
-    y = 1.75
-    _lanes(axes, y, "together: each has half of every tile")
+    y = 1.6
+    _lanes(axes, y, "together: each has half of every C tile")
     at, tile = 0.0, 0
     while at < end:
         for consumer in range(2):
@@ -53,8 +53,8 @@ def picture(lesson: Descriptor) -> Figure:
                 _piece(axes, at, min(_WRITE, end - at), y, consumer, MID, str(tile))
         at, tile = at + _WRITE, tile + 1
 
-    y = 4.8
-    _lanes(axes, y, "in turns: each has every second tile")
+    y = 4.35
+    _lanes(axes, y, "in turns: each has every second C tile")
     at, tile = 0.0, 0
     while at < end:
         consumer, wide = tile % 2, min(_PRODUCTS, end - at)
@@ -66,47 +66,44 @@ def picture(lesson: Descriptor) -> Figure:
             lower, upper = y + 1.5 * _LANE, y + 0.5 * _LANE
             arrow(axes, (x, upper if consumer == 0 else lower), (x, lower - 0.1 if consumer == 0 else upper + 0.1), 2.0)
         at, tile = at + _PRODUCTS, tile + 1
-    legend(axes, 0.2, y + 3 * _LANE + 0.3, (
-        (DARK, "products"),
-        (MID, "results on their way to C"),
-        (INK, "an arrow: the turn is passed on"),
-    ))  # fmt: skip
+    y += 3 * _LANE + 0.3
+    legend(axes, 0.2, y, ((DARK, "products"), (MID, "results on their way to C")))
+    arrow(axes, (0.36, y + 0.82), (0.36, y + 1.14), 2.0)
+    text(0.65, y + 0.97, "the turn is passed on", va="center", fontsize=TEXT)
     return figure
 
 
-def picture_results(lesson: Descriptor) -> Figure:
-    """How do a warp's results come to C, and to which places of shared memory?"""
-    chunks, rows, shown = lesson.constants["BOX"] // 8, 8, 2  # the chunk that one store of the warp writes
-    wide, high, left = 0.56, 0.31, 1.7
-    figure, axes = canvas(10.6)
+def picture_turn(lesson: Descriptor) -> Figure:
+    """What do the mbarriers of the turns say, and who goes on when a phase ends?"""
+    figure, axes = canvas(6.2)
     text = axes.text
-    text(0.2, 0.45, "13c: the way of a warp's results", fontsize=TITLE, fontweight="bold")
-    text(0.2, 0.87, "8 of the 16 rows of a box. A cell is a chunk: 8 results, 16 bytes.", fontsize=TEXT)
-
-    def rows_of(top: float, title: str, swizzled: bool) -> None:
-        text(0.2, top - 0.2, title, fontsize=TEXT, fontweight="bold")
-        for row in range(rows):
-            text(left - 0.12, top + (row + 0.5) * high, f"row {row}", ha="right", va="center", fontsize=SMALL)
-            for place in range(chunks):
-                chunk = place ^ row if swizzled else place
-                fill = DARK if chunk == shown else PALE
-                box(axes, left + place * wide, top + row * high, wide, high, fill, GREY)
-                _label(axes, left + (place + 0.5) * wide, top + (row + 0.5) * high, str(chunk), fill)
-
-    middle = left + chunks * wide / 2
-    rows_of(1.65, "registers: four lanes have a chunk", False)
-    arrow(axes, (middle, 1.65 + rows * high + 0.1), (middle, 4.9))
-    text(middle + 0.2, 4.5, "each lane stores 4 bytes,", fontsize=SMALL)
-    text(middle + 0.2, 4.8, "chunk by chunk", fontsize=SMALL)
-    rows_of(5.45, "shared memory: a row is all 32 banks", True)
-    arrow(axes, (middle, 5.45 + rows * high + 0.1), (middle, 8.7))
-    text(middle + 0.2, 8.3, "one lane asks TMA", fontsize=SMALL)
-    text(middle + 0.2, 8.6, "for the whole box", fontsize=SMALL)
-    box(axes, left, 8.8, chunks * wide, 0.75, "white", GREY)
-    box(axes, left + 2 * wide, 8.92, 2.5 * wide, 0.3, MID, GREY)
-    text(left - 0.12, 9.18, "C", ha="right", va="center", fontsize=TEXT, fontweight="bold")
-    legend(axes, 0.2, 9.7, (
-        (DARK, f"chunk {shown} of eight rows: what one store of the warp writes"),
-        (MID, "the box in C, its columns in order again"),
+    text(0.2, 0.45, "13d: phases of the turns", fontsize=TITLE, fontweight="bold")
+    text(0.2, 0.87, "Time from left to right, not to scale. A number is a C tile.", fontsize=TEXT)
+    y, turn, count = 1.4, 1.2, 5
+    end = _LEFT + count * turn
+    for row in range(5):
+        axes.plot([_LEFT, end], [y + row * _LANE] * 2, color=GREY, linewidth=0.6)
+    for row, name in enumerate(("consumer 0", "turn[1]", "consumer 1", "turn[0]")):
+        text(_LEFT - 0.12, y + (row + 0.5) * _LANE, name, ha="right", va="center", fontsize=SMALL)
+    for tile in range(count):
+        consumer, at = tile % 2, tile * turn
+        _piece(axes, at, turn, y, 2 * consumer, DARK, str(tile))
+        if tile < count - 1:
+            _piece(axes, at + turn, _WRITE, y, 2 * consumer, MID, str(tile))
+    for row, ends in ((1, (0, 1, 3, 5)), (3, (0, 2, 4, 5))):
+        for phase, (begins, last) in enumerate(zip(ends, ends[1:], strict=False)):
+            wide = (last - begins) * turn
+            _piece(axes, begins * turn, wide, y, row, PALE, f"phase {phase}" if wide > turn + 0.1 or phase == 0 else "2")
+    for tile in range(count - 1):
+        x, row = _LEFT + (tile + 1) * turn, 1 if tile % 2 == 0 else 3
+        arrow(axes, (x, y + (row - 0.5) * _LANE), (x, y + (row + 0.32) * _LANE), 2.0)
+        axes.plot([x, x], [y - 0.06, y + 4 * _LANE + 0.06], color=INK, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
+    y += 4 * _LANE + 0.35
+    legend(axes, 0.2, y, (
+        (DARK, "products"),
+        (MID, "results on their way to C"),
+        (PALE, "a phase of the mbarrier (even: parity 0)"),
     ))  # fmt: skip
+    arrow(axes, (0.36, y + 1.24), (0.36, y + 1.56), 2.0)
+    text(0.65, y + 1.4, "four arrivals end the phase: the other consumer goes on", va="center", fontsize=TEXT)
     return figure

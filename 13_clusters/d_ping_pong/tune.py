@@ -1,4 +1,4 @@
-"""The constants of lesson 13c that ./gemm autotune tries, what each of its ideas is worth, and which policy fits which shape."""
+"""The constants of lesson 13d that ./gemm autotune tries, what each of its ideas is worth, and which policy fits which shape."""
 
 from runner.measure.tuning import Compared, Tuning
 
@@ -10,16 +10,16 @@ def _always(policy: str) -> dict[str, str]:
 
 _ALONE = {**_always("together"), "Policy<64, 256, false, 2,": "Policy<64, 256, false, 1,"}
 _DESCRIPTORS = {
-    "moved(as, i * WGMMA_M * SPAN + 2 * k)": (
+    "gemm::ptx::moved(as, i * WGMMA_M * SPAN + 2 * k)": (
         "gemm::ptx::encode({.start = base + stage * P::STAGE + y * SPAN + i * WGMMA_M * SPAN + 2 * k,\n"
         "                   .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128})"
     ),
-    "moved(bs, k * SPAN)": (
+    "gemm::ptx::moved(bs, k * SPAN)": (
         "gemm::ptx::encode({.start = base + stage * P::STAGE + P::BS + k * SPAN, .leading = BK * SPAN,\n"
         "                   .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128})"
     ),
-    "        const std::uint64_t as = moved(a0, stage * P::STAGE);\n": "",
-    "        const std::uint64_t bs = moved(b0, stage * P::STAGE);\n": "        (void)a0, (void)b0;\n",
+    "        const std::uint64_t as = gemm::ptx::moved(a0, stage * P::STAGE);\n": "",
+    "        const std::uint64_t bs = gemm::ptx::moved(b0, stage * P::STAGE);\n": "        (void)a0, (void)b0;\n",
 }
 
 TUNE = Tuning(
@@ -30,7 +30,7 @@ TUNE = Tuning(
         "in turns": Compared(edits=_always("turns")),
         "in turns, 128×192": Compared(edits=_always("wide_turns")),
         "in turns, 64×128": Compared(edits=_always("small_turns")),
-        "results pair by pair": Compared(edits={"plan->boxes = stores_boxes(p);": "plan->boxes = false;"}),
+        "results by threads": Compared(edits={"plan->boxes = stores_boxes(p);": "plan->boxes = false;"}),
         "descriptors computed in every step": Compared(edits=_DESCRIPTORS),
         "together without clusters": Compared(edits=_ALONE),
         "in turns, in clusters of one block": Compared(edits={**_always("turns"), "&cluster, P::CLUSTER > 1}": "&cluster, 1}"}),
