@@ -23,14 +23,15 @@ EXERCISE = Exercise(
     gaps={
         "store": Gap(
             "each thread has written its part of the box, at `to`. Have one thread start the copy to C, where the consumer's "
-            "results begin at `at`, and close the group. Who must do what before that? The next box takes the other slot: make "
-            "sure that every thread of the consumer may write there as soon as it leaves this function.",
-            "static_cast<void>(map_c), static_cast<void>(at), static_cast<void>(slot);",
+            "results begin at `at`, and close the group. Who must do what before that? If `again`, the next box takes the place "
+            "of the box before this one: make sure that every thread of the consumer may write there as soon as it leaves this "
+            "function.",
+            "static_cast<void>(map_c), static_cast<void>(at), static_cast<void>(again);",
         ),
         "leave": Gap(
             "if there is a k-tile number `box`, its products are under way. If there is a C tile before this one, let its box "
-            "number `box` leave. Whatever K is, all its boxes have to be gone at the end of this loop. Why? at: where that C "
-            "tile's results begin.",
+            "number `box` leave by the slot whose turn it is; slot number s begins at out + s * P::OUT_BOX. Whatever K is, all its "
+            "boxes have to be gone at the end of this loop. Why? at: where that C tile's results begin.",
             "static_cast<void>(out), static_cast<void>(slot), static_cast<void>(at), static_cast<void>(packed);",
         ),
         "pack": Gap(
@@ -38,23 +39,26 @@ EXERCISE = Exercise(
             "acc[2 * j + 1] into packed[j]. Remember where they belong, and that there are some."
         ),
         "rest": Gap(
-            "no C tile follows. The last one's results are still in registers: let them leave. Then wait until the copy engine "
-            "has read them from shared memory, which ends with the block."
+            "no C tile follows. The last one's results are still in registers: let them leave. Nothing is loaded any more, so "
+            "each box can take the place of the consumer's Bs in a stage of its own, and none waits for another: box 0 in stage "
+            "0, and so on. At the end, wait until the copy engine has read them from shared memory, which ends with the block.",
+            "static_cast<void>(bs_at);",
         ),
     },
     hints=(
         "Follow one C tile. Its sums are in acc, and the next C tile needs acc at once. So they must move before its first "
         "product starts. And they must have left from there before that C tile's own sums are packed. Count the registers.",
         "In pack, pack2<T>() rounds two sums; then at = here, pending = true. In leave, call store_box() if pending, even where "
-        "K has no more k-tiles, because packed is written again at the end of the C tile. In store, each thread orders what it "
+        "K has no more k-tiles, because packed is written again at the end of the C tile. The two slots take turns. In store, each thread orders what it "
         "has written with fence_proxy_async(). Then the consumer's 128 threads meet at a barrier of their own, and one of them "
-        "starts the copy. That thread comes to the barrier only when the copy before has read its slot.",
+        "starts the copy. If `again`, that thread comes to the barrier only when the copy before has read its slot.",
         "nearly the code, in the gaps' order:\n"
-        "  fence_proxy_async(); if (t == 0) bulk_wait_read<0>(); barrier_sync(1 + threadIdx.x / WARPGROUP, WARPGROUP);\n"
-        "  if (t == 0) { tma_store(map_c, {at.col, at.row + box * P::BOX_ROWS}, to); bulk_commit(); }  slot ^= 1;\n"
-        "  if (pending) store_box<P>(out, slot, map_c, packed, box, at);\n"
+        "  fence_proxy_async(); if (again && t == 0) bulk_wait_read<0>(); barrier_sync(1 + threadIdx.x / WARPGROUP, WARPGROUP);\n"
+        "  if (t == 0) { tma_store(map_c, {at.col, at.row + box * P::BOX_ROWS}, to); bulk_commit(); }\n"
+        "  if (pending) { store_box<P>(out + slot * P::OUT_BOX, true, map_c, packed, box, at); slot ^= 1; }\n"
         "  for each j < P::BM / 4: packed[j] = pack2<T>(acc[2 * j], acc[2 * j + 1]);  at = here; pending = true;\n"
-        "  for each box: if (pending) store_box<P>(…);  if (threadIdx.x % WARPGROUP == 0) bulk_wait_read<0>();",
+        "  for each box: if (pending) store_box<P>(bs_at + box * P::STAGE, false, map_c, packed, box, at);\n"
+        "  if (threadIdx.x % WARPGROUP == 0) bulk_wait_read<0>();",
     ),
     starter_fails="never_written",
     goals=(
@@ -79,10 +83,10 @@ HUNT = Hunt(
     task="someone noticed that the thread that stores boxes keeps the others waiting at the barrier, and made it wait after the "
     "barrier instead. On a GPU the result is nearly always right. Find the lines: what may now be overwritten, and by whom?",
     bug={
-        "    if (t == 0) gemm::ptx::bulk_wait_read<0>();  // the box before has been read: the next one takes its slot\n"
+        "    if (again && t == 0) gemm::ptx::bulk_wait_read<0>();  // the box before has been read\n"
         "    gemm::ptx::barrier_sync(1 + threadIdx.x / WARPGROUP, WARPGROUP);\n": (
             "    gemm::ptx::barrier_sync(1 + threadIdx.x / WARPGROUP, WARPGROUP);\n"
-            "    if (t == 0) gemm::ptx::bulk_wait_read<0>();  // the box before has been read: the next one takes its slot\n"
+            "    if (again && t == 0) gemm::ptx::bulk_wait_read<0>();  // the box before has been read\n"
         ),
     },
     hints=(
@@ -128,7 +132,7 @@ def rounds_of_a_height(q: Quiz) -> Question:
 
 
 def steps_that_hide(q: Quiz) -> Question:
-    boxes, slots = q.choose((2, 4)), q.whole(1, 3)
+    boxes, slots = q.choose((2, 3, 4)), q.whole(1, 3)
     answer = boxes * 64
     return Question(
         f"A C tile's results leave in {boxes} boxes, one during each of the next C tile's first k-tiles of 64 steps, by way of "

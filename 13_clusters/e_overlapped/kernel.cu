@@ -42,14 +42,15 @@ static_assert(BK == BOX && WGMMA_M == BOX, "a row of As, of a consumer's Bs and 
 
 /// C tiles of ROWS×BN. BLOCKS: of a cluster, side by side, which share their tiles of A. A consumer's results
 /// leave in BOXES boxes of BOX_ROWS×BOX.
-template <int ROWS, int BLOCKS>
+template <int ROWS, int BLOCKS, int PIECES>
 struct Policy {
     static constexpr int BM = ROWS, CLUSTER = BLOCKS, SHARE = BM / CLUSTER;  // rows of As that a block loads
-    static constexpr int BOXES = BM > 160 ? 4 : BM > 64 ? 2 : 1, BOX_ROWS = BM / BOXES;
+    static constexpr int BOXES = PIECES, BOX_ROWS = BM / BOXES;
     static constexpr int BS = BM * SPAN, STAGE = BS + BN * SPAN;  // bytes: where Bs begins, a stage
     static constexpr int OUT_BOX = BOX_ROWS * SPAN;               // bytes
     static constexpr int STAGES = (SHARED - CONSUMERS * OUT_BOXES * OUT_BOX) / STAGE;  // tiles of A and of B
     static_assert(SHARE % 8 == 0 && BOX_ROWS % 8 == 0, "whole patterns of the swizzle");
+    static_assert(BOX_ROWS <= BK && BOXES <= STAGES, "a stage's Bs has room for a box of the last C tile");
 };
 
 /// A block's mbarriers, two for each stage, which producer and consumers go through in the same order.
@@ -140,14 +141,12 @@ __device__ __forceinline__ void multiply(float (&acc)[P::BM / 2], Barriers<P>& b
     ring.next();
 }
 
-/// A box of a consumer's packed results on its way to C. out: T [OUT_BOXES][BOX_ROWS][BOX], swizzled as map_c
-/// says; `slot` is the one that this box takes, then the one for the next. at: where the consumer's results
-/// begin.
+/// A box of a consumer's packed results on its way to C, by `to`: T [BOX_ROWS][BOX], swizzled as map_c says.
+/// again: the next box takes the place of the box before. at: where the consumer's results begin.
 template <class P>
-__device__ __forceinline__ void store_box(char* out, unsigned& slot, const CUtensorMap& map_c,
+__device__ __forceinline__ void store_box(char* to, bool again, const CUtensorMap& map_c,
                                           const std::uint32_t (&packed)[P::BM / 4], int box, Place at) {
     const unsigned t = threadIdx.x % WARPGROUP, warp = t / 32, lane = t % 32;
-    char* const to = out + slot * P::OUT_BOX;
     // A warp has 16 columns of the box, so two units of 16 bytes of each row. stmatrix transposes four
     // matrices, 8 rows of the box by one unit each: the first two are side by side, the others below them.
     const unsigned y = lane / 16 * 8 + lane % 8, unit = warp * 2 + lane / 8 % 2;
@@ -162,14 +161,13 @@ __device__ __forceinline__ void store_box(char* out, unsigned& slot, const CUten
         }
     }
     // gap: store
-    gemm::ptx::fence_proxy_async();              // each thread, for what it has written
-    if (t == 0) gemm::ptx::bulk_wait_read<0>();  // the box before has been read: the next one takes its slot
+    gemm::ptx::fence_proxy_async();                       // each thread, for what it has written
+    if (again && t == 0) gemm::ptx::bulk_wait_read<0>();  // the box before has been read
     gemm::ptx::barrier_sync(1 + threadIdx.x / WARPGROUP, WARPGROUP);
     if (t == 0) {
         gemm::ptx::tma_store(map_c, {at.col, at.row + box * P::BOX_ROWS}, to);
         gemm::ptx::bulk_commit();
     }
-    slot ^= 1;
     // end gap
 }
 
@@ -207,6 +205,7 @@ __device__ __forceinline__ void consume(char* shared, Barriers<P>& barriers, int
     const unsigned base = __shfl_sync(0xffffffffu, gemm::ptx::shared_address(shared), 0);
     const std::uint64_t as =
         gemm::ptx::encode({.start = base, .stride = 8 * SPAN, .swizzle = WgmmaSwizzle::bytes128});
+    char* const bs_at = shared + P::BS + consumer * BK * SPAN;  // the consumer's Bs in stage 0
     const std::uint64_t bs = gemm::ptx::moved(as, P::BS + consumer * BK * SPAN);
     char* const out = shared + P::STAGES * P::STAGE + consumer * OUT_BOXES * P::OUT_BOX;
     Ring<P> ring;
@@ -225,7 +224,10 @@ __device__ __forceinline__ void consume(char* shared, Barriers<P>& barriers, int
         for (int box = 0; box < P::BOXES; ++box) {
             if (box == 0 || box < steps) multiply<P, T>(acc, barriers, ring, as, bs, box == 0);
             // gap: leave
-            if (pending) store_box<P>(out, slot, map_c, packed, box, at);
+            if (pending) {
+                store_box<P>(out + slot * P::OUT_BOX, true, map_c, packed, box, at);
+                slot ^= 1;
+            }
             // end gap
         }
 #pragma unroll 1
@@ -249,9 +251,10 @@ __device__ __forceinline__ void consume(char* shared, Barriers<P>& barriers, int
         // end gap
     }
     // gap: rest
+    // The stages are empty: each box of the last C tile finds a place of its own, where a stage's Bs was.
 #pragma unroll
     for (int box = 0; box < P::BOXES; ++box) {
-        if (pending) store_box<P>(out, slot, map_c, packed, box, at);
+        if (pending) store_box<P>(bs_at + box * P::STAGE, false, map_c, packed, box, at);
     }
     // Shared memory lives as long as the block.
     if (threadIdx.x % WARPGROUP == 0) gemm::ptx::bulk_wait_read<0>();
@@ -309,8 +312,8 @@ auto with_one_of(int number, const What& what, P policy, Others... others) {
 constexpr int POLICIES = 7;
 template <class What>
 auto with_policy(int number, const What& what) {
-    return with_one_of(number, what, Policy<256, 2>{}, Policy<224, 2>{}, Policy<192, 2>{}, Policy<144, 2>{},
-                       Policy<112, 2>{}, Policy<64, 2>{}, Policy<160, 1>{});
+    return with_one_of(number, what, Policy<256, 2, 4>{}, Policy<224, 2, 4>{}, Policy<192, 2, 4>{},
+                       Policy<144, 2, 3>{}, Policy<112, 2, 2>{}, Policy<64, 2, 1>{}, Policy<160, 1, 4>{});
 }
 
 template <class P>
@@ -338,16 +341,16 @@ bool stores_boxes(const gemm::Problem& p) {
     return p.M > 0 && p.N > 0 && reinterpret_cast<std::uintptr_t>(p.C) % 16 == 0 && (p.ldc | p.N) % 8 == 0;
 }
 
-/// About how many cycles it takes: estimates, except that an SM gets 64 bytes a cycle from L2 at most. A
-/// k-tile takes as long as its products or its tiles' way, whichever is longer, and a little more. A C tile
-/// takes some for its beginning and its end, and for boxes that no products hide: those that find no k-tile,
-/// and the last tile's.
+/// About how many cycles it takes, on an H200. A k-tile takes as long as its products, which need 4·BM and
+/// get eight ninths of the cycles, or as its tiles' way to shared memory, 56 bytes a cycle, whichever is
+/// longer. A C tile takes some for its beginning and its end, and for boxes that no products hide: those
+/// that find no k-tile, and the last tile's.
 template <class P>
 double time_of(const gemm::Problem& p) {
     const auto steps = static_cast<int>(gemm::ceil_div(p.K, BK));
-    const int step = std::max(4 * P::BM, (P::SHARE + BN) * SPAN / 64) + 64;
+    const int step = std::max(9 * P::BM / 2, P::STAGE / 56);
     const int alone = 300 + 6 * P::BOX_ROWS * std::max(P::BOXES - steps, 0);
-    return rounds_of<P>(tiles_of<P>(p)) * (static_cast<double>(steps) * step + alone) + 6 * P::BM;
+    return rounds_of<P>(tiles_of<P>(p)) * (static_cast<double>(steps) * step + alone) + 2 * P::BM;
 }
 
 int policy_for(const gemm::Problem& p) {
@@ -423,19 +426,19 @@ const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
                                     {"WGMMA_N", tile.BM},
                                     {"WGMMA_K", WGMMA_K},
                                     {"BOX", BOX},
-                                    {"STAGES", Policy<256, 2>::STAGES},
+                                    {"STAGES", Policy<256, 2, 4>::STAGES},
                                     {"CONSUMERS", CONSUMERS},
-                                    {"CLUSTER", Policy<256, 2>::CLUSTER},
-                                    {"BOX_ROWS", Policy<256, 2>::BOX_ROWS},
+                                    {"CLUSTER", Policy<256, 2, 4>::CLUSTER},
+                                    {"BOX_ROWS", Policy<256, 2, 4>::BOX_ROWS},
                                     {"OUT_BOXES", OUT_BOXES},
                                     {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
                                     {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__nv_bfloat16, Policy<256, 2>, false>),
+     .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__nv_bfloat16, Policy<256, 2, 4>, false>),
      .architectures = {.exactly = "90a"}},
     {.variant = gemm::of_type(gemm::DType::fp16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__half, Policy<256, 2>, false>),
+     .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__half, Policy<256, 2, 4>, false>),
      .architectures = {.exactly = "90a"}}};
 
 // Each policy, in several rounds: its K has more k-tiles than a C tile has boxes, and fewer in a variation of
@@ -445,7 +448,7 @@ const gemm::Reach reaching[] = {
     {.path = "224 rows", .M = 872, .N = 136, .K = 264, .every_type = true, .multiprocessors = 1},
     {.path = "192 rows", .M = 768, .N = 136, .K = 264, .every_type = true, .multiprocessors = 4},
     {.path = "144 rows", .M = 776, .N = 136, .K = 264, .every_type = true, .multiprocessors = 4},
-    {.path = "112 rows", .M = 776, .N = 136, .K = 264, .every_type = true, .multiprocessors = 1},
+    {.path = "112 rows", .M = 104, .N = 520, .K = 264, .every_type = true, .multiprocessors = 2},
     {.path = "64 rows", .M = 40, .N = 264, .K = 200, .multiprocessors = 2},
     {.path = "160 rows, no cluster", .M = 768, .N = 136, .K = 264, .every_type = true, .multiprocessors = 3},
     {.path = "the second group of C tiles", .M = 2050, .N = 8, .K = 8}};

@@ -12,7 +12,8 @@ def _always(number: int) -> dict[str, str]:
 
 _AT_ONCE = {
     "        pending = true;\n": (
-        "#pragma unroll\n        for (int box = 0; box < P::BOXES; ++box) store_box<P>(out, slot, map_c, packed, box, at);\n"
+        "#pragma unroll\n        for (int box = 0; box < P::BOXES; ++box) {\n"
+        "            store_box<P>(out + slot * P::OUT_BOX, true, map_c, packed, box, at);\n            slot ^= 1;\n        }\n"
     ),
 }
 
@@ -24,16 +25,17 @@ TUNE = Tuning(
         "224 rows": Compared(edits=_always(1)),
         "192 rows": Compared(edits=_always(2)),
         "144 rows": Compared(edits=_always(3)),
+        "112 rows": Compared(edits=_always(4)),
         "64 rows": Compared(edits=_always(5)),
         "160 rows without clusters": Compared(edits=_always(6)),
         "results leave before the next tile": Compared(edits=_AT_ONCE),
         "256 rows, without clusters": Compared(
             edits={
                 _CHOICE: "        if (time(best) < 0.0) best = number;\n",
-                "what, Policy<256, 2>{},": "what, Policy<256, 1>{},",
+                "what, Policy<256, 2, 4>{},": "what, Policy<256, 1, 4>{},",
             }
         ),
     },
     sizes="1024,1536,2048,3072,4096,8192,8192x8192x512,16384x4096x4096",
-    by_shape=("256 rows", "224 rows", "192 rows", "144 rows", "64 rows", "160 rows without clusters"),
+    by_shape=("256 rows", "224 rows", "192 rows", "144 rows", "112 rows", "64 rows", "160 rows without clusters"),
 )
