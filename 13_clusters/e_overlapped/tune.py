@@ -26,7 +26,6 @@ TUNE = Tuning(
         "192 rows": Compared(edits=_always(2)),
         "144 rows": Compared(edits=_always(3)),
         "112 rows": Compared(edits=_always(4)),
-        "64 rows": Compared(edits=_always(5)),
         "160 rows without clusters": Compared(edits=_always(6)),
         "results leave before the next tile": Compared(edits=_AT_ONCE),
         "256 rows, without clusters": Compared(
@@ -37,5 +36,5 @@ TUNE = Tuning(
         ),
     },
     sizes="1024,1536,2048,3072,4096,8192,8192x8192x512,16384x4096x4096",
-    by_shape=("256 rows", "224 rows", "192 rows", "144 rows", "112 rows", "64 rows", "160 rows without clusters"),
+    by_shape=("256 rows", "224 rows", "192 rows", "144 rows", "112 rows", "160 rows without clusters"),
 )
