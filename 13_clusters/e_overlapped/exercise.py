@@ -30,8 +30,8 @@ EXERCISE = Exercise(
         ),
         "leave": Gap(
             "if there is a k-tile number `box`, its products are under way. If there is a C tile before this one, let its box "
-            "number `box` leave by the slot whose turn it is; slot number s begins at out + s * P::OUT_BOX. Whatever K is, all its "
-            "boxes have to be gone at the end of this loop. Why? at: where that C tile's results begin.",
+            "number `box` leave by the slot whose turn it is; slot number s begins at out + s * P::OUT_BOX. Whatever K is, "
+            "all its boxes have to be gone at the end of this loop. Why? at: where that C tile's results begin.",
             "static_cast<void>(out), static_cast<void>(slot), static_cast<void>(at), static_cast<void>(packed);",
         ),
         "pack": Gap(
@@ -49,9 +49,9 @@ EXERCISE = Exercise(
         "Follow one C tile. Its sums are in acc, and the next C tile needs acc at once. So they must move before its first "
         "product starts. And they must have left from there before that C tile's own sums are packed. Count the registers.",
         "In pack, pack2<T>() rounds two sums; then at = here, pending = true. In leave, call store_box() if pending, even where "
-        "K has no more k-tiles, because packed is written again at the end of the C tile. The two slots take turns. In store, each thread orders what it "
-        "has written with fence_proxy_async(). Then the consumer's 128 threads meet at a barrier of their own, and one of them "
-        "starts the copy. If `again`, that thread comes to the barrier only when the copy before has read its slot.",
+        "K has no more k-tiles, because packed is written again at the end of the C tile. The two slots take turns. In store, "
+        "each thread orders what it has written with fence_proxy_async(). Then the consumer's 128 threads meet at a barrier of "
+        "their own, and one of them starts the copy. If `again`, that thread comes to the barrier only when the copy before has read its slot.",
         "nearly the code, in the gaps' order:\n"
         "  fence_proxy_async(); if (again && t == 0) bulk_wait_read<0>(); barrier_sync(1 + threadIdx.x / WARPGROUP, WARPGROUP);\n"
         "  if (t == 0) { tma_store(map_c, {at.col, at.row + box * P::BOX_ROWS}, to); bulk_commit(); }\n"
