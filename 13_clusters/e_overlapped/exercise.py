@@ -51,7 +51,8 @@ EXERCISE = Exercise(
         "In pack, pack2<T>() rounds two sums; then at = here, pending = true. In leave, call store_box() if pending, even where "
         "K has no more k-tiles, because packed is written again at the end of the C tile. The two slots take turns. In store, "
         "each thread orders what it has written with fence_proxy_async(). Then the consumer's 128 threads meet at a barrier of "
-        "their own, and one of them starts the copy. If `again`, that thread comes to the barrier only when the copy before has read its slot.",
+        "their own, and one of them starts the copy. If `again`, that thread comes to the barrier only when the copy before has "
+        "read its slot.",
         "nearly the code, in the gaps' order:\n"
         "  fence_proxy_async(); if (again && t == 0) bulk_wait_read<0>(); barrier_sync(1 + threadIdx.x / WARPGROUP, WARPGROUP);\n"
         "  if (t == 0) { tma_store(map_c, {at.col, at.row + box * P::BOX_ROWS}, to); bulk_commit(); }\n"
