@@ -151,9 +151,9 @@ def test_the_contract_a_moved_header_and_a_descriptor_change_no_hash(course: Pat
     drawn(
         [
             ("ptx/cp_async.hpp", "cp_async_wait", "cp.async.wait_group"),
-            ("ptx/ldmatrix.hpp", "ldmatrix", "ldmatrix.sync"),
+            ("ptx/ldmatrix.hpp", r"ldmatrix|store_boxes", "ldmatrix.sync"),
             ("ptx/mma.hpp", "mma_m16n8k16", '"mma.sync.aligned.m16n8k8'),
-            ("ptx/tma.hpp", "tma_store", ".bulk_group [%0"),
+            ("ptx/tma.hpp", r"tma_store|store_boxes", ".bulk_group [%0"),
             ("ptx/cluster.hpp", "tma_load_multicast", ".multicast::cluster"),
             ("ptx/wgmma.hpp", "fewer_registers", "setmaxnreg.dec"),
             ("ptx/wgmma_operands.hpp", "wgmma", "#define GEMM_WGMMA_SUMS_64 GEMM"),
