@@ -390,10 +390,9 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* function) {
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
     if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;  // a hint
     if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
-        if (value != 0 && value != 1) return remember(cudaErrorInvalidValue);
         State& s = state();
         const std::scoped_lock lock(s.mutex);
-        if (value == 1) {
+        if (value != 0) {  // 2 is as good as 1, as an H200's driver has it
             s.large_clusters.insert(function);
         } else {
             s.large_clusters.erase(function);

@@ -117,8 +117,7 @@ void about_kernels(Calls& calls) {
     int blocks = 0;
     CALL(cudaFuncSetAttribute(fill, kShared, 1 << 24), cudaErrorInvalidValue);
     CALL(cudaFuncSetAttribute(fill, static_cast<cudaFuncAttribute>(1000), 1), cudaErrorInvalidValue);
-    CALL(cudaFuncSetAttribute(fill, cudaFuncAttributeNonPortableClusterSizeAllowed, 2),
-         cudaErrorInvalidValue);
+    CALL(cudaFuncSetAttribute(fill, cudaFuncAttributeNonPortableClusterSizeAllowed, 2), cudaSuccess);
     CALL(cudaFuncSetAttribute(fill, cudaFuncAttributePreferredSharedMemoryCarveout, 50), cudaSuccess);
     CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor(nullptr, fill, 32, 0), cudaErrorInvalidValue);
     CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill, 0, 0), cudaErrorInvalidValue);
