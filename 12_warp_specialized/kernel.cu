@@ -168,6 +168,6 @@ extern const gemm::Lesson lesson{.name = "12_warp_specialized",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_12

@@ -295,6 +295,6 @@ extern const gemm::Lesson lesson{.name = "10b_transposed",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_10b

@@ -187,6 +187,6 @@ extern const gemm::Lesson lesson{.name = "11a_one_stage",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_11a

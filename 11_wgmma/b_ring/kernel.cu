@@ -145,6 +145,6 @@ extern const gemm::Lesson lesson{.name = "11b_ring",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_11b

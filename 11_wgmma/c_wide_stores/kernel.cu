@@ -198,6 +198,6 @@ extern const gemm::Lesson lesson{.name = "11c_wide_stores",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_11c

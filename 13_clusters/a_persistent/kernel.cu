@@ -253,6 +253,6 @@ extern const gemm::Lesson lesson{.name = "13a_persistent",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_13a

@@ -222,6 +222,6 @@ extern const gemm::Lesson lesson{.name = "13b_multicast",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_13b

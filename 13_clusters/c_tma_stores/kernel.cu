@@ -295,6 +295,6 @@ extern const gemm::Lesson lesson{.name = "13c_tma_stores",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_13c

@@ -372,6 +372,6 @@ extern const gemm::Lesson lesson{.name = "13d_ping_pong",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_13d

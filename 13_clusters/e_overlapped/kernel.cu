@@ -464,6 +464,6 @@ extern const gemm::Lesson lesson{.name = "13e_overlapped",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = gemm::owner_or_scale<owner>};
 
 }  // namespace lesson_13e

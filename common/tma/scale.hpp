@@ -43,4 +43,13 @@ void launch_scale(const Problem& p, cudaStream_t stream) {
     cudaLaunchKernelEx(&config, scale<T>, p.M, p.N, p.beta, static_cast<T*>(p.C), p.ldc);
 }
 
+/// A lesson's owner(), `product`, where it launches a product; where launch_scale() comes instead, who
+/// scales.
+template <Owner (*product)(const Problem&, std::int64_t row, std::int64_t col)>
+Owner owner_or_scale(const Problem& p, std::int64_t row, std::int64_t col) {
+    if (p.K != 0 && p.alpha != 0.0f) return product(p, row, col);
+    return {{static_cast<unsigned>(row % scale_blocks(p.M)), 0, 0},
+            {static_cast<unsigned>(col % kScaleThreads), 0, 0}};
+}
+
 }  // namespace gemm

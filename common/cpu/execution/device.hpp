@@ -52,9 +52,11 @@ void run_on_host(const char* what, const std::function<void()>& code);
 /// nothing.
 void set_progress(std::function<void(std::uint64_t done, std::uint64_t total)> progress);
 
-/// Runs only the blocks whose index in the grid (x fastest) passes; the others do nothing. Empty: all of
-/// them.
+/// Runs only the blocks whose index in the grid (x fastest) passes, and those that they can't run without:
+/// the others of a cluster, and all where blocks wait for each other. Empty: all of them.
 void set_block_filter(std::function<bool(std::uint64_t block)> filter);
+/// Whether a block passes.
+bool passes_filter(std::uint64_t block);
 /// Runs only these.
 void set_blocks(std::vector<std::uint64_t> blocks);
 

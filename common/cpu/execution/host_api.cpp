@@ -153,6 +153,11 @@ void set_block_filter(std::function<bool(std::uint64_t)> filter) {
     state().options.filter = std::move(filter);
 }
 
+bool passes_filter(std::uint64_t block) {
+    const State& s = state();
+    return !s.options.filter || s.options.filter(block);
+}
+
 void set_blocks(std::vector<std::uint64_t> blocks) {
     set_block_filter([blocks = std::move(blocks)](std::uint64_t block) {
         return std::find(blocks.begin(), blocks.end(), block) != blocks.end();

@@ -30,7 +30,10 @@ void BlockTrace::begin(const std::vector<BlockView>& views) {
     if (history_) history_->begin_blocks(views, session->histories.most_events);
     requests_.keep_history(history_.get());
     failed_ = false;
-    owners_.begin_block(first.index);
+    const auto asked = std::find_if(views_.begin(), views_.end(),
+                                    [](const auto& view) { return passes_filter(view.index); });
+    owned_ = asked == views_.end() ? 0 : static_cast<unsigned>(asked - views_.begin());
+    owners_.begin_block(views_[owned_].index);
     overwrites_.begin_blocks(first);
     order_.begin_blocks(first.index);
     block_runs(0);
@@ -119,7 +122,7 @@ void BlockTrace::other_access(const void* caller, Address address, int width, st
         const bool in_order =
             session->order.on && order_.access(a, access, atomic, static_cast<unsigned>(thread));
         if ((flags & kStore) != 0 && a.matrix != nullptr) {
-            if (rank_ == 0) owners_.store(a, address, width, *running_);
+            if (rank_ == owned_) owners_.store(a, address, width, *running_);
             if (a.written != nullptr) overwrites_.store(a, access, atomic, thread, in_order);
         }
     }
@@ -195,7 +198,7 @@ void BlockTrace::bulk_copy_begins(const BulkCopy& copy, bool again) {
         const Array& a = bounds_.array(0, access.array);
         const bool in_order = session->order.on && order_.access(a, access, false, thread);
         if (!copy.load && a.matrix != nullptr) {
-            if (rank_ == 0) owners_.store(a, access.address, width, copy.thread);
+            if (rank_ == owned_) owners_.store(a, access.address, width, copy.thread);
             if (a.written != nullptr) overwrites_.store(a, access, false, static_cast<int>(thread), in_order);
         }
         if (bytes == 0) first = access;

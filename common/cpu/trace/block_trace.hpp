@@ -128,6 +128,7 @@ class BlockTrace {
     std::vector<BlockView> views_;  // by rank
     BlockView view_{};              // of the block whose threads run
     unsigned rank_ = 0, pitch_ = 0, first_ = 0;
+    unsigned owned_ = 0;  // the rank of the first block that was asked for: its owners are kept
     int first_warpgroup_ = 0;
     bool in_block_ = false, failed_ = false;
     // Of the view, for every access.
