@@ -3,7 +3,6 @@
 #   gemm_kernels() does not translate.
 function(gemm_gpu_only_json)
   get_property(compiled GLOBAL PROPERTY GEMM_TRANSLATED)
-  list(TRANSFORM compiled REPLACE "^${PROJECT_SOURCE_DIR}/" "")
   set(files "")
   foreach(folder IN LISTS ARGN)
     get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)

@@ -88,8 +88,8 @@ function(gemm_kernels target)
       list(APPEND pairs ${input} ${output})
       list(APPEND inputs ${input})
       list(APPEND sources ${output})
+      set_property(GLOBAL APPEND PROPERTY GEMM_TRANSLATED ${relative})
     endforeach()
-    set_property(GLOBAL APPEND PROPERTY GEMM_TRANSLATED ${inputs})
     # All of them by one process, which leaves alone what stays as it was. The stamp is what make compares with the inputs.
     set(stamp ${PROJECT_BINARY_DIR}/translated/${target}/stamp)
     add_custom_command(OUTPUT ${stamp} ${sources}
