@@ -151,11 +151,16 @@ void multiply(const char* function, DType type, char transa, char transb, std::i
         lesson->launch(p, plan.get(), stream);
         CUDA_CHECK(cudaGetLastError());
     };
-    if (!reads) return run(nullptr, 1, nullptr, pitch_of(m));
-    const Operand<T> second(A, lda, a_is.transposed, k, m, stream);
-    const Operand<T> first(B, ldb, b_is.transposed, n, k, stream);
-    CUDA_CHECK(cudaGetLastError());  // of what copies them
-    run(first.matrix(), first.pitch(), second.matrix(), second.pitch());
+    try {
+        if (!reads) return run(nullptr, 1, nullptr, pitch_of(m));
+        const Operand<T> second(A, lda, a_is.transposed, k, m, stream);
+        const Operand<T> first(B, ldb, b_is.transposed, n, k, stream);
+        CUDA_CHECK(cudaGetLastError());  // of what copies them
+        run(first.matrix(), first.pitch(), second.matrix(), second.pitch());
+    } catch (const CudaError&) {
+        cudaGetLastError();  // is this call's, and would be taken for the next one's
+        throw;
+    }
 }
 
 }  // namespace

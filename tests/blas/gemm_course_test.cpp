@@ -282,6 +282,8 @@ TEST_CASE("gemm_course: CUDA's errors are thrown") {
     CHECK_THROWS_AS(
         gemm::sgemm('T', 'N', 1LL << 30, 1, 1LL << 30, 1.0f, x, 1LL << 30, x, 1LL << 30, 0.0f, x, 1LL << 30),
         gemm::CudaError);  // there is no memory for such a copy
+    gemm::sgemm('N', 'N', 1, 1, 1, 1.0f, x, 1, x + 1, 1, 0.0f, x + 2, 1);  // and nothing is left of that
+    CHECK(memory.host()[2] == 0.0f);
 }
 
 TEST_CASE("gemm_course: a lesson is installed for every type and GPU that any lesson is for") {
