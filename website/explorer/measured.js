@@ -41,7 +41,9 @@ function sweep(data, width) {
     { name: before[0]?.lesson, look: "before", line: true, points: before.map(point) },
     { name: data.payload.lesson, look: "strong", line: true, points: mine.map(point) },
   ]).filter(({ points }) => points.length);
-  const x = { label: "M = N = K", low: 220, high: 9400, log: true, ticks: [256, 512, 1024, 2048, 4096, 8192] };
+  const sizes = square.map((run) => run.m), low = Math.min(...sizes), high = Math.max(...sizes);
+  const ticks = [...Array(31).keys()].map((exponent) => 2 ** exponent).filter((size) => low <= size && size <= high);
+  const x = { label: "M = N = K", low: low / 1.15, high: high * 1.15, log: true, ticks };
   const y = { label: "TFLOP/s", low: 0, high: top, log: false, ticks: rounds(top) };
   const chart = draw({ name: "TFLOP/s over matrix sizes, recorded", x, y, series }, width, Math.min(380, Math.max(280, width * 0.5)));
   const others = recorded.runs.filter((run) => run.lesson === data.payload.lesson && !square.includes(run))
