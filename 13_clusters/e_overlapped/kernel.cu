@@ -445,10 +445,10 @@ const gemm::Offer variants[] = {
 // the case.
 const gemm::Reach reaching[] = {
     {.path = "a ring that goes on", .M = 768, .N = 136, .K = 264, .every_type = true, .multiprocessors = 1},
-    {.path = "224 rows", .M = 872, .N = 136, .K = 264, .every_type = true, .multiprocessors = 1},
-    {.path = "192 rows", .M = 768, .N = 136, .K = 264, .every_type = true, .multiprocessors = 4},
-    {.path = "144 rows", .M = 776, .N = 136, .K = 264, .every_type = true, .multiprocessors = 4},
-    {.path = "112 rows", .M = 984, .N = 136, .K = 264, .every_type = true, .multiprocessors = 6},
+    {.path = "224 rows", .M = 872, .N = 136, .K = 264, .multiprocessors = 1},
+    {.path = "192 rows", .M = 768, .N = 136, .K = 264, .multiprocessors = 4},
+    {.path = "144 rows", .M = 776, .N = 136, .K = 264, .multiprocessors = 4},
+    {.path = "112 rows", .M = 984, .N = 136, .K = 264, .multiprocessors = 6},
     {.path = "64 rows", .M = 40, .N = 264, .K = 200, .multiprocessors = 2},
     {.path = "160 rows, no cluster", .M = 768, .N = 136, .K = 264, .every_type = true, .multiprocessors = 3},
     {.path = "the second group of C tiles", .M = 2050, .N = 8, .K = 8}};
