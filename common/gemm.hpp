@@ -11,9 +11,9 @@
 
 namespace gemm {
 
-/// Type of a matrix's elements as they lie in memory. Accumulation is FP32 for every type there is. What is
-/// known of each is in common/check/dtype.hpp.
-enum class DType { fp32, bf16, fp16 };
+/// Type of an operand's elements as they lie in memory. Lessons offer the first three so far, and accumulate
+/// in FP32. What is known of each is in common/check/dtype.hpp.
+enum class DType { fp32, bf16, fp16, tf32, e4m3, e5m2, int8, int32, int4, e2m1, e8m0 };
 
 /// How A and B lie in memory, A's letter first: n as M×K and K×N, t transposed, as K×M and N×K.
 enum class Layout { nn, nt, tn, tt };

@@ -34,6 +34,7 @@ class Buffer {
   public:
     /// guard: elements of each band. A write one row past the matrix must still land in it, so callers pass
     /// the row pitch; it is kept between 1 Ki and 4 Mi elements. count must be a multiple of place.rows.
+    /// Throws Error for a type that it does not hold.
     Buffer(std::size_t count, std::size_t guard, DType dtype = DType::fp32, const Placement& place = {});
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
@@ -41,6 +42,9 @@ class Buffer {
         return *this;
     }
     ~Buffer() { cudaFree(base_); }
+
+    /// Whether a Buffer takes elements of that type: so far FP32 and those of two bytes.
+    static bool holds(DType dtype);
 
     /// The same elements once more, between guard bands of their own; the copy is made on the device.
     Buffer duplicate() const;

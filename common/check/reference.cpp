@@ -104,7 +104,7 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
 }
 
 bool on_tensor_cores(const Variant& variant) {
-    return size_of(variant.A) == 2 && size_of(variant.B) == 2;
+    return info(variant.A).bits == 16 && info(variant.B).bits == 16;
 }
 
 // FP32. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed.), §3.1: a sum of K products in

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "common/check/buffer.hpp"
 #include "common/check/dtype.hpp"
 #include "common/error.hpp"
 
@@ -23,6 +24,12 @@ std::vector<std::string> split(const std::string& text, char separator) {
         }
     }
     return parts;
+}
+
+/// The type of that name, of those that a matrix may have so far.
+std::optional<DType> type_named(const std::string& name) {
+    const std::optional<DType> type = dtype_named(name);
+    return type && Buffer::holds(*type) ? type : std::nullopt;
 }
 
 std::string capability(int sm) {
@@ -53,7 +60,7 @@ std::optional<Variant> variant_named(const std::string& name) {
     for (std::size_t i = 0; i < 3; ++i) {
         // One type is all three's, two are A's and B's, and C's.
         const std::size_t which = types.size() == 2 ? i / 2 : std::min(i, types.size() - 1);
-        const std::optional<DType> type = dtype_named(types[which]);
+        const std::optional<DType> type = type_named(types[which]);
         if (!type) return std::nullopt;
         *matrices[i] = *type;
     }
@@ -70,7 +77,7 @@ std::optional<Variant> variant_option(const std::string& variant, const std::str
         throw Error("--dtype is short for --variant; give one of the two.");
     }
     if (!dtype.empty()) {
-        if (const std::optional<DType> type = dtype_named(dtype)) return of_type(*type);
+        if (const std::optional<DType> type = type_named(dtype)) return of_type(*type);
         throw Error("--dtype must be fp32, bf16 or fp16, and is \"" + dtype + "\".");
     }
     if (variant.empty()) return std::nullopt;
