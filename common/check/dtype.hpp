@@ -80,12 +80,12 @@ struct Range {
 Range inputs(DType dtype);
 
 // An element that a kernel never wrote, and one beyond an edge that it read, are made visible by what lies
-// there before it runs. FP32's are the first two; other types have their own, DTypeInfo::poison and guard.
+// there before it runs: a type's poison and its guard.
 //
 // In FP32, TF32, BF16, FP16 and E5M2 each is a signalling NaN: whatever a kernel computes from it comes out
 // quiet, with other bits. E5M2 has one of them, with either sign. E4M3 has one NaN, with either sign, and
-// conversions make the positive one (cuda_fp8.hpp: "Canonical NaN"). So the negative is the poison, the
-// positive the guard.
+// NVIDIA's conversions make the positive one (cuda_fp8.hpp, "Canonical NaN"; that is the host's code, and no
+// GPU was asked). So the negative is the poison, the positive the guard.
 //
 // The other types have no pattern to spare, so that nothing in one result tells what was never written
 // (poison_tells()). There, two launches do: with C full of poison before the first and of guard before the

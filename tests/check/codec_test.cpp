@@ -443,7 +443,7 @@ TEST_CASE("codec: NVIDIA's headers agree") {
     }
 }
 
-TEST_CASE("codec: what is recorded of NVIDIA's headers is what they say") {
+TEST_CASE("codec: what is recorded of NVIDIA's headers is what they say", "[alone]") {
 #ifdef GEMM_NVIDIA_TYPES
     const test::Result said = test::run_program("nvidia_types");
     REQUIRE(said.status == 0);
