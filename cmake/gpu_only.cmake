@@ -1,7 +1,9 @@
 # gemm_gpu_only_json(<folder>...)
-#   Writes gpu_only.json: the sources below the folders that no target of these folders compiles for the CPU device.
+#   Writes gpu_only.json: the sources below the folders that no target of these folders compiles for the CPU device, and
+#   gemm_kernels() does not translate.
 function(gemm_gpu_only_json)
-  set(compiled "")
+  get_property(compiled GLOBAL PROPERTY GEMM_TRANSLATED)
+  list(TRANSFORM compiled REPLACE "^${PROJECT_SOURCE_DIR}/" "")
   set(files "")
   foreach(folder IN LISTS ARGN)
     get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)

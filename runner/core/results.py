@@ -39,8 +39,8 @@ class _Listed(NamedTuple):
 
 
 def _listed(root: Path) -> dict[str, _Listed]:
-    """The lessons in course order: from the lines `gemm_lesson(NAME [FOLDER] [ARCHITECTURES SM] [FORMERLY NAME...])` of
-    CMakeLists.txt."""
+    """The lessons in course order: from the lines `gemm_lesson(NAME [FOLDER] [INSTALLED] [ARCHITECTURES SM]
+    [FORMERLY NAME...])` of CMakeLists.txt."""
     try:
         text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
     except OSError as error:
@@ -50,7 +50,7 @@ def _listed(root: Path) -> dict[str, _Listed]:
         words: dict[str, list[str]] = {"": []}
         key = ""
         for word in line.split():
-            if word in ("ARCHITECTURES", "FORMERLY"):
+            if word in ("INSTALLED", "ARCHITECTURES", "FORMERLY"):
                 key = word
                 words[key] = []
             else:

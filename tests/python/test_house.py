@@ -43,6 +43,7 @@ CPP_ROOMS = {
     "common/cpu/execution": {"common", "common/cpu/ptx", "formulas"},
     "common/cpu/trace": {"common", "common/cpu/ptx", "common/cpu/execution", "formulas"},
     "common/check": {"common", "common/cpu/execution"},
+    "common/blas": {"common", "common/check"},
     "common/measure": {"common", "common/check", "common/cpu/execution"},
     "common/program": {"common", "common/check", "common/measure"},
     "runner/programs": _ANY_KERNEL
