@@ -37,7 +37,7 @@ struct ParameterError : Error {
 // multiple of 16 bytes, and the call then waits for the device, as cudaFree does.
 //
 // Throws ParameterError with the number of the first parameter that is wrong, before anything is done; Error
-// where no lesson has the type on this GPU (FP32 needs compute capability 7.5, the others 8.0), and where m,
+// where no lesson has the type on this GPU (BF16 needs compute capability 8.0, the others 7.5), and where m,
 // n or k is beyond 2³¹ − 257 on compute capability 9.0; CudaError where CUDA refuses the memory or the
 // launch. What goes wrong in a kernel is known where the caller waits for the stream.
 

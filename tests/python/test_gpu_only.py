@@ -20,7 +20,8 @@ def test_each_source_is_compiled_for_the_cpu_device_or_listed() -> None:
     for command in json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8")):
         file = Path(command["file"])
         together = re.findall(r'^#include "(/.+\.cpp)"', file.read_text(encoding="utf-8"), re.M) if "/Unity/" in str(file) else []
-        compiled |= {file, *map(Path, together)}
+        translated = re.findall(r"/translated/[^/]+/(.+)\.cpp$", str(file))
+        compiled |= {file, *map(Path, together), *(REPOSITORY / name for name in translated)}
     sources = {path for folder in ("common", "runner/programs") for path in (REPOSITORY / folder).rglob("*.c[pu]*")}
     listed = {REPOSITORY / name for name in gpu_only.files(BUILD)}
     assert listed == sources - compiled

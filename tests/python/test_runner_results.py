@@ -46,7 +46,10 @@ def test_every_lesson_of_this_repository_has_its_sources() -> None:
 
 
 def test_what_follows_a_lessons_folder_is_none(tmp_path: Path) -> None:
-    lines = "gemm_lesson(01_naive INSTALLED)\ngemm_lesson(11_wgmma INSTALLED ARCHITECTURES 90a)\ngemm_lesson(13b_x 13_y/b ARCHITECTURES 90a)\n"
+    lines = (
+        "gemm_lesson(01_naive INSTALLED)\ngemm_lesson(11_wgmma INSTALLED ARCHITECTURES 90a)\n"
+        "gemm_lesson(13b_x 13_y/b ARCHITECTURES 90a)\n"
+    )
     (tmp_path / "CMakeLists.txt").write_text(lines)
     assert lessons(tmp_path) == ["01_naive", "11_wgmma", "13b_x"]
     assert [folder_of(name, tmp_path) for name in lessons(tmp_path)] == ["01_naive", "11_wgmma", "13_y/b"]
