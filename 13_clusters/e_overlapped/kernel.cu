@@ -444,7 +444,7 @@ const gemm::Offer variants[] = {
 // Each policy, in several rounds: its K has more k-tiles than a C tile has boxes, and fewer in a variation of
 // the case.
 const gemm::Reach reaching[] = {
-    {.path = "a ring that goes on", .M = 768, .N = 136, .K = 264, .every_type = true, .multiprocessors = 1},
+    {.path = "a ring that goes on", .M = 768, .N = 136, .K = 264, .multiprocessors = 1},
     {.path = "224 rows", .M = 872, .N = 136, .K = 264, .multiprocessors = 1},
     {.path = "192 rows", .M = 768, .N = 136, .K = 264, .multiprocessors = 4},
     {.path = "144 rows", .M = 776, .N = 136, .K = 264, .multiprocessors = 4},
