@@ -406,7 +406,9 @@ def grade_command(
     out: str = typer.Option("grades.csv", help="The table of grades; a folder of the same name holds a page for each learner."),
     tasks: Optional[str] = typer.Option(None, help="Such as 01,02,03,03-hunt; by default all."),
     jobs: Optional[str] = typer.Option(None, help="How many to grade at a time; by default one per core."),
-    seconds: Optional[str] = typer.Option(None, help="Time limit for each run of a submission (30)."),
+    seconds: Optional[str] = typer.Option(
+        None, help="Most seconds for a run (30); it has 10 times the lesson's own, and at least 5."
+    ),
     unsandboxed: bool = typer.Option(False, "--unsandboxed", help="Use limits only, where a container keeps submissions apart."),
     again: bool = typer.Option(False, "--again", help="Grade everything again, ignoring an earlier run with this --out."),
     as_json: bool = JSON,

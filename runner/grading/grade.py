@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def _basis(tasks: Sequence[exercise.Task], limits: Limits, isolated: bool) -> st
 
 def _prove(grader: Grader, task: exercise.Task) -> None:
     """Grades the lesson's own kernel. A UserError unless it passes: then nobody's verdict would mean anything."""
-    outcome = grader.grade(task, "", str(task.file.relative_to(ROOT)), task.solution().encode(), 0)
+    outcome = grader.prove(task, 0)
     if outcome.state != PASSED:
         why = " ".join(line.strip() for line in outcome.text.splitlines()[1:6] if line.strip())
         raise UserError(
@@ -140,15 +140,17 @@ class _Class:
         digest = _digest(raw)
         if known := self._known(submission.learner, task, digest):
             return submission.learner, task, digest, Outcome(known["state"], known["text"], known["judged"], known["seconds"])
-        graded = self._graded(task, submission.learner, name, raw, self._thread.slot)
+        slot = self._thread.slot
+        graded = self._graded(lambda: self._grader.grade(task, submission.learner, name, raw, slot))
         if isinstance(graded, Outcome):
             return submission.learner, task, digest, graded
         return _Doubtful(submission.learner, task, name, raw, graded)
 
-    def _graded(self, task: exercise.Task, learner: str, name: str, raw: bytes, slot: int, final: bool = False) -> Outcome | str:
+    @staticmethod
+    def _graded(grade: Callable[[], Outcome]) -> Outcome | str:
         """What came of it, or why there is no verdict."""
         try:
-            return self._grader.grade(task, learner, name, raw, slot, final)
+            return grade()
         except (sandbox.Stopped, Outlived):
             raise
         except UserError as error:
@@ -166,11 +168,11 @@ class _Class:
         """A second look, with nothing else running: where the lesson's own kernel passes, this machine is not at fault, and what
         ends the file's own programs again is their doing."""
         if not self._in_trouble:
-            control = self._graded(one.task, "", one.name, one.task.solution().encode(), 0)
+            control = self._graded(lambda: self._grader.prove(one.task, 0))
             self._in_trouble = not isinstance(control, Outcome) or control.state != PASSED
         why = one.why
         if not self._in_trouble:
-            graded = self._graded(one.task, one.learner, one.name, one.raw, 0, final=True)
+            graded = self._graded(lambda: self._grader.grade(one.task, one.learner, one.name, one.raw, 0, final=True))
             if isinstance(graded, Outcome):
                 return graded
             why = f"{graded} (It was tried twice; in between, the lesson's own kernel passed.)"

@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,7 +61,16 @@ _TRANSLATING = 10  # seconds that the translation to C++ may take
 _NO_CAT = 99  # no compiler's status
 _SAVED = f'o=$1; shift; "$@" || exit $?; cat "$o" || exit {_NO_CAT}'  # what was made in TMP goes out by stdout
 _ANSWERS = 3  # a descriptor: where a kernel's program writes what is not for people
-_APART = f'exec {_ANSWERS}>&1 >&2; exec "$@"'  # that goes out by stdout, and what it prints with the messages
+_APART = f"exec {_ANSWERS}>&1 >&2; "  # that goes out by stdout, and what it prints with the messages
+_ALONE = f'{_APART}exec "$@"'
+_TIMED = f'{_APART}"$@"; status=$?; times; exit $status'  # POSIX: the last line of the messages says how long it has computed
+# A program with a submitted kernel may compute so many times as long as with the lesson's own kernel, and so many seconds at
+# least, as far as the limits allow. What is slower probably never ends.
+_TIMES, _LEAST = 10, 5.0
+# Seconds after which gemm_check itself gives a problem up, which tells more than that it was stopped; half of all that it has, if
+# that is more: with the lesson's own kernel no problem takes half of a check (at most 0.4 of it, in 01). After 3 s the CPU device
+# begins to say which thread does not end.
+_PATIENCE = 4
 
 # Of an outcome. "passed" and "failed" are verdicts; the others are what there is no verdict for.
 PASSED, FAILED, UNTOUCHED, MISSING, REFUSED, TROUBLE = "passed", "failed", "untouched", "missing", "refused", "trouble"
@@ -107,6 +116,12 @@ def seed_of(secret: str, *what: str) -> int:
 def _said(file: Path) -> list[str]:
     with file.open("rb") as messages:
         return [line.rstrip() for line in messages.read(_READ).decode(errors="replace").splitlines()]
+
+
+def _seconds_in(lines: Sequence[str]) -> float:
+    """What the shell's `times` has said last, of user's and system's time: 0m1.230s 0m0.040s."""
+    found = re.findall(r"(\d+)m([\d.]+)s", lines[-1] if lines else "")
+    return sum(60 * int(minutes) + float(seconds) for minutes, seconds in found)
 
 
 def _writable(text: str) -> str:
@@ -302,6 +317,8 @@ class Grader:
         self._kit, self._secret = kit, secret
         self._limits = replace(limits, reserved=_RESERVED, processes=2 * process.cores() + _THREADS)
         self._compiling = replace(limits, seconds=max(limits.seconds, 60))
+        self._own: dict[tuple[str, ...], Mapping[str, float]] = {}  # what own() returns, by lesson and further problems
+        self._measuring = threading.Lock()
 
     def stop(self) -> None:
         """Ends what is being graded, in all threads: they raise sandbox.Stopped."""
@@ -313,18 +330,44 @@ class Grader:
         Raises UserError where no verdict should rest on what happened, since this machine may be at fault. `final`: it is known
         not to be, so that what ended the code counts against it.
         """
-        begin = time.monotonic()
         if outcome := without_a_run(task, name, raw):
             return outcome
         report = Report(task, name, check.source_text(raw))
-        judged = None
+        return self._graded(report, learner, slot, more_problems(report.text), final)[0]
+
+    def prove(self, task: Task, slot: int, more: Sequence[str] = ()) -> Outcome:
+        """Grades the lesson's own kernel, and keeps how long it computes, if it passes. Raises UserError as grade() does.
+
+        `more`: what it is asked beside what all are (more_problems()).
+        """
+        report = Report(task, str(task.file.relative_to(ROOT)), task.solution())
+        outcome, computed = self._graded(report, None, slot, more)
+        if outcome.state == PASSED:
+            self._own[(task.lesson, *more)] = computed
+        return outcome
+
+    def own(self, task: Task, more: Sequence[str]) -> Mapping[str, float]:
+        """Seconds for which each program computes with the lesson's own kernel, by name; empty as long as nobody had to know."""
+        return self._own.get((task.lesson, *more), {})
+
+    def measure(self, task: Task, slot: int, more: Sequence[str]) -> None:
+        """Sees to it that own() knows. Raises UserError."""
+        with self._measuring:
+            if not self.own(task, more) and self.prove(task, slot, more).state != PASSED:
+                raise UserError("The lesson's own kernel does not pass here.")
+
+    def _graded(
+        self, report: Report, learner: str | None, slot: int, more: Sequence[str], final: bool = False
+    ) -> tuple[Outcome, Mapping[str, float]]:
+        """What came of it, and what own() returns where it is the lesson's own kernel: `learner` None."""
+        begin, judged, computed = time.monotonic(), None, dict[str, float]()
         with tempfile.TemporaryDirectory(dir=self._kit.place) as held:
-            folder = Path(held)
             try:
-                run = _Run(self, report, learner, folder, slot, final)
+                run = _Run(self, report, learner, Path(held), slot, more, final)
                 programs = run.compiled()
                 run.checked(programs["check"])
                 judged = run.examined(programs["exam"])
+                computed = run.computed
             except _Failed as failed:
                 report.stage, report.found = failed.stage, failed.found
         seconds = time.monotonic() - begin
@@ -335,21 +378,24 @@ class Grader:
                 "Judged from outside: what it computed, in a process that knows no results, is right in every problem.\n"
                 "Races, overruns and goals are what its own run says.\n"
             )
-        return Outcome(PASSED if report.passed else FAILED, _writable(text), judged, seconds)
+        return Outcome(PASSED if report.passed else FAILED, _writable(text), judged, seconds), computed
 
 
 class _Run:
     """The stages of one file."""
 
-    def __init__(self, grader: Grader, report: Report, learner: str, folder: Path, slot: int, final: bool) -> None:
-        self._final = final
+    def __init__(
+        self, grader: Grader, report: Report, learner: str | None, folder: Path, slot: int, more: Sequence[str], final: bool
+    ) -> None:
+        """`learner`: None for the lesson's own kernel."""
+        self.computed: dict[str, float] = {}  # seconds, by program; of the lesson's own kernel alone
+        self._more, self._final = more, final
         self._grader, self._report, self._learner, self._folder, self._slot = grader, report, learner, folder, slot
         self._kit = grader._kit
         self._source = Source(report.text, report.name, report.task.namespace, report.task.title)
         self._late = False  # whether gemm_check did not end in time
         self._void = False  # whether gemm_check ended well and left what is no report of a check
-        self._more = more_problems(report.text)
-        seconds = grader._limits.seconds * (_LONG_RUN if self._more else 1)
+        seconds = grader._limits.seconds * (_LONG_RUN if more else 1)
         self._running = replace(grader._limits, seconds=seconds)
         self._given = folder / "in"
         self._given.mkdir()
@@ -380,8 +426,21 @@ class _Run:
 
     def _kernel(self, program: Path, options: Sequence[str | Path], output: Path, files: Sequence[Path]) -> Ended:
         """Runs a program with the kernel, which starts no other; its ANSWERS come to `output`."""
-        command = ["sh", "-c", _APART, "sh", self._given_as(program), *options]
-        return self._run(command, output, self._running, files, forks=False)
+        command = [self._given_as(program), *options]
+        if self._learner is None:
+            ended = self._run(["sh", "-c", _TIMED, "sh", *command], output, self._running, files)
+            self.computed[program.name] = _seconds_in(self._lines())
+            return ended
+        task = self._report.task
+        while True:
+            own = self._grader.own(task, self._more)
+            limits = replace(self._running, computing=max(_LEAST, round(_TIMES * own.get(program.name, 0.0), 1)))
+            patience = [f"--patience={max(_PATIENCE, int(limits.most / 2))}"] if own and program.name == "check" else []
+            ended = self._run(["sh", "-c", _ALONE, "sh", *command, *patience], output, limits, files, forks=False)
+            # Almost all need no more than the least: the lesson's own kernel runs where one of them takes longer.
+            if own or ended.late != "computing":
+                return ended
+            self._grader.measure(task, self._slot, self._more)
 
     def _doubt(self, why: str) -> None:
         """A UserError, unless this machine is known not to be at fault."""
@@ -391,7 +450,7 @@ class _Run:
     def _seed(self, use: str) -> int:
         """Another one for another text: nobody hands in twice for the same problems."""
         text = hashlib.sha256(self._report.text.encode(errors="surrogatepass")).hexdigest()
-        return seed_of(self._grader._secret, self._learner, self._report.task.key, text, use)
+        return seed_of(self._grader._secret, self._learner or "", self._report.task.key, text, use)
 
     def _schedule(self, use: str) -> str:
         """The option with the seed of what a GPU leaves open."""
@@ -473,11 +532,11 @@ class _Run:
         begin, report = time.monotonic(), self._report
         seed = self._seed("check")
         output = self._folder / "check.json"
-        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", self._schedule("check"), *self._more]
+        options = [f"--goal={GOAL}x{GOAL}x{GOAL}", f"--seed={seed}", self._schedule("check"), *self._more, "--computing"]
         ended = self._kernel(program, [*options, "--output-fd", str(_ANSWERS)], output, [program])
         with output.open("rb") as told:
             raw = told.read(_REPORT)
-        report.seed, report.ran, self._late = seed, time.monotonic() - begin, ended.late
+        report.seed, report.ran, self._late = seed, time.monotonic() - begin, bool(ended.late)
         try:
             # A report that the learner's code wrote may hold anything.
             found = evidence(raw)
@@ -492,7 +551,10 @@ class _Run:
             if refused:
                 report.found = Diagnosis("It cannot be checked.", "", (refused[0].removeprefix("gemm_check: "),))
             elif how:
-                report.found = Diagnosis(f"It was stopped: {how}.", "")
+                advice = (
+                    "Probably a loop does not end: the lesson's own kernel needs much less." if ended.late == "computing" else ""
+                )
+                report.found = Diagnosis(f"It was stopped: {how}.", advice)
             else:
                 self._void = bool(raw)
                 left = "no report" if not raw else "what is no report of the whole check"

@@ -9,6 +9,7 @@ a control group lets it have (cgroup.py).
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import re
@@ -25,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import psutil
 
@@ -48,7 +49,7 @@ _BY_SIGNAL = 128  # + its number: how bubblewrap and sh tell which signal ended 
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache")  # which g++ is meant, and where libraries are
 _LATE, _WROTE = "it did not end within {:g} s", "it wrote more than {} MiB"
-_WAITED = "it computed nothing for {:g} s"
+_COMPUTED, _WAITED = "it computed for more than {:g} s", "it computed nothing for {:g} s"
 _NAMES = ("/proc/keys", "/proc/key-users")  # what the kernel tells of others
 _TOO_MUCH = "it took more than {} MiB of memory"
 _ENDING = 20.0  # seconds that killed processes may take to be gone: much memory has to be given back
@@ -61,13 +62,21 @@ _OWN_COUNT = (5, 14)  # Linux: from this version on a user namespace's processes
 class Limits:
     """What one run may take, all its processes together. Where a group counts it, the memory is also that of files in memory."""
 
-    # Of computing, as many processors as there are at a time. On the clock as many, less those that it waited for a processor.
-    seconds: float = 30
+    seconds: float = 30  # on the clock, less those that it waited for a processor; and of computing, on all processors together
+    computing: float = math.inf  # seconds of computing, where it may have fewer of these
     memory: int = 4096 * _MiB
     reserved: int = 0  # bytes of addresses that it takes beside and never uses
     processes: int = 64
     file: int = 64 * _MiB  # bytes of any file, of its output, and of its messages
     folder: int = 256 * _MiB  # bytes of all files in TMP
+
+    @property
+    def most(self) -> float:
+        """Seconds of computing that both limits allow."""
+        return min(self.seconds, self.computing)
+
+
+Late = Literal["", "computing", "clock"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ class Ended:
     status: int  # negative: the signal
     broken: str
     seconds: float
-    late: bool = False  # whether that limit is the one on seconds
+    late: Late = ""  # of which seconds that limit is, if it is one on seconds
     doubt: str = ""
     lost: bool = False
 
@@ -280,7 +289,7 @@ class Sandbox:
         self, command: Command, binds: Mapping[Path, Path], limits: Limits, user: int, options: Sequence[str], forks: bool
     ) -> list[str]:
         """`options`: further ones of bubblewrap."""
-        cpu = int(limits.seconds) + 1  # of each process, all its threads together
+        cpu = int(limits.most) + 1  # of each process, all its threads together
         bounds = [
             f"--as={limits.memory + limits.reserved}", f"--fsize={limits.file}",
             f"--cpu={cpu}:{cpu + 5}", "--core=0", "--nofile=256", "--stack=8388608", "--memlock=0", "--msgqueue=0",
@@ -380,7 +389,7 @@ class Sandbox:
         if not broken and counted and counted.limit:
             broken = _TOO_MUCH.format(limits.memory // _MiB)
         if not broken and status == -signal.SIGXCPU:
-            broken, late = _LATE.format(limits.seconds), True
+            broken, late = _COMPUTED.format(limits.most), "computing"
         if not broken and status == -signal.SIGXFSZ:
             broken = _WROTE.format(limits.file // _MiB)
         lost = bool(status) and not broken and self._bubblewrap is not None and not run.told_end
@@ -448,9 +457,8 @@ class _Running:
 
     def watched(
         self, begin: float, limits: Limits, forks: bool, group: cgroup.Group | None, stop: threading.Event
-    ) -> tuple[str, bool, str]:
-        """Waits for the program. The limit that it has broken, if any, whether that is the one on seconds, and a doubt about
-        that."""
+    ) -> tuple[str, Late, str]:
+        """Waits for the program. The limit that it has broken, if any, of which seconds that is, and a doubt about that."""
         processes, weighed = _Processes(self._started.pid, forks), begin
         most, since, last = 0.0, begin, time.monotonic()  # what it has computed, and when it last did; the last look
         while self._started.poll() is None:
@@ -462,7 +470,7 @@ class _Running:
             if stop.is_set():
                 raise Stopped
             if broken := self.too_much(limits):
-                return broken, False, ""
+                return broken, "", ""
             if now - weighed < _WEIGH:
                 continue
             weighed, numbers = now, [] if group else processes.numbers()
@@ -471,19 +479,19 @@ class _Running:
                 most, since = computed, now
             if now - since > _IDLE:
                 slow = _waits_for_disk([one.pid for one in _tree(self._started.pid)])
-                return _WAITED.format(_IDLE), True, "This machine's disk was slow." if slow else ""
-            if computed > limits.seconds:
-                return _LATE.format(limits.seconds), True, ""
+                return _WAITED.format(_IDLE), "clock", "This machine's disk was slow." if slow else ""
+            if computed > limits.most:
+                return _COMPUTED.format(limits.most), "computing", ""
             if not group and _resident(numbers) > limits.memory:
-                return _TOO_MUCH.format(limits.memory // _MiB), False, ""
+                return _TOO_MUCH.format(limits.memory // _MiB), "", ""
             if now - begin > limits.seconds:
                 waited = _waited([one.pid for one in _tree(self._started.pid)])
                 late = _LATE.format(limits.seconds)
                 if now - begin - waited > limits.seconds:
-                    return late, True, ""
+                    return late, "clock", ""
                 if now - begin > _STARVED * limits.seconds:
-                    return late, True, "This machine had too much to do: it waited most of the time for a processor."
-        return "", False, ""
+                    return late, "clock", "This machine had too much to do: it waited most of the time for a processor."
+        return "", "", ""
 
     def end(self, isolated: bool, user: int | None) -> None:
         """Ends the sandbox, and without one everything below the program and everything of `user`, if any. Takes what is still to

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -57,7 +58,7 @@ struct Settings {
     int patience = 20;  // seconds
     int kernel = 0;     // of gemm_checked
     int progress_fd = STDERR_FILENO, output_fd = STDOUT_FILENO;
-    bool long_k = false, halves = false;
+    bool long_k = false, halves = false, computing = false;
 };
 
 /// "128x128x128" → M×N×K.
@@ -90,6 +91,8 @@ Settings read_options(int argc, char** argv) {
         options.push_back({"--kernel", &s.kernel, "which of the kernels that it is linked with [0]"});
         options.push_back({"--halves", &s.halves,
                            "two processes run one half of the cases each, for whoever waits on two cores"});
+        options.push_back({"--computing", &s.computing,
+                           "the seconds of --patience are those of computing, of all threads together"});
     }
     options.push_back(
         {"--long-k", &s.long_k, "also a K beyond 65536 where that takes seconds, for offsets of 16 bits"});
@@ -182,12 +185,12 @@ class Watchdog {
         const std::scoped_lock lock(mutex_);
         for (std::size_t i = cases_.size(); i < done.size(); ++i) cases_.push_back(gemm::case_json(done[i]));
         next_ = next;
-        began_ = std::chrono::steady_clock::now();
+        began_ = now();
     }
     /// Nothing of the learner's runs just now.
     void waits() {
         const std::scoped_lock lock(mutex_);
-        began_ = std::chrono::steady_clock::now();
+        began_ = now();
     }
     /// Nothing of the learner's runs any more.
     static void done() {
@@ -197,6 +200,13 @@ class Watchdog {
     }
 
   private:
+    /// Seconds of which --patience is a number: on the clock, or for which the program's threads have had a
+    /// processor, so that a busy machine makes no case fail.
+    double now() const {
+        timespec time{};
+        clock_gettime(settings_.computing ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    }
     void watch() {
         for (;;) {
             pollfd woken{wake_[0], POLLIN, 0};
@@ -204,10 +214,10 @@ class Watchdog {
             const std::scoped_lock lock(mutex_);
             if (current == nullptr) return;
             if (ended) give_up(FaultId::ended_program, "The file's code ended the program (exit or abort).");
-            const std::chrono::duration<double> since = std::chrono::steady_clock::now() - began_;
             const int patience = settings_.patience * (next_.long_run ? kLongRun : 1);
-            if (since.count() < patience) continue;
-            const std::string limit = " within " + std::to_string(patience) + " s";
+            if (now() - began_ < patience) continue;
+            const std::string limit =
+                " within " + std::to_string(patience) + " s" + (settings_.computing ? " of computing" : "");
             give_up(FaultId::endless_loop,
                     gemm::kDeviceTimes ? name_ + " did not end" + limit +
                                              ": an endless loop, or threads that wait for each other; with "
@@ -245,7 +255,7 @@ class Watchdog {
     std::mutex mutex_;
     Json cases_ = Json::array();
     gemm::CheckCase next_;
-    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+    double began_ = now();
 };
 std::atomic<Watchdog*> Watchdog::current{nullptr};
 
