@@ -38,7 +38,7 @@ std::vector<std::uint16_t> encoded(DType dtype, const std::vector<float>& values
 
 // Delegates first: a constructed Buffer frees its memory when what follows throws.
 Buffer::Buffer(std::size_t count, std::size_t guard, DType dtype, const Placement& place) : Buffer() {
-    if (!holds(dtype)) throw Error(std::string("No matrix can be made of ") + info(dtype).text + " yet.");
+    if (!buffers_hold(dtype)) throw Error(std::string("No matrix can be made of ") + info(dtype).text + " yet.");
     count_ = count;
     guard_ = band(guard, dtype);
     lead_ = guard_ + place.offset;
@@ -57,10 +57,6 @@ Buffer::Buffer(std::size_t count, std::size_t guard, DType dtype, const Placemen
     const void* const source = words.empty() ? static_cast<const void*>(floats.data()) : words.data();
     CUDA_CHECK(cudaMemcpy(base_, source, lead_ * size_of(dtype_), cudaMemcpyHostToDevice));
     CUDA_CHECK(cudaMemcpy(at(lead_ + count_ + skipped()), source, bytes, cudaMemcpyHostToDevice));
-}
-
-bool Buffer::holds(DType dtype) {
-    return dtype == DType::fp32 || info(dtype).bits == 16;
 }
 
 template <class Copy>

@@ -43,9 +43,6 @@ class Buffer {
     }
     ~Buffer() { cudaFree(base_); }
 
-    /// Whether a Buffer takes elements of that type: so far FP32 and those of two bytes.
-    static bool holds(DType dtype);
-
     /// The same elements once more, between guard bands of their own; the copy is made on the device.
     Buffer duplicate() const;
 

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <vector>
 
-#include "common/check/buffer.hpp"
 #include "common/check/dtype.hpp"
 #include "common/error.hpp"
 
@@ -29,7 +28,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 /// The type of that name, of those that a matrix may have so far.
 std::optional<DType> type_named(const std::string& name) {
     const std::optional<DType> type = dtype_named(name);
-    return type && Buffer::holds(*type) ? type : std::nullopt;
+    return type && buffers_hold(*type) ? type : std::nullopt;
 }
 
 std::string capability(int sm) {
