@@ -125,7 +125,8 @@ def earlier_than(name: str, descriptors: Mapping[str, Descriptor]) -> str | None
     names = list(descriptors)
     before = names[: names.index(name)]
     ladder = [one for one in before if descriptors[one].ladder == descriptors[name].ladder]
-    return (ladder or before or [None])[-1]
+    chosen = ladder or before
+    return chosen[-1] if chosen else None
 
 
 def build_tracer(*targets: str) -> Path:
