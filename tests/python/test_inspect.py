@@ -158,7 +158,7 @@ def test_what_takes_too_long_is_refused_before_the_tracer_is_built(inspected: Ch
     """How long follows from the lesson's tile, which its descriptor says: that much is built."""
     asked = ("--m 8192 --n 8192 --k 8192", "--k 2000000 --m 1 --n 1", "--m 90000 --n 90000 --k 90000 --blocks 9")
     approve("\n".join(inspected.fails("inspect", "01", *sizes.split(), words=()) for sizes in asked))
-    assert "gemm_inspect" not in (inspected.fakes / "built").read_text()
+    assert "_inspect" not in (inspected.fakes / "built").read_text()
 
 
 def test_the_estimate() -> None:
@@ -173,7 +173,7 @@ def test_the_cpu_build_is_used_whatever_gemm_device_says(inspected: Checkout) ->
     inspected.gpu()
     inspected.run("inspect", "01", status=0)
     assert "--preset cpu" in (inspected.fakes / "configured").read_text()
-    assert "--target gemm_inspect" in (inspected.fakes / "built").read_text()
+    assert "--target 01_naive_inspect" in (inspected.fakes / "built").read_text()
     assert "cuda" not in (inspected.fakes / "built").read_text()
 
 
@@ -184,7 +184,7 @@ def test_a_program_that_dies_or_speaks_otherwise_is_one_sentence(inspected: Chec
         'echo "gemm_inspect: The inputs need 9 TiB." >&2\nexit 2\n',
         "exit 1\n",
     ):
-        inspected.program("gemm_inspect", body)
+        inspected.program("01_naive_inspect", body)
         said.append(inspected.fails("inspect", "01", words=()))
     tracer(inspected, {**naive("01_naive"), "schema": 2})
     said.append(inspected.fails("inspect", "01", words=()))
