@@ -38,7 +38,8 @@ std::vector<std::uint16_t> encoded(DType dtype, const std::vector<float>& values
 
 // Delegates first: a constructed Buffer frees its memory when what follows throws.
 Buffer::Buffer(std::size_t count, std::size_t guard, DType dtype, const Placement& place) : Buffer() {
-    if (!buffers_hold(dtype)) throw Error(std::string("No matrix can be made of ") + info(dtype).text + " yet.");
+    if (!buffers_hold(dtype))
+        throw Error(std::string("No matrix can be made of ") + info(dtype).text + " yet.");
     count_ = count;
     guard_ = band(guard, dtype);
     lead_ = guard_ + place.offset;
