@@ -146,7 +146,7 @@ def fitted(trace: Trace) -> Trace:
 def traced(asked: Asked) -> tuple[Payload, int]:
     """Traces the kernel: the page's data, and gemm_inspect's exit status, 0 or 1 where the kernel is not right. A UserError
     where it does not compile, or the shape is too large."""
-    tracer = [] if asked.task else ["gemm_inspect"]  # a learner's file becomes a tracer of its own
+    tracer = [] if asked.task else [f"{asked.lesson}_inspect"]  # a learner's file becomes a tracer of its own
     folder = build(_CPU, doctor.provide(_CPU), [*tracer, *targets([asked.lesson])])
     descriptor = described(folder, asked.lesson)
     given = {key: text for key, text in asked.sizes.items() if text is not None}
@@ -162,7 +162,7 @@ def traced(asked: Asked) -> tuple[Payload, int]:
         found = trace_mine(asked.task, request, _BLOCKS)
         status = int(not is_right(found, checked))
     else:
-        found, status = inspection.trace(folder / "bin" / "gemm_inspect", asked.lesson, request, _BLOCKS)
+        found, status = inspection.trace(folder / "bin" / f"{asked.lesson}_inspect", asked.lesson, request, _BLOCKS)
     entry = json.loads((folder / "lessons" / f"{asked.lesson}.json").read_text(encoding="utf-8"))
     payload: Payload = {
         "schema": SCHEMA,

@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.core import build, doctor, process
 from runner.core.descriptors import all_described
 from runner.core.process import say
-from runner.core.results import ROOT, UserError, write_atomically
+from runner.core.results import ROOT, UserError, lessons, write_atomically
 
 FOLDER = ROOT / "out" / "site"
 _EXPLORERS = ROOT / "build" / "site" / "explore"  # not out/explore, where a learner's own lie
@@ -31,7 +31,8 @@ def site(explorers: bool, as_json: bool) -> int:
     """Exit status 0, or 1 where the texts do not fit together: a broken link, a missing picture."""
     python = doctor.provide_site()
     device = doctor.Device("cpu", None, (), "the lessons' own words are the same on every device")
-    folder = build.build(device, doctor.provide(device), ["gemm_lessons_json", *["gemm_inspect"] * explorers])
+    tracers = [f"{name}_inspect" for name in lessons()] if explorers else []
+    folder = build.build(device, doctor.provide(device), ["gemm_lessons_json", *tracers])
     names = list(all_described(folder))
     command: list[str | Path] = [python, "-m", "website.builder", folder / "lessons.json", FOLDER]
     if explorers:

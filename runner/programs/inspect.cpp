@@ -38,7 +38,7 @@ struct Settings {
     std::int64_t history = 0;     // blocks
     std::int64_t patience = 0;    // seconds; 0: the kernel is one that ends
     std::int64_t check_case = 0;  // its number, from 1; 0: the shape above
-    std::string like, output;
+    std::string like, before, output;
 };
 
 Settings read_options(int argc, char** argv) {
@@ -67,6 +67,8 @@ Settings read_options(int argc, char** argv) {
                        "INT", false, 1});
     options.push_back(gemm::schedule_option(s.schedule));
     options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
+    options.push_back(
+        {"--before", &s.before, "the lesson to compare with, for who reads the JSON [none]", "NAME"});
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
     gemm::parse_options("gemm_inspect", "Traces every access of one lesson's kernel on the CPU device.",
                         options, argc, argv);
@@ -87,18 +89,6 @@ std::set<std::uint64_t> spread(std::uint64_t count, std::uint64_t total) {
     std::set<std::uint64_t> chosen;
     for (std::uint64_t i = 0; i < count; ++i) chosen.insert(count == 1 ? 0 : i * (total - 1) / (count - 1));
     return chosen;
-}
-
-/// The lesson to compare with: the one before it in its ladder, or in the course where it is its ladder's
-/// first. Null for the first of all.
-const gemm::Lesson* before(const gemm::Lesson& lesson) {
-    const gemm::Lesson *in_course = nullptr, *in_ladder = nullptr;
-    for (const gemm::Lesson* l : gemm::all_lessons()) {
-        if (std::string_view(l->name) == lesson.name) break;
-        in_course = l;
-        if (std::string_view(l->ladder) == lesson.ladder) in_ladder = l;
-    }
-    return in_ladder != nullptr ? in_ladder : in_course;
 }
 
 /// A case of the check, as the check runs it.
@@ -148,8 +138,7 @@ int run(const Settings& s) {
     cpu_device::set_progress({});
 
     Json json = gemm::traced_json(*s.lesson, w.shape(), s.seed, device.sm, traced);
-    const gemm::Lesson* const earlier = before(*s.lesson);
-    json["before"] = earlier != nullptr ? Json(earlier->name) : Json(nullptr);
+    json["before"] = s.before.empty() ? Json(nullptr) : Json(s.before);
     bool right = traced.error.empty() && traced.report.findings.empty();
     if (verifier && traced.error.empty()) {
         const gemm::Verdict verdict = verifier->check(w.download_c(), &*s.lesson);

@@ -113,11 +113,12 @@ def finding(count: int = 1) -> dict:
 
 
 def tracer(checkout: Checkout, *found: dict, status: int = 0) -> None:
-    """A gemm_inspect that writes these traces, by lesson."""
+    """A gemm_inspect, and these lessons' own tracers, that write these traces, by lesson."""
     for trace in found:
         (checkout.fakes / f"{trace['lesson']}.json").write_text(json.dumps(trace, indent=1) + "\n")
-    checkout.program(
-        "gemm_inspect",
+    text = (
         'echo "$@" >>"$FAKES/inspected"\nlesson=$2\nfor output; do :; done\necho "progress 1 2 tracing" >&2\n'
-        f'cat "$FAKES/$lesson.json" >"$output" || {{ rm "$output"; exit 2; }}\nexit {status}\n',
+        f'cat "$FAKES/$lesson.json" >"$output" || {{ rm "$output"; exit 2; }}\nexit {status}\n'
     )
+    for program in ("gemm_inspect", *(f"{trace['lesson']}_inspect" for trace in found)):
+        checkout.program(program, text)

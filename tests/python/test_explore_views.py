@@ -60,6 +60,80 @@ def background(visit: Visit) -> int:
     return sum(map(int, re.findall(r"\d+", paper)[:3]))
 
 
+# A wrong kernel
+
+
+def raced() -> Any:
+    """The page that is made, without its barrier: warp 1 stores the row of As whose first element warp 0 reads."""
+    text = "thread (0,4,0) wrote As + 128 bytes and thread (1,0,0) reads it, with no barrier in between (block 0)"
+    race = {**RACE, "offset": 128, "text": text, "thread": [1, 0, 0], "other": {**RACE["other"], "thread": [0, 4, 0]}}
+    payload = made(findings=[OVERRUN, race])
+    (block,) = payload["trace"]["history"]
+    block["events"] = [event for event in block["events"] if isinstance(event, list) or event["e"] == "returned"]
+    return payload
+
+
+WRONG: dict[str, tuple[str, dict[str, object]]] = {
+    "numbers": ("result is wrong", {"verdict": {"passed": False, "failure": None, "text": "3 of 16384 elements are wrong"}}),
+    "race": ("race", {}),
+    "hang": ("hangs", {"error": {"id": "mbarrier_hang", "text": "waits for ever", "autopsy": hang("03_smem")}, "verdict": None}),
+}
+
+
+@_one_browser
+@pytest.mark.parametrize("size", [(1366, 768), (390, 844)], ids=["laptop", "phone"])
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_wrong_kernel_looks_wrong_in_the_first_screen(
+    browser: Browser, tmp_path: Path, kind: str, size: tuple[int, int]
+) -> None:
+    words, changes = WRONG[kind]
+    payload = raced() if kind == "race" else made(**changes)
+    with browser.visit(written(payload, tmp_path), *size) as visit:
+        wrong = visit.page.locator("[data-wrong]")
+        box = wrong.bounding_box()
+        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1]
+        assert words in wrong.inner_text()
+        many = wrong.get_attribute("data-wrong")
+        assert visit.page.get_by_role("link", name=f"Findings ({many})").is_visible()
+        wrong.get_by_role("button", name="Go there").click()
+        top = visit.page.locator("#findings").bounding_box()
+        assert top and 0 <= top["y"] < size[1] / 2
+        visit.fits()
+        visit.accessible()
+        visit.clean()
+
+
+@_one_browser
+def test_a_right_kernel_says_of_nothing_that_it_is_wrong(visit: Visit) -> None:
+    assert not visit.page.locator("[data-wrong]").count()
+    assert visit.page.get_by_role("link", name="Findings", exact=True).is_visible()
+
+
+@_one_browser
+def test_a_race_says_its_rounds_and_chooses_its_two_accesses(browser: Browser, tmp_path: Path) -> None:
+    payload = raced()
+    events = payload["trace"]["history"][0]["events"]
+    with browser.visit(written(payload, tmp_path)) as visit:
+        visit.page.get_by_role("button", name="Go there").click()
+        chosen = selection(visit)
+        assert events[int(chosen["event"])][:2] == [2, 0] and chosen["lane"] == "1"  # warp 0's read, not the first event
+        said = visit.page.locator("#findings [data-rounds]").inner_text()
+        assert "written in" in said and "no barrier after the write" in said
+        red = """() => {
+            const canvas = document.querySelector("#time canvas");
+            const probe = document.createElement("canvas").getContext("2d");
+            probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
+            probe.fillRect(0, 0, 1, 1);
+            const bad = probe.getImageData(0, 0, 1, 1).data.slice(0, 3).join();
+            const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            let count = 0;
+            for (let at = 0; at < data.length; at += 4) if (data.slice(at, at + 3).join() === bad) count += 1;
+            return count;
+        }"""
+        assert visit.page.evaluate(red) > 20
+        visit.clean()
+
+
 # The product and time
 
 

@@ -14,6 +14,7 @@ from inspect_synthetic import finding, hopper, naive, smem, traced, tracer
 
 from plots import tables
 from plots.excerpt import lesson_of
+from runner.core.descriptors import known
 from runner.core.results import ROOT, UserError, folder_of, lessons
 from runner.inspect import inspection
 from runner.inspect.inspection import Request
@@ -40,8 +41,22 @@ def test_the_lesson_before_is_compared_at_the_same_shape(inspected: Checkout, ap
     )
     approve(cells(done.stdout))
     calls = (inspected.fakes / "inspected").read_text().splitlines()
-    shape = "--m=64 --n=32 --k=96 --blocks=2 --seed=7 --beta=1 --output"
-    assert [call.rpartition(" ")[0] for call in calls] == [f"--lesson {name} {shape}" for name in ("02_coalesced", "01_naive")]
+    shape = "--m=64 --n=32 --k=96 --blocks=2 --seed=7 --beta=1"
+    assert [call.rpartition(" --output")[0] for call in calls] == [
+        f"--lesson 02_coalesced {shape} --before=01_naive", f"--lesson 01_naive {shape}"
+    ]  # fmt: skip
+    # Each by a program of its own: gemm_inspect has all lessons, and nobody who asks for one should wait for them.
+    asked = {target for call in (inspected.fakes / "built").read_text().splitlines() for target in call.split()}
+    assert {"02_coalesced_inspect", "01_naive_inspect"} <= asked and "gemm_inspect" not in asked
+
+
+@pytest.mark.parametrize(
+    ("lesson", "before"),
+    [("10a_swizzle", "08b_read_ahead"), ("10b_transposed", "10a_swizzle"), ("11a_one_stage", "09f_persistent"),
+     ("09a_wmma", "08b_read_ahead"), ("01_naive", None)],
+)  # fmt: skip
+def test_a_lesson_is_compared_with_the_one_before_in_its_ladder(lesson: str, before: str | None) -> None:
+    assert inspection.earlier_than(lesson, known()) == before
 
 
 def test_the_type_is_passed_on(inspected: Checkout) -> None:
@@ -143,7 +158,7 @@ def test_what_takes_too_long_is_refused_before_the_tracer_is_built(inspected: Ch
     """How long follows from the lesson's tile, which its descriptor says: that much is built."""
     asked = ("--m 8192 --n 8192 --k 8192", "--k 2000000 --m 1 --n 1", "--m 90000 --n 90000 --k 90000 --blocks 9")
     approve("\n".join(inspected.fails("inspect", "01", *sizes.split(), words=()) for sizes in asked))
-    assert "gemm_inspect" not in (inspected.fakes / "built").read_text()
+    assert "_inspect" not in (inspected.fakes / "built").read_text()
 
 
 def test_the_estimate() -> None:
@@ -158,7 +173,7 @@ def test_the_cpu_build_is_used_whatever_gemm_device_says(inspected: Checkout) ->
     inspected.gpu()
     inspected.run("inspect", "01", status=0)
     assert "--preset cpu" in (inspected.fakes / "configured").read_text()
-    assert "--target gemm_inspect" in (inspected.fakes / "built").read_text()
+    assert "--target 01_naive_inspect" in (inspected.fakes / "built").read_text()
     assert "cuda" not in (inspected.fakes / "built").read_text()
 
 
@@ -169,7 +184,7 @@ def test_a_program_that_dies_or_speaks_otherwise_is_one_sentence(inspected: Chec
         'echo "gemm_inspect: The inputs need 9 TiB." >&2\nexit 2\n',
         "exit 1\n",
     ):
-        inspected.program("gemm_inspect", body)
+        inspected.program("01_naive_inspect", body)
         said.append(inspected.fails("inspect", "01", words=()))
     tracer(inspected, {**naive("01_naive"), "schema": 2})
     said.append(inspected.fails("inspect", "01", words=()))

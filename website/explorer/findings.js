@@ -5,6 +5,7 @@ import { BANKS, LINE, WORD } from "explorer/banks";
 import { button, el, grouped, svg, whenResized } from "explorer/dom";
 import { columns, hatching, inRows, LEFT } from "explorer/memory";
 import { box, centred, ending, marked, picture, roving, shade, text } from "explorer/picture";
+import { racing, rounds, touching } from "explorer/racing";
 import { grid, linear, where } from "explorer/threads";
 
 /** @typedef {import("explorer/state").Selection} Selection */
@@ -48,16 +49,8 @@ export function selectionOf(data, finding) {
   chosen.block = index;
   const block = data.blocks[index];
   if (line < 0 || thread === null) return chosen;
-  const touching = block.requests(line, Math.floor(thread / 32)).find((event) => {
-    const request = block.request(event), array = request?.array;
-    const lane = request?.lanes.indexOf(thread % 32) ?? -1;
-    if (!request || !array || lane < 0 || request.box) return false;
-    const offset = finding.row !== null && array.pitch && array.element_bytes
-      ? (finding.row * array.pitch + (finding.column ?? 0)) * array.element_bytes
-      : finding.offset;
-    return offset >= request.offsets[lane] && offset < request.offsets[lane] + (request.access?.width ?? 0);
-  });
-  return touching === undefined ? chosen : { ...chosen, ...block.selectionOf(touching), thread, lane: thread % 32 };
+  const event = racing(data, finding)?.second ?? touching(data, block, finding, finding)[0];
+  return event === undefined ? chosen : { ...chosen, ...block.selectionOf(event), thread, lane: thread % 32 };
 }
 
 /** @param {HTMLElement} element @param {Data} data @param {State} state */
@@ -85,11 +78,12 @@ export function mount(element, data, state) {
   if (!findings.length) return;
   const list = el("div", { role: "radiogroup", "aria-label": "Findings", class: "findings" });
   const detail = el("div", { class: "finding" });
-  let chosen = 0;
+  const first = Math.max(findings.findIndex(({ id }) => id === "race"), 0); // what the page's first lines lead to
+  let chosen = first;
   const buttons = findings.map((finding, index) => {
     const often = finding.count > 1 ? ` ×${grouped(finding.count)}` : "";
     const words = `${index + 1}. ${inWords(finding.id)}: ${placeOf(finding)}${often}`;
-    return button(words, () => choose(index), { role: "radio", "aria-checked": "false", "data-finding": index });
+    return button(words, () => choose(index), { role: "radio", "aria-checked": "false", "data-finding": index, ...(index === first ? { "data-first": "" } : {}) });
   });
   list.append(...buttons);
   roving(list, () => buttons, choose);
@@ -127,8 +121,10 @@ function shown(data, finding, width) {
   };
   const name = who.map(({ thread }) => where(thread)).join("; ");
   const often = finding.count > 1 ? ` It happened ${grouped(finding.count)} times.` : "";
+  const pair = racing(data, finding);
   const all = [
     el("p", { role: "status" }, el("strong", {}, `${inWords(finding.id)}: `), `${finding.text}.`, often),
+    pair && el("p", { "data-rounds": "" }, `${placeOf(finding)}: ${rounds(data, finding, pair)}.`),
     el("div", { class: "sides" },
       first && side(data, "1", `${first.access === "write" ? "wrote" : "read"} it`, first, threads[0]),
       side(data, first ? "2" : "1", `${finding.access === "write" ? "writes" : "reads"} it`, finding, threads[1])),

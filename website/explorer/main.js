@@ -11,6 +11,7 @@ import * as source from "explorer/source";
 import { read, State, written } from "explorer/state";
 import * as theme from "explorer/theme";
 import * as time from "explorer/time";
+import * as verdict from "explorer/verdict";
 import * as whatif from "explorer/whatif";
 
 const VIEWS = { product, source, access, time, findings, whatif };
@@ -26,16 +27,21 @@ function trouble(sentence) {
   byId("trouble").hidden = !sentence;
 }
 
+/** @param {string} id of the view that is scrolled to */
+function goTo(id) {
+  const section = byId(id);
+  const heading = /** @type {HTMLElement} */ (section.querySelector("h2"));
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+  section.scrollIntoView();
+}
+
 /** Links to views scroll there; the hash is the selection's. */
 function navigation() {
   for (const link of document.querySelectorAll("nav a")) {
     link.addEventListener("click", (event) => {
       event.preventDefault();
-      const section = byId(/** @type {HTMLAnchorElement} */ (link).hash.slice(1));
-      const heading = /** @type {HTMLElement} */ (section.querySelector("h2"));
-      heading.tabIndex = -1;
-      heading.focus({ preventScroll: true });
-      section.scrollIntoView();
+      goTo(/** @type {HTMLAnchorElement} */ (link).hash.slice(1));
     });
   }
 }
@@ -67,6 +73,11 @@ function begin() {
   const asked = read(location.hash);
   const state = new State(asked, (wanted, before) => settled(data, wanted, before));
   if (!location.hash || !data.blocks[asked.block]) state.set({ ...read(""), ...beginning(data) });
+  const count = /** @type {HTMLElement} */ (document.querySelector("nav a[href='#findings']"));
+  verdict.mount(byId("wrong"), count, data, () => {
+    byId("findings").querySelector("[data-first]")?.dispatchEvent(new MouseEvent("click"));
+    goTo("findings");
+  });
   checked(data);
   summary(data);
   theme.choose(byId("theme"), () => state.redraw());

@@ -6,6 +6,7 @@ import { firstAtLeast } from "explorer/order";
 import { kept, WARPGROUP } from "explorer/payload";
 import { stepControls, stepName } from "explorer/playing";
 import { span } from "explorer/product";
+import { racing } from "explorer/racing";
 
 /** @typedef {import("explorer/contents").Fill} Fill */
 
@@ -504,6 +505,7 @@ class Painter {
       this.context.restore();
     });
     this.warpgroups();
+    this.races();
     this.chosen(now.event);
   }
 
@@ -554,6 +556,25 @@ class Painter {
         if (clock < view.begin || clock > end) continue;
         this.fill("ink", Math.round(this.x(clock) + view.each / 2) - 1, top + middle * track, 1.5, bottom - tall - top);
       }
+    }
+  }
+
+  /** The two accesses of each race, filled and joined in the color of what is wrong. */
+  races() {
+    const { context, colour, rows: { block, row: tall }, view } = this;
+    for (const finding of view.data.trace.findings) {
+      const pair = racing(view.data, finding);
+      if (!pair || view.data.blocks[pair.block] !== block) continue;
+      const ends = [pair.first, pair.second].map((event) => ({
+        x: this.x(block.clocks[event]), y: TOP + (block.warpOf(event) ?? 0) * tall,
+      }));
+      if (ends.some(({ x }) => x < LEFT || x > this.width)) continue;
+      context.strokeStyle = colour.bad;
+      context.lineWidth = 2;
+      context.beginPath();
+      ends.forEach(({ x, y }) => context.lineTo(x + 1.5, y + tall / 2));
+      context.stroke();
+      for (const { x, y } of ends) this.fill("bad", x, y + 1, Math.max(view.each, 3), tall - 4);
     }
   }
 
