@@ -124,11 +124,11 @@ def bytes_of_boxes(q: Quiz) -> Question:
     consumers, boxes = q.whole(1, 3), q.whole(2, 4)
     answer = consumers * 4 * boxes * _ROWS * _SPAN
     return Question(
-        f"A block has {consumers} consumer warpgroup{'s' if consumers > 1 else ''}, and each of their warps has {boxes} boxes of "
-        f"{_ROWS} rows of {_SPAN} bytes. How many bytes of shared memory do the boxes take?",
+        f"A block has {consumers} consumer warpgroup{'s' if consumers > 1 else ''}, and each of their warps has places for "
+        f"{boxes} boxes of {_ROWS} rows of {_SPAN} bytes. How many bytes of shared memory do the places take?",
         answer,
         "bytes",
-        f"{consumers}·4 warps, {boxes} boxes each, {_ROWS}·{_SPAN} bytes a box: {grouped(answer)}.",
+        f"{consumers}·4 warps, {boxes} places each, {_ROWS}·{_SPAN} bytes a place: {grouped(answer)}.",
     )
 
 

@@ -69,8 +69,8 @@ HUNT = Hunt(
         "All counts of arrivals are right, and nobody waits forever. The two consumers take their k-tiles from one ring.",
         "A consumer knows its first stage, and the parity to wait for there, by counting: j * steps k-tiles came before. When is "
         "the phase with that parity the one that it means?",
-        "Suppose a ring of 6 stages, and C tiles of 64 k-tiles. Consumer 1 begins at k-tile 64, in stage 4, with parity 0. Which "
-        "k-tile was in stage 4 with parity 0 long before, and whose is it?",
+        "Suppose a ring of 8 stages, and C tiles of 50 k-tiles. Consumer 1 begins at k-tile 50, in stage 2, with parity 0. Which "
+        "k-tile was in stage 2 with parity 0 long before, and whose is it?",
     ),
     check_finds="load_in_flight",
     race=True,

@@ -43,7 +43,8 @@ def picture(lesson: Descriptor) -> Figure:
             piece(axes, x + 0.12, x + 0.42, y, 1, PALE, "")
             piece(axes, x + 0.42, min(x + 0.92, right), y, 2, PALE, str(k))
             held = (boxes - k) * rows // 4  # registers of a thread, two results each
-            piece(axes, begin - 0.18 if k == 0 else x + 0.27, min(x + _STEP + 0.27, right), y, 3, LIGHT, str(held))
+            # A box's registers are free as soon as the threads have written it to shared memory.
+            piece(axes, packed + 0.2 if k == 0 else x - _STEP + 0.27, x + 0.27, y, 3, LIGHT, str(held))
     legend(axes, 0.2, y + 4 * LANE + 0.3, (
         (MID, "the last products of C tile j − 1"),
         (DARK, "k-tiles of C tile j"),
@@ -102,7 +103,7 @@ def picture_transposed(lesson: Descriptor) -> Figure:
             y = top + (b + 0.5) * rows_of_box / columns * cell
             _label(axes, left + (consumer + 0.5) * cell, y, str(b), color="white", fontweight="bold")
     grid(axes, left, top, rows // rows_of_box, consumers, cell, "white", 1.2)
-    axes.text(left - 0.15, top + high / 2, "rows: any multiple of 8", ha="center", va="center", rotation=90, fontsize=SMALL)
+    axes.text(left - 0.15, top + high / 2, "rows: 64 to 256", ha="center", va="center", rotation=90, fontsize=SMALL)
 
     x, y = left + consumers * cell + 0.9, top
     for consumer in range(consumers):

@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -60,13 +60,15 @@ NO_ROOM = "There is no room left for temporary files; free some, or set TMPDIR t
 _TRANSLATING = 10  # seconds that the translation to C++ may take
 _NO_CAT = 99  # no compiler's status
 _SAVED = f'o=$1; shift; "$@" || exit $?; cat "$o" || exit {_NO_CAT}'  # what was made in TMP goes out by stdout
+_SAVED_TIMED = f"{_SAVED}; times >&2"  # as _TIMED
 _ANSWERS = 3  # a descriptor: where a kernel's program writes what is not for people
 _APART = f"exec {_ANSWERS}>&1 >&2; "  # that goes out by stdout, and what it prints with the messages
 _ALONE = f'{_APART}exec "$@"'
 _TIMED = f'{_APART}"$@"; status=$?; times; exit $status'  # POSIX: the last line of the messages says how long it has computed
 # A program with a submitted kernel may compute so many times as long as with the lesson's own kernel, and so many seconds at
 # least, as far as the limits allow. What is slower probably never ends.
-_TIMES, _LEAST = 10, 5.0
+_TIMES, _LEAST = 5, 5.0
+_LEAST_COMPILING = 8.0  # the same of a compiler or a linker, which --seconds does not shorten
 # Seconds after which gemm_check itself gives a problem up, which tells more than that it was stopped; half of all that it has, if
 # that is more: with the lesson's own kernel no problem takes half of a check (at most 0.4 of it, in 01). After 3 s the CPU device
 # begins to say which thread does not end.
@@ -428,16 +430,30 @@ class _Run:
         """Runs a program with the kernel, which starts no other; its ANSWERS come to `output`."""
         command = [self._given_as(program), *options]
         if self._learner is None:
-            ended = self._run(["sh", "-c", _TIMED, "sh", *command], output, self._running, files)
-            self.computed[program.name] = _seconds_in(self._lines())
-            return ended
+            return self._timed(program.name, ["sh", "-c", _TIMED, "sh", *command], output, self._running, files)
+
+        def run(limits: Limits, known: bool) -> Ended:
+            patience = [f"--patience={max(_PATIENCE, int(limits.most / 2))}"] if known and program.name == "check" else []
+            return self._run(["sh", "-c", _ALONE, "sh", *command, *patience], output, limits, files, forks=False)
+
+        return self._limited(program.name, self._running, _LEAST, run)
+
+    def _timed(self, what: str, command: Sequence[str | Path], output: Path, limits: Limits, files: Sequence[Path]) -> Ended:
+        """Runs it with the lesson's own kernel, and keeps how long `what` has computed: the last line of its messages."""
+        ended = self._run(command, output, limits, files)
+        self.computed[what] = _seconds_in(self._lines())
+        return ended
+
+    def _limited(self, what: str, most: Limits, least: float, run: Callable[[Limits, bool], Ended]) -> Ended:
+        """Runs it within the seconds that `what` has by the lesson's own kernel; `run` is told whether these are known.
+
+        Almost all need no more than the least: the lesson's own kernel runs first where one of them takes longer.
+        """
         task = self._report.task
         while True:
             own = self._grader.own(task, self._more)
-            limits = replace(self._running, computing=max(_LEAST, round(_TIMES * own.get(program.name, 0.0), 1)))
-            patience = [f"--patience={max(_PATIENCE, int(limits.most / 2))}"] if own and program.name == "check" else []
-            ended = self._run(["sh", "-c", _ALONE, "sh", *command, *patience], output, limits, files, forks=False)
-            # Almost all need no more than the least: the lesson's own kernel runs where one of them takes longer.
+            limits = replace(most, computing=max(least, round(_TIMES * own.get(what, 0.0), 1)))
+            ended = run(limits, bool(own))
             if own or ended.late != "computing":
                 return ended
             self._grader.measure(task, self._slot, self._more)
@@ -472,12 +488,12 @@ class _Run:
     def _make(self, commands: Sequence[Sequence[str | Path]], made: str, output: Path, files: Sequence[Path]) -> None:
         """A compiler or a linker makes TMP/made, which becomes `output`: by the first of the commands that succeeds."""
         for command in commands:
-            full = ["sh", "-c", _SAVED, "sh", self._made_in(made), *command]
-            ended = self._run(full, output, self._grader._compiling, files)
+            ended = self._making(made, ["sh", self._made_in(made), *command], output, files)
             if not ended.status or ended.broken:
                 break
         if ended.broken:
-            raise _Failed("compile", Diagnosis(f"It does not compile: {ended.broken}.", ""))
+            advice = "The lesson's own kernel needs much less." if ended.late == "computing" else ""
+            raise _Failed("compile", Diagnosis(f"It does not compile: {ended.broken}.", advice))
         lines = self._lines()
         if not ended.status:
             return
@@ -489,6 +505,15 @@ class _Run:
         if not lines:
             raise _Failed("compile", Diagnosis("It does not compile.", "", (f"The compiler or the linker {how}.",)))
         raise _Failed("compile", Diagnosis("It does not compile.", "", compiling.first_error(lines)))
+
+    def _making(self, made: str, words: Sequence[str | Path], output: Path, files: Sequence[Path]) -> Ended:
+        """One such command, after the shell's words for it."""
+        what, most = f"making {made}", self._grader._compiling
+        if self._learner is None:
+            return self._timed(what, ["sh", "-c", _SAVED_TIMED, *words], output, most, files)
+        return self._limited(
+            what, most, _LEAST_COMPILING, lambda limits, _: self._run(["sh", "-c", _SAVED, *words], output, limits, files)
+        )
 
     def _translated(self) -> str:
         """The source as C++. By a process of its own: its regular expressions take very long over text that is made for it."""

@@ -75,6 +75,7 @@ def test_the_readmes_limits_are_the_graders() -> None:
     assert f"computes nothing for {sandbox._IDLE} s" in " ".join(README.split())
     assert f"{grading._TIMES} times those that the lesson's own kernel needs" in " ".join(README.split())
     assert f"at least {grading._LEAST:g} s" in " ".join(README.split())
+    assert f"at least {grading._LEAST_COMPILING:g} s, and at most 60 s" in " ".join(README.split())
 
 
 def test_tasks_that_are_named_exist() -> None:

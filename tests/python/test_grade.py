@@ -365,7 +365,7 @@ def test_a_right_file_passes_whatever_numbers_descriptors_have(kit: Kit) -> None
 @DISTURBANCES
 @pytest.mark.parametrize("what", drawn(list(synthetic.ENDLESS), 1))
 def test_what_goes_on_for_ever_is_ended_and_does_not_fail_the_next_file(kit: Kit, what: str) -> None:
-    outcome = graded(kit, "03", synthetic.ENDLESS[what], own=0.1)
+    outcome = graded(kit, "03", synthetic.ENDLESS[what], own=0.2)
     assert outcome.state == "failed"
     assert "it computed for more than 1 s" in outcome.text
     assert not of_sandboxes()
@@ -472,7 +472,7 @@ def bare() -> Iterator[Kit]:
 @DISTURBANCES
 def test_without_a_sandbox_limits_hold_and_nothing_is_left(bare: Kit) -> None:
     assert graded(bare, "01", SOLUTIONS["01"]).state == "passed"
-    loop = graded(bare, "01", synthetic.early("01", "for (volatile int i = 0;; ++i) {}"), own=0.2)
+    loop = graded(bare, "01", synthetic.early("01", "for (volatile int i = 0;; ++i) {}"), own=0.4)
     assert "it computed for more than 2 s" in loop.text
     assert not of_sandboxes()
 
