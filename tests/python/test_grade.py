@@ -734,7 +734,7 @@ def test_what_does_not_end_is_no_learners_matter(
     with monkeypatch.context() as patched:
         patched.setattr(sandbox, "_ends", lambda *_: False)
         with pytest.raises(Outlived, match="does not end"):
-            ran(box, tmp_path, "true")
+            ran(box, tmp_path, "sleep", "1")  # long enough that bubblewrap says who is process 1
     grader, journal = Moody(Outlived()), Journal(tmp_path / "journal.jsonl")
     whole = command._Class(grader, journal, submissions.find(handed_in), [TASKS["01"]])  # type: ignore[arg-type]
     with pytest.raises(Outlived):
