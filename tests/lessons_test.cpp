@@ -125,16 +125,17 @@ TEST_CASE("the list of lessons is in order and each describes itself") {
         INFO(lesson->name);
         CHECK(before < lesson->name);
         before = lesson->name;
-        CHECK(lesson->tile.BM >= 1);
-        CHECK(lesson->tile.BN >= 1);
-        CHECK(lesson->tile.BK >= 1);
+        CHECK(lesson->tile().BM >= 1);
+        CHECK(lesson->tile().BN >= 1);
+        CHECK(lesson->tile().BK >= 1);
         CHECK(lesson->launch != nullptr);
         CHECK(lesson->owner != nullptr);
         CHECK(lesson->part >= 1);
         CHECK_FALSE(std::string(lesson->ladder).empty());
         REQUIRE_FALSE(lesson->variants.empty());
         CHECK(lesson->chosen == 0);
-        const std::uint64_t threads = std::uint64_t{lesson->block.x} * lesson->block.y * lesson->block.z;
+        const std::uint64_t threads =
+            std::uint64_t{lesson->block().x} * lesson->block().y * lesson->block().z;
         CHECK(threads >= 32);
         CHECK(threads <= 1024);
         std::set<std::string> texts;
@@ -147,7 +148,7 @@ TEST_CASE("the list of lessons is in order and each describes itself") {
         if (!gemm::why_skipped(*lesson, test::device()).empty()) continue;
         const gemm::Resources r = gemm::resources(*lesson);
         CHECK(static_cast<std::uint64_t>(r.threads_per_block) == threads);
-        CHECK(r.dynamic_shared_bytes == lesson->dynamic_shared_bytes);
+        CHECK(r.dynamic_shared_bytes == lesson->configuration().dynamic_shared_bytes);
 #ifndef GEMM_CPU_DEVICE
         CHECK(r.blocks_per_sm >= 1);
         CHECK(r.local_bytes == 0);  // nothing spilled
@@ -185,9 +186,9 @@ TEST_CASE("odd shapes", "[lesson]") {
 TEST_CASE("three tiles in each dimension and one element less or more", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
         std::vector<Size> sizes;
-        for (const std::int64_t m : around(lesson.tile.BM)) {
-            for (const std::int64_t n : around(lesson.tile.BN)) {
-                for (const std::int64_t k : around(lesson.tile.BK)) sizes.push_back({m, n, k});
+        for (const std::int64_t m : around(lesson.tile().BM)) {
+            for (const std::int64_t n : around(lesson.tile().BN)) {
+                for (const std::int64_t k : around(lesson.tile().BK)) sizes.push_back({m, n, k});
             }
         }
         for (const Size& size : test::drawn(sizes, 3, lesson.name)) sweep(lesson, size, true);
@@ -260,7 +261,8 @@ TEST_CASE("every type that a lesson offers", "[lesson]") {
 std::int64_t long_side(const Lesson& lesson) {
     const gemm::Resources r = gemm::resources(lesson);
     const bool meets = r.static_shared_bytes + r.dynamic_shared_bytes > 0;
-    const bool part = test::device().kind == "cpu" && (lesson.tile.BM * lesson.tile.BN > 32 * 32 || meets);
+    const bool part =
+        test::device().kind == "cpu" && (lesson.tile().BM * lesson.tile().BN > 32 * 32 || meets);
     return part ? 2200000 / 32 : 2200000;
 }
 
@@ -531,7 +533,7 @@ struct DeviceAsItWas {
 
 /// Blocks of a cluster; 1 where a lesson has none.
 std::uint64_t cluster_of(const Lesson& lesson) {
-    for (const gemm::Constant& c : lesson.constants) {
+    for (const gemm::Constant& c : lesson.configuration().constants) {
         if (std::string_view(c.name) == "CLUSTER") return static_cast<std::uint64_t>(c.value);
     }
     return 1;
@@ -540,14 +542,14 @@ std::uint64_t cluster_of(const Lesson& lesson) {
 /// How many C tiles each block has in a grid of so many, by what owner() says of their first elements.
 std::map<unsigned, int> shares(const Lesson& lesson, std::int64_t rows, std::int64_t columns) {
     gemm::Problem p{};
-    p.M = rows * lesson.tile.BM;
-    p.N = p.ldb = p.ldc = columns * lesson.tile.BN;
+    p.M = rows * lesson.tile().BM;
+    p.N = p.ldb = p.ldc = columns * lesson.tile().BN;
     p.K = p.lda = 1;
     p.alpha = 1.0f;
     p.variant = lesson.variant();
     std::map<unsigned, int> found;
     for (std::int64_t i = 0; i < rows * columns; ++i) {
-        ++found[lesson.owner(p, i / columns * lesson.tile.BM, i % columns * lesson.tile.BN).block.x];
+        ++found[lesson.owner(p, i / columns * lesson.tile().BM, i % columns * lesson.tile().BN).block.x];
     }
     return found;
 }
@@ -596,8 +598,8 @@ TEST_CASE("owner names the block that writes an element", "[lesson]") {
                         height = std::max<std::uint64_t>(height, o.block.y + 1);
                         depth = std::max<std::uint64_t>(depth, o.block.z + 1);
                         blocks.insert({o.block.x, o.block.y, o.block.z});
-                        const bool inside = o.thread.x < lesson.block.x && o.thread.y < lesson.block.y &&
-                                            o.thread.z < lesson.block.z;
+                        const bool inside = o.thread.x < lesson.block().x && o.thread.y < lesson.block().y &&
+                                            o.thread.z < lesson.block().z;
                         INFO("row " << row << ", column " << col);
                         if (!inside) FAIL("the thread lies outside the lesson's block");
                     }

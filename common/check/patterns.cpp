@@ -94,7 +94,7 @@ class Values {
         : w_(w),
           s(w.shape()),
           wrong_(wrong),
-          BK(lesson != nullptr ? lesson->tile.BK : 1),
+          BK(lesson != nullptr ? lesson->tile().BK : 1),
           alpha(static_cast<double>(s.alpha)),
           beta(static_cast<double>(s.beta)) {}
 
@@ -325,7 +325,7 @@ std::vector<Pattern> place_patterns(const Shape& s, const std::vector<Wrong>& wr
     const Wrong& first = wrong.front();
     std::vector<Pattern> found;
     if (lesson != nullptr) {
-        const Tile& t = lesson->tile;
+        const Tile& t = lesson->tile();
         if (s.M > t.BM && every([&](const Wrong& x) { return x.row / t.BM == (s.M - 1) / t.BM; })) {
             found.push_back({.id = PatternId::last_row_of_tiles, .row = (s.M - 1) / t.BM * t.BM});
         }

@@ -70,7 +70,7 @@ void name_owner(WrongElement& element, const Workload& w, const Lesson* lesson, 
     }
     if (!o) return;
     const uint3 thread = o->thread;
-    const dim3& block = lesson->block;  // owner() may be of another launch than this one
+    const dim3& block = lesson->block();  // owner() may be of another launch than this one
     if (thread.x >= block.x || thread.y >= block.y || thread.z >= block.z) return;
     element.owner = o;
     element.warp = ((thread.z * block.y + thread.y) * block.x + thread.x) / 32;

@@ -146,15 +146,16 @@ Json lesson_json(const Lesson& lesson) {
         variants.push_back({{"text", text(offer.variant)}, {"architectures", architectures}});
     }
     Json constants = Json::object();
-    for (const Constant& constant : lesson.constants) constants[constant.name] = constant.value;
+    for (const Constant& constant : lesson.configuration().constants)
+        constants[constant.name] = constant.value;
     return {{"name", name},
             {"number", name.substr(0, name.find('_'))},
             {"part", lesson.part},
             {"ladder", lesson.ladder},
-            {"tile", {{"BM", lesson.tile.BM}, {"BN", lesson.tile.BN}, {"BK", lesson.tile.BK}}},
+            {"tile", {{"BM", lesson.tile().BM}, {"BN", lesson.tile().BN}, {"BK", lesson.tile().BK}}},
             {"constants", std::move(constants)},
-            {"block", {lesson.block.x, lesson.block.y, lesson.block.z}},
-            {"dynamic_shared_bytes", lesson.dynamic_shared_bytes},
+            {"block", {lesson.block().x, lesson.block().y, lesson.block().z}},
+            {"dynamic_shared_bytes", lesson.configuration().dynamic_shared_bytes},
             {"variants", std::move(variants)}};
 }
 

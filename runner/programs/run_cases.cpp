@@ -88,7 +88,7 @@ bool owner_fits(const Lesson& lesson, const Problem& p, const trace::Report& rep
         if (o.matrix != "C") return true;
         const Owner said = lesson.owner(p, o.row, o.col);
         return said.block.x == report.owners_block && said.block.y == 0 && said.block.z == 0 &&
-               linear(said.thread, lesson.block) == static_cast<unsigned>(o.thread);
+               linear(said.thread, lesson.block()) == static_cast<unsigned>(o.thread);
     });
 }
 
@@ -98,7 +98,7 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
                                 const trace::Report& report, std::int64_t row, std::int64_t col) {
     std::optional<Owner> said;
     if (owner_fits(lesson, p, report)) said = lesson.owner(p, row, col);
-    const dim3& block = lesson.block;
+    const dim3& block = lesson.block();
     // Launched with other blocks than it says: where a thread is in them would be a guess.
     if (report.block != std::array<unsigned, 3>{block.x, block.y, block.z}) return std::nullopt;
     // A block's place in a grid of more dimensions is not in the report.
@@ -128,7 +128,7 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
 void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& findings) {
     const auto is_race = [](const Json& finding) { return finding["id"] == name_of(FindingId::race); };
     if (std::none_of(findings.begin(), findings.end(), is_race)) return;
-    p.K = std::min<std::int64_t>(p.K, lesson.tile.BK);
+    p.K = std::min<std::int64_t>(p.K, lesson.tile().BK);
     const Json alone = findings_json(launch_traced(lesson, p, plan, kMostKept).report, kMostFindings);
     for (Json& finding : findings) {
         if (!is_race(finding)) continue;
@@ -150,7 +150,7 @@ Plan plan_of(const Lesson& lesson, const Problem& p) {
 /// One launch of what would take too long with a trace.
 void run_untraced(const Lesson& lesson, Workload& w, const CheckCase& problem, CaseResult& result) {
     const Restore restore;
-    const double tile = static_cast<double>(lesson.tile.BM) * lesson.tile.BN;
+    const double tile = static_cast<double>(lesson.tile().BM) * lesson.tile().BN;
     const double steps = tile * static_cast<double>(problem.shape.K);
     cpu_device::set_hang_seconds(std::max(kHangSeconds, kStepSeconds * steps));
     result.verdict = judged(lesson, w, problem, result.seed);
@@ -196,7 +196,7 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
     if (result.ended_by(FaultId::endless_loop)) return traced;
     tell_races_apart(lesson, p, plan.get(), result.findings);
     if (!result.error.empty()) return traced;
-    const std::int64_t tiles = ceil_div(p.M, lesson.tile.BM) * ceil_div(p.N, lesson.tile.BN);
+    const std::int64_t tiles = ceil_div(p.M, lesson.tile().BM) * ceil_div(p.N, lesson.tile().BN);
     const OwnerOf owner = [&](std::int64_t row, std::int64_t col) {
         return find_owner(lesson, p, plan.get(), traced.report, row, col);
     };
@@ -246,14 +246,14 @@ void require_sound(const Lesson& lesson) {
     if (lesson.name == nullptr || lesson.launch == nullptr) {
         throw Error("The lesson at the end of the file needs a name and a launch function.");
     }
-    const Tile& t = lesson.tile;
+    const Tile& t = lesson.tile();
     for (const int size : {t.BM, t.BN, t.BK}) {
         if (size >= 1 && size <= kMostTile) continue;
         throw Error("BM, BN and BK of " + std::string(lesson.name) + "'s tile must be from 1 to " +
                     std::to_string(kMostTile) + ", and are " + std::to_string(t.BM) + ", " +
                     std::to_string(t.BN) + " and " + std::to_string(t.BK) + ".");
     }
-    if (lesson.block.x == 0 || lesson.block.y == 0 || lesson.block.z == 0) {
+    if (lesson.block().x == 0 || lesson.block().y == 0 || lesson.block().z == 0) {
         throw Error(std::string(lesson.name) + "'s block has no threads: none of its sizes may be 0.");
     }
 }

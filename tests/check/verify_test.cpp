@@ -52,14 +52,12 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 }
 
 /// Tiles of 32×32×32 with one thread per element: what locations and patterns are told by.
-const gemm::Offer hand_variants[] = {
-    {.variant = gemm::of_type(gemm::DType::fp32), .kernel = nullptr, .architectures = {.from = 50}}};
-const gemm::Lesson hand_lesson{.name = "by_hand",
-                               .tile = {32, 32, 32},
-                               .block = dim3(32, 32),
-                               .variants = hand_variants,
-                               .launch = launch_hand_made,
-                               .owner = owner};
+const gemm::Offer hand_variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                      .kernel = nullptr,
+                                      .architectures = {.from = 50},
+                                      .configuration = {.tile = {32, 32, 32}, .block = dim3(32, 32)}}};
+const gemm::Lesson hand_lesson{
+    .name = "by_hand", .variants = hand_variants, .launch = launch_hand_made, .owner = owner};
 
 /// A workload and its right result.
 struct Case {
@@ -142,8 +140,10 @@ std::string first_of(const Verdict& v) {
 /// What is said first of a C that holds wrong(i, j), with tiles of 32 along K unless told.
 template <class Value>
 std::string pattern_of(const Case& c, const Value& wrong, int BK = 32) {
+    gemm::Offer offer = hand_lesson.offer();
+    offer.configuration.tile.BK = BK;
     gemm::Lesson lesson = hand_lesson;
-    lesson.tile.BK = BK;
+    lesson.variants = {&offer, 1};
     const Verdict v = c.verifier.check(c.filled(wrong), &lesson);
     INFO(v.failure);
     REQUIRE_FALSE(v.passed);
