@@ -303,8 +303,8 @@ TEST_CASE("alpha = 0 does not read A and B", "[lesson]") {
             for (const float beta : {0.0f, 1.0f, -0.5f}) {
                 const Shape shape = test::shape(35, 37, 39, padded, 0.0f, beta);
                 const Verdict verdict = test::run(lesson, shape, test::seed(), [](HostMatrices& host) {
-                    std::fill(host.A.begin(), host.A.end(), kNaN);
-                    std::fill(host.B.begin(), host.B.end(), kInf);
+                    host.A.fill(kNaN);
+                    host.B.fill(kInf);
                 });
                 INFO(verdict.failure);
                 REQUIRE(verdict.passed);
@@ -320,7 +320,8 @@ TEST_CASE("beta = 0 does not read C", "[lesson]") {
             const Shape shape = test::shape(35, 37, 39, true);
             const Verdict verdict = test::run(lesson, shape, test::seed(), [&](HostMatrices& host) {
                 for (std::int64_t row = 0; row < shape.M; ++row) {
-                    std::fill_n(host.C.begin() + row * shape.ldc, shape.N, c0);
+                    for (std::int64_t col = 0; col < shape.N; ++col)
+                        host.C[static_cast<std::size_t>(row * shape.ldc + col)] = c0;
                 }
             });
             INFO(verdict.failure);
@@ -364,22 +365,22 @@ TEST_CASE("NaN and Inf in the inputs reach what they belong to and nothing else"
                 REQUIRE(verdict.passed);
 
                 // The verifier's word is not taken for it: every element is looked at here.
-                const std::vector<float> c = w.download_c();
+                const gemm::Elements c = w.download_c();
                 for (std::int64_t i = 0; i < s.M; ++i) {
                     for (std::int64_t j = 0; j < s.N; ++j) {
-                        const float got = c[static_cast<std::size_t>(i * s.ldc + j)];
+                        const double got = c[static_cast<std::size_t>(i * s.ldc + j)];
                         const bool hit = (plant.where == Where::A && i == row) ||
                                          (plant.where == Where::B && j == col) ||
                                          (plant.where == Where::C && i == row && j == col);
-                        float expected = 0;
+                        double expected = 0;
                         if (plant.where == Where::A) {
-                            expected =
-                                1.5f * plant.value * w.host().B[static_cast<std::size_t>(k * s.ldb + j)];
+                            expected = 1.5 * static_cast<double>(plant.value) *
+                                       w.host().B[static_cast<std::size_t>(k * s.ldb + j)];
                         } else if (plant.where == Where::B) {
-                            expected =
-                                1.5f * plant.value * w.host().A[static_cast<std::size_t>(i * s.lda + k)];
+                            expected = 1.5 * static_cast<double>(plant.value) *
+                                       w.host().A[static_cast<std::size_t>(i * s.lda + k)];
                         } else {
-                            expected = -0.5f * plant.value;
+                            expected = -0.5 * static_cast<double>(plant.value);
                         }
                         INFO("row " << i << ", column " << j << ", got " << got);
                         if (!hit && !std::isfinite(got)) FAIL("it spread");
@@ -407,8 +408,9 @@ TEST_CASE("Inf minus Inf is NaN", "[lesson]") {
         const Verdict verdict = gemm::verify(lesson, w, verifier);
         INFO(verdict.failure);
         REQUIRE(verdict.passed);
-        const std::vector<float> c = w.download_c();
-        const auto nans = std::count_if(c.begin(), c.end(), [](float x) { return std::isnan(x); });
+        const gemm::Elements c = w.download_c();
+        std::int64_t nans = 0;
+        for (std::size_t i = 0; i < c.size(); ++i) nans += std::isnan(c[i]) ? 1 : 0;
         REQUIRE(nans == s.N);
     });
 }
@@ -614,17 +616,16 @@ TEST_CASE("owner names the block that writes an element", "[lesson]") {
                     lesson.launch(p, lesson.prepare != nullptr ? lesson.prepare(p).get() : nullptr, nullptr);
                     cpu_device::set_block_filter({});
                     REQUIRE(cudaGetLastError() == cudaSuccess);
-                    const std::vector<float> c = w.download_c();
+                    const gemm::Elements c = w.download_c();
                     for (std::int64_t row = 0; row < m; ++row) {
                         for (std::int64_t col = 0; col < n; ++col) {
                             const gemm::Owner o = lesson.owner(p, row, col);
                             const std::uint64_t owner = (o.block.z * height + o.block.y) * width + o.block.x;
-                            const auto bits =
-                                std::bit_cast<std::uint32_t>(c[static_cast<std::size_t>(row * s.ldc + col)]);
+                            const std::uint32_t bits = c.bits(static_cast<std::size_t>(row * s.ldc + col));
                             INFO(lesson.name << " at " << s.text() << " without block " << left_out
                                              << ": row " << row << ", column " << col
                                              << ", said to belong to block " << owner);
-                            if ((bits == gemm::kPoisonBits) != (owner / together == cluster)) {
+                            if ((bits == gemm::info(c.dtype()).poison) != (owner / together == cluster)) {
                                 FAIL("owner is wrong");
                             }
                         }

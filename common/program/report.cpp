@@ -54,7 +54,7 @@ Json first_json(const WrongElement& e, bool padding) {
         json["warp"] = e.warp;
         json["thread"] = three(e.owner->thread);
     }
-    json["got"] = e.written ? number(static_cast<double>(e.got)) : Json("nothing");
+    json["got"] = e.written ? number(e.got) : Json("nothing");
     json["expected"] = padding ? Json(nullptr) : number(e.expected);
     json["bound"] = padding ? Json(nullptr) : number(e.bound);
     return json;

@@ -45,7 +45,7 @@ Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std:
         w.refill(seed);
     }
     run_once(lesson, w);
-    std::vector<float> c = w.download_c();
+    Elements c = w.download_c();
 #ifdef GEMM_CPU_DEVICE
     if (!problem.blocks.empty() && !in_last_launch(problem) && cpu_device::steps().launches - before > 1)
         c = w.host().C;
@@ -176,7 +176,7 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
         w.refill(result.seed);
         traced = launch_traced(lesson, p, plan.get(), kMostKept, histories);
     }
-    std::vector<float> c = w.download_c();  // before anything is launched again
+    Elements c = w.download_c();  // before anything is launched again
     const std::string breach = w.breach();
     result.fault = traced.fault;
     result.error = traced.error;
@@ -267,10 +267,10 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
         // end.
         edit = [s = problem.shape](HostMatrices& host) {
             constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-            const auto a = [&](std::int64_t row, std::int64_t k) -> float& {
+            const auto a = [&](std::int64_t row, std::int64_t k) {
                 return host.A[static_cast<std::size_t>(row * s.lda + k)];
             };
-            const auto b = [&](std::int64_t k, std::int64_t column) -> float& {
+            const auto b = [&](std::int64_t k, std::int64_t column) {
                 return host.B[static_cast<std::size_t>(k * s.ldb + column)];
             };
             a(0, s.K - 1) = kNaN;
@@ -278,13 +278,13 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
             for (std::int64_t k = 0; k < s.K; ++k) a(s.M - 1, k) = 0.0f;
             for (std::int64_t column = 0; column < s.N; ++column) b(0, column) = 0.0f;
             b(s.K / 2, s.N - 1) = kNaN;
-            a(1, s.K - 1) = b(s.K - 1, 1) = std::numeric_limits<float>::infinity();
+            a(1, s.K - 1) = std::numeric_limits<float>::infinity();
+            b(s.K - 1, 1) = std::numeric_limits<float>::infinity();
         };
     } else if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {
-            for (std::vector<float>* matrix : {&host.A, &host.B}) {
-                std::fill(matrix->begin(), matrix->end(), std::numeric_limits<float>::quiet_NaN());
-            }
+            host.A.fill(std::numeric_limits<float>::quiet_NaN());
+            host.B.fill(std::numeric_limits<float>::quiet_NaN());
         };
     }
     return Workload(problem.shape, problem.earlier != Earlier::nothing ? first_seed(seed) : seed, edit);
@@ -294,7 +294,7 @@ std::uint64_t first_seed(std::uint64_t seed) {
     return ~seed;
 }
 
-Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
+Verdict marked(const CheckCase& problem, const Workload& w, Elements c, const std::string& breach,
                const std::string& name, const Lesson* lesson, const OwnerOf& owner, bool a_tile_each) {
     const bool windows =
         problem.shape.stored == Stored::in_rows || problem.shape.stored == Stored::in_columns;
@@ -302,15 +302,12 @@ Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c
     const Verifier verifier(w);
     if (const Reference* const right = verifier.right(); right != nullptr && !problem.blocks.empty()) {
         const Shape& s = w.shape();
-        const std::vector<float>& before = w.host().C;
-        const auto is_written = [&](std::size_t i) {
-            return std::bit_cast<std::uint32_t>(c[i]) != std::bit_cast<std::uint32_t>(before[i]);
-        };
+        const Elements& before = w.host().C;
+        const auto is_written = [&](std::size_t i) { return c.bits(i) != before.bits(i); };
         bool idle = a_tile_each;
         for (std::size_t i = 0; i < c.size() && idle; ++i) idle = !is_written(i);
         for (std::int64_t i = 0; i < s.M * s.N; ++i) {
             const auto at = static_cast<std::size_t>(i / s.N * s.ldc + i % s.N);
-            float& value = c[at];
             const bool written = is_written(at);
             if (idle && (!windows || i / problem.shape.window == 1)) continue;  // it is the second's block
             if (written && windows && i < problem.shape.window && outside.empty()) {
@@ -318,7 +315,7 @@ Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c
                           (problem.shape.stored == Stored::in_rows ? "row " : "column ") + std::to_string(i) +
                           ", which is for block 0.";
             }
-            if (!written) value = static_cast<float>(right->value[static_cast<std::size_t>(i)]);
+            if (!written) c[at] = right->value[static_cast<std::size_t>(i)];
         }
     }
     Verdict verdict = verifier.check(c, windows ? nullptr : lesson, owner);
