@@ -66,15 +66,10 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_smem),
-                                 .architectures = {.from = 50}}};
+                                 .architectures = {.from = 50},
+                                 .configuration = {.tile = tile, .block = block}}};
 
-extern const gemm::Lesson lesson{.name = "03_smem",
-                                 .part = 1,
-                                 .ladder = "fp32",
-                                 .tile = tile,
-                                 .block = block,
-                                 .variants = variants,
-                                 .launch = launch,
-                                 .owner = owner};
+extern const gemm::Lesson lesson{
+    .name = "03_smem", .part = 1, .ladder = "fp32", .variants = variants, .launch = launch, .owner = owner};
 
 }  // namespace lesson_03

@@ -87,16 +87,15 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 }
 
 const gemm::Constant constants[] = {{"TM", TM}};
-const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
-                                 .kernel = reinterpret_cast<const void*>(&sgemm_1d_blocktile),
-                                 .architectures = {.from = 50}}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::fp32),
+     .kernel = reinterpret_cast<const void*>(&sgemm_1d_blocktile),
+     .architectures = {.from = 50},
+     .configuration = {.tile = tile, .constants = constants, .block = dim3(THREADS)}}};
 
 extern const gemm::Lesson lesson{.name = "04_1d_blocktile",
                                  .part = 1,
                                  .ladder = "fp32",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
                                  .variants = variants,
                                  .launch = launch,
                                  .owner = owner};

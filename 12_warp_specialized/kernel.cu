@@ -146,13 +146,18 @@ const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
                                     {"CONSUMERS", CONSUMERS},
                                     {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
                                     {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
+const gemm::Configuration configuration{
+    .tile = tile, .constants = constants, .block = dim3(THREADS), .dynamic_shared_bytes = STAGES * STAGE};
+
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
      .kernel = reinterpret_cast<const void*>(&hgemm_warp_specialized<__nv_bfloat16>),
-     .architectures = {.exactly = "90a"}},
+     .architectures = {.exactly = "90a"},
+     .configuration = configuration},
     {.variant = gemm::of_type(gemm::DType::fp16),
      .kernel = reinterpret_cast<const void*>(&hgemm_warp_specialized<__half>),
-     .architectures = {.exactly = "90a"}}};
+     .architectures = {.exactly = "90a"},
+     .configuration = configuration}};
 
 const gemm::Reach reaching[] = {
     {.path = "the third group of C tiles", .M = 2049, .N = 256, .K = 8, .every_type = true}};
@@ -160,10 +165,6 @@ const gemm::Reach reaching[] = {
 extern const gemm::Lesson lesson{.name = "12_warp_specialized",
                                  .part = 2,
                                  .ladder = "tensorcore",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = STAGES * STAGE,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,

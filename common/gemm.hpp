@@ -81,11 +81,20 @@ struct Architectures {
     const char* exactly = nullptr;  // this one alone, as nvcc names it: "90a"
 };
 
-/// A variant that a lesson takes.
+/// How a kernel divides the work. Where that depends on the size, as for large matrices.
+struct Configuration {
+    Tile tile = {};
+    std::span<const Constant> constants = {};  // beside the tile's
+    dim3 block = {};                           // threads of a block, as launched
+    std::size_t dynamic_shared_bytes = 0;      // per block, as launched
+};
+
+/// A variant that a lesson takes, and with what.
 struct Offer {
     Variant variant = {};
     const void* kernel = nullptr;  // the __global__ function, for cudaFuncGetAttributes
     Architectures architectures = {};
+    Configuration configuration = {};
 };
 
 /// A problem that leads to a path of `launch`, or of the kernel, which sizes of a few tiles do not. The tests
@@ -100,13 +109,9 @@ struct Reach {
 
 /// How a lesson describes itself. One constant per lesson, in its kernel.cu.
 struct Lesson {
-    const char* name = nullptr;  // as in CMakeLists.txt, "01_naive"
-    int part = 1;                // of the course
-    const char* ladder = "";     // lessons of one ladder share a chart: "fp32", "tensorcore"
-    Tile tile = {};
-    std::span<const Constant> constants = {};  // beside the tile's, where the matrices are large
-    dim3 block = {};                           // threads of a block, as launched
-    std::size_t dynamic_shared_bytes = 0;      // per block, as launched
+    const char* name = nullptr;            // as in CMakeLists.txt, "01_naive"
+    int part = 1;                          // of the course
+    const char* ladder = "";               // lessons of one ladder share a chart: "fp32", "tensorcore"
     std::span<const Offer> variants = {};  // that `launch` takes; the first is charted, and taken by default
     std::span<const Reach> reaching = {};  // what the tests would not come to otherwise
 
@@ -124,6 +129,9 @@ struct Lesson {
 
     const Offer& offer() const { return variants[chosen]; }
     const Variant& variant() const { return offer().variant; }
+    const Configuration& configuration() const { return offer().configuration; }
+    const Tile& tile() const { return configuration().tile; }
+    const dim3& block() const { return configuration().block; }
 };
 
 /// Number of pieces of `size` that cover `total` (0 for 0). total ≥ 0, size > 0.

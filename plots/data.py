@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from runner.core.reports import Results, Run
-from runner.core.results import UserError, load, recorded
+from runner.core.results import UserError, key_of, load, recorded
 
 SIZE = 4096  # the square size at which steps are compared
 HOW_TO_MEASURE = "measure with ./gemm chart on a machine with an NVIDIA GPU"
@@ -112,7 +112,7 @@ def label(variant: str) -> str:
     return variant.upper().replace(".", " ")
 
 
-def timed(results: Results, variant: str = "fp32") -> list[Run]:
+def timed(results: Results, variant: str) -> list[Run]:
     """The runs with that variant that have a time and alpha = 1, beta = 0."""
     return [
         run
@@ -121,18 +121,18 @@ def timed(results: Results, variant: str = "fp32") -> list[Run]:
     ]
 
 
-def square(results: Results, size: int, variant: str = "fp32") -> dict[str, Run]:
-    """The timed runs at M = N = K = size, by lesson."""
-    return {run["lesson"]: run for run in timed(results, variant) if run["m"] == run["n"] == run["k"] == size}
+def square(results: Results, size: int, variant: str) -> dict[str, Run]:
+    """The timed runs at M = N = K = size with that variant, by lesson."""
+    return {run["lesson"]: run for run in timed(results, variant) if key_of(run).square == size}
 
 
-def square_sizes(results: Results, variant: str = "fp32") -> list[int]:
+def square_sizes(results: Results, variant: str) -> list[int]:
     """Every size that has a timed square run, ascending."""
-    return sorted({run["m"] for run in timed(results, variant) if run["m"] == run["n"] == run["k"]})
+    return sorted({size for run in timed(results, variant) if (size := key_of(run).square) is not None})
 
 
-def at_size(results: Results, order: Iterable[str], variant: str = "fp32") -> dict[str, Run]:
-    """The timed runs at SIZE in the order given. Throws UserError when there is none."""
+def at_size(results: Results, order: Iterable[str], variant: str) -> dict[str, Run]:
+    """The timed runs at SIZE with that variant in the order given. Throws UserError when there is none."""
     runs = square(results, SIZE, variant)
     found = {name: runs[name] for name in order if name in runs}
     if not found:

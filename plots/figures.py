@@ -21,7 +21,7 @@ from pathlib import Path
 
 from plots import data, prose
 from plots.publish import RESULTS
-from runner.core.results import lessons, load
+from runner.core.results import is_charted, key_of, lessons, load
 
 # Figures that others published, and where; a text may state them as they are.
 PUBLISHED = {
@@ -124,7 +124,8 @@ class _Recorded:
         wanted, names = [tuple(map(int, size)) for size in sizes] or [(data.SIZE,) * 3], set(chosen)
         runs = (self.second if "H100" in sentence else self.results)["runs"]
         timed: list[Mapping] = [run for run in runs if "ratio" in run and run["lesson"] in names]
-        return [[run[key] for run in timed if (run["m"], run["n"], run["k"]) == size] for size in wanted]
+        charted = [(found, run[key]) for run in timed if is_charted(self.results, found := key_of(run)) and found.batch == 1]
+        return [[value for found, value in charted if found[2:5] == size] for size in wanted]
 
 
 def _ratios(recorded: _Recorded, shown: _Shown, lesson: str, text: str) -> Iterator[tuple[int, str]]:

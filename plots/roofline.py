@@ -86,7 +86,7 @@ def points(results: Results, profile: Mapping, order: Sequence[str]) -> list[Poi
     if {profile[key] for key in "mnk"} != {data.SIZE}:
         raise Outdated(f"{data.PROFILE} is not of M = N = K = {data.SIZE}; {_AGAIN}.")
     found = []
-    for lesson, run in data.at_size(results, order).items():
+    for lesson, run in data.at_size(results, order, "fp32").items():
         if lesson not in profile["lessons"] or profile["kernel_hashes"].get(lesson) != run.get("kernel_hash"):
             continue
         try:
@@ -108,7 +108,7 @@ def _older(results: Results, profile: Mapping) -> str:
 def left_out(results: Results, profile: Mapping, order: Sequence[str]) -> str:
     """A sentence on the profiled lessons that points() leaves out, because other kernels were timed; empty without any."""
     there = {point.lesson for point in points(results, profile, order)}
-    names = [name for name in data.at_size(results, order) if name in profile["lessons"] and name not in there]
+    names = [name for name in data.at_size(results, order, "fp32") if name in profile["lessons"] and name not in there]
     if not names:
         return ""
     return f"The roofline leaves out {', '.join(names)}: other kernels were timed than profiled; {_older(results, profile)}."

@@ -34,7 +34,7 @@ from plots import data, excerpt, outline, roofline
 from runner.core import lanes
 from runner.core.figures import grouped, rate
 from runner.core.reports import Results, Run
-from runner.core.results import ROOT, UserError, folder_of, lessons, load, write_atomically
+from runner.core.results import ROOT, UserError, folder_of, key_of, lessons, load, write_atomically
 
 _KINDS = "table|counts|profile|stalls|tuned|shapes|energy|timeline|outline"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S|\S.*?\S)|/(?P<close>{_KINDS}))\s*-->\s*$")
@@ -67,7 +67,7 @@ def _pieces(columns: Sequence[list[str]], most: int) -> list[Sequence[list[str]]
     return [columns[start:end] for start, end in zip(starts, starts[1:], strict=False)]
 
 
-def _caption(results: Mapping, runs: Iterable[Run], what: str, command: str = "chart", variant: str = "fp32") -> str:
+def _caption(results: Mapping, runs: Iterable[Run | Mapping], what: str, command: str = "chart", variant: str = "fp32") -> str:
     device = results["device"]
     where = data.provenance(results)
     where += [f"{name} {device[key]}" for name, key in (("CUDA", "cuda"), ("driver", "driver")) if device.get(key)]
@@ -448,9 +448,21 @@ def render_stalls(lesson: str, profile: Mapping, order: Sequence[str]) -> str:
     return "\n".join([*_table(header, rows), "", _profiled(profile, text)]) + "\n"
 
 
-def _tuned_row(row: Mapping, label: str, own: Mapping) -> list[str]:
-    """The figures at SIZE; NONE where there are none."""
-    run = next((r for r in row["runs"] if r["m"] == r["n"] == r["k"] == data.SIZE and "ratio" in r), None)
+def _charted(rows: Iterable[Mapping]) -> tuple[str, list[Mapping]]:
+    """The first variant of the runs of a lesson's configurations, and all of the timed ones that have it, one problem each."""
+    runs = [run for row in rows for run in row["runs"]]
+    variant = next((run["variant"] for run in runs), "fp32")
+    return variant, _with_variant(runs, variant)
+
+
+def _with_variant(runs: Iterable[Mapping], variant: str) -> list[Mapping]:
+    return [run for run in runs if run["variant"] == variant and run.get("batch", 1) == 1]
+
+
+def _tuned_row(row: Mapping, label: str, own: Mapping, variant: str) -> list[str]:
+    """The figures at SIZE with that variant; NONE where there are none."""
+    runs = _with_variant(row["runs"], variant)
+    run = next((r for r in runs if r["m"] == r["n"] == r["k"] == data.SIZE and "ratio" in r), None)
     block = row["resources"]
     differ = [f"{name} = {value}" for name, value in row["constants"].items() if value != own["constants"][name]]
     differ += ["code changed"] * row["edited"]
@@ -475,18 +487,17 @@ def render_tuned(lesson: str, results: Mapping) -> str:
     named = [(name, rows[place]) for name, place in found["compared"].items()]
     if all(row is not own for _, row in named):
         named.append((lesson, own))
-    shown = [_tuned_row(row, f"**{name}**" if row is own else name, own) for name, row in named]
+    variant, runs = _charted(rows)
+    shown = [_tuned_row(row, f"**{name}**" if row is own else name, own, variant) for name, row in named]
     sizes = len(found["sizes"].split(","))
     over = f", all {sizes} sizes taken together" if sizes > 1 else ""
     note = f" The lesson's own constants are the fastest of {tried} that were tried{over}." if first is own else ""
     if first and first is not own:
-        shown.append(_tuned_row(first, f"fastest of {tried} that were tried", own))
+        shown.append(_tuned_row(first, f"fastest of {tried} that were tried", own, variant))
     block = ["registers", "blocks per SM", "shared memory (KiB)"]
     header = ["configuration", "TFLOP/s", "ratio to cuBLAS", "constants that differ", *block]
     rule = [":--", "--:", "--:", ":--", *["--:"] * len(block)]
-    runs = [run for row in rows for run in row["runs"]]
     lines = ["| " + " | ".join(line) + " |" for line in (header, rule, *shown)]
-    variant = next((run["variant"] for run in runs), "fp32")  # all of a lesson's have the same
     caption = _caption(results, runs, f"{SHAPE}.{note}", f"autotune {number}", variant)
     return "\n".join([*lines, "", caption]) + "\n"
 
@@ -503,7 +514,10 @@ def render_shapes(lesson: str, results: Mapping) -> str:
     if not (names := found.get("by_shape", [])):
         raise UserError(f"No configurations of {lesson!r} are shown by shape: its tune.py has no by_shape.")
     shown = [rows[found["compared"][name]] for name in names] + [next(row for row in rows if row["own"])]
-    timed = [{(run["m"], run["n"], run["k"]): run for run in row["runs"] if "ratio" in run} for row in shown]
+    variant, _ = _charted(shown)
+    timed = [
+        {(run["m"], run["n"], run["k"]): run for run in _with_variant(row["runs"], variant) if "ratio" in run} for row in shown
+    ]
     lines = []
     for shape in dict.fromkeys(shape for of in timed for shape in of):
         ratios = [of[shape]["ratio"] if shape in of else 0.0 for of in timed]
@@ -514,7 +528,6 @@ def render_shapes(lesson: str, results: Mapping) -> str:
         of_cublas = 2 * shape[0] * shape[1] * shape[2] / baseline / 1e9
         lines.append(["×".join(map(str, shape)), *cells, data.rate(of_cublas)])
     runs = [run for of in timed for run in of.values()]
-    variant = next((run["variant"] for run in runs), "fp32")
     what = "M×N×K. Ratio to cuBLAS in the same run; bold: the fastest of the policies; last column: cuBLAS's own rate."
     header = ["shape", *names, lesson, "cuBLAS, TFLOP/s"]
     return "\n".join([*_table(header, lines), "", _caption(results, runs, what, f"autotune {number}", variant)]) + "\n"
@@ -545,19 +558,20 @@ def render_energy(lesson: str, results: Mapping) -> str:
     if not there:
         known = [name for turns in results["turns"] for name in turns["lessons"]]
         return _not_recorded(lesson, dict.fromkeys(known), f"profile {number} --energy")
-    shapes = [data.shape(turns) for turns in there]
+    keys = [key_of({"lesson": lesson, **turns}) for turns in there]
+    shapes, variants = list(dict.fromkeys(key.shape for key in keys)), list(dict.fromkeys(key.variant for key in keys))
     rows = []
-    for turns, shape in zip(there, shapes, strict=True):
-        where = f" at {_side(turns) + '³' if _side(turns) else shape}" if len(there) > 1 else ""
+    for turns, key in zip(there, keys, strict=True):
+        where = f" {data.label(key.variant)}" if len(variants) > 1 else ""
+        where += f" at {key.shape if key.square is None else f'{key.square}³'}" if len(shapes) > 1 else ""
         rows += [
             _energy_row(f"**{name}{where}**" if name == lesson else f"{name}{where}", use)
             for name, use in turns["lessons"].items()
         ]
         rows.append(_energy_row(f"cuBLAS{where}", turns["cublas"]))
     header = ["lesson", "J a launch", "p10 … p90 (J)", "ms", "million cycles", "average power (W)"]
-    where = ", ".join(
-        [" and ".join(shapes), data.label(there[0]["variant"]), *data.provenance({"device": {"name": results["gpu"]}, **results})]
-    )
+    origin = data.provenance({"device": {"name": results["gpu"]}, **results})
+    where = ", ".join([" and ".join(shapes), " and ".join(map(data.label, variants)), *origin])
     what = f"Medians of {there[0]['rounds']} rounds of loops of more than a second, in turns. Cycles: SM clock × time."
     names = " ".join(name.partition("_")[0] for name in there[0]["lessons"])
     sizes = "" if shapes == [SHAPE] else f" --sizes {','.join(_side(turns) or data.shape(turns, 'x') for turns in there)}"

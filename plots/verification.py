@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 
 from matplotlib.patches import Rectangle
@@ -10,13 +11,15 @@ from matplotlib.patches import Rectangle
 from plots import data
 from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH, new_figure, save, style
 from runner.core.reports import Results
-from runner.core.results import UserError, lessons
+from runner.core.results import Key, UserError, key_of, lessons, rows_of
 
-Shape = tuple[int, int, int]
+Shape = tuple[int, int, int, int]  # M, N, K and how many there are of it
 
 
 def _shape_label(shape: Shape) -> str:
-    return f"{shape[0]}³" if len(set(shape)) == 1 else "{}\n×{}\n×{}".format(*shape)
+    *sides, batch = shape
+    count = f"{batch} · " if batch != 1 else ""
+    return count + (f"{sides[0]}³" if len(set(sides)) == 1 else "{}\n×{}\n×{}".format(*sides))
 
 
 def _cell_text(value: float | None) -> str:
@@ -27,30 +30,30 @@ def _cell_text(value: float | None) -> str:
 
 
 def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None) -> list[Path]:
-    """Draws lessons (in `order`, the course's by default) × shapes with the largest error / bound in each cell, WRONG
-    for a lesson that failed there, to out_stem.png and .svg. A shape run with several (alpha, beta) shows the largest.
+    """Draws lessons (in `order`, the course's by default; a row a variant) × shapes with the largest error / bound in each
+    cell, WRONG for a lesson that failed there, to out_stem.png and .svg. One run with several (alpha, beta) shows the largest.
 
     Throws UserError when no lesson ran.
     """
     names = list(lessons() if order is None else order)
-    cells: dict[tuple[str, Shape], float | None] = {}
-    wrong = {(entry["lesson"], (entry["m"], entry["n"], entry["k"])) for entry in results.get("failed", [])}
+    cells: dict[Key, float | None] = {}
+    wrong = {key_of(entry) for entry in results.get("failed", [])}
     for run in results["runs"]:
-        key = run["lesson"], (run["m"], run["n"], run["k"])
+        key = key_of(run)
         known = [value for value in (cells.get(key), run["error_over_bound"]) if value is not None]
         cells[key] = max(known, default=None)
-    keys = {key for key in wrong | set(cells) if key[0] in names}
+    keys = [key for key in dict.fromkeys([*cells, *sorted(wrong)]) if key.lesson in names]
     if not keys:
         raise UserError("These results hold no run of any lesson; verify with ./gemm chart.")
-    rows = [name for name in names if any(key[0] == name for key in keys)]
-    shapes = sorted({shape for _, shape in keys}, key=lambda shape: (shape[0] * shape[1] * shape[2], shape))
+    rows = rows_of(sorted(keys, key=lambda key: names.index(key.lesson)))
+    shapes = sorted({key[2:] for key in keys}, key=lambda shape: (prod(shape), shape))
     on_cpu = results["device"]["kind"] == "cpu"
 
-    left, cell, row = 0.33 + 0.127 * max(map(len, rows)), 0.95, 0.56  # inches
+    left, cell, high = 0.33 + 0.127 * max(map(len, rows.values())), 0.95, 0.56  # inches
     width = max(WIDTH, left + cell * len(shapes) + 0.15)
     cell = min((width - left - 0.15) / len(shapes), 1.6)
-    top, foot = (2.35 if any(len(set(shape)) > 1 for shape in shapes) else 1.85), 1.05
-    height = top + row * len(rows) + foot
+    top, foot = (2.35 if any(len(set(shape[:3])) > 1 for shape in shapes) else 1.85), 1.05
+    height = top + high * len(rows) + foot
     with style():
         figure = new_figure(height, width)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -58,15 +61,16 @@ def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None) -
         axes.set_xlim(0, width)
         axes.set_ylim(height, 0)  # inches from the top left corner
 
-        for y, name in enumerate(rows):
-            middle = top + row * (y + 0.5)
+        for y, (row, name) in enumerate(rows.items()):
+            middle = top + high * (y + 0.5)
             axes.text(left - 0.12, middle, name, ha="right", va="center_baseline")
             for x, shape in enumerate(shapes):
-                bad, ran = (name, shape) in wrong, (name, shape) in cells
-                corner = (left + cell * x + 0.03, top + row * y + 0.03)
+                key = Key(*row, *shape)
+                bad, ran = key in wrong, key in cells
+                corner = (left + cell * x + 0.03, top + high * y + 0.03)
                 face = DARK if bad else PALE if ran else "white"
-                axes.add_patch(Rectangle(corner, cell - 0.06, row - 0.06, facecolor=face, edgecolor=LIGHT))
-                text = "WRONG" if bad else _cell_text(cells[name, shape]) if ran else "not run"
+                axes.add_patch(Rectangle(corner, cell - 0.06, high - 0.06, facecolor=face, edgecolor=LIGHT))
+                text = "WRONG" if bad else _cell_text(cells[key]) if ran else "not run"
                 axes.text(
                     left + cell * (x + 0.5),
                     middle,
@@ -82,7 +86,7 @@ def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None) -
         axes.text(left - 0.12, top - 0.1, "M×N×K", ha="right", va="bottom", fontsize=15, color=GREY)
 
         where = "on the CPU device" if on_cpu else "on " + results["device"]["name"]
-        failed = f"{len(wrong & keys)} WRONG" if wrong & keys else "all correct"
+        failed = f"{len(wrong.intersection(keys))} WRONG" if wrong.intersection(keys) else "all correct"
         axes.text(0.15, 0.42, f"Verified {where}: {failed}", fontsize=22, fontweight="bold")
         axes.text(0.15, 0.8, "Largest error / bound of any element: correct up to 1.", fontsize=16)
         note = "No time is shown: the CPU device has none to show." if on_cpu else "No time is shown here."

@@ -125,16 +125,17 @@ TEST_CASE("the list of lessons is in order and each describes itself") {
         INFO(lesson->name);
         CHECK(before < lesson->name);
         before = lesson->name;
-        CHECK(lesson->tile.BM >= 1);
-        CHECK(lesson->tile.BN >= 1);
-        CHECK(lesson->tile.BK >= 1);
+        CHECK(lesson->tile().BM >= 1);
+        CHECK(lesson->tile().BN >= 1);
+        CHECK(lesson->tile().BK >= 1);
         CHECK(lesson->launch != nullptr);
         CHECK(lesson->owner != nullptr);
         CHECK(lesson->part >= 1);
         CHECK_FALSE(std::string(lesson->ladder).empty());
         REQUIRE_FALSE(lesson->variants.empty());
         CHECK(lesson->chosen == 0);
-        const std::uint64_t threads = std::uint64_t{lesson->block.x} * lesson->block.y * lesson->block.z;
+        const std::uint64_t threads =
+            std::uint64_t{lesson->block().x} * lesson->block().y * lesson->block().z;
         CHECK(threads >= 32);
         CHECK(threads <= 1024);
         std::set<std::string> texts;
@@ -147,7 +148,7 @@ TEST_CASE("the list of lessons is in order and each describes itself") {
         if (!gemm::why_skipped(*lesson, test::device()).empty()) continue;
         const gemm::Resources r = gemm::resources(*lesson);
         CHECK(static_cast<std::uint64_t>(r.threads_per_block) == threads);
-        CHECK(r.dynamic_shared_bytes == lesson->dynamic_shared_bytes);
+        CHECK(r.dynamic_shared_bytes == lesson->configuration().dynamic_shared_bytes);
 #ifndef GEMM_CPU_DEVICE
         CHECK(r.blocks_per_sm >= 1);
         CHECK(r.local_bytes == 0);  // nothing spilled
@@ -185,9 +186,9 @@ TEST_CASE("odd shapes", "[lesson]") {
 TEST_CASE("three tiles in each dimension and one element less or more", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
         std::vector<Size> sizes;
-        for (const std::int64_t m : around(lesson.tile.BM)) {
-            for (const std::int64_t n : around(lesson.tile.BN)) {
-                for (const std::int64_t k : around(lesson.tile.BK)) sizes.push_back({m, n, k});
+        for (const std::int64_t m : around(lesson.tile().BM)) {
+            for (const std::int64_t n : around(lesson.tile().BN)) {
+                for (const std::int64_t k : around(lesson.tile().BK)) sizes.push_back({m, n, k});
             }
         }
         for (const Size& size : test::drawn(sizes, 3, lesson.name)) sweep(lesson, size, true);
@@ -260,7 +261,8 @@ TEST_CASE("every type that a lesson offers", "[lesson]") {
 std::int64_t long_side(const Lesson& lesson) {
     const gemm::Resources r = gemm::resources(lesson);
     const bool meets = r.static_shared_bytes + r.dynamic_shared_bytes > 0;
-    const bool part = test::device().kind == "cpu" && (lesson.tile.BM * lesson.tile.BN > 32 * 32 || meets);
+    const bool part =
+        test::device().kind == "cpu" && (lesson.tile().BM * lesson.tile().BN > 32 * 32 || meets);
     return part ? 2200000 / 32 : 2200000;
 }
 
@@ -301,8 +303,8 @@ TEST_CASE("alpha = 0 does not read A and B", "[lesson]") {
             for (const float beta : {0.0f, 1.0f, -0.5f}) {
                 const Shape shape = test::shape(35, 37, 39, padded, 0.0f, beta);
                 const Verdict verdict = test::run(lesson, shape, test::seed(), [](HostMatrices& host) {
-                    std::fill(host.A.begin(), host.A.end(), kNaN);
-                    std::fill(host.B.begin(), host.B.end(), kInf);
+                    host.A.fill(kNaN);
+                    host.B.fill(kInf);
                 });
                 INFO(verdict.failure);
                 REQUIRE(verdict.passed);
@@ -318,7 +320,8 @@ TEST_CASE("beta = 0 does not read C", "[lesson]") {
             const Shape shape = test::shape(35, 37, 39, true);
             const Verdict verdict = test::run(lesson, shape, test::seed(), [&](HostMatrices& host) {
                 for (std::int64_t row = 0; row < shape.M; ++row) {
-                    std::fill_n(host.C.begin() + row * shape.ldc, shape.N, c0);
+                    for (std::int64_t col = 0; col < shape.N; ++col)
+                        host.C[static_cast<std::size_t>(row * shape.ldc + col)] = c0;
                 }
             });
             INFO(verdict.failure);
@@ -362,22 +365,22 @@ TEST_CASE("NaN and Inf in the inputs reach what they belong to and nothing else"
                 REQUIRE(verdict.passed);
 
                 // The verifier's word is not taken for it: every element is looked at here.
-                const std::vector<float> c = w.download_c();
+                const gemm::Elements c = w.download_c();
                 for (std::int64_t i = 0; i < s.M; ++i) {
                     for (std::int64_t j = 0; j < s.N; ++j) {
-                        const float got = c[static_cast<std::size_t>(i * s.ldc + j)];
+                        const double got = c[static_cast<std::size_t>(i * s.ldc + j)];
                         const bool hit = (plant.where == Where::A && i == row) ||
                                          (plant.where == Where::B && j == col) ||
                                          (plant.where == Where::C && i == row && j == col);
-                        float expected = 0;
+                        double expected = 0;
                         if (plant.where == Where::A) {
-                            expected =
-                                1.5f * plant.value * w.host().B[static_cast<std::size_t>(k * s.ldb + j)];
+                            expected = 1.5 * static_cast<double>(plant.value) *
+                                       w.host().B[static_cast<std::size_t>(k * s.ldb + j)];
                         } else if (plant.where == Where::B) {
-                            expected =
-                                1.5f * plant.value * w.host().A[static_cast<std::size_t>(i * s.lda + k)];
+                            expected = 1.5 * static_cast<double>(plant.value) *
+                                       w.host().A[static_cast<std::size_t>(i * s.lda + k)];
                         } else {
-                            expected = -0.5f * plant.value;
+                            expected = -0.5 * static_cast<double>(plant.value);
                         }
                         INFO("row " << i << ", column " << j << ", got " << got);
                         if (!hit && !std::isfinite(got)) FAIL("it spread");
@@ -405,8 +408,9 @@ TEST_CASE("Inf minus Inf is NaN", "[lesson]") {
         const Verdict verdict = gemm::verify(lesson, w, verifier);
         INFO(verdict.failure);
         REQUIRE(verdict.passed);
-        const std::vector<float> c = w.download_c();
-        const auto nans = std::count_if(c.begin(), c.end(), [](float x) { return std::isnan(x); });
+        const gemm::Elements c = w.download_c();
+        std::int64_t nans = 0;
+        for (std::size_t i = 0; i < c.size(); ++i) nans += std::isnan(c[i]) ? 1 : 0;
         REQUIRE(nans == s.N);
     });
 }
@@ -531,7 +535,7 @@ struct DeviceAsItWas {
 
 /// Blocks of a cluster; 1 where a lesson has none.
 std::uint64_t cluster_of(const Lesson& lesson) {
-    for (const gemm::Constant& c : lesson.constants) {
+    for (const gemm::Constant& c : lesson.configuration().constants) {
         if (std::string_view(c.name) == "CLUSTER") return static_cast<std::uint64_t>(c.value);
     }
     return 1;
@@ -540,14 +544,14 @@ std::uint64_t cluster_of(const Lesson& lesson) {
 /// How many C tiles each block has in a grid of so many, by what owner() says of their first elements.
 std::map<unsigned, int> shares(const Lesson& lesson, std::int64_t rows, std::int64_t columns) {
     gemm::Problem p{};
-    p.M = rows * lesson.tile.BM;
-    p.N = p.ldb = p.ldc = columns * lesson.tile.BN;
+    p.M = rows * lesson.tile().BM;
+    p.N = p.ldb = p.ldc = columns * lesson.tile().BN;
     p.K = p.lda = 1;
     p.alpha = 1.0f;
     p.variant = lesson.variant();
     std::map<unsigned, int> found;
     for (std::int64_t i = 0; i < rows * columns; ++i) {
-        ++found[lesson.owner(p, i / columns * lesson.tile.BM, i % columns * lesson.tile.BN).block.x];
+        ++found[lesson.owner(p, i / columns * lesson.tile().BM, i % columns * lesson.tile().BN).block.x];
     }
     return found;
 }
@@ -596,8 +600,8 @@ TEST_CASE("owner names the block that writes an element", "[lesson]") {
                         height = std::max<std::uint64_t>(height, o.block.y + 1);
                         depth = std::max<std::uint64_t>(depth, o.block.z + 1);
                         blocks.insert({o.block.x, o.block.y, o.block.z});
-                        const bool inside = o.thread.x < lesson.block.x && o.thread.y < lesson.block.y &&
-                                            o.thread.z < lesson.block.z;
+                        const bool inside = o.thread.x < lesson.block().x && o.thread.y < lesson.block().y &&
+                                            o.thread.z < lesson.block().z;
                         INFO("row " << row << ", column " << col);
                         if (!inside) FAIL("the thread lies outside the lesson's block");
                     }
@@ -612,17 +616,16 @@ TEST_CASE("owner names the block that writes an element", "[lesson]") {
                     lesson.launch(p, lesson.prepare != nullptr ? lesson.prepare(p).get() : nullptr, nullptr);
                     cpu_device::set_block_filter({});
                     REQUIRE(cudaGetLastError() == cudaSuccess);
-                    const std::vector<float> c = w.download_c();
+                    const gemm::Elements c = w.download_c();
                     for (std::int64_t row = 0; row < m; ++row) {
                         for (std::int64_t col = 0; col < n; ++col) {
                             const gemm::Owner o = lesson.owner(p, row, col);
                             const std::uint64_t owner = (o.block.z * height + o.block.y) * width + o.block.x;
-                            const auto bits =
-                                std::bit_cast<std::uint32_t>(c[static_cast<std::size_t>(row * s.ldc + col)]);
+                            const std::uint32_t bits = c.bits(static_cast<std::size_t>(row * s.ldc + col));
                             INFO(lesson.name << " at " << s.text() << " without block " << left_out
                                              << ": row " << row << ", column " << col
                                              << ", said to belong to block " << owner);
-                            if ((bits == gemm::kPoisonBits) != (owner / together == cluster)) {
+                            if ((bits == gemm::info(c.dtype()).poison) != (owner / together == cluster)) {
                                 FAIL("owner is wrong");
                             }
                         }

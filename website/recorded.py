@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from plots import data
 from runner.core.reports import Resources, Results
-from runner.core.results import PUBLISHED, UserError, lessons, load
+from runner.core.results import PUBLISHED, UserError, is_charted, key_of, lessons, load
 
 
 class Timed(TypedDict):
@@ -20,6 +20,7 @@ class Timed(TypedDict):
     m: int
     n: int
     k: int
+    batch: int  # how many problems
     ms: float
     tflops: float
     baseline: str
@@ -63,19 +64,19 @@ class Recorded(TypedDict):
 
 
 def _runs(results: Results, names: list[str]) -> list[Timed]:
+    """The timed ones of these lessons, each with the variant that it is charted with."""
     return [
         {
-            "lesson": run["lesson"],
-            "variant": run["variant"],
-            **{key: run[key] for key in ("m", "n", "k")},  # type: ignore[literal-required, typeddict-item]
+            **key_of(run)._asdict(),  # type: ignore[typeddict-item]
             "ms": run["ms_median"],
             "tflops": run["tflops"],
             "baseline": run["baseline"],
-            "baseline_tflops": 2 * run["m"] * run["n"] * run["k"] / (run["baseline_ms_median"] * 1e9),
+            "baseline_tflops": key_of(run).flop / (run["baseline_ms_median"] * 1e9),
             "ratio": run["ratio"],
         }
         for run in results["runs"]
-        if run["lesson"] in names and "ms_median" in run and (run["alpha"], run["beta"]) == (1, 0)
+        if run["lesson"] in names and is_charted(results, key_of(run))
+        if "ms_median" in run and (run["alpha"], run["beta"]) == (1, 0)
     ]
 
 

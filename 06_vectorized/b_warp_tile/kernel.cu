@@ -153,16 +153,15 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 }
 
 const gemm::Constant constants[] = {{"WM", WM}, {"WN", WN}, {"TM", TM}, {"TN", TN}, {"PAD", PAD}};
-const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
-                                 .kernel = reinterpret_cast<const void*>(&sgemm_warp_tile<true>),
-                                 .architectures = {.from = 50}}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::fp32),
+     .kernel = reinterpret_cast<const void*>(&sgemm_warp_tile<true>),
+     .architectures = {.from = 50},
+     .configuration = {.tile = tile, .constants = constants, .block = dim3(THREADS)}}};
 
 extern const gemm::Lesson lesson{.name = "06b_warp_tile",
                                  .part = 1,
                                  .ladder = "fp32",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
                                  .variants = variants,
                                  .launch = launch,
                                  .owner = owner};

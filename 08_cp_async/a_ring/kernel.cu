@@ -202,17 +202,13 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 const gemm::Constant constants[] = {{"WM", WM}, {"WN", WN}, {"TM", TM}, {"TN", TN}, {"STAGES", STAGES}};
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_ring<true>),
-                                 .architectures = {.from = 80}}};
+                                 .architectures = {.from = 80},
+                                 .configuration = {.tile = tile,
+                                                   .constants = constants,
+                                                   .block = dim3(THREADS),
+                                                   .dynamic_shared_bytes = STAGES * STAGE}}};
 
-extern const gemm::Lesson lesson{.name = "08a_ring",
-                                 .part = 1,
-                                 .ladder = "fp32",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = STAGES * STAGE,
-                                 .variants = variants,
-                                 .launch = launch,
-                                 .owner = owner};
+extern const gemm::Lesson lesson{
+    .name = "08a_ring", .part = 1, .ladder = "fp32", .variants = variants, .launch = launch, .owner = owner};
 
 }  // namespace lesson_08a

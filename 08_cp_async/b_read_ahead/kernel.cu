@@ -253,7 +253,11 @@ const gemm::Constant constants[] = {
     {"WM", Large::WM}, {"WN", Large::WN}, {"TM", Large::TM}, {"TN", Large::TN}, {"STAGES", Large::STAGES}};
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_read_ahead<Large, true>),
-                                 .architectures = {.from = 80}}};
+                                 .architectures = {.from = 80},
+                                 .configuration = {.tile = tile,
+                                                   .constants = constants,
+                                                   .block = dim3(Large::THREADS),
+                                                   .dynamic_shared_bytes = Large::STAGES * Large::STAGE}}};
 
 const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 12677, .N = 4, .K = 37},
                                 {.path = "Large, float by float", .M = 5, .N = 25347, .K = 37},
@@ -262,10 +266,6 @@ const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 1267
 extern const gemm::Lesson lesson{.name = "08b_read_ahead",
                                  .part = 1,
                                  .ladder = "fp32",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(Large::THREADS),
-                                 .dynamic_shared_bytes = Large::STAGES * Large::STAGE,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .launch = launch,

@@ -256,21 +256,22 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 const gemm::Constant constants[] = {{"WM", WM},       {"WN", WN},       {"MMA_M", MMA_M},
                                     {"MMA_N", MMA_N}, {"MMA_K", MMA_K}, {"STAGES", STAGES}};
+const gemm::Configuration configuration{
+    .tile = tile, .constants = constants, .block = dim3(THREADS), .dynamic_shared_bytes = STAGES * STAGE};
+
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
      .kernel = reinterpret_cast<const void*>(&hgemm_read_ahead<__nv_bfloat16, true>),
-     .architectures = {.from = 80}},
+     .architectures = {.from = 80},
+     .configuration = configuration},
     {.variant = gemm::of_type(gemm::DType::fp16),
      .kernel = reinterpret_cast<const void*>(&hgemm_read_ahead<__half, true>),
-     .architectures = {.from = 80}}};
+     .architectures = {.from = 80},
+     .configuration = configuration}};
 
 extern const gemm::Lesson lesson{.name = "09d_read_ahead",
                                  .part = 2,
                                  .ladder = "tensorcore",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = STAGES * STAGE,
                                  .variants = variants,
                                  .launch = launch,
                                  .owner = owner};

@@ -346,13 +346,18 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 const gemm::Constant constants[] = {{"WM", WM},       {"WN", WN},       {"MMA_M", MMA_M},
                                     {"MMA_N", MMA_N}, {"MMA_K", MMA_K}, {"STAGES", STAGES}};
+const gemm::Configuration configuration{
+    .tile = tile, .constants = constants, .block = dim3(THREADS), .dynamic_shared_bytes = Depth<64>::SHARED};
+
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
      .kernel = reinterpret_cast<const void*>(&hgemm_persistent<__nv_bfloat16, Depth<64>, true>),
-     .architectures = {.from = 80}},
+     .architectures = {.from = 80},
+     .configuration = configuration},
     {.variant = gemm::of_type(gemm::DType::fp16),
      .kernel = reinterpret_cast<const void*>(&hgemm_persistent<__half, Depth<64>, true>),
-     .architectures = {.from = 80}}};
+     .architectures = {.from = 80},
+     .configuration = configuration}};
 
 const gemm::Reach reaching[] = {
     {.path = "the second group of block tiles", .M = 2301, .N = 8, .K = 8},
@@ -362,10 +367,6 @@ const gemm::Reach reaching[] = {
 extern const gemm::Lesson lesson{.name = "09f_persistent",
                                  .part = 2,
                                  .ladder = "tensorcore",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = Depth<64>::SHARED,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,

@@ -271,7 +271,11 @@ const gemm::Constant constants[] = {
     {"WM", Large::WM}, {"WN", Large::WN}, {"TM", Large::TM}, {"TN", Large::TN}, {"STAGES", STAGES}};
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_tma<Large, true>),
-                                 .architectures = {.exactly = "90a"}}};
+                                 .architectures = {.exactly = "90a"},
+                                 .configuration = {.tile = tile,
+                                                   .constants = constants,
+                                                   .block = dim3(Large::THREADS),
+                                                   .dynamic_shared_bytes = STAGES * Large::STAGE}}};
 
 const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 12677, .N = 68, .K = 132},
                                 {.path = "Large, float by float", .M = 65, .N = 25347, .K = 133},
@@ -280,10 +284,6 @@ const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 1267
 extern const gemm::Lesson lesson{.name = "10a_swizzle",
                                  .part = 2,
                                  .ladder = "fp32",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(Large::THREADS),
-                                 .dynamic_shared_bytes = STAGES * Large::STAGE,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,

@@ -278,7 +278,11 @@ const gemm::Constant constants[] = {
     {"WM", Large::WM}, {"WN", Large::WN}, {"TM", Large::TM}, {"TN", Large::TN}, {"STAGES", Large::STAGES}};
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&sgemm_tma<Large, true>),
-                                 .architectures = {.exactly = "90a"}}};
+                                 .architectures = {.exactly = "90a"},
+                                 .configuration = {.tile = tile,
+                                                   .constants = constants,
+                                                   .block = dim3(Large::THREADS),
+                                                   .dynamic_shared_bytes = Large::BYTES}}};
 
 const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 12677, .N = 68, .K = 132},
                                 {.path = "Large, float by float", .M = 65, .N = 25347, .K = 133},
@@ -287,10 +291,6 @@ const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 1267
 extern const gemm::Lesson lesson{.name = "10b_transposed",
                                  .part = 2,
                                  .ladder = "fp32",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(Large::THREADS),
-                                 .dynamic_shared_bytes = Large::BYTES,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,

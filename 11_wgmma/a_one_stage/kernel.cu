@@ -167,22 +167,23 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 const gemm::Constant constants[] = {
     {"WGMMA_M", WGMMA_M}, {"WGMMA_N", WGMMA_N}, {"WGMMA_K", WGMMA_K}, {"BOX", BOX}};
+const gemm::Configuration configuration{
+    .tile = tile, .constants = constants, .block = dim3(THREADS), .dynamic_shared_bytes = SHARED};
+
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                  .kernel = reinterpret_cast<const void*>(&hgemm_wgmma<__nv_bfloat16>),
-                                 .architectures = {.exactly = "90a"}},
+                                 .architectures = {.exactly = "90a"},
+                                 .configuration = configuration},
                                 {.variant = gemm::of_type(gemm::DType::fp16),
                                  .kernel = reinterpret_cast<const void*>(&hgemm_wgmma<__half>),
-                                 .architectures = {.exactly = "90a"}}};
+                                 .architectures = {.exactly = "90a"},
+                                 .configuration = configuration}};
 
 const gemm::Reach reaching[] = {{.path = "the second group of C tiles", .M = 1153, .N = 8, .K = 8}};
 
 extern const gemm::Lesson lesson{.name = "11a_one_stage",
                                  .part = 2,
                                  .ladder = "tensorcore",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = SHARED,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,

@@ -227,13 +227,18 @@ const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
                                     {"CONSUMERS", CONSUMERS},
                                     {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
                                     {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
+const gemm::Configuration configuration{
+    .tile = tile, .constants = constants, .block = dim3(THREADS), .dynamic_shared_bytes = STAGES * STAGE};
+
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
      .kernel = reinterpret_cast<const void*>(&hgemm_persistent<__nv_bfloat16, Order>),
-     .architectures = {.exactly = "90a"}},
+     .architectures = {.exactly = "90a"},
+     .configuration = configuration},
     {.variant = gemm::of_type(gemm::DType::fp16),
      .kernel = reinterpret_cast<const void*>(&hgemm_persistent<__half, Order>),
-     .architectures = {.exactly = "90a"}}};
+     .architectures = {.exactly = "90a"},
+     .configuration = configuration}};
 
 const gemm::Reach reaching[] = {{.path = "a ring that goes on to the next tile of C",
                                  .M = 2 * BM + 1,
@@ -245,10 +250,6 @@ const gemm::Reach reaching[] = {{.path = "a ring that goes on to the next tile o
 extern const gemm::Lesson lesson{.name = "13a_persistent",
                                  .part = 2,
                                  .ladder = "tensorcore",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = STAGES * STAGE,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,

@@ -270,12 +270,17 @@ const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
                                     {"CLUSTER", CLUSTER},
                                     {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
                                     {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
+const gemm::Configuration configuration{
+    .tile = tile, .constants = constants, .block = dim3(THREADS), .dynamic_shared_bytes = SHARED};
+
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                  .kernel = reinterpret_cast<const void*>(&hgemm_tma_stores<__nv_bfloat16>),
-                                 .architectures = {.exactly = "90a"}},
+                                 .architectures = {.exactly = "90a"},
+                                 .configuration = configuration},
                                 {.variant = gemm::of_type(gemm::DType::fp16),
                                  .kernel = reinterpret_cast<const void*>(&hgemm_tma_stores<__half>),
-                                 .architectures = {.exactly = "90a"}}};
+                                 .architectures = {.exactly = "90a"},
+                                 .configuration = configuration}};
 
 const gemm::Reach reaching[] = {{.path = "a ring that goes on to the cluster's next tile",
                                  .M = 2 * CLUSTER * BM + 1,
@@ -287,10 +292,6 @@ const gemm::Reach reaching[] = {{.path = "a ring that goes on to the cluster's n
 extern const gemm::Lesson lesson{.name = "13c_tma_stores",
                                  .part = 2,
                                  .ladder = "tensorcore",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = SHARED,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,

@@ -345,13 +345,18 @@ const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
                                     {"OUT_BOXES", gemm::kOutBoxes},
                                     {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
                                     {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
+const gemm::Configuration configuration{
+    .tile = tile, .constants = constants, .block = dim3(THREADS), .dynamic_shared_bytes = SHARED};
+
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
      .kernel = reinterpret_cast<const void*>(&hgemm_ping_pong<__nv_bfloat16, Turns>),
-     .architectures = {.exactly = "90a"}},
+     .architectures = {.exactly = "90a"},
+     .configuration = configuration},
     {.variant = gemm::of_type(gemm::DType::fp16),
      .kernel = reinterpret_cast<const void*>(&hgemm_ping_pong<__half, Turns>),
-     .architectures = {.exactly = "90a"}}};
+     .architectures = {.exactly = "90a"},
+     .configuration = configuration}};
 
 const gemm::Reach reaching[] = {
     {.path = "turns of a ring that goes on", .M = 200, .N = 264, .K = 640, .every_type = true},
@@ -364,10 +369,6 @@ const gemm::Reach reaching[] = {
 extern const gemm::Lesson lesson{.name = "13d_ping_pong",
                                  .part = 2,
                                  .ladder = "tensorcore",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = SHARED,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,

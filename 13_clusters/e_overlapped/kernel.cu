@@ -433,13 +433,18 @@ const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
                                     {"OUT_BOXES", OUT_BOXES},
                                     {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
                                     {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
+const gemm::Configuration configuration{
+    .tile = tile, .constants = constants, .block = dim3(THREADS), .dynamic_shared_bytes = SHARED};
+
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
      .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__nv_bfloat16, Policy<256, 2, 4>, false>),
-     .architectures = {.exactly = "90a"}},
+     .architectures = {.exactly = "90a"},
+     .configuration = configuration},
     {.variant = gemm::of_type(gemm::DType::fp16),
      .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__half, Policy<256, 2, 4>, false>),
-     .architectures = {.exactly = "90a"}}};
+     .architectures = {.exactly = "90a"},
+     .configuration = configuration}};
 
 // Each policy, in several rounds: its K has more k-tiles than a C tile has boxes, and fewer in a variation of
 // the case.
@@ -456,10 +461,6 @@ const gemm::Reach reaching[] = {
 extern const gemm::Lesson lesson{.name = "13e_overlapped",
                                  .part = 2,
                                  .ladder = "tensorcore",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
-                                 .dynamic_shared_bytes = SHARED,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,

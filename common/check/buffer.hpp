@@ -1,4 +1,4 @@
-// Device memory: freed by its owner, fenced by guard bands, filled with a NaN that no computation produces.
+// Device memory: freed by its owner, fenced by guard bands.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/check/dtype.hpp"
+#include "common/check/elements.hpp"
 #include "common/error.hpp"
 
 namespace gemm {
@@ -29,12 +29,12 @@ struct Placement {
 };
 
 /// `count` elements of device memory between two guard bands of at least `guard` elements each, which hold
-/// the type's kGuardBits. Movable, not copyable. Throws CudaError when memory cannot be had.
+/// the type's guard. Movable, not copyable. Throws CudaError when memory cannot be had.
 class Buffer {
   public:
     /// guard: elements of each band. A write one row past the matrix must still land in it, so callers pass
-    /// the row pitch; it is kept between 1 Ki and 4 Mi elements. count must be a multiple of place.rows.
-    /// Throws Error for a type that it does not hold.
+    /// the row pitch; it is kept between 1 Ki and 4 Mi elements. count must be a multiple of place.rows;
+    /// where two elements share a byte, rows, gaps and the offset are whole bytes.
     Buffer(std::size_t count, std::size_t guard, DType dtype = DType::fp32, const Placement& place = {});
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
@@ -48,12 +48,11 @@ class Buffer {
 
     void* data() const { return at(lead_); }
     std::size_t size() const { return count_; }  // elements
-    std::size_t bytes() const { return count_ * size_of(dtype_); }
+    std::size_t bytes() const { return bytes_of(dtype_, count_); }
 
-    /// host must hold size() values; they are rounded to the type (encode()).
-    void upload(const std::vector<float>& host);
-    /// host is resized to size(). The type's poison and guard come back as kPoisonBits and kGuardBits.
-    void download(std::vector<float>& host) const;
+    /// host must hold size() elements of the type.
+    void upload(const Elements& host) const;
+    Elements download() const;
 
     Image image() const;
     /// The allocation becomes what image() would have returned. Throws Error where the size is another.
@@ -64,17 +63,18 @@ class Buffer {
 
     /// Device memory in bytes that a Buffer(count, guard, dtype) takes, and that this one does.
     static std::size_t bytes(std::size_t count, std::size_t guard, DType dtype);
-    std::size_t bytes_with_bands() const { return (lead_ + count_ + guard_) * size_of(dtype_); }
+    std::size_t bytes_with_bands() const { return lead_ + bytes() + guard_; }
 
   private:
     Buffer() = default;
-    /// Calls copy(packed, device, count) for each piece that lies in one: elements from `packed` on of what
-    /// image() makes of [lead_ - before, lead_ + count_ + behind), and from `device` on of the allocation.
+    /// Calls copy(packed, device, n) for each piece that lies in one: n bytes, which begin at `packed` of
+    /// what image() makes of the data with `before` bytes in front and `behind` behind it, and at `device`.
     template <class Copy>
     void pieces(std::size_t before, std::size_t behind, const Copy& copy) const;
-    std::size_t skipped() const { return (place_.rows - 1) * place_.gap; }
-    /// Where an element lies, counted from the start of the first band.
-    void* at(std::size_t element) const { return static_cast<std::byte*>(base_) + element * size_of(dtype_); }
+    std::size_t skipped() const { return (place_.rows - 1) * gap_bytes(); }
+    std::size_t gap_bytes() const { return bytes_of(dtype_, place_.gap); }
+    /// A byte, counted from the start of the first band.
+    std::byte* at(std::size_t byte) const { return static_cast<std::byte*>(base_) + byte; }
     void swap(Buffer& other) noexcept {
         std::swap(base_, other.base_);
         std::swap(count_, other.count_);
@@ -85,7 +85,9 @@ class Buffer {
     }
 
     void* base_ = nullptr;
-    std::size_t count_ = 0, guard_ = 0, lead_ = 0;  // lead: the first band and what the elements are off by
+    std::size_t count_ = 0;  // elements
+    std::size_t guard_ = 0,
+                lead_ = 0;  // bytes; lead: the first band and what the elements are off by
     Placement place_;
     DType dtype_ = DType::fp32;
 };

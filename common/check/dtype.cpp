@@ -143,10 +143,6 @@ std::optional<DType> dtype_named(const std::string& name) {
     return std::nullopt;
 }
 
-bool buffers_hold(DType dtype) {
-    return dtype == DType::fp32 || info(dtype).bits == 16;
-}
-
 std::size_t size_of(DType dtype) {
     const DTypeInfo& i = info(dtype);
     if (i.bits % 8 != 0) throw Error(std::string("Two elements of ") + i.text + " share a byte.");

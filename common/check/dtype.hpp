@@ -46,8 +46,6 @@ std::optional<DType> dtype_named(const std::string& name);
 /// Bytes of an element: 4, 2 or 1. Throws Error where two elements share a byte (int4, e2m1).
 std::size_t size_of(DType dtype);
 
-/// Whether a Buffer takes elements of that type: so far FP32 and those of two bytes.
-bool buffers_hold(DType dtype);
 /// Bytes of `count` elements that lie side by side from the start of a byte on. Half of the last is not used
 /// where an odd number of elements of 4 bits lie in it.
 std::size_t bytes_of(DType dtype, std::size_t count);

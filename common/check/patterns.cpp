@@ -13,8 +13,8 @@ namespace {
 /// A step of the sum over k for an element, in float64.
 using Term = double (*)(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k);
 
-double element(const std::vector<float>& matrix, std::int64_t row, std::int64_t col, std::int64_t pitch) {
-    return static_cast<double>(matrix[static_cast<std::size_t>(row * pitch + col)]);
+double element(const Elements& matrix, std::int64_t row, std::int64_t col, std::int64_t pitch) {
+    return matrix[static_cast<std::size_t>(row * pitch + col)];
 }
 /// Of op(A), whose rows are columns in memory where A is transposed.
 double a_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t pitch) {
@@ -94,7 +94,7 @@ class Values {
         : w_(w),
           s(w.shape()),
           wrong_(wrong),
-          BK(lesson != nullptr ? lesson->tile.BK : 1),
+          BK(lesson != nullptr ? lesson->tile().BK : 1),
           alpha(static_cast<double>(s.alpha)),
           beta(static_cast<double>(s.beta)) {}
 
@@ -149,7 +149,7 @@ template <class Other>
 bool Values::all_match(const Other& other) const {
     bool telling = false;
     const auto matches = [&](const Wrong& x) {
-        const double value = other(x), got = static_cast<double>(x.got);
+        const double value = other(x), got = x.got;
         // Wide enough for the type, far too narrow for a coincidence: several elements must agree.
         const double slack = std::max(x.bound, std::max(1e-5, unit_roundoff(s.variant.C)) * std::fabs(value));
         // A NaN says little. And where the mistake makes no difference (a sum of one step, a row that is a
@@ -203,7 +203,7 @@ std::optional<Pattern> Values::pitches() const {
 }
 
 std::optional<Pattern> Values::memory() const {
-    if (all([](const Wrong& x) { return is_poison(x.got); })) return is(PatternId::never_written);
+    if (all([](const Wrong& x) { return !x.written; })) return is(PatternId::never_written);
     // Before pitches: beyond the end of a C that is taken for packed, elements keep what they held, too.
     if (all_match([&](const Wrong& x) { return c_of(w_, x.row, x.col); })) return is(PatternId::unchanged);
     if (Found found = pitches()) return found;
@@ -219,7 +219,7 @@ std::optional<Pattern> Values::steps() const {
         const std::int64_t whole = s.K / BK * BK;
         if (steps_match(0, whole)) return of_steps(PatternId::k_tail, 0, whole);
     }
-    if (beta == 0 && alpha != 0 && s.K > 0 && all([](const Wrong& x) { return x.got == 0.0f; })) {
+    if (beta == 0 && alpha != 0 && s.K > 0 && all([](const Wrong& x) { return x.got == 0.0; })) {
         // Zeros in part of C may come from elsewhere: a thread past an edge, say, that stores its sum of
         // nothing.
         const bool all_of_c = static_cast<std::int64_t>(wrong_.size()) == s.M * s.N;
@@ -295,7 +295,7 @@ std::optional<Pattern> Values::indices() const {
 bool few_digits(const std::vector<Wrong>& wrong) {
     double errors = 0, values = 0, most = 0;
     for (const Wrong& x : wrong) {
-        const double error = std::fabs(static_cast<double>(x.got) - x.expected);
+        const double error = std::fabs(x.got - x.expected);
         if (!std::isfinite(error)) return false;
         errors += error * error;
         values += x.expected * x.expected;
@@ -325,7 +325,7 @@ std::vector<Pattern> place_patterns(const Shape& s, const std::vector<Wrong>& wr
     const Wrong& first = wrong.front();
     std::vector<Pattern> found;
     if (lesson != nullptr) {
-        const Tile& t = lesson->tile;
+        const Tile& t = lesson->tile();
         if (s.M > t.BM && every([&](const Wrong& x) { return x.row / t.BM == (s.M - 1) / t.BM; })) {
             found.push_back({.id = PatternId::last_row_of_tiles, .row = (s.M - 1) / t.BM * t.BM});
         }

@@ -1,7 +1,6 @@
 // What the wrong elements of a result have in common: how their values came about, and where they lie.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,14 +25,11 @@ struct Pattern {
 /// An element of C that is not what it should be.
 struct Wrong {
     std::int64_t row = 0, col = 0;
-    float got = 0;
+    double got = 0;
+    bool written = true;  // else got is the poison that was there before
     double expected = 0, bound = 0;
     bool before(const Wrong& o) const { return row < o.row || (row == o.row && col < o.col); }
 };
-
-inline bool is_poison(float value) {
-    return std::bit_cast<std::uint32_t>(value) == kPoisonBits;
-}
 
 /// What wrong values have in common with other products, judged on up to fifteen of them. The more special
 /// explanation comes first where two would do. lesson (may be null) has the tile sizes.

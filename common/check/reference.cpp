@@ -41,7 +41,8 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
     const std::int64_t K = s.alpha == 0.0f ? 0 : s.K;
 
     // The chosen columns of op(B) side by side, so that the inner loop below runs over neighbors.
-    const float* B = w.host().B.data();
+    const std::vector<float> all_of_a = floats(w.host().A), all_of_b = floats(w.host().B);
+    const float* B = all_of_b.data();
     std::int64_t ldb = s.ldb;
     std::vector<float> gathered;
     if (width != s.N || s.variant.b_transposed()) {
@@ -70,7 +71,7 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                          const std::int64_t i = item / strips, j0 = item % strips * kStrip;
                          const std::int64_t n = std::min(kStrip, width - j0);
                          const std::int64_t row = ref.rows[static_cast<std::size_t>(i)];
-                         const float* a = w.host().A.data() + row * a_row;
+                         const float* a = all_of_a.data() + row * a_row;
                          std::fill_n(sum.begin(), n, 0.0);
                          std::fill_n(magnitude.begin(), n, 0.0);
                          std::fill_n(plain.begin(), n, 0.0f);
@@ -87,11 +88,11 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                              double size = std::fabs(static_cast<double>(s.alpha)) * magnitude[at];
                              float simple = K == 0 ? 0.0f : s.alpha * plain[at];
                              if (s.beta != 0.0f) {
-                                 const float c0 = w.host().C[static_cast<std::size_t>(
+                                 const double c0 = w.host().C[static_cast<std::size_t>(
                                      row * s.ldc + ref.cols[static_cast<std::size_t>(j0 + j)])];
-                                 value += static_cast<double>(s.beta) * static_cast<double>(c0);
-                                 size += std::fabs(static_cast<double>(s.beta) * static_cast<double>(c0));
-                                 simple += s.beta * c0;
+                                 value += static_cast<double>(s.beta) * c0;
+                                 size += std::fabs(static_cast<double>(s.beta) * c0);
+                                 simple += s.beta * static_cast<float>(c0);
                              }
                              const auto out = static_cast<std::size_t>(i * width + j0 + j);
                              ref.value[out] = value;

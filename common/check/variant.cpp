@@ -25,10 +25,11 @@ std::vector<std::string> split(const std::string& text, char separator) {
     return parts;
 }
 
-/// The type of that name, of those that a matrix may have so far.
+/// The type of that name, of those for whose products error_bound() has a bound: FP32 and the types of two
+/// bytes.
 std::optional<DType> type_named(const std::string& name) {
     const std::optional<DType> type = dtype_named(name);
-    return type && buffers_hold(*type) ? type : std::nullopt;
+    return type && (type == DType::fp32 || info(*type).bits == 16) ? type : std::nullopt;
 }
 
 std::string capability(int sm) {

@@ -23,13 +23,25 @@ constexpr std::int64_t kFullWork = std::int64_t{1} << 28;
 constexpr std::int64_t kSample = 4;          // rows, and columns, beyond that
 constexpr std::int64_t kLeastForMean = 256;  // a mean over fewer elements says little
 
+/// An element of a result, which holds what C was full of where nobody wrote it. Where that is a number it
+/// may also be a result: then its value decides.
+struct Got {
+    double value;
+    bool written, may_be_right;
+};
+Got element_of(const Elements& c, std::size_t at, Fill fill) {
+    const bool written = c.bits(at) != bits_of(fill, c.dtype());
+    return {c[at], written, written || !poison_tells(c.dtype())};
+}
+
 /// One element against its reference. NaN must be NaN and ±Inf the same Inf. A finite value is judged as it
 /// comes out in the type: one whose interval before rounding reaches past the largest finite number may be
 /// infinite, and one whose interval lies past it must be.
-bool acceptable(float got, double expected, const ErrorBound& bound, DType dtype) {
-    if (is_poison(got)) return false;  // never written, whatever was expected
+bool acceptable(const Got& element, double expected, const ErrorBound& bound, DType dtype) {
+    if (!element.may_be_right) return false;
+    const double got = element.value;
     if (std::isnan(expected)) return std::isnan(got);
-    if (std::isinf(expected)) return static_cast<double>(got) == expected;
+    if (std::isinf(expected)) return got == expected;
     const double most = dtype == DType::fp32 ? static_cast<double>(std::numeric_limits<float>::max())
                                              : overflow_threshold(dtype);
     if (std::isinf(got) && std::fabs(expected) + bound.before >= most) {
@@ -37,7 +49,7 @@ bool acceptable(float got, double expected, const ErrorBound& bound, DType dtype
     }
     // Rounding hides nothing of a value that it makes infinite.
     const double allowed = std::fabs(expected) - bound.before >= most ? bound.before : bound.sum();
-    return std::fabs(static_cast<double>(got) - expected) <= allowed;  // false for NaN
+    return std::fabs(got - expected) <= allowed;  // false for NaN
 }
 
 /// Every element of C in order, or some: which rows and columns a reference covers.
@@ -70,18 +82,18 @@ void name_owner(WrongElement& element, const Workload& w, const Lesson* lesson, 
     }
     if (!o) return;
     const uint3 thread = o->thread;
-    const dim3& block = lesson->block;  // owner() may be of another launch than this one
+    const dim3& block = lesson->block();  // owner() may be of another launch than this one
     if (thread.x >= block.x || thread.y >= block.y || thread.z >= block.z) return;
     element.owner = o;
     element.warp = ((thread.z * block.y + thread.y) * block.x + thread.x) / 32;
 }
 
 /// Padding of C: not one bit of it may have changed.
-std::optional<WrongElement> touched_padding(const std::vector<float>& c, const Shape& s) {
+std::optional<WrongElement> touched_padding(const Elements& c, const Shape& s, Fill fill) {
     for (std::int64_t row = 0; row < s.M && s.ldc > s.N; ++row) {
         for (std::int64_t col = s.N; col < s.ldc; ++col) {
-            const float got = c[static_cast<std::size_t>(row * s.ldc + col)];
-            if (!is_poison(got)) return WrongElement{row, col, got};
+            const Got got = element_of(c, static_cast<std::size_t>(row * s.ldc + col), fill);
+            if (got.written) return WrongElement{row, col, got.value};
         }
     }
     return std::nullopt;
@@ -89,8 +101,8 @@ std::optional<WrongElement> touched_padding(const std::vector<float>& c, const S
 
 /// Adds what is wrong by the reference to `wrong`, and its figures to v. Returns how many elements a mean may
 /// be taken of.
-std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Shape& s,
-                                  const std::vector<float>& c, Verdict& v, std::vector<Wrong>& wrong) {
+std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Shape& s, const Elements& c,
+                                  Fill fill, Verdict& v, std::vector<Wrong>& wrong) {
     double squares = 0, plain_squares = 0;
     std::int64_t finite = 0;
     for (const Reference& ref : parts) {
@@ -98,16 +110,16 @@ std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Sha
             for (std::size_t j = 0; j < ref.cols.size(); ++j) {
                 const std::size_t at = i * ref.cols.size() + j;
                 const std::int64_t row = ref.rows[i], col = ref.cols[j];
-                const float got = c[static_cast<std::size_t>(row * s.ldc + col)];
+                const Got got = element_of(c, static_cast<std::size_t>(row * s.ldc + col), fill);
                 const double expected = ref.value[at];
                 const ErrorBound allowed = error_bound(s, expected, ref.magnitude[at]);
                 const double bound = allowed.sum();
                 ++v.checked;
                 if (!acceptable(got, expected, allowed, s.variant.C))
-                    wrong.push_back({row, col, got, expected, bound});
-                if (!std::isfinite(got) || !std::isfinite(expected) || !std::isfinite(ref.plain[at]))
+                    wrong.push_back({row, col, got.value, got.written, expected, bound});
+                if (!std::isfinite(got.value) || !std::isfinite(expected) || !std::isfinite(ref.plain[at]))
                     continue;
-                const double error = static_cast<double>(got) - expected;
+                const double error = got.value - expected;
                 const double plain = static_cast<double>(ref.plain[at]) - expected;
                 v.error_over_bound = std::max(v.error_over_bound, bound > 0 ? std::fabs(error) / bound : 0.0);
                 squares += error * error;
@@ -124,7 +136,7 @@ std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Sha
 }
 
 /// The same by a whole result. Both may stray by γ, and the magnitude was summed in FP32 itself.
-void hold_against_whole(const WholeMatrix& whole, const Shape& s, const std::vector<float>& c,
+void hold_against_whole(const WholeMatrix& whole, const Shape& s, const Elements& c, Fill fill,
                         std::vector<Wrong>& wrong) {
     std::mutex mutex;
     const double factor = 2.0 * (1.0 + error_bound_factor(s.K, s.variant));
@@ -134,14 +146,14 @@ void hold_against_whole(const WholeMatrix& whole, const Shape& s, const std::vec
         for (std::int64_t row = first; row < last; ++row) {
             for (std::int64_t col = 0; col < s.N; ++col) {
                 const auto at = static_cast<std::size_t>(row * s.N + col);
-                const float got = c[static_cast<std::size_t>(row * s.ldc + col)];
+                const Got got = element_of(c, static_cast<std::size_t>(row * s.ldc + col), fill);
                 const auto expected = static_cast<double>(whole.value[at]);
                 const ErrorBound one = error_bound(s, expected, static_cast<double>(whole.magnitude[at]));
                 const double before = factor * one.before;
                 // What is rounded at the end may be farther from cuBLAS's value than from the right one.
                 const ErrorBound allowed{before, one.after + rounding * before};
                 if (!acceptable(got, expected, allowed, s.variant.C))
-                    mine.push_back({row, col, got, expected, allowed.sum()});
+                    mine.push_back({row, col, got.value, got.written, expected, allowed.sum()});
             }
         }
         const std::scoped_lock lock(mutex);
@@ -168,12 +180,12 @@ Verifier::Verifier(const Workload& w, const WholeMatrix* whole) : w_(w), whole_(
     }
 }
 
-Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const OwnerOf& owner) const {
+Verdict Verifier::check(const Elements& c, const Lesson* lesson, const OwnerOf& owner, Fill fill) const {
     const Shape& s = w_.shape();
     Verdict v;
     std::vector<Wrong> wrong;
-    const std::int64_t finite = hold_against_float64(parts_, s, c, v, wrong);
-    if (whole_ != nullptr) hold_against_whole(*whole_, s, c, wrong);
+    const std::int64_t finite = hold_against_float64(parts_, s, c, fill, v, wrong);
+    if (whole_ != nullptr) hold_against_whole(*whole_, s, c, fill, wrong);
     std::sort(wrong.begin(), wrong.end(), [](const Wrong& a, const Wrong& b) { return a.before(b); });
     wrong.erase(std::unique(wrong.begin(), wrong.end(),
                             [](const Wrong& a, const Wrong& b) { return a.row == b.row && a.col == b.col; }),
@@ -185,12 +197,12 @@ Verdict Verifier::check(const std::vector<float>& c, const Lesson* lesson, const
     if (!wrong.empty()) {
         const Wrong& first = wrong.front();
         v.what = FailureId::elements;
-        v.first = WrongElement{first.row,      first.col,   first.got, !is_poison(first.got),
-                               first.expected, first.bound, {},        0};
+        v.first =
+            WrongElement{first.row, first.col, first.got, first.written, first.expected, first.bound, {}, 0};
         name_owner(*v.first, w_, lesson, owner);
         if (std::optional<Pattern> values = value_pattern(w_, wrong, lesson)) v.patterns.push_back(*values);
         for (const Pattern& place : place_patterns(s, wrong, lesson)) v.patterns.push_back(place);
-    } else if (v.first = touched_padding(c, s); v.first) {
+    } else if (v.first = touched_padding(c, s, fill); v.first) {
         v.what = FailureId::padding;
     } else if (finite >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
         v.what = FailureId::precision;
@@ -210,16 +222,16 @@ void fail_outside(Verdict& verdict, const std::string& breach, const std::string
     verdict.failure = failure_text(verdict, name, w.shape(), w.seed());
 }
 
-void run_once(const Lesson& lesson, Workload& w) {
-    run_once(lesson, w, w.problem());
+void run_once(const Lesson& lesson, Workload& w, Fill fill) {
+    run_once(lesson, w, w.problem(), fill);
 }
 
-void run_once(const Lesson& lesson, Workload& w, const Problem& problem) {
+void run_once(const Lesson& lesson, Workload& w, const Problem& problem, Fill fill) {
     if (lesson.variant() != w.shape().variant) {
         throw Error(std::string(lesson.name) + " was given matrices of " + text(w.shape().variant) +
                     " and is to take " + text(lesson.variant()) + ".");
     }
-    w.reset_c();
+    w.reset_c(fill);
     const Plan plan = prepared(lesson, problem);
     cudaGetLastError();  // what happened before is not this launch's
     launch(lesson, problem, plan.get(), nullptr);
@@ -236,9 +248,13 @@ void run_once(const Lesson& lesson, Workload& w, const Problem& problem) {
 }
 
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
-    run_once(lesson, w);
-    Verdict v = verifier.check(w.download_c(), &lesson);
-    fail_outside(v, w.breach(), lesson.name, w);
+    Verdict v;
+    for (const Fill fill : fills(w.shape().variant.C)) {
+        run_once(lesson, w, fill);
+        v = verifier.check(w.download_c(), &lesson, {}, fill);
+        fail_outside(v, w.breach(), lesson.name, w);
+        if (!v.passed) break;
+    }
     return v;
 }
 

@@ -18,7 +18,7 @@ namespace gemm {
 /// An element that is not what it should be, or one of the padding that is no longer as it was.
 struct WrongElement {
     std::int64_t row = 0, column = 0;
-    float got = 0;
+    double got = 0;
     bool written = true;  // else got is what was there before
     double expected = 0, bound = 0;
     std::optional<Owner> owner = {};  // who computes it, where that is known
@@ -58,9 +58,11 @@ class Verifier {
     /// Computes the reference. `whole` may be null; it must outlive the verifier.
     explicit Verifier(const Workload& w, const WholeMatrix* whole = nullptr);
 
-    /// c: C as downloaded, pitch ldc. `lesson` (may be null) tells who owns an element and the tile sizes;
-    /// `owner`, where it is given, is asked instead of Lesson::owner, once, about the first wrong element.
-    Verdict check(const std::vector<float>& c, const Lesson* lesson, const OwnerOf& owner = {}) const;
+    /// c: C as downloaded, pitch ldc; `fill`: what it was full of before. `lesson` (may be null) tells who
+    /// owns an element and the tile sizes; `owner`, where it is given, is asked instead of Lesson::owner,
+    /// once, about the first wrong element.
+    Verdict check(const Elements& c, const Lesson* lesson, const OwnerOf& owner = {},
+                  Fill fill = Fill::poison) const;
 
     /// What every element of C should be, where each is held against float64; null where C has none.
     const Reference* right() const { return parts_.size() == 1 ? parts_.data() : nullptr; }
@@ -78,13 +80,14 @@ class Verifier {
 /// said after the launch; name: whose result it is.
 void fail_outside(Verdict& verdict, const std::string& breach, const std::string& name, const Workload& w);
 
-/// Poisons C and runs the lesson once, to its end. The lesson's variant is the workload's (with_variant()).
+/// Fills C and runs the lesson once, to its end. The lesson's variant is the workload's (with_variant()).
 /// Throws Error when it is not, or when the launch fails.
-void run_once(const Lesson& lesson, Workload& w);
+void run_once(const Lesson& lesson, Workload& w, Fill fill = Fill::poison);
 /// The same with another problem in the workload's matrices.
-void run_once(const Lesson& lesson, Workload& w, const Problem& problem);
+void run_once(const Lesson& lesson, Workload& w, const Problem& problem, Fill fill = Fill::poison);
 
-/// Runs the lesson once and checks C, its padding and all guard bands. Throws Error as run_once() does.
+/// Runs the lesson, once with each of fills(), and checks C, its padding and all guard bands. Throws Error as
+/// run_once() does.
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier);
 
 }  // namespace gemm

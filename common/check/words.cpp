@@ -127,8 +127,7 @@ std::string elements_text(const Verdict& v, const std::string& name, const std::
     std::string said = name + " is wrong at " + problem + ": " + std::to_string(v.wrong) + " of " +
                        std::to_string(v.compared) + " elements.\n  first wrong: " + where_text(first) +
                        "\n  got " +
-                       (first.written ? text("%.9g", static_cast<double>(first.got))
-                                      : std::string("nothing: never written")) +
+                       (first.written ? text("%.9g", first.got) : std::string("nothing: never written")) +
                        ", expected " + text("%.9g", first.expected) + " ± " + text("%.3g", first.bound);
     std::string patterns;
     bool place_before = false;

@@ -48,37 +48,44 @@ std::pair<float, float> normal_pair(std::uint64_t seed, std::uint64_t counter) {
     return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
-/// rows×cols normal values at the given pitch, everything else `filler`.
-std::vector<float> random_matrix(std::int64_t rows, std::int64_t cols, std::int64_t pitch, std::uint64_t seed,
-                                 std::uint32_t filler) {
-    std::vector<float> m(static_cast<std::size_t>(rows * pitch));
-    parallel_for(rows * pitch, 1 << 14, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last;) {
+/// Whether a type's inputs are uniform over its range: of integers, and of powers of two.
+bool uniform(DType dtype) {
+    return info(dtype).exponent_bits == 0 || dtype == DType::e8m0;
+}
+
+/// A uniform input from a counter.
+double uniform_input(DType dtype, std::uint64_t seed, std::uint64_t counter) {
+    const auto [lowest, highest] = inputs(dtype);
+    const double at = static_cast<double>(mix(seed ^ mix(counter)) >> 11) * 0x1p-53;  // [0, 1)
+    if (dtype != DType::e8m0) return std::floor(lowest + at * (highest - lowest + 1.0));
+    return std::exp2(std::log2(lowest) + std::floor(at * (std::log2(highest / lowest) + 1.0)));
+}
+
+/// rows×cols inputs at the given pitch, everything else `filler`.
+Elements random_matrix(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t pitch,
+                       std::uint64_t seed, std::uint32_t filler) {
+    Elements m(dtype, static_cast<std::size_t>(rows * pitch));
+    const auto put = [&](std::int64_t i, float x) {
+        m.set_bits(static_cast<std::size_t>(i), encode(dtype, x));
+    };
+    const bool by_range = uniform(dtype);
+    // Two elements that share a byte are one thread's.
+    const std::int64_t grain = info(dtype).bits < 8 ? rows * pitch + 1 : 1 << 14;
+    parallel_for(rows * pitch, grain, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
             const std::int64_t col = i % pitch;
             if (col >= cols) {
-                m[static_cast<std::size_t>(i++)] = std::bit_cast<float>(filler);
-                continue;
-            }
-            const auto [a, b] = normal_pair(seed, static_cast<std::uint64_t>(i / 2));
-            m[static_cast<std::size_t>(i)] = i % 2 == 0 ? a : b;
-            if (i % 2 == 0 && i + 1 < last && col + 1 < cols) {
-                m[static_cast<std::size_t>(i + 1)] = b;
-                i += 2;
+                m.set_bits(static_cast<std::size_t>(i), filler);
+            } else if (by_range) {
+                put(i, static_cast<float>(uniform_input(dtype, seed, static_cast<std::uint64_t>(i))));
             } else {
-                ++i;
+                const auto [even, odd] = normal_pair(seed, static_cast<std::uint64_t>(i / 2));
+                put(i, i % 2 == 0 ? even : odd);
+                if (i % 2 == 0 && i + 1 < last && col + 1 < cols) put(++i, odd);
             }
         }
     });
     return m;
-}
-
-void round_to(DType dtype, std::vector<float>& matrix) {
-    if (dtype == DType::fp32) return;
-    parallel_for(std::ssize(matrix), 1 << 16, [&](std::int64_t first, std::int64_t last) {
-        for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
-            matrix[i] = rounded_to(dtype, matrix[i]);
-        }
-    });
 }
 
 std::string gigabytes(double bytes) {
@@ -104,14 +111,12 @@ const Shape& fitting(const Shape& s) {
                        c = elements(s.M, s.ldc);
     const double device = buffer_bytes(a, s.lda, s.variant.A) + buffer_bytes(b, s.ldb, s.variant.B) +
                           buffer_bytes(c, s.ldc, s.variant.C);
-    const auto of_two_bytes = [](std::int64_t count, DType dtype) {
-        return dtype == DType::fp32 ? 0.0 : 2.0 * static_cast<double>(count);
+    // On the host: A and B, also as FP32 for the reference, C, a downloaded C, and what C is held against.
+    const auto on_host = [](std::int64_t count, DType dtype, double also) {
+        return (static_cast<double>(info(dtype).bits) / 8.0 + also) * static_cast<double>(count);
     };
-    // On the host: A, B, C, a downloaded C, what C is held against, and a matrix as it lies in memory.
     const double host =
-        4.0 * (static_cast<double>(a) + static_cast<double>(b) + 2.0 * static_cast<double>(c)) +
-        20.0 * static_cast<double>(c) +
-        std::max({of_two_bytes(a, s.variant.A), of_two_bytes(b, s.variant.B), of_two_bytes(c, s.variant.C)});
+        on_host(a, s.variant.A, 4.0) + on_host(b, s.variant.B, 4.0) + 2.0 * on_host(c, s.variant.C, 10.0);
     const auto fits = [&](double need, std::size_t free, const char* whose) {
         if (need <= static_cast<double>(free)) return;
         throw TooLarge("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
@@ -175,6 +180,15 @@ std::string Shape::text() const {
     return t;
 }
 
+std::uint32_t bits_of(Fill fill, DType dtype) {
+    return fill == Fill::poison ? info(dtype).poison : info(dtype).guard;
+}
+
+std::span<const Fill> fills(DType dtype) {
+    static constexpr std::array kFills{Fill::poison, Fill::guard};
+    return std::span(kFills).first(poison_tells(dtype) ? 1 : 2);
+}
+
 std::uint64_t fresh_seed() {
     std::random_device device;
     return device() % 1000000000u;  // short enough to be typed again
@@ -231,16 +245,14 @@ Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<v
 }
 
 void Workload::fill(const std::function<void(HostMatrices&)>& edit) {
+    const Variant& v = shape_.variant;
+    const std::uint32_t poison = info(v.C).poison;
     HostMatrices host{
-        random_matrix(shape_.a_rows(), shape_.a_cols(), shape_.lda, mix(3 * seed_), kGuardBits),
-        random_matrix(shape_.b_rows(), shape_.b_cols(), shape_.ldb, mix(3 * seed_ + 1), kGuardBits),
-        shape_.beta == 0.0f ? std::vector<float>(static_cast<std::size_t>(shape_.M * shape_.ldc),
-                                                 std::bit_cast<float>(kPoisonBits))
-                            : random_matrix(shape_.M, shape_.N, shape_.ldc, mix(3 * seed_ + 2), kPoisonBits)};
+        random_matrix(v.A, shape_.a_rows(), shape_.a_cols(), shape_.lda, mix(3 * seed_), info(v.A).guard),
+        random_matrix(v.B, shape_.b_rows(), shape_.b_cols(), shape_.ldb, mix(3 * seed_ + 1), info(v.B).guard),
+        shape_.beta == 0.0f ? Elements(v.C, static_cast<std::size_t>(shape_.M * shape_.ldc), poison)
+                            : random_matrix(v.C, shape_.M, shape_.N, shape_.ldc, mix(3 * seed_ + 2), poison)};
     if (edit) edit(host);
-    round_to(shape_.variant.A, host.A);
-    round_to(shape_.variant.B, host.B);
-    round_to(shape_.variant.C, host.C);
     host_ = std::make_shared<const HostMatrices>(std::move(host));
     a_.upload(host_->A);
     b_.upload(host_->B);
@@ -274,14 +286,16 @@ void Workload::refill(std::uint64_t seed) {
     fill({});
 }
 
-void Workload::reset_c() {
-    c_.upload(host_->C);
-}
-
-std::vector<float> Workload::download_c() const {
-    std::vector<float> c;
-    c_.download(c);
-    return c;
+void Workload::reset_c(Fill fill) {
+    if (fill == Fill::poison) return c_.upload(host_->C);
+    const DType dtype = host_->C.dtype();
+    Elements c = host_->C;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+        const bool padding = static_cast<std::int64_t>(i) % shape_.ldc >= shape_.N;
+        if ((padding || shape_.beta == 0.0f) && c.bits(i) == info(dtype).poison)
+            c.set_bits(i, bits_of(fill, dtype));
+    }
+    c_.upload(c);
 }
 
 std::string Workload::breach() const {

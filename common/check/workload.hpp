@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/check/buffer.hpp"
-#include "common/check/dtype.hpp"
+#include "common/check/elements.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
 
@@ -54,12 +55,18 @@ struct Shape {
     Shape kept() const;
 };
 
-/// Host copies, row-major with the shape's pitches, as the matrices lie in memory: rounded to their types.
-/// Padding of A and B holds kGuardBits; C holds the values before the kernel runs: C0, or kPoisonBits where
-/// beta == 0 and in the padding.
+/// Host copies, row-major with the shape's pitches. Padding of A and B holds their types' guards; C is as
+/// before the kernel runs: C0, or its type's poison where beta == 0 and in the padding.
 struct HostMatrices {
-    std::vector<float> A, B, C;
+    Elements A, B, C;
 };
+
+/// What C is full of before a kernel runs: its type's poison, or its guard in its place.
+enum class Fill { poison, guard };
+std::uint32_t bits_of(Fill fill, DType dtype);
+/// With which of them a kernel runs before it is known what it never wrote: the first where a type's poison
+/// tells, else both in turn.
+std::span<const Fill> fills(DType dtype);
 
 /// A seed nobody chose: different in every run.
 std::uint64_t fresh_seed();
@@ -67,8 +74,8 @@ std::uint64_t fresh_seed();
 /// One problem with normally distributed inputs (mean 0, variance 1; the same for a seed on every machine).
 class Workload {
   public:
-    /// `edit` may change the host matrices before they are rounded and uploaded (tests put NaN and Inf
-    /// there). Throws TooLarge, saying how much is needed and there, when the matrices do not fit.
+    /// `edit` may change the host matrices before they are uploaded (tests put NaN and Inf there). Throws
+    /// TooLarge, saying how much is needed and there, when the matrices do not fit.
     Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit = {});
 
     /// What is stored, where that is not the whole problem: a problem of its own, which results are held
@@ -90,10 +97,11 @@ class Workload {
     /// The same pointers and sizes with the numbers of another seed.
     void refill(std::uint64_t seed);
 
-    /// Writes the initial C (poison included) to the device again. Call before every launch that is verified.
-    void reset_c();
-    /// C from the device, pitch ldc; what was never written holds kPoisonBits.
-    std::vector<float> download_c() const;
+    /// Writes the initial C to the device again, full of `fill` where it holds nothing. Call before every
+    /// launch that is verified.
+    void reset_c(Fill fill = Fill::poison);
+    /// C from the device, pitch ldc; what was never written holds what it was filled with.
+    Elements download_c() const { return c_.download(); }
     /// The matrices on the device as bytes, guard bands included, and the way back for C: for a kernel that
     /// runs in another process.
     struct Images {

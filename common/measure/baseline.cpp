@@ -60,16 +60,15 @@ void require_known(const Variant& v) {
     throw Error("cuBLAS has no product of " + text(v) + " to compare with; use --verify-only.");
 }
 
-/// A device copy of |m|, in the type.
-Buffer upload_absolute(const std::vector<float>& m, DType dtype) {
-    if (m.empty()) return Buffer(0, 0, dtype);
-    std::vector<float> absolute(m.size());
-    parallel_for(std::ssize(m), kGrain, [&](std::int64_t first, std::int64_t last) {
-        std::transform(&m[0] + first, &m[0] + last, &absolute[0] + first,
+/// A device copy of |m|.
+Buffer upload_absolute(const Elements& m) {
+    std::vector<float> values = floats(m);
+    parallel_for(std::ssize(values), kGrain, [&](std::int64_t first, std::int64_t last) {
+        std::transform(values.begin() + first, values.begin() + last, values.begin() + first,
                        [](float x) { return std::fabs(x); });
     });
-    Buffer buffer(m.size(), 0, dtype);
-    buffer.upload(absolute);
+    Buffer buffer(m.size(), 0, m.dtype());
+    buffer.upload(elements(m.dtype(), values));
     return buffer;
 }
 
@@ -469,19 +468,13 @@ WholeMatrix Baseline::whole(Workload& w) {
     std::optional<Buffer> longer;
     if (p.variant.C != DType::fp32) {
         longer.emplace(w.host().C.size(), 0);
-        longer->upload(w.host().C);
+        longer->upload(elements(DType::fp32, floats(w.host().C)));
         p.C = longer->data();
     }
     const auto result_of = [&](const Problem& of) {
         impl_->gemm_ex(of, CUDA_R_32F, nullptr);
         CUDA_CHECK(cudaDeviceSynchronize());
-        std::vector<float> c;
-        if (longer) {
-            longer->download(c);
-        } else {
-            c = w.download_c();
-        }
-        return c;
+        return floats(longer ? longer->download() : w.download_c());
     };
     {
         const std::vector<float> c = result_of(p);
@@ -495,15 +488,14 @@ WholeMatrix Baseline::whole(Workload& w) {
     {
         std::vector<float> product;  // |A|·|B|
         {
-            const Buffer a = upload_absolute(w.host().A, p.variant.A),
-                         b = upload_absolute(w.host().B, p.variant.B);
+            const Buffer a = upload_absolute(w.host().A), b = upload_absolute(w.host().B);
             p.A = a.data();
             p.B = b.data();
             p.alpha = 1.0f;
             p.beta = 0.0f;
             product = result_of(p);
         }
-        const std::vector<float>& c0 = w.host().C;
+        const std::vector<float> c0 = floats(w.host().C);
         const float alpha = std::fabs(shape.alpha), beta = std::fabs(shape.beta);
         parallel_for(M, kGrain / N + 1, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t row = first; row < last; ++row) {

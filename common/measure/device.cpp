@@ -84,18 +84,18 @@ Resources resources(const Lesson& lesson) {
     cudaFuncAttributes attributes{};
     CUDA_CHECK(cudaFuncGetAttributes(&attributes, lesson.offer().kernel));
     Resources r;
-    r.threads_per_block = static_cast<int>(lesson.block.x * lesson.block.y * lesson.block.z);
+    r.threads_per_block = static_cast<int>(lesson.block().x * lesson.block().y * lesson.block().z);
     r.static_shared_bytes = attributes.sharedSizeBytes;
-    r.dynamic_shared_bytes = lesson.dynamic_shared_bytes;
+    r.dynamic_shared_bytes = lesson.configuration().dynamic_shared_bytes;
 #ifndef GEMM_CPU_DEVICE
     r.registers = attributes.numRegs;
     r.local_bytes = static_cast<int>(attributes.localSizeBytes);
-    if (lesson.dynamic_shared_bytes > 48 * 1024) {  // which only kernels that were told may have
+    if (r.dynamic_shared_bytes > 48 * 1024) {  // which only kernels that were told may have
         CUDA_CHECK(cudaFuncSetAttribute(lesson.offer().kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(lesson.dynamic_shared_bytes)));
+                                        static_cast<int>(r.dynamic_shared_bytes)));
     }
-    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &r.blocks_per_sm, lesson.offer().kernel, r.threads_per_block, lesson.dynamic_shared_bytes));
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&r.blocks_per_sm, lesson.offer().kernel,
+                                                             r.threads_per_block, r.dynamic_shared_bytes));
 #endif
     return r;
 }

@@ -54,7 +54,7 @@ Json first_json(const WrongElement& e, bool padding) {
         json["warp"] = e.warp;
         json["thread"] = three(e.owner->thread);
     }
-    json["got"] = e.written ? number(static_cast<double>(e.got)) : Json("nothing");
+    json["got"] = e.written ? number(e.got) : Json("nothing");
     json["expected"] = padding ? Json(nullptr) : number(e.expected);
     json["bound"] = padding ? Json(nullptr) : number(e.bound);
     return json;
@@ -146,15 +146,16 @@ Json lesson_json(const Lesson& lesson) {
         variants.push_back({{"text", text(offer.variant)}, {"architectures", architectures}});
     }
     Json constants = Json::object();
-    for (const Constant& constant : lesson.constants) constants[constant.name] = constant.value;
+    for (const Constant& constant : lesson.configuration().constants)
+        constants[constant.name] = constant.value;
     return {{"name", name},
             {"number", name.substr(0, name.find('_'))},
             {"part", lesson.part},
             {"ladder", lesson.ladder},
-            {"tile", {{"BM", lesson.tile.BM}, {"BN", lesson.tile.BN}, {"BK", lesson.tile.BK}}},
+            {"tile", {{"BM", lesson.tile().BM}, {"BN", lesson.tile().BN}, {"BK", lesson.tile().BK}}},
             {"constants", std::move(constants)},
-            {"block", {lesson.block.x, lesson.block.y, lesson.block.z}},
-            {"dynamic_shared_bytes", lesson.dynamic_shared_bytes},
+            {"block", {lesson.block().x, lesson.block().y, lesson.block().z}},
+            {"dynamic_shared_bytes", lesson.configuration().dynamic_shared_bytes},
             {"variants", std::move(variants)}};
 }
 

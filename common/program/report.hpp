@@ -47,7 +47,7 @@ Json speed_json(const Speed& speed);
 
 /// What a lesson's descriptor says, as lessons.json has it: name, number ("09a"), part, ladder, tile {BM, BN,
 /// BK}, constants {TM, …}, block [x, y, z], dynamic_shared_bytes, variants [{text, architectures: {from} or
-/// {exactly}}].
+/// {exactly}}]. Tile, constants, block and shared memory are those of the variant that is chosen.
 Json lesson_json(const Lesson& lesson);
 
 /// One object as text, indented, with a newline at its end. Kernel names and file names may hold anything:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.core.results import PUBLISHED, ROOT, folder_of, lessons, only_architecture
+from runner.core.results import PUBLISHED, ROOT, folder_of, is_charted, key_of, lessons, only_architecture
 
 
 class _Record(NamedTuple):
@@ -37,11 +37,15 @@ _RECORDS = (
 
 
 def _lessons_in(path: Path) -> set[str]:
-    """The lessons that a file of results holds; none where there is no such file."""
+    """The lessons that a file holds: of runs, those that ran with their first variant, which is what is charted; none where
+    there is no such file."""
     if not path.exists():
         return set()
     found = json.loads(path.read_text(encoding="utf-8"))
-    return set(found.get("lessons", ())) | {run["lesson"] for run in found.get("runs", ())}
+    if "runs" not in found:
+        return set(found.get("lessons", ()))
+    # What ncu counted says no variant: it is of the first.
+    return {run["lesson"] for run in found["runs"] if "variant" not in run or is_charted(found, key_of(run))}
 
 
 def missing(root: Path = ROOT) -> list[str]:

@@ -43,6 +43,7 @@ class Run(TypedDict, total=False):
     m: int
     n: int
     k: int
+    batch: int  # how many problems; 1 where it is missing
     alpha: float
     beta: float
     error_over_bound: float

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -61,6 +61,50 @@ def _listed(root: Path) -> dict[str, _Listed]:
             folder[0] if folder else name, architectures[0] if architectures else None, tuple(words.get("FORMERLY", []))
         )
     return found
+
+
+class Key(NamedTuple):
+    """What a result is of. Two results with one key are the same thing measured twice."""
+
+    lesson: str
+    variant: str  # "fp32", "bf16.nt"
+    m: int
+    n: int
+    k: int
+    batch: int  # how many problems: 1 where the result says nothing
+
+    @property
+    def shape(self) -> str:
+        """`4096×4096×4096`: M×N×K, and in front of it how many there are of it, unless it is one: `64 · 1024×1024×1024`."""
+        return (f"{self.batch} · " if self.batch != 1 else "") + f"{self.m}×{self.n}×{self.k}"
+
+    @property
+    def flop(self) -> int:
+        return 2 * self.m * self.n * self.k * self.batch
+
+    @property
+    def square(self) -> int | None:
+        """The size of one problem with M = N = K; None of all others."""
+        return self.m if self.m == self.n == self.k and self.batch == 1 else None
+
+
+def key_of(result: Mapping) -> Key:
+    """The key of a run, or of what failed."""
+    return Key(result["lesson"], result["variant"], result["m"], result["n"], result["k"], result.get("batch", 1))
+
+
+def is_charted(results: Mapping, key: Key) -> bool:
+    """Whether this is with the lesson's first variant, which is what charts and tables show of it; so is a lesson of which the
+    results say no variants."""
+    described = results.get("lessons", {}).get(key.lesson)
+    return described is None or described["variants"][0]["text"] == key.variant
+
+
+def rows_of(keys: Iterable[Key]) -> dict[tuple[str, str], str]:
+    """What a table calls the row of each lesson and variant, in order: the lesson, and its variant where it has several."""
+    pairs = list(dict.fromkeys((key.lesson, key.variant) for key in keys))
+    names = [lesson for lesson, _ in pairs]
+    return {(lesson, variant): lesson if names.count(lesson) == 1 else f"{lesson} {variant}" for lesson, variant in pairs}
 
 
 def lessons(root: Path = ROOT) -> list[str]:

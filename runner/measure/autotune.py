@@ -17,7 +17,7 @@ from runner.core import compiling, doctor, gpu, lesson, process, tables
 from runner.core.compiling import NotCompiled, Source
 from runner.core.process import Interrupted, say
 from runner.core.reports import Failed
-from runner.core.results import ROOT, UserError, folder_of, gpu_slug, load
+from runner.core.results import ROOT, Key, UserError, folder_of, gpu_slug, key_of, load
 from runner.measure import chart, tuning
 from runner.measure.recording import Recording, hash_of
 from runner.measure.tuning import Configuration, Tuning
@@ -165,7 +165,7 @@ def row_of(configuration: Configuration, found: Mapping, not_compiled: Mapping[s
 
 
 def ratio(row: Row) -> float:
-    """To cuBLAS: the geometric mean over the sizes; 0 without times."""
+    """To cuBLAS: the geometric mean over the sizes and variants, which have the constants in common; 0 without times."""
     ratios = [run["ratio"] for run in row["runs"] if "ratio" in run]
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 0.0
 
@@ -212,20 +212,21 @@ def _cells(row: Row) -> list[str]:
     return ["–" if x is None else str(x) for x in (block["registers"], block["local_bytes"], shared, block["blocks_per_sm"])]
 
 
-def _timed(row: Row, shape: tuple[int, int, int]) -> list[str]:
-    timed = next((run for run in row["runs"] if (run["m"], run["n"], run["k"]) == shape and "ratio" in run), None)
+def _timed(row: Row, variant: str, shape: tuple[int, int, int]) -> list[str]:
+    key = Key("", variant, *shape, 1)
+    timed = next((run for run in row["runs"] if key_of({"lesson": "", **run}) == key and "ratio" in run), None)
     return [f"{timed['tflops']:.2f}", f"{timed['ratio']:.3f}"] if timed else ["–", _verdict(row)]
 
 
-def table(rows: Sequence[tuple[str, Row]], shapes: Sequence[tuple[int, int, int]]) -> Table:
-    """A row a configuration, with its label; the lesson's own is marked."""
+def table(rows: Sequence[tuple[str, Row]], variant: str, shapes: Sequence[tuple[int, int, int]]) -> Table:
+    """A row a configuration, with its label and its figures with that variant; the lesson's own is marked."""
     names = list(rows[0][1]["constants"])
     at = [""] if len(shapes) == 1 else [f" {'×'.join(map(str, shape))}" for shape in shapes]
     timed = [column for where in at for column in (f"TFLOP/s{where}", "ratio")]
     columns = ["", *names, "registers", "spills (B)", "shared (B)", "blocks/SM", *timed]
     cells = [
         [" ".join([label] * bool(label) + ["(kernel.cu)"] * row["own"]), *(str(row["constants"][n]) for n in names), *_cells(row),
-         *(cell for shape in shapes for cell in _timed(row, shape))]
+         *(cell for shape in shapes for cell in _timed(row, variant, shape))]
         for label, row in rows
     ]  # fmt: skip
     return tables.grid(columns, cells, left=("",))
@@ -243,9 +244,9 @@ def _shapes(sizes: str) -> list[tuple[int, int, int]]:
     return [(n[0], n[0], n[0]) if len(n) == 1 else (n[0], n[1], n[2]) for n in numbers]
 
 
-def _variant_of(rows: Sequence[Row]) -> str:
-    """What a lesson's kernels multiply, and so the variant of cuBLAS beside them: ", bf16"; "" where none ran."""
-    return next((f", {run['variant']}" for row in rows for run in row["runs"]), "")
+def _variants_of(rows: Sequence[Row]) -> list[str]:
+    """What a lesson's kernels multiplied, and so the variants of cuBLAS beside them; one without a name where none ran."""
+    return list(dict.fromkeys(run["variant"] for row in rows for run in row["runs"])) or [""]
 
 
 def _show(results: Mapping, tunes: Mapping[str, tuple[Tuning, str]]) -> None:
@@ -253,14 +254,16 @@ def _show(results: Mapping, tunes: Mapping[str, tuple[Tuning, str]]) -> None:
     for name, found in results["lessons"].items():
         rows, compared, shapes = found["rows"], found["compared"], _shapes(found["sizes"])
         sizes = ", ".join("×".join(map(str, shape)) for shape in shapes)
-        print(f"\n{name}{_variant_of(rows)}, {sizes}: {sum(row['swept'] for row in rows)} configurations")
         pieces = [shapes[at : at + ABREAST] for at in range(0, len(shapes), ABREAST)]
-        for piece in pieces:
-            tables.show(table([("", row) for row in by_ratio(rows)], piece), 160)
-        if compared:
-            print("One idea at a time:")
-        for piece in pieces if compared else ():
-            tables.show(table([(label, rows[place]) for label, place in compared.items()], piece), 160)
+        for variant in _variants_of(rows):
+            title = ", ".join(filter(None, [name, variant, sizes]))
+            print(f"\n{title}: {sum(row['swept'] for row in rows)} configurations")
+            for piece in pieces:
+                tables.show(table([("", row) for row in by_ratio(rows)], variant, piece), 160)
+            if compared:
+                print("One idea at a time:")
+            for piece in pieces if compared else ():
+                tables.show(table([(label, rows[place]) for label, place in compared.items()], variant, piece), 160)
         sys.stdout.flush()
         _say_failures(name, rows)
         print(advice(name, rows, *tunes[name]))

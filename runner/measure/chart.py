@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +12,7 @@ from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
 from runner.core.process import Interrupted, say, say_all
 from runner.core.reports import Failed, Results, Run
-from runner.core.results import UserError, gpu_slug, load
+from runner.core.results import UserError, gpu_slug, key_of, load, rows_of
 from runner.measure.recording import Recording, hash_of, named
 
 Draw = Callable[[Results, bool], list[Path]]  # of results, which are published or not, the charts' files
@@ -42,35 +42,33 @@ def _measure(program: Path, sizes: str, large: str) -> tuple[Results, list[str]]
         return load(output), done.lines
 
 
-def _shape(run: Run | Failed) -> str:
-    return f"{run['m']}×{run['n']}×{run['k']}"
-
-
 def _columns(results: Results, sizes: str) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """The rows' names, a lesson each and cuBLAS below; a column a shape, in the order of `sizes`: verdict with error/bound, or
-    TFLOP/s and ratio to cuBLAS."""
+    """The rows' names, a lesson with a variant each and cuBLAS below; a column a shape, in the order of `sizes`: verdict with
+    error/bound, or TFLOP/s and ratio to cuBLAS."""
     everything: list[Run | Failed] = [*results["runs"], *results.get("failed", [])]
-    names = sorted({run["lesson"] for run in everything})
-    there = dict.fromkeys(map(_shape, everything))
+    keys = [key_of(run) for run in everything]
+    rows = rows_of(sorted(keys, key=lambda key: key.lesson))
+    there = dict.fromkeys(key.shape for key in keys)
     asked = ["×".join(size.split("x") if "x" in size else [size] * 3) for size in sizes.split(",")]
     shapes = [*(shape for shape in dict.fromkeys(asked) if shape in there), *(shape for shape in there if shape not in asked)]
-    cells = {(_shape(run), run["lesson"]): "WRONG" for run in results.get("failed", [])}
+    cells = {key_of(run): "WRONG" for run in results.get("failed", [])}
     baseline: dict[tuple[str, str], str] = {}  # by shape and variant
     for run in results["runs"]:
-        key = (_shape(run), run["lesson"])
+        key = key_of(run)
         if "ms_median" in run:
             cells[key] = f"{run['tflops']:.3g} ({100 * run['ratio']:.3g} %)"
-            baseline[key[0], run["variant"]] = f"{2e-9 * run['m'] * run['n'] * run['k'] / run['baseline_ms_median']:.3g}"
+            baseline[key.shape, key.variant] = f"{1e-9 * key.flop / run['baseline_ms_median']:.3g}"
         else:
             error = run["error_over_bound"]
             cells[key] = "ok" if error is None else f"ok {error:.2g}"
     variants = list(dict.fromkeys(run["variant"] for run in results["runs"] if "ms_median" in run))
     of_cublas = ["cuBLAS"] if len(variants) == 1 else [f"cuBLAS {variant}" for variant in variants]
-    return [*names, *of_cublas], [
+    found = {(key.shape, key.lesson, key.variant): cell for key, cell in cells.items()}
+    return [*rows.values(), *of_cublas], [
         (
             _title(shape),
             [
-                *(cells.get((shape, name), "–") for name in names),
+                *(found.get((shape, *row), "–") for row in rows),
                 *(baseline.get((shape, variant), "–") for variant in variants),
             ],
         )
@@ -80,17 +78,20 @@ def _columns(results: Results, sizes: str) -> tuple[list[str], list[tuple[str, l
 
 def _title(shape: str) -> str:
     """`4096³` for a cube."""
-    sides = shape.split("×")
-    return f"{sides[0]}³" if len(set(sides)) == 1 else shape
+    count, dot, one = shape.rpartition(" · ")
+    sides = one.split("×")
+    return f"{count}{dot}{sides[0]}³" if len(set(sides)) == 1 else shape
 
 
-def _say_wrong(failed: Sequence[Failed]) -> None:
+def _say_wrong(results: Results) -> None:
     """Where a lesson is wrong, or could not be run, and its report at the smallest of these shapes."""
-    for name in sorted({failure["lesson"] for failure in failed}):
-        mine = sorted((f for f in failed if f["lesson"] == name), key=lambda f: f["m"] * f["n"] * f["k"])
+    failed = results.get("failed", [])
+    for row, name in sorted(rows_of(map(key_of, [*results["runs"], *failed])).items()):
+        mine = sorted((f for f in failed if key_of(f)[:2] == row), key=lambda f: f["m"] * f["n"] * f["k"] * key_of(f).batch)
         for ran, what in ((True, "is WRONG"), (False, "could not be run")):
             if those := [failure for failure in mine if failure["ran"] == ran]:
-                say(f"{name} {what} at {', '.join(map(_shape, those))}.{' At the first of them:' if len(those) > 1 else ''}")
+                where = ", ".join(key_of(failure).shape for failure in those)
+                say(f"{name} {what} at {where}.{' At the first of them:' if len(those) > 1 else ''}")
                 say(those[0]["failure"])
 
 
@@ -138,7 +139,7 @@ def _show(results: Results, sizes: str, said: list[str], recording: Recording, a
     say_all(said)
     for skipped in results.get("skipped", []):
         say(f"{skipped['lesson']} skipped: {skipped['reason']}")
-    _say_wrong(failed)
+    _say_wrong(results)
     if recording.refused:
         say(f"Not recorded: {recording.refused}.")
     files = named([recording.file, *draw(results, recording.published)])

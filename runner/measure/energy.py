@@ -11,7 +11,7 @@ from runner.core import doctor, gpu, lesson, process, tables
 from runner.core.build import build
 from runner.core.process import Interrupted, say
 from runner.core.reports import EnergyUse, Results, Run, Spread
-from runner.core.results import UserError, gpu_slug, load
+from runner.core.results import Key, UserError, gpu_slug, key_of, load
 from runner.measure import chart
 from runner.measure.recording import Recording, hash_of
 
@@ -25,8 +25,12 @@ class LessonEnergy(EnergyUse):
     ratio: float  # of cuBLAS's time to the lesson's
 
 
-class Turns(TypedDict):
-    """Lessons of one variant that took turns at one size, with cuBLAS."""
+class _Batch(TypedDict, total=False):
+    batch: int  # how many problems; 1 where it is missing
+
+
+class Turns(_Batch):
+    """Lessons of one variant that took turns at one size and batch, with cuBLAS."""
 
     variant: str
     m: int
@@ -60,17 +64,19 @@ def _measured(program: Path, names: Sequence[str], sizes: str) -> tuple[Results,
 
 def turns_of(runs: Sequence[Run]) -> list[Turns]:
     """What is kept of gemm_bench's runs. A UserError where one has no energy."""
-    found: dict[tuple[str, int, int, int], Turns] = {}
+    found: dict[Key, Turns] = {}  # by key, the lesson left out
     for run in runs:
         if "energy" not in run:
             raise UserError("gemm_bench measured no energy; build it again.")
-        shape = run["m"], run["n"], run["k"]
+        key = key_of(run)
         turns = found.setdefault(
-            (run["variant"], *shape),
-            {"variant": run["variant"], "m": shape[0], "n": shape[1], "k": shape[2], "rounds": run["rounds"],
+            key._replace(lesson=""),
+            {"variant": key.variant, "m": key.m, "n": key.n, "k": key.k, "rounds": run["rounds"],
              "baseline": run["baseline"], "cublas": run["baseline_energy"], "lessons": {}},
         )  # fmt: skip
-        turns["lessons"][run["lesson"]] = {**run["energy"], "ratio": run["ratio"]}
+        if key.batch != 1:
+            turns["batch"] = key.batch
+        turns["lessons"][key.lesson] = {**run["energy"], "ratio": run["ratio"]}
     return list(found.values())
 
 
@@ -85,7 +91,7 @@ def spread(value: Spread | None) -> str:
 
 def _show(results: RecordedEnergy) -> None:
     for turns in results["turns"]:
-        shape = f"{turns['m']}×{turns['n']}×{turns['k']}"
+        shape = key_of({"lesson": "", **turns}).shape
         print(f"{results['gpu']}, {shape}, {turns['variant']}: medians of {turns['rounds']} rounds (p10 … p90)")
         uses: dict[str, EnergyUse] = {**turns["lessons"], "cuBLAS": turns["cublas"]}
         ratios = [f"{use['ratio']:.3f}" for use in turns["lessons"].values()]

@@ -85,9 +85,9 @@ class CaseList {
   public:
     CaseList(const Lesson& lesson, std::uint64_t seed, bool long_k)
         : lesson_(lesson),
-          BM(lesson.tile.BM),
-          BN(lesson.tile.BN),
-          BK(lesson.tile.BK),
+          BM(lesson.tile().BM),
+          BN(lesson.tile().BN),
+          BK(lesson.tile().BK),
           long_k_(long_k),
           draw_(seed) {
         variant_ = lesson.variant();
@@ -141,7 +141,7 @@ class CaseList {
   private:
     /// Of the lesson's ring; 2 where it has none.
     std::int64_t stages() const {
-        for (const Constant& constant : lesson_.constants) {
+        for (const Constant& constant : lesson_.configuration().constants) {
             if (std::string_view(constant.name) == "STAGES") return constant.value;
         }
         return 2;

@@ -56,7 +56,7 @@ std::uint64_t first_seed(std::uint64_t seed);
 /// some blocks ran, what was not written is not looked at: which block computes what is the kernel's affair.
 /// But block 524288 must not do the work of block 0, nor, where there is a block for each tile, none at all
 /// (`a_tile_each`). name, lesson, owner: as in Verifier::check().
-Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
+Verdict marked(const CheckCase& problem, const Workload& w, Elements c, const std::string& breach,
                const std::string& name, const Lesson* lesson, const OwnerOf& owner = {},
                bool a_tile_each = false);
 

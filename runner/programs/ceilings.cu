@@ -319,7 +319,7 @@ Bench ffma_bench(Bench b, void (*kernel)(const float*, float*, int), const std::
     const int blocks = grid(kernel, device, 1);
     const auto in = memory(host.size());
     const auto out = memory(static_cast<std::size_t>(blocks) * THREADS);
-    in->upload(host);
+    in->upload(elements(DType::fp32, host));
     b.ceiling.work *= double{THREADS} * blocks;
     b.per_clock = 2.0 * ffma_per_clock(device.sm);
     b.launch = [=](cudaStream_t stream) {

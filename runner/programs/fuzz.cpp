@@ -64,7 +64,7 @@ class Draw {
         Shape& s = c.shape;
         s.variant = variants[static_cast<std::size_t>(below(static_cast<std::int64_t>(variants.size())))];
         do {
-            s.M = side(lesson.tile.BM), s.N = side(lesson.tile.BN), s.K = side(lesson.tile.BK);
+            s.M = side(lesson.tile().BM), s.N = side(lesson.tile().BN), s.K = side(lesson.tile().BK);
         } while (s.M * s.N * s.K > kMostWork);
         s.lda = s.a_cols() + padding(), s.ldb = s.b_cols() + padding(), s.ldc = s.N + padding();
         s.alpha = scalar(), s.beta = one_in(2) ? 0.0f : scalar();

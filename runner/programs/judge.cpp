@@ -151,8 +151,10 @@ Json listed(const Lesson& lesson, std::uint64_t seed, const std::string& text, b
     const std::vector<std::string> sizes = gemm::comma_separated("--tile", text);
     if (sizes.size() != 3) throw Error("--tile takes BM,BN,BK, and not " + text + ".");
     const auto size = [&](int i) { return gemm::small_number("--tile", sizes[i], 1); };
+    std::vector<gemm::Offer> offers(lesson.variants.begin(), lesson.variants.end());
+    for (gemm::Offer& offer : offers) offer.configuration.tile = {size(0), size(1), size(2)};
     Lesson tiled = lesson;
-    tiled.tile = {size(0), size(1), size(2)};
+    tiled.variants = offers;
     const Json cases = gemm::list_json(gemm::check_cases(tiled, seed, long_k), [&](const CheckCase& c) {
         return gemm::case_json({c, seed});
     });

@@ -45,7 +45,7 @@ Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std:
         w.refill(seed);
     }
     run_once(lesson, w);
-    std::vector<float> c = w.download_c();
+    Elements c = w.download_c();
 #ifdef GEMM_CPU_DEVICE
     if (!problem.blocks.empty() && !in_last_launch(problem) && cpu_device::steps().launches - before > 1)
         c = w.host().C;
@@ -88,7 +88,7 @@ bool owner_fits(const Lesson& lesson, const Problem& p, const trace::Report& rep
         if (o.matrix != "C") return true;
         const Owner said = lesson.owner(p, o.row, o.col);
         return said.block.x == report.owners_block && said.block.y == 0 && said.block.z == 0 &&
-               linear(said.thread, lesson.block) == static_cast<unsigned>(o.thread);
+               linear(said.thread, lesson.block()) == static_cast<unsigned>(o.thread);
     });
 }
 
@@ -98,7 +98,7 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
                                 const trace::Report& report, std::int64_t row, std::int64_t col) {
     std::optional<Owner> said;
     if (owner_fits(lesson, p, report)) said = lesson.owner(p, row, col);
-    const dim3& block = lesson.block;
+    const dim3& block = lesson.block();
     // Launched with other blocks than it says: where a thread is in them would be a guess.
     if (report.block != std::array<unsigned, 3>{block.x, block.y, block.z}) return std::nullopt;
     // A block's place in a grid of more dimensions is not in the report.
@@ -128,7 +128,7 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
 void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& findings) {
     const auto is_race = [](const Json& finding) { return finding["id"] == name_of(FindingId::race); };
     if (std::none_of(findings.begin(), findings.end(), is_race)) return;
-    p.K = std::min<std::int64_t>(p.K, lesson.tile.BK);
+    p.K = std::min<std::int64_t>(p.K, lesson.tile().BK);
     const Json alone = findings_json(launch_traced(lesson, p, plan, kMostKept).report, kMostFindings);
     for (Json& finding : findings) {
         if (!is_race(finding)) continue;
@@ -150,7 +150,7 @@ Plan plan_of(const Lesson& lesson, const Problem& p) {
 /// One launch of what would take too long with a trace.
 void run_untraced(const Lesson& lesson, Workload& w, const CheckCase& problem, CaseResult& result) {
     const Restore restore;
-    const double tile = static_cast<double>(lesson.tile.BM) * lesson.tile.BN;
+    const double tile = static_cast<double>(lesson.tile().BM) * lesson.tile().BN;
     const double steps = tile * static_cast<double>(problem.shape.K);
     cpu_device::set_hang_seconds(std::max(kHangSeconds, kStepSeconds * steps));
     result.verdict = judged(lesson, w, problem, result.seed);
@@ -176,7 +176,7 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
         w.refill(result.seed);
         traced = launch_traced(lesson, p, plan.get(), kMostKept, histories);
     }
-    std::vector<float> c = w.download_c();  // before anything is launched again
+    Elements c = w.download_c();  // before anything is launched again
     const std::string breach = w.breach();
     result.fault = traced.fault;
     result.error = traced.error;
@@ -196,7 +196,7 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
     if (result.ended_by(FaultId::endless_loop)) return traced;
     tell_races_apart(lesson, p, plan.get(), result.findings);
     if (!result.error.empty()) return traced;
-    const std::int64_t tiles = ceil_div(p.M, lesson.tile.BM) * ceil_div(p.N, lesson.tile.BN);
+    const std::int64_t tiles = ceil_div(p.M, lesson.tile().BM) * ceil_div(p.N, lesson.tile().BN);
     const OwnerOf owner = [&](std::int64_t row, std::int64_t col) {
         return find_owner(lesson, p, plan.get(), traced.report, row, col);
     };
@@ -246,14 +246,14 @@ void require_sound(const Lesson& lesson) {
     if (lesson.name == nullptr || lesson.launch == nullptr) {
         throw Error("The lesson at the end of the file needs a name and a launch function.");
     }
-    const Tile& t = lesson.tile;
+    const Tile& t = lesson.tile();
     for (const int size : {t.BM, t.BN, t.BK}) {
         if (size >= 1 && size <= kMostTile) continue;
         throw Error("BM, BN and BK of " + std::string(lesson.name) + "'s tile must be from 1 to " +
                     std::to_string(kMostTile) + ", and are " + std::to_string(t.BM) + ", " +
                     std::to_string(t.BN) + " and " + std::to_string(t.BK) + ".");
     }
-    if (lesson.block.x == 0 || lesson.block.y == 0 || lesson.block.z == 0) {
+    if (lesson.block().x == 0 || lesson.block().y == 0 || lesson.block().z == 0) {
         throw Error(std::string(lesson.name) + "'s block has no threads: none of its sizes may be 0.");
     }
 }
@@ -267,10 +267,10 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
         // end.
         edit = [s = problem.shape](HostMatrices& host) {
             constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-            const auto a = [&](std::int64_t row, std::int64_t k) -> float& {
+            const auto a = [&](std::int64_t row, std::int64_t k) {
                 return host.A[static_cast<std::size_t>(row * s.lda + k)];
             };
-            const auto b = [&](std::int64_t k, std::int64_t column) -> float& {
+            const auto b = [&](std::int64_t k, std::int64_t column) {
                 return host.B[static_cast<std::size_t>(k * s.ldb + column)];
             };
             a(0, s.K - 1) = kNaN;
@@ -278,13 +278,13 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
             for (std::int64_t k = 0; k < s.K; ++k) a(s.M - 1, k) = 0.0f;
             for (std::int64_t column = 0; column < s.N; ++column) b(0, column) = 0.0f;
             b(s.K / 2, s.N - 1) = kNaN;
-            a(1, s.K - 1) = b(s.K - 1, 1) = std::numeric_limits<float>::infinity();
+            a(1, s.K - 1) = std::numeric_limits<float>::infinity();
+            b(s.K - 1, 1) = std::numeric_limits<float>::infinity();
         };
     } else if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {
-            for (std::vector<float>* matrix : {&host.A, &host.B}) {
-                std::fill(matrix->begin(), matrix->end(), std::numeric_limits<float>::quiet_NaN());
-            }
+            host.A.fill(std::numeric_limits<float>::quiet_NaN());
+            host.B.fill(std::numeric_limits<float>::quiet_NaN());
         };
     }
     return Workload(problem.shape, problem.earlier != Earlier::nothing ? first_seed(seed) : seed, edit);
@@ -294,7 +294,7 @@ std::uint64_t first_seed(std::uint64_t seed) {
     return ~seed;
 }
 
-Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c, const std::string& breach,
+Verdict marked(const CheckCase& problem, const Workload& w, Elements c, const std::string& breach,
                const std::string& name, const Lesson* lesson, const OwnerOf& owner, bool a_tile_each) {
     const bool windows =
         problem.shape.stored == Stored::in_rows || problem.shape.stored == Stored::in_columns;
@@ -302,15 +302,12 @@ Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c
     const Verifier verifier(w);
     if (const Reference* const right = verifier.right(); right != nullptr && !problem.blocks.empty()) {
         const Shape& s = w.shape();
-        const std::vector<float>& before = w.host().C;
-        const auto is_written = [&](std::size_t i) {
-            return std::bit_cast<std::uint32_t>(c[i]) != std::bit_cast<std::uint32_t>(before[i]);
-        };
+        const Elements& before = w.host().C;
+        const auto is_written = [&](std::size_t i) { return c.bits(i) != before.bits(i); };
         bool idle = a_tile_each;
         for (std::size_t i = 0; i < c.size() && idle; ++i) idle = !is_written(i);
         for (std::int64_t i = 0; i < s.M * s.N; ++i) {
             const auto at = static_cast<std::size_t>(i / s.N * s.ldc + i % s.N);
-            float& value = c[at];
             const bool written = is_written(at);
             if (idle && (!windows || i / problem.shape.window == 1)) continue;  // it is the second's block
             if (written && windows && i < problem.shape.window && outside.empty()) {
@@ -318,7 +315,7 @@ Verdict marked(const CheckCase& problem, const Workload& w, std::vector<float> c
                           (problem.shape.stored == Stored::in_rows ? "row " : "column ") + std::to_string(i) +
                           ", which is for block 0.";
             }
-            if (!written) value = static_cast<float>(right->value[static_cast<std::size_t>(i)]);
+            if (!written) c[at] = right->value[static_cast<std::size_t>(i)];
         }
     }
     Verdict verdict = verifier.check(c, windows ? nullptr : lesson, owner);

@@ -391,14 +391,58 @@ TEST_CASE("codec: elements in memory") {
     CHECK(gemm::exact_value(DType::int4, gemm::load_bits(DType::int4, &two, 1)) == -4.0);
 }
 
-TEST_CASE("codec: no matrix is made of a type that a buffer does not hold") {
+TEST_CASE("codec: a buffer holds elements of every type between guard bands") {
     test::device();
     for (const DType dtype : gemm::all_dtypes()) {
-        const bool held = dtype == DType::fp32 || dtype == DType::bf16 || dtype == DType::fp16;
-        CHECK(gemm::buffers_hold(dtype) == held);
-        if (held) continue;
-        const std::string error = test::error_of([&] { gemm::Buffer(4, 4, dtype); });
-        test::require_contains(error, gemm::info(dtype).text);
+        INFO(gemm::dtype_name(dtype));
+        for (const gemm::Placement& place : {gemm::Placement{}, {2, 1, 0}, {4, 3, 6}}) {
+            gemm::Elements host(dtype, 24);
+            for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<double>(i % 7);
+            gemm::Buffer buffer(host.size(), 8, dtype, place);
+            buffer.upload(host);
+            CHECK((buffer.download() == host));
+            CHECK((buffer.duplicate().download() == host));
+            CHECK(buffer.breach("X").empty());
+            const gemm::Image image = buffer.image();
+            CHECK(image.bytes.size() == buffer.bytes_with_bands());
+            CHECK(std::memcmp(image.bytes.data() + image.start, host.bytes().data(), host.bytes().size()) ==
+                  0);
+            // The byte in front of the first element, and the one behind the last: the nearest of those that
+            // lie in it is named.
+            for (const bool behind : {false, true}) {
+                std::vector<std::byte> spoiled = image.bytes;
+                const std::size_t at = behind ? image.start + host.bytes().size() : image.start - 1;
+                spoiled[at] = ~spoiled[at];
+                buffer.set_image(spoiled);
+                const std::string nearest = !behind && gemm::info(dtype).bits == 4 ? "2" : "1";
+                CHECK(buffer.breach("X") == "A write outside X: " + nearest + " elements " +
+                                                (behind ? "past its end." : "before its start."));
+            }
+            buffer.set_image(image.bytes);
+            CHECK(buffer.breach("X").empty());
+        }
+    }
+}
+
+TEST_CASE("codec: elements are rounded to their type when they are written") {
+    for (const DType dtype : gemm::all_dtypes()) {
+        INFO(gemm::dtype_name(dtype));
+        gemm::Elements all(dtype, 5, gemm::info(dtype).poison);
+        for (std::size_t i = 0; i < all.size(); ++i) CHECK(all.bits(i) == gemm::info(dtype).poison);
+        all[1] = 1.26;
+        all[2] = 1.26f;
+        all[4] = std::bit_cast<float>(gemm::kGuardBits);
+        CHECK(all.bits(1) == gemm::encode(dtype, 1.26));
+        CHECK(all.bits(2) == gemm::encode(dtype, 1.26f));
+        CHECK(all.bits(4) == gemm::info(dtype).guard);
+        all[3] = all[1];
+        CHECK(all.bits(3) == all.bits(1));
+        CHECK(all.bits(0) == gemm::info(dtype).poison);
+        const gemm::Elements& same = all;
+        CHECK(same[1] == gemm::exact_value(dtype, all.bits(1)));
+        all.fill(2.0f);
+        CHECK((all == gemm::elements(dtype, std::vector<float>(5, 2.0f))));
+        CHECK(gemm::floats(all) == std::vector<float>(5, 2.0f));
     }
 }
 

@@ -163,7 +163,7 @@ TEST_CASE("dtype: a workload's matrices are as they lie in memory") {
         std::vector<std::uint16_t> a(w.host().A.size());
         CUDA_CHECK(cudaMemcpy(a.data(), p.A, a.size() * 2, cudaMemcpyDeviceToHost));
         for (std::size_t i = 0; i < a.size(); ++i) {
-            REQUIRE(bits(gemm::decode(dtype, a[i])) == bits(w.host().A[i]));
+            REQUIRE(a[i] == w.host().A.bits(i));
             REQUIRE(((static_cast<std::int64_t>(i) % s.lda < s.K) != std::isnan(w.host().A[i])));
         }
         // Values of the type, not of FP32, and the same as FP32's but for their rounding.
@@ -171,14 +171,14 @@ TEST_CASE("dtype: a workload's matrices are as they lie in memory") {
         fp32.variant = {};
         const Workload longer(fp32, test::seed());
         for (std::size_t i = 1; i < w.host().A.size(); ++i) {
-            REQUIRE(bits(w.host().A[i]) == bits(gemm::rounded_to(dtype, longer.host().A[i])));
+            REQUIRE(w.host().A.bits(i) == gemm::encode(dtype, std::bit_cast<float>(longer.host().A.bits(i))));
         }
-        const std::vector<float> c = w.download_c();
-        REQUIRE(std::memcmp(c.data(), w.host().C.data(), c.size() * sizeof(float)) == 0);
+        const gemm::Elements c = w.download_c();
+        REQUIRE((c == w.host().C));
         CUDA_CHECK(cudaMemset(p.C, 0, 4));
-        REQUIRE(w.download_c()[0] == 0.0f);
+        REQUIRE(w.download_c().bits(0) == 0);
         w.reset_c();
-        REQUIRE(bits(w.download_c()[0]) == bits(w.host().C[0]));
+        REQUIRE(w.download_c().bits(0) == w.host().C.bits(0));
         REQUIRE(w.breach().empty());
         // One element before A, and one behind C.
         CUDA_CHECK(cudaMemset(static_cast<std::uint16_t*>(p.C) + c.size(), 0, 2));
@@ -237,12 +237,12 @@ TEST_CASE("dtype: values beyond the largest number are infinite, and must be") {
     const Verdict v = gemm::verify(fp16, w, verifier);
     INFO(v.failure);
     REQUIRE(v.passed);
-    std::vector<float> c = w.download_c();
+    gemm::Elements c = w.download_c();
     std::int64_t infinite = 0;
-    for (float& x : c) {
-        if (!std::isinf(x)) continue;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+        if (!std::isinf(c[i])) continue;
         ++infinite;
-        x = x > 0 ? 65504.0f : -65504.0f;  // as a kernel that saturates leaves it
+        c[i] = c[i] > 0 ? 65504.0f : -65504.0f;  // as a kernel that saturates leaves it
     }
     REQUIRE(infinite > 500);
     const Verdict saturated = verifier.check(c, &fp16);
@@ -258,11 +258,11 @@ TEST_CASE("dtype: an infinity where a finite number belongs is wrong") {
     Workload w(s, test::seed());
     const Verifier verifier(w);
     const gemm::Reference ref = gemm::reference(w, {0}, {0});
-    std::vector<float> c(static_cast<std::size_t>(s.M * s.ldc), 0.0f);
+    gemm::Elements c(s.variant.C, static_cast<std::size_t>(s.M * s.ldc));
     c[0] = kInf;
     const Verdict v = verifier.check(c, nullptr);
     REQUIRE_FALSE(v.passed);
-    REQUIRE((v.first && v.first->row == 0 && v.first->column == 0 && v.first->got == kInf));
+    REQUIRE((v.first && v.first->row == 0 && v.first->column == 0 && std::isinf(v.first->got)));
     REQUIRE(std::fabs(ref.value[0]) < 65504.0);
 }
 
@@ -312,8 +312,8 @@ TEST_CASE("dtype: the bound holds for accumulators that cut off") {
             const std::int64_t K = 4096;
             const Shape s = shape_of(dtype, 1, 24, K, false);
             Workload w(s, test::seed(), [](gemm::HostMatrices& host) {
-                for (std::vector<float>* m : {&host.A, &host.B})
-                    for (float& x : *m) x = std::fabs(x);
+                for (gemm::Elements* m : {&host.A, &host.B})
+                    for (std::size_t i = 0; i < m->size(); ++i) (*m)[i] = std::fabs((*m)[i]);
             });
             double worst = 0;
             std::vector<std::int64_t> cols;
@@ -325,9 +325,8 @@ TEST_CASE("dtype: the bound holds for accumulators that cut off") {
                     std::vector<double> addends{acc};
                     double largest = acc;
                     for (std::int64_t k = k0; k < k0 + depth; ++k) {
-                        addends.push_back(
-                            static_cast<double>(w.host().A[static_cast<std::size_t>(k)]) *
-                            static_cast<double>(w.host().B[static_cast<std::size_t>(k * s.ldb + j)]));
+                        addends.push_back(w.host().A[static_cast<std::size_t>(k)] *
+                                          w.host().B[static_cast<std::size_t>(k * s.ldb + j)]);
                         largest = std::max(largest, addends.back());
                     }
                     if (largest == 0.0) continue;

@@ -79,16 +79,13 @@ const void* address() {
 
 }  // namespace
 
-#define GEMM_MUTANT_(mistake)                                                         \
-    namespace mutant_##mistake {                                                      \
-        const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32), \
-                                         .kernel = address<Mistake::mistake>(),       \
-                                         .architectures = {.from = 50}}};             \
-        extern const gemm::Lesson lesson{.name = #mistake,                            \
-                                         .tile = tile,                                \
-                                         .block = block,                              \
-                                         .variants = variants,                        \
-                                         .launch = launch<Mistake::mistake>,          \
-                                         .owner = owner};                             \
+#define GEMM_MUTANT_(mistake)                                                                            \
+    namespace mutant_##mistake {                                                                         \
+        const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),                    \
+                                         .kernel = address<Mistake::mistake>(),                          \
+                                         .architectures = {.from = 50},                                  \
+                                         .configuration = {.tile = tile, .block = block}}};              \
+        extern const gemm::Lesson lesson{                                                                \
+            .name = #mistake, .variants = variants, .launch = launch<Mistake::mistake>, .owner = owner}; \
     }
 GEMM_MUTANTS(GEMM_MUTANT_)

@@ -128,40 +128,31 @@ const void* address() {
 
 const gemm::Offer right_variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                        .kernel = address<Bf16, Fp32Sum>(),
-                                       .architectures = {.from = 80}},
+                                       .architectures = {.from = 80},
+                                       .configuration = {.tile = tile, .block = block}},
                                       {.variant = gemm::of_type(gemm::DType::fp16),
                                        .kernel = address<Fp16, Fp32Sum>(),
-                                       .architectures = {.from = 75}}};
-extern const gemm::Lesson right{.name = "short_types",
-                                .tile = tile,
-                                .block = block,
-                                .variants = right_variants,
-                                .launch = launch_right,
-                                .owner = owner};
+                                       .architectures = {.from = 75},
+                                       .configuration = {.tile = tile, .block = block}}};
+extern const gemm::Lesson right{
+    .name = "short_types", .variants = right_variants, .launch = launch_right, .owner = owner};
 const gemm::Offer cut_off_variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                          .kernel = address<Bf16CutOff, Fp32Sum>(),
-                                         .architectures = {.from = 80}}};
-extern const gemm::Lesson cut_off{.name = "bf16_cut_off",
-                                  .tile = tile,
-                                  .block = block,
-                                  .variants = cut_off_variants,
-                                  .launch = launch_cut_off,
-                                  .owner = owner};
+                                         .architectures = {.from = 80},
+                                         .configuration = {.tile = tile, .block = block}}};
+extern const gemm::Lesson cut_off{
+    .name = "bf16_cut_off", .variants = cut_off_variants, .launch = launch_cut_off, .owner = owner};
 const gemm::Offer bf16_sum_variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                           .kernel = address<Bf16, Bf16Sum>(),
-                                          .architectures = {.from = 80}}};
-extern const gemm::Lesson bf16_sum{.name = "bf16_sum",
-                                   .tile = tile,
-                                   .block = block,
-                                   .variants = bf16_sum_variants,
-                                   .launch = launch_bf16_sum,
-                                   .owner = owner};
+                                          .architectures = {.from = 80},
+                                          .configuration = {.tile = tile, .block = block}}};
+extern const gemm::Lesson bf16_sum{
+    .name = "bf16_sum", .variants = bf16_sum_variants, .launch = launch_bf16_sum, .owner = owner};
 const gemm::Offer taken_for_bf16_variants[] = {{.variant = gemm::of_type(gemm::DType::fp16),
                                                 .kernel = address<Bf16, Fp32Sum>(),
-                                                .architectures = {.from = 75}}};
+                                                .architectures = {.from = 75},
+                                                .configuration = {.tile = tile, .block = block}}};
 extern const gemm::Lesson taken_for_bf16{.name = "taken_for_bf16",
-                                         .tile = tile,
-                                         .block = block,
                                          .variants = taken_for_bf16_variants,
                                          .launch = launch_taken_for_bf16,
                                          .owner = owner};

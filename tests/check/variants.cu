@@ -97,7 +97,8 @@ template <class AB, class C>
 gemm::Offer offer(gemm::DType ab, gemm::DType c, gemm::Layout layout) {
     return {.variant = {.A = ab, .B = ab, .C = c, .layout = layout},
             .kernel = reinterpret_cast<const void*>(&gemm_elements<AB, AB, C, C>),
-            .architectures = {.from = 80}};
+            .architectures = {.from = 80},
+            .configuration = {.tile = tile, .block = block}};
 }
 
 using gemm::DType;
@@ -114,38 +115,25 @@ const gemm::Offer variants[] = {offer<float, float>(DType::fp32, DType::fp32, La
 
 }  // namespace
 
-extern const gemm::Lesson right{.name = "variants",
-                                .ladder = "variants",
-                                .tile = tile,
-                                .block = block,
-                                .variants = variants,
-                                .launch = launch_right,
-                                .owner = owner};
+extern const gemm::Lesson right{
+    .name = "variants", .ladder = "variants", .variants = variants, .launch = launch_right, .owner = owner};
 extern const gemm::Lesson ignores_layout{.name = "ignores_layout",
                                          .ladder = "variants",
-                                         .tile = tile,
-                                         .block = block,
                                          .variants = variants,
                                          .launch = launch_ignoring_layout,
                                          .owner = owner};
 extern const gemm::Lesson swaps_layout{.name = "swaps_layout",
                                        .ladder = "variants",
-                                       .tile = tile,
-                                       .block = block,
                                        .variants = variants,
                                        .launch = launch_swapping_layout,
                                        .owner = owner};
 extern const gemm::Lesson rounds_c{.name = "rounds_c",
                                    .ladder = "variants",
-                                   .tile = tile,
-                                   .block = block,
                                    .variants = variants,
                                    .launch = launch_rounding_c,
                                    .owner = owner};
 extern const gemm::Lesson wrong_conversion{.name = "wrong_conversion",
                                            .ladder = "variants",
-                                           .tile = tile,
-                                           .block = block,
                                            .variants = variants,
                                            .launch = launch_converting_wrongly,
                                            .owner = owner};

@@ -28,14 +28,14 @@ constexpr std::uint64_t kSeed = 20250101;
 
 /// What the hand-made "kernel" below writes: a whole C, and perhaps one element somewhere else.
 struct HandMade {
-    std::vector<float> c;
+    gemm::Elements c;
     enum class Target { none, A, B, C } target = Target::none;
     std::ptrdiff_t offset = 0;  // in elements from the start of the target
 } hand_made;
 
 void launch_hand_made(const gemm::Problem& p, const void*, cudaStream_t) {
-    const std::vector<float>& c = hand_made.c;
-    CUDA_CHECK(cudaMemcpy(p.C, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
+    const std::span<const std::byte> c = std::as_const(hand_made.c).bytes();
+    CUDA_CHECK(cudaMemcpy(p.C, c.data(), c.size(), cudaMemcpyHostToDevice));
     if (hand_made.target == HandMade::Target::none) return;
     const void* const start = hand_made.target == HandMade::Target::A   ? p.A
                               : hand_made.target == HandMade::Target::B ? p.B
@@ -52,14 +52,12 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 }
 
 /// Tiles of 32×32×32 with one thread per element: what locations and patterns are told by.
-const gemm::Offer hand_variants[] = {
-    {.variant = gemm::of_type(gemm::DType::fp32), .kernel = nullptr, .architectures = {.from = 50}}};
-const gemm::Lesson hand_lesson{.name = "by_hand",
-                               .tile = {32, 32, 32},
-                               .block = dim3(32, 32),
-                               .variants = hand_variants,
-                               .launch = launch_hand_made,
-                               .owner = owner};
+const gemm::Offer hand_variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
+                                      .kernel = nullptr,
+                                      .architectures = {.from = 50},
+                                      .configuration = {.tile = {32, 32, 32}, .block = dim3(32, 32)}}};
+const gemm::Lesson hand_lesson{
+    .name = "by_hand", .variants = hand_variants, .launch = launch_hand_made, .owner = owner};
 
 /// A workload and its right result.
 struct Case {
@@ -74,7 +72,7 @@ struct Case {
         }
     }
 
-    float& at(std::vector<float>& c, std::int64_t i, std::int64_t j) const {
+    gemm::Elements::Reference at(gemm::Elements& c, std::int64_t i, std::int64_t j) const {
         return c[static_cast<std::size_t>(i * shape.ldc + j)];
     }
     double value(std::int64_t i, std::int64_t j) const {
@@ -84,13 +82,13 @@ struct Case {
         return gemm::error_bound_factor(shape.K) * ref.magnitude[static_cast<std::size_t>(i * shape.N + j)];
     }
     double c0(std::int64_t i, std::int64_t j) const {
-        return static_cast<double>(w.host().C[static_cast<std::size_t>(i * shape.ldc + j)]);
+        return w.host().C[static_cast<std::size_t>(i * shape.ldc + j)];
     }
     float a(std::int64_t i, std::int64_t k) const {
-        return w.host().A[static_cast<std::size_t>(i * shape.lda + k)];
+        return static_cast<float>(w.host().A[static_cast<std::size_t>(i * shape.lda + k)]);
     }
     float b(std::int64_t k, std::int64_t j) const {
-        return w.host().B[static_cast<std::size_t>(k * shape.ldb + j)];
+        return static_cast<float>(w.host().B[static_cast<std::size_t>(k * shape.ldb + j)]);
     }
 
     /// Σ over k < terms of a·b, in float64.
@@ -102,19 +100,19 @@ struct Case {
     }
     /// A C of which wrong(i, j) says what the elements hold.
     template <class Value>
-    std::vector<float> filled(const Value& wrong) const {
-        std::vector<float> c = right;
+    gemm::Elements filled(const Value& wrong) const {
+        gemm::Elements c = right;
         for (std::int64_t i = 0; i < shape.M; ++i) {
             for (std::int64_t j = 0; j < shape.N; ++j) at(c, i, j) = static_cast<float>(wrong(i, j));
         }
         return c;
     }
-    Verdict check(const std::vector<float>& c) const { return verifier.check(c, &hand_lesson); }
+    Verdict check(const gemm::Elements& c) const { return verifier.check(c, &hand_lesson); }
 
     Shape shape;
     Workload w;
     Verifier verifier;
-    std::vector<float> right;
+    gemm::Elements right;
     gemm::Reference ref;
 };
 
@@ -142,8 +140,10 @@ std::string first_of(const Verdict& v) {
 /// What is said first of a C that holds wrong(i, j), with tiles of 32 along K unless told.
 template <class Value>
 std::string pattern_of(const Case& c, const Value& wrong, int BK = 32) {
+    gemm::Offer offer = hand_lesson.offer();
+    offer.configuration.tile.BK = BK;
     gemm::Lesson lesson = hand_lesson;
-    lesson.tile.BK = BK;
+    lesson.variants = {&offer, 1};
     const Verdict v = c.verifier.check(c.filled(wrong), &lesson);
     INFO(v.failure);
     REQUIRE_FALSE(v.passed);
@@ -172,18 +172,18 @@ TEST_CASE("verifier: a right result passes and the bound is not vacuous") {
 TEST_CASE("verifier: the report of one wrong element") {
     const Case c(test::shape(70, 45, 100, true, 1.5f, -0.5f));
     for (const double bounds : {3.0, -3.0, 1.5}) {
-        std::vector<float> wrong = c.right;
+        gemm::Elements wrong = c.right;
         c.at(wrong, 33, 34) = static_cast<float>(c.value(33, 34) + bounds * c.bound(33, 34));
         const Verdict v = c.check(wrong);
         require_fails(v, FailureId::elements, 1, "few_digits; last_column_of_tiles column 32");
         CHECK(first_of(v) == "33,34 (3,0,0) 1 (2,1,0)");
-        CHECK(v.first->got == c.at(wrong, 33, 34));
+        CHECK(v.first->got == static_cast<double>(c.at(wrong, 33, 34)));
         CHECK(v.first->expected == c.value(33, 34));
         CHECK(std::fabs(v.first->bound / c.bound(33, 34) - 1) < 1e-9);
         REQUIRE(v.error_over_bound > 1.0);
         if (bounds == 1.5) test::require_approved("verdict", {v.failure.substr(0, v.failure.find('\n'))});
     }
-    std::vector<float> close = c.right;
+    gemm::Elements close = c.right;
     c.at(close, 33, 34) = static_cast<float>(c.value(33, 34) + 0.9 * c.bound(33, 34));
     REQUIRE(c.check(close).wrong == 0);
 }
@@ -328,7 +328,7 @@ TEST_CASE("verifier: inputs and sums in a shorter type") {
     // In FP32, as a kernel computes it.
     const auto pattern = [&](auto&& sum) {
         return pattern_of(c, [&](auto i, auto j) {
-            const float c0 = c.w.host().C[static_cast<std::size_t>(i * shape.ldc + j)];
+            const auto c0 = static_cast<float>(c.c0(i, j));
             return shape.alpha * sum(i, j) + shape.beta * c0;
         });
     };
@@ -363,17 +363,16 @@ TEST_CASE("verifier: padding that is ignored") {
         const Shape& s = c.shape;
         /// C as a kernel leaves it that takes the matrices to have these pitches.
         const auto with = [&](std::int64_t lda, std::int64_t ldb, std::int64_t ldc) {
-            std::vector<float> result = c.w.host().C;
+            gemm::Elements result = c.w.host().C;
             for (std::int64_t i = 0; i < s.M; ++i) {
                 for (std::int64_t j = 0; j < s.N; ++j) {
                     double sum = 0;
                     for (std::int64_t k = 0; k < s.K; ++k) {
-                        sum += static_cast<double>(c.w.host().A[static_cast<std::size_t>(i * lda + k)]) *
-                               static_cast<double>(c.w.host().B[static_cast<std::size_t>(k * ldb + j)]);
+                        sum += c.w.host().A[static_cast<std::size_t>(i * lda + k)] *
+                               c.w.host().B[static_cast<std::size_t>(k * ldb + j)];
                     }
-                    float& at = result[static_cast<std::size_t>(i * ldc + j)];
-                    at =
-                        static_cast<float>(1.5 * sum + (beta == 0.0f ? 0.0 : static_cast<double>(beta * at)));
+                    const auto at = static_cast<std::size_t>(i * ldc + j);
+                    result[at] = 1.5 * sum + (beta == 0.0f ? 0.0 : static_cast<double>(beta) * result[at]);
                 }
             }
             const Verdict v = c.check(result);
@@ -416,8 +415,8 @@ TEST_CASE("verifier: no pattern where the mistake would make no difference") {
 
 TEST_CASE("verifier: who owns an element may be told at the check") {
     const Case c(test::shape(40, 50, 20, false));
-    std::vector<float> wrong = c.right;
-    c.at(wrong, 33, 34) += 7.0f;
+    gemm::Elements wrong = c.right;
+    c.at(wrong, 33, 34) = c.value(33, 34) + 7.0;
     int asked = 0;
     const auto told = c.verifier.check(wrong, &hand_lesson, [&](std::int64_t row, std::int64_t col) {
         ++asked;
@@ -443,16 +442,16 @@ TEST_CASE("verifier: what belongs where the reference is finite, NaN or Inf") {
     const float inf = static_cast<float>(c.value(7, 10));
     for (const auto& [row, got] : std::vector<std::pair<std::int64_t, float>>{
              {39, kNaN}, {39, kInf}, {39, -kInf}, {3, 1.0f}, {3, kInf}, {7, 1.0f}, {7, -inf}, {7, kNaN}}) {
-        std::vector<float> wrong = c.right;
+        gemm::Elements wrong = c.right;
         c.at(wrong, row, 10) = got;
         const Verdict v = c.check(wrong);
         INFO(v.failure);
         REQUIRE_FALSE(v.passed);
         CHECK(v.wrong == 1);
         CHECK(first_of(v).starts_with(std::to_string(row) + ",10 "));
-        CHECK(std::bit_cast<std::uint32_t>(v.first->got) == std::bit_cast<std::uint32_t>(got));
+        CHECK((v.first->got == static_cast<double>(got) || (std::isnan(v.first->got) && std::isnan(got))));
     }
-    std::vector<float> unwritten = c.right;
+    gemm::Elements unwritten = c.right;
     c.at(unwritten, 3, 10) = std::bit_cast<float>(gemm::kPoisonBits);
     CHECK_FALSE(c.check(unwritten).first->written);  // also where NaN belongs
 }
@@ -460,7 +459,7 @@ TEST_CASE("verifier: what belongs where the reference is finite, NaN or Inf") {
 TEST_CASE("verifier: elements that were never written") {
     for (const float beta : {0.0f, -0.5f}) {
         const Case c(test::shape(40, 50, 20, true, 1.0f, beta));
-        std::vector<float> wrong = c.right;
+        gemm::Elements wrong = c.right;
         for (std::int64_t j = 0; j < 50; ++j) c.at(wrong, 12, j) = std::bit_cast<float>(gemm::kPoisonBits);
         const Verdict v = c.check(wrong);
         require_fails(v, FailureId::elements, 50, "never_written; one_row row 12");
@@ -472,7 +471,7 @@ TEST_CASE("verifier: elements that were never written") {
 TEST_CASE("verifier: a written padding element") {
     const Case c(test::shape(40, 50, 20, true));
     for (const auto& [row, col] : {std::pair{0, 50}, {17, 53}, {39, 56}}) {
-        std::vector<float> wrong = c.right;
+        gemm::Elements wrong = c.right;
         c.at(wrong, row, col) = 0.0f;
         const Verdict v = c.check(wrong);
         require_fails(v, FailureId::padding, 0, "");
@@ -514,7 +513,7 @@ TEST_CASE("verifier: a changed C is poisoned again before the next check") {
     Case c(test::shape(20, 20, 20, false));
     hand_made = {c.right, HandMade::Target::none, 0};
     REQUIRE(gemm::verify(hand_lesson, c.w, c.verifier).passed);
-    hand_made.c.clear();  // writes nothing: the result of the run before must not be taken for this one's
+    hand_made.c = {};  // writes nothing: the result of the run before must not be taken for this one's
     require_fails(gemm::verify(hand_lesson, c.w, c.verifier), FailureId::elements, 400,
                   "never_written; everywhere");
 }
@@ -533,7 +532,7 @@ float tf32(float x) {
 TEST_CASE("verifier: every way to add in FP32 is right at K = 4096 and TF32 is not") {
     const Case c(test::shape(64, 64, 4096, false));
     const std::int64_t K = c.shape.K;
-    const auto passes = [&](const std::vector<float>& result) {
+    const auto passes = [&](const gemm::Elements& result) {
         const Verdict v = c.check(result);
         INFO(v.failure);
         REQUIRE(v.passed);
@@ -605,7 +604,7 @@ TEST_CASE("verifier: against a whole matrix no element escapes though few are he
     for (std::int64_t i = 0; i < 40; ++i) {
         for (std::int64_t j = 0; j < 36; ++j) {
             for (const bool never_written : {false, true}) {
-                std::vector<float> wrong = c.right;
+                gemm::Elements wrong = c.right;
                 c.at(wrong, i, j) = never_written
                                         ? std::bit_cast<float>(gemm::kPoisonBits)
                                         : static_cast<float>(c.value(i, j) + 4 * c.bound(i, j) + 1e-6);
@@ -639,6 +638,56 @@ TEST_CASE("verifier: a launch that is refused is an error and not a verdict") {
     const test::Thrown thrown = test::thrown_by([&] { gemm::verify(refused, c.w, c.verifier); });
     CHECK(thrown.id == gemm::FaultId::launch_refused);
     for (const char* const named : {"by_hand", "4×4×4", "ordinal"}) require_contains(thrown.text, named);
+}
+
+namespace {
+
+/// The value that every element of C has, in INT8: what its poison is.
+constexpr double kLikePoison = 127;
+
+/// Writes that into all of C but for what `left_out` says.
+template <std::int64_t left_out_row, std::int64_t touched_column>
+void launch_int8(const gemm::Problem& p, const void*, cudaStream_t) {
+    const auto value = static_cast<signed char>(kLikePoison);
+    for (std::int64_t row = 0; row < p.M; ++row) {
+        if (row == left_out_row) continue;
+        const std::int64_t width = touched_column > 0 ? touched_column + 1 : p.N;
+        CUDA_CHECK(
+            cudaMemset(static_cast<signed char*>(p.C) + row * p.ldc, value, static_cast<std::size_t>(width)));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("verifier: in a type without NaN, a second fill tells what nobody wrote") {
+    test::device();
+    for (const auto dtype : {gemm::DType::int8, gemm::DType::int32, gemm::DType::e2m1})
+        REQUIRE(gemm::fills(dtype).size() == 2);
+    REQUIRE(gemm::fills(gemm::DType::e4m3).size() == 1);
+    Shape s = test::shape(6, 4, 1, true);
+    s.variant = gemm::of_type(gemm::DType::int8);
+    REQUIRE(gemm::info(gemm::DType::int8).poison == 0x7f);
+    Workload w(s, kSeed, [](gemm::HostMatrices& host) {
+        host.A.fill(1.0f);
+        host.B.fill(static_cast<float>(kLikePoison));
+    });
+    const Verifier verifier(w);
+    const auto run = [&](auto launch) {
+        const gemm::Offer offer{.variant = s.variant, .configuration = hand_lesson.configuration()};
+        gemm::Lesson lesson{.name = "int8", .launch = launch};
+        lesson.variants = {&offer, 1};
+        // As one fill would have it.
+        gemm::run_once(lesson, w);
+        REQUIRE(verifier.check(w.download_c(), nullptr).passed);
+        return gemm::verify(lesson, w, verifier);
+    };
+    const Verdict right = run(launch_int8<-1, 0>);
+    INFO(right.failure);
+    REQUIRE(right.passed);
+    const Verdict unwritten = run(launch_int8<3, 0>);
+    require_fails(unwritten, FailureId::elements, 4, "never_written; one_row row 3");
+    CHECK_FALSE(unwritten.first->written);
+    require_fails(run(launch_int8<-1, 4>), FailureId::padding, 0, "");
 }
 
 TEST_CASE("verifier: every pattern has words of its own") {

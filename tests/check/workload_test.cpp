@@ -16,14 +16,6 @@ using gemm::Shape;
 using gemm::Workload;
 using test::require_contains;
 
-std::uint32_t bits_of(float x) {
-    return std::bit_cast<std::uint32_t>(x);
-}
-
-bool same(const std::vector<float>& x, const std::vector<float>& y) {
-    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
-}
-
 Shape unresolved(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t lda = 0, std::int64_t ldb = 0,
                  std::int64_t ldc = 0) {
     Shape s;
@@ -42,12 +34,12 @@ TEST_CASE("workload: a seed gives the same matrices every time and another seed 
     test::device();
     const Shape s = test::shape(37, 41, 43, true, 1.5f, -0.5f);
     const Workload first(s, 7), again(s, 7), other(s, 8);
-    REQUIRE(same(first.host().A, again.host().A));
-    REQUIRE(same(first.host().B, again.host().B));
-    REQUIRE(same(first.host().C, again.host().C));
-    REQUIRE_FALSE(same(first.host().A, other.host().A));
-    REQUIRE_FALSE(same(first.host().B, other.host().B));
-    REQUIRE_FALSE(same(first.host().C, other.host().C));
+    REQUIRE((first.host().A == again.host().A));
+    REQUIRE((first.host().B == again.host().B));
+    REQUIRE((first.host().C == again.host().C));
+    REQUIRE_FALSE((first.host().A == other.host().A));
+    REQUIRE_FALSE((first.host().B == other.host().B));
+    REQUIRE_FALSE((first.host().C == other.host().C));
     REQUIRE(first.seed() == 7);
     // A of one seed must not be B of the next.
     REQUIRE(first.host().B[0] != other.host().A[0]);
@@ -57,15 +49,15 @@ TEST_CASE("workload: a seed gives the same matrices every time and another seed 
 TEST_CASE("workload: values are normal with mean 0 and variance 1") {
     test::device();
     const Workload w(test::shape(600, 600, 600, false, 1.0f, 1.0f), test::seed());
-    for (const std::vector<float>* m : {&w.host().A, &w.host().B, &w.host().C}) {
+    for (const gemm::Elements* m : {&w.host().A, &w.host().B, &w.host().C}) {
         double sum = 0, squares = 0, fourths = 0, neighbors = 0;
         for (std::size_t i = 0; i < m->size(); ++i) {
-            const auto x = static_cast<double>((*m)[i]);
+            const double x = (*m)[i];
             REQUIRE(std::isfinite(x));
             sum += x;
             squares += x * x;
             fourths += x * x * x * x;
-            if (i > 0) neighbors += x * static_cast<double>((*m)[i - 1]);
+            if (i > 0) neighbors += x * (*m)[i - 1];
         }
         // Six standard deviations of the estimates over 360 000 values.
         const auto n = static_cast<double>(m->size());
@@ -82,18 +74,20 @@ TEST_CASE("workload: padding and C hold NaN where nothing belongs") {
         const Shape s = test::shape(9, 10, 11, true, 1.0f, beta);
         const Workload w(s, test::seed());
         for (std::int64_t i = 0; i < s.M * s.lda; ++i) {
-            const float x = w.host().A[static_cast<std::size_t>(i)];
-            REQUIRE((i % s.lda < s.K ? std::isfinite(x) : bits_of(x) == gemm::kGuardBits));
+            const auto at = static_cast<std::size_t>(i);
+            const gemm::Elements& A = w.host().A;
+            REQUIRE((i % s.lda < s.K ? std::isfinite(A[at]) : A.bits(at) == gemm::kGuardBits));
         }
         for (std::int64_t i = 0; i < s.K * s.ldb; ++i) {
-            const float x = w.host().B[static_cast<std::size_t>(i)];
-            REQUIRE((i % s.ldb < s.N ? std::isfinite(x) : bits_of(x) == gemm::kGuardBits));
+            const auto at = static_cast<std::size_t>(i);
+            const gemm::Elements& B = w.host().B;
+            REQUIRE((i % s.ldb < s.N ? std::isfinite(B[at]) : B.bits(at) == gemm::kGuardBits));
         }
-        const std::vector<float> c = w.download_c();
-        REQUIRE(same(c, w.host().C));
+        const gemm::Elements c = w.download_c();
+        REQUIRE((c == w.host().C));
         for (std::int64_t i = 0; i < s.M * s.ldc; ++i) {
-            const float x = c[static_cast<std::size_t>(i)];
-            REQUIRE((i % s.ldc < s.N && beta != 0 ? std::isfinite(x) : bits_of(x) == gemm::kPoisonBits));
+            const auto at = static_cast<std::size_t>(i);
+            REQUIRE((i % s.ldc < s.N && beta != 0 ? std::isfinite(c[at]) : c.bits(at) == gemm::kPoisonBits));
         }
     }
     REQUIRE(std::isnan(std::bit_cast<float>(gemm::kPoisonBits)));
@@ -103,20 +97,20 @@ TEST_CASE("workload: padding and C hold NaN where nothing belongs") {
     volatile float poison = std::bit_cast<float>(gemm::kPoisonBits);
     const float computed = 0.0f * poison + 1.0f;
     REQUIRE(std::isnan(computed));
-    REQUIRE(bits_of(computed) != gemm::kPoisonBits);
+    REQUIRE(std::bit_cast<std::uint32_t>(computed) != gemm::kPoisonBits);
 }
 
 TEST_CASE("workload: the device holds what the host holds and reset_c brings C back") {
     test::device();
     Workload w(test::shape(9, 10, 11, true, 1.0f, 1.0f), test::seed());
     const gemm::Problem p = w.problem();
-    std::vector<float> a(w.host().A.size());
-    CUDA_CHECK(cudaMemcpy(a.data(), p.A, a.size() * sizeof(float), cudaMemcpyDeviceToHost));
-    REQUIRE(same(a, w.host().A));
+    gemm::Elements a(w.host().A.dtype(), w.host().A.size());
+    CUDA_CHECK(cudaMemcpy(a.bytes().data(), p.A, a.bytes().size(), cudaMemcpyDeviceToHost));
+    REQUIRE((a == w.host().A));
     CUDA_CHECK(cudaMemset(p.C, 0, 40));
-    REQUIRE_FALSE(same(w.download_c(), w.host().C));
+    REQUIRE_FALSE((w.download_c() == w.host().C));
     w.reset_c();
-    REQUIRE(same(w.download_c(), w.host().C));
+    REQUIRE((w.download_c() == w.host().C));
     REQUIRE(w.breach().empty());
 }
 

@@ -150,9 +150,10 @@ TEST_CASE("baseline: the whole product of each type agrees with float64") {
             const gemm::Verdict verdict = gemm::verify(lesson, w, verifier);
             INFO(verdict.failure);
             REQUIRE(verdict.passed);
-            std::vector<float> c = w.download_c();
+            gemm::Elements c = w.download_c();
             for (std::int64_t row = 0; row < shape.M; row += 7)
-                c[static_cast<std::size_t>(row * shape.ldc)] += 1.0f;
+                c[static_cast<std::size_t>(row * shape.ldc)] =
+                    c[static_cast<std::size_t>(row * shape.ldc)] + 1.0;
             REQUIRE(verifier.check(c, &lesson).wrong == 10);
         }
     }

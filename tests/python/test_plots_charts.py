@@ -55,7 +55,7 @@ def with_holes() -> dict:
 
 def wrong_and_missing() -> dict:
     results = cpu_results()
-    results["failed"].append({"lesson": TWELVE[1], "m": 256, "n": 256, "k": 256, "failure": "…"})
+    results["failed"].append({"lesson": TWELVE[1], "variant": "fp32", "m": 256, "n": 256, "k": 256, "failure": "…"})
     results["runs"] = [r for r in results["runs"] if (r["lesson"], r["m"]) not in {(TWELVE[1], 256), (TWELVE[2], 64)}]
     return results
 

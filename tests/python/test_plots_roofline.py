@@ -237,5 +237,5 @@ def test_the_published_roofline_is_the_recorded_one(tmp_path: Path) -> None:
     drawn = roofline.draw(recorded, profiled, measured, tmp_path / "roofline", lessons())
     assert svg_texts(committed) == svg_texts(drawn[1]), "run python -m plots"
     order = [point.lesson for point in roofline.points(recorded, profiled, lessons())]
-    timed = data.square(recorded, data.SIZE)  # in FP32: the ceiling is FFMA's
+    timed = data.square(recorded, data.SIZE, "fp32")  # the ceiling is FFMA's
     assert order == [name for name in lessons() if name in timed], "every timed lesson is profiled with the same kernel"

@@ -74,7 +74,7 @@ def test_a_gpu_has_a_size_for_fast_lessons_too(checkout: Checkout) -> None:
 
 
 def test_a_lesson_that_cannot_be_run_is_reported_and_exits_1(checkout: Checkout, approve: Approve) -> None:
-    failed = {"lesson": "02_coalesced", "m": 31, "n": 33, "k": 7, "ran": False, "failure": "A block may have 1024 threads."}
+    failed = {**wrong("02_coalesced", 31, 33, 7), "ran": False, "failure": "A block may have 1024 threads."}
     checkout.bench(results(run_entry(), failed=[failed]), status=1)
     done = checkout.run("chart", status=1)
     approve(done.stdout + done.stderr)
@@ -83,7 +83,7 @@ def test_a_lesson_that_cannot_be_run_is_reported_and_exits_1(checkout: Checkout,
 def wrong(lesson: str, m: int, n: int, k: int) -> dict:
     """As gemm_bench writes it."""
     report = f"{lesson} is wrong at {m}×{n}×{k} (seed 7): 4 of {m * n} elements.\n  first wrong: row 0, column 1"
-    return {"lesson": lesson, "m": m, "n": n, "k": k, "ran": True, "failure": report}
+    return {"lesson": lesson, "variant": "fp32", "m": m, "n": n, "k": k, "ran": True, "failure": report}
 
 
 def test_every_lesson_wrong_somewhere(checkout: Checkout, approve: Approve) -> None:
@@ -205,7 +205,7 @@ def test_what_cannot_be_recorded_is_refused_before_anything_is_built(checkout: C
 @pytest.mark.parametrize("why", ["wrong", "changed"])
 def test_what_is_wrong_or_changes_meanwhile_is_not_recorded(checkout: Checkout, why: str, approve: Approve) -> None:
     checkout.gpu()
-    failed = {"lesson": "02_coalesced", "m": 1, "n": 1, "k": 1, "ran": True, "failure": "1 of 1 is wrong"}
+    failed = {"lesson": "02_coalesced", "variant": "fp32", "m": 1, "n": 1, "k": 1, "ran": True, "failure": "1 of 1 is wrong"}
     checkout.bench(results(timed_entry(), failed=[failed] if why == "wrong" else [], **H200), status=int(why == "wrong"))
     checkout.commit()
     if why == "changed":

@@ -16,6 +16,7 @@ from runner.core.results import (
     former_folder,
     former_names,
     gpu_slug,
+    key_of,
     lessons,
     load,
     only_architecture,
@@ -186,3 +187,10 @@ def test_write_atomically_keeps_the_old_file_when_it_fails(tmp_path: Path, monke
         write_atomically(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_result_without_a_batch_is_of_one_problem() -> None:
+    one = {"lesson": "09a_wmma", "variant": "bf16", "m": 64, "n": 64, "k": 64}
+    assert key_of(one) == key_of({**one, "batch": 1}) == ("09a_wmma", "bf16", 64, 64, 64, 1)
+    assert len({key_of({**one, **more}) for more in ({}, {"variant": "fp16"}, {"batch": 8}, {"k": 8})}) == 4
+    assert (key_of(one).square, key_of({**one, "batch": 8}).square, key_of({**one, "k": 8}).square) == (64, None, None)

@@ -78,10 +78,23 @@ def test_the_charts_table_has_lessons_as_rows() -> None:
     timed = {"ms_median": 2.0, "tflops": 52.8, "ratio": 1.03, "baseline_ms_median": 2.06}
     results = {
         "runs": [run("01_naive", 256, **timed), run("09a_wmma", 256, "bf16", **timed), run("01_naive", 512, **timed)],
-        "failed": [{"lesson": "09a_wmma", "m": 512, "n": 512, "k": 512}],
+        "failed": [{"lesson": "09a_wmma", "variant": "bf16", "m": 512, "n": 512, "k": 512}],
     }
     names, columns = chart._columns(results, "512,256")
     assert names == ["01_naive", "09a_wmma", "cuBLAS fp32", "cuBLAS bf16"]
     assert [title for title, _ in columns] == ["512³", "256³"]
     assert columns[0][1] == ["52.8 (103 %)", "WRONG", "0.13", "–"]
     assert columns[1][1] == ["52.8 (103 %)", "52.8 (103 %)", "0.0163", "0.0163"]
+
+
+def test_two_variants_of_a_lesson_have_a_row_each_in_the_charts_table() -> None:
+    timed = {"ms_median": 2.0, "ratio": 1.0, "baseline_ms_median": 2.0}
+    results = {
+        "runs": [run("09a_wmma", 512, "bf16", tflops=1.0, **timed), run("09a_wmma", 512, "fp16", tflops=2.0, **timed),
+                 run("09a_wmma", 512, "bf16", tflops=3.0, batch=8, **timed)],
+        "failed": [{"lesson": "09a_wmma", "variant": "fp16", "m": 256, "n": 256, "k": 256}],
+    }  # fmt: skip
+    names, columns = chart._columns(results, "512,256")  # type: ignore[arg-type, typeddict-item]
+    assert names == ["09a_wmma bf16", "09a_wmma fp16", "cuBLAS bf16", "cuBLAS fp16"]
+    assert [(title, cells[:2]) for title, cells in columns] == [
+        ("512³", ["1 (100 %)", "2 (100 %)"]), ("256³", ["–", "WRONG"]), ("8 · 512³", ["3 (100 %)", "–"])]  # fmt: skip

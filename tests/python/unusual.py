@@ -21,8 +21,9 @@ class Unusual:
         return f"""{_HEAD}{sizes}{self.code}
 const gemm::Offer variants[] = {{{{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&gemm_kernel),
-                                 .architectures = {{.from = 50}}}}}};
-extern const gemm::Lesson lesson{{.name = "exercise 01", .part = 1, .ladder = "fp32", .tile = {{BM, BN, BK}}, .block = dim3(256),
+                                 .architectures = {{.from = 50}},
+                                 .configuration = {{.tile = {{BM, BN, BK}}, .block = dim3(256)}}}}}};
+extern const gemm::Lesson lesson{{.name = "exercise 01", .part = 1, .ladder = "fp32",
                                  .variants = variants, {prepare}.launch = launch}};
 }}  // namespace exercise_01
 """

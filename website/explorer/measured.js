@@ -21,7 +21,7 @@ export function charts(data, width, tile) {
 function sweep(data, width) {
   const recorded = /** @type {gemm.Recorded} */ (data.payload.recorded);
   const said = el("p", { role: "status", class: "readout" }, "Choose a point to see its shape, figure and baseline here.");
-  const square = recorded.runs.filter((run) => run.m === run.n && run.n === run.k).sort((a, b) => a.m - b.m);
+  const square = recorded.runs.filter((run) => run.m === run.n && run.n === run.k && run.batch === 1).sort((a, b) => a.m - b.m);
   const mine = square.filter((run) => run.lesson === data.payload.lesson),
     before = square.filter((run) => run.lesson !== data.payload.lesson);
   const top = 1.08 * Math.max(...square.flatMap((run) => [run.tflops, mine.includes(run) ? run.baseline_tflops : 0]));
@@ -47,7 +47,7 @@ function sweep(data, width) {
   const y = { label: "TFLOP/s", low: 0, high: top, log: false, ticks: rounds(top) };
   const chart = draw({ name: "TFLOP/s over matrix sizes, recorded", x, y, series }, width, Math.min(380, Math.max(280, width * 0.5)));
   const others = recorded.runs.filter((run) => run.lesson === data.payload.lesson && !square.includes(run))
-    .map((run) => `${run.m}×${run.n}×${run.k}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`);
+    .map((run) => `${run.batch === 1 ? "" : `${run.batch} · `}${run.m}×${run.n}×${run.k}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`);
   const where = `${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ` +
     `${mine[0]?.variant.toUpperCase() ?? ""}. ` +
     "The lines join even sizes; 1023, 2047, 4095 and 4097 are single points. Arrow keys go from point to point.";

@@ -904,9 +904,9 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
                 return below(2) == 0 ? 1 + below(100)
                                      : std::max<std::int64_t>(1, tile * (1 + below(2)) - 1 + below(3));
             };
-            shape.M = size(lesson->tile.BM);
-            shape.N = size(lesson->tile.BN);
-            shape.K = below(12) == 0 ? 0 : size(lesson->tile.BK);
+            shape.M = size(lesson->tile().BM);
+            shape.N = size(lesson->tile().BN);
+            shape.K = below(12) == 0 ? 0 : size(lesson->tile().BK);
             shape.lda = shape.K + below(2) * below(9);
             shape.ldb = shape.N + below(2) * below(9);
             shape.ldc = shape.N + below(2) * below(9);
@@ -930,7 +930,7 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
             std::uint64_t stored = 0;
             for (const Line& l : r.lines) {
                 // From 04 on a thread has several elements, of which some may lie outside.
-                CHECK((!l.diverged || lesson->tile.BM > 32));
+                CHECK((!l.diverged || lesson->tile().BM > 32));
                 CHECK((l.shared ? l.wavefronts >= l.ideal_wavefronts : l.sectors >= l.ideal_sectors));
                 const bool boxes = l.width == 0;  // of the copy engine: bytes in the tensor
                 CHECK((boxes || l.bytes == l.threads * static_cast<std::uint64_t>(l.width)));
@@ -946,7 +946,7 @@ TEST_CASE("trace: lessons that are right make no findings, whatever the shape") 
 TEST_CASE("trace: the owners are those that a lesson names") {
     for (const Lesson* lesson : test::drawn_lessons(3)) {
         if (!gemm::why_skipped(*lesson, test::device()).empty()) continue;
-        const dim3 block = lesson->block;
+        const dim3 block = lesson->block();
         for (const Shape& shape :
              {test::shape_for(*lesson, 33, 47, 3, false),
               test::shape_for(*lesson, 70, 65, 2, true, 1.5f, -0.5f),

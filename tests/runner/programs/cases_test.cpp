@@ -51,12 +51,10 @@ constexpr Tile kTriedTiles[] = {{32, 32, 32}, {32, 32, 1}, {128, 64, 8},       {
 
 /// Of a lesson with that tile and that type alone.
 std::vector<CheckCase> cases_of(const Tile& tile, std::uint64_t seed, gemm::DType type = gemm::DType::fp32) {
-    static const gemm::Offer offers[] = {{.variant = gemm::of_type(gemm::DType::fp32)},
-                                         {.variant = gemm::of_type(gemm::DType::bf16)}};
+    const gemm::Offer offer{.variant = gemm::of_type(type), .configuration = {.tile = tile}};
     test::device();
     Lesson lesson;
-    lesson.tile = tile;
-    lesson.variants = {&offers[type == gemm::DType::fp32 ? 0 : 1], 1};
+    lesson.variants = {&offer, 1};
     return gemm::check_cases(lesson, seed);
 }
 
@@ -484,7 +482,9 @@ TEST_CASE("cases: the thread that is named is the one that stored the element") 
     other.owner = nullptr;
     REQUIRE(first(other, "pitches") == unknown);
     other = mutant_no_pitch::lesson;
-    other.block = dim3(16, 64);
+    gemm::Offer offer = other.offer();
+    offer.configuration.block = dim3(16, 64);
+    other.variants = {&offer, 1};
     REQUIRE(first(other, "pitches") == unknown);
     other = mutant_nothing_written::lesson;
     other.owner = [](const gemm::Problem&, std::int64_t, std::int64_t) {
@@ -502,11 +502,16 @@ TEST_CASE("cases: nonsense in the descriptor is refused in a sentence") {
         spoil(lesson);
         said.push_back(test::error_of([&] { gemm::require_sound(lesson); }));
     };
+    const auto refused_with = [&](const auto& spoil) {
+        gemm::Offer offer = test::lesson("03_smem").offer();
+        spoil(offer.configuration);
+        refused([&](Lesson& lesson) { lesson.variants = {&offer, 1}; });
+    };
     for (const Tile tile : {Tile{0, 32, 32}, Tile{32, -1, 32}, Tile{32, 32, 1025}}) {
-        refused([&](Lesson& lesson) { lesson.tile = tile; });
+        refused_with([&](gemm::Configuration& c) { c.tile = tile; });
     }
     refused([](Lesson& lesson) { lesson.launch = nullptr; });
-    refused([](Lesson& lesson) { lesson.block = dim3(32, 0); });
+    refused_with([](gemm::Configuration& c) { c.block = dim3(32, 0); });
     test::require_approved("nonsense", said);
     for (const Lesson* right : gemm::all_lessons()) gemm::require_sound(*right);
 }

@@ -21,13 +21,10 @@ gemm::Owner owner(const gemm::Problem&, std::int64_t, std::int64_t) {
 
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&hangs),
-                                 .architectures = {.from = 90}}};
+                                 .architectures = {.from = 90},
+                                 .configuration = {.tile = {32, 32, 1}, .block = dim3(32)}}};
 
-extern const gemm::Lesson lesson{.name = "hung_lesson",
-                                 .tile = {32, 32, 1},
-                                 .block = dim3(32),
-                                 .variants = variants,
-                                 .launch = launch,
-                                 .owner = owner};
+extern const gemm::Lesson lesson{
+    .name = "hung_lesson", .variants = variants, .launch = launch, .owner = owner};
 
 }  // namespace test_hung

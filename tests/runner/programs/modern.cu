@@ -21,13 +21,10 @@ constexpr int min_sm = 990;  // no GPU has it
 
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
                                  .kernel = reinterpret_cast<const void*>(&nothing),
-                                 .architectures = {.from = min_sm}}};
+                                 .architectures = {.from = min_sm},
+                                 .configuration = {.tile = {32, 32, 1}, .block = dim3(32)}}};
 
-extern const gemm::Lesson lesson{.name = "modern_lesson",
-                                 .tile = {32, 32, 1},
-                                 .block = dim3(32),
-                                 .variants = variants,
-                                 .launch = launch,
-                                 .owner = owner};
+extern const gemm::Lesson lesson{
+    .name = "modern_lesson", .variants = variants, .launch = launch, .owner = owner};
 
 }  // namespace test_modern

@@ -133,7 +133,7 @@ TEST_CASE("program: --json holds what other programs read") {
         const Json& resources = json.at("resources");
         require_keys(resources, {"registers", "local_bytes", "blocks_per_sm", "static_shared_bytes",
                                  "dynamic_shared_bytes"});
-        const dim3 block = test::lesson(name).block;
+        const dim3 block = test::lesson(name).block();
         CHECK(resources.at("threads_per_block") == block.x * block.y * block.z);
         CHECK(resources.at("registers").is_null() == (test::device().kind == "cpu"));
     }
