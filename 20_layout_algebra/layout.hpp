@@ -25,11 +25,13 @@ namespace layout {
 using Int = std::int64_t;
 
 enum class Rule {
+    none,            // nothing fails
     capacity,        // more than MAX_LEAVES numbers, or a coordinate, mode or argument that does not exist
     congruent,       // shape and stride are nested alike
     positive,        // an extent is at least 1, and no stride is negative
-    stride_divides,  // composition: a stride of B divides the extent of A's mode that it steps in, or is its
-                     // multiple
+    stride_divides,  // composition is A(B(i)): a stride of B divides the extent of A's mode that it steps in,
+                     // or is its multiple
+    modes_carry,     // composition is A(B(i)): what B's modes add up to stays within each extent of A
     shape_divides,   // composition: an extent of B fills A's mode a whole number of times
     complement_disjoint,  // complement: no two coordinates have the same offset; each stride is a multiple of
                           // what lies below
@@ -41,6 +43,8 @@ enum class Rule {
 /// The sentence that belongs to a rule.
 constexpr const char* sentence(Rule rule) {
     switch (rule) {
+        case Rule::none:
+            return "";
         case Rule::capacity:
             return "a layout has at most 32 numbers, and only its own modes";
         case Rule::congruent:
@@ -49,7 +53,10 @@ constexpr const char* sentence(Rule rule) {
             return "an extent must be at least 1, and a stride at least 0";
         case Rule::stride_divides:
             return "composition: the right layout's stride must divide the left mode's extent, or be a "
-                   "multiple of it";
+                   "multiple of it, or the result is not A(B(i))";
+        case Rule::modes_carry:
+            return "composition: the right layout's modes must add up to no more than each of the left one's "
+                   "extents holds, or the result is not A(B(i))";
         case Rule::shape_divides:
             return "composition: the right layout's extent must fill the left mode a whole number of times";
         case Rule::complement_disjoint:
@@ -364,21 +371,31 @@ LAYOUT_BOTH constexpr Int ceil_div(Int a, Int b) {
     return (a + b - 1) / b;
 }
 
-/// R(i) = A(b(i)) of one leaf b = extent:step. `a` is flat; its last mode goes on past its extent, as it does
-/// in A(i). An index i·step is written in A's digits. A digit whose extent the step is a multiple of stays 0;
-/// then the digits that b runs through are used up one after the other.
-LAYOUT_BOTH constexpr Layout compose_leaf(const Layout& a, Int extent, Int step) {
+/// What a composition finds out about A's digits: the highest that each comes to, and whether B's steps
+/// divide them.
+struct Digits {
+    Int highest[MAX_LEAVES] = {};
+    bool divides = true;
+};
+
+/// What a leaf b = extent:step of B makes of A. `a` is flat; its last mode goes on past its extent, as it
+/// does in A(i). An index i·step is written in A's digits. A digit whose extent the step is a multiple of
+/// stays 0; then the digits that b runs through are used up one after the other. A step that does not divide
+/// a digit's extent would carry from it into the next: there steps are rounded up, as CuTe does it, and the
+/// result is not A(b(i)).
+LAYOUT_BOTH constexpr Layout compose_leaf(const Layout& a, Int extent, Int step, Digits& digits) {
     if (step == 0) return leaf(extent, 0);
     Layout out;
     const int last = a.shape.leaves - 1;
     for (int i = 0; i < last; ++i) {
         const Int available = a.shape.value[i];
         const Int taken = ceil_div(available, step);  // values that this digit has for b
-        if (extent > 1 && taken == 1) require(step % available == 0, Rule::stride_divides);
+        if (extent > 1 && taken == 1 && step % available != 0) digits.divides = false;
         if (extent > 1 && taken > 1) {
-            require(extent <= taken || available % step == 0, Rule::stride_divides);
+            if (extent > taken && available % step != 0) digits.divides = false;
             require(extent <= taken || extent % taken == 0, Rule::shape_divides);
             const Int used = extent < taken ? extent : taken;
+            digits.highest[i] += (used - 1) * step;
             append(out, leaf(used, step * a.stride.value[i]));
             extent /= used;
         }
@@ -396,18 +413,44 @@ LAYOUT_BOTH constexpr Layout unbounded(const Layout& a) {
     return coalesced_leaves(open);
 }
 
-LAYOUT_BOTH constexpr Layout compose_tree(const Layout& a, const Layout& b) {
-    if (!is_tuple(b.shape)) return compose_leaf(a, b.shape.value[0], b.stride.value[0]);
+LAYOUT_BOTH constexpr Layout compose_tree(const Layout& a, const Layout& b, Digits& digits) {
+    if (!is_tuple(b.shape)) return compose_leaf(a, b.shape.value[0], b.stride.value[0], digits);
     Layout out;
-    for (int i = 0; i < rank(b); ++i) append(out, compose_tree(a, mode(b, i)));
+    for (int i = 0; i < rank(b); ++i) append(out, compose_tree(a, mode(b, i), digits));
     wrap(out);
     return out;
 }
 
-/// R(i) = A(B(i)), with B's modes, which are composed one by one: B's modes must not overlap (complement(B)
-/// is defined), or their sums would carry from one digit of A to the next. Like CuTe, it does not check that.
+/// R with B's modes, each composed by itself: R(i) = A(B(i)) unless composition_rule() names a rule. Like
+/// CuTe, it is lenient: it gives a layout also where no layout is A(B(i)).
 LAYOUT_BOTH constexpr Layout composition(const Layout& a, const Layout& b) {
-    return compose_tree(unbounded(a), b);
+    Digits digits;
+    return compose_tree(unbounded(a), b, digits);
+}
+
+/// The rule that composition(a, b) breaks, if it does. Where none, it is A(B(i)) for every i; where one is
+/// broken it may still be, and composition_differs_at() tells.
+LAYOUT_BOTH constexpr Rule composition_rule(const Layout& a, const Layout& b) {
+    Digits digits;
+    const Layout left = unbounded(a);
+    compose_tree(left, b, digits);
+    if (!digits.divides) return Rule::stride_divides;
+    for (int i = 0; i < left.shape.leaves - 1; ++i) {
+        if (digits.highest[i] >= left.shape.value[i]) return Rule::modes_carry;
+    }
+    return Rule::none;
+}
+
+/// The first i at which composition(a, b) is not A(B(i)); -1 where there is none. It tries them all.
+LAYOUT_BOTH constexpr Int composition_differs_at(const Layout& a, const Layout& b) {
+    const Layout r = composition(a, b);
+    for (Int i = 0; i < size(b); ++i) {
+        if (r(Tree(i)) != a(Tree(b(Tree(i))))) return i;
+    }
+    return -1;
+}
+LAYOUT_BOTH constexpr bool composition_is_exact(const Layout& a, const Layout& b) {
+    return composition_differs_at(a, b) < 0;
 }
 
 /// The leaves in ascending order of their strides; equal ones of their extents.
@@ -428,10 +471,20 @@ LAYOUT_BOTH constexpr Layout sorted_leaves(const Layout& a) {
     return out;
 }
 
+/// How many steps of `step` a shape has: its first modes have one, once the step is past their extent.
+LAYOUT_BOTH constexpr Int steps_in(const Tree& shape, Int step) {
+    Int count = 1;
+    for (int i = 0; i < shape.leaves; ++i) {
+        count *= ceil_div(shape.value[i], step);
+        step = ceil_div(step, shape.value[i]);
+    }
+    return count;
+}
+
 /// The offsets below `limit` at which copies of A can begin so that they fill everything up to it and none
 /// overlap: each gap between A's modes is a mode, and so is what lies above the last. Offsets that A repeats
-/// (stride 0) count once.
-LAYOUT_BOTH constexpr Layout complement(const Layout& a, Int limit) {
+/// (stride 0) count once. A limit that is a tuple is rounded up mode by mode: of (5,2) a 3:1 leaves 2·2.
+LAYOUT_BOTH constexpr Layout complement(const Layout& a, const Tree& limit) {
     Layout moving;
     for (int i = 0; i < a.shape.leaves; ++i) {
         if (a.stride.value[i] != 0 && a.shape.value[i] != 1) append(moving, leaf(a, i));
@@ -445,7 +498,7 @@ LAYOUT_BOTH constexpr Layout complement(const Layout& a, Int limit) {
         append(gaps, leaf(step / covered, covered));
         covered = step * sorted.shape.value[i];
     }
-    append(gaps, leaf(ceil_div(limit, covered), covered));
+    append(gaps, leaf(steps_in(limit, covered), covered));
     return coalesce(gaps);
 }
 LAYOUT_BOTH constexpr Layout complement(const Layout& a) {
@@ -496,7 +549,7 @@ LAYOUT_BOTH constexpr Layout left_inverse(const Layout& a) {
 /// (B, what B leaves of A), both seen through A: which element of which tile is where. B says which elements
 /// of A are a tile.
 LAYOUT_BOTH constexpr Layout logical_divide(const Layout& a, const Layout& b) {
-    return composition(a, make_layout(b, complement(b, size(coalesce(a)))));
+    return composition(a, make_layout(b, complement(b, coalesce(a).shape)));
 }
 
 /// (A, B's copies of A), which begin at offsets that A leaves free.

@@ -46,19 +46,47 @@ std::string broken(const std::function<void()>& operation) {
 template <class Function>
 std::vector<Int> values(const Function& function, Int count) {
     std::vector<Int> out;
-    for (Int i = 0; i < count; ++i) out.push_back(function(Tree(i)));
+    for (Int i = 0; i < count; ++i) out.push_back(function(i));
     return out;
+}
+
+/// The first of `count` indices at which two functions differ; -1 where none. (One comparison of Catch2's
+/// takes longer than a hundred offsets.)
+template <class F, class G>
+Int differ(Int count, const F& f, const G& g) {
+    for (Int i = 0; i < count; ++i) {
+        if (f(i) != g(i)) return i;
+    }
+    return -1;
 }
 
 struct Random {
     std::mt19937 engine;
     Int below(Int n) { return static_cast<Int>(engine() % static_cast<unsigned>(n)); }
-    Tree shape(int levels = 2) {
+    /// At most 512 elements, nested twice.
+    Tree shape() {
+        for (;;) {
+            const Tree drawn = nested(2);
+            if (size(drawn) <= 512) return drawn;
+        }
+    }
+    Tree nested(int levels) {
         if (levels == 0 || below(3) == 0) return {Int{1} << below(4)};
         Tree out;
-        for (Int i = 0, n = 1 + below(3); i < n; ++i) append(out, shape(levels - 1));
+        for (Int i = 0, n = 1 + below(3); i < n; ++i) append(out, nested(levels - 1));
         wrap(out);
         return out;
+    }
+    /// Extents of 1 to 6 and strides of 0 to 11: hardly anything divides anything.
+    Layout odd() {
+        Tree extents, steps;
+        for (Int i = 0, n = 1 + below(3); i < n; ++i) {
+            append(extents, Tree(1 + below(6)));
+            append(steps, Tree(below(12)));
+        }
+        wrap(extents);
+        wrap(steps);
+        return {extents, steps};
     }
     /// Strides of powers of two, any of them the same: a function, not always one to one.
     Layout any() {
@@ -106,33 +134,12 @@ Layout computed(const std::string& op, const nlohmann::json& args) {
     return {};
 }
 
-/// Whether CuTe's result is not what composition means, for the operands that a case composes: where CuTe
-/// does not refuse them, its result is another function than i -> A(B(i)).
-bool differs_from_composition(const std::string& op, const nlohmann::json& args,
-                              const std::vector<Int>& theirs) {
-    const Layout a = parse(args[0].get<std::string>()), b = parse(args[1].get<std::string>());
-    Layout left = a, right = b;
-    std::size_t skipped = 0;
-    if (op == "logical_divide") right = make_layout(b, complement(b, size(a)));
-    if (op.find("product") != std::string::npos) {
-        left = complement(a, size(a) * cosize(b));
-        skipped = static_cast<std::size_t>(size(a));
-    }
-    // A product lists A first, then A's copies: those that begin a copy are every size(A)-th.
-    const std::size_t step = skipped ? skipped : 1;
-    for (std::size_t i = 0; i < theirs.size(); i += step) {
-        if (theirs[i] != left(Tree(right(Tree(static_cast<Int>(i / step)))))) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
 TEST_CASE("layout: CuTe's results, all of them recorded") {
     std::ifstream file(std::string(GEMM_SOURCE_DIR) + "/tests/recorded/cute_layouts.json");
     const auto recorded = nlohmann::json::parse(file);
     REQUIRE(recorded["cases"].size() == 894);
-    int refused = 0;
     for (const auto& c : recorded["cases"]) {
         const std::string op = c["op"];
         INFO(c.dump());
@@ -146,17 +153,10 @@ TEST_CASE("layout: CuTe's results, all of them recorded") {
             continue;
         }
         Layout result;
-        const std::string rule = broken([&] { result = computed(op, c["args"]); });
-        if (!rule.empty()) {
-            ++refused;
-            INFO(rule);
-            CHECK(differs_from_composition(op, c["args"], expected));
-            continue;
-        }
+        CHECK(broken([&] { result = computed(op, c["args"]); }) == "");
         CHECK(text(result) == c["result"].get<std::string>());
         CHECK(values(result, static_cast<Int>(expected.size())) == expected);
     }
-    CHECK(refused == 14);
 }
 
 TEST_CASE("layout: coalesce, flatten and grouping leave the function alone") {
@@ -171,7 +171,8 @@ TEST_CASE("layout: coalesce, flatten and grouping leave the function alone") {
         CHECK(coalesce(coalesce(a)) == coalesce(a));
         CHECK(depth(coalesce(a)) <= 1);
         CHECK(parse(text(a)) == a);
-        for (Int i = 0; i < size(a); ++i) REQUIRE(a(idx2crd(i, a.shape)) == a(Tree(i)));
+        CHECK(differ(
+                  size(a), [&](Int i) { return a(idx2crd(i, a.shape)); }, a) == -1);
     }
 }
 
@@ -186,7 +187,7 @@ TEST_CASE("layout: composition is A(B(i)), associative, and has an identity") {
         Layout ab, ab_c, bc, a_bc;
         if (!broken([&] { ab = composition(a, b), complement(b); }).empty()) continue;
         CHECK(congruent(coalesce(ab).shape, coalesce(ab).stride));
-        for (Int i = 0; i < size(b); ++i) REQUIRE(ab(Tree(i)) == a(Tree(b(Tree(i)))));
+        REQUIRE(differ(size(b), ab, [&](Int i) { return a(b(i)); }) == -1);
         if (!broken([&] {
                  ab_c = composition(ab, c), bc = composition(b, c), a_bc = composition(a, bc), complement(c),
                  complement(bc);
@@ -195,9 +196,38 @@ TEST_CASE("layout: composition is A(B(i)), associative, and has an identity") {
         // Past B's last extent B and A∘B go on each in its own way.
         if (cosize(c) > size(b)) continue;
         ++defined;
-        for (Int i = 0; i < size(c); ++i) REQUIRE(ab_c(Tree(i)) == a_bc(Tree(i)));
+        REQUIRE(differ(size(c), ab_c, a_bc) == -1);
     }
     CHECK(defined > CASES / 20);
+}
+
+TEST_CASE("layout: a composition that is not A(B(i)) breaks a rule, and says where it differs") {
+    Random random{std::mt19937(static_cast<unsigned>(test::seed()))};
+    int kept = 0, inexact = 0;
+    for (int n = 0; n < 4 * CASES; ++n) {
+        const Layout a = random.odd(), b = random.odd();
+        INFO(text(a) << " o " << text(b));
+        Layout r;
+        if (!broken([&] { r = composition(a, b); }).empty()) continue;
+        const Rule rule = composition_rule(a, b);
+        const Int at = composition_differs_at(a, b);
+        kept += rule == Rule::none;
+        inexact += at >= 0;
+        if (rule == Rule::none) REQUIRE(at == -1);
+        REQUIRE(differ(size(b), r, [&](Int i) { return a(b(i)); }) == at);
+    }
+    CHECK(kept > CASES / 20);
+    CHECK(inexact > CASES / 20);
+    // 8 elements at a distance of 4 in rows of 6: the second row's first is at 2, not at 4.
+    const Layout rows(tuple(6, 4), tuple(4, 1));
+    CHECK(composition_rule(rows, leaf(8, 4)) == Rule::stride_divides);
+    CHECK(composition_differs_at(rows, leaf(8, 4)) == 2);
+    CHECK(!composition_is_exact(rows, leaf(8, 4)));
+    // Two modes of stride 1: 3 + 3 is 6, of which (4,4):(4,1) has digits 2 and 1, and not twice 3 and 0.
+    const Layout square(tuple(4, 4), tuple(4, 1)), twice(tuple(4, 4), tuple(1, 1));
+    CHECK(composition_rule(square, twice) == Rule::modes_carry);
+    CHECK(composition_differs_at(square, twice) == 7);
+    CHECK(composition_is_exact(square, leaf(4, 4)));
 }
 
 TEST_CASE("layout: a complement fills what is free, once") {
@@ -217,8 +247,6 @@ TEST_CASE("layout: a complement fills what is free, once") {
     }
     CHECK(broken([] { complement(Layout(tuple(4, 4), tuple(1, 2)), 16); }) ==
           sentence(Rule::complement_disjoint));
-    CHECK(broken([] { composition(Layout(tuple(6, 4), tuple(4, 1)), leaf(8, 4)); }) ==
-          sentence(Rule::stride_divides));
     CHECK(broken([] { composition(Layout(tuple(4, 4), tuple(4, 1)), leaf(6, 1)); }) ==
           sentence(Rule::shape_divides));
     CHECK(broken([] { left_inverse(Layout(tuple(4, 4), tuple(1, 2))); }) == sentence(Rule::inverse_ordered));
@@ -230,10 +258,11 @@ TEST_CASE("layout: inverses, divisions and products of compact layouts") {
         const Layout a = random.compact();
         INFO(text(a));
         const Layout right = right_inverse(a), left = left_inverse(a);
-        for (Int i = 0; i < size(a); ++i) {
-            REQUIRE(a(Tree(right(Tree(i)))) == i);
-            REQUIRE(left(Tree(a(Tree(i)))) == i);
-        }
+        const auto same = [](Int i) { return i; };
+        REQUIRE(differ(
+                    size(a), [&](Int i) { return a(right(i)); }, same) == -1);
+        REQUIRE(differ(
+                    size(a), [&](Int i) { return left(a(i)); }, same) == -1);
         const Int extent = Int{1} << random.below(3);
         if (size(a) % extent != 0) continue;
         const Layout parts = logical_divide(a, leaf(extent, 1));
@@ -269,7 +298,7 @@ TEST_CASE("layout: mma.sync's fragments, ldmatrix's rows and 09b's swizzles are 
     const Layout rows(tuple(16, 2), tuple(1, 128));
     for (int lane = 0; lane < 32; ++lane) {
         const gemm::ptx::Position row = gemm::ptx::ldmatrix_row(lane);
-        CHECK(rows(Tree(lane)) == row.row + 16 * row.col);
+        CHECK(rows(lane) == row.row + 16 * row.col);
         for (int i = 0; i < 8; ++i) {
             const gemm::ptx::Position at = gemm::ptx::fragment_a(lane, i / 2, i % 2);
             CHECK(a(lane, i) == at.row + 16 * at.col);
@@ -281,11 +310,13 @@ TEST_CASE("layout: mma.sync's fragments, ldmatrix's rows and 09b's swizzles are 
             CHECK(c(lane, i) == in.row + 16 * in.col);
         }
     }
-    for (int i = 0; i < 4096; ++i) {
-        CHECK(Swizzle{2, 3, 3}(i) == gemm::Swizzle<2, 3, 3>::apply(i));
-        CHECK(Swizzle{3, 3, 4}(i) == gemm::Swizzle<3, 3, 4>::apply(i));
-        // The 128-, 64- and 32-byte modes: in bytes Swizzle<B,4,3>, in elements of 2 bytes Swizzle<B,3,3>.
-        for (int bits = 1; bits <= 3; ++bits) CHECK(Swizzle{bits, 4, 3}(2 * i) == 2 * Swizzle{bits, 3, 3}(i));
+    CHECK(differ(4096, Swizzle{2, 3, 3}, gemm::Swizzle<2, 3, 3>::apply) == -1);
+    CHECK(differ(4096, Swizzle{3, 3, 4}, gemm::Swizzle<3, 3, 4>::apply) == -1);
+    // The 128-, 64- and 32-byte modes: in bytes Swizzle<B,4,3>, in elements of 2 bytes Swizzle<B,3,3>.
+    for (int bits = 1; bits <= 3; ++bits) {
+        const Swizzle bytes{bits, 4, 3}, elements{bits, 3, 3};
+        CHECK(differ(
+                  4096, [&](Int i) { return bytes(2 * i); }, [&](Int i) { return 2 * elements(i); }) == -1);
     }
 }
 
