@@ -47,16 +47,24 @@ class Parser {
         return all;
     }
 
+    /// Extents, each at least 1.
+    Tree shape() {
+        const std::size_t start = at_;
+        const Tree extents = tree();
+        check_extents(extents, start);
+        return extents;
+    }
+
     /// shape:stride, or a shape alone, whose strides are then compact, left-most fastest.
     Layout layout() {
-        const std::size_t start = at_;
-        const Tree shape = tree();
-        check_extents(shape, start);
+        const Tree shape = this->shape();
         if (!take(':')) return Layout(shape);
         const std::size_t at = at_;
         const Tree stride = tree();
         if (!congruent(shape, stride)) throw Malformed("the stride is not nested as the shape is", at);
-        return {shape, stride};
+        const Layout layout(shape, stride);
+        if (cosize(layout) > MOST) throw Malformed("the strides lead past offset 2147483648", at);
+        return layout;
     }
 
     void end() const {
@@ -74,16 +82,20 @@ class Parser {
         Int value = 0;
         for (; at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])); ++at_) {
             value = value * 10 + (text_[at_] - '0');
-            if (value > (Int{1} << 31)) throw Malformed("the number is larger than 2147483648", start);
+            if (value > MOST) throw Malformed("the number is larger than 2147483648", start);
         }
         if (at_ == start) throw Malformed("a number or an opening parenthesis is expected", at_);
         return value;
     }
     static void check_extents(const Tree& shape, std::size_t at) {
+        Int elements = 1;
         for (int i = 0; i < shape.leaves; ++i) {
             if (shape.value[i] < 1) throw Malformed("an extent of the shape is 0", at);
+            elements *= shape.value[i];
+            if (elements > MOST) throw Malformed("the shape has more than 2147483648 elements", at);
         }
     }
+    static constexpr Int MOST = Int{1} << 31;  // of elements and offsets: 64 bits hold their products
 
     std::string_view text_;
     std::size_t at_ = 0;
@@ -96,13 +108,18 @@ inline Layout parse(std::string_view text) {
     return layout;
 }
 
+/// Integers, nested: a shape.
+inline Tree parse_tree(std::string_view text) {
+    Parser parser(text);
+    const Tree tree = parser.shape();
+    parser.end();
+    return tree;
+}
+
 /// Each mode a layout of its own, or an extent: (4,8) and 4:1 are tilers.
 inline Tiler parse_tiler(std::string_view text) {
-    Parser parser(text);
     if (text.find(':') != std::string_view::npos) return Tiler(parse(text));
-    const Tree extents = parser.tree();
-    parser.end();
-    return Tiler(extents);
+    return Tiler(parse_tree(text));
 }
 
 }  // namespace layout

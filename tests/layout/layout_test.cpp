@@ -276,9 +276,17 @@ TEST_CASE("layout: inverses, divisions and products of compact layouts") {
 }
 
 TEST_CASE("layout: a malformed text says at which character") {
-    const std::pair<const char*, std::size_t> wrong[] = {
-        {"", 0},        {"(4,", 3},  {"(4,2", 4},        {"4:x", 2},
-        {"(4,2):8", 6}, {"4:1)", 3}, {"(4,0):(1,4)", 0}, {"4::1", 2}};
+    const std::pair<const char*, std::size_t> wrong[] = {{"", 0},
+                                                         {"(4,", 3},
+                                                         {"(4,2", 4},
+                                                         {"4:x", 2},
+                                                         {"(4,2):8", 6},
+                                                         {"4:1)", 3},
+                                                         {"(4,0):(1,4)", 0},
+                                                         {"4::1", 2},
+                                                         {"65536,65536", 5},
+                                                         {"(65536,65536):(1,1)", 0},
+                                                         {"(2,2):(1,2147483648)", 6}};
     for (const auto& [bad, at] : wrong) {
         INFO(bad);
         try {
