@@ -632,8 +632,10 @@ LAYOUT_BOTH constexpr Layout raked_product(const Layout& a, const Layout& b) {
 struct Swizzle {
     int bits = 0, base = 0, shift = 0;
 
-    LAYOUT_BOTH constexpr Int operator()(Int offset) const {
-        const Int source = ((Int{1} << bits) - 1) << (base + shift);
+    /// In the offset's type.
+    template <class I>
+    LAYOUT_BOTH constexpr I operator()(I offset) const {
+        const I source = ((I{1} << bits) - 1) << (base + shift);
         return offset ^ ((offset & source) >> shift);
     }
 };
@@ -678,11 +680,12 @@ LAYOUT_BOTH constexpr Layout recast(const Layout& a, int from, int to) {
     return out;
 }
 
-/// Elements in memory: a pointer and where each coordinate is from it.
-template <class T>
+/// Elements in memory: a pointer, and a function that says how far from it each coordinate is: a Layout, a
+/// Swizzled one, a Static one.
+template <class T, class Function = Layout>
 struct Tensor {
     T* data;
-    Layout layout;
+    Function layout;
 
     template <class... Coordinates>
     LAYOUT_BOTH constexpr T& operator()(const Coordinates&... at) const {
@@ -708,40 +711,73 @@ LAYOUT_BOTH constexpr Tensor<T> local_partition(const Tensor<T>& a, const Layout
     return {a.data + mode(parts, 0)(at), mode(parts, 1)};
 }
 
-/// A layout whose numbers are constants, as a type: of an offset only arithmetic with the coordinate is left.
-/// LAYOUT is a constexpr variable at namespace scope or a static member. The arithmetic is in the
-/// coordinate's type.
-template <const Layout& LAYOUT>
+/// The bits that are set in any of a layout's offsets.
+LAYOUT_BOTH constexpr Int bits_of(const Layout& a) {
+    Int bits = 0;
+    for (Int i = 0; i < size(a); ++i) bits |= a(Tree(i));
+    return bits;
+}
+
+/// A layout whose numbers are constants, as a type, and a swizzle after it: of an offset only arithmetic with
+/// the coordinates is left, in their type. LAYOUT is a constexpr variable at namespace scope.
+template <const Layout& LAYOUT, int BITS = 0, int BASE = 0, int SHIFT = 0>
 struct Static {
-    /// What leaves BEGIN ... END - 1 make of an index, whose digits they are.
-    template <int BEGIN, int END, class I>
-    LAYOUT_BOTH static constexpr I digits(I index) {
-        constexpr Int extent = LAYOUT.shape.value[BEGIN], step = LAYOUT.stride.value[BEGIN];
-        if constexpr (BEGIN + 1 == END) {
-            return index * static_cast<I>(step);
+    static constexpr int rank = layout::rank(LAYOUT);
+
+    /// One coordinate for each mode.
+    template <class I, class... More>
+    LAYOUT_BOTH constexpr I operator()(I first, More... more) const {
+        static_assert(sizeof...(More) + 1 == rank, "one coordinate for each mode");
+        constexpr Swizzle swizzle{BITS, BASE, SHIFT};
+        if constexpr (BITS == 0) {
+            return sum<0>(first, static_cast<I>(more)...);
+        } else if constexpr (!APART) {
+            return swizzle(sum<0>(first, static_cast<I>(more)...));
         } else {
-            return index % static_cast<I>(extent) * static_cast<I>(step) +
-                   digits<BEGIN + 1, END>(index / static_cast<I>(extent));
-        }
-    }
-    template <int MODE, class I, class... More>
-    LAYOUT_BOTH static constexpr I modes(I first, More... more) {
-        constexpr Range range = mode_range(LAYOUT.shape, MODE);
-        const I offset = digits<range.begin, range.end>(first);
-        if constexpr (sizeof...(More) == 0) {
-            return offset;
-        } else {
-            return offset + modes<MODE + 1>(more...);
+            // XOR carries nothing from bit to bit. So a sum of offsets without a bit in common is swizzled
+            // offset by offset, and where loops are unrolled, all but the first are constants; of these, what
+            // meets no bit of the first becomes part of the instruction's address.
+            constexpr I taken = static_cast<I>(swizzled_bits(FIRST));
+            const I rest = swizzle(sum<1>(static_cast<I>(more)...));
+            return (swizzle(digits<0, 0>(first)) ^ (rest & taken)) + (rest & ~taken);
         }
     }
 
-    template <class I, class... More>
-    LAYOUT_BOTH constexpr I operator()(I first, More... more) const {
-        if constexpr (sizeof...(More) == 0) {
-            return digits<0, LAYOUT.shape.leaves>(first);
+  private:
+    /// A mode with as few leaves as describe it.
+    template <int MODE>
+    static constexpr Layout PART = coalesce(layout::mode(LAYOUT, MODE));
+
+    /// The bits that the first mode sets, and whether the others leave them alone.
+    static constexpr Int FIRST = bits_of(layout::mode(LAYOUT, 0));
+    LAYOUT_BOTH static constexpr Int others() {
+        Int bits = 0;
+        for (int i = 1; i < rank; ++i) bits |= bits_of(layout::mode(LAYOUT, i));
+        return bits;
+    }
+    static constexpr bool APART = rank > 1 && (FIRST & others()) == 0;
+    LAYOUT_BOTH static constexpr Int swizzled_bits(Int bits) {
+        const Int source = ((Int{1} << BITS) - 1) << (BASE + SHIFT);
+        return bits | (bits & source) >> SHIFT;
+    }
+
+    /// What a mode's leaves from LEAF on make of an index, whose digits they are.
+    template <int MODE, int LEAF, class I>
+    LAYOUT_BOTH static constexpr I digits(I index) {
+        constexpr I extent = static_cast<I>(PART<MODE>.shape.value[LEAF]);
+        constexpr I step = static_cast<I>(PART<MODE>.stride.value[LEAF]);
+        if constexpr (LEAF + 1 == PART<MODE>.shape.leaves) {
+            return index * step;
         } else {
-            static_assert(sizeof...(More) + 1 == rank(LAYOUT.shape), "one coordinate for each mode");
-            return modes<0>(first, more...);
+            return index % extent * step + digits<MODE, LEAF + 1>(index / extent);
+        }
+    }
+    template <int MODE, class I, class... More>
+    LAYOUT_BOTH static constexpr I sum(I first, More... more) {
+        if constexpr (sizeof...(More) == 0) {
+            return digits<MODE, 0>(first);
+        } else {
+            return digits<MODE, 0>(first) + sum<MODE + 1>(more...);
         }
     }
 };
