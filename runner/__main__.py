@@ -248,14 +248,19 @@ def layout_command(
     product: Optional[str] = typer.Option(None, help="A layout: show copies arranged as it is (logical_product)."),
     swizzle: Optional[str] = typer.Option(None, help="Bits, base, shift, such as 3,4,3: show the layout swizzled."),
     svg: Optional[str] = typer.Option(None, metavar="FILE", help="Draw the last of what is shown."),
+    page: Optional[str] = typer.Option(None, metavar="FILE", help="Write a page on which one types and moves all of this."),
     as_json: bool = JSON,
 ) -> int:
     """Show a layout, and what operations make of it."""
     from runner.inspect import layout
 
-    return layout.layout(
-        text, {_option(name): value for name, value in ctx.params.items() if name not in ("text", "as_json")}, as_json
-    )
+    given = {_option(name): value for name, value in ctx.params.items() if name not in ("text", "page", "as_json")}
+    status = layout.layout(text, given, as_json)
+    if page:
+        from website import layouts
+
+        layouts.write(Path(page), text, given)
+    return status
 
 
 @app.command("site")
