@@ -1,7 +1,7 @@
 """The command line.
 
-`./gemm chart | test | run | inspect | explore | site | sass | profile | timeline | autotune | doctor`, and for learners and
-teachers `./gemm start | check | watch | hint | reset | progress | quiz | grade`.
+`./gemm chart | test | run | inspect | explore | layout | site | sass | profile | timeline | autotune | doctor`, and for
+learners and teachers `./gemm start | check | watch | hint | reset | progress | quiz | grade`.
 
 A command imports its room itself: that of all of them takes longer than many a command.
 """
@@ -235,6 +235,32 @@ def descriptor_command(
 
     options = {_option(name): value for name, value in ctx.params.items() if name not in ("what", "as_json", "plot")}
     return descriptor.descriptor(what, options, as_json, drawing.descriptor if plot else None)
+
+
+@app.command("layout")
+def layout_command(
+    ctx: typer.Context,
+    text: str = typer.Argument(..., metavar="LAYOUT", help="Such as '((4,2),(8,4)):((1,16),(4,32))'."),
+    compose: Optional[str] = typer.Option(None, help="A layout B: show A(B(i))."),
+    complement: Optional[str] = typer.Option(None, help="A size: show what the layout leaves free of it."),
+    divide: Optional[str] = typer.Option(None, help="A layout: show the tile that it is, and what is left (logical_divide)."),
+    tile: Optional[str] = typer.Option(None, help="Extents, or a layout a mode: show tiles of it (zipped_divide)."),
+    product: Optional[str] = typer.Option(None, help="A layout: show copies arranged as it is (logical_product)."),
+    swizzle: Optional[str] = typer.Option(None, help="Bits, base, shift, such as 3,4,3: show the layout swizzled."),
+    svg: Optional[str] = typer.Option(None, metavar="FILE", help="Draw the last of what is shown."),
+    page: Optional[str] = typer.Option(None, metavar="FILE", help="Write a page on which one types and moves all of this."),
+    as_json: bool = JSON,
+) -> int:
+    """Show a layout, and what operations make of it."""
+    from runner.inspect import layout
+
+    given = {_option(name): value for name, value in ctx.params.items() if name not in ("text", "page", "as_json")}
+    status = layout.layout(text, given, as_json)
+    if page:
+        from website import layouts
+
+        layouts.write(Path(page), text, given)
+    return status
 
 
 @app.command("site")

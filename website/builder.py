@@ -36,6 +36,7 @@ from website.texts import Heading, Reader, Term, Text, source
 
 _GLOSSARY = "GLOSSARY.md"
 _EVERYDAY = ("atom", "batch", "box", "hit", "phase", "place", "stage")  # outside of the lessons
+_FRAMED = {"progress": "Your progress", "layouts": "Layouts"}  # pages of their own: folders of website/, and titles
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 HERE = Path(__file__).resolve().parent
 
@@ -61,7 +62,7 @@ class Course(BasePlugin):
         self.texts: dict[str, Text] = {}
         self.problems: list[str] = []
         self.anchors: list[tuple[Page, str, Page, str]] = []  # page, what its link says, where that leads: page, anchor
-        self.progress = (self.root / "website" / "progress" / "__init__.py").is_file()
+        self.framed = {name: title for name, title in _FRAMED.items() if (self.root / "website" / name / "__init__.py").is_file()}
         self.done = 0
 
     # What is there
@@ -74,8 +75,8 @@ class Course(BasePlugin):
             self._add(page)
         for one in self.lessons:
             self._add_file(PurePosixPath(one.folder) / "kernel.cu")
-        if self.progress:
-            self._add(Page("progress/index.md", "progress", PurePosixPath("website/progress")))
+        for name in self.framed:
+            self._add(Page(f"{name}/index.md", "framed", PurePosixPath("website") / name))
         known = len(self.texts)
         for page in list(self.pages.values()):
             if page.kind == "text":
@@ -143,7 +144,7 @@ class Course(BasePlugin):
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """The navigation."""
         titles = {uri: re.sub(r"<[^>]+>", "", text.title) for uri, text in self.texts.items()}
-        config.nav = contents.navigation(self.root, self.lessons, titles, self.progress)
+        config.nav = contents.navigation(self.root, self.lessons, titles, self.framed)
         return config
 
     def on_nav(self, nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
@@ -165,8 +166,8 @@ class Course(BasePlugin):
             files.append(File.generated(config, old, content=_leading(posixpath.relpath(now, posixpath.dirname(old)))))
         for path in self.explorers.values():
             files.append(File.generated(config, f"explore/{path.name}", abs_src_path=str(path)))
-        if self.progress:
-            files.append(File.generated(config, "progress/page.html", content=self._progress_page()))
+        for name in self.framed:
+            files.append(File.generated(config, f"{name}/page.html", content=self._own_page(name)))
         return files
 
     def on_page_markdown(self, _markdown: str, /, *, page: Rendered, **_: Any) -> str:
@@ -294,17 +295,19 @@ class Course(BasePlugin):
             )
         return "".join(written).replace(' id="L', ' data-line="L'), headings
 
-    def _progress_page(self) -> str:
-        """What reads a learner's file: a page of its own, so that its scripts and the theme's do not meet. Its links leave its
-        frame."""
-        from website import progress
+    def _own_page(self, name: str) -> str:
+        """What a frame shows: a page of its own, so that its scripts and the theme's do not meet. Its links leave its frame."""
+        from website import layouts, progress
 
+        if name == "layouts":
+            return layouts.page(self.root)
         urls = {one.name: f"../{self.pages[f'{one.folder}/README.md'].address}" for one in self.lessons}
         return progress.page(urls, None, self.root).replace("<head>", '<head><base target="_top">', 1)
 
-    def _progress(self, _page: Page) -> tuple[str, list[Heading]]:
-        frame = '<iframe class="explorer" src="page.html" title="Your progress"></iframe>'
-        return f'<h1>Your progress</h1><p><a href="page.html">As a page of its own</a></p>{frame}', []
+    def _framed(self, page: Page) -> tuple[str, list[Heading]]:
+        title = self.framed[page.file.name]
+        frame = f'<iframe class="explorer" src="page.html" title="{title}"></iframe>'
+        return f'<h1>{title}</h1><p><a href="page.html">As a page of its own</a></p>{frame}', []
 
 
 def _leading(address: str) -> str:

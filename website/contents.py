@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -17,7 +17,7 @@ PARTS = {1: "FP32, any GPU", 2: "Tensor cores", 3: "GEMM as it is used"}
 _LARGEST = 1 << 17  # bytes of a file that is shown; a larger one is copied
 _SKIPPED = {"build", "out", "exercises", "node_modules", "__pycache__"}
 
-Kind = Literal["text", "source", "folder", "start", "starts", "progress", "copy"]
+Kind = Literal["text", "source", "folder", "start", "starts", "framed", "copy"]
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ def evidence(lesson: Descriptor) -> str:
     return f"{lesson.folder}/EVIDENCE.md"
 
 
-def navigation(root: Path, lessons: Sequence[Descriptor], titles: dict[str, str], progress: bool) -> list[object]:
+def navigation(root: Path, lessons: Sequence[Descriptor], titles: dict[str, str], framed: Mapping[str, str]) -> list[object]:
     """MkDocs's nav: parts, in each its lessons, in a lesson of several steps its own text first, below a lesson its evidence.
-    `titles`: of texts, by file."""
+    `titles`: of texts, by file; `framed`: of pages of their own, by folder."""
     parts: dict[int, list[object]] = {}
     steps: dict[str, list[object]] = {}
     for one in lessons:
@@ -110,7 +110,7 @@ def navigation(root: Path, lessons: Sequence[Descriptor], titles: dict[str, str]
         {"Exercises": [{"All exercises": "exercises/index.md"}, *({one.number: f"exercises/{one.name}.md"} for one in lessons)]},
         {"What was measured": "plots/README.md"},
         {"Glossary": "GLOSSARY.md"},
-        *([{"Your progress": "progress/index.md"}] if progress else []),
+        *({title: f"{name}/index.md"} for name, title in framed.items()),
         {"Teaching": "classroom/README.md"},
         {"Contributing": "CONTRIBUTING.md"},
         {"Changelog": "CHANGELOG.md"},

@@ -6,30 +6,14 @@ file comes to; the reader's browser does the rest, and sends nothing.
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from runner.core.results import ROOT
 from runner.learn import achievements, exercise
+from website.document import document
 
 _HERE = Path(__file__).resolve().parent
-_EXPLORER = _HERE.parent / "explorer"
-# By the names that they import each other by.
-_MODULES = {
-    **{f"explorer/{name}": _EXPLORER / f"{name}.js" for name in ("dom", "theme")},
-    "progress/main": _HERE / "main.js",
-}
-
-
-def _embedded(value: object) -> str:
-    """JSON that may stand in a <script>."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _url(module: Path) -> str:
-    return "data:text/javascript;base64," + base64.b64encode(module.read_bytes()).decode("ascii")
 
 
 def page(urls: Mapping[str, str] | None = None, home: str | None = None, root: Path = ROOT) -> str:
@@ -49,12 +33,4 @@ def page(urls: Mapping[str, str] | None = None, home: str | None = None, root: P
         "urls": dict(urls or {}),
         "home": home,
     }
-    styles = (_EXPLORER / "style.css", _HERE / "style.css")
-    text = (_HERE / "index.html").read_text(encoding="utf-8")
-    for name, value in (
-        ("@STYLE@", "".join(path.read_text(encoding="utf-8") for path in styles)),
-        ("@IMPORTS@", _embedded({"imports": {name: _url(path) for name, path in _MODULES.items()}})),
-        ("@PAYLOAD@", _embedded(payload)),
-    ):
-        text = text.replace(name, value)
-    return text
+    return document(_HERE, ["main"], payload)

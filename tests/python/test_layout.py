@@ -1,0 +1,80 @@
+"""./gemm layout: what the real gemm_layout says of layouts, and of texts that are none."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from conftest import Checkout, seed
+
+from runner.core.results import ROOT
+
+
+@pytest.fixture
+def layouts(checkout: Checkout) -> Checkout:
+    """A checkout with the real gemm_layout."""
+    real = ROOT / "build" / "cpu" / "bin" / "gemm_layout"
+    if not real.exists():
+        pytest.skip("build/cpu/bin/gemm_layout is not built; ./gemm layout 1:0 builds it")
+    checkout.program("gemm_layout", f'exec {real} "$@"\n')
+    return checkout
+
+
+def test_a_layout_is_shown_as_it_is_computed(layouts: Checkout) -> None:
+    """Of a drawn matrix in drawn tiles; the numbers are those that its definition gives."""
+    numbers = random.Random(seed())
+    rows, columns, pitch = numbers.choice([2, 4, 8]), numbers.choice([2, 4, 8]), numbers.randrange(8, 20)
+    given = ("layout", f"({rows},{columns}):({pitch},1)", "--tile", "(2,2)")
+    found = json.loads(layouts.run(*given, "--json").stdout)["layouts"]
+    plain, tiled = found[0], next(entry for entry in found if entry["operation"] == "tile")
+    assert plain["values"] == [row * pitch + column for column in range(columns) for row in range(rows)]
+    assert (plain["size"], plain["cosize"]) == (rows * columns, (rows - 1) * pitch + columns)
+    assert tiled["values"] == [
+        (2 * y + row) * pitch + 2 * x + column
+        for x in range(columns // 2)
+        for y in range(rows // 2)
+        for column in range(2)
+        for row in range(2)
+    ]
+    lines = layouts.run("layout", given[1]).stdout.splitlines()[-rows:]
+    assert [line.split()[2:] for line in lines] == [[str(r * pitch + c) for c in range(columns)] for r in range(rows)]
+
+
+def test_a_composition_that_is_not_one_says_where(layouts: Checkout) -> None:
+    found = json.loads(layouts.run("layout", "(6,4):(4,1)", "--compose", "8:4", "--json").stdout)["layouts"][1]
+    assert (found["result"], found["differs_at"]) == ("(2,4):(16,1)", 2)
+    found = json.loads(layouts.run("layout", "(6,4):(4,1)", "--compose", "8:3", "--json").stdout)["layouts"][1]
+    assert (found["result"], found["differs_at"]) == ("(2,4):(12,1)", None)
+
+
+def test_an_svg_has_a_cell_for_each_element(layouts: Checkout, tmp_path: Path) -> None:
+    file = tmp_path / "layout.svg"
+    layouts.run("layout", "(4,8):(8,1)", "--swizzle", "2,0,3", "--svg", str(file))
+    root = ElementTree.parse(file).getroot()
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    swizzled = [row * 8 + (column ^ row) for row in range(4) for column in range(8)]
+    cells = [int(text) for text in texts[1 + 8 :] if text]
+    assert cells == [n for row in range(4) for n in (row, *swizzled[8 * row : 8 * row + 8])]
+
+
+@pytest.mark.parametrize(
+    ("given", "character"),
+    [("(4,(2,3:1", 8), ("4:x", 3), ("(4,2):8", 7), ("4:1)", 4), ("(4,0)", 1), ("9999999999", 1)],
+)
+def test_a_malformed_layout_is_pointed_at(layouts: Checkout, given: str, character: int) -> None:
+    done = layouts.run("layout", given, status=2)
+    marked, sentence = done.stderr.splitlines()[-2:]
+    assert marked.index("^") == character - 1
+    assert f"At character {character} of" in sentence
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--complement", "16"), ("--swizzle", "3,4"), ("--swizzle", "3,4,2"), ("--tile", "(2,2,2)"), ("--svg", "missing/x.svg")],
+)
+def test_what_is_not_defined_is_refused(layouts: Checkout, options: tuple[str, ...]) -> None:
+    done = layouts.run("layout", "(4,4):(1,2)", *options, status=2)
+    assert done.stderr.splitlines()[-1].startswith("gemm: ")
