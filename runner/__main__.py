@@ -148,8 +148,13 @@ def inspect_command(
     bench: bool = typer.Option(False, "--bench", help="Compare the time of tracing with a plain run (no LESSON: all)."),
     record: bool = typer.Option(False, "--record", help="Write plots/results/counts.json and the lessons' tables of counts."),
     against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
+    call: Optional[str] = typer.Option(None, help="Of a file of your own, my.cu: its launch, 'k<<<grid, block>>>(…)'."),
+    sums: Optional[str] = typer.Option(None, help="Of my.cu: it may round as fp16 sums or tf32 products do."),
+    multiples: Optional[str] = typer.Option(None, help="Of my.cu: what its sizes must be, M:128,N:128,K:16."),
+    sizes: Optional[str] = typer.Option(None, help="Of my.cu: M, N and K, 256x128x64."),
+    beta_reads_c: Optional[bool] = typer.Option(None, "--beta-reads-c", help="Of my.cu: it reads C where beta is 0, too."),
 ) -> int:
-    """Count each line's memory accesses, and find races."""
+    """Count each line's memory accesses, and find races: of a lesson, or of a file of your own, my.cu."""
     from runner import drawing
     from runner.inspect import counters, inspection
 
@@ -169,10 +174,25 @@ def inspect_command(
         raise UserError("inspect takes one LESSON, such as ./gemm inspect 02, and after --json one file, such as 02.json.")
     if as_json and (plot or line or array):
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
+    foreign = chosen[0].endswith(".cu")
     request = inspection.parse(
-        {"m": m, "n": n, "k": k, "seed": seed, "schedule": schedule}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
+        {"m": m, "n": n, "k": k, "seed": seed, "schedule": schedule},
+        {"alpha": alpha, "beta": beta},
+        blocks,
+        like,
+        None if foreign else dtype,
+        None if foreign else variant,
     )
     file = files[0].absolute() if files else None
+    if foreign:
+        from runner.inspect import own
+
+        known = own.Options(call, variant or dtype, sums, multiples, sizes, beta_reads_c)
+        asked_for = any(size is not None for size in (m, n, k))
+        drawn = drawing.accesses if plot else None
+        return own.inspect_own(Path(chosen[0]), known, request, asked_for, line, array, as_json, file, drawn)
+    if any(option is not None for option in (call, sums, multiples, sizes, beta_reads_c)):
+        raise UserError("--call, --sums, --multiples, --sizes and --beta-reads-c are of a file of your own, such as my.cu.")
     if mine or hunt:
         from runner.learn import course
         from runner.learn.mine import inspect_mine

@@ -256,6 +256,9 @@ class Block {
                           void* mbarrier, std::uint16_t blocks, const Site& site);
     // And wgmma (block_warpgroup.cpp).
     unsigned shared_address(const void* shared);
+    unsigned shared_number(const void* generic);
+    void* shared_pointer(unsigned number);
+    [[noreturn]] void unknown_instruction(const Site& site) const;
     void wgmma_fence(const Site& site);
     void wgmma(const void* caller, const WgmmaMultiply& call, const Site& site);
     void wgmma_commit(const Site& site);

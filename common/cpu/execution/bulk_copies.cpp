@@ -61,6 +61,29 @@ unsigned BulkCopies::number_of(const void* shared) const {
     return 0;  // not after in_shared()
 }
 
+std::optional<unsigned> BulkCopies::number_near(const void* generic) const {
+    const auto at = reinterpret_cast<std::intptr_t>(generic);
+    const Image* nearest = nullptr;
+    std::intptr_t least = kNear;
+    for (const Image& a : arrays_) {
+        const auto start = reinterpret_cast<std::intptr_t>(a.start),
+                   end = start + static_cast<std::intptr_t>(a.bytes);
+        const std::intptr_t away = at < start ? start - at : at < end ? 0 : at - end + 1;
+        if (away < least) least = away, nearest = &a;
+    }
+    if (nearest == nullptr) return std::nullopt;
+    return static_cast<unsigned>(nearest->number + (at - reinterpret_cast<std::intptr_t>(nearest->start)));
+}
+
+std::byte* BulkCopies::pointer_near(unsigned number) const {
+    const Image* last = nullptr;  // that begins at that number or before it
+    for (const Image& a : arrays_) {
+        if (last == nullptr || (number >= a.number && a.number >= last->number)) last = &a;
+    }
+    if (last == nullptr) return nullptr;
+    return last->start + (static_cast<std::int64_t>(number) - static_cast<std::int64_t>(last->number));
+}
+
 std::byte* BulkCopies::of_number(unsigned number) const {
     for (const Image& a : arrays_) {
         if (number >= a.number && number - a.number + kChunk <= a.bytes) return a.start + (number - a.number);

@@ -9,6 +9,7 @@
 #include "common/cpu/ptx/barrier.hpp"
 #include "common/cpu/ptx/cluster.hpp"
 #include "common/cpu/ptx/flags.hpp"
+#include "common/cpu/ptx/shared_numbers.hpp"
 #include "common/cpu/ptx/tensor.hpp"
 #include "common/cpu/ptx/warpgroup.hpp"
 #include "common/cpu/ptx/warpgroup_types.hpp"
@@ -219,6 +220,15 @@ void tensor_load_multicast(void* shared, const CUtensorMap& map, const int* at, 
     block().tensor_multicast(__builtin_return_address(0), shared, map, at, rank, barrier, blocks, site);
 }
 
+unsigned shared_number(const void* generic) {
+    return block().shared_number(generic);
+}
+void* shared_pointer(unsigned long long number) {
+    return block().shared_pointer(static_cast<unsigned>(number));
+}
+void unknown_instruction(Site site) {
+    block().unknown_instruction(site);
+}
 unsigned shared_address(const void* shared) {
     return block().shared_address(shared);
 }

@@ -1,0 +1,165 @@
+"""What a CUDA source that was not written for this course needs before common/cpu/translate.py does its work.
+
+    #include "tile.cuh"                     ->  that file's text, where it lies beside the one that names it
+    asm volatile("…" : "=r"(x) : "r"(y));   ->  ::cpu_device::inline_ptx::run<"…">(Here{}, out(x), in(y));
+    assert(condition)                       ->  CPU_DEVICE_ASSERT(condition), which names its place
+    int main(...) { ... }                   ->  nothing
+
+Every line keeps its file and its number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>[^"\n]+)".*$', re.MULTILINE)
+ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+LITERAL = re.compile(r'"(?:\\.|[^"\\\n])*"')
+NOT_CODE = re.compile(
+    r"//(?:\\.|[^\\\n])*|/\*(?:.*?\*/|.*)|(?<!\w)\d(?:\'?\w)*" + r'|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])+\'?', re.DOTALL
+)
+SPACE = r"(?:\s|\\\n)*"
+ASM = re.compile(rf"\b(?:asm|__asm__|__asm){SPACE}(?:(?:volatile|__volatile__){SPACE})?\(")
+ASSERT = re.compile(r"(?<![\w:.])assert(?=\s*\()")
+FUNCTION = re.compile(r"(?P<name>[A-Za-z_~][\w:]*)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)[^(){};=]*\{")
+OF_DEVICE = re.compile(r"\b__(?:global|device)__\b")
+NOT_FUNCTIONS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "alignas", "decltype", "__attribute__", "requires"}
+
+
+def code_of(text: str) -> str:
+    """The text with comments and literals blanked: of the same length, with the same line breaks."""
+    return NOT_CODE.sub(lambda found: re.sub(r"[^\n\\]|\\(?!\n)", " ", found[0]), text)
+
+
+def followed(file: Path, name: str, seen: Collection[Path] = ()) -> str:
+    """The file's text with that of the files that it includes from beside it. `name`: what messages call it."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    inside = set(seen) | {file.resolve()}
+    once: set[Path] = set()
+
+    def included(found: re.Match[str]) -> str:
+        other = (file.parent / found["name"]).resolve()
+        if not other.is_file():
+            return found[0]
+        if other in inside or other in once:
+            return ""
+        if ONCE.search(other.read_text(encoding="utf-8", errors="replace")):
+            once.add(other)
+        shown = str(Path(name).parent / found["name"])
+        behind = text.count("\n", 0, found.start()) + 2
+        return f'#line 1 "{shown}"\n{followed(other, shown, inside | once)}\n#line {behind} "{name}"'
+
+    return INCLUDE.sub(included, text)
+
+
+def closing(code: str, start: int) -> int:
+    """Where the bracket closes that opens in front of `start`; the end of the code where it does not."""
+    depth = 1
+    for bracket in re.compile(r"[()\[\]{}]").finditer(code, start):
+        depth += 1 if bracket[0] in "([{" else -1
+        if depth == 0:
+            return bracket.start()
+    return len(code)
+
+
+def split(code: str, start: int, end: int, separator: str) -> list[tuple[int, int]]:
+    """The pieces of code[start:end] between separators that stand in no bracket."""
+    pieces, depth, at = [], 0, start
+    for i in range(start, end):
+        depth += (code[i] in "([{") - (code[i] in ")]}")
+        if depth == 0 and code[i] == separator:
+            pieces.append((at, i))
+            at = i + 1
+    return [*pieces, (at, end)]
+
+
+def _operands(text: str, code: str, section: tuple[int, int], function: str) -> tuple[list[str], list[str]]:
+    """Of the outputs or the inputs of an asm statement: their names, and what passes them on."""
+    names, passed = [], []
+    for start, end in split(code, *section, ","):
+        operand = text[start:end].replace("\\\n", " ")
+        if not operand.strip():
+            continue
+        opening = code.find("(", start, end)
+        expression = text[opening:end].strip() if opening >= 0 else "()"
+        named = re.search(r"\[\s*(\w+)\s*\]", code[start : max(opening, start)])
+        names.append(named[1] if named else "")
+        passed.append(f"::cpu_device::inline_ptx::{function}{expression}")
+    return names, passed
+
+
+def with_ptx(text: str) -> str:
+    """asm statements become calls of common/cpu/ptx/inline_ptx.hpp's run()."""
+    code, out, done = code_of(text), [], 0
+    for statement in ASM.finditer(code):
+        if statement.start() < done:
+            continue
+        end = closing(code, statement.end())
+        sections = split(code, statement.end(), end, ":")
+        template = text[slice(*sections[0])]
+        names: list[str] = []
+        passed: list[str] = ["::cpu_device::Here{}"]
+        for section, function in zip(sections[1:3], ("out", "in"), strict=False):
+            more, operands = _operands(text, code, section, function)
+            names += more
+            passed += operands
+        for number, name in enumerate(names):
+            if name:
+                template = template.replace(f"%[{name}]", f"%{number}")
+        call = f"::cpu_device::inline_ptx::run<{template}>({', '.join(passed)})"
+        lost = text.count("\n", statement.start(), end + 1) - call.count("\n")
+        continued = "\\\n" in text[statement.start() : end + 1]
+        out += [text[done : statement.start()], call, ("\\\n" if continued else "\n") * lost]
+        done = end + 1
+    return "".join([*out, text[done:]])
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function's definition: from where its head begins to behind its body."""
+
+    name: str
+    start: int
+    end: int
+    on_device: bool
+
+
+def functions(text: str) -> Iterator[Function]:
+    """Those that the text defines, but for members of classes that are inside of others."""
+    code, at = code_of(text), 0
+    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda found: re.sub(r"[^\n]", " ", found[0]), code, flags=re.MULTILINE)
+    while found := FUNCTION.search(code, at):
+        name = found["name"].rsplit("::", 1)[-1]
+        if name in NOT_FUNCTIONS:
+            at = found.end()
+            continue
+        end = closing(code, found.end()) + 1
+        start = max(code.rfind(c, 0, found.start()) for c in ";{}") + 1
+        start += len(code[start:]) - len(code[start:].lstrip())
+        yield Function(name, start, end, bool(OF_DEVICE.search(code, start, found.end())))
+        at = end
+
+
+def without(text: str, unwanted: Collection[Function]) -> str:
+    """The text without these functions."""
+    for function in unwanted:
+        gone = re.sub(r"^(?![ \t]*#).*", "", text[function.start : function.end], flags=re.MULTILINE)
+        text = text[: function.start] + gone + text[function.end :]
+    return text
+
+
+def without_main(text: str) -> str:
+    """The text without its main(): nobody calls it."""
+    return without(text, [function for function in functions(text) if function.name == "main"][:1])
+
+
+def prepared(text: str) -> str:
+    """All of it, but for included files."""
+    text = without_main(text)
+    code = code_of(text)
+    for found in reversed(list(ASSERT.finditer(code))):
+        text = text[: found.start()] + "CPU_DEVICE_ASSERT" + text[found.end() :]
+    return with_ptx(text)

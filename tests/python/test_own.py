@@ -1,0 +1,169 @@
+"""`./gemm inspect my.cu`: kernels that are no lesson's (tests/kernels/own), compiled unmodified, and what is said of them."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.core.results import ROOT, UserError
+from runner.inspect.inspection import Request
+from runner.inspect.own import Options, completed, multiples_of, sizes_of
+from runner.inspect.own_source import Place, foreign, guess, variant_of
+
+KERNELS = ROOT / "tests" / "kernels" / "own"
+
+
+def inspect(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "runner", "inspect", str(file), *options]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+def traced(file: Path, *options: str) -> tuple[dict, int]:
+    done = inspect(file, "--json", *options)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout), done.returncode
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("naive", ["--call", "naive<<<dim3(ceil(N,16),ceil(M,16)),dim3(16,16)>>>", "--sizes=33x47x20", "--beta-reads-c"]),
+        (
+            "mma",
+            ["--call", "mma_nt<<<dim3(N/16,M/16),32>>>(M,N,K,A,B,C)", "--variant=fp16_fp32.nt", "--multiples=M:16,N:16,K:16"],
+        ),
+    ],
+)
+def test_kernels_run_unmodified_and_are_right(name: str, options: list[str]) -> None:
+    found, status = traced(KERNELS / f"{name}.cu", *options)
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    source = {line["file"] for line in found["lines"]}
+    assert source <= {f"tests/kernels/own/{file}" for file in (f"{name}.cu", "ptx_tools.cuh")} | {
+        str(KERNELS / file) for file in (f"{name}.cu", "ptx_tools.cuh")
+    }
+
+
+def test_sums_of_fp16_are_right_where_they_are_promised(tmp_path: Path) -> None:
+    assert inspect(KERNELS / "half2.cu").returncode == 0  # half2.gemm.toml promises them
+    alone = tmp_path / "half2.cu"
+    alone.write_bytes((KERNELS / "half2.cu").read_bytes())
+    done = inspect(alone, "--call=run(M, N, K, A, B, C)", "--variant=fp16", "--sizes=16x128x256")
+    assert done.returncode == 1
+    assert "few digits" in done.stdout
+
+
+def test_planted_bugs_are_found_at_lines_of_their_file() -> None:
+    call = "--call=tiles<<<dim3(N/T,M/T),dim3(T,T)>>>"
+    found, status = traced(KERNELS / "three_bugs.cu", call, "--sizes=32x32x64")
+    assert status == 1
+    assert {finding["id"] for finding in found["findings"]} == {"race", "shared_out_of_bounds"}
+    over = next(f for f in found["findings"] if f["id"] == "shared_out_of_bounds")
+    text = (KERNELS / "three_bugs.cu").read_text(encoding="utf-8").splitlines()
+    assert f"three_bugs.cu:{1 + next(i for i, line in enumerate(text) if '* Bs[T]' in line)} " in over["text"]
+    found, status = traced(KERNELS / "three_bugs.cu", call, "--sizes=32x32x40")
+    assert (found["error"]["id"], status) == ("trap", 1)
+    assert "assert(K % T == 0)" in found["error"]["text"]
+
+
+def test_an_unknown_instruction_is_named_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "popc.cu"
+    file.write_text(
+        "__global__ void k(float* C) {\n    unsigned n;\n"
+        '    asm("popc.b32 %[out], %[in];" : [out] "=r"(n) : [in] "r"(7u));\n    C[0] = n;\n}\n',
+        encoding="utf-8",
+    )
+    done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
+    assert done.returncode == 1
+    assert f"popc.b32 at {file}:3 " in done.stdout
+
+
+def test_a_kernel_that_does_not_compile_is_told_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.cu"
+    file.write_text("__global__ void k(float* C) {\n    C[0] = nothing;\n}\n", encoding="utf-8")
+    done = inspect(file, "--call=k<<<1, 1>>>(C)")
+    assert done.returncode == 1
+    assert f"{file}:2:" in done.stderr
+
+
+def test_inline_ptx_keeps_its_lines() -> None:
+    text = (
+        'f();\nasm volatile("{ .reg .b32 r;\\n"\n'
+        '  " mov.b32 %0, %1; }"  // why\n  : "=r"(a[i ? 0 : 1])\n  : "r"(g(x, y)) : "memory");\nh();\n'
+    )
+    out = foreign().with_ptx(text)
+    assert out.count("\n") == text.count("\n")
+    assert out.split("\n")[5] == "h();"
+    assert "::out(a[i ? 0 : 1]), ::cpu_device::inline_ptx::in(g(x, y)))" in out
+    assert foreign().with_ptx('// asm("x");\nconst char* s = "asm(1)";\n') == '// asm("x");\nconst char* s = "asm(1)";\n'
+
+
+def test_only_main_and_what_is_unwanted_is_left_out() -> None:
+    text = "int f() { return 1; }\nint main(int c, char** v) {\n  if (c) { f(); }\n}\n__global__ void k(int* p) { *p = 1; }\n"
+    out = foreign().without_main(text)
+    assert "main" not in out
+    assert out.count("\n") == text.count("\n")
+    assert [(f.name, f.on_device) for f in foreign().functions(out)] == [("f", False), ("k", True)]
+
+
+def test_included_files_are_followed_once(tmp_path: Path) -> None:
+    (tmp_path / "a.cuh").write_text("#pragma once\nint a;\n", encoding="utf-8")
+    (tmp_path / "k.cu").write_text('#include "a.cuh"\n#include "a.cuh"\n#include "none.h"\nint k;\n', encoding="utf-8")
+    text = foreign().followed(tmp_path / "k.cu", "k.cu")
+    assert text.count("int a;") == 1
+    assert '#include "none.h"' in text
+    line = 1 + text.split("\n").index("int k;")
+    assert Place.of_line(text, "k.cu", line) == Place("k.cu", 4)
+    offset = Place("k.cu", 4).offset(text, "k.cu")
+    assert offset is not None and text[: offset + 1].endswith("int k;")
+
+
+def test_what_a_signature_says() -> None:
+    code = (
+        "template <int BM> __global__ void __launch_bounds__(256) k(int M, int N, int K, const half* dA, half *d_B, float* C) {}"
+    )
+    told = guess(code, None, Path("k.cu"))
+    assert (told.kernel, told.arguments, told.variant) == ("k", "M, N, K, A, B, C", "fp16_fp32")
+    with pytest.raises(UserError):
+        guess(code + "__global__ void other() {}", None, Path("k.cu"))
+
+
+def test_options(tmp_path: Path) -> None:
+    assert variant_of("bf16_fp32.nt") == ("bf16", "bf16", "fp32", "nt")
+    assert multiples_of("M:128,K:16") == {"M": 128, "N": 1, "K": 16}
+    assert sizes_of(Options(multiples="M:64"), Request(), False).m == 128
+    for wrong in (
+        lambda: variant_of("fp99"),
+        lambda: multiples_of("Q:1"),
+        lambda: sizes_of(Options(multiples="M:7"), Request(), True),
+    ):
+        with pytest.raises(UserError):
+            wrong()
+    (tmp_path / "k.gemm.toml").write_text('call = "k<<<1, 1>>>"\nsums = "fp16"\n', encoding="utf-8")
+    assert completed(tmp_path / "k.cu", Options(sums="tf32")) == Options(call="k<<<1, 1>>>", sums="tf32")
+    (tmp_path / "k.gemm.toml").write_text("cal = 1\n", encoding="utf-8")
+    with pytest.raises(UserError):
+        completed(tmp_path / "k.cu", Options())
+
+
+def translated(text: str) -> str:
+    spec = importlib.util.spec_from_file_location("translate", ROOT / "common" / "cpu" / "translate.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.translate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("extern __shared__ T x;", "T& x = *static_cast<T*>(::cpu_device::dynamic_shared());"),
+        ("extern __shared__ half s[][8];", "half (*const s)[8] = static_cast<half (*)[8]>(::cpu_device::dynamic_shared());"),
+        ("__shared__ alignas(128) float x[3];", "__shared__ __attribute__((aligned(128))) float x[3];"),
+        ("{ dim3 gridDim(2); g(gridDim); }\nint a;", "{ dim3 host_gridDim(2); g(host_gridDim); }\nint a;"),
+    ],
+)  # fmt: skip
+def test_what_other_peoples_sources_say(text: str, meant: str) -> None:
+    assert translated(text) == meant
