@@ -185,12 +185,12 @@ def inspect_command(
     )
     file = files[0].absolute() if files else None
     if foreign:
-        from runner.inspect import own
+        from runner.inspect.own import Options, inspect_own
 
-        known = own.Options(call, variant or dtype, sums, multiples, sizes, beta_reads_c)
+        known = Options(call, variant or dtype, sums, multiples, sizes, beta_reads_c)
         asked_for = any(size is not None for size in (m, n, k))
         drawn = drawing.accesses if plot else None
-        return own.inspect_own(Path(chosen[0]), known, request, asked_for, line, array, as_json, file, drawn)
+        return inspect_own(Path(chosen[0]), known, request, asked_for, line, array, as_json, file, drawn)
     if any(option is not None for option in (call, sums, multiples, sizes, beta_reads_c)):
         raise UserError("--call, --sums, --multiples, --sizes and --beta-reads-c are of a file of your own, such as my.cu.")
     if mine or hunt:
