@@ -80,15 +80,20 @@ def _operands(text: str, code: str, section: tuple[int, int], function: str) -> 
     """Of the outputs or the inputs of an asm statement: their names, and what passes them on."""
     names, passed = [], []
     for start, end in split(code, *section, ","):
-        operand = text[start:end].replace("\\\n", " ")
-        if not operand.strip():
+        if not code[start:end].replace("\\", " ").strip():
             continue
         opening = code.find("(", start, end)
-        expression = text[opening:end].strip() if opening >= 0 else "()"
+        expression = _on_one_line(text[opening:end]).strip() if opening >= 0 else "()"
         named = re.search(r"\[\s*(\w+)\s*\]", code[start : max(opening, start)])
         names.append(named[1] if named else "")
         passed.append(f"::cpu_device::inline_ptx::{function}{expression}")
     return names, passed
+
+
+def _on_one_line(text: str) -> str:
+    """The code without comments and line breaks: accesses are then at the line where the statement begins."""
+    bare = NOT_CODE.sub(lambda found: " " if found[0].startswith("/") else found[0], text)
+    return re.sub(r"\\?\n", " ", bare)
 
 
 def with_ptx(text: str) -> str:
@@ -99,7 +104,7 @@ def with_ptx(text: str) -> str:
             continue
         end = closing(code, statement.end())
         sections = split(code, statement.end(), end, ":")
-        template = text[slice(*sections[0])]
+        template = _on_one_line(text[slice(*sections[0])])
         names: list[str] = []
         passed: list[str] = ["::cpu_device::Here{}"]
         for section, function in zip(sections[1:3], ("out", "in"), strict=False):

@@ -35,6 +35,18 @@ def traced(file: Path, *options: str) -> tuple[dict, int]:
             "mma",
             ["--call", "mma_nt<<<dim3(N/16,M/16),32>>>(M,N,K,A,B,C)", "--variant=fp16_fp32.nt", "--multiples=M:16,N:16,K:16"],
         ),
+        ("named_barriers", ["--call=groups<<<dim3(N/16,M/16),256>>>", "--multiples=M:16,N:16,K:16"]),
+        ("stmatrix", ["--call=mma_nn<<<dim3(N/16,M/16),32>>>", "--variant=fp16", "--multiples=M:16,N:16,K:16"]),
+        ("cluster", ["--call=shared_b<<<dim3(N/16,M/16),dim3(16,16)>>>", "--multiples=M:32,N:16,K:16"]),
+        (
+            "hopper",
+            [
+                "--call=multiply(M,N,K,A,lda,B,ldb,C,ldc)",
+                "--variant=bf16_fp32.nt",
+                "--multiples=M:128,N:64,K:64",
+                "--sizes=128x64x256",
+            ],
+        ),
     ],
 )
 def test_kernels_run_unmodified_and_are_right(name: str, options: list[str]) -> None:
@@ -96,6 +108,7 @@ def test_inline_ptx_keeps_its_lines() -> None:
     out = foreign().with_ptx(text)
     assert out.count("\n") == text.count("\n")
     assert out.split("\n")[5] == "h();"
+    assert "out(a[i ? 0 : 1])" in out.split("\n")[1]  # where the statement begins: what it accesses is found there
     assert "::out(a[i ? 0 : 1]), ::cpu_device::inline_ptx::in(g(x, y)))" in out
     assert foreign().with_ptx('// asm("x");\nconst char* s = "asm(1)";\n') == '// asm("x");\nconst char* s = "asm(1)";\n'
 

@@ -420,7 +420,12 @@ struct Step {
             struct alignas(bytes * count) Vector {  // one access, as the instruction is
                 Unsigned of[count];
             };
-            void* const p = is("ld.shared") || is("st.shared") ? shared<address>() : global<address>();
+            void* p = is("ld.shared") || is("st.shared") ? shared<address>() : global<address>();
+            if constexpr (of("shared::cluster")) {
+                const auto rank = static_cast<unsigned>(at<address>() >> kRankShift);
+                if (rank > 0)
+                    p = at_rank(p, rank - 1, site(load ? "ld.shared::cluster" : "st.shared::cluster"));
+            }
             [&]<int... J>(std::integer_sequence<int, J...>) CPU_DEVICE_INLINED {
                 if constexpr (load) {
                     const Vector got = *static_cast<const Vector*>(p);
