@@ -26,6 +26,7 @@ ASM = re.compile(rf"\b(?:asm|__asm__|__asm){SPACE}(?:(?:volatile|__volatile__){S
 ASSERT = re.compile(r"(?<![\w:.])assert(?=\s*\()")
 FUNCTION = re.compile(r"(?P<name>[A-Za-z_~][\w:]*)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)[^(){};=]*\{")
 OF_DEVICE = re.compile(r"\b__(?:global|device)__\b")
+OPEN_SCOPE = re.compile(r"\s*(?:inline\s+)?(?:namespace|extern)\b")
 NOT_FUNCTIONS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "alignas", "decltype", "__attribute__", "requires"}
 
 
@@ -132,10 +133,13 @@ class Function:
     on_device: bool
 
 
+def _without_directives(code: str) -> str:
+    return re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda found: re.sub(r"[^\n]", " ", found[0]), code, flags=re.MULTILINE)
+
+
 def functions(text: str) -> Iterator[Function]:
     """Those that the text defines, but for members of classes that are inside of others."""
-    code, at = code_of(text), 0
-    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda found: re.sub(r"[^\n]", " ", found[0]), code, flags=re.MULTILINE)
+    code, at = _without_directives(code_of(text)), 0
     while found := FUNCTION.search(code, at):
         name = found["name"].rsplit("::", 1)[-1]
         if name in NOT_FUNCTIONS:
@@ -146,6 +150,28 @@ def functions(text: str) -> Iterator[Function]:
         start += len(code[start:]) - len(code[start:].lstrip())
         yield Function(name, start, end, bool(OF_DEVICE.search(code, start, found.end())))
         at = end
+
+
+def declaration(text: str, offset: int) -> Function | None:
+    """The declaration without a body, of the host and of no class, around that place; nothing where there is none."""
+    code = _without_directives(code_of(text))
+    while offset > 0 and code[offset].isspace() and code[offset] != "\n":
+        offset -= 1
+    start = max(code.rfind(c, 0, offset) for c in ";{}") + 1
+    end = code.find(";", offset)
+    if end < 0 or re.search(r"[{}]", code[start:end]) or OF_DEVICE.search(code, start, end):
+        return None
+    depth = 0
+    for brace in reversed(list(re.finditer(r"[{}]", code[:start]))):
+        depth += 1 if brace[0] == "}" else -1
+        if depth < 0:
+            head = max(code.rfind(c, 0, brace.start()) for c in ";{}") + 1
+            if not OPEN_SCOPE.match(code, head):
+                return None
+            depth = 0
+    start += len(code[start:]) - len(code[start:].lstrip())
+    name = re.search(r"(\w+)\s*(?:[(=\[]|$)", code[start:end])
+    return Function(name[1] if name else "", start, end + 1, False)
 
 
 def without(text: str, unwanted: Collection[Function]) -> str:

@@ -34,7 +34,7 @@ _SIZES = re.compile(r"(\d+)x(\d+)x(\d+)")
 # The toolkit's, which would bring what the CPU device has its own of.
 _OF_TOOLKIT = (
     "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
-    "cuda_device_runtime_api.h",
+    "cuda_device_runtime_api.h", "cuda_fp8.h", "cudaTypedefs.h",
     "curand.h", "curand_kernel.h", "cusolverDn.h", "cusparse.h", "device_functions.h", "device_launch_parameters.h",
     "driver_types.h", "nvToolsExt.h", "nvtx3/nvToolsExt.h", "vector_functions.h", "vector_types.h", "builtin_types.h",
 )  # fmt: skip
@@ -254,9 +254,17 @@ class Compiler:
             and function.end <= self._text.index(_BEHIND)
             and any(function.start <= offset < function.end for offset in offsets)
         ]
-        self._text = foreign().without(self._text, list(reversed(unwanted)))
+        unwanted += self._declarations(offsets)
+        self._text = foreign().without(self._text, sorted(unwanted, key=lambda function: -function.start))
         self.functions += [function.name for function in unwanted]
         return bool(unwanted)
+
+    def _declarations(self, offsets: list[int]) -> list:
+        """What is declared there without a body, outside of all functions and in front of the call."""
+        bodies = list(foreign().functions(self._text))
+        outside = [at for at in offsets if not any(body.start <= at < body.end for body in bodies)]
+        found = {foreign().declaration(self._text, at) for at in outside if at < self._text.index(_BEHIND)}
+        return sorted((one for one in found if one is not None), key=lambda one: one.start)
 
 
 def _program(file: Path, options: Options, like: str | None, folder: Path) -> tuple[Path, list[str]]:
@@ -278,7 +286,7 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
     if compiler.headers:
         said.append(f"Headers that are not here count as empty: {', '.join(compiler.headers)}.")
     if compiler.functions:
-        said.append(f"Functions of the host that do not compile here are left out: {', '.join(compiler.functions)}.")
+        said.append(f"What is of the host and does not compile here is left out: {', '.join(compiler.functions)}.")
     step = multiples_of(options.multiples)
     tile = ", ".join(str(step[key]) if step[key] > 1 else "32" for key in "MNK")
     lesson = folder / "lesson.cpp"

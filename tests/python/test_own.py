@@ -180,3 +180,29 @@ def translated(text: str) -> str:
 )  # fmt: skip
 def test_what_other_peoples_sources_say(text: str, meant: str) -> None:
     assert translated(text) == meant
+
+
+def test_declarations_of_the_host_are_found_and_those_of_classes_and_kernels_are_not() -> None:
+    text = (
+        "namespace a {\nunknown_t handle;  // of a library\nvoid f(other_t,\n  int);\n}\n"
+        "struct S { unknown_t x; };\n__device__ unknown_t y;\n"
+    )
+    found = [foreign().declaration(text, text.index(place)) for place in ("// of", "int)", "x;", "y;")]
+    assert [one and (one.name, text[one.start : one.end]) for one in found] == [
+        ("handle", "unknown_t handle;"),
+        ("f", "void f(other_t,\n  int);"),
+        None,
+        None,
+    ]
+
+
+def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "#include <no_such_library/handle.h>\nlibrary::handle_t handle;\nvoid prepare(library::handle_t h, int n);\n"
+        "__global__ void k(float* C) {\n    C[0] = 0.0f;\n}\n",
+        encoding="utf-8",
+    )
+    done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
+    assert "left out: handle, prepare." in done.stdout, done.stderr
+    assert "Headers that are not here count as empty: no_such_library/handle.h." in done.stdout
