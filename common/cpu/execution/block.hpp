@@ -231,6 +231,7 @@ class Block {
     void mbarrier_inval(void* address, const Site& site);
     void mbarrier_expect(const void* caller, void* address, unsigned bytes, const Site& site);
     /// Also makes it expect bytes, where there are any.
+    unsigned mbarrier_parity(void* address, const Site& site);
     void mbarrier_arrive(const void* caller, void* address, unsigned count, unsigned bytes, const Site& site);
     bool mbarrier_is_complete(const void* caller, void* address, unsigned parity, bool cluster,
                               const Site& site);

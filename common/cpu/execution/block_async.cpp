@@ -119,6 +119,10 @@ void Block::mbarrier_expect(const void* caller, void* address, unsigned bytes, c
     settle(barrier);
 }
 
+unsigned Block::mbarrier_parity(void* address, const Site& site) {
+    return static_cast<unsigned>(mbarrier_at(address, site).phase & 1);
+}
+
 void Block::mbarrier_arrive(const void* caller, void* address, unsigned count, unsigned bytes,
                             const Site& site) {
     arrive_at(caller, *this, mbarrier_at(address, site), count, bytes, AtMbarrier::arrives, site);

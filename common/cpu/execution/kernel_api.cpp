@@ -7,6 +7,7 @@
 #include "common/cpu/execution/workers.hpp"
 #include "common/cpu/ptx/async.hpp"
 #include "common/cpu/ptx/barrier.hpp"
+#include "common/cpu/ptx/barrier_object.hpp"
 #include "common/cpu/ptx/cluster.hpp"
 #include "common/cpu/ptx/flags.hpp"
 #include "common/cpu/ptx/shared_numbers.hpp"
@@ -220,6 +221,9 @@ void tensor_load_multicast(void* shared, const CUtensorMap& map, const int* at, 
     block().tensor_multicast(__builtin_return_address(0), shared, map, at, rank, barrier, blocks, site);
 }
 
+unsigned mbarrier_parity(void* barrier, Site site) {
+    return block().mbarrier_parity(barrier, site);
+}
 unsigned shared_number(const void* generic) {
     return block().shared_number(generic);
 }
