@@ -180,6 +180,27 @@ void wmma_all(unsigned, const std::uint64_t* in, const int*, int, std::uint64_t*
     }
 }
 
+void multiply_all_shares(unsigned, const std::uint64_t* in, const int*, int, std::uint64_t*) {
+    constexpr std::size_t kMost = 32;
+    std::array<std::array<double, kMost>, kMost> a{}, b{}, c{};
+    for (int lane = 0; lane < kWarp; ++lane) {
+        const auto& mine = of_lane<Share>(in, lane);
+        for (int i = 0; i < mine.a.count; ++i) at(a, mine.a.at[i]) = mine.a.value[i];
+        for (int i = 0; i < mine.b.count; ++i) at(b, mine.b.at[i]) = mine.b.value[i];
+        for (int i = 0; i < mine.c.count; ++i) at(c, mine.c.at[i]) = mine.c.value[i];
+    }
+    const auto& first = of_lane<Share>(in, 0);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(first.m); ++i) {
+        for (std::size_t k = 0; k < static_cast<std::size_t>(first.k); ++k) {
+            for (std::size_t j = 0; j < static_cast<std::size_t>(first.n); ++j) c[i][j] += a[i][k] * b[k][j];
+        }
+    }
+    for (int lane = 0; lane < kWarp; ++lane) {
+        Share::Matrix& sums = of_lane<Share>(in, lane).c;
+        for (int i = 0; i < sums.count; ++i) sums.value[i] = at(c, sums.at[i]);
+    }
+}
+
 }  // namespace
 
 void load_matrices(std::uint32_t* registers, int count, bool transposed, const void* row, Site site) {
@@ -220,6 +241,10 @@ void wmma_multiply(float* d, WmmaInput a, WmmaInput b, const float* c, Input inp
     Wmma operands{d, a, b, c};
     warp_instruction(input == Input::half ? wmma_all<Input::half> : wmma_all<Input::bfloat16>, &operands,
                      site);
+}
+
+void multiply_shares(Share& share, Site site) {
+    warp_instruction(multiply_all_shares, &share, site);
 }
 
 }  // namespace cpu_device

@@ -14,7 +14,9 @@
 
 #include "common/cpu/ptx/async.hpp"
 #include "common/cpu/ptx/barrier.hpp"
+#include "common/cpu/ptx/barrier_object.hpp"
 #include "common/cpu/ptx/cluster.hpp"
+#include "common/cpu/ptx/inline_ptx_arithmetic.hpp"
 #include "common/cpu/ptx/inline_ptx_text.hpp"
 #include "common/cpu/ptx/shared_numbers.hpp"
 #include "common/cpu/ptx/tensor.hpp"
@@ -103,6 +105,10 @@ struct Step {
 
     Registers& r;
 
+    struct Name {
+        static constexpr std::string_view view = kName;
+    };
+
     static constexpr bool is(std::string_view begin) { return kName.starts_with(begin); }
     static constexpr bool of(std::string_view part) { return has(kName, part); }
 
@@ -148,6 +154,12 @@ struct Step {
         constexpr Scalar s = kProgram.scalar[kThis.group[G].first + J];
         if constexpr (s.kind == Kind::operand) r.operands[s.value].put(value);
         if constexpr (s.kind == Kind::named) r.named[s.value] = value;
+    }
+    /// Whether operand G is a register.
+    template <int G>
+    static constexpr bool gives() {
+        constexpr Kind kind = kProgram.scalar[kThis.group[G].first].kind;
+        return kind == Kind::operand || kind == Kind::named;
     }
     template <int G>
     __forceinline__ void* shared() const {
@@ -198,7 +210,7 @@ struct Step {
             const int bytes = static_cast<int>(at<2>());
             int valid = bytes;
             // The fourth is how many bytes are read, or a predicate that they are not.
-            if constexpr (kThis.groups > 3 && !of("L2::cache_hint")) {
+            if constexpr (kThis.groups > (of("L2::cache_hint") ? 4 : 3)) {
                 constexpr Kind kind = kProgram.scalar[kThis.group[3].first].kind;
                 valid = kind == Kind::named ? (at<3>() != 0 ? 0 : bytes) : static_cast<int>(at<3>());
             }
@@ -257,18 +269,21 @@ struct Step {
         } else if constexpr (is("mbarrier.expect_tx")) {
             mbarrier_expect_tx(shared<0>(), word<1>(), site("mbarrier.expect_tx"));
         } else if constexpr (is("mbarrier.arrive.expect_tx")) {
+            if constexpr (gives<0>()) to<0>(mbarrier_parity(shared<1>(), site("mbarrier.arrive")));
             mbarrier_arrive_expect_tx(shared<1>(), word<2>(), site("mbarrier.arrive.expect_tx"));
         } else if constexpr (is("mbarrier.arrive") && !of("noComplete")) {
             unsigned count = 1;
             if constexpr (kThis.groups > 2) count = word<2>();
             const auto rank = static_cast<unsigned>(at<1>() >> kRankShift);
+            if constexpr (gives<0>()) to<0>(mbarrier_parity(shared<1>(), site("mbarrier.arrive")));
             if (rank > 0) {
                 mbarrier_arrive_at(shared<1>(), rank - 1, count, !of("relaxed"),
                                    site("mbarrier.arrive.shared::cluster"));
             } else {
                 mbarrier_arrive(shared<1>(), count, site("mbarrier.arrive"));
             }
-        } else if constexpr (is("mbarrier.try_wait.parity") || is("mbarrier.test_wait.parity")) {
+        } else if constexpr (is("mbarrier.try_wait.") || is("mbarrier.test_wait.")) {
+            // A state is the parity of the phase that it is of.
             const Site here = site("mbarrier.try_wait");
             if constexpr (!kProgram.loops) {
                 to<0>(mbarrier_is_complete(shared<1>(), word<2>(), here));
@@ -337,9 +352,46 @@ struct Step {
                              is("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32") ||
                              kName == "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16") {
             multiply();
+        } else if constexpr (is("mma.sync.aligned.m16n8k") && kName.ends_with("f32") &&
+                             (of("tf32") ? of("m16n8k8") || of("m16n8k4")
+                                         : of("m16n8k8") && (of("f16") || of("bf16")))) {
+            multiply_shorter();
         } else {
             unknown();
         }
+    }
+    /// m16n8k8, and TF32's m16n8k4 ("Matrix Fragments for mma.m16n8k8", "… mma.m16n8k4").
+    __forceinline__ void multiply_shorter() const {
+        constexpr bool tf32 = of("tf32");
+        Share share{16, 8, of("m16n8k4") ? 4 : 8};
+        std::uint32_t a[kThis.group[1].count], b[kThis.group[2].count], c[4];
+        words<1>(a), words<2>(b), words<3>(c);
+        const int lane = ::cpu_device::lane();
+        const auto add = [&](Share::Matrix& matrix, std::uint32_t bits, gemm::ptx::Position at, int half) {
+            const auto narrow = static_cast<std::uint16_t>(bits >> 16 * half);
+            matrix.add(tf32         ? tf32_value(__builtin_bit_cast(float, bits))
+                       : of("bf16") ? static_cast<double>(value_of_bfloat16(narrow))
+                                    : static_cast<double>(value_of_half(narrow)),
+                       at);
+        };
+        for (int half = 0; half < (tf32 ? 1 : 2); ++half) {
+            for (int r = 0; r < kThis.group[1].count; ++r)
+                add(share.a, a[r],
+                    tf32 ? gemm::ptx::Position{lane / 4 + r % 2 * 8, lane % 4 + r / 2 * 4}
+                         : gemm::ptx::fragment_a(lane, r, half),
+                    half);
+            for (int r = 0; r < kThis.group[2].count; ++r)
+                add(share.b, b[r],
+                    tf32 ? gemm::ptx::Position{lane % 4 + r * 4, lane / 4}
+                         : gemm::ptx::fragment_b(lane, r, half),
+                    half);
+        }
+        for (int i = 0; i < 4; ++i)
+            share.c.add(static_cast<double>(__builtin_bit_cast(float, c[i])), gemm::ptx::fragment_c(lane, i));
+        multiply_shares(share, site("mma.sync"));
+        for (int i = 0; i < 4; ++i)
+            c[i] = __builtin_bit_cast(std::uint32_t, static_cast<float>(share.c.value[i]));
+        to_words<0>(c);
     }
     __forceinline__ void multiply() const {
         constexpr bool short_sums = of("row") && kName.ends_with("f16.f16.f16.f16");
@@ -438,10 +490,14 @@ struct Step {
         }
     }
 
-    /// Moves, shifts, comparisons and sums of integers around the others.
+    /// Operand G, where there is one.
+    template <int G>
+    __forceinline__ std::uint64_t input() const {
+        if constexpr (G < kThis.groups) return at<G>();
+        return 0;
+    }
+    /// Moves, and what computes around the others.
     __forceinline__ void scalars() const {
-        constexpr bool wide = kName.ends_with("64");
-        const auto cut = [](std::uint64_t value) { return wide ? value : static_cast<std::uint32_t>(value); };
         if constexpr (is("cvta.to.shared") || is("cvta.shared")) {
             to<0>(shared_number(global<1>()));
         } else if constexpr (is("cvta.to.global") || is("cvta.global")) {
@@ -453,25 +509,12 @@ struct Step {
             to<0, 1>(at<1>() >> 32);
         } else if constexpr (is("mov.b32") && kThis.group[1].count == 2) {
             to<0>((at<1>() & 0xffff) | at<1, 1>() << 16);
-        } else if constexpr (is("mov.") || is("cvt.u64.u32") || is("cvt.u32.u64")) {
-            to<0>(is("mov.") ? at<1>() : word<1>());
-        } else if constexpr (is("add.u") || is("add.s")) {
-            to<0>(cut(at<1>() + at<2>()));
-        } else if constexpr (is("sub.u") || is("sub.s")) {
-            to<0>(cut(at<1>() - at<2>()));
-        } else if constexpr (is("and.b") || is("and.pred")) {
-            to<0>(at<1>() & at<2>());
-        } else if constexpr (is("or.b") || is("or.pred")) {
-            to<0>(at<1>() | at<2>());
-        } else if constexpr (is("xor.b")) {
-            to<0>(at<1>() ^ at<2>());
-        } else if constexpr (is("shl.b") || is("shr.u") || is("shr.b")) {
-            const std::uint64_t by = word<2>();
-            to<0>(by >= (wide ? 64 : 32) ? 0 : cut(is("shl") ? at<1>() << by : cut(at<1>()) >> by));
-        } else if constexpr (is("setp.ne.") || is("setp.eq.")) {
-            to<0>((cut(at<1>()) == cut(at<2>())) == is("setp.eq."));
-        } else if constexpr (is("selp.")) {
-            to<0>(at<3>() != 0 ? at<1>() : at<2>());
+        } else if constexpr (is("mov.")) {
+            to<0>(at<1>());
+        } else if constexpr (is("createpolicy.")) {
+            to<0>(0);
+        } else if constexpr (Arithmetic<Name>::kKnown) {
+            to<0>(Arithmetic<Name>::of_inputs(input<1>(), input<2>(), input<3>(), input<4>()));
         } else {
             unknown();
         }

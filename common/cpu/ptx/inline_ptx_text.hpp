@@ -97,7 +97,8 @@ class Parser {
         const bool minus = peek() == '-';
         if (minus) ++at_;
         long value = 0;
-        if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X')) {
+        // 0x, and 0f for a float's bits
+        if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X' || peek(1) == 'f' || peek(1) == 'F')) {
             for (at_ += 2; word(peek()); ++at_) {
                 const char c = peek();
                 if (c != 'U') value = value * 16 + (digit(c) ? c - '0' : (c | 32) - 'a' + 10);
@@ -105,6 +106,8 @@ class Parser {
         } else {
             while (digit(peek())) value = value * 10 + (text_[at_++] - '0');
             if (peek() == 'U') ++at_;
+            if (peek() == '.')  // of a cache policy's fraction, which does not matter here
+                while (peek() == '.' || digit(peek())) ++at_;
         }
         return minus ? -value : value;
     }
