@@ -1,4 +1,5 @@
-// What <cuda/barrier> and <cooperative_groups.h> call on the CPU device beside common/cpu/ptx/async.hpp.
+// What <cuda/barrier>, <cuda/pipeline> and <cooperative_groups.h> call on the CPU device beside
+// common/cpu/ptx/async.hpp.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,6 +22,16 @@ __forceinline__ void copy_async(void* to, const void* from, std::size_t bytes) {
         } else {
             async_copy(t + at, f + at, static_cast<int>(piece), static_cast<int>(piece));
         }
+    }
+}
+
+/// The same by all threads of a group, 16 bytes at a time in turn.
+template <class Group>
+__forceinline__ void copy_async_by(const Group& group, void* to, const void* from, std::size_t bytes) {
+    constexpr std::size_t kPiece = 16;
+    for (std::size_t at = group.thread_rank() * kPiece; at < bytes; at += group.size() * kPiece) {
+        copy_async(static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
+                   bytes - at < kPiece ? bytes - at : kPiece);
     }
 }
 
