@@ -503,8 +503,17 @@ class _Trace(TypedDict):
     error: Fault | None
 
 
+class Undefined(TypedDict):
+    """What CUDA's manuals leave undefined, and a GPU of today lets pass."""
+
+    id: str
+    text: str
+    count: int
+
+
 class Trace(_Trace, total=False):
     """With what gemm_inspect alone says."""
 
+    undefined: list[Undefined]  # with --tolerant
     before: str | None  # the lesson to compare with: the one before in its ladder, or else in the course
     history: list[BlockHistory]  # of the blocks that --history keeps

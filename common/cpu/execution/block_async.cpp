@@ -11,6 +11,7 @@
 #include "common/cpu/execution/block.hpp"
 #include "common/cpu/execution/cluster.hpp"
 #include "common/cpu/execution/device.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 
 namespace cpu_device {
 namespace {
@@ -408,13 +409,20 @@ void Block::check_nothing_left() {
     check_warpgroups();
     const BulkCopy* copy = bulk_.left_behind();
     if (copy == nullptr) return;
-    throw BlockFailure{
-        FaultId::copy_left_behind,
-        copy->by->where(copy->thread) + "the block has ended, but no thread has waited for the " +
-            (copy->load ? "load" : "store") + " that it started at " + copy->site.file + ":" +
-            std::to_string(copy->site.line) +
-            (copy->load ? ": its bytes would come to shared memory that is another block's by then."
-                        : ": shared memory that it reads would be another block's by then.")};
+    const std::string why =
+        "the block has ended, but no thread has waited for the " +
+        std::string(copy->load ? "load" : "store") + " that it started at " + copy->site.file + ":" +
+        std::to_string(copy->site.line) +
+        (copy->load ? ": its bytes would come to shared memory that is another block's by then."
+                    : ": shared memory that it reads would be another block's by then.");
+    const std::string text = copy->by->where(copy->thread) + why;
+    if (copy->load || !tolerates(FaultId::copy_left_behind, why, text))
+        throw BlockFailure{FaultId::copy_left_behind, text};
+    for (int i = 0; i < count_; ++i) {
+        bulk_.commit(i);
+        (void)bulk_.wait(i, 0, false, dice_);
+    }
+    (void)bulk_.left_behind();  // which writes the stores
 }
 
 }  // namespace cpu_device

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/cpu/execution/block.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 
 namespace cpu_device {
 
@@ -95,7 +96,7 @@ bool BulkCopies::fetch(unsigned number, void* sixteen, Dice& dice) {
     use_images();
     std::byte* const shared = of_number(number);
     if (shared == nullptr) return false;
-    std::memcpy(sixteen, dice.below(2) == 0 ? image(shared) : shared, kChunk);
+    std::memcpy(sixteen, dice.below(2) == 0 && !tolerant() ? image(shared) : shared, kChunk);
     return true;
 }
 
@@ -153,7 +154,7 @@ void BulkCopies::load_piece(BulkCopy& copy) {
 void BulkCopies::store_piece(BulkCopy& copy, Dice& dice) {
     const std::size_t piece = (copy.start + std::uint64_t{copy.step} * copy.done++) % copy.pieces();
     const std::size_t end = std::min((piece + 1) * BulkCopy::kPiece, copy.chunks.size());
-    const bool behind = dice.below(2) == 0;
+    const bool behind = dice.below(2) == 0 && !tolerant();
     for (std::size_t i = piece * BulkCopy::kPiece; i < end; ++i) {
         const Chunk& c = copy.chunks[i];
         std::memcpy(copy.taken.data() + i * kChunk, behind ? image(c.shared) : c.shared, kChunk);

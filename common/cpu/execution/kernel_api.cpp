@@ -14,6 +14,7 @@
 #include "common/cpu/ptx/tensor.hpp"
 #include "common/cpu/ptx/warpgroup.hpp"
 #include "common/cpu/ptx/warpgroup_types.hpp"
+#include "common/facts.hpp"
 
 namespace cpu_device {
 namespace {
@@ -72,6 +73,10 @@ unsigned active_mask(Site site) {
     return block().active_mask(site);
 }
 void trap(Site site) {
+    if (local.worker == nullptr)
+        throw gemm::Fault(gemm::FaultId::trap, std::string(site.what) + " at " + site.file + ":" +
+                                                   std::to_string(site.line) +
+                                                   ", in code of the host, ended the launch.");
     throw Trapped{site};
 }
 void stop_kernel(const char* why) {
