@@ -153,8 +153,10 @@ def inspect_command(
     multiples: Optional[str] = typer.Option(None, help="Of my.cu: what its sizes must be, M:128,N:128,K:16."),
     sizes: Optional[str] = typer.Option(None, help="Of my.cu: M, N and K, 256x128x64."),
     beta_reads_c: Optional[bool] = typer.Option(None, "--beta-reads-c", help="Of my.cu: it reads C where beta is 0, too."),
+    include: Optional[str] = typer.Option(None, "--include", "-I", help="Of my.cu: folders of its headers, a,b."),
+    define: Optional[str] = typer.Option(None, "--define", "-D", help="Of my.cu: what the compiler defines, NAME=1,OTHER."),
 ) -> int:
-    """Count each line's memory accesses, and find races: of a lesson, or of a file of your own, my.cu."""
+    """Count each line's accesses and find races, also of my.cu."""
     from runner import drawing
     from runner.inspect import counters, inspection
 
@@ -174,7 +176,7 @@ def inspect_command(
         raise UserError("inspect takes one LESSON, such as ./gemm inspect 02, and after --json one file, such as 02.json.")
     if as_json and (plot or line or array):
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
-    foreign = chosen[0].endswith(".cu")
+    foreign = Path(chosen[0]).suffix in (".cu", ".cuh", ".h", ".hpp")
     request = inspection.parse(
         {"m": m, "n": n, "k": k, "seed": seed, "schedule": schedule},
         {"alpha": alpha, "beta": beta},
@@ -187,12 +189,14 @@ def inspect_command(
     if foreign:
         from runner.inspect.own import Options, inspect_own
 
-        known = Options(call, variant or dtype, sums, multiples, sizes, beta_reads_c)
+        known = Options(call, variant or dtype, sums, multiples, sizes, beta_reads_c, include, define)
         asked_for = any(size is not None for size in (m, n, k))
         drawn = drawing.accesses if plot else None
         return inspect_own(Path(chosen[0]), known, request, asked_for, line, array, as_json, file, drawn)
-    if any(option is not None for option in (call, sums, multiples, sizes, beta_reads_c)):
-        raise UserError("--call, --sums, --multiples, --sizes and --beta-reads-c are of a file of your own, such as my.cu.")
+    if any(option is not None for option in (call, sums, multiples, sizes, beta_reads_c, include, define)):
+        raise UserError(
+            "--call, --sums, --multiples, --sizes, --beta-reads-c, --include and --define are of a file of your own, my.cu."
+        )
     if mine or hunt:
         from runner.learn import course
         from runner.learn.mine import inspect_mine

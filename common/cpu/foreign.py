@@ -1,6 +1,6 @@
 """What a CUDA source that was not written for this course needs before common/cpu/translate.py does its work.
 
-    #include "tile.cuh"                     ->  that file's text, where it lies beside the one that names it
+    #include "tile.cuh"                     ->  that file's text, where it lies beside the one that names it, or in a folder given
     asm volatile("…" : "=r"(x) : "r"(y));   ->  ::cpu_device::inline_ptx::run<"…">(Here{}, out(x), in(y));
     assert(condition)                       ->  CPU_DEVICE_ASSERT(condition), which names its place
     int main(...) { ... }                   ->  nothing
@@ -11,11 +11,11 @@ Every line keeps its file and its number.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(?P<name>[^"\n]+)".*$', re.MULTILINE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"(?P<quoted>[^"\n]+)"|<(?P<angled>[^>\n]+)>).*$', re.MULTILINE)
 ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 LITERAL = re.compile(r'"(?:\\.|[^"\\\n])*"')
 NOT_CODE = re.compile(
@@ -35,23 +35,25 @@ def code_of(text: str) -> str:
     return NOT_CODE.sub(lambda found: re.sub(r"[^\n\\]|\\(?!\n)", " ", found[0]), text)
 
 
-def followed(file: Path, name: str, seen: Collection[Path] = ()) -> str:
-    """The file's text with that of the files that it includes from beside it. `name`: what messages call it."""
+def followed(file: Path, name: str, folders: Sequence[Path] = (), seen: Collection[Path] = ()) -> str:
+    """The file's text with that of what it includes from beside it and from the folders. `name`: what messages call it."""
     text = file.read_text(encoding="utf-8", errors="replace")
     inside = set(seen) | {file.resolve()}
     once: set[Path] = set()
 
     def included(found: re.Match[str]) -> str:
-        other = (file.parent / found["name"]).resolve()
-        if not other.is_file():
+        wanted = found["quoted"] or found["angled"]
+        beside = [(file.parent / wanted, Path(name).parent / wanted)] if found["quoted"] else []
+        places = [*beside, *((folder / wanted, folder / wanted) for folder in folders)]
+        other, shown = next(((path.resolve(), str(called)) for path, called in places if path.is_file()), (None, ""))
+        if other is None:
             return found[0]
         if other in inside or other in once:
             return ""
         if ONCE.search(other.read_text(encoding="utf-8", errors="replace")):
             once.add(other)
-        shown = str(Path(name).parent / found["name"])
         behind = text.count("\n", 0, found.start()) + 2
-        return f'#line 1 "{shown}"\n{followed(other, shown, inside | once)}\n#line {behind} "{name}"'
+        return f'#line 1 "{shown}"\n{followed(other, shown, folders, inside | once)}\n#line {behind} "{name}"'
 
     return INCLUDE.sub(included, text)
 
@@ -185,6 +187,19 @@ def without(text: str, unwanted: Collection[Function]) -> str:
 def without_main(text: str) -> str:
     """The text without its main(): nobody calls it."""
     return without(text, [function for function in functions(text) if function.name == "main"][:1])
+
+
+def assertion(text: str, offset: int) -> tuple[int, int] | None:
+    """Where an assert() is, to behind its parenthesis, that begins in the line which `offset` is in."""
+    code = code_of(text)
+    found = ASSERT.search(code, code.rfind("\n", 0, offset) + 1, offset + len(code[offset:].split("\n", 1)[0]))
+    return (found.start(), closing(code, code.index("(", found.end()) + 1) + 1) if found else None
+
+
+def without_assertion(text: str, where: tuple[int, int]) -> str:
+    """The text with what -DNDEBUG makes of it."""
+    start, end = where
+    return text[:start] + "static_cast<void>(0)" + "\n" * text.count("\n", start, end) + text[end:]
 
 
 def prepared(text: str) -> str:

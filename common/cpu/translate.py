@@ -73,8 +73,8 @@ CLUSTER = re.compile(
 )
 
 
-# What a kernel is called besides: auto* kernel = the_kernel<...>;
-ALIAS = re.compile(r"\bauto\s*\*?\s*(?:const\s+)?(?P<alias>\w+)\s*=\s*&?\s*(?P<name>\w+)\s*[<;]")
+# What a kernel is called besides, from there on: auto* kernel = the_kernel<...>; auto kernel = on ? one : other;
+ALIAS = re.compile(r"\bauto\s*\*?\s*(?:const\s+)?(?P<alias>\w+)\s*=(?P<value>[^;=]{1,400});")
 
 OF_CONFIG = re.compile(r"(?:\.|->)\s*(?=(?:gridDim|blockDim)\b)")
 
@@ -93,6 +93,12 @@ def kernel_start(code: str, end: int) -> int:
     first = max(end - LONGEST_NAME, 0)
     code, i = code[first:end], end - first
     while i > 0 and code[i - 1].isspace():
+        i -= 1
+    if i > 0 and code[i - 1] == "]":  # of an array of kernels
+        depth = 1
+        while i > 1 and depth > 0:
+            i -= 1
+            depth += (code[i - 1] == "]") - (code[i - 1] == "[")
         i -= 1
     if i > 0 and code[i - 1] == ">":  # template arguments, which may hold parentheses
         code = OPERATORS.sub(blank, code)
@@ -202,9 +208,10 @@ def translate(text: str) -> str:
             error.lineno = line_of(text, kernel.start())
             raise error
 
+    aliases: dict[str, list[tuple[int, str | None]]] = {}
     for alias in ALIAS.finditer(code):
-        if alias["name"] in clusters:
-            clusters[alias["alias"]] = clusters[alias["name"]]
+        known = next((word for word in re.findall(r"\w+", alias["value"]) if word in clusters), None)
+        aliases.setdefault(alias["alias"], []).append((alias.start(), clusters.get(known or "")))
 
     position = 0
     while (launch := code.find("<<<", position)) >= 0:
@@ -222,7 +229,9 @@ def translate(text: str) -> str:
         kernel = text[start:launch].rstrip(" ")
         edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))
         name = re.match(r"(?:\w|\s|::)*?(\w+)\s*(?:<|$)", told)
-        cluster = clusters.get(name[1]) if name else None
+        called = name[1] if name else ""
+        alias_of = [dims for at, dims in aliases.get(called, ()) if at < start]
+        cluster = alias_of[-1] if alias_of else clusters.get(called)
         edits.append((end, end + 3, f").with_cluster({cluster})" if cluster else ")"))
         position = end + 3
 

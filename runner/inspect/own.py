@@ -12,7 +12,7 @@ import importlib.util
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import ModuleType
@@ -34,7 +34,7 @@ _SIZES = re.compile(r"(\d+)x(\d+)x(\d+)")
 # The toolkit's, which would bring what the CPU device has its own of.
 _OF_TOOLKIT = (
     "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
-    "cuda_device_runtime_api.h", "cuda_fp8.h", "cudaTypedefs.h",
+    "cuda_device_runtime_api.h", "cuda_fp8.h",
     "curand.h", "curand_kernel.h", "cusolverDn.h", "cusparse.h", "device_functions.h", "device_launch_parameters.h",
     "driver_types.h", "nvToolsExt.h", "nvtx3/nvToolsExt.h", "vector_functions.h", "vector_types.h", "builtin_types.h",
 )  # fmt: skip
@@ -114,6 +114,8 @@ class Options:
     multiples: str | None = None  # M:128,N:128,K:16
     sizes: str | None = None  # 128x128x64
     beta_reads_c: bool | None = None
+    include: str | None = None  # folders, with commas between them
+    define: str | None = None  # NAME or NAME=VALUE, with commas between them
 
 
 def _kept(file: Path) -> Options:
@@ -132,7 +134,14 @@ def _kept(file: Path) -> Options:
             raise UserError(
                 f"{kept}: {key} must be one of {', '.join(sorted(known))}, each a text (beta_reads_c: true or false)."
             )
+    if "include" in read:
+        read["include"] = ",".join(str(file.parent / folder) for folder in listed(read["include"]))
     return Options(**read)
+
+
+def listed(text: str | None) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
 def _tomllib() -> ModuleType:
@@ -151,6 +160,9 @@ def completed(file: Path, given: Options) -> Options:
     options = Options(**values)
     if options.sums is not None and options.sums not in get_args(Sums):
         raise UserError(f"--sums must be {' or '.join(get_args(Sums))}, not {options.sums!r}.")
+    for folder in listed(options.include):
+        if not Path(folder).is_dir():
+            raise UserError(f"--include must name folders; there is no folder {folder}.")
     return options
 
 
@@ -193,10 +205,14 @@ def _text_of_call(options: Options, guessed: Guess) -> str:
     return f"{call}({guessed.arguments})" if call.endswith(">>>") else call
 
 
-def _source(file: Path, name: str, call: str, variant: tuple[str, str, str, str]) -> str:
+def _text(file: Path, options: Options) -> str:
+    """The file's, with that of what it includes."""
+    return foreign().followed(file, str(file), [Path(folder) for folder in listed(options.include)])
+
+
+def _source(text: str, call: str, variant: tuple[str, str, str, str]) -> str:
     a, b, c = (_ELEMENTS.get(kind, "void") for kind in variant[:3])
     undefined = "\n".join(f"#undef {name}" for name in _NOT_MACROS)
-    text = foreign().followed(file, name)
     launched = _CALL.format(undefined=undefined, a=a, b=b, c=c, call=call, signature=_SIGNATURE)
     return f"{text}\n{launched}"
 
@@ -204,7 +220,7 @@ def _source(file: Path, name: str, call: str, variant: tuple[str, str, str, str]
 class Compiler:
     """Compiles the file, and leaves out what belongs to its main program and cannot be compiled here."""
 
-    def __init__(self, tools: Mapping, name: str, text: str, arch: str, folder: Path) -> None:
+    def __init__(self, tools: Mapping, name: str, text: str, flags: Sequence[str], folder: Path) -> None:
         self._folder, self._name = folder, name
         self._text = foreign().without_main(text)
         self._stand_ins = folder / "stand_ins"
@@ -212,9 +228,10 @@ class Compiler:
             (self._stand_ins / header).parent.mkdir(parents=True, exist_ok=True)
             (self._stand_ins / header).write_text("", encoding="utf-8")
         compiler, *rest = tools["kernel"]
-        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, f"-D__CUDA_ARCH__={arch}0"]
+        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, *flags]
         self.headers: list[str] = []
         self.functions: list[str] = []
+        self._why: dict[str, tuple[str, ...]] = {}  # a function that is left out: its first error
 
     def compiled(self) -> Path:
         """The object. A UserError, with the first error's lines, where a kernel or what the call needs does not compile."""
@@ -232,7 +249,10 @@ class Compiler:
             blame_the_machine("The compiler", done.status, done.lines)
             if not self._left_out("\n".join(done.lines)):
                 break
-        lines = "\n".join(f"  {line}" for line in first_error(done.lines))
+        told = first_error(done.lines)
+        # What the call needs was left out: not that it is missing is the news.
+        told = next((why for name, why in self._why.items() if re.search(rf"\b{name}\b", told[0])), told) if told else told
+        lines = "\n".join(f"  {line}" for line in told)
         raise UserError(f"{self._name} does not compile for the CPU device.\n{lines}", status=1)
 
     def _left_out(self, said: str) -> bool:
@@ -247,6 +267,8 @@ class Compiler:
             return True
         places = {Place(found["file"], int(found["line"])) for found in _ERROR.finditer(said)}
         offsets = [offset for place in places if (offset := place.offset(self._text, self._name)) is not None]
+        if self._without_assertions(offsets):
+            return True
         unwanted = [
             function
             for function in foreign().functions(self._text)
@@ -255,9 +277,20 @@ class Compiler:
             and any(function.start <= offset < function.end for offset in offsets)
         ]
         unwanted += self._declarations(offsets)
+        for function in unwanted:
+            inside = [place for place in places if function.start <= (place.offset(self._text, self._name) or -1) < function.end]
+            of_it = [line for line in said.split("\n") if any(line.startswith(f"{place}:") for place in inside)]
+            self._why.setdefault(function.name, tuple(of_it[:1]))
         self._text = foreign().without(self._text, sorted(unwanted, key=lambda function: -function.start))
         self.functions += [function.name for function in unwanted]
         return bool(unwanted)
+
+    def _without_assertions(self, offsets: list[int]) -> bool:
+        """Leaves out assertions that do not compile: those of who only compiles with -DNDEBUG."""
+        found = {where for at in offsets if (where := foreign().assertion(self._text, at))}
+        for where in sorted(found, reverse=True):
+            self._text = foreign().without_assertion(self._text, where)
+        return bool(found)
 
     def _declarations(self, offsets: list[int]) -> list:
         """What is declared there without a body, outside of all functions and in front of the call."""
@@ -270,7 +303,7 @@ class Compiler:
 def _program(file: Path, options: Options, like: str | None, folder: Path) -> tuple[Path, list[str]]:
     """The program that traces the file's kernel, and what was guessed and left out, a sentence each."""
     name = str(file)
-    text = foreign().followed(file, name)
+    text = _text(file, options)
     guessed = guess(text, options.call, file)
     said = []
     if options.variant is None:
@@ -281,7 +314,8 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
     variant = variant_of(options.variant or guessed.variant)
     tools = toolchain(_CPU, "inspect", ["gemm_traced_headers"])
     arch = (like or "sm_90").removeprefix("sm_").rstrip("af")
-    compiler = Compiler(tools, name, _source(file, name, call, variant), arch, folder)
+    flags = [f"-D{name}" for name in listed(options.define)] + [f"-I{folder}" for folder in listed(options.include)]
+    compiler = Compiler(tools, name, _source(text, call, variant), [*flags, f"-D__CUDA_ARCH__={arch}0"], folder)
     kernel = compiler.compiled()
     if compiler.headers:
         said.append(f"Headers that are not here count as empty: {', '.join(compiler.headers)}.")
@@ -323,7 +357,8 @@ def verdict_of(found: Trace, request: Request, options: Options) -> tuple[str, b
     """A sentence, and whether the kernel keeps what it promises."""
     clean = not found["findings"] and not found["error"]
     verdict = found["verdict"]
-    behind = "" if clean else "; but see what was found"
+    formal = "; but it does what the manuals leave undefined" if found.get("undefined") else ""
+    behind = formal if clean else "; but see what was found"
     if verdict is None:
         return ("Not verified: blocks are missing." if clean else "No result: see what was found."), clean
     if verdict["passed"]:
@@ -352,7 +387,8 @@ def inspect_own(
     with scratch() as folder:
         program, said = _program(file, options, like, folder)
         own = inspection.Own(file.name, str(file))
-        found, _ = trace(program, file.name, request, 0, own)
+        tolerant = replace(request, options=(*request.options, "--tolerant"))
+        found, _ = trace(program, file.name, tolerant, 0, own)
     verdict, right = verdict_of(found, request, options)
     if as_json:
         inspection.give(json.dumps(found) + "\n", output)
@@ -362,5 +398,8 @@ def inspect_own(
     for problem in inspection.problems(found):
         if not (problem.startswith("wrong result:") and few_digits(found, request)):
             print(problem)
+    for one in found.get("undefined", ()):
+        often = f" (×{one['count']})" if one["count"] > 1 else ""
+        print(f"undefined: {one['text']}{often}")
     inspection.tell(found, number, array, None, draw)
     return int(not right)

@@ -58,6 +58,44 @@ def test_kernels_run_unmodified_and_are_right(name: str, options: list[str]) -> 
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("fp16_shapes", ["--call=all(N,K,A,B,C)", "--variant=fp16.nt", "--sums=fp16", "--sizes=128x32x64"]),
+        ("tf32", ["--call=both(N,K,A,B,C)", "--variant=fp32.nt", "--sums=tf32", "--sizes=32x32x64"]),
+        ("pipeline", ["--call=all(N,K,A,B,C)", "--sizes=64x32x64"]),
+    ],
+)
+def test_more_shapes_and_pipelines_run_as_they_stand(name: str, options: list[str]) -> None:
+    found, status = traced(KERNELS / f"{name}.cu", *options)
+    assert (found["error"], found["findings"], found["undefined"], status) == (None, [], [], 0)
+    assert found["verdict"]["rms_error"] < 0.1
+
+
+def test_what_a_gpu_lets_pass_is_said_and_the_launch_goes_on(tmp_path: Path) -> None:
+    given = ["--call=both(M,N,K,A,B,C)", "--sizes=14x32x16", f"--include={KERNELS / 'include'}", "--define=TILE_ROWS=4"]
+    found, status = traced(KERNELS / "returned.cu", *given)
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    said = {one["id"]: one["text"] for one in found["undefined"]}
+    assert set(said) == {"divergent_barrier"}
+    assert any("returned without reaching" in one["text"] for one in found["undefined"])
+    assert any("returned.cu:" in one["text"] and "while thread" in one["text"] for one in found["undefined"])
+    with pytest.raises(UserError):
+        completed(KERNELS / "returned.cu", Options(include=str(tmp_path / "nowhere")))
+
+
+def test_an_assertion_of_the_host_is_said_and_one_that_does_not_compile_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "#include <cassert>\n__global__ void k(float* C) { C[0] = 0.0f; }\n"
+        "void run(int M, float* C) {\n    assert(nobody < 3);\n    assert(M == 2);\n    k<<<1, 1>>>(C);\n}\n",
+        encoding="utf-8",
+    )
+    found, status = traced(file, "--call=run(M, C)", "--sizes=1x1x1")
+    assert (found["error"]["id"], status) == ("trap", 1)
+    assert f"assert(M == 2) at {file}:5" in found["error"]["text"]
+
+
 def test_sums_of_fp16_are_right_where_they_are_promised(tmp_path: Path) -> None:
     assert inspect(KERNELS / "half2.cu").returncode == 0  # half2.gemm.toml promises them
     alone = tmp_path / "half2.cu"
@@ -129,6 +167,11 @@ def test_included_files_are_followed_once(tmp_path: Path) -> None:
     assert '#include "none.h"' in text
     line = 1 + text.split("\n").index("int k;")
     assert Place.of_line(text, "k.cu", line) == Place("k.cu", 4)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "none.h").write_text("int found;\n", encoding="utf-8")
+    (tmp_path / "s.cu").write_text("#include <none.h>\n#include <vector>\n", encoding="utf-8")
+    assert "int found;" in foreign().followed(tmp_path / "s.cu", "s.cu", [tmp_path / "more"])
+    assert "int found;" not in foreign().followed(tmp_path / "s.cu", "s.cu")
     offset = Place("k.cu", 4).offset(text, "k.cu")
     assert offset is not None and text[: offset + 1].endswith("int k;")
 
@@ -161,6 +204,13 @@ def test_options(tmp_path: Path) -> None:
         completed(tmp_path / "k.cu", Options())
 
 
+def test_a_cluster_belongs_to_what_the_pointer_was_last() -> None:
+    kernel = "__global__ void __cluster_dims__(2, 1, 1) a(int) {}\n"
+    launched = "auto* k = {}; k<<<1, 1>>>(1);"
+    assert ".with_cluster(2, 1, 1)" in translated(kernel + launched.format("on ? a : b"))
+    assert ".with_cluster" not in translated(kernel + "{ auto* k = a; }" + launched.format("b<1>"))
+
+
 def translated(text: str) -> str:
     spec = importlib.util.spec_from_file_location("translate", ROOT / "common" / "cpu" / "translate.py")
     assert spec and spec.loader
@@ -176,6 +226,7 @@ def translated(text: str) -> str:
         ("extern __shared__ half s[][8];", "half (*const s)[8] = static_cast<half (*)[8]>(::cpu_device::dynamic_shared());"),
         ("__shared__ alignas(128) float x[3];", "__shared__ __attribute__((aligned(128))) float x[3];"),
         ("{ dim3 gridDim(2); g(gridDim); }\nint a;", "{ dim3 host_gridDim(2); g(host_gridDim); }\nint a;"),
+        ("f[g(i)]<<<1, 2>>>(x);", '::cpu_device::launcher("f[g(i)]", f[g(i)], 1, 2)(x);'),
     ],
 )  # fmt: skip
 def test_what_other_peoples_sources_say(text: str, meant: str) -> None:
