@@ -14,6 +14,7 @@
 #include "common/check/variant.hpp"
 #include "common/check/verify.hpp"
 #include "common/cpu/execution/device.hpp"
+#include "common/cpu/execution/overruns.hpp"
 #include "common/cpu/execution/tolerance.hpp"
 #include "common/cpu/trace/trace.hpp"
 #include "common/error.hpp"
@@ -146,6 +147,16 @@ int run(const Settings& s) {
     Json json = gemm::traced_json(*s.lesson, w.shape(), s.seed, device.sm, traced);
     json["before"] = s.before.empty() ? Json(nullptr) : Json(s.before);
     if (s.tolerant) {
+        Json& overruns = json["overruns"] = Json::array();
+        for (const cpu_device::Overrun& o : cpu_device::overruns())
+            overruns.push_back({{"file", o.file},
+                                {"line", o.line},
+                                {"column", o.column},
+                                {"array", o.array},
+                                {"index", o.index},
+                                {"where", o.where},
+                                {"count", o.count}});
+        json["block_dim"] = traced.report.block;
         Json& undefined = json["undefined"] = Json::array();
         for (const cpu_device::Tolerated& t : cpu_device::tolerated())
             undefined.push_back({{"id", name_of(t.id)}, {"text", t.text}, {"count", t.count}});

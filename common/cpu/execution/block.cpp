@@ -321,14 +321,15 @@ void Block::release_barrier() {
     for (const Thread& t : threads_) holds += t.in;
     // The hardware counts threads that arrive, wherever, and those that have returned do not count.
     const auto refuse = [&](const std::string& place, const std::string& why, const char* rule) {
-        if (!tolerates(FaultId::divergent_barrier, text(site) + place, why + rule))
-            throw BlockFailure{FaultId::divergent_barrier, why + "."};
+        if (tolerates(FaultId::divergent_barrier, text(site) + place, why + rule)) return;
+        stop_observing();
+        throw BlockFailure{FaultId::divergent_barrier, why + "."};
     };
     for (int i = 0; i < count_; ++i) {
         Thread& t = thread(i);
         if (state(i) == State::done) {
             refuse({},
-                   where(i) + "divergent barrier: it returned without reaching the " + text(site) +
+                   thread_place(i) + "divergent barrier: it returned without reaching the " + text(site) +
                        " where " + who(waiting) + " waits",
                    " (CUDA's guide has it wait for \"all non-exited threads\" of the block: a GPU goes on).");
             continue;
@@ -336,8 +337,8 @@ void Block::release_barrier() {
         if (!same_place(t.site, site)) {
             refuse(
                 text(t.site),
-                where(i) + "divergent barrier: it waits at " + text(t.site) + ", while " + who(waiting) +
-                    " waits at " + text(site),
+                thread_place(i) + "divergent barrier: it waits at " + text(t.site) + ", while " +
+                    who(waiting) + " waits at " + text(site),
                 " (a GPU counts who arrives and goes on; CUDA's guide allows a barrier in conditional code "
                 "only where the condition is the same for the whole block).");
         }
@@ -432,6 +433,10 @@ std::string Block::who(int thread) const {
 
 std::string Block::where(int thread) const {
     stop_observing();
+    return thread_place(thread);
+}
+
+std::string Block::thread_place(int thread) const {
     return std::string("kernel ") + grid_->kernel + ", block " + text({index_.x, index_.y, index_.z}) + ", " +
            who(thread) + ": ";
 }

@@ -193,6 +193,9 @@ class Block {
     /// A thread that waits at the cluster's barrier, or (missing) one that has not come to it; -1 for none.
     int at_cluster_barrier(bool missing) const;
     std::string who(int thread) const;
+    /// "kernel k, block (0,0,0), thread (1,0,0): ", and the same of a launch that ends there: nothing more is
+    /// observed.
+    std::string thread_place(int thread) const;
     std::string where(int thread) const;
     Site waits_at(int thread) const { return this->thread(thread).site; }
     double hang_seconds() const { return hang_seconds_; }

@@ -415,9 +415,11 @@ void Block::check_nothing_left() {
         std::to_string(copy->site.line) +
         (copy->load ? ": its bytes would come to shared memory that is another block's by then."
                     : ": shared memory that it reads would be another block's by then.");
-    const std::string text = copy->by->where(copy->thread) + why;
-    if (copy->load || !tolerates(FaultId::copy_left_behind, why, text))
+    const std::string text = copy->by->thread_place(copy->thread) + why;
+    if (copy->load || !tolerates(FaultId::copy_left_behind, why, text)) {
+        stop_observing();
         throw BlockFailure{FaultId::copy_left_behind, text};
+    }
     for (int i = 0; i < count_; ++i) {
         bulk_.commit(i);
         (void)bulk_.wait(i, 0, false, dice_);

@@ -97,7 +97,7 @@ void Block::mbarrier_arrive_at(const void* caller, void* address, unsigned rank,
     check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
     if (rank < cluster_.size() && cluster_.has_left(rank) &&
         tolerates(FaultId::cluster_misused, text(site),
-                  where(running_->thread) + text(site) + " reaches block " + std::to_string(rank) +
+                  thread_place(running_->thread) + text(site) + " reaches block " + std::to_string(rank) +
                       " of its cluster, which has returned."))
         return;
     (void)reach(rank, site);
@@ -110,7 +110,7 @@ void Block::mbarrier_arrive_at(const void* caller, void* address, unsigned rank,
 
 void Block::deliver(const Arrival& arrival) {
     const auto fails = [&](FaultId id, const std::string& why) {
-        return BlockFailure{id, where(arrival.thread) + text(arrival.site) + " " + why + "."};
+        return BlockFailure{id, thread_place(arrival.thread) + text(arrival.site) + " " + why + "."};
     };
     const std::string of_rank = " of block " + std::to_string(arrival.rank);
     if (cluster_.has_left(arrival.rank)) {
@@ -120,6 +120,7 @@ void Block::deliver(const Arrival& arrival) {
                       " of its cluster when that has returned: an arrival takes its time, and the block has "
                       "to wait for it");
         if (tolerates(failure.id, text(arrival.site), failure.message)) return;
+        stop_observing();
         throw failure;
     }
     Block& there = cluster_.block(arrival.rank);
@@ -132,7 +133,10 @@ void Block::deliver(const Arrival& arrival) {
         why = count_arrival(arrival.thread, arrival.caller, there, *barrier, arrival.count, 0,
                             arrival.release ? AtMbarrier::arrives : AtMbarrier::arrives_relaxed);
     }
-    if (!why.empty()) throw fails(FaultId::mbarrier_misused, why);
+    if (!why.empty()) {
+        stop_observing();
+        throw fails(FaultId::mbarrier_misused, why);
+    }
     thread(arrival.thread).woke = there.woken_ > 0;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/cpu/execution/scheduler.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 #include "common/cpu/ptx/narrow_float.hpp"
 #include "common/error.hpp"
 #include "common/ptx/fragments.hpp"
@@ -222,14 +223,16 @@ void multiply_fragments(float* acc, const std::uint32_t* a, const std::uint32_t*
 }
 
 void check_wmma_memory(const void* start, unsigned pitch, std::size_t element_bytes, Site site) {
-    const auto complain = [&](const char* what) {
-        throw gemm::Error(std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line) +
-                          what);
-    };
+    const std::string where = std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
     if (reinterpret_cast<std::uintptr_t>(start) % 32 != 0) {
-        complain(" names an address that is not a multiple of 32.");
+        const std::string why = where + " names an address that is not a multiple of 32.";
+        // 16 bytes are as much as the instructions want that it becomes.
+        if (reinterpret_cast<std::uintptr_t>(start) % 16 != 0 ||
+            !tolerates(gemm::FaultId::kernel_threw, where, why))
+            throw gemm::Error(why);
     }
-    if (pitch * element_bytes % 16 != 0) complain(" names a pitch that is not a multiple of 16 bytes.");
+    if (pitch * element_bytes % 16 != 0)
+        throw gemm::Error(where + " names a pitch that is not a multiple of 16 bytes.");
 }
 
 void wmma_moved(const void* start, unsigned pitch, Site site) {
