@@ -176,6 +176,13 @@ def declaration(text: str, offset: int) -> Function | None:
     return Function(name[1] if name else "", start, end + 1, False)
 
 
+def body(text: str, function: Function) -> str:
+    """What stands between its braces."""
+    code = code_of(text[function.start : function.end])
+    found = FUNCTION.search(code)
+    return code[found.end() : -1] if found else code
+
+
 def without(text: str, unwanted: Collection[Function]) -> str:
     """The text without these functions."""
     for function in unwanted:

@@ -24,7 +24,7 @@ from runner.core.lesson import whole
 from runner.core.results import UserError
 from runner.inspect import inspection
 from runner.inspect.inspection import Draw, Request, trace
-from runner.inspect.own_source import Guess, Place, Sums, foreign, guess, variant_of
+from runner.inspect.own_source import Guess, Place, Sums, foreign, guess, local_only, variant_of
 from runner.inspect.trace_types import Trace
 
 _CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")
@@ -41,6 +41,7 @@ _OF_TOOLKIT = (
 _ROUNDS = 40  # of headers and functions that are left out
 # Of common/ptx and the toolkit's version 13: what sources ask the compiler for.
 _DEFINED = ("-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0")
+_BOUNDS = ("-fsanitize=bounds",)  # of arrays whose length the compiler knows
 _LENIENT = ("-w", "-Wno-narrowing", "-fpermissive")  # as nvcc is
 _NOT_MACROS = ("M", "N", "K", "A", "B", "C", "lda", "ldb", "ldc", "alpha", "beta", "stream", "ceil", "ceil_div", "cdiv")
 _ELEMENTS = {"fp32": "float", "bf16": "__nv_bfloat16", "fp16": "__half"}
@@ -228,7 +229,7 @@ class Compiler:
             (self._stand_ins / header).parent.mkdir(parents=True, exist_ok=True)
             (self._stand_ins / header).write_text("", encoding="utf-8")
         compiler, *rest = tools["kernel"]
-        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, *flags]
+        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, *_BOUNDS, *flags]
         self.headers: list[str] = []
         self.functions: list[str] = []
         self._why: dict[str, tuple[str, ...]] = {}  # a function that is left out: its first error
@@ -254,6 +255,19 @@ class Compiler:
         told = next((why for name, why in self._why.items() if re.search(rf"\b{name}\b", told[0])), told) if told else told
         lines = "\n".join(f"  {line}" for line in told)
         raise UserError(f"{self._name} does not compile for the CPU device.\n{lines}", status=1)
+
+    def vanished(self) -> list[str]:
+        """Functions of the device of which nothing is left where __CUDA_ARCH__ is what it is. After compiled()."""
+        there = foreign().functions(self._text)
+        asked = {f.name for f in there if f.on_device and "__CUDA_ARCH__" in self._text[f.start : f.end]}
+        if not asked:
+            return []
+        source = self._folder / "own.cpp"
+        command = [*(part for part in self._command if part != "-c"), "-E", "-P", source]
+        done = process.stream(command, f"Preprocessing {self._name}", process.unseen)
+        text = "\n".join(done.lines)
+        bodies = [(f.name, foreign().body(text, f)) for f in foreign().functions(text) if f.name in asked]
+        return sorted({name for name, body in bodies if not body.strip(" \t\n;")}) if not done.status else []
 
     def _left_out(self, said: str) -> bool:
         """Leaves out a header that is not here, or the functions of the host in which the errors are; whether there is one."""
@@ -319,6 +333,8 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
     kernel = compiler.compiled()
     if compiler.headers:
         said.append(f"Headers that are not here count as empty: {', '.join(compiler.headers)}.")
+    if vanished := compiler.vanished():
+        said.append(f"Nothing is left of {', '.join(vanished)} where __CUDA_ARCH__ is {arch}0; --like sm_… chooses another.")
     if compiler.functions:
         said.append(f"What is of the host and does not compile here is left out: {', '.join(compiler.functions)}.")
     step = multiples_of(options.multiples)
@@ -355,7 +371,7 @@ def few_digits(found: Trace, request: Request) -> bool:
 
 def verdict_of(found: Trace, request: Request, options: Options) -> tuple[str, bool]:
     """A sentence, and whether the kernel keeps what it promises."""
-    clean = not found["findings"] and not found["error"]
+    clean = not found["findings"] and not found["error"] and not found.get("overruns")
     verdict = found["verdict"]
     formal = "; but it does what the manuals leave undefined" if found.get("undefined") else ""
     behind = formal if clean else "; but see what was found"
@@ -370,14 +386,22 @@ def verdict_of(found: Trace, request: Request, options: Options) -> tuple[str, b
     return f"Wrong at {request.shape}{behind}.", False
 
 
-def inspect_own(
-    file: Path, options: Options, request: Request, asked: bool, line: str | None, array: str | None, as_json: bool,
-    output: Path | None, draw: Draw,
-) -> int:  # fmt: skip
-    """As inspection.inspect(), of a file that nobody here has seen. asked: whether sizes were given."""
+@dataclass(frozen=True)
+class Traced:
+    """What came of one kernel of somebody's: the trace, what was asked for in the end, and what is to be said of it."""
+
+    trace: Trace
+    request: Request
+    verdict: str
+    right: bool
+    said: list[str]  # what was guessed and left out, a sentence each
+
+
+def traced_own(file: Path, options: Options, request: Request, asked: bool, history: int = 0) -> Traced:
+    """Compiles, runs and traces the file's kernel. asked: whether sizes were given; history: of how many blocks to keep what
+    they do."""
     if not file.is_file():
         raise UserError(f"There is no file {file}.")
-    number = None if line is None else int(whole("--line", line, 1))
     options = completed(file, options)
     request = sizes_of(options, request, asked)
     if options.beta_reads_c and not any(option.startswith("--beta=") for option in request.options):
@@ -388,18 +412,33 @@ def inspect_own(
         program, said = _program(file, options, like, folder)
         own = inspection.Own(file.name, str(file))
         tolerant = replace(request, options=(*request.options, "--tolerant"))
-        found, _ = trace(program, file.name, tolerant, 0, own)
+        found, _ = trace(program, file.name, tolerant, history, own)
+        found["overruns"] = local_only(found.get("overruns", []), _text(file, options), str(file))
     verdict, right = verdict_of(found, request, options)
+    return Traced(found, request, verdict, right, said)
+
+
+def inspect_own(
+    file: Path, options: Options, request: Request, asked: bool, line: str | None, array: str | None, as_json: bool,
+    output: Path | None, draw: Draw,
+) -> int:  # fmt: skip
+    """As inspection.inspect(), of a file that nobody here has seen. asked: whether sizes were given."""
+    number = None if line is None else int(whole("--line", line, 1))
+    traced = traced_own(file, options, request, asked)
+    found = traced.trace
     if as_json:
         inspection.give(json.dumps(found) + "\n", output)
-        return int(not right)
-    for sentence in (*said, verdict):
+        return int(not traced.right)
+    for sentence in (*traced.said, traced.verdict):
         print(sentence)
     for problem in inspection.problems(found):
-        if not (problem.startswith("wrong result:") and few_digits(found, request)):
+        if not (problem.startswith("wrong result:") and few_digits(found, traced.request)):
             print(problem)
+    for over in found.get("overruns", ()):
+        often = f" (×{over['count']})" if over["count"] > 1 else ""
+        print(f"array overrun: {over['where']}index {over['index']} of {over['array']} at {over['file']}:{over['line']}{often}")
     for one in found.get("undefined", ()):
         often = f" (×{one['count']})" if one["count"] > 1 else ""
         print(f"undefined: {one['text']}{often}")
     inspection.tell(found, number, array, None, draw)
-    return int(not right)
+    return int(not traced.right)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from types import ModuleType
 from typing import Literal
 
 from runner.core.results import ROOT, UserError
+from runner.inspect.trace_types import Overrun
 
 Sums = Literal["fp16", "tf32"]
 _KERNEL = re.compile(r"\b__global__\b(?P<head>[^;{}]*?)\b(?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>(?:[^()]|\([^()]*\))*)\)\s*\{")
@@ -28,6 +30,7 @@ _TYPES = {
     "__nv_bfloat16": "bf16",
     "nv_bfloat16": "bf16",
 }
+_SHARED = re.compile(r"\b__shared__\b[^;]*")
 _NAMES = ("lda", "ldb", "ldc", "alpha", "beta", "m", "n", "k", "a", "b", "c")
 _LAYOUTS = ("nn", "nt", "tn", "tt")
 
@@ -113,6 +116,20 @@ def guess(text: str, call: str | None, file: Path) -> Guess:
             types[short] = next((_TYPES[word] for word in words if word in _TYPES), "fp32")
     a, c = types.get("a", "fp32"), types.get("c", types.get("a", "fp32"))
     return Guess(name, ", ".join(arguments), a if a == c else f"{a}_{c}")
+
+
+def local_only(overruns: Sequence[Overrun], text: str, name: str) -> list[Overrun]:
+    """Without those of arrays in shared memory, whose bytes the tracer knows: a row that goes on in the next one is none."""
+    code = foreign().code_of(text)
+    shared = {array for declared in _SHARED.findall(code) for array in re.findall(r"(\w+)\s*\[", declared)}
+    kept = []
+    for one in overruns:
+        end = Place(one["file"], one["line"]).offset(text, name)
+        line = text[: (end or 0) + 1].rsplit("\n", 1)[-1]
+        array = re.search(r"(\w+)\s*(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)+$", line[: one["column"]])
+        if array is None or array[1] not in shared:
+            kept.append(one)
+    return kept
 
 
 def variant_of(text: str) -> tuple[str, str, str, str]:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,63 @@ def test_what_a_gpu_lets_pass_is_said_and_the_launch_goes_on(tmp_path: Path) -> 
     assert any("returned.cu:" in one["text"] and "while thread" in one["text"] for one in found["undefined"])
     with pytest.raises(UserError):
         completed(KERNELS / "returned.cu", Options(include=str(tmp_path / "nowhere")))
+
+
+def test_an_index_past_the_end_of_a_local_array_is_found_and_one_into_the_next_shared_row_is_none() -> None:
+    found, status = traced(KERNELS / "overrun.cu", "--call=strips<<<dim3(N/128,M),32>>>", "--sizes=2x128x8")
+    text = (KERNELS / "overrun.cu").read_text(encoding="utf-8").splitlines()
+    line = 1 + next(i for i, content in enumerate(text) if "= sums[i]" in content)
+    assert [(one["line"], one["index"], one["array"]) for one in found["overruns"]] == [(line, 4, "float [4]")]
+    assert "kernel strips, block (0," in found["overruns"][0]["where"]
+    assert (found["findings"], found["verdict"]["passed"], status) == ([], True, 1)
+
+
+def test_a_body_that_is_not_there_for_this_gpu_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text("__global__ void k(float* C) {\n#if __CUDA_ARCH__ >= 900\n    C[0] = 0.0f;\n#endif\n}\n", encoding="utf-8")
+    said = {like: inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1", f"--like={like}").stdout for like in ("sm_80", "sm_90")}
+    assert "Nothing is left of k where __CUDA_ARCH__ is 800" in said["sm_80"]
+    assert "Nothing is left" not in said["sm_90"]
+
+
+def test_the_explorer_shows_it(tmp_path: Path) -> None:
+    file = tmp_path / "planted.cu"
+    file.write_bytes((KERNELS / "three_bugs.cu").read_bytes())
+    call = ["--call=tiles<<<dim3(N/T,M/T),dim3(T,T)>>>", "--sizes=32x32x32", "--no-open"]
+    command = [sys.executable, "-m", "runner", "explore", str(file), *call]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1, done.stderr
+    page = ROOT / "out" / "explore" / "planted_own.html"
+    shown = page.read_text(encoding="utf-8")
+    page.unlink()
+    payload = json.loads(shown.partition('<script type="application/json" id="payload">')[2].partition("</script>")[0])
+    assert (payload["title"], payload["descriptor"]["block"]) == ("planted.cu", [16, 16, 1])
+    assert {one["id"] for one in payload["trace"]["findings"]} >= {"shared_out_of_bounds"}
+    assert [source["file"] for source in payload["sources"]] == [str(file)]
+    assert payload["trace"]["history"]
+
+
+def test_the_action_inspects_what_has_its_call_beside_it(tmp_path: Path) -> None:
+    steps = (ROOT / "action.yml").read_text(encoding="utf-8").partition("      run: |\n")[2]
+    script = "\n".join(line.removeprefix(" " * 8) for line in steps.splitlines())
+
+    def ran(kernels: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "COURSE": str(ROOT), "KERNELS": kernels}
+        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, env=env)
+
+    assert "no .gemm.toml" in ran("").stderr
+    (tmp_path / "src").mkdir()
+    for name in ("half2.cu", "half2.gemm.toml"):
+        (tmp_path / "src" / name).write_bytes((KERNELS / name).read_bytes())
+    done = ran("")
+    assert done.returncode == 0, done.stderr
+    assert "::group::./src/half2.cu" in done.stdout
+    (tmp_path / "bad.cu").write_text("__global__ void k(float* C) {}\n", encoding="utf-8")
+    (tmp_path / "bad.gemm.toml").write_text('call = "k<<<1, 1>>>(C)"\nsizes = "1x1x1"\n', encoding="utf-8")
+    done = ran("bad.cu src/half2.cu")
+    assert done.returncode == 1
+    assert "Wrong at 1×1×1" in done.stdout
+    assert "::group::src/half2.cu" in done.stdout
 
 
 def test_an_assertion_of_the_host_is_said_and_one_that_does_not_compile_is_left_out(tmp_path: Path) -> None:
