@@ -352,9 +352,10 @@ struct Step {
                              is("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32") ||
                              kName == "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16") {
             multiply();
-        } else if constexpr (is("mma.sync.aligned.m16n8k") && kName.ends_with("f32") &&
-                             (of("tf32") ? of("m16n8k8") || of("m16n8k4")
-                                         : of("m16n8k8") && (of("f16") || of("bf16")))) {
+        } else if constexpr ((is("mma.sync.aligned.m16n8k") && kName.ends_with("f32") &&
+                              (of("tf32") ? of("m16n8k8") || of("m16n8k4")
+                                          : of("m16n8k8") && (of("f16") || of("bf16")))) ||
+                             kName == "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16") {
             multiply_shorter();
         } else {
             unknown();
@@ -362,7 +363,7 @@ struct Step {
     }
     /// m16n8k8, and TF32's m16n8k4 ("Matrix Fragments for mma.m16n8k8", "… mma.m16n8k4").
     __forceinline__ void multiply_shorter() const {
-        constexpr bool tf32 = of("tf32");
+        constexpr bool tf32 = of("tf32"), short_sums = kName.ends_with("f16");
         Share share{16, 8, of("m16n8k4") ? 4 : 8};
         std::uint32_t a[kThis.group[1].count], b[kThis.group[2].count], c[4];
         words<1>(a), words<2>(b), words<3>(c);
@@ -387,29 +388,37 @@ struct Step {
                     half);
         }
         for (int i = 0; i < 4; ++i)
-            share.c.add(static_cast<double>(__builtin_bit_cast(float, c[i])), gemm::ptx::fragment_c(lane, i));
+            share.c.add(static_cast<double>(sum_of<short_sums>(c, i)), gemm::ptx::fragment_c(lane, i));
         multiply_shares(share, site("mma.sync"));
-        for (int i = 0; i < 4; ++i)
-            c[i] = __builtin_bit_cast(std::uint32_t, static_cast<float>(share.c.value[i]));
+        float sums[4];
+        for (int i = 0; i < 4; ++i) sums[i] = static_cast<float>(share.c.value[i]);
+        put_sums<short_sums>(c, sums);
         to_words<0>(c);
     }
-    __forceinline__ void multiply() const {
-        constexpr bool short_sums = of("row") && kName.ends_with("f16.f16.f16.f16");
-        std::uint32_t a[4], b[2], c[4];
-        words<1>(a), words<2>(b), words<3>(c);
-        float sums[4];
-        for (int i = 0; i < 4; ++i) {
-            sums[i] = short_sums ? value_of_half(static_cast<std::uint16_t>(c[i / 2] >> 16 * (i % 2)))
-                                 : __builtin_bit_cast(float, c[i]);
-        }
-        multiply_fragments(sums, a, b, of("bf16") ? Input::bfloat16 : Input::half, site("mma.sync"));
-        if constexpr (short_sums) {
+    /// Sum i of four, which lie in four registers, or in two where they are of FP16.
+    template <bool SHORT>
+    static __forceinline__ float sum_of(const std::uint32_t* c, int i) {
+        return SHORT ? value_of_half(static_cast<std::uint16_t>(c[i / 2] >> 16 * (i % 2)))
+                     : __builtin_bit_cast(float, c[i]);
+    }
+    template <bool SHORT>
+    static __forceinline__ void put_sums(std::uint32_t* c, const float* sums) {
+        if constexpr (SHORT) {
             for (int i = 0; i < 2; ++i)
-                c[i] = bits_of(__half(sums[2 * i])) |
+                c[i] = static_cast<std::uint32_t>(bits_of(__half(sums[2 * i]))) |
                        static_cast<std::uint32_t>(bits_of(__half(sums[2 * i + 1]))) << 16;
         } else {
             for (int i = 0; i < 4; ++i) c[i] = __builtin_bit_cast(std::uint32_t, sums[i]);
         }
+    }
+    __forceinline__ void multiply() const {
+        constexpr bool short_sums = kName.ends_with("f16.f16.f16.f16");
+        std::uint32_t a[4], b[2], c[4];
+        words<1>(a), words<2>(b), words<3>(c);
+        float sums[4];
+        for (int i = 0; i < 4; ++i) sums[i] = sum_of<short_sums>(c, i);
+        multiply_fragments(sums, a, b, of("bf16") ? Input::bfloat16 : Input::half, site("mma.sync"));
+        put_sums<short_sums>(c, sums);
         to_words<0>(c);
     }
 

@@ -23,6 +23,20 @@ struct alignas(2 * sizeof(Element)) Neighbors {
 template <int m, int n, int k, class T>
 constexpr bool kOfMma = m == 16 && n == 16 && k == 16 && std::is_same_v<T, float>;
 
+/// Where element `index` of a lane's A or B is, as its line and its place there. Of TF32 as m16n8k8 has them:
+/// no manual says so, but NVIDIA's hardware does, and there are kernels that fill fragments by hand.
+template <class Use, class T, bool COLUMNS, int LENGTH>
+__forceinline__ gemm::ptx::Position input_at(int lane, int index) {
+    if constexpr (!std::is_same_v<T, precision::tf32>) {
+        return ::cpu_device::wmma_element(lane, index, LENGTH);
+    } else {
+        constexpr bool kA = std::is_same_v<Use, matrix_a>;
+        const int across = lane / 4 + (kA ? index % 2 : index / 2) * 8;  // of A's rows or B's columns
+        const int deep = lane % 4 + (kA ? index / 2 : index % 2) * 4;
+        return kA == COLUMNS ? gemm::ptx::Position{deep, across} : gemm::ptx::Position{across, deep};
+    }
+}
+
 /// Where element `index` of a lane's accumulator is.
 template <int m, int n>
 __forceinline__ gemm::ptx::Position sum_at(int lane, int index) {
@@ -45,8 +59,15 @@ requires(!(m == 16 && n == 16 && k == 16)) __forceinline__
     const ::cpu_device::Site site{"load_matrix_sync()", here.file, here.line};
     ::cpu_device::check_wmma_memory(p, ldm, sizeof(Element), site);
     const int lane = ::cpu_device::lane();
+    if constexpr (std::is_same_v<T, precision::tf32>) {
+        for (int i = 0; i < Fragment::kHeld; ++i) {
+            const gemm::ptx::Position at = input_at<Use, T, kColumns, kLength>(lane, i);
+            f.x[i] = p[static_cast<std::size_t>(at.row) * ldm + at.col];
+        }
+        return ::cpu_device::wmma_moved(p, ldm, site);
+    }
     for (int i = 0; i < Fragment::kHeld; i += 2) {
-        const gemm::ptx::Position at = ::cpu_device::wmma_element(lane, i, kLength);
+        const gemm::ptx::Position at = input_at<Use, T, kColumns, kLength>(lane, i);
         const Neighbors<Element> pair =
             *reinterpret_cast<const Neighbors<Element>*>(p + static_cast<std::size_t>(at.row) * ldm + at.col);
         for (int copy = i; copy < f.num_elements; copy += Fragment::kHeld) {
@@ -107,7 +128,7 @@ __forceinline__ void add_elements(::cpu_device::Share::Matrix& to,
     constexpr int kLength = kA == kColumns ? (kA ? m : n) : k;
     const int lane = ::cpu_device::lane();
     for (int i = 0; i < f.kHeld; ++i) {
-        gemm::ptx::Position at = ::cpu_device::wmma_element(lane, i, kLength);
+        gemm::ptx::Position at = input_at<Use, T, kColumns, kLength>(lane, i);
         if constexpr (kColumns) at = {at.col, at.row};
         if constexpr (std::is_same_v<T, precision::tf32>) {
             to.add(::cpu_device::tf32_value(f.x[i]), at);

@@ -24,17 +24,23 @@ __global__ void half_sums(int N, int K, const half* A, const half* B, half* C) {
         C[(row + i / TN) * N + col + i % TN] = tile[i / TN][i % TN];
 }
 
-// mma.sync of 16×8×8, and what stands around it.
+// mma.sync of 16×8×8, with sums of FP32 in even rows of blocks and of FP16 in odd ones, and what stands
+// around it.
 __global__ void depth_of_8(int N, int K, const half* A, const half* B, half* C) {
     const int lane = threadIdx.x, col = blockIdx.x * 8;
     unsigned row;
     asm("mad.lo.u32 %0, %1, 16, %2;" : "=r"(row) : "r"(blockIdx.y), "r"(lane >> 2));
     float c[4] = {};
+    unsigned short_sums[2] = {};
     for (int k = lane % 4 * 2; k < K; k += 8) {
         unsigned a0, a1, b0;
         asm("ld.global.b32 %0, [%1];" : "=r"(a0) : "l"(&A[row * K + k]));
         asm("ld.global.b32 %0, [%1];" : "=r"(a1) : "l"(&A[(row + 8) * K + k]));
         asm("ld.global.b32 %0, [%1];" : "=r"(b0) : "l"(&B[(col + lane / 4) * K + k]));
+        // No comma between two operands: nvcc takes it.
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3}, {%4}, {%0, %1};"
+                     : "+r"(short_sums[0]), "+r"(short_sums[1])
+                     : "r"(a0), "r"(a1) "r"(b0));
         asm volatile(
             "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, "
             "%3};"
@@ -44,6 +50,7 @@ __global__ void depth_of_8(int N, int K, const half* A, const half* B, half* C) 
     for (int i = 0; i < 2; ++i) {
         unsigned pair;
         asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(c[2 * i + 1]), "f"(c[2 * i]));
+        if (blockIdx.y % 2 != 0) pair = short_sums[i];
         asm volatile("{ .reg .pred p; setp.lt.s32 p, %2, %3; @p st.global.b32 [%0], %1; }"
                      :
                      : "l"(&C[(row + 8 * i) * N + col + lane % 4 * 2]), "r"(pair), "r"(col), "r"(N));
