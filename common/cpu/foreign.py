@@ -80,16 +80,16 @@ def split(code: str, start: int, end: int, separator: str) -> list[tuple[int, in
 
 
 def _operands(text: str, code: str, section: tuple[int, int], function: str) -> tuple[list[str], list[str]]:
-    """Of the outputs or the inputs of an asm statement: their names, and what passes them on."""
+    """Of the outputs or the inputs of an asm statement: their names, and what passes them on. nvcc needs no comma there."""
     names, passed = [], []
-    for start, end in split(code, *section, ","):
-        if not code[start:end].replace("\\", " ").strip():
-            continue
-        opening = code.find("(", start, end)
-        expression = _on_one_line(text[opening:end]).strip() if opening >= 0 else "()"
-        named = re.search(r"\[\s*(\w+)\s*\]", code[start : max(opening, start)])
+    at, end = section
+    while (opening := code.find("(", at, end)) >= 0:
+        close = closing(code, opening + 1)
+        expression = _on_one_line(text[opening : close + 1])
+        named = re.search(r"\[\s*(\w+)\s*\]", code[at:opening])
         names.append(named[1] if named else "")
         passed.append(f"::cpu_device::inline_ptx::{function}{expression}")
+        at = close + 1
     return names, passed
 
 
@@ -174,6 +174,11 @@ def declaration(text: str, offset: int) -> Function | None:
     start += len(code[start:]) - len(code[start:].lstrip())
     name = re.search(r"(\w+)\s*(?:[(=\[]|$)", code[start:end])
     return Function(name[1] if name else "", start, end + 1, False)
+
+
+def with_value(text: str, name: str, value: str) -> str:
+    """The text with another value in each #define of that name. Where there is none, the text itself."""
+    return re.sub(rf"^([ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b)(?!\()[^\n]*$", rf"\g<1> {value}", text, flags=re.MULTILINE)
 
 
 def body(text: str, function: Function) -> str:

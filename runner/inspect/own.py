@@ -207,8 +207,16 @@ def _text_of_call(options: Options, guessed: Guess) -> str:
 
 
 def _text(file: Path, options: Options) -> str:
-    """The file's, with that of what it includes."""
-    return foreign().followed(file, str(file), [Path(folder) for folder in listed(options.include)])
+    """The file's, with that of what it includes, and what --define says in the place of what they define."""
+    text = foreign().followed(file, str(file), [Path(folder) for folder in listed(options.include)])
+    for name, value in _defined(options):
+        text = foreign().with_value(text, name, value)
+    return text
+
+
+def _defined(options: Options) -> list[tuple[str, str]]:
+    """Names and values, as the compiler's -D has them."""
+    return [(name.strip(), value or "1") for name, _, value in (part.partition("=") for part in listed(options.define))]
 
 
 def _source(text: str, call: str, variant: tuple[str, str, str, str]) -> str:
@@ -328,7 +336,9 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
     variant = variant_of(options.variant or guessed.variant)
     tools = toolchain(_CPU, "inspect", ["gemm_traced_headers"])
     arch = (like or "sm_90").removeprefix("sm_").rstrip("af")
-    flags = [f"-D{name}" for name in listed(options.define)] + [f"-I{folder}" for folder in listed(options.include)]
+    # Not what the file defines itself: the CPU device's headers have names such as N, too.
+    apart = [(name, value) for name, value in _defined(options) if foreign().with_value(text, name, "") == text]
+    flags = [f"-D{name}={value}" for name, value in apart] + [f"-I{folder}" for folder in listed(options.include)]
     compiler = Compiler(tools, name, _source(text, call, variant), [*flags, f"-D__CUDA_ARCH__={arch}0"], folder)
     kernel = compiler.compiled()
     if compiler.headers:

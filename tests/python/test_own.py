@@ -209,6 +209,21 @@ def test_inline_ptx_keeps_its_lines() -> None:
     assert foreign().with_ptx('// asm("x");\nconst char* s = "asm(1)";\n') == '// asm("x");\nconst char* s = "asm(1)";\n'
 
 
+def test_a_define_of_the_command_line_stands_in_the_place_of_the_files_own(tmp_path: Path) -> None:
+    assert foreign().with_value("#define N 4096\n#define N_ 1\n#define N(x) x\n", "N", "8") == (
+        "#define N 8\n#define N_ 1\n#define N(x) x\n"
+    )
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "#define N 4096\n__global__ void k(const float* A, const float* B, float* C) {\n    float sum = 0;\n"
+        "    for (int i = 0; i < N; ++i) sum += A[blockIdx.x * N + i] * B[i * N + threadIdx.x];\n"
+        "    C[blockIdx.x * N + threadIdx.x] = sum;\n}\n",
+        encoding="utf-8",
+    )
+    found, status = traced(file, "--call=k<<<M, N>>>(A, B, C)", "--sizes=16x16x16", "-D", "N=16")
+    assert (found["findings"], found["verdict"]["passed"], status) == ([], True, 0)
+
+
 def test_only_main_and_what_is_unwanted_is_left_out() -> None:
     text = "int f() { return 1; }\nint main(int c, char** v) {\n  if (c) { f(); }\n}\n__global__ void k(int* p) { *p = 1; }\n"
     out = foreign().without_main(text)
