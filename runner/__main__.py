@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -124,6 +125,29 @@ def run_command(
     return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json)
 
 
+def _foreign(name: str) -> bool:
+    """Whether that is a file of one's own, and no lesson."""
+    return Path(name).suffix in (".cu", ".cuh", ".h", ".hpp")
+
+
+def _refuse_own(options: Sequence[object]) -> None:
+    """A UserError where options are given that are of a file of one's own."""
+    if any(option is not None for option in options):
+        raise UserError(
+            "--call, --sums, --multiples, --sizes, --beta-reads-c, --include and --define are of a file of your own, my.cu."
+        )
+
+
+# Of a file of one's own
+_CALL = typer.Option(None, help="Of a file of your own, my.cu: its launch, 'k<<<grid, block>>>(…)'.")
+_SUMS = typer.Option(None, help="Of my.cu: it may round as fp16 sums or tf32 products do.")
+_MULTIPLES = typer.Option(None, help="Of my.cu: what its sizes must be, M:128,N:128,K:16.")
+_SIZES = typer.Option(None, help="Of my.cu: M, N and K, 256x128x64.")
+_BETA_READS_C = typer.Option(None, "--beta-reads-c", help="Of my.cu: it reads C where beta is 0, too.")
+_INCLUDE = typer.Option(None, "--include", "-I", help="Of my.cu: folders of its headers, a,b.")
+_DEFINE = typer.Option(None, "--define", "-D", help="Of my.cu: what the compiler defines, NAME=1,OTHER.")
+
+
 @app.command("inspect")
 def inspect_command(
     ctx: typer.Context,
@@ -148,8 +172,15 @@ def inspect_command(
     bench: bool = typer.Option(False, "--bench", help="Compare the time of tracing with a plain run (no LESSON: all)."),
     record: bool = typer.Option(False, "--record", help="Write plots/results/counts.json and the lessons' tables of counts."),
     against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
+    call: Optional[str] = _CALL,
+    sums: Optional[str] = _SUMS,
+    multiples: Optional[str] = _MULTIPLES,
+    sizes: Optional[str] = _SIZES,
+    beta_reads_c: Optional[bool] = _BETA_READS_C,
+    include: Optional[str] = _INCLUDE,
+    define: Optional[str] = _DEFINE,
 ) -> int:
-    """Count each line's memory accesses, and find races."""
+    """Count each line's accesses and find races, also of my.cu."""
     from runner import drawing
     from runner.inspect import counters, inspection
 
@@ -169,10 +200,24 @@ def inspect_command(
         raise UserError("inspect takes one LESSON, such as ./gemm inspect 02, and after --json one file, such as 02.json.")
     if as_json and (plot or line or array):
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
+    foreign = _foreign(chosen[0])
     request = inspection.parse(
-        {"m": m, "n": n, "k": k, "seed": seed, "schedule": schedule}, {"alpha": alpha, "beta": beta}, blocks, like, dtype, variant
+        {"m": m, "n": n, "k": k, "seed": seed, "schedule": schedule},
+        {"alpha": alpha, "beta": beta},
+        blocks,
+        like,
+        None if foreign else dtype,
+        None if foreign else variant,
     )
     file = files[0].absolute() if files else None
+    if foreign:
+        from runner.inspect.own import Options, inspect_own
+
+        known = Options(call, variant or dtype, sums, multiples, sizes, beta_reads_c, include, define)
+        asked_for = any(size is not None for size in (m, n, k))
+        drawn = drawing.accesses if plot else None
+        return inspect_own(Path(chosen[0]), known, request, asked_for, line, array, as_json, file, drawn)
+    _refuse_own((call, sums, multiples, sizes, beta_reads_c, include, define))
     if mine or hunt:
         from runner.learn import course
         from runner.learn.mine import inspect_mine
@@ -197,10 +242,29 @@ def explore_command(
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; fresh by default."),
     serve: bool = typer.Option(False, "--serve", help="Serve the page on this machine, and update it at every save."),
     no_open: bool = typer.Option(False, "--no-open", help="Don't open a browser."),
+    call: Optional[str] = _CALL,
+    sums: Optional[str] = _SUMS,
+    multiples: Optional[str] = _MULTIPLES,
+    sizes: Optional[str] = _SIZES,
+    beta_reads_c: Optional[bool] = _BETA_READS_C,
+    include: Optional[str] = _INCLUDE,
+    define: Optional[str] = _DEFINE,
 ) -> int:
     """Explore what a kernel does, step by step, in a browser."""
     from website import explore, serving
 
+    known = (call, sums, multiples, sizes, beta_reads_c, include, define)
+    if _foreign(name):
+        from runner.inspect import inspection
+        from runner.inspect.own import Options
+        from website.explore_own import explore_own
+
+        if serve or mine or hunt:
+            raise UserError(f"--serve, --mine and --hunt are of lessons, not of {name}.")
+        request = inspection.parse({"m": m, "n": n, "k": k, "seed": seed}, {}, blocks, None)
+        asked_for = any(size is not None for size in (m, n, k))
+        return explore_own(Path(name), Options(call, variant, *known[1:]), request, asked_for, not no_open)
+    _refuse_own(known)
     asked = explore.asked_for(name, mine, hunt, {"m": m, "n": n, "k": k, "seed": seed}, blocks, variant)
     return serving.serve(asked, not no_open) if serve else explore.explore(asked, not no_open)
 

@@ -111,6 +111,7 @@ def navigation(root: Path, lessons: Sequence[Descriptor], titles: dict[str, str]
         {"What was measured": "plots/README.md"},
         {"Glossary": "GLOSSARY.md"},
         *({title: f"{name}/index.md"} for name, title in framed.items()),
+        {"Your own kernel": "OWN_KERNEL.md"},
         {"Teaching": "classroom/README.md"},
         {"Contributing": "CONTRIBUTING.md"},
         {"Changelog": "CHANGELOG.md"},

@@ -3,6 +3,10 @@
 
     kernel<T><<<grid, block, bytes, stream>>>(arguments)   ->  ::cpu_device::launcher("kernel<T>", kernel<T>, ...)(arguments)
     extern __shared__ T name[];                            ->  T* const name = static_cast<T*>(...);
+    extern __shared__ T name[][N];                         ->  T (*const name)[N] = static_cast<T (*)[N]>(...);
+    extern __shared__ T name;                              ->  T& name = *static_cast<T*>(...);
+    __shared__ alignas(n) T name[N];                       ->  __shared__ __attribute__((aligned(n))) T name[N];
+    dim3 gridDim(...), of the host                         ->  dim3 host_gridDim(...), to the end of its scope
     __device__ T name;                                     ->  __device__ CPU_DEVICE_VARIABLE T name;
 
     config.gridDim, config.blockDim                        ->  config.config_gridDim, config.config_blockDim
@@ -46,8 +50,13 @@ LONGEST_NAME = 2000  # characters in front of <<< that may name the kernel
 DYNAMIC_SHARED = re.compile(r"extern\s{1,99}__shared__\b(?P<declared>[^;]{1,400});")
 DECLARED = re.compile(
     r"(?:(?:__align__|alignas) ?\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\) ?)*"
-    r"(?P<type>[A-Za-z_:][\w: ]*(?:<[^;]*>)?[ *]*?) ?\b(?P<name>\w+) ?\[ ?\] ?"
+    r"(?P<type>[A-Za-z_:][\w: ]*(?:<[^;]*>)?[ *]*?) ?\b(?P<name>\w+) ?(?P<array>\[ ?\](?P<rows>(?: ?\[[^\[\]]+\])*))? ?"
 )
+# Where `alignas` may not stand: behind what __shared__ becomes.
+SHARED_ALIGNAS = re.compile(r"\b__shared__\s+(?P<word>alignas)\s*(?P<open>\()(?:[^()]|\((?:[^()]|\([^()]*\))*\))*(?P<close>\))")
+# A variable of the host that is called as one of the device's, and what has to be known of a scope's end.
+HOST_DIM = re.compile(r"\bdim3\s+(?P<name>gridDim|blockDim)\b")
+BRACES = re.compile(r"[{}]")
 OF_DEVICE = re.compile(r"\b__(?:device|constant|managed)__\b")
 LONGEST_HEAD = 400  # characters of a declaration in front of its qualifier, and behind it up to where the names end
 # Parentheses that are no function's.
@@ -63,6 +72,9 @@ CLUSTER = re.compile(
     r"(?P<name>[A-Za-z_]\w*)\s*\("
 )
 
+
+# What a kernel is called besides, from there on: auto* kernel = the_kernel<...>; auto kernel = on ? one : other;
+ALIAS = re.compile(r"\bauto\s*\*?\s*(?:const\s+)?(?P<alias>\w+)\s*=(?P<value>[^;=]{1,400});")
 
 OF_CONFIG = re.compile(r"(?:\.|->)\s*(?=(?:gridDim|blockDim)\b)")
 
@@ -81,6 +93,12 @@ def kernel_start(code: str, end: int) -> int:
     first = max(end - LONGEST_NAME, 0)
     code, i = code[first:end], end - first
     while i > 0 and code[i - 1].isspace():
+        i -= 1
+    if i > 0 and code[i - 1] == "]":  # of an array of kernels
+        depth = 1
+        while i > 1 and depth > 0:
+            i -= 1
+            depth += (code[i - 1] == "]") - (code[i - 1] == "[")
         i -= 1
     if i > 0 and code[i - 1] == ">":  # template arguments, which may hold parentheses
         code = OPERATORS.sub(blank, code)
@@ -151,6 +169,32 @@ def variable_macro(code: str, start: int, end: int) -> str:
     return " CPU_DEVICE_INLINE_VARIABLE" if "inline" in words else " CPU_DEVICE_VARIABLE"
 
 
+def dynamic_shared(declared: re.Match[str]) -> str:
+    """What declares the block's dynamic shared memory under that name."""
+    kind, name, rows = declared["type"].strip(), declared["name"], declared["rows"]
+    memory = "(::cpu_device::dynamic_shared())"
+    if not declared["array"]:
+        return f"{kind}& {name} = *static_cast<{kind}*>{memory};"
+    if rows:
+        return f"{kind} (*const {name}){rows} = static_cast<{kind} (*){rows}>{memory};"
+    return f"{kind}* const {name} = static_cast<{kind}*>{memory};"
+
+
+def host_dims(code: str) -> list[tuple[int, int, str]]:
+    """Edits that give variables of the host that are called gridDim or blockDim, which are macros, other names in their scope."""
+    edits = {}
+    for declared in HOST_DIM.finditer(code):
+        depth, end = 0, len(code)
+        for brace in BRACES.finditer(code, declared.end()):
+            depth += 1 if brace[0] == "{" else -1
+            if depth < 0:
+                end = brace.start()
+                break
+        for use in re.compile(rf"(?<![.\w])(?<!->){declared['name']}\b").finditer(code, declared.start(), end):
+            edits[use.start()] = (use.start(), use.start(), "host_")
+    return list(edits.values())
+
+
 def translate(text: str) -> str:
     """The file's text with all of them replaced. Raises SyntaxError, with the line number in .lineno."""
     code = NOT_CODE.sub(lambda found: found[0].replace("'", " ") if found["number"] else blank(found), text)
@@ -163,6 +207,11 @@ def translate(text: str) -> str:
             error = SyntaxError(f"the numbers of __cluster_dims__ take more than {LONGEST_DIMS} characters")
             error.lineno = line_of(text, kernel.start())
             raise error
+
+    aliases: dict[str, list[tuple[int, str | None]]] = {}
+    for alias in ALIAS.finditer(code):
+        known = next((word for word in re.findall(r"\w+", alias["value"]) if word in clusters), None)
+        aliases.setdefault(alias["alias"], []).append((alias.start(), clusters.get(known or "")))
 
     position = 0
     while (launch := code.find("<<<", position)) >= 0:
@@ -180,7 +229,9 @@ def translate(text: str) -> str:
         kernel = text[start:launch].rstrip(" ")
         edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))
         name = re.match(r"(?:\w|\s|::)*?(\w+)\s*(?:<|$)", told)
-        cluster = clusters.get(name[1]) if name else None
+        called = name[1] if name else ""
+        alias_of = [dims for at, dims in aliases.get(called, ()) if at < start]
+        cluster = alias_of[-1] if alias_of else clusters.get(called)
         edits.append((end, end + 3, f").with_cluster({cluster})" if cluster else ")"))
         position = end + 3
 
@@ -188,10 +239,17 @@ def translate(text: str) -> str:
         declared = DECLARED.fullmatch(" ".join(bare[slice(*match.span("declared"))].split()))
         if not declared:
             continue
-        kind, name = declared["type"].strip(), declared["name"]
-        pointer = f"{kind}* const {name} = static_cast<{kind}*>(::cpu_device::dynamic_shared());"
-        edits.append((match.start(), match.end(), pointer))
+        edits.append((match.start(), match.end(), dynamic_shared(declared)))
 
+    dynamic = [(start, end) for start, end, replacement in edits if "dynamic_shared" in replacement]
+    for match in SHARED_ALIGNAS.finditer(code):
+        if any(start <= match.start() < end for start, end in dynamic):
+            continue
+        edits.append((*match.span("word"), "__attribute__"))
+        edits.append((*match.span("open"), "((aligned("))
+        edits.append((*match.span("close"), ")))"))
+
+    edits += host_dims(code)
     edits += [(member.end(), member.end(), "config_") for member in OF_CONFIG.finditer(code)]
 
     for qualifier in OF_DEVICE.finditer(code):

@@ -503,8 +503,31 @@ class _Trace(TypedDict):
     error: Fault | None
 
 
+class Undefined(TypedDict):
+    """What CUDA's manuals leave undefined, and a GPU of today lets pass."""
+
+    id: str
+    text: str
+    count: int
+
+
+class Overrun(TypedDict):
+    """An index past the end of an array whose length the compiler knows, of a file that is compiled with -fsanitize=bounds."""
+
+    file: str
+    line: int
+    column: int  # of the closing bracket
+    array: str  # its type
+    index: int
+    where: str  # kernel, block and thread: or nothing, of the host
+    count: int
+
+
 class Trace(_Trace, total=False):
     """With what gemm_inspect alone says."""
 
+    undefined: list[Undefined]  # with --tolerant, as the next
+    overruns: list[Overrun]
+    block_dim: list[int]  # threads of a block: x, y, z
     before: str | None  # the lesson to compare with: the one before in its ladder, or else in the course
     history: list[BlockHistory]  # of the blocks that --history keeps

@@ -204,7 +204,7 @@ def test_a_lessons_evidence_is_a_page_below_it_that_is_searched_and_does_not_com
             shutil.copy(ROOT / lesson / name, course / lesson)
     shutil.copy(ROOT / "CMakeLists.txt", course)
     (course / "01_naive" / "EVIDENCE.md").write_text("# 01 x: the evidence\n\n## Stores\n\nRhinoceros.\n")
-    for name in ("plots/README", "classroom/README", "CONTRIBUTING", "CHANGELOG"):
+    for name in ("plots/README", "classroom/README", "CONTRIBUTING", "CHANGELOG", "OWN_KERNEL"):
         put(course, {f"{name}.md": f"# {name}\n\n[it]({'../' * name.count('/')}01_naive/EVIDENCE.md#stores)\n"})
     builder.write(course, list(descriptors().values())[:2], {}, course / "out")
     texts = {name: (course / "out" / name).read_text(encoding="utf-8") for name in
@@ -227,7 +227,7 @@ def test_the_addresses_of_a_lesson_that_had_another_name_lead_on(course: Path) -
     for name in ("kernel.cu", "exercise.py"):
         shutil.copy(ROOT / "01_naive" / name, course / "01_naive")
     (course / "CMakeLists.txt").write_text("gemm_lesson(01_naive FORMERLY 00a_start)\n")
-    for name in ("plots/README", "classroom/README", "CONTRIBUTING", "CHANGELOG"):
+    for name in ("plots/README", "classroom/README", "CONTRIBUTING", "CHANGELOG", "OWN_KERNEL"):
         put(course, {f"{name}.md": f"# {name}\n\nA text.\n"})
     (course / "01_naive" / "README.md").write_text("# 01 naive: one\n\n## In short\n\n[kernel](kernel.cu)\n")
     builder.write(course, list(descriptors().values())[:1], {}, course / "out")

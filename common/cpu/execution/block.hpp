@@ -193,6 +193,9 @@ class Block {
     /// A thread that waits at the cluster's barrier, or (missing) one that has not come to it; -1 for none.
     int at_cluster_barrier(bool missing) const;
     std::string who(int thread) const;
+    /// "kernel k, block (0,0,0), thread (1,0,0): ", and the same of a launch that ends there: nothing more is
+    /// observed.
+    std::string thread_place(int thread) const;
     std::string where(int thread) const;
     Site waits_at(int thread) const { return this->thread(thread).site; }
     double hang_seconds() const { return hang_seconds_; }
@@ -231,6 +234,7 @@ class Block {
     void mbarrier_inval(void* address, const Site& site);
     void mbarrier_expect(const void* caller, void* address, unsigned bytes, const Site& site);
     /// Also makes it expect bytes, where there are any.
+    unsigned mbarrier_parity(void* address, const Site& site);
     void mbarrier_arrive(const void* caller, void* address, unsigned count, unsigned bytes, const Site& site);
     bool mbarrier_is_complete(const void* caller, void* address, unsigned parity, bool cluster,
                               const Site& site);
@@ -256,6 +260,9 @@ class Block {
                           void* mbarrier, std::uint16_t blocks, const Site& site);
     // And wgmma (block_warpgroup.cpp).
     unsigned shared_address(const void* shared);
+    unsigned shared_number(const void* generic);
+    void* shared_pointer(unsigned number);
+    [[noreturn]] void unknown_instruction(const Site& site) const;
     void wgmma_fence(const Site& site);
     void wgmma(const void* caller, const WgmmaMultiply& call, const Site& site);
     void wgmma_commit(const Site& site);

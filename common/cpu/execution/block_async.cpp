@@ -11,6 +11,7 @@
 #include "common/cpu/execution/block.hpp"
 #include "common/cpu/execution/cluster.hpp"
 #include "common/cpu/execution/device.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 
 namespace cpu_device {
 namespace {
@@ -117,6 +118,10 @@ void Block::mbarrier_expect(const void* caller, void* address, unsigned bytes, c
     observe(AtMbarrier::expects, caller, address, bytes);
     current().did = site;
     settle(barrier);
+}
+
+unsigned Block::mbarrier_parity(void* address, const Site& site) {
+    return static_cast<unsigned>(mbarrier_at(address, site).phase & 1);
 }
 
 void Block::mbarrier_arrive(const void* caller, void* address, unsigned count, unsigned bytes,
@@ -404,13 +409,22 @@ void Block::check_nothing_left() {
     check_warpgroups();
     const BulkCopy* copy = bulk_.left_behind();
     if (copy == nullptr) return;
-    throw BlockFailure{
-        FaultId::copy_left_behind,
-        copy->by->where(copy->thread) + "the block has ended, but no thread has waited for the " +
-            (copy->load ? "load" : "store") + " that it started at " + copy->site.file + ":" +
-            std::to_string(copy->site.line) +
-            (copy->load ? ": its bytes would come to shared memory that is another block's by then."
-                        : ": shared memory that it reads would be another block's by then.")};
+    const std::string why =
+        "the block has ended, but no thread has waited for the " +
+        std::string(copy->load ? "load" : "store") + " that it started at " + copy->site.file + ":" +
+        std::to_string(copy->site.line) +
+        (copy->load ? ": its bytes would come to shared memory that is another block's by then."
+                    : ": shared memory that it reads would be another block's by then.");
+    const std::string text = copy->by->thread_place(copy->thread) + why;
+    if (copy->load || !tolerates(FaultId::copy_left_behind, why, text)) {
+        stop_observing();
+        throw BlockFailure{FaultId::copy_left_behind, text};
+    }
+    for (int i = 0; i < count_; ++i) {
+        bulk_.commit(i);
+        (void)bulk_.wait(i, 0, false, dice_);
+    }
+    (void)bulk_.left_behind();  // which writes the stores
 }
 
 }  // namespace cpu_device

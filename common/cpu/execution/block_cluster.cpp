@@ -4,6 +4,7 @@
 
 #include "common/cpu/execution/block.hpp"
 #include "common/cpu/execution/cluster.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 
 namespace cpu_device {
 
@@ -94,6 +95,11 @@ void Block::mbarrier_arrive_at(const void* caller, void* address, unsigned rank,
                                const Site& site) {
     use_async();
     check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
+    if (rank < cluster_.size() && cluster_.has_left(rank) &&
+        tolerates(FaultId::cluster_misused, text(site),
+                  thread_place(running_->thread) + text(site) + " reaches block " + std::to_string(rank) +
+                      " of its cluster, which has returned."))
+        return;
     (void)reach(rank, site);
     const Arrival arrival{caller, site, rank_, rank, running_->thread, address, count, release};
     current().did = current().site = site;
@@ -104,15 +110,18 @@ void Block::mbarrier_arrive_at(const void* caller, void* address, unsigned rank,
 
 void Block::deliver(const Arrival& arrival) {
     const auto fails = [&](FaultId id, const std::string& why) {
-        return BlockFailure{id, where(arrival.thread) + text(arrival.site) + " " + why + "."};
+        return BlockFailure{id, thread_place(arrival.thread) + text(arrival.site) + " " + why + "."};
     };
     const std::string of_rank = " of block " + std::to_string(arrival.rank);
     if (cluster_.has_left(arrival.rank)) {
-        throw fails(
-            FaultId::cluster_misused,
-            "reaches block " + std::to_string(arrival.rank) +
-                " of its cluster when that has returned: an arrival takes its time, and the block has "
-                "to wait for it");
+        const BlockFailure failure =
+            fails(FaultId::cluster_misused,
+                  "reaches block " + std::to_string(arrival.rank) +
+                      " of its cluster when that has returned: an arrival takes its time, and the block has "
+                      "to wait for it");
+        if (tolerates(failure.id, text(arrival.site), failure.message)) return;
+        stop_observing();
+        throw failure;
     }
     Block& there = cluster_.block(arrival.rank);
     const Reaching reaching(cluster_, arrival.rank);
@@ -124,7 +133,10 @@ void Block::deliver(const Arrival& arrival) {
         why = count_arrival(arrival.thread, arrival.caller, there, *barrier, arrival.count, 0,
                             arrival.release ? AtMbarrier::arrives : AtMbarrier::arrives_relaxed);
     }
-    if (!why.empty()) throw fails(FaultId::mbarrier_misused, why);
+    if (!why.empty()) {
+        stop_observing();
+        throw fails(FaultId::mbarrier_misused, why);
+    }
     thread(arrival.thread).woke = there.woken_ > 0;
 }
 

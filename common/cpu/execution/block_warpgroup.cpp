@@ -37,6 +37,24 @@ unsigned Block::shared_address(const void* shared) {
     return address;
 }
 
+unsigned Block::shared_number(const void* generic) {
+    use_async();
+    const std::optional<unsigned> number = bulk_.number_near(generic);
+    if (!number)
+        wrong(FaultId::other, {"__cvta_generic_to_shared()", "the kernel", 0},
+              "gets an address that is not in shared memory");
+    return *number;
+}
+
+void Block::unknown_instruction(const Site& site) const {
+    wrong(FaultId::other, site, "is an instruction that the CPU device does not know");
+}
+
+void* Block::shared_pointer(unsigned number) {
+    use_async();
+    return bulk_.pointer_near(number);
+}
+
 Warpgroup& Block::warpgroup(const Site& site) {
     use_async();
     if (warpgroups_.empty()) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/cpu/execution/block.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 
 namespace cpu_device {
 
@@ -61,6 +62,29 @@ unsigned BulkCopies::number_of(const void* shared) const {
     return 0;  // not after in_shared()
 }
 
+std::optional<unsigned> BulkCopies::number_near(const void* generic) const {
+    const auto at = reinterpret_cast<std::intptr_t>(generic);
+    const Image* nearest = nullptr;
+    std::intptr_t least = kNear;
+    for (const Image& a : arrays_) {
+        const auto start = reinterpret_cast<std::intptr_t>(a.start),
+                   end = start + static_cast<std::intptr_t>(a.bytes);
+        const std::intptr_t away = at < start ? start - at : at < end ? 0 : at - end + 1;
+        if (away < least) least = away, nearest = &a;
+    }
+    if (nearest == nullptr) return std::nullopt;
+    return static_cast<unsigned>(nearest->number + (at - reinterpret_cast<std::intptr_t>(nearest->start)));
+}
+
+std::byte* BulkCopies::pointer_near(unsigned number) const {
+    const Image* last = nullptr;  // that begins at that number or before it
+    for (const Image& a : arrays_) {
+        if (last == nullptr || (number >= a.number && a.number >= last->number)) last = &a;
+    }
+    if (last == nullptr) return nullptr;
+    return last->start + (static_cast<std::int64_t>(number) - static_cast<std::int64_t>(last->number));
+}
+
 std::byte* BulkCopies::of_number(unsigned number) const {
     for (const Image& a : arrays_) {
         if (number >= a.number && number - a.number + kChunk <= a.bytes) return a.start + (number - a.number);
@@ -72,7 +96,7 @@ bool BulkCopies::fetch(unsigned number, void* sixteen, Dice& dice) {
     use_images();
     std::byte* const shared = of_number(number);
     if (shared == nullptr) return false;
-    std::memcpy(sixteen, dice.below(2) == 0 ? image(shared) : shared, kChunk);
+    std::memcpy(sixteen, dice.below(2) == 0 && !tolerant() ? image(shared) : shared, kChunk);
     return true;
 }
 
@@ -130,7 +154,7 @@ void BulkCopies::load_piece(BulkCopy& copy) {
 void BulkCopies::store_piece(BulkCopy& copy, Dice& dice) {
     const std::size_t piece = (copy.start + std::uint64_t{copy.step} * copy.done++) % copy.pieces();
     const std::size_t end = std::min((piece + 1) * BulkCopy::kPiece, copy.chunks.size());
-    const bool behind = dice.below(2) == 0;
+    const bool behind = dice.below(2) == 0 && !tolerant();
     for (std::size_t i = piece * BulkCopy::kPiece; i < end; ++i) {
         const Chunk& c = copy.chunks[i];
         std::memcpy(copy.taken.data() + i * kChunk, behind ? image(c.shared) : c.shared, kChunk);

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "common/cpu/execution/scheduler.hpp"
@@ -71,6 +72,11 @@ class BulkCopies {
     /// What a descriptor calls an address in shared memory: arrays lie one behind the other, each with the
     /// lowest 10 bits of its address, which is what swizzling and alignment look at.
     unsigned number_of(const void* shared) const;
+    /// The same for an address that may lie up to kNear bytes outside of its array; nothing where it is no
+    /// array's. And where a number's byte is or would be; null where the block has no shared memory.
+    static constexpr int kNear = 32768;
+    std::optional<unsigned> number_near(const void* generic) const;
+    std::byte* pointer_near(unsigned number) const;
     /// Where 16 bytes of shared memory with that number are; null where no array has them all.
     std::byte* of_number(unsigned number) const;
     /// And what they are, as the engine sees them; false where there are none.

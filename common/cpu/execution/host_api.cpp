@@ -2,12 +2,15 @@
 // memory is in memory.cpp, streams and events in streams.cpp.
 #include "common/cpu/execution/host_api.hpp"
 
+#include <cuda.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/cpu/execution/device.hpp"
@@ -334,6 +337,25 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     if (device != 0) return remember(cudaErrorInvalidDevice);
     *p = properties();
     p->totalGlobalMem = gemm::available_host_memory();
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceReset() {
+    return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+    if (version == nullptr) return remember(cudaErrorInvalidValue);
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+    return cudaRuntimeGetVersion(version);
+}
+cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long,
+                                    cudaDriverEntryPointQueryResult* found) {
+    if (name == nullptr || function == nullptr) return remember(cudaErrorInvalidValue);
+    const bool has = std::string_view(name) == "cuTensorMapEncodeTiled";
+    *function = has ? reinterpret_cast<void*>(&cuTensorMapEncodeTiled) : nullptr;
+    if (found != nullptr) *found = has ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {

@@ -7,11 +7,14 @@
 #include "common/cpu/execution/workers.hpp"
 #include "common/cpu/ptx/async.hpp"
 #include "common/cpu/ptx/barrier.hpp"
+#include "common/cpu/ptx/barrier_object.hpp"
 #include "common/cpu/ptx/cluster.hpp"
 #include "common/cpu/ptx/flags.hpp"
+#include "common/cpu/ptx/shared_numbers.hpp"
 #include "common/cpu/ptx/tensor.hpp"
 #include "common/cpu/ptx/warpgroup.hpp"
 #include "common/cpu/ptx/warpgroup_types.hpp"
+#include "common/facts.hpp"
 
 namespace cpu_device {
 namespace {
@@ -70,6 +73,10 @@ unsigned active_mask(Site site) {
     return block().active_mask(site);
 }
 void trap(Site site) {
+    if (local.worker == nullptr)
+        throw gemm::Fault(gemm::FaultId::trap, std::string(site.what) + " at " + site.file + ":" +
+                                                   std::to_string(site.line) +
+                                                   ", in code of the host, ended the launch.");
     throw Trapped{site};
 }
 void stop_kernel(const char* why) {
@@ -219,6 +226,18 @@ void tensor_load_multicast(void* shared, const CUtensorMap& map, const int* at, 
     block().tensor_multicast(__builtin_return_address(0), shared, map, at, rank, barrier, blocks, site);
 }
 
+unsigned mbarrier_parity(void* barrier, Site site) {
+    return block().mbarrier_parity(barrier, site);
+}
+unsigned shared_number(const void* generic) {
+    return block().shared_number(generic);
+}
+void* shared_pointer(unsigned long long number) {
+    return block().shared_pointer(static_cast<unsigned>(number));
+}
+void unknown_instruction(Site site) {
+    block().unknown_instruction(site);
+}
 unsigned shared_address(const void* shared) {
     return block().shared_address(shared);
 }

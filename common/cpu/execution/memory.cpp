@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -296,6 +297,15 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 }
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
     return is_stream(stream) ? cudaMalloc(pointer, bytes) : remember(cudaErrorInvalidResourceHandle);
+}
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
+    if (pointer == nullptr) return remember(cudaErrorInvalidValue);
+    *pointer = std::malloc(bytes > 0 ? bytes : 1);
+    return remember(*pointer ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+cudaError_t cudaFreeHost(void* pointer) {
+    std::free(pointer);
+    return cudaSuccess;
 }
 cudaError_t cudaFree(void* pointer) {
     if (pointer == nullptr || device_memory().free(pointer)) return cudaSuccess;

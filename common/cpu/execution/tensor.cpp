@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/cpu/execution/scheduler.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 #include "common/cpu/ptx/narrow_float.hpp"
 #include "common/error.hpp"
 #include "common/ptx/fragments.hpp"
@@ -180,6 +181,27 @@ void wmma_all(unsigned, const std::uint64_t* in, const int*, int, std::uint64_t*
     }
 }
 
+void multiply_all_shares(unsigned, const std::uint64_t* in, const int*, int, std::uint64_t*) {
+    constexpr std::size_t kMost = 32;
+    std::array<std::array<double, kMost>, kMost> a{}, b{}, c{};
+    for (int lane = 0; lane < kWarp; ++lane) {
+        const auto& mine = of_lane<Share>(in, lane);
+        for (int i = 0; i < mine.a.count; ++i) at(a, mine.a.at[i]) = mine.a.value[i];
+        for (int i = 0; i < mine.b.count; ++i) at(b, mine.b.at[i]) = mine.b.value[i];
+        for (int i = 0; i < mine.c.count; ++i) at(c, mine.c.at[i]) = mine.c.value[i];
+    }
+    const auto& first = of_lane<Share>(in, 0);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(first.m); ++i) {
+        for (std::size_t k = 0; k < static_cast<std::size_t>(first.k); ++k) {
+            for (std::size_t j = 0; j < static_cast<std::size_t>(first.n); ++j) c[i][j] += a[i][k] * b[k][j];
+        }
+    }
+    for (int lane = 0; lane < kWarp; ++lane) {
+        Share::Matrix& sums = of_lane<Share>(in, lane).c;
+        for (int i = 0; i < sums.count; ++i) sums.value[i] = at(c, sums.at[i]);
+    }
+}
+
 }  // namespace
 
 void load_matrices(std::uint32_t* registers, int count, bool transposed, const void* row, Site site) {
@@ -201,14 +223,16 @@ void multiply_fragments(float* acc, const std::uint32_t* a, const std::uint32_t*
 }
 
 void check_wmma_memory(const void* start, unsigned pitch, std::size_t element_bytes, Site site) {
-    const auto complain = [&](const char* what) {
-        throw gemm::Error(std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line) +
-                          what);
-    };
+    const std::string where = std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
     if (reinterpret_cast<std::uintptr_t>(start) % 32 != 0) {
-        complain(" names an address that is not a multiple of 32.");
+        const std::string why = where + " names an address that is not a multiple of 32.";
+        // 16 bytes are as much as the instructions want that it becomes.
+        if (reinterpret_cast<std::uintptr_t>(start) % 16 != 0 ||
+            !tolerates(gemm::FaultId::kernel_threw, where, why))
+            throw gemm::Error(why);
     }
-    if (pitch * element_bytes % 16 != 0) complain(" names a pitch that is not a multiple of 16 bytes.");
+    if (pitch * element_bytes % 16 != 0)
+        throw gemm::Error(where + " names a pitch that is not a multiple of 16 bytes.");
 }
 
 void wmma_moved(const void* start, unsigned pitch, Site site) {
@@ -220,6 +244,10 @@ void wmma_multiply(float* d, WmmaInput a, WmmaInput b, const float* c, Input inp
     Wmma operands{d, a, b, c};
     warp_instruction(input == Input::half ? wmma_all<Input::half> : wmma_all<Input::bfloat16>, &operands,
                      site);
+}
+
+void multiply_shares(Share& share, Site site) {
+    warp_instruction(multiply_all_shares, &share, site);
 }
 
 }  // namespace cpu_device

@@ -101,3 +101,28 @@ __forceinline__ __half2 atomicAdd(__half2* address, __half2 value) {
     return __builtin_bit_cast(__half2, ::cpu_device::atomic_add_half2(reinterpret_cast<unsigned*>(address),
                                                                       __builtin_bit_cast(unsigned, value)));
 }
+
+// Arithmetic by name ("Half Arithmetic Functions", "Half2 Arithmetic Functions"): rounded once.
+__forceinline__ __half __hadd(__half a, __half b) {
+    return a + b;
+}
+__forceinline__ __half __hsub(__half a, __half b) {
+    return a - b;
+}
+__forceinline__ __half __hmul(__half a, __half b) {
+    return a * b;
+}
+/// The product is exact in double, and of the sum all that decides how it rounds to 16 bits.
+__forceinline__ __half __hfma(__half a, __half b, __half c) {
+    return __half(static_cast<double>(static_cast<float>(a)) * static_cast<double>(static_cast<float>(b)) +
+                  static_cast<double>(static_cast<float>(c)));
+}
+__forceinline__ __half2 __hadd2(__half2 a, __half2 b) {
+    return __half2(a.x + b.x, a.y + b.y);
+}
+__forceinline__ __half2 __hmul2(__half2 a, __half2 b) {
+    return __half2(a.x * b.x, a.y * b.y);
+}
+__forceinline__ __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
+    return __half2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));
+}

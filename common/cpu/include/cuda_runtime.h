@@ -102,6 +102,13 @@ void* memset(void* to, int byte, __SIZE_TYPE__ bytes) noexcept __asm__("cpu_devi
 CPU_DEVICE_VECTOR_TYPES(float, float, 8, 16)
 CPU_DEVICE_VECTOR_TYPES(int, int, 8, 16)
 CPU_DEVICE_VECTOR_TYPES(unsigned int, uint, 8, 16)
+CPU_DEVICE_VECTOR_TYPES(signed char, char, 2, 4)
+CPU_DEVICE_VECTOR_TYPES(unsigned char, uchar, 2, 4)
+CPU_DEVICE_VECTOR_TYPES(short, short, 4, 8)
+CPU_DEVICE_VECTOR_TYPES(unsigned short, ushort, 4, 8)
+CPU_DEVICE_VECTOR_TYPES(long long, longlong, 16, 16)
+CPU_DEVICE_VECTOR_TYPES(unsigned long long, ulonglong, 16, 16)
+CPU_DEVICE_VECTOR_TYPES(double, double, 16, 16)
 #undef CPU_DEVICE_VECTOR_TYPES
 
 #ifdef __CUDA__
@@ -344,10 +351,10 @@ inline void __threadfence_system() {
     T NAME(const T* pointer) { \
         return *pointer;       \
     }
-#define CPU_DEVICE_STORE(NAME)             \
-    template <class T>                     \
-    void NAME(T* pointer, const T value) { \
-        *pointer = value;                  \
+#define CPU_DEVICE_STORE(NAME)                                   \
+    template <class T>                                           \
+    void NAME(T* pointer, const std::type_identity_t<T> value) { \
+        *pointer = value;                                        \
     }
 CPU_DEVICE_LOAD(__ldg)
 CPU_DEVICE_LOAD(__ldca)

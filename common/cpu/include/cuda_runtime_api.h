@@ -66,6 +66,9 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceReset();  // which frees nothing
+cudaError_t cudaRuntimeGetVersion(int* version);
+cudaError_t cudaDriverGetVersion(int* version);
 
 // ---- streams and events ----
 using cudaStream_t = struct CUstream_st*;
@@ -112,6 +115,22 @@ cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
 template <class T>
 cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream) {
     return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
+}
+/// Memory of the host, and memory that the host may use as the device does.
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned flags);
+constexpr unsigned cudaHostAllocDefault = 0, cudaMemAttachGlobal = 1;
+template <class T>
+cudaError_t cudaMallocHost(T** pointer, std::size_t bytes, unsigned flags = cudaHostAllocDefault) {
+    return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+}
+template <class T>
+cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned flags) {
+    return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+}
+cudaError_t cudaFreeHost(void* pointer);
+template <class T>
+cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes, unsigned = cudaMemAttachGlobal) {
+    return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
 }
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
@@ -210,6 +229,17 @@ enum cudaFuncAttribute {
     cudaFuncAttributePreferredSharedMemoryCarveout = 9,
     cudaFuncAttributeNonPortableClusterSizeAllowed = 14,
 };
+enum cudaSharedCarveout {
+    cudaSharedmemCarveoutDefault = -1,
+    cudaSharedmemCarveoutMaxL1 = 0,
+    cudaSharedmemCarveoutMaxShared = 100,
+};
+enum cudaFuncCache {
+    cudaFuncCachePreferNone,
+    cudaFuncCachePreferShared,
+    cudaFuncCachePreferL1,
+    cudaFuncCachePreferEqual,
+};
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
 /// How many blocks an SM of the GPU whose limits hold has room for, by threads, blocks and shared memory;
@@ -238,4 +268,49 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*fu
                                                           std::size_t dynamic_shared_bytes) {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(function),
                                                          threads, dynamic_shared_bytes);
+}
+/// A hint, here as on a GPU.
+template <class F>
+cudaError_t cudaFuncSetCacheConfig(F*, cudaFuncCache) {
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
+    return cudaSuccess;
+}
+/// The block with which most threads are resident on an SM, and how many blocks fill the GPU, as far as
+/// threads, blocks and shared memory decide; registers, which only ptxas knows, may make it smaller.
+template <class... P>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, void (*function)(P...),
+                                               std::size_t dynamic_shared_bytes = 0, int most_threads = 0) {
+    int best = 0, multiprocessors = 0;
+    for (int threads = most_threads > 0 ? most_threads : 1024; threads >= 32; threads -= 32) {
+        int blocks = 0;
+        const cudaError_t status =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, dynamic_shared_bytes);
+        if (status != cudaSuccess) return status;
+        if (blocks * threads <= best) continue;
+        best = blocks * threads;
+        *grid = blocks;
+        *block = threads;
+    }
+    if (best == 0) return cudaErrorInvalidValue;
+    const cudaError_t status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    *grid *= multiprocessors;
+    return status;
+}
+
+// ---- the driver's functions ----
+enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess = 0,
+    cudaDriverEntryPointSymbolNotFound = 1,
+    cudaDriverEntryPointVersionNotSufficent = 2,
+};
+constexpr unsigned long long cudaEnableDefault = 0;
+/// cuTensorMapEncodeTiled, which is all that the CPU device has of them.
+cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* found = nullptr);
+inline cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                                    unsigned long long flags,
+                                                    cudaDriverEntryPointQueryResult* found = nullptr) {
+    return cudaGetDriverEntryPoint(name, function, flags, found);
 }

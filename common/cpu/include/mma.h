@@ -1,5 +1,6 @@
-// Stand-in for the toolkit's <mma.h>: nvcuda::wmma for 16×16×16, inputs of __half or __nv_bfloat16 and sums
-// of float (CUDA C++ Programming Guide, "Warp Matrix Functions"), for g++ and the CPU device.
+// Stand-in for the toolkit's <mma.h>: nvcuda::wmma for inputs of __half, __nv_bfloat16 and TF32 and sums of
+// float and __half (CUDA C++ Programming Guide, "Warp Matrix Functions"), for g++ and the CPU device. Here is
+// 16×16×16 with sums of float; the rest is in common/cpu/ptx/wmma_shapes.hpp.
 //
 // Which elements a lane holds is not specified, and neither is how a warp reads and writes them. Here a lane
 // moves pairs of neighbors in memory, where they are neighbors, by the layout of mma.m16n8k16: 4 requests
@@ -24,30 +25,57 @@ struct matrix_b;
 struct accumulator;
 enum layout_t { mem_row_major, mem_col_major };
 
+namespace precision {
+struct tf32;
+}
+/// What holds an element.
+template <class T>
+struct Stored {
+    using type = T;
+};
+template <>
+struct Stored<precision::tf32> {
+    using type = float;
+};
+
+template <int m, int n, int k, class T>
+constexpr bool kShapeExists = std::is_same_v<T, precision::tf32>
+                                  ? m == 16 && n == 16 && k == 8
+                                  : k == 16 &&
+                                        ((m == 16 && n == 16) || (m == 32 && n == 8) || (m == 8 && n == 32));
+
 /// A lane's share of a matrix. Elements may be changed one by one, alike in all lanes; which they are is not
 /// specified.
 template <class Use, int m, int n, int k, class T, class Layout = void>
 class fragment {
     static constexpr bool kInput = std::is_same_v<Use, matrix_a> || std::is_same_v<Use, matrix_b>;
-    static_assert(m == 16 && n == 16 && k == 16, "the CPU device has wmma for 16×16×16");
-    static_assert(!kInput || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>,
-                  "the CPU device has wmma for matrices A and B of __half and __nv_bfloat16");
+    static constexpr bool kHalf = std::is_same_v<T, __half>;
+    static_assert(!kInput || kHalf || std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, precision::tf32>,
+                  "the CPU device has wmma for matrices A and B of __half, __nv_bfloat16 and TF32");
     static_assert(!kInput || std::is_same_v<Layout, row_major> || std::is_same_v<Layout, col_major>,
                   "matrix_a and matrix_b are row_major or col_major");
-    static_assert(kInput || (std::is_same_v<Use, accumulator> && std::is_same_v<T, float> &&
-                             std::is_same_v<Layout, void>),
-                  "the CPU device has wmma for accumulators of float");
+    static_assert(kInput || (std::is_same_v<Use, accumulator> &&
+                             (kHalf || std::is_same_v<T, float>)&&std::is_same_v<Layout, void>),
+                  "the CPU device has wmma for accumulators of float and __half");
+    static_assert(kInput ? kShapeExists<m, n, k, T>
+                         : kShapeExists<m, n, k, float> || kShapeExists<m, n, k, precision::tf32>,
+                  "wmma has 16×16×16, 32×8×16 and 8×32×16, and 16×16×8 for TF32");
 
   public:
-    using element_type = T;
-    /// As with NVIDIA's: of __half every element is there twice, and both hold the same.
-    static constexpr int num_elements = std::is_same_v<T, __half> ? 16 : 8;
-    T x[num_elements];
+    using element_type = typename Stored<T>::type;
+    /// Different elements.
+    static constexpr int kHeld = (std::is_same_v<Use, accumulator> ? m * n
+                                  : std::is_same_v<Use, matrix_a>  ? m * k
+                                                                   : k * n) /
+                                 32;
+    /// As with NVIDIA's: of A and B of __half there are 16, where an element may be several times.
+    static constexpr int num_elements = kInput && kHalf ? 16 : kHeld;
+    element_type x[num_elements];
 };
 
-template <class Use, class T, class Layout>
-__forceinline__ void fill_fragment(fragment<Use, 16, 16, 16, T, Layout>& f,
-                                   const typename fragment<Use, 16, 16, 16, T, Layout>::element_type& value) {
+template <class Use, int m, int n, int k, class T, class Layout>
+__forceinline__ void fill_fragment(fragment<Use, m, n, k, T, Layout>& f,
+                                   const typename fragment<Use, m, n, k, T, Layout>::element_type& value) {
     for (int i = 0; i < f.num_elements; ++i) f.x[i] = value;
 }
 
@@ -127,3 +155,5 @@ __forceinline__ void mma_sync(fragment<accumulator, 16, 16, 16, float>& d,
 }
 
 }  // namespace nvcuda::wmma
+
+#include "common/cpu/ptx/wmma_shapes.hpp"

@@ -53,4 +53,37 @@ struct WmmaInput {
 /// d = a·b + c, 8 floats of a lane each; d may be c.
 void wmma_multiply(float* d, WmmaInput a, WmmaInput b, const float* c, Input input, Site site);
 
+/// Where element `index` of a lane is in a matrix of wmma's other shapes, as its line and its place there:
+/// pairs of neighbors, lane by lane. `length`: of a line, which is a row, or a column where it is
+/// column-major.
+__forceinline__ gemm::ptx::Position wmma_element(int lane, int index, int length) {
+    const int pair = index / 2 * 32 + lane;
+    return {pair / (length / 2), pair % (length / 2) * 2 + index % 2};
+}
+
+/// A lane's share of C += A·B of any shape up to 32 in each direction: its elements, and where they are.
+struct Share {
+    static constexpr int kMost = 16;
+    struct Matrix {
+        int count = 0;
+        double value[kMost];
+        gemm::ptx::Position at[kMost];
+
+        void add(double element, gemm::ptx::Position where) {
+            value[count] = element;
+            at[count++] = where;
+        }
+    };
+    int m, n, k;
+    Matrix a{}, b{}, c{};
+};
+/// Leaves the sums in share.c, each computed in double.
+void multiply_shares(Share& share, Site site);
+
+/// What a tensor core reads of a float as TF32: the low 13 bits are ignored.
+__forceinline__ double tf32_value(float value) {
+    return static_cast<double>(
+        __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, value) & 0xffffe000u));
+}
+
 }  // namespace cpu_device

@@ -1,0 +1,454 @@
+"""`./gemm inspect my.cu --call '...'`: a CUDA kernel that is nobody's lesson, compiled unmodified for the CPU device and traced.
+
+The call says how M, N, K, the pitches, scalars and matrices reach the kernel. What is compiled is the file, behind it a
+function that makes the call (common/cpu/foreign.py says what becomes of the file), and a
+descriptor that gemm_inspect takes for a lesson's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import ModuleType
+from typing import get_args
+
+from runner.core import doctor, process
+from runner.core.compiling import blame_the_machine, first_error, link, named_lines, scratch, toolchain, translator, unlinked
+from runner.core.lesson import whole
+from runner.core.results import UserError
+from runner.inspect import inspection
+from runner.inspect.inspection import Draw, Request, trace
+from runner.inspect.own_source import Guess, Place, Sums, foreign, guess, local_only, variant_of
+from runner.inspect.trace_types import Trace
+
+_CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")
+_MISSING = re.compile(r"fatal error: (?P<header>[^:\n]+): No such file or directory")
+_ERROR = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: ", re.MULTILINE)
+_SIZES = re.compile(r"(\d+)x(\d+)x(\d+)")
+# The toolkit's, which would bring what the CPU device has its own of.
+_OF_TOOLKIT = (
+    "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
+    "cuda_device_runtime_api.h", "cuda_fp8.h",
+    "curand.h", "curand_kernel.h", "cusolverDn.h", "cusparse.h", "device_functions.h", "device_launch_parameters.h",
+    "driver_types.h", "nvToolsExt.h", "nvtx3/nvToolsExt.h", "vector_functions.h", "vector_types.h", "builtin_types.h",
+)  # fmt: skip
+_ROUNDS = 40  # of headers and functions that are left out
+# Of common/ptx and the toolkit's version 13: what sources ask the compiler for.
+_DEFINED = ("-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0")
+_BOUNDS = ("-fsanitize=bounds",)  # of arrays whose length the compiler knows
+_LENIENT = ("-w", "-Wno-narrowing", "-fpermissive")  # as nvcc is
+_NOT_MACROS = ("M", "N", "K", "A", "B", "C", "lda", "ldb", "ldc", "alpha", "beta", "stream", "ceil", "ceil_div", "cdiv")
+_ELEMENTS = {"fp32": "float", "bf16": "__nv_bfloat16", "fp16": "__half"}
+_BEHIND = "namespace own_kernel_call {"  # the file's text ends in front of it
+_SIGNATURE = (
+    "long long M, long long N, long long K, float alpha, void* A, long long lda, void* B, long long ldb, "
+    "float beta, void* C, long long ldc, void* stream"
+)
+_CALL = """
+{undefined}
+namespace own_kernel_call {{
+template <class Total_, class Size_>
+constexpr unsigned ceil(Total_ total_, Size_ size_) {{
+    return static_cast<unsigned>((static_cast<long long>(total_) + size_ - 1) / size_);
+}}
+template <class Total_, class Size_>
+constexpr unsigned ceil_div(Total_ total_, Size_ size_) {{
+    return own_kernel_call::ceil(total_, size_);
+}}
+template <class Total_, class Size_>
+constexpr unsigned cdiv(Total_ total_, Size_ size_) {{
+    return own_kernel_call::ceil(total_, size_);
+}}
+[[maybe_unused]] static void launch(int M, int N, int K, float alpha, {a}* A, int lda, {b}* B, int ldb, float beta,
+    {c}* C, int ldc, cudaStream_t stream) {{
+#line 1 "--call"
+{call};
+}}
+}}
+extern "C" void own_kernel_launch({signature}) {{
+    own_kernel_call::launch(static_cast<int>(M), static_cast<int>(N), static_cast<int>(K), alpha, static_cast<{a}*>(A),
+        static_cast<int>(lda), static_cast<{b}*>(B), static_cast<int>(ldb), beta, static_cast<{c}*>(C), static_cast<int>(ldc),
+        static_cast<cudaStream_t>(stream));
+}}
+"""
+_LESSON = """#include "common/gemm.hpp"
+extern "C" void own_kernel_launch({signature});
+namespace own_kernel {{
+void launch(const gemm::Problem& p, const void*, cudaStream_t stream) {{
+    own_kernel_launch(p.M, p.N, p.K, p.alpha, const_cast<void*>(p.A), p.lda, const_cast<void*>(p.B), p.ldb, p.beta,
+        p.C, p.ldc, stream);
+}}
+const gemm::Offer variants[] = {{{{.variant = {{gemm::DType::{a}, gemm::DType::{b}, gemm::DType::{c}, gemm::Layout::{layout}}},
+                                 .architectures = {{.from = 50}}}}}};
+extern const gemm::Lesson lesson{{.name = {name}, .tile = {{{tile}}}, .block = dim3(1024),
+    .variants = variants, .launch = launch}};
+}}
+"""
+_LISTED = """#include <span>
+namespace gemm {
+struct Lesson;
+std::span<const Lesson* const> all_lessons();
+}
+namespace own_kernel {
+extern const gemm::Lesson lesson;
+}
+std::span<const gemm::Lesson* const> gemm::all_lessons() {
+    static const Lesson* const lessons[] = {&own_kernel::lesson};
+    return lessons;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is known of a kernel; what is not given here stands in my.gemm.toml, or is guessed. As they are typed."""
+
+    call: str | None = None
+    variant: str | None = None
+    sums: str | None = None  # fp16, tf32: how it may round
+    multiples: str | None = None  # M:128,N:128,K:16
+    sizes: str | None = None  # 128x128x64
+    beta_reads_c: bool | None = None
+    include: str | None = None  # folders, with commas between them
+    define: str | None = None  # NAME or NAME=VALUE, with commas between them
+
+
+def _kept(file: Path) -> Options:
+    """What my.gemm.toml beside my.cu says."""
+    kept = file.with_suffix(".gemm.toml")
+    if not kept.exists():
+        return Options()
+    tomllib = _tomllib()
+    try:
+        read = tomllib.loads(kept.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{kept} cannot be read: {error}.") from error
+    known = {field.name for field in fields(Options)}
+    for key, value in read.items():
+        if key not in known or not isinstance(value, bool if key == "beta_reads_c" else str):
+            raise UserError(
+                f"{kept}: {key} must be one of {', '.join(sorted(known))}, each a text (beta_reads_c: true or false)."
+            )
+    if "include" in read:
+        read["include"] = ",".join(str(file.parent / folder) for folder in listed(read["include"]))
+    return Options(**read)
+
+
+def listed(text: str | None) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _tomllib() -> ModuleType:
+    """Python 3.11's, or the package of the same content."""
+    for name in ("tomllib", "tomli"):
+        if importlib.util.find_spec(name) is not None:
+            return importlib.import_module(name)
+    raise UserError("A .gemm.toml needs Python 3.11, or the package tomli.")
+
+
+def completed(file: Path, given: Options) -> Options:
+    kept = _kept(file)
+    values = {
+        f.name: getattr(given, f.name) if getattr(given, f.name) is not None else getattr(kept, f.name) for f in fields(Options)
+    }
+    options = Options(**values)
+    if options.sums is not None and options.sums not in get_args(Sums):
+        raise UserError(f"--sums must be {' or '.join(get_args(Sums))}, not {options.sums!r}.")
+    for folder in listed(options.include):
+        if not Path(folder).is_dir():
+            raise UserError(f"--include must name folders; there is no folder {folder}.")
+    return options
+
+
+def multiples_of(text: str | None) -> dict[str, int]:
+    """M:128,N:128,K:16 -> what each size is a multiple of."""
+    found = {"M": 1, "N": 1, "K": 1}
+    for part in text.split(",") if text else ():
+        name, _, number = part.partition(":")
+        if name not in found:
+            raise UserError(f"--multiples must be like M:128,N:128,K:16, not {text!r}.")
+        found[name] = int(whole("--multiples", number, 1))
+    return found
+
+
+def sizes_of(options: Options, request: Request, asked: bool) -> Request:
+    """The sizes that are asked for, or else two tiles of what the kernel claims; a UserError where it claims less."""
+    step = multiples_of(options.multiples)
+    if options.sizes is not None and not asked:
+        found = _SIZES.fullmatch(options.sizes)
+        if not found:
+            raise UserError(f"--sizes must be like 256x128x64 (M, N, K), not {options.sizes!r}.")
+        request = replace(request, m=int(found[1]), n=int(found[2]), k=int(found[3]))
+    elif not asked:
+        m, n, k = (step[key] * 2 if step[key] > 1 else inspection.SIZE for key in "MNK")
+        request = replace(request, m=m, n=n, k=k)
+    for key, size in (("M", request.m), ("N", request.n), ("K", request.k)):
+        if size % step[key]:
+            raise UserError(f"{key} = {size} is no multiple of {step[key]}, which --multiples says the kernel needs.")
+    return request
+
+
+def _text_of_call(options: Options, guessed: Guess) -> str:
+    """The call with what its kernel is given, as the kernel's signature names it where the call does not."""
+    if options.call is None:
+        raise UserError(
+            f"--call must say how the kernel is launched; by its signature, with the grid and the block that it is made for: "
+            f"--call '{guessed.kernel}<<<dim3(ceil(N, 32), ceil(M, 32)), dim3(32, 32)>>>({guessed.arguments})'."
+        )
+    call = options.call.strip().rstrip(";")
+    return f"{call}({guessed.arguments})" if call.endswith(">>>") else call
+
+
+def _text(file: Path, options: Options) -> str:
+    """The file's, with that of what it includes, and what --define says in the place of what they define."""
+    text = foreign().followed(file, str(file), [Path(folder) for folder in listed(options.include)])
+    for name, value in _defined(options):
+        text = foreign().with_value(text, name, value)
+    return text
+
+
+def _defined(options: Options) -> list[tuple[str, str]]:
+    """Names and values, as the compiler's -D has them."""
+    return [(name.strip(), value or "1") for name, _, value in (part.partition("=") for part in listed(options.define))]
+
+
+def _source(text: str, call: str, variant: tuple[str, str, str, str]) -> str:
+    a, b, c = (_ELEMENTS.get(kind, "void") for kind in variant[:3])
+    undefined = "\n".join(f"#undef {name}" for name in _NOT_MACROS)
+    launched = _CALL.format(undefined=undefined, a=a, b=b, c=c, call=call, signature=_SIGNATURE)
+    return f"{text}\n{launched}"
+
+
+class Compiler:
+    """Compiles the file, and leaves out what belongs to its main program and cannot be compiled here."""
+
+    def __init__(self, tools: Mapping, name: str, text: str, flags: Sequence[str], folder: Path) -> None:
+        self._folder, self._name = folder, name
+        self._text = foreign().without_main(text)
+        self._stand_ins = folder / "stand_ins"
+        for header in _OF_TOOLKIT:
+            (self._stand_ins / header).parent.mkdir(parents=True, exist_ok=True)
+            (self._stand_ins / header).write_text("", encoding="utf-8")
+        compiler, *rest = tools["kernel"]
+        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, *_BOUNDS, *flags]
+        self.headers: list[str] = []
+        self.functions: list[str] = []
+        self._why: dict[str, tuple[str, ...]] = {}  # a function that is left out: its first error
+
+    def compiled(self) -> Path:
+        """The object. A UserError, with the first error's lines, where a kernel or what the call needs does not compile."""
+        made, source = self._folder / "own.o", self._folder / "own.cpp"
+        for _ in range(_ROUNDS):
+            try:
+                text = translator()(foreign().prepared(self._text))
+            except SyntaxError as error:
+                place = Place.of_line(self._text, self._name, error.lineno or 1)
+                raise UserError(f"{place}: {error.msg}.", status=1) from error
+            source.write_text('#include "common/cpu/ptx/foreign.hpp"\n' + named_lines(self._name, text), encoding="utf-8")
+            done = process.stream([*self._command, "-o", made, "-c", source], f"Compiling {self._name}", process.unseen)
+            if not done.status:
+                return made
+            blame_the_machine("The compiler", done.status, done.lines)
+            if not self._left_out("\n".join(done.lines)):
+                break
+        told = first_error(done.lines)
+        # What the call needs was left out: not that it is missing is the news.
+        told = next((why for name, why in self._why.items() if re.search(rf"\b{name}\b", told[0])), told) if told else told
+        lines = "\n".join(f"  {line}" for line in told)
+        raise UserError(f"{self._name} does not compile for the CPU device.\n{lines}", status=1)
+
+    def vanished(self) -> list[str]:
+        """Functions of the device of which nothing is left where __CUDA_ARCH__ is what it is. After compiled()."""
+        there = foreign().functions(self._text)
+        asked = {f.name for f in there if f.on_device and "__CUDA_ARCH__" in self._text[f.start : f.end]}
+        if not asked:
+            return []
+        source = self._folder / "own.cpp"
+        command = [*(part for part in self._command if part != "-c"), "-E", "-P", source]
+        done = process.stream(command, f"Preprocessing {self._name}", process.unseen)
+        text = "\n".join(done.lines)
+        bodies = [(f.name, foreign().body(text, f)) for f in foreign().functions(text) if f.name in asked]
+        return sorted({name for name, body in bodies if not body.strip(" \t\n;")}) if not done.status else []
+
+    def _left_out(self, said: str) -> bool:
+        """Leaves out a header that is not here, or the functions of the host in which the errors are; whether there is one."""
+        if missing := _MISSING.search(said):
+            header = (self._stand_ins / missing["header"]).resolve()
+            if self._stand_ins.resolve() not in header.parents or header.exists():
+                return False
+            header.parent.mkdir(parents=True, exist_ok=True)
+            header.write_text("", encoding="utf-8")
+            self.headers.append(missing["header"])
+            return True
+        places = {Place(found["file"], int(found["line"])) for found in _ERROR.finditer(said)}
+        offsets = [offset for place in places if (offset := place.offset(self._text, self._name)) is not None]
+        if self._without_assertions(offsets):
+            return True
+        unwanted = [
+            function
+            for function in foreign().functions(self._text)
+            if not function.on_device
+            and function.end <= self._text.index(_BEHIND)
+            and any(function.start <= offset < function.end for offset in offsets)
+        ]
+        unwanted += self._declarations(offsets)
+        for function in unwanted:
+            inside = [place for place in places if function.start <= (place.offset(self._text, self._name) or -1) < function.end]
+            of_it = [line for line in said.split("\n") if any(line.startswith(f"{place}:") for place in inside)]
+            self._why.setdefault(function.name, tuple(of_it[:1]))
+        self._text = foreign().without(self._text, sorted(unwanted, key=lambda function: -function.start))
+        self.functions += [function.name for function in unwanted]
+        return bool(unwanted)
+
+    def _without_assertions(self, offsets: list[int]) -> bool:
+        """Leaves out assertions that do not compile: those of who only compiles with -DNDEBUG."""
+        found = {where for at in offsets if (where := foreign().assertion(self._text, at))}
+        for where in sorted(found, reverse=True):
+            self._text = foreign().without_assertion(self._text, where)
+        return bool(found)
+
+    def _declarations(self, offsets: list[int]) -> list:
+        """What is declared there without a body, outside of all functions and in front of the call."""
+        bodies = list(foreign().functions(self._text))
+        outside = [at for at in offsets if not any(body.start <= at < body.end for body in bodies)]
+        found = {foreign().declaration(self._text, at) for at in outside if at < self._text.index(_BEHIND)}
+        return sorted((one for one in found if one is not None), key=lambda one: one.start)
+
+
+def _program(file: Path, options: Options, like: str | None, folder: Path) -> tuple[Path, list[str]]:
+    """The program that traces the file's kernel, and what was guessed and left out, a sentence each."""
+    name = str(file)
+    text = _text(file, options)
+    guessed = guess(text, options.call, file)
+    said = []
+    if options.variant is None:
+        said.append(f"Taken from the signature of {guessed.kernel}: --variant {guessed.variant}.")
+    call = _text_of_call(options, guessed)
+    if call != (options.call or "").strip().rstrip(";"):
+        said.append(f"Taken from the signature: {call}.")
+    variant = variant_of(options.variant or guessed.variant)
+    tools = toolchain(_CPU, "inspect", ["gemm_traced_headers"])
+    arch = (like or "sm_90").removeprefix("sm_").rstrip("af")
+    # Not what the file defines itself: the CPU device's headers have names such as N, too.
+    apart = [(name, value) for name, value in _defined(options) if foreign().with_value(text, name, "") == text]
+    flags = [f"-D{name}={value}" for name, value in apart] + [f"-I{folder}" for folder in listed(options.include)]
+    compiler = Compiler(tools, name, _source(text, call, variant), [*flags, f"-D__CUDA_ARCH__={arch}0"], folder)
+    kernel = compiler.compiled()
+    if compiler.headers:
+        said.append(f"Headers that are not here count as empty: {', '.join(compiler.headers)}.")
+    if vanished := compiler.vanished():
+        said.append(f"Nothing is left of {', '.join(vanished)} where __CUDA_ARCH__ is {arch}0; --like sm_… chooses another.")
+    if compiler.functions:
+        said.append(f"What is of the host and does not compile here is left out: {', '.join(compiler.functions)}.")
+    step = multiples_of(options.multiples)
+    tile = ", ".join(str(step[key]) if step[key] > 1 else "32" for key in "MNK")
+    lesson = folder / "lesson.cpp"
+    a, b, c, layout = variant
+    described = _LESSON.format(signature=_SIGNATURE, a=a, b=b, c=c, layout=layout, tile=tile, name=json.dumps(file.name))
+    lesson.write_text(described, encoding="utf-8")
+    made = folder / "lesson.o"
+    unlinked(
+        process.stream([*tools["kernel"], "-o", made, "-c", lesson], "Compiling the descriptor", process.unseen), "the program"
+    )
+    program = folder / "program"
+    done = link(tools, _LISTED, [kernel, made], program)
+    if undefined := next((line for line in done.lines if "undefined reference to" in line), None):
+        what = undefined.rsplit("undefined reference to", 1)[-1].strip(" `'")
+        raise UserError(f"{name} calls {what}, which the CPU device does not have.", status=1)
+    unlinked(done, "the program")
+    return program, said
+
+
+def few_digits(found: Trace, request: Request) -> bool:
+    """Whether the result is off by no more than FP16 sums or TF32 products make of it."""
+    verdict = found["verdict"]
+    if verdict is None or verdict["passed"] or verdict["failure"] == "padding" or found["error"]:
+        return False
+    first = verdict["first"]
+    if first is not None and not isinstance(first.get("got"), (int, float)):
+        return False
+    # Inputs of variance 1: an element of A·B is of the size of sqrt(K). A sum in FP16 rounds at each of K steps.
+    spread = math.sqrt(max(request.k, 1))
+    return 0 < verdict["rms_error"] <= spread * 2**-11 * max(1.0, spread / 2)
+
+
+def verdict_of(found: Trace, request: Request, options: Options) -> tuple[str, bool]:
+    """A sentence, and whether the kernel keeps what it promises."""
+    clean = not found["findings"] and not found["error"] and not found.get("overruns")
+    verdict = found["verdict"]
+    formal = "; but it does what the manuals leave undefined" if found.get("undefined") else ""
+    behind = formal if clean else "; but see what was found"
+    if verdict is None:
+        return ("Not verified: blocks are missing." if clean else "No result: see what was found."), clean
+    if verdict["passed"]:
+        return f"Right at {request.shape}{behind}.", clean
+    if few_digits(found, request):
+        why = {"fp16": "its sums are of FP16", "tf32": "its products are of TF32"}.get(options.sums or "")
+        guessed = why or "as sums of FP16 or products of TF32 would make it; --sums fp16 or tf32 takes it as right"
+        return f"Right to few digits at {request.shape}, {guessed}{behind}.", clean and why is not None
+    return f"Wrong at {request.shape}{behind}.", False
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What came of one kernel of somebody's: the trace, what was asked for in the end, and what is to be said of it."""
+
+    trace: Trace
+    request: Request
+    verdict: str
+    right: bool
+    said: list[str]  # what was guessed and left out, a sentence each
+
+
+def traced_own(file: Path, options: Options, request: Request, asked: bool, history: int = 0) -> Traced:
+    """Compiles, runs and traces the file's kernel. asked: whether sizes were given; history: of how many blocks to keep what
+    they do."""
+    if not file.is_file():
+        raise UserError(f"There is no file {file}.")
+    options = completed(file, options)
+    request = sizes_of(options, request, asked)
+    if options.beta_reads_c and not any(option.startswith("--beta=") for option in request.options):
+        request = replace(request, options=(*request.options, "--beta=1"))
+    like = next((option.split("=", 1)[1] for option in request.options if option.startswith("--like=")), None)
+    inspection.refuse_if_long(request, (32, 32, 32))
+    with scratch() as folder:
+        program, said = _program(file, options, like, folder)
+        own = inspection.Own(file.name, str(file))
+        tolerant = replace(request, options=(*request.options, "--tolerant"))
+        found, _ = trace(program, file.name, tolerant, history, own)
+        found["overruns"] = local_only(found.get("overruns", []), _text(file, options), str(file))
+    verdict, right = verdict_of(found, request, options)
+    return Traced(found, request, verdict, right, said)
+
+
+def inspect_own(
+    file: Path, options: Options, request: Request, asked: bool, line: str | None, array: str | None, as_json: bool,
+    output: Path | None, draw: Draw,
+) -> int:  # fmt: skip
+    """As inspection.inspect(), of a file that nobody here has seen. asked: whether sizes were given."""
+    number = None if line is None else int(whole("--line", line, 1))
+    traced = traced_own(file, options, request, asked)
+    found = traced.trace
+    if as_json:
+        inspection.give(json.dumps(found) + "\n", output)
+        return int(not traced.right)
+    for sentence in (*traced.said, traced.verdict):
+        print(sentence)
+    for problem in inspection.problems(found):
+        if not (problem.startswith("wrong result:") and few_digits(found, traced.request)):
+            print(problem)
+    for over in found.get("overruns", ()):
+        often = f" (×{over['count']})" if over["count"] > 1 else ""
+        print(f"array overrun: {over['where']}index {over['index']} of {over['array']} at {over['file']}:{over['line']}{often}")
+    for one in found.get("undefined", ()):
+        often = f" (×{one['count']})" if one["count"] > 1 else ""
+        print(f"undefined: {one['text']}{often}")
+    inspection.tell(found, number, array, None, draw)
+    return int(not traced.right)

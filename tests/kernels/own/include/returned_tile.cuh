@@ -1,0 +1,5 @@
+#pragma once
+
+#ifdef TILE_ROWS
+constexpr int T = 32, ROWS = TILE_ROWS;
+#endif

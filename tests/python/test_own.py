@@ -1,0 +1,332 @@
+"""`./gemm inspect my.cu`: kernels that are no lesson's (tests/kernels/own), compiled unmodified, and what is said of them."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.core.results import ROOT, UserError
+from runner.inspect.inspection import Request
+from runner.inspect.own import Options, completed, multiples_of, sizes_of
+from runner.inspect.own_source import Place, foreign, guess, variant_of
+
+KERNELS = ROOT / "tests" / "kernels" / "own"
+
+
+def inspect(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "runner", "inspect", str(file), *options]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+def traced(file: Path, *options: str) -> tuple[dict, int]:
+    done = inspect(file, "--json", *options)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout), done.returncode
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("naive", ["--call", "naive<<<dim3(ceil(N,16),ceil(M,16)),dim3(16,16)>>>", "--sizes=33x47x20", "--beta-reads-c"]),
+        (
+            "mma",
+            ["--call", "mma_nt<<<dim3(N/16,M/16),32>>>(M,N,K,A,B,C)", "--variant=fp16_fp32.nt", "--multiples=M:16,N:16,K:16"],
+        ),
+        ("named_barriers", ["--call=groups<<<dim3(N/16,M/16),256>>>", "--multiples=M:16,N:16,K:16"]),
+        ("stmatrix", ["--call=mma_nn<<<dim3(N/16,M/16),32>>>", "--variant=fp16", "--multiples=M:16,N:16,K:16"]),
+        ("cluster", ["--call=shared_b<<<dim3(N/16,M/16),dim3(16,16)>>>", "--multiples=M:32,N:16,K:16"]),
+        (
+            "hopper",
+            [
+                "--call=multiply(M,N,K,A,lda,B,ldb,C,ldc)",
+                "--variant=bf16_fp32.nt",
+                "--multiples=M:128,N:64,K:64",
+                "--sizes=128x64x256",
+            ],
+        ),
+    ],
+)
+def test_kernels_run_unmodified_and_are_right(name: str, options: list[str]) -> None:
+    found, status = traced(KERNELS / f"{name}.cu", *options)
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    source = {line["file"] for line in found["lines"]}
+    assert source <= {f"tests/kernels/own/{file}" for file in (f"{name}.cu", "ptx_tools.cuh")} | {
+        str(KERNELS / file) for file in (f"{name}.cu", "ptx_tools.cuh")
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("fp16_shapes", ["--call=all(N,K,A,B,C)", "--variant=fp16.nt", "--sums=fp16", "--sizes=128x32x64"]),
+        ("tf32", ["--call=both(N,K,A,B,C)", "--variant=fp32.nt", "--sums=tf32", "--sizes=32x32x64"]),
+        ("pipeline", ["--call=all(N,K,A,B,C)", "--sizes=64x32x64"]),
+    ],
+)
+def test_more_shapes_and_pipelines_run_as_they_stand(name: str, options: list[str]) -> None:
+    found, status = traced(KERNELS / f"{name}.cu", *options)
+    assert (found["error"], found["findings"], found["undefined"], status) == (None, [], [], 0)
+    assert found["verdict"]["rms_error"] < 0.1
+
+
+def test_what_a_gpu_lets_pass_is_said_and_the_launch_goes_on(tmp_path: Path) -> None:
+    given = ["--call=both(M,N,K,A,B,C)", "--sizes=14x32x16", f"--include={KERNELS / 'include'}", "--define=TILE_ROWS=4"]
+    found, status = traced(KERNELS / "returned.cu", *given)
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    said = {one["id"]: one["text"] for one in found["undefined"]}
+    assert set(said) == {"divergent_barrier"}
+    assert any("returned without reaching" in one["text"] for one in found["undefined"])
+    assert any("returned.cu:" in one["text"] and "while thread" in one["text"] for one in found["undefined"])
+    with pytest.raises(UserError):
+        completed(KERNELS / "returned.cu", Options(include=str(tmp_path / "nowhere")))
+
+
+def test_an_index_past_the_end_of_a_local_array_is_found_and_one_into_the_next_shared_row_is_none() -> None:
+    found, status = traced(KERNELS / "overrun.cu", "--call=strips<<<dim3(N/128,M),32>>>", "--sizes=2x128x8")
+    text = (KERNELS / "overrun.cu").read_text(encoding="utf-8").splitlines()
+    line = 1 + next(i for i, content in enumerate(text) if "= sums[i]" in content)
+    assert [(one["line"], one["index"], one["array"]) for one in found["overruns"]] == [(line, 4, "float [4]")]
+    assert "kernel strips, block (0," in found["overruns"][0]["where"]
+    assert (found["findings"], found["verdict"]["passed"], status) == ([], True, 1)
+
+
+def test_a_body_that_is_not_there_for_this_gpu_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text("__global__ void k(float* C) {\n#if __CUDA_ARCH__ >= 900\n    C[0] = 0.0f;\n#endif\n}\n", encoding="utf-8")
+    said = {like: inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1", f"--like={like}").stdout for like in ("sm_80", "sm_90")}
+    assert "Nothing is left of k where __CUDA_ARCH__ is 800" in said["sm_80"]
+    assert "Nothing is left" not in said["sm_90"]
+
+
+def test_the_explorer_shows_it(tmp_path: Path) -> None:
+    file = tmp_path / "planted.cu"
+    file.write_bytes((KERNELS / "three_bugs.cu").read_bytes())
+    call = ["--call=tiles<<<dim3(N/T,M/T),dim3(T,T)>>>", "--sizes=32x32x32", "--no-open"]
+    command = [sys.executable, "-m", "runner", "explore", str(file), *call]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1, done.stderr
+    page = ROOT / "out" / "explore" / "planted_own.html"
+    shown = page.read_text(encoding="utf-8")
+    page.unlink()
+    payload = json.loads(shown.partition('<script type="application/json" id="payload">')[2].partition("</script>")[0])
+    assert (payload["title"], payload["descriptor"]["block"]) == ("planted.cu", [16, 16, 1])
+    assert {one["id"] for one in payload["trace"]["findings"]} >= {"shared_out_of_bounds"}
+    assert [source["file"] for source in payload["sources"]] == [str(file)]
+    assert payload["trace"]["history"]
+
+
+def test_the_action_inspects_what_has_its_call_beside_it(tmp_path: Path) -> None:
+    steps = (ROOT / "action.yml").read_text(encoding="utf-8").partition("      run: |\n")[2]
+    script = "\n".join(line.removeprefix(" " * 8) for line in steps.splitlines())
+
+    def ran(kernels: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "COURSE": str(ROOT), "KERNELS": kernels}
+        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, env=env)
+
+    assert "no .gemm.toml" in ran("").stderr
+    (tmp_path / "src").mkdir()
+    for name in ("half2.cu", "half2.gemm.toml"):
+        (tmp_path / "src" / name).write_bytes((KERNELS / name).read_bytes())
+    done = ran("")
+    assert done.returncode == 0, done.stderr
+    assert "::group::./src/half2.cu" in done.stdout
+    (tmp_path / "bad.cu").write_text("__global__ void k(float* C) {}\n", encoding="utf-8")
+    (tmp_path / "bad.gemm.toml").write_text('call = "k<<<1, 1>>>(C)"\nsizes = "1x1x1"\n', encoding="utf-8")
+    done = ran("bad.cu src/half2.cu")
+    assert done.returncode == 1
+    assert "Wrong at 1×1×1" in done.stdout
+    assert "::group::src/half2.cu" in done.stdout
+
+
+def test_an_assertion_of_the_host_is_said_and_one_that_does_not_compile_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "#include <cassert>\n__global__ void k(float* C) { C[0] = 0.0f; }\n"
+        "void run(int M, float* C) {\n    assert(nobody < 3);\n    assert(M == 2);\n    k<<<1, 1>>>(C);\n}\n",
+        encoding="utf-8",
+    )
+    found, status = traced(file, "--call=run(M, C)", "--sizes=1x1x1")
+    assert (found["error"]["id"], status) == ("trap", 1)
+    assert f"assert(M == 2) at {file}:5" in found["error"]["text"]
+
+
+def test_sums_of_fp16_are_right_where_they_are_promised(tmp_path: Path) -> None:
+    assert inspect(KERNELS / "half2.cu").returncode == 0  # half2.gemm.toml promises them
+    alone = tmp_path / "half2.cu"
+    alone.write_bytes((KERNELS / "half2.cu").read_bytes())
+    done = inspect(alone, "--call=run(M, N, K, A, B, C)", "--variant=fp16", "--sizes=16x128x256")
+    assert done.returncode == 1
+    assert "few digits" in done.stdout
+
+
+def test_planted_bugs_are_found_at_lines_of_their_file() -> None:
+    call = "--call=tiles<<<dim3(N/T,M/T),dim3(T,T)>>>"
+    found, status = traced(KERNELS / "three_bugs.cu", call, "--sizes=32x32x64")
+    assert status == 1
+    assert {finding["id"] for finding in found["findings"]} == {"race", "shared_out_of_bounds"}
+    over = next(f for f in found["findings"] if f["id"] == "shared_out_of_bounds")
+    text = (KERNELS / "three_bugs.cu").read_text(encoding="utf-8").splitlines()
+    assert f"three_bugs.cu:{1 + next(i for i, line in enumerate(text) if '* Bs[T]' in line)} " in over["text"]
+    found, status = traced(KERNELS / "three_bugs.cu", call, "--sizes=32x32x40")
+    assert (found["error"]["id"], status) == ("trap", 1)
+    assert "assert(K % T == 0)" in found["error"]["text"]
+
+
+def test_an_unknown_instruction_is_named_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "popc.cu"
+    file.write_text(
+        "__global__ void k(float* C) {\n    unsigned n;\n"
+        '    asm("popc.b32 %[out], %[in];" : [out] "=r"(n) : [in] "r"(7u));\n    C[0] = n;\n}\n',
+        encoding="utf-8",
+    )
+    done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
+    assert done.returncode == 1
+    assert f"popc.b32 at {file}:3 " in done.stdout
+
+
+def test_a_kernel_that_does_not_compile_is_told_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.cu"
+    file.write_text("__global__ void k(float* C) {\n    C[0] = nothing;\n}\n", encoding="utf-8")
+    done = inspect(file, "--call=k<<<1, 1>>>(C)")
+    assert done.returncode == 1
+    assert f"{file}:2:" in done.stderr
+
+
+def test_inline_ptx_keeps_its_lines() -> None:
+    text = (
+        'f();\nasm volatile("{ .reg .b32 r;\\n"\n'
+        '  " mov.b32 %0, %1; }"  // why\n  : "=r"(a[i ? 0 : 1])\n  : "r"(g(x, y)) : "memory");\nh();\n'
+    )
+    out = foreign().with_ptx(text)
+    assert out.count("\n") == text.count("\n")
+    assert out.split("\n")[5] == "h();"
+    assert "out(a[i ? 0 : 1])" in out.split("\n")[1]  # where the statement begins: what it accesses is found there
+    assert "::out(a[i ? 0 : 1]), ::cpu_device::inline_ptx::in(g(x, y)))" in out
+    assert foreign().with_ptx('// asm("x");\nconst char* s = "asm(1)";\n') == '// asm("x");\nconst char* s = "asm(1)";\n'
+
+
+def test_a_define_of_the_command_line_stands_in_the_place_of_the_files_own(tmp_path: Path) -> None:
+    assert foreign().with_value("#define N 4096\n#define N_ 1\n#define N(x) x\n", "N", "8") == (
+        "#define N 8\n#define N_ 1\n#define N(x) x\n"
+    )
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "#define N 4096\n__global__ void k(const float* A, const float* B, float* C) {\n    float sum = 0;\n"
+        "    for (int i = 0; i < N; ++i) sum += A[blockIdx.x * N + i] * B[i * N + threadIdx.x];\n"
+        "    C[blockIdx.x * N + threadIdx.x] = sum;\n}\n",
+        encoding="utf-8",
+    )
+    found, status = traced(file, "--call=k<<<M, N>>>(A, B, C)", "--sizes=16x16x16", "-D", "N=16")
+    assert (found["findings"], found["verdict"]["passed"], status) == ([], True, 0)
+
+
+def test_only_main_and_what_is_unwanted_is_left_out() -> None:
+    text = "int f() { return 1; }\nint main(int c, char** v) {\n  if (c) { f(); }\n}\n__global__ void k(int* p) { *p = 1; }\n"
+    out = foreign().without_main(text)
+    assert "main" not in out
+    assert out.count("\n") == text.count("\n")
+    assert [(f.name, f.on_device) for f in foreign().functions(out)] == [("f", False), ("k", True)]
+
+
+def test_included_files_are_followed_once(tmp_path: Path) -> None:
+    (tmp_path / "a.cuh").write_text("#pragma once\nint a;\n", encoding="utf-8")
+    (tmp_path / "k.cu").write_text('#include "a.cuh"\n#include "a.cuh"\n#include "none.h"\nint k;\n', encoding="utf-8")
+    text = foreign().followed(tmp_path / "k.cu", "k.cu")
+    assert text.count("int a;") == 1
+    assert '#include "none.h"' in text
+    line = 1 + text.split("\n").index("int k;")
+    assert Place.of_line(text, "k.cu", line) == Place("k.cu", 4)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "none.h").write_text("int found;\n", encoding="utf-8")
+    (tmp_path / "s.cu").write_text("#include <none.h>\n#include <vector>\n", encoding="utf-8")
+    assert "int found;" in foreign().followed(tmp_path / "s.cu", "s.cu", [tmp_path / "more"])
+    assert "int found;" not in foreign().followed(tmp_path / "s.cu", "s.cu")
+    offset = Place("k.cu", 4).offset(text, "k.cu")
+    assert offset is not None and text[: offset + 1].endswith("int k;")
+
+
+def test_what_a_signature_says() -> None:
+    code = (
+        "template <int BM> __global__ void __launch_bounds__(256) k(int M, int N, int K, const half* dA, half *d_B, float* C) {}"
+    )
+    told = guess(code, None, Path("k.cu"))
+    assert (told.kernel, told.arguments, told.variant) == ("k", "M, N, K, A, B, C", "fp16_fp32")
+    with pytest.raises(UserError):
+        guess(code + "__global__ void other() {}", None, Path("k.cu"))
+
+
+def test_options(tmp_path: Path) -> None:
+    assert variant_of("bf16_fp32.nt") == ("bf16", "bf16", "fp32", "nt")
+    assert multiples_of("M:128,K:16") == {"M": 128, "N": 1, "K": 16}
+    assert sizes_of(Options(multiples="M:64"), Request(), False).m == 128
+    for wrong in (
+        lambda: variant_of("fp99"),
+        lambda: multiples_of("Q:1"),
+        lambda: sizes_of(Options(multiples="M:7"), Request(), True),
+    ):
+        with pytest.raises(UserError):
+            wrong()
+    (tmp_path / "k.gemm.toml").write_text('call = "k<<<1, 1>>>"\nsums = "fp16"\n', encoding="utf-8")
+    assert completed(tmp_path / "k.cu", Options(sums="tf32")) == Options(call="k<<<1, 1>>>", sums="tf32")
+    (tmp_path / "k.gemm.toml").write_text("cal = 1\n", encoding="utf-8")
+    with pytest.raises(UserError):
+        completed(tmp_path / "k.cu", Options())
+
+
+def test_a_cluster_belongs_to_what_the_pointer_was_last() -> None:
+    kernel = "__global__ void __cluster_dims__(2, 1, 1) a(int) {}\n"
+    launched = "auto* k = {}; k<<<1, 1>>>(1);"
+    assert ".with_cluster(2, 1, 1)" in translated(kernel + launched.format("on ? a : b"))
+    assert ".with_cluster" not in translated(kernel + "{ auto* k = a; }" + launched.format("b<1>"))
+
+
+def translated(text: str) -> str:
+    spec = importlib.util.spec_from_file_location("translate", ROOT / "common" / "cpu" / "translate.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.translate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("extern __shared__ T x;", "T& x = *static_cast<T*>(::cpu_device::dynamic_shared());"),
+        ("extern __shared__ half s[][8];", "half (*const s)[8] = static_cast<half (*)[8]>(::cpu_device::dynamic_shared());"),
+        ("__shared__ alignas(128) float x[3];", "__shared__ __attribute__((aligned(128))) float x[3];"),
+        ("{ dim3 gridDim(2); g(gridDim); }\nint a;", "{ dim3 host_gridDim(2); g(host_gridDim); }\nint a;"),
+        ("f[g(i)]<<<1, 2>>>(x);", '::cpu_device::launcher("f[g(i)]", f[g(i)], 1, 2)(x);'),
+    ],
+)  # fmt: skip
+def test_what_other_peoples_sources_say(text: str, meant: str) -> None:
+    assert translated(text) == meant
+
+
+def test_declarations_of_the_host_are_found_and_those_of_classes_and_kernels_are_not() -> None:
+    text = (
+        "namespace a {\nunknown_t handle;  // of a library\nvoid f(other_t,\n  int);\n}\n"
+        "struct S { unknown_t x; };\n__device__ unknown_t y;\n"
+    )
+    found = [foreign().declaration(text, text.index(place)) for place in ("// of", "int)", "x;", "y;")]
+    assert [one and (one.name, text[one.start : one.end]) for one in found] == [
+        ("handle", "unknown_t handle;"),
+        ("f", "void f(other_t,\n  int);"),
+        None,
+        None,
+    ]
+
+
+def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "#include <no_such_library/handle.h>\nlibrary::handle_t handle;\nvoid prepare(library::handle_t h, int n);\n"
+        "__global__ void k(float* C) {\n    C[0] = 0.0f;\n}\n",
+        encoding="utf-8",
+    )
+    done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
+    assert "left out: handle, prepare." in done.stdout, done.stderr
+    assert "Headers that are not here count as empty: no_such_library/handle.h." in done.stdout
