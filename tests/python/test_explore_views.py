@@ -156,19 +156,22 @@ def test_pointing_at_an_element_chooses_its_thread_until_a_click_holds_it(visit:
 
 
 @_one_browser
-def test_steps_go_on_in_both_views_and_play_to_the_end(visit: Visit) -> None:
-    product, time, shown = visit.page.locator("#product"), visit.page.locator("#time"), visit.page.locator("#product-step")
-    said = [shown.inner_text()]
-    product.get_by_role("slider", name="Along K:").press("ArrowRight")
-    time.get_by_role("button", name="One step forward").click()
-    said.append(shown.inner_text())
-    assert selection(visit)["step"] == "2" and said[0] != said[1]
+def test_one_bar_moves_all_views_and_plays_to_the_end(visit: Visit) -> None:
+    bar = visit.page.locator("#transport")
+    assert visit.page.get_by_role("button", name="Play").count() == 1
+    words = ["#product-step", "#time-words", "#access .readout"]
+    said = [visit.page.locator(one).inner_text() for one in words]
+    bar.get_by_role("slider", name="Step").press("ArrowRight")
+    bar.get_by_role("button", name="One step forward").click()
+    assert selection(visit)["step"] == "3"
+    assert all(visit.page.locator(one).inner_text() != before for one, before in zip(words, said, strict=True))
+    bar.get_by_role("button", name="One step back").click()
     visit.page.clock.install(time=0)
     visit.page.clock.pause_at(60_000)  # from here on time passes in run_for() alone, however busy the machine is
-    play = product.get_by_role("button", name="Play")
+    play = bar.get_by_role("button", name="Play")
     play.click()
     visit.page.clock.run_for(1500)
-    product.get_by_role("button", name="Pause").click()
+    bar.get_by_role("button", name="Pause").click()
     visit.page.clock.run_for(3000)
     assert selection(visit)["step"] == "4"
     play.click()
@@ -300,8 +303,14 @@ def test_sliders_and_recorded_points(known: Visit) -> None:
     def value(row: str, kind: str = "predicted") -> str:
         return page.locator(f"[data-row='{row}'] [data-kind='{kind}']").inner_text().replace("\u202f", "")
 
+    five = page.locator("#whatif [data-five]")
+    assert five.count() == 5
+    firsts = [page.locator(one).first.bounding_box() for one in ("#whatif [data-five]", "#whatif input")]
+    assert firsts[0] and firsts[1] and firsts[0]["y"] < firsts[1]["y"]
+    page.locator("#whatif summary").click()
     page.get_by_label("BM", exact=True).fill("64")
     page.get_by_label("BN", exact=True).fill("64")
+    assert "16 FLOP/B" in page.locator("[data-five='tile-intensity']").inner_text()
     assert (value("tile-intensity"), value("grid"), value("blocks-an-sm")) == (
         "16 FLOP/B",
         "4096",
@@ -337,6 +346,35 @@ def test_recorded_has_the_lesson_and_the_one_before(lesson: str) -> None:
     assert lesson in names
     assert len(names) <= 2
     assert all(run["tflops"] > 0 and run["baseline_tflops"] > 0 for run in found["runs"])
+
+
+@_one_browser
+def test_a_number_out_of_range_is_refused_with_a_sentence(known: Visit) -> None:
+    page = known.page
+    field, five = page.get_by_label("BM", exact=True), page.locator("#whatif [data-five]")
+    before = field.input_value(), five.all_inner_texts()
+    for wrong in ("5000", "0", "1.5"):
+        field.fill(wrong)
+        assert [words for words in page.locator("#whatif .refused").all_inner_texts() if words] == [
+            f"BM is a whole number from 1 to 512, not {wrong}."
+        ]
+        field.press("Tab")
+        assert (field.input_value(), five.all_inner_texts()) == before
+    field.fill("16")
+    assert "".join(page.locator("#whatif .refused").all_inner_texts()) == ""
+    assert five.all_inner_texts() != before[1]
+
+
+@_one_browser
+def test_words_are_those_of_a_person(browser: Browser, tmp_path: Path) -> None:
+    payload = made(kernel="kernel", m=32, n=32, blocks=1)
+    with browser.visit(written(payload, tmp_path)) as visit:
+        visit.page.get_by_role("button", name="As traced").click()
+        text = visit.page.locator("body").evaluate("(one) => one.textContent")
+        assert "kernel kernel" not in text and not re.search(r"\b1 (blocks|threads)\b", text)
+        assert "registers decides" not in text and "threads decides" not in text
+        assert "1 block per SM, limited by" in text or "blocks per SM, limited by" in text
+        visit.clean()
 
 
 # Everybody

@@ -157,6 +157,15 @@ export class Block {
     return indexOf(this).requests.get(`${line} ${warp}`) ?? [];
   }
 
+  /**
+   * A warp's requests of all lines, in order.
+   * @param {number} warp
+   * @returns {readonly number[]} events
+   */
+  requested(warp) {
+    return indexOf(this).byWarp[warp] ?? [];
+  }
+
   /** @param {number} event @returns {number | null} which of its line's requests by its warp it is, from 0 */
   occurrenceOf(event) {
     const found = indexOf(this).occurrence[event] ?? -1;
@@ -211,17 +220,21 @@ export class Block {
 function indexed(block) {
   /** @type {Map<string, number[]>} */
   const requests = new Map();
+  /** @type {number[][]} */
+  const byWarp = Array.from({ length: block.warps }, () => []);
   const occurrence = new Int32Array(block.raw.events.length).fill(-1);
   for (let event = 0; event < occurrence.length; event++) {
     const line = block.lineOf(event);
     if (line === null) continue;
-    const key = `${line} ${block.warpOf(event)}`;
+    const warp = block.warpOf(event);
+    const key = `${line} ${warp}`;
+    if (warp !== null) byWarp[warp]?.push(event);
     const events = requests.get(key) ?? [];
     if (!events.length) requests.set(key, events);
     occurrence[event] = events.length;
     events.push(event);
   }
-  return { requests, occurrence };
+  return { requests, byWarp, occurrence };
 }
 
 /** @param {Block} block @returns {Map<number, number>} row · ROW + column of C → thread */

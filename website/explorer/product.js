@@ -4,7 +4,7 @@ import { element as chooseElement } from "explorer/choosing";
 import { colours, counted, el, filled, framed, grouped, hatch, outlined, sharp, SMALL, swatch, tell, whenResized, written } from "explorer/dom";
 import { FLIGHT, fills, grown, rectangles, REGISTERS, SHARED, snapshot, stageOf, stateOf, USED } from "explorer/contents";
 import { WARP, WARPGROUP } from "explorer/payload";
-import { stepControls, stepName } from "explorer/playing";
+import { stepName } from "explorer/playing";
 
 /** @typedef {import("explorer/contents").Fill} Fill */
 /** @typedef {import("explorer/contents").Range} Range */
@@ -90,12 +90,12 @@ class Parts {
     this.zoom = el("canvas", { role: "img", "aria-label": "The threads of the elements around the chosen one" });
   }
 
-  /** @param {HTMLElement} element @param {HTMLElement} steps */
-  place(element, steps) {
+  /** @param {HTMLElement} element */
+  place(element) {
     element.append(
       el("p", { class: "note" }, "Point at an element of C, tap it, or move it with the arrow keys. A click holds it, another lets it go."),
       el("div", { class: "controls" }, el("label", {}, "C: row", this.row), el("label", {}, "column", this.col), this.holding),
-      this.picture, this.legend, this.said, steps, this.inStep,
+      this.picture, this.legend, this.said, this.inStep,
       el("h3", {}, "In shared memory"), this.bars,
       el("h3", {}, "Who owns the elements around it"), this.zoom,
       el("p", { class: "note" }, "The number of the thread that stores each; a shade is a warp, thick lines are between warps."),
@@ -171,7 +171,7 @@ export function mount(element, data, state) {
   }
   const parts = new Parts(data);
   const { canvas, picture } = parts;
-  parts.place(element, stepControls(data, state, "Along K:"));
+  parts.place(element);
   /** @type {Layout | null} */
   let layout = null;
   listen(parts, data, state, () => layout);

@@ -1,10 +1,11 @@
 // One block's warps, side by side: what each asks for, waits for and multiplies, step by step.
 
+import { event as chooseEvent } from "explorer/choosing";
 import { fills, stageOf, stateOf } from "explorer/contents";
 import { button, colours, counted, el, filled, framed, grouped, hatch, outlined, sharp, SMALL, swatch, tell, whenResized, written } from "explorer/dom";
 import { firstAtLeast } from "explorer/order";
 import { kept, WARPGROUP } from "explorer/payload";
-import { stepControls, stepName } from "explorer/playing";
+import { stepName } from "explorer/playing";
 import { span } from "explorer/product";
 import { racing } from "explorer/racing";
 
@@ -260,17 +261,7 @@ class View {
 function walking(view) {
   const { state } = view;
   /** @param {number} event @param {number} [row] the warp in whose row it is, of those that it belongs to */
-  const choose = (event, row) => {
-    const now = state.selection;
-    const fields = view.block.selectionOf(event);
-    if (fields.warp === null) {
-      state.set({ event, step: fields.step });
-      return;
-    }
-    const warp = [row, now.warp].find((one) => one !== undefined && one !== null && view.block.warpsOf(event).includes(one)) ?? fields.warp;
-    const other = warp !== now.warp ? { thread: null, lane: null, element: null } : {};
-    state.set({ ...fields, ...other, warp });
-  };
+  const choose = (event, row) => state.set(chooseEvent(view.data, state.selection, event, row));
   /** @param {number} by events of the chosen warp */
   const move = (by) => {
     const now = state.selection;
@@ -278,11 +269,6 @@ function walking(view) {
     const at = now.event === null ? -1 : events.indexOf(now.event);
     const next = events[Math.max(0, Math.min(events.length - 1, at + by))];
     if (next !== undefined) choose(next, now.warp ?? 0);
-  };
-  /** @param {number} by events in the order in which the CPU device ran them */
-  const run = (by) => {
-    const last = view.block.raw.events.length - 1;
-    choose(Math.max(0, Math.min(last, (state.selection.event ?? -1) + by)));
   };
   /** @param {number} by */
   const warp = (by) => {
@@ -294,7 +280,7 @@ function walking(view) {
     const event = events[Math.min(rows.from(to, clock), events.length - 1)];
     if (event !== undefined) choose(event, to);
   };
-  return { choose, move, run, warp };
+  return { choose, move, warp };
 }
 
 /** @param {HTMLCanvasElement} canvas @param {View} view @param {ReturnType<typeof walking>} walk @param {() => void} draw */
@@ -345,14 +331,11 @@ function listen(canvas, view, walk, draw) {
 }
 
 /**
- * The rows of buttons, and the slider along the events.
- * @param {View} view @param {ReturnType<typeof walking>} walk @param {() => void} draw
+ * The row of buttons that zoom, and the slider along the events.
+ * @param {View} view @param {() => void} draw
  * @returns {{row: HTMLElement, show: () => void}}
  */
-function controls(view, walk, draw) {
-  const { data, state } = view;
-  const which = el("select", { "aria-label": "Block" }, ...data.blocks.map((block, index) => el("option", { value: index }, `block ${block.name}`)));
-  which.addEventListener("change", () => state.set({ block: Number(which.value), event: null, step: 0, thread: null, warp: 0, lane: null, element: null }));
+function controls(view, draw) {
   const scroller = el("input", { type: "range", min: 0, max: 1000, value: 0, "aria-label": "Where in the block's events the picture begins" });
   scroller.addEventListener("input", () => {
     view.begin = (Number(scroller.value) / 1000) * view.rest;
@@ -360,15 +343,12 @@ function controls(view, walk, draw) {
   });
   /** @param {string} label @param {string} text @param {() => void} act */
   const sight = (label, text, act) => button(text, () => (act(), draw()), { "aria-label": label });
-  const row = el("div", { class: "controls" }, which,
-    button("◀ event", () => walk.run(-1), { "aria-label": "The event before, as the CPU device ran them" }),
-    button("event ▶", () => walk.run(1), { "aria-label": "The next event, as the CPU device ran them" }),
+  const row = el("div", { class: "controls" },
     sight("Zoom in", "+", () => view.zoom(2)), sight("Zoom out", "−", () => view.zoom(0.5)),
     sight("Show only the chosen step", "This step", () => view.step()),
     sight("Show everything", "All", () => view.all()),
     el("label", { class: "wide" }, "From:", scroller));
   const show = () => {
-    which.value = String(state.selection.block);
     scroller.disabled = view.rest <= 0;
     scroller.value = String(view.rest > 0 ? Math.round((1000 * view.begin) / view.rest) : 0);
   };
@@ -397,14 +377,14 @@ export function mount(element, data, state) {
     new Painter(canvas, view).paint(state.selection);
     buttons.show();
   };
-  const buttons = controls(view, walk, draw);
+  const buttons = controls(view, draw);
   listen(canvas, view, walk, draw);
   element.append(
     el("p", { class: "note" },
       "A row is a warp; its events are in its own order from left to right. Warps are in line only where a barrier, an mbarrier, a copy ",
       "or the sums of a warpgroup put them there. The CPU device ran them in one order that a GPU could have taken: this is no GPU’s time. Sums ",
       "in registers leave no event."),
-    stepControls(data, state, "Step:"), buttons.row, box, legend, said,
+    buttons.row, box, legend, said,
   );
   state.subscribe((now, before) => {
     view.follow(now, before);
