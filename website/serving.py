@@ -104,7 +104,8 @@ def _renew(asked: Asked, now: Shown) -> None:
         if now.version > 1:
             say("The page shows the kernel as it is now.")
     except UserError as error:
-        now.note = "\n".join(["The kernel does not compile.", *first_error([line.replace(f"{ROOT}/", "") for line in error.lines])]) if error.lines else str(error)
+        said = first_error([line.replace(f"{ROOT}/", "") for line in error.lines]) if error.lines else ()
+        now.note = "\n".join(["The kernel does not compile.", *said]) if said else str(error)
         say(f"gemm: {error}")
 
 

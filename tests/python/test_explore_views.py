@@ -134,6 +134,50 @@ def test_a_race_says_its_rounds_and_chooses_its_two_accesses(browser: Browser, t
         visit.clean()
 
 
+# The stage
+
+
+@_one_browser
+@pytest.mark.parametrize("lesson", ["03_smem", "made"])
+def test_product_source_and_access_are_side_by_side_in_the_first_screen(browser: Browser, tmp_path: Path, lesson: str) -> None:
+    payload = made() if lesson == "made" else real(lesson)
+    with browser.visit(written(payload, tmp_path), 1366, 768) as visit:
+        boxes = [visit.page.locator(one).bounding_box() for one in ("#transport", "#product", "#source", "#access")]
+        assert all(boxes)
+        bar, *three = boxes
+        assert len({box["y"] for box in three}) == 1
+        assert all(box["height"] > 450 and box["y"] + box["height"] <= 768 for box in three)
+        assert [box["x"] for box in three] == sorted(box["x"] for box in three)
+        assert bar["y"] + bar["height"] <= three[0]["y"]
+        # The matrices, shared memory, the chosen line and the picture of its request are in sight without a scroll.
+        for one in ("#product canvas >> nth=0", "#product canvas >> nth=1", "#source li.chosen", "#access svg >> nth=0"):
+            box = visit.page.locator(one).bounding_box()
+            assert box and box["y"] >= 0 and box["y"] + box["height"] <= 768, one
+        visit.fits()
+        visit.clean()
+
+
+@_one_browser
+def test_the_source_marks_what_accesses_memory_and_how_far_it_is_from_the_ideal(known: Visit) -> None:
+    source = known.page.locator("#source")
+    assert source.locator(".ratio.far").all_inner_texts() == ["32×"]
+    assert source.locator("li", has=known.page.locator(".ratio.far")).locator(".number").inner_text() == "38"
+    lines = (ROOT / "03_smem/kernel.cu").read_text(encoding="utf-8").splitlines()
+    assert source.locator("li").count() == len(lines)
+    assert source.locator(".code-comment").count() > 5 and source.locator(".code-word").count() > 10
+
+
+@_one_browser
+def test_load_and_store_of_a_line_are_chosen_apart(visit: Visit) -> None:
+    line = visit.page.locator("#source li", has_text="As[y][x] = row")
+    chosen = []
+    for words in ("As[y][x]", "A[row * lda + k0 + x]"):
+        line.get_by_role("button", name=words, exact=True).click()
+        assert line.locator("[aria-pressed=true]").all_inner_texts() == [words]
+        chosen.append(visit.page.locator("#access .cost").inner_text())
+    assert "store As" in chosen[0] and "load A" in chosen[1]
+
+
 # The product and time
 
 
@@ -195,16 +239,16 @@ def test_the_keyboard_alone_and_the_address_that_keeps_it(visit: Visit) -> None:
     assert visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     for key in ("ArrowDown", "ArrowDown", "Shift+ArrowRight", "ArrowRight", "ArrowUp"):
         keyboard.press(key)
-    assert owner(1, 9).items() <= selection(visit).items()
-    tab_to("at.closest('#source li') !== null && at.textContent.includes('acc +=')")
+    assert {"element": "37,45", "warp": "5", "lane": "13"}.items() <= selection(visit).items()
+    tab_to("at.closest('#source li') !== null && at.textContent.includes('Bs[k][x]')")
     keyboard.press("Enter")
     assert "acc +=" in visit.page.locator("#source li.chosen").inner_text()
     tab_to("at.tagName === 'CANVAS' && at.closest('#time') !== null")
     before = int(selection(visit)["event"])
     keyboard.press("ArrowRight")
-    assert int(selection(visit)["event"]) > before and selection(visit)["warp"] == "1"
+    assert int(selection(visit)["event"]) > before and selection(visit)["warp"] == "5"
     keyboard.press("ArrowDown")
-    assert selection(visit)["warp"] == "2"
+    assert selection(visit)["warp"] == "6"
     chosen = selection(visit)
     visit.page.wait_for_url(lambda url: f"event={chosen['event']}" in url)
     visit.page.reload()

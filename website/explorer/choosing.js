@@ -122,20 +122,20 @@ export function event(data, now, event, row) {
 }
 
 /**
- * To begin with: the element in the middle of C, which other elements surround on all sides, in the first step in which its block
- * has something to multiply, with what its warp requests there.
+ * To begin with: an element near the middle of C, but not where tiles meet, in the first step in which its block has something to
+ * multiply, with what its warp requests there.
  * @param {Data} data
  * @returns {Partial<Selection>}
  */
 export function beginning(data) {
-  const [row, col] = [data.trace.m >> 1, data.trace.n >> 1];
+  const [row, col] = [data.trace.m, data.trace.n].map((size) => Math.floor((9 * size) / 16));
   const owner = data.ownerOf(row, col);
   const at = owner ? owner.block : 0, block = data.blocks[at];
   if (!block) return {};
   const first = owner ? { row, col, thread: owner.thread } : block.owned[block.owned.length >> 1];
   const warp = first ? Math.floor(first.thread / 32) : null;
   const step = Math.min(1, block.steps.count - 1);
-  const event = warp !== null ? block.requested(warp).find((one) => block.stepOf(one) === step) ?? block.requested(warp)[0]
+  const event = warp !== null ? block.requested(warp).find((one) => block.stepOf(one) === step)
     : block.raw.events.findIndex((_, index) => block.lineOf(index) !== null);
   const chosen = event !== undefined && event >= 0 ? block.selectionOf(event) : {};
   const who = first ? { element: { row: first.row, col: first.col }, thread: first.thread, warp, lane: first.thread % 32 } : {};

@@ -173,6 +173,19 @@ export function whenResized(element, draw) {
 }
 
 /**
+ * Calls `draw` whenever an element whose height is not its contents' becomes higher or lower.
+ * @param {HTMLElement} element @param {() => void} draw
+ */
+export function whenHigher(element, draw) {
+  let height = element.clientHeight;
+  new ResizeObserver(() => {
+    if (element.clientHeight === height) return;
+    height = element.clientHeight;
+    draw();
+  }).observe(element);
+}
+
+/**
  * @param {number} count @param {string} one @param {string} [many]
  * @returns {string} 1 sector, 2 sectors
  */

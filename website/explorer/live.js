@@ -23,7 +23,7 @@ export function kept() {
   if (place === null) return;
   history.scrollRestoration = "manual";
   const top = Number(place);
-  const go = () => scrollTo({ top, behavior: "instant" });
+  const go = () => scrollTo({ top, behavior: /** @type {ScrollBehavior} */ (/** @type {string} */ ("instant")) });
   requestAnimationFrame(() => requestAnimationFrame(go));
 }
 

@@ -68,7 +68,18 @@ function summary(data) {
     `${data.payload.lesson}: ${whose} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
     `${counted(trace.blocks, "block")} of ${grouped(trace.threads_per_block)} threads, ` +
     `${trace.traced_blocks >= trace.blocks ? "all" : grouped(trace.traced_blocks)} traced${kept}. ` +
-    "Counted on the CPU device, which runs the same source; no time here is a GPU’s.";
+    "Counted on the CPU device; no time here is a GPU’s.";
+}
+
+/** What is seen first, product, source and access side by side, fills what the bar above it leaves of the window. */
+function stage() {
+  const high = () => {
+    const above = byId("stage").getBoundingClientRect().top + scrollY;
+    byId("stage").style.setProperty("--high", `${Math.max(innerHeight - above - 8, 440)}px`);
+  };
+  addEventListener("resize", high);
+  new ResizeObserver(high).observe(/** @type {Element} */ (document.querySelector("header.page")));
+  high();
 }
 
 function begin() {
@@ -86,6 +97,7 @@ function begin() {
   theme.choose(byId("theme"), () => state.redraw());
   navigation();
   transport(byId("transport"), data, state);
+  stage();
   for (const [name, view] of Object.entries(VIEWS)) {
     const element = /** @type {HTMLElement} */ (byId(name).querySelector(".view"));
     element.replaceChildren();

@@ -158,7 +158,7 @@ export class Block {
   }
 
   /**
-   * A warp's requests of all lines, in order.
+   * A warp's requests of all lines, and the wgmma that it takes part in, in order.
    * @param {number} warp
    * @returns {readonly number[]} events
    */
@@ -225,10 +225,9 @@ function indexed(block) {
   const occurrence = new Int32Array(block.raw.events.length).fill(-1);
   for (let event = 0; event < occurrence.length; event++) {
     const line = block.lineOf(event);
+    if (line !== null || block.multiplyOf(event)) for (const warp of block.warpsOf(event)) byWarp[warp]?.push(event);
     if (line === null) continue;
-    const warp = block.warpOf(event);
-    const key = `${line} ${warp}`;
-    if (warp !== null) byWarp[warp]?.push(event);
+    const key = `${line} ${block.warpOf(event)}`;
     const events = requests.get(key) ?? [];
     if (!events.length) requests.set(key, events);
     occurrence[event] = events.length;

@@ -65,8 +65,9 @@ export function transport(element, data, state) {
   };
   element.append(
     which, back, play, on, slider, shown,
-    button("◀ event", () => run(-1), { "aria-label": "The event before, as the CPU device ran them" }),
-    button("event ▶", () => run(1), { "aria-label": "The next event, as the CPU device ran them" }),
+    el("span", { class: "pair" },
+      button("◀ event", () => run(-1), { "aria-label": "The event before, as the CPU device ran them" }),
+      button("event ▶", () => run(1), { "aria-label": "The next event, as the CPU device ran them" })),
   );
   state.subscribe((now) => {
     const { count } = block().steps;
