@@ -3,18 +3,21 @@
 const EVERY = 700; // ms
 const PLACE = "gemm-place";
 
+const views = () => /** @type {HTMLElement} */ (document.getElementById("views"));
+
 /** Loads the page anew. What is chosen, and how far the reader has come, stay. */
 function again() {
-  const chosen = document.getElementById("views")?.dataset.selection; // the address may still have what was chosen before
+  const chosen = views().dataset.selection; // the address may still have what was chosen before
   if (chosen) history.replaceState(null, "", `#${chosen}`);
   try {
-    sessionStorage.setItem(PLACE, String(scrollY));
+    sessionStorage.setItem(PLACE, String(views().getBoundingClientRect().top)); // what is said above the views comes and goes
   } catch {} // a browser may refuse
   location.reload();
 }
 
 /** Goes to where the reader was on the page that this one comes after, as soon as the pictures are as high as they will be. */
 export function kept() {
+  /** @type {string | null} */
   let place = null;
   try {
     place = sessionStorage.getItem(PLACE);
@@ -22,8 +25,7 @@ export function kept() {
   } catch {}
   if (place === null) return;
   history.scrollRestoration = "manual";
-  const top = Number(place);
-  const go = () => scrollTo({ top, behavior: /** @type {ScrollBehavior} */ (/** @type {string} */ ("instant")) });
+  const go = () => scrollTo({ top: scrollY + views().getBoundingClientRect().top - Number(place), behavior: /** @type {ScrollBehavior} */ (/** @type {string} */ ("instant")) });
   requestAnimationFrame(() => requestAnimationFrame(go));
 }
 
