@@ -120,7 +120,7 @@ def test_a_race_says_its_rounds_and_chooses_its_two_accesses(browser: Browser, t
         said = visit.page.locator("#findings [data-rounds]").inner_text()
         assert "written in" in said and "no barrier after the write" in said
         red = """() => {
-            const canvas = document.querySelector("#time canvas");
+            const canvas = document.querySelector("#time .timeline canvas");
             const probe = document.createElement("canvas").getContext("2d");
             probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
             probe.fillRect(0, 0, 1, 1);
@@ -262,10 +262,66 @@ def test_a_wgmma_stands_in_the_rows_of_its_four_warps(browser: Browser, tmp_path
     products = [str(at) for at, one in enumerate(events) if isinstance(one, dict) and one["e"] == "wgmma"]
     with browser.visit(f"{written(payload, tmp_path)}#event={products[0]}&warp=3&step=1") as visit:
         # The keyboard goes along the row of a warp that did not begin it, and comes to the next product of its warpgroup.
-        visit.page.locator("#time canvas").first.press("ArrowRight")
+        visit.page.locator("#time .timeline canvas").first.press("ArrowRight")
         found = selection(visit)
         assert (found["event"], found["warp"]) == (products[1], "3")
         visit.clean()
+
+
+def event_on_canvas(visit: Visit, warp: int, clock: float) -> dict[str, float]:
+    """Where in Time's picture a warp's row has a clock."""
+    canvas = visit.page.locator("#time .timeline canvas").first
+    left, top, begin, each, row = map(float, (canvas.get_attribute("data-scale") or "").split())
+    return {"x": left + (clock - begin) * each, "y": top + (warp + 0.5) * row}
+
+
+@_one_browser
+def test_a_click_on_a_wait_draws_the_arrow_from_the_arrival_that_ends_it(known: Visit) -> None:
+    canvas, tip = known.page.locator("#time .timeline canvas").first, known.page.locator("#time .tooltip")
+    at = event_on_canvas(known, 0, 3.5)  # behind its load and its store
+    canvas.hover(position=at)
+    assert "__syncthreads()" in tip.inner_text() and known.page.locator("#time .hovered").is_visible()
+    assert canvas.get_attribute("data-arrow") == ""
+    canvas.click(position=at)
+    events = made()["trace"]["history"][0]["events"]
+    reached = [index for index, one in enumerate(events) if isinstance(one, dict) and one["e"] == "barrier"]
+    assert selection(known)["event"] == str(reached[0])
+    assert canvas.get_attribute("data-arrow") == str(reached[1])
+    assert "What ends the wait: " in known.page.locator("#time-words").inner_text()
+    known.page.mouse.move(0, 0)
+    assert not tip.is_visible()
+
+
+@_one_browser
+def test_in_a_hang_the_arrow_leads_to_nobody(browser: Browser, tmp_path: Path) -> None:
+    payload = made(error={"id": "mbarrier_hang", "text": "waits for ever", "autopsy": hang("03_smem")}, verdict=None)
+    (block,) = payload["trace"]["history"]
+    block["events"] = [[0, 0, 0, 0, 4], {"e": "barrier", "warp": 0, "lanes": (1 << 32) - 1, "site": 1}, [0, 1, 0, 512, 4]]
+    with browser.visit(written(payload, tmp_path)) as visit:
+        canvas = visit.page.locator("#time .timeline canvas").first
+        canvas.click(position=event_on_canvas(visit, 0, 2.5))
+        assert canvas.get_attribute("data-arrow") == "nobody"
+        assert "Nobody" in visit.page.locator("#time-words").inner_text()
+        visit.clean()
+
+
+@_one_browser
+def test_time_goes_along_with_the_pointer_that_drags_it(visit: Visit) -> None:
+    canvas, before = visit.page.locator("#time .timeline canvas").first, selection(visit)
+    visit.page.get_by_role("button", name="Zoom in").click(click_count=3)
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    begin, each = map(float, (canvas.get_attribute("data-scale") or "").split()[2:4])
+    assert box
+    x, y = box["x"] + 600, box["y"] + 100
+    visit.page.mouse.move(x, y)
+    visit.page.mouse.down()
+    visit.page.mouse.move(x - 50, y)
+    visit.page.mouse.move(x - 200, y)
+    visit.page.mouse.up()
+    now = float((canvas.get_attribute("data-scale") or "").split()[2])
+    assert now == pytest.approx(begin + 200 / each, abs=1)
+    assert selection(visit) == before  # what is dragged is not clicked
 
 
 # A warp's access
@@ -522,6 +578,10 @@ def test_what_must_be_told_apart_is_so_in_grey(rule: str) -> None:
     for at, one in enumerate(fills):
         for other in fills[at + 1 :]:
             assert apart(one, other) > 1.25, (one, other)
+    kinds = ["product", "store", "copy", "load", "wait"]  # what a warp does in time
+    for at, one in enumerate(kinds):
+        for other in kinds[at + 1 :]:
+            assert apart(f"t-{one}", f"t-{other}") > 1.25, (one, other)
     for at in range(7):  # shades of neighbors: sectors, wavefronts, chunks
         assert apart(f"s{at}", f"s{at + 1}") > 2.5, at
     assert apart("mark", "paper") > 4.5
