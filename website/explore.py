@@ -30,7 +30,7 @@ SCHEMA = 1  # of the payload; website/explorer/payload.js reads the same
 FRONT = Path(__file__).resolve().parent / "explorer"
 OUT = ROOT / "out" / "explore"
 LARGEST = 4_500_000  # bytes of a trace in a page: the page stays below 5 MB
-_BLOCKS = 4  # whose history is kept, if it fits
+_BLOCKS = 64  # whose history is kept, if it fits
 _SIDE, _DEEP, _FEW = 256, 512, 64  # M and N by default at most, K at most and at least
 _CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")  # whatever GEMM_DEVICE says
 

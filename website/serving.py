@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+from runner.core.compiling import first_error
 from runner.core.kernel_hash import kernel_sources
 from runner.core.process import say
-from runner.core.results import UserError
+from runner.core.results import ROOT, UserError
 from runner.learn.course import shown
 from runner.learn.watch import signature
 from website import explore
@@ -43,7 +44,7 @@ class Shown:
         note = html.escape(self.note or "Tracing …")
         return (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>explore</title>'
-            f'<p style="white-space: pre-wrap">{note}</p><script>{script}</script>'
+            f'<pre style="white-space: pre-wrap">{note}</pre><script>{script}</script>'
         )
 
 
@@ -103,7 +104,8 @@ def _renew(asked: Asked, now: Shown) -> None:
         if now.version > 1:
             say("The page shows the kernel as it is now.")
     except UserError as error:
-        now.note = str(error)
+        said = first_error([line.replace(f"{ROOT}/", "") for line in error.lines]) if error.lines else ()
+        now.note = "\n".join(["The kernel does not compile.", *said]) if said else str(error)
         say(f"gemm: {error}")
 
 

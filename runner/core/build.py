@@ -57,4 +57,6 @@ def _build(device: Device, tools: Tools, folder: Path, targets: Sequence[str]) -
     if done.status:
         say_all(done.lines)
         what = process.crash(done.status)
-        raise UserError(f"The build {f'was ended by {what}' if what else 'failed; the message is above'}.")
+        error = UserError(f"The build {f'was ended by {what}' if what else 'failed; the message is above'}.")
+        error.lines = done.lines
+        raise error

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { beginning, element, line, settled } from "../../website/explorer/choosing.js";
+import { beginning, element, line, settled, step as stepped } from "../../website/explorer/choosing.js";
 import { selectionOf } from "../../website/explorer/findings.js";
 import { decode } from "../../website/explorer/payload.js";
 import { read, State, written } from "../../website/explorer/state.js";
@@ -58,10 +58,21 @@ test("an event chooses its warp, line and step, and a line a request of its own"
   assert.deepEqual([found.warp, block.lineOf(found.event), block.stepOf(found.event)], [3, access.line, 2]);
 });
 
-test("a page begins with the first element and its warp's first request", () => {
-  const { element: first, thread, event, step } = beginning(data);
-  assert.deepEqual({ first, thread, step }, { first: { row: 0, col: 0 }, thread: 0, step: 0 });
-  assert.equal(data.blocks[0].warpOf(event), 0);
+test("a page begins near the middle of C, in a step with something to multiply, with what that warp requests in it", () => {
+  const { element: first, block, thread, warp, event, step } = beginning(data);
+  assert.deepEqual({ first, block, thread, warp, step }, { first: { row: 36, col: 36 }, block: 3, thread: 132, warp: 4, step: 1 });
+  assert.deepEqual([data.blocks[3].warpOf(event), data.blocks[3].stepOf(event)], [4, 1]);
+});
+
+test("another step has the same line's request in it, where there is one, else another of that warp", () => {
+  const state = opened("");
+  state.set(beginning(data));
+  const [block] = [data.blocks[3]], { line: chosen } = state.selection;
+  state.set(stepped(data, state.selection, 5));
+  assert.deepEqual([state.selection.line, state.selection.warp, block.stepOf(state.selection.event)], [chosen, 4, 5]);
+  state.set(stepped(data, state.selection, 0)); // in which nothing is read of shared memory yet
+  assert.notEqual(state.selection.line, chosen);
+  assert.deepEqual([state.selection.warp, block.stepOf(state.selection.event)], [4, 0]);
 });
 
 test("who listens is told once of each change", () => {

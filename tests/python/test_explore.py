@@ -98,7 +98,7 @@ def test_a_page_is_written_and_where_is_said(explored: Checkout) -> None:
     assert f" {page.as_uri()} " in done.stderr.splitlines()[-1]
     assert "<title>" in page.read_text()
     call = (explored.fakes / "inspected").read_text()
-    assert call.startswith("--lesson 01_naive --m=64 --n=64 --k=64 --blocks=all --history=4 ")
+    assert call.startswith("--lesson 01_naive --m=64 --n=64 --k=64 --blocks=all --history=64 ")
 
 
 def test_the_browser_is_opened_where_there_is_one(explored: Checkout) -> None:
@@ -188,7 +188,8 @@ def test_the_server_follows_the_kernel(explored: Checkout) -> None:
             assert '<html data-served="1" lang="en">' in answer.read().decode()
         (explored.fakes / "build_fails").touch()
         kernel.write_text("// broken\n")
-        _until(address, version=1, note="The build failed; the message is above.")
+        told = _until(address, version=1, note="The kernel does not compile.\nkernel.cu:3: error: expected ';'")
+        assert "above" not in told["note"]  # there is nothing above it on the page
         (explored.fakes / "build_fails").unlink()
         kernel.write_text("// mended\n")
         _until(address, version=2, note="")
@@ -209,17 +210,27 @@ def test_the_served_page_comes_anew_and_keeps_what_is_chosen(explored: Checkout,
         with browser.visit(f"{address}#element=3,5&step=2") as visit:
             chosen = selection(visit)
             assert {"element": "3,5", "step": "2"}.items() <= chosen.items()
-            visit.page.mouse.wheel(0, 2000)
+            visit.page.locator("#time").scroll_into_view_if_needed()
+            visit.page.evaluate("scrollTo({ top: 1100, behavior: 'instant' })")
             (explored.fakes / "build_fails").touch()
             (explored.root / "01_naive" / "kernel.cu").write_text("// broken\n")
             trouble = visit.page.get_by_role("alert")
             trouble.wait_for()
             box = trouble.bounding_box()
             assert box and 0 <= box["y"] < 450  # in sight, though the reader is far down
+            font = trouble.locator("pre").evaluate("(one) => getComputedStyle(one).fontFamily")
+            assert "Mono" in font and "error: expected ';'" in trouble.locator("pre").inner_text()
+            where = "document.querySelector('#time').getBoundingClientRect().top"
+            assert visit.page.evaluate("scrollY") > 500
+            top = visit.page.evaluate(where)
             (explored.fakes / "build_fails").unlink()
             (explored.root / "01_naive" / "kernel.cu").write_text("// another\n")
             visit.page.wait_for_selector('html[data-served="2"]', timeout=PATIENCE * 1000)
             assert selection(visit) == chosen
+            end = time.monotonic() + PATIENCE
+            while abs(visit.page.evaluate(where) - top) > 40 and time.monotonic() < end:
+                time.sleep(0.05)
+            assert abs(visit.page.evaluate(where) - top) <= 40  # a sentence's height
             visit.clean()
 
 

@@ -120,7 +120,7 @@ def test_a_race_says_its_rounds_and_chooses_its_two_accesses(browser: Browser, t
         said = visit.page.locator("#findings [data-rounds]").inner_text()
         assert "written in" in said and "no barrier after the write" in said
         red = """() => {
-            const canvas = document.querySelector("#time canvas");
+            const canvas = document.querySelector("#time .timeline canvas");
             const probe = document.createElement("canvas").getContext("2d");
             probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
             probe.fillRect(0, 0, 1, 1);
@@ -132,6 +132,50 @@ def test_a_race_says_its_rounds_and_chooses_its_two_accesses(browser: Browser, t
         }"""
         assert visit.page.evaluate(red) > 20
         visit.clean()
+
+
+# The stage
+
+
+@_one_browser
+@pytest.mark.parametrize("lesson", ["03_smem", "made"])
+def test_product_source_and_access_are_side_by_side_in_the_first_screen(browser: Browser, tmp_path: Path, lesson: str) -> None:
+    payload = made() if lesson == "made" else real(lesson)
+    with browser.visit(written(payload, tmp_path), 1366, 768) as visit:
+        boxes = [visit.page.locator(one).bounding_box() for one in ("#transport", "#product", "#source", "#access")]
+        assert all(boxes)
+        bar, *three = boxes
+        assert len({box["y"] for box in three}) == 1
+        assert all(box["height"] > 450 and box["y"] + box["height"] <= 768 for box in three)
+        assert [box["x"] for box in three] == sorted(box["x"] for box in three)
+        assert bar["y"] + bar["height"] <= three[0]["y"]
+        # The matrices, shared memory, the chosen line and the picture of its request are in sight without a scroll.
+        for one in ("#product canvas >> nth=0", "#product canvas >> nth=1", "#source li.chosen", "#access svg >> nth=0"):
+            box = visit.page.locator(one).bounding_box()
+            assert box and box["y"] >= 0 and box["y"] + box["height"] <= 768, one
+        visit.fits()
+        visit.clean()
+
+
+@_one_browser
+def test_the_source_marks_what_accesses_memory_and_how_far_it_is_from_the_ideal(known: Visit) -> None:
+    source = known.page.locator("#source")
+    assert source.locator(".ratio.far").all_inner_texts() == ["32×"]
+    assert source.locator("li", has=known.page.locator(".ratio.far")).locator(".number").inner_text() == "38"
+    lines = (ROOT / "03_smem/kernel.cu").read_text(encoding="utf-8").splitlines()
+    assert source.locator("li").count() == len(lines)
+    assert source.locator(".code-comment").count() > 5 and source.locator(".code-word").count() > 10
+
+
+@_one_browser
+def test_load_and_store_of_a_line_are_chosen_apart(visit: Visit) -> None:
+    line = visit.page.locator("#source li", has_text="As[y][x] = row")
+    chosen = []
+    for words in ("As[y][x]", "A[row * lda + k0 + x]"):
+        line.get_by_role("button", name=words, exact=True).click()
+        assert line.locator("[aria-pressed=true]").all_inner_texts() == [words]
+        chosen.append(visit.page.locator("#access .cost").inner_text())
+    assert "store As" in chosen[0] and "load A" in chosen[1]
 
 
 # The product and time
@@ -156,19 +200,22 @@ def test_pointing_at_an_element_chooses_its_thread_until_a_click_holds_it(visit:
 
 
 @_one_browser
-def test_steps_go_on_in_both_views_and_play_to_the_end(visit: Visit) -> None:
-    product, time, shown = visit.page.locator("#product"), visit.page.locator("#time"), visit.page.locator("#product-step")
-    said = [shown.inner_text()]
-    product.get_by_role("slider", name="Along K:").press("ArrowRight")
-    time.get_by_role("button", name="One step forward").click()
-    said.append(shown.inner_text())
-    assert selection(visit)["step"] == "2" and said[0] != said[1]
+def test_one_bar_moves_all_views_and_plays_to_the_end(visit: Visit) -> None:
+    bar = visit.page.locator("#transport")
+    assert visit.page.get_by_role("button", name="Play").count() == 1
+    words = ["#product-step", "#time-words", "#access .readout"]
+    said = [visit.page.locator(one).inner_text() for one in words]
+    bar.get_by_role("slider", name="Step").press("ArrowRight")
+    bar.get_by_role("button", name="One step forward").click()
+    assert selection(visit)["step"] == "3"
+    assert all(visit.page.locator(one).inner_text() != before for one, before in zip(words, said, strict=True))
+    bar.get_by_role("button", name="One step back").click()
     visit.page.clock.install(time=0)
     visit.page.clock.pause_at(60_000)  # from here on time passes in run_for() alone, however busy the machine is
-    play = product.get_by_role("button", name="Play")
+    play = bar.get_by_role("button", name="Play")
     play.click()
     visit.page.clock.run_for(1500)
-    product.get_by_role("button", name="Pause").click()
+    bar.get_by_role("button", name="Pause").click()
     visit.page.clock.run_for(3000)
     assert selection(visit)["step"] == "4"
     play.click()
@@ -192,16 +239,16 @@ def test_the_keyboard_alone_and_the_address_that_keeps_it(visit: Visit) -> None:
     assert visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     for key in ("ArrowDown", "ArrowDown", "Shift+ArrowRight", "ArrowRight", "ArrowUp"):
         keyboard.press(key)
-    assert owner(1, 9).items() <= selection(visit).items()
-    tab_to("at.closest('#source li') !== null && at.textContent.includes('acc +=')")
+    assert {"element": "37,45", "warp": "5", "lane": "13"}.items() <= selection(visit).items()
+    tab_to("at.closest('#source li') !== null && at.textContent.includes('Bs[k][x]')")
     keyboard.press("Enter")
     assert "acc +=" in visit.page.locator("#source li.chosen").inner_text()
     tab_to("at.tagName === 'CANVAS' && at.closest('#time') !== null")
     before = int(selection(visit)["event"])
     keyboard.press("ArrowRight")
-    assert int(selection(visit)["event"]) > before and selection(visit)["warp"] == "1"
+    assert int(selection(visit)["event"]) > before and selection(visit)["warp"] == "5"
     keyboard.press("ArrowDown")
-    assert selection(visit)["warp"] == "2"
+    assert selection(visit)["warp"] == "6"
     chosen = selection(visit)
     visit.page.wait_for_url(lambda url: f"event={chosen['event']}" in url)
     visit.page.reload()
@@ -215,10 +262,66 @@ def test_a_wgmma_stands_in_the_rows_of_its_four_warps(browser: Browser, tmp_path
     products = [str(at) for at, one in enumerate(events) if isinstance(one, dict) and one["e"] == "wgmma"]
     with browser.visit(f"{written(payload, tmp_path)}#event={products[0]}&warp=3&step=1") as visit:
         # The keyboard goes along the row of a warp that did not begin it, and comes to the next product of its warpgroup.
-        visit.page.locator("#time canvas").first.press("ArrowRight")
+        visit.page.locator("#time .timeline canvas").first.press("ArrowRight")
         found = selection(visit)
         assert (found["event"], found["warp"]) == (products[1], "3")
         visit.clean()
+
+
+def event_on_canvas(visit: Visit, warp: int, clock: float) -> dict[str, float]:
+    """Where in Time's picture a warp's row has a clock."""
+    canvas = visit.page.locator("#time .timeline canvas").first
+    left, top, begin, each, row = map(float, (canvas.get_attribute("data-scale") or "").split())
+    return {"x": left + (clock - begin) * each, "y": top + (warp + 0.5) * row}
+
+
+@_one_browser
+def test_a_click_on_a_wait_draws_the_arrow_from_the_arrival_that_ends_it(known: Visit) -> None:
+    canvas, tip = known.page.locator("#time .timeline canvas").first, known.page.locator("#time .tooltip")
+    at = event_on_canvas(known, 0, 3.5)  # behind its load and its store
+    canvas.hover(position=at)
+    assert "__syncthreads()" in tip.inner_text() and known.page.locator("#time .hovered").is_visible()
+    assert canvas.get_attribute("data-arrow") == ""
+    canvas.click(position=at)
+    events = made()["trace"]["history"][0]["events"]
+    reached = [index for index, one in enumerate(events) if isinstance(one, dict) and one["e"] == "barrier"]
+    assert selection(known)["event"] == str(reached[0])
+    assert canvas.get_attribute("data-arrow") == str(reached[1])
+    assert "What ends the wait: " in known.page.locator("#time-words").inner_text()
+    known.page.mouse.move(0, 0)
+    assert not tip.is_visible()
+
+
+@_one_browser
+def test_in_a_hang_the_arrow_leads_to_nobody(browser: Browser, tmp_path: Path) -> None:
+    payload = made(error={"id": "mbarrier_hang", "text": "waits for ever", "autopsy": hang("03_smem")}, verdict=None)
+    (block,) = payload["trace"]["history"]
+    block["events"] = [[0, 0, 0, 0, 4], {"e": "barrier", "warp": 0, "lanes": (1 << 32) - 1, "site": 1}, [0, 1, 0, 512, 4]]
+    with browser.visit(written(payload, tmp_path)) as visit:
+        canvas = visit.page.locator("#time .timeline canvas").first
+        canvas.click(position=event_on_canvas(visit, 0, 2.5))
+        assert canvas.get_attribute("data-arrow") == "nobody"
+        assert "Nobody" in visit.page.locator("#time-words").inner_text()
+        visit.clean()
+
+
+@_one_browser
+def test_time_goes_along_with_the_pointer_that_drags_it(visit: Visit) -> None:
+    canvas, before = visit.page.locator("#time .timeline canvas").first, selection(visit)
+    visit.page.get_by_role("button", name="Zoom in").click(click_count=3)
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    begin, each = map(float, (canvas.get_attribute("data-scale") or "").split()[2:4])
+    assert box
+    x, y = box["x"] + 600, box["y"] + 100
+    visit.page.mouse.move(x, y)
+    visit.page.mouse.down()
+    visit.page.mouse.move(x - 50, y)
+    visit.page.mouse.move(x - 200, y)
+    visit.page.mouse.up()
+    now = float((canvas.get_attribute("data-scale") or "").split()[2])
+    assert now == pytest.approx(begin + 200 / each, abs=1)
+    assert selection(visit) == before  # what is dragged is not clicked
 
 
 # A warp's access
@@ -300,8 +403,14 @@ def test_sliders_and_recorded_points(known: Visit) -> None:
     def value(row: str, kind: str = "predicted") -> str:
         return page.locator(f"[data-row='{row}'] [data-kind='{kind}']").inner_text().replace("\u202f", "")
 
+    five = page.locator("#whatif [data-five]")
+    assert five.count() == 5
+    firsts = [page.locator(one).first.bounding_box() for one in ("#whatif [data-five]", "#whatif input")]
+    assert firsts[0] and firsts[1] and firsts[0]["y"] < firsts[1]["y"]
+    page.locator("#whatif summary").click()
     page.get_by_label("BM", exact=True).fill("64")
     page.get_by_label("BN", exact=True).fill("64")
+    assert "16 FLOP/B" in page.locator("[data-five='tile-intensity']").inner_text()
     assert (value("tile-intensity"), value("grid"), value("blocks-an-sm")) == (
         "16 FLOP/B",
         "4096",
@@ -337,6 +446,35 @@ def test_recorded_has_the_lesson_and_the_one_before(lesson: str) -> None:
     assert lesson in names
     assert len(names) <= 2
     assert all(run["tflops"] > 0 and run["baseline_tflops"] > 0 for run in found["runs"])
+
+
+@_one_browser
+def test_a_number_out_of_range_is_refused_with_a_sentence(known: Visit) -> None:
+    page = known.page
+    field, five = page.get_by_label("BM", exact=True), page.locator("#whatif [data-five]")
+    before = field.input_value(), five.all_inner_texts()
+    for wrong in ("5000", "0", "1.5"):
+        field.fill(wrong)
+        assert [words for words in page.locator("#whatif .refused").all_inner_texts() if words] == [
+            f"BM is a whole number from 1 to 512, not {wrong}."
+        ]
+        field.press("Tab")
+        assert (field.input_value(), five.all_inner_texts()) == before
+    field.fill("16")
+    assert "".join(page.locator("#whatif .refused").all_inner_texts()) == ""
+    assert five.all_inner_texts() != before[1]
+
+
+@_one_browser
+def test_words_are_those_of_a_person(browser: Browser, tmp_path: Path) -> None:
+    payload = made(kernel="kernel", m=32, n=32, blocks=1)
+    with browser.visit(written(payload, tmp_path)) as visit:
+        visit.page.get_by_role("button", name="As traced").click()
+        text = visit.page.locator("body").evaluate("(one) => one.textContent")
+        assert "kernel kernel" not in text and not re.search(r"\b1 (blocks|threads)\b", text)
+        assert "registers decides" not in text and "threads decides" not in text
+        assert "1 block per SM, limited by" in text or "blocks per SM, limited by" in text
+        visit.clean()
 
 
 # Everybody
@@ -440,6 +578,10 @@ def test_what_must_be_told_apart_is_so_in_grey(rule: str) -> None:
     for at, one in enumerate(fills):
         for other in fills[at + 1 :]:
             assert apart(one, other) > 1.25, (one, other)
+    kinds = ["product", "store", "copy", "load", "wait"]  # what a warp does in time
+    for at, one in enumerate(kinds):
+        for other in kinds[at + 1 :]:
+            assert apart(f"t-{one}", f"t-{other}") > 1.25, (one, other)
     for at in range(7):  # shades of neighbors: sectors, wavefronts, chunks
         assert apart(f"s{at}", f"s{at + 1}") > 2.5, at
     assert apart("mark", "paper") > 4.5

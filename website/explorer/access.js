@@ -70,7 +70,7 @@ const warpsOf = (block, line) =>
 const unitOf = (line) => (line.space === "global" ? "sector" : "wavefront");
 
 /** @param {gemm.Line} line @param {string} number of its sectors or wavefronts */
-const inUnits = (line, number) => `${number} ${unitOf(line)}${number === "1" ? "" : "s"}`;
+export const inUnits = (line, number) => `${number} ${unitOf(line)}${number === "1" ? "" : "s"}`;
 
 /**
  * The means of all of a line's requests, as the table of `./gemm inspect` has them.
@@ -82,6 +82,32 @@ export function means(line) {
   return line.requests
     ? { units: guess + rate(all / line.requests), ideal: guess + rate(ideal / line.requests) }
     : { units: "–", ideal: "–" };
+}
+
+/**
+ * How many times the ideal all of a line's requests take; null where that is not known.
+ * @param {gemm.Line} line
+ */
+export function ratio(line) {
+  const [all, ideal] = line.space === "global" ? [line.sectors, line.ideal_sectors] : [line.wavefronts, line.ideal_wavefronts];
+  return line.requests && ideal ? all / ideal : null;
+}
+
+/** @param {number} times @returns {string} 8×, 1.5× */
+export const ratioWords = (times) => `${times >= 9.95 ? Math.round(times) : Number(times.toPrecision(2))}×`;
+
+/**
+ * What the chosen request costs, so that bad looks bad.
+ * @param {HTMLElement} element @param {gemm.Line | null} line @param {number} units @param {number} ideal
+ */
+function headline(element, line, units, ideal) {
+  element.hidden = !line || !ideal;
+  if (!line || !ideal) return;
+  const far = units / ideal >= 1.5;
+  element.replaceChildren(
+    el("span", {}, `${line.op} ${line.array}`), el("strong", {}, counted(units, unitOf(line))), el("span", {}, `ideal ${ideal}`),
+    el("strong", { class: far ? "far" : "" }, ratioWords(units / ideal)),
+  );
 }
 
 /**
@@ -179,13 +205,9 @@ export function mount(element, data, state) {
   const warp = slider("Warp", { min: 0, max: data.blocks[0].warps - 1, value: 0 }, choose.warp);
   const occurrence = slider("Request", { min: 1, max: 1, value: 1 }, (value) => choose.request(value - 1));
   const readout = el("div", { class: "readout", role: "status", "data-view": "access" });
+  const cost = el("p", { class: "cost" });
   const pictures = el("div", { class: "pictures" });
-  element.append(
-    list.element,
-    el("div", { class: "access-controls" }, [warp.element, occurrence.element]),
-    readout,
-    pictures,
-  );
+  element.append(cost, el("div", { class: "access-controls" }, [warp.element, occurrence.element]), pictures, readout, list.element);
 
   function draw() {
     const block = choose.blockNow(), { selection } = state, now = shownOf(data, block, selection);
@@ -201,6 +223,7 @@ export function mount(element, data, state) {
     if (event === undefined) {
       readout.replaceChildren(el("p", {}, [nothing(block, now)]));
       pictures.replaceChildren();
+      cost.hidden = true;
       return;
     }
     // The keyboard stays at the lane that it is at, in the picture that it is in.
@@ -213,6 +236,7 @@ export function mount(element, data, state) {
     const head = `Request ${now.place + 1} of ${grouped(now.events.length)}${by} of block ${block.name}`;
     readout.replaceChildren(...what.words.map((words, index) => el("p", {}, [index === 0 ? `${head}: ${words}` : words])));
     for (const [name, value] of Object.entries(what.figures)) readout.setAttribute(`data-${name}`, String(value));
+    headline(cost, now.line === null ? null : data.lines[now.line], Number(what.figures.units), Number(what.figures.ideal));
     pictures.replaceChildren(...what.pictures);
     if (focused !== null) {
       /** @type {HTMLElement | null} */ (pictures.querySelectorAll("svg")[within]?.querySelector(`[data-lane="${focused}"]`))

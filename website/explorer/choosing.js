@@ -88,15 +88,56 @@ export function line(data, now, line) {
   return { ...block.selectionOf(event), ...thread };
 }
 
-/** @param {Data} data @returns {Partial<Selection>} to begin with: the first element of C, and its warp's first request */
+/**
+ * @param {Data} data
+ * @param {Readonly<Selection>} now
+ * @param {number} wanted
+ * @returns {Partial<Selection>} the step, with the chosen line's request in it by the chosen warp, or what else that warp requests there
+ */
+export function step(data, now, wanted) {
+  const block = data.blocks[now.block];
+  const step = Math.max(0, Math.min(wanted, block.steps.count - 1));
+  const { warp } = now;
+  if (warp === null) return { step };
+  /** @param {number} event */
+  const here = (event) => block.stepOf(event) === step;
+  const same = now.line === null ? undefined : block.requests(now.line, warp).find(here);
+  const event = same ?? block.requested(warp).find(here);
+  return event === undefined ? { step } : { ...block.selectionOf(event), warp };
+}
+
+/**
+ * @param {Data} data
+ * @param {Readonly<Selection>} now
+ * @param {number} event of the chosen block
+ * @param {number} [row] the warp in whose row it was chosen, of those that it belongs to
+ * @returns {Partial<Selection>}
+ */
+export function event(data, now, event, row) {
+  const block = data.blocks[now.block];
+  const fields = block.selectionOf(event);
+  if (fields.warp === null) return { event, step: fields.step };
+  const warp = [row, now.warp].find((one) => one !== undefined && one !== null && block.warpsOf(event).includes(one)) ?? fields.warp;
+  return { ...fields, ...(warp !== now.warp ? { thread: null, lane: null, element: null } : {}), warp };
+}
+
+/**
+ * To begin with: an element near the middle of C, but not where tiles meet, in the first step in which its block has something to
+ * multiply, with what its warp requests there.
+ * @param {Data} data
+ * @returns {Partial<Selection>}
+ */
 export function beginning(data) {
-  const block = data.blocks[0];
+  const [row, col] = [data.trace.m, data.trace.n].map((size) => Math.floor((9 * size) / 16));
+  const owner = data.ownerOf(row, col);
+  const at = owner ? owner.block : 0, block = data.blocks[at];
   if (!block) return {};
-  const first = block.owned[0];
-  const warp = first ? Math.floor(first.thread / 32) : 0;
-  const { events } = block.raw;
-  const mine = events.findIndex((_, index) => block.warpOf(index) === warp && block.lineOf(index) !== null);
-  const event = mine >= 0 || first ? mine : events.findIndex((_, index) => block.lineOf(index) !== null);
-  const chosen = event >= 0 ? { ...block.selectionOf(event), step: 0 } : {};
-  return first ? { ...chosen, element: { row: first.row, col: first.col }, thread: first.thread, warp, lane: first.thread % 32 } : chosen;
+  const first = owner ? { row, col, thread: owner.thread } : block.owned[block.owned.length >> 1];
+  const warp = first ? Math.floor(first.thread / 32) : null;
+  const step = Math.min(1, block.steps.count - 1);
+  const event = warp !== null ? block.requested(warp).find((one) => block.stepOf(one) === step)
+    : block.raw.events.findIndex((_, index) => block.lineOf(index) !== null);
+  const chosen = event !== undefined && event >= 0 ? block.selectionOf(event) : {};
+  const who = first ? { element: { row: first.row, col: first.col }, thread: first.thread, warp, lane: first.thread % 32 } : {};
+  return { step, ...chosen, block: at, ...who };
 }

@@ -57,13 +57,15 @@ export const button = (words, act, attributes = {}) => el("button", { type: "but
 
 /**
  * What the page's colours are now, by the names of style.css.
- * @typedef {"paper" | "ink" | "grey" | "strong" | "on-strong" | "mid" | "on-mid" | "light" | "pale" | "mark" | "bad"} Colour
+ * @typedef {"paper" | "ink" | "grey" | "strong" | "on-strong" | "mid" | "on-mid" | "light" | "pale" | "mark" | "bad" |
+ *   "t-product" | "t-copy" | "t-store" | "t-load" | "t-shared" | "t-wait" | "t-on-dark" | "t-on-light"} Colour
  * @returns {Record<Colour, string>}
  */
 export function colours() {
   const style = getComputedStyle(document.documentElement);
   const names = /** @type {Colour[]} */ ([
     "paper", "ink", "grey", "strong", "on-strong", "mid", "on-mid", "light", "pale", "mark", "bad",
+    "t-product", "t-copy", "t-store", "t-load", "t-shared", "t-wait", "t-on-dark", "t-on-light",
   ]);
   return /** @type {Record<Colour, string>} */ (
     Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]))
@@ -169,6 +171,19 @@ export function whenResized(element, draw) {
   new ResizeObserver(() => {
     const now = Math.floor(element.clientWidth);
     if (now > 0 && now !== width) draw(width = now);
+  }).observe(element);
+}
+
+/**
+ * Calls `draw` whenever an element whose height is not its contents' becomes higher or lower.
+ * @param {HTMLElement} element @param {() => void} draw
+ */
+export function whenHigher(element, draw) {
+  let height = element.clientHeight;
+  new ResizeObserver(() => {
+    if (element.clientHeight === height) return;
+    height = element.clientHeight;
+    draw();
   }).observe(element);
 }
 

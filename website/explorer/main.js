@@ -4,8 +4,9 @@ import * as access from "explorer/access";
 import { beginning, settled } from "explorer/choosing";
 import { counted, el, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
-import { follow } from "explorer/live";
+import { follow, kept } from "explorer/live";
 import { decode } from "explorer/payload";
+import { transport } from "explorer/playing";
 import * as product from "explorer/product";
 import * as source from "explorer/source";
 import { read, State, written } from "explorer/state";
@@ -21,10 +22,11 @@ function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
-/** @param {string} sentence none: all is well */
-function trouble(sentence) {
-  byId("trouble").textContent = sentence;
-  byId("trouble").hidden = !sentence;
+/** @param {string} told none: all is well; behind its first line, a compiler's */
+function trouble(told) {
+  const [sentence, ...lines] = told.split("\n");
+  byId("trouble").replaceChildren(el("p", {}, sentence), ...(lines.length ? [el("pre", {}, lines.join("\n"))] : []));
+  byId("trouble").hidden = !told;
 }
 
 /** @param {string} id of the view that is scrolled to */
@@ -59,13 +61,25 @@ function checked({ payload: { checked } }) {
 /** @param {import("explorer/payload").Data} data */
 function summary(data) {
   const { trace } = data;
-  const whose = data.payload.mine ? "your kernel" : "the lesson’s kernel";
+  const name = trace.kernel === "kernel" ? "" : ` ${trace.kernel}`;
+  const whose = `${data.payload.mine ? "your" : "the lesson’s"} kernel${name}`;
   const kept = data.blocks.length ? `, the history of ${counted(data.blocks.length, "block")} kept` : "";
   byId("summary").textContent =
-    `${data.payload.lesson}: ${whose} ${trace.kernel} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
+    `${data.payload.lesson}: ${whose} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
     `${counted(trace.blocks, "block")} of ${grouped(trace.threads_per_block)} threads, ` +
     `${trace.traced_blocks >= trace.blocks ? "all" : grouped(trace.traced_blocks)} traced${kept}. ` +
-    "Counted on the CPU device, which runs the same source; no time here is a GPU’s.";
+    "Counted on the CPU device; no time here is a GPU’s.";
+}
+
+/** What is seen first, product, source and access side by side, fills what the bar above it leaves of the window. */
+function stage() {
+  const high = () => {
+    const above = byId("stage").getBoundingClientRect().top + scrollY;
+    byId("stage").style.setProperty("--high", `${Math.max(innerHeight - above - 8, 440)}px`);
+  };
+  addEventListener("resize", high);
+  new ResizeObserver(high).observe(/** @type {Element} */ (document.querySelector("header.page")));
+  high();
 }
 
 function begin() {
@@ -82,6 +96,8 @@ function begin() {
   summary(data);
   theme.choose(byId("theme"), () => state.redraw());
   navigation();
+  transport(byId("transport"), data, state);
+  stage();
   for (const [name, view] of Object.entries(VIEWS)) {
     const element = /** @type {HTMLElement} */ (byId(name).querySelector(".view"));
     element.replaceChildren();
@@ -107,5 +123,6 @@ try {
 } catch (error) {
   trouble(error instanceof Error ? error.message : String(error));
 }
+kept();
 document.documentElement.dataset.ready = String(Math.round(performance.now())); // ms since the page was asked for
 follow(trouble);

@@ -157,6 +157,15 @@ export class Block {
     return indexOf(this).requests.get(`${line} ${warp}`) ?? [];
   }
 
+  /**
+   * A warp's requests of all lines, and the wgmma that it takes part in, in order.
+   * @param {number} warp
+   * @returns {readonly number[]} events
+   */
+  requested(warp) {
+    return indexOf(this).byWarp[warp] ?? [];
+  }
+
   /** @param {number} event @returns {number | null} which of its line's requests by its warp it is, from 0 */
   occurrenceOf(event) {
     const found = indexOf(this).occurrence[event] ?? -1;
@@ -211,9 +220,12 @@ export class Block {
 function indexed(block) {
   /** @type {Map<string, number[]>} */
   const requests = new Map();
+  /** @type {number[][]} */
+  const byWarp = Array.from({ length: block.warps }, () => []);
   const occurrence = new Int32Array(block.raw.events.length).fill(-1);
   for (let event = 0; event < occurrence.length; event++) {
     const line = block.lineOf(event);
+    if (line !== null || block.multiplyOf(event)) for (const warp of block.warpsOf(event)) byWarp[warp]?.push(event);
     if (line === null) continue;
     const key = `${line} ${block.warpOf(event)}`;
     const events = requests.get(key) ?? [];
@@ -221,7 +233,7 @@ function indexed(block) {
     occurrence[event] = events.length;
     events.push(event);
   }
-  return { requests, occurrence };
+  return { requests, byWarp, occurrence };
 }
 
 /** @param {Block} block @returns {Map<number, number>} row · ROW + column of C → thread */

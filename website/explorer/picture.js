@@ -81,7 +81,7 @@ export const named = (lanes, word = "lane") => `${word}${new Set(lanes).size ===
 /**
  * A slider and a field for the same number, both with the name `label`.
  * @param {string} label @param {{min: number, max: number, value: number, step?: number, list?: number[]}} range
- *   list: the values that the slider steps through; the field takes others as well
+ *   list: the values that the slider steps through; the field takes others as well, and says what it refuses
  * @param {(value: number) => void} changed
  * @returns {{element: HTMLElement, set: (value: number, max?: number) => void}}
  */
@@ -108,32 +108,47 @@ export function slider(label, range, changed) {
     "aria-label": label,
     inputmode: "numeric",
   });
+  const refused = el("span", { class: "refused", role: "alert" });
   const element = el("div", { class: "slider" }, [
     el("span", { class: "slider-name", "aria-hidden": "true" }, [label]),
     bar,
     field,
+    refused,
   ]);
   let max = range.max;
+  let now = range.value; // the last one that was not refused
   /** @param {number} value */
   const show = (value) => {
     bar.value = String(place(value));
     if (list) bar.setAttribute("aria-valuetext", String(value));
     if (document.activeElement !== field || field.value === "") field.value = String(value);
   };
+  /** @param {number} value */
+  const take = (value) => {
+    now = value;
+    refused.textContent = "";
+    field.removeAttribute("aria-invalid");
+    changed(value);
+  };
   bar.addEventListener("input", () => {
     const value = list ? list[Number(bar.value)] : Number(bar.value);
     field.value = String(value);
     if (list) bar.setAttribute("aria-valuetext", String(value));
-    changed(value);
+    take(value);
   });
   field.addEventListener("input", () => {
     const value = Number(field.value);
     if (field.value === "" || !Number.isInteger(value) || value < range.min || value > max) {
+      refused.textContent = `${label} is a whole number from ${range.min} to ${max}${field.value === "" ? "" : `, not ${field.value}`}.`;
       return field.setAttribute("aria-invalid", "true");
     }
-    field.removeAttribute("aria-invalid");
     bar.value = String(place(value));
-    changed(value);
+    take(value);
+  });
+  field.addEventListener("change", () => {
+    if (!field.hasAttribute("aria-invalid")) return;
+    field.value = String(now); // what was refused does not stay as if it counted
+    field.removeAttribute("aria-invalid");
   });
   show(range.value);
   return {
@@ -144,6 +159,7 @@ export function slider(label, range, changed) {
         bar.max = field.max = String(most);
         bar.disabled = field.disabled = most <= range.min;
       }
+      now = value;
       if (document.activeElement !== field || Number(field.value) !== value) field.value = String(value);
       field.removeAttribute("aria-invalid");
       bar.value = String(place(value));

@@ -1,6 +1,6 @@
 // What follows from the sliders of "What if" by arithmetic, with its formula, beside what was traced and what was measured.
 
-import { el, grouped, table } from "explorer/dom";
+import { counted, el, grouped, table } from "explorer/dom";
 import { limits, moved, rate, size, waves } from "explorer/occupancy";
 
 /**
@@ -107,7 +107,7 @@ function ofLaunch(data, c, { machine, element, room, blocks, deciding, warps, al
     rowOf("occupancy", "Occupancy", "blocks per SM · warps per block / warps of an SM", `${blocks} · ${warps} / ${machine.threads / 32}`,
       `${rate((100 * blocks * warps * 32) / machine.threads)} %`),
     rowOf("grid", "C tiles, one per block", "⌈M / BM⌉ · ⌈N / BN⌉", `${all.rows} · ${all.cols}`, grouped(all.blocks),
-      { traced: asTraced && `${grouped(launched)} blocks` }),
+      { traced: asTraced && counted(launched, "block") }),
     rowOf("waves", "Waves", "tiles / (SMs · blocks per SM)", `${grouped(all.blocks)} / (${machine.sms} · ${blocks})`,
       slots ? rate(turns) : "none: no block fits"),
     rowOf("tile-intensity", "FLOP per byte of a tile", "2 · BM · BN · BK / ((BM + BN) · BK · bytes)",
@@ -154,9 +154,7 @@ function inWords({ machine, room, blocks, deciding, warps, all, slots, turns }) 
     : ` The last wave fills ${grouped(last)} of ${grouped(slots)} places.`;
   return room.refused
     ? `Predicted: cannot be launched. ${room.refused}`
-    : `Predicted: ${blocks} block${blocks === 1 ? "" : "s"} an SM (${deciding.join(" and ")} decide${
-      deciding.length === 1 ? "s" : ""
-    }), occupancy ${rate((100 * blocks * warps * 32) / machine.threads)} %, ${rate(turns)} waves on ${machine.sms} SMs, ${
+    : `Predicted: ${counted(blocks, "block")} per SM, limited by ${deciding.join(" and ")}; occupancy ${rate((100 * blocks * warps * 32) / machine.threads)} %, ${rate(turns)} waves on ${machine.sms} SMs, ${
       rate(all.tilePerByte)
     } FLOP per byte of the tile.${tail}`;
 }
@@ -178,6 +176,16 @@ const FORMULAS = {
   registers: "⌊warps whose registers fit into its four parts / warps per block⌋",
   "shared memory": "⌊shared memory of an SM / a block’s, with what CUDA adds⌋",
 };
+
+/** What counts most of all that follows, by the rows' ids. */
+const FIVE = ["blocks-an-sm", "occupancy", "waves", "tile-intensity", "global-loads"];
+
+/** @param {Row[]} rows */
+export function five(rows) {
+  const shown = FIVE.flatMap((id) => rows.filter((row) => row.id === id));
+  return el("dl", { class: "five" }, shown.map(({ id, name, value }) =>
+    el("div", { "data-five": id }, el("dt", {}, name), el("dd", {}, value))));
+}
 
 /** @param {Data} data @param {Row[]} rows */
 export function figures(data, rows) {

@@ -1,10 +1,10 @@
 // A, B and C; who stores which element of C; what of A and B is where in a step.
 
 import { element as chooseElement } from "explorer/choosing";
-import { colours, counted, el, filled, framed, grouped, hatch, outlined, sharp, SMALL, swatch, tell, whenResized, written } from "explorer/dom";
+import { colours, counted, el, filled, framed, grouped, hatch, outlined, sharp, SMALL, swatch, tell, whenHigher, whenResized, written } from "explorer/dom";
 import { FLIGHT, fills, grown, rectangles, REGISTERS, SHARED, snapshot, stageOf, stateOf, USED } from "explorer/contents";
 import { WARP, WARPGROUP } from "explorer/payload";
-import { stepControls, stepName } from "explorer/playing";
+import { stepName } from "explorer/playing";
 
 /** @typedef {import("explorer/contents").Fill} Fill */
 /** @typedef {import("explorer/contents").Range} Range */
@@ -13,7 +13,7 @@ import { stepControls, stepName } from "explorer/playing";
 
 const GAP = 26; // CSS pixels between the matrices, with their names
 const TALLEST = 620;
-const ZOOM = { rows: 7, cols: 9, height: 24 };
+const LOUPE = { cell: 27, least: 3, most: 7 }; // CSS pixels an element; elements a side
 
 /** @param {number} from @param {number} to behind the last one @returns {string} 0–127 */
 export function span(from, to) {
@@ -52,14 +52,14 @@ function shades(context) {
 
 /** Where the matrices stand on the canvas, and how large their elements are. */
 class Layout {
-  /** @param {number} width @param {{m: number, n: number, k: number}} size */
-  constructor(width, { m, n, k }) {
-    const deep = Math.min(k, 1.5 * Math.max(m, n)); // a long K is drawn shorter
+  /** @param {number} width @param {{m: number, n: number, k: number}} size @param {number} tallest */
+  constructor(width, { m, n, k }, tallest) {
+    const long = Math.max(m, n), deep = Math.max(0.6 * long, Math.min(k, 1.5 * long)); // else there is no room for C, or for what is above A
     const left = 20;
-    const scale = Math.min((width - left - GAP - 2) / (deep + n), (TALLEST - 2 * GAP) / (deep + m));
+    const scale = Math.min((width - left - GAP - 2) / (deep + n), (tallest - 2 * GAP) / (deep + m));
     this.scale = scale;
     this.deep = (scale * deep) / k; // along K
-    this.shortened = deep < k;
+    this.scaled = deep !== k;
     this.a = { x: left, y: GAP + scale * deep + GAP, width: scale * deep, height: scale * m };
     this.b = { x: left + this.a.width + GAP, y: GAP, width: scale * n, height: scale * deep };
     this.c = { x: this.b.x, y: this.a.y, width: this.b.width, height: this.a.height };
@@ -87,18 +87,16 @@ class Parts {
     this.said = el("div", { class: "readout", id: "product-words", "aria-live": "polite" });
     this.inStep = el("div", { class: "readout", id: "product-step", "aria-live": "polite" });
     this.bars = el("canvas", { role: "img", "aria-label": "What is in shared memory; the text below says it" });
-    this.zoom = el("canvas", { role: "img", "aria-label": "The threads of the elements around the chosen one" });
   }
 
-  /** @param {HTMLElement} element @param {HTMLElement} steps */
-  place(element, steps) {
+  /** @param {HTMLElement} element */
+  place(element) {
     element.append(
-      el("p", { class: "note" }, "Point at an element of C, tap it, or move it with the arrow keys. A click holds it, another lets it go."),
+      this.picture, this.bars, this.said, this.inStep, this.legend,
       el("div", { class: "controls" }, el("label", {}, "C: row", this.row), el("label", {}, "column", this.col), this.holding),
-      this.picture, this.legend, this.said, steps, this.inStep,
-      el("h3", {}, "In shared memory"), this.bars,
-      el("h3", {}, "Who owns the elements around it"), this.zoom,
-      el("p", { class: "note" }, "The number of the thread that stores each; a shade is a warp, thick lines are between warps."),
+      el("p", { class: "note" },
+        "Point at an element of C, tap it, or move it with the arrow keys. A click holds it, another lets it go. The inset enlarges C around ",
+        "it: the number of the thread that stores each element, with thick lines between warps."),
     );
   }
 }
@@ -171,7 +169,7 @@ export function mount(element, data, state) {
   }
   const parts = new Parts(data);
   const { canvas, picture } = parts;
-  parts.place(element, stepControls(data, state, "Along K:"));
+  parts.place(element);
   /** @type {Layout | null} */
   let layout = null;
   listen(parts, data, state, () => layout);
@@ -184,14 +182,18 @@ export function mount(element, data, state) {
     if (!kept || kept.block !== block() || kept.step !== step) kept = { block: block(), step, found: snapshot(block(), step) };
     return kept.found;
   };
+  const section = /** @type {HTMLElement} */ (element.closest("section"));
   const draw = () => {
     const width = picture.clientWidth;
     if (!width) return;
-    layout = new Layout(width, data.trace);
+    drawBars(parts.bars, element.clientWidth, block(), state.selection.step);
+    // On the stage, the matrices and shared memory are as high as there is room for both.
+    const staged = getComputedStyle(section).overflowY === "auto";
+    const above = picture.getBoundingClientRect().top - section.getBoundingClientRect().top + section.scrollTop;
+    const tallest = staged ? Math.max(260, section.clientHeight - above - parts.bars.offsetHeight - 12) : TALLEST;
+    layout = new Layout(width, data.trace, tallest);
     canvas.dataset.c = [layout.c.x, layout.c.y, layout.scale].join(" "); // where C stands, for whoever points by program
     new Painter(canvas, layout, data, state.selection).paint(snapshotNow());
-    drawBars(parts.bars, element.clientWidth, block(), state.selection.step);
-    drawZoom(parts.zoom, Math.min(element.clientWidth, 560), data, state.selection);
   };
   state.subscribe((now) => {
     parts.row.value = String(now.element?.row ?? "");
@@ -199,9 +201,10 @@ export function mount(element, data, state) {
     draw();
     tell(parts.said, elementWords(data, now));
     tell(parts.inStep, stepWords(data, now, snapshotNow()));
-    drawLegend(parts.legend, layout?.shortened ?? false, block().raw.multiplies.length > 0);
+    drawLegend(parts.legend, layout?.scaled ?? false, block().raw.multiplies.length > 0);
   });
   whenResized(picture, draw);
+  whenHigher(section, draw);
 }
 
 /** @typedef {{count: number, hull: Range | null}} Stored elements of C */
@@ -396,6 +399,7 @@ class Painter {
     }
     this.operands(found);
     this.product();
+    this.loupe();
     for (const { x, y, width, height } of [layout.a, layout.b, layout.c]) framed(context, colour.grey, 1, x, y, width, height);
     if (element) {
       const one = { row: element.row, rowEnd: element.row + 1, col: element.col, colEnd: element.col + 1 };
@@ -454,10 +458,56 @@ class Painter {
     context.strokeRect(x + 2, y + 2, width - 4, height - 4);
     context.setLineDash([]);
   }
+
+  /** C around the chosen element, enlarged, in the corner above A where nothing else is: who stores what. */
+  loupe() {
+    const { context, shade: { colour }, layout: { a, b, c, scale }, data, now: { element, thread, block } } = this;
+    const { m, n } = data.trace;
+    const room = Math.min(a.width, b.height);
+    const many = Math.min(LOUPE.most, Math.floor(room / LOUPE.cell), m, n);
+    const side = many % 2 ? many : many - 1;
+    if (!element || side < Math.min(LOUPE.least, m, n)) return;
+    const cell = Math.floor(room / side), x0 = a.x, y0 = b.y;
+    /** @param {number} at @param {number} size */
+    const first = (at, size) => Math.max(0, Math.min(size - side, at - (side >> 1)));
+    const top = first(element.row, m), left = first(element.col, n);
+    const owners = Array.from({ length: side * side }, (_, at) => data.ownerOf(top + Math.floor(at / side), left + (at % side)));
+    const backs = [colour.paper, colour.light, colour.pale];
+    // From the element to where it is large.
+    context.strokeStyle = colour.mark;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.moveTo(x0 + side * cell, y0 + side * cell);
+    context.lineTo(c.x + element.col * scale, c.y + element.row * scale);
+    context.stroke();
+    context.save();
+    context.font = cell < 34 ? '10px "DejaVu Sans", Verdana, sans-serif' : SMALL;
+    context.textBaseline = "middle";
+    context.textAlign = "center";
+    owners.forEach((owner, at) => {
+      const x = x0 + (at % side) * cell, y = y0 + Math.floor(at / side) * cell;
+      const mine = owner !== null && owner.block === block && owner.thread === thread;
+      filled(context, mine ? colour.strong : owner ? backs[Math.floor(owner.thread / WARP) % backs.length] : colour.paper, x, y, cell, cell);
+      framed(context, colour.grey, 1, x, y, cell, cell);
+      written(context, mine ? colour["on-strong"] : colour.ink, owner ? String(owner.thread) : "–", x + cell / 2, y + cell / 2);
+    });
+    const warps = owners.map((owner) => owner && `${owner.block} ${Math.floor(owner.thread / WARP)}`);
+    context.fillStyle = colour.ink;
+    warps.forEach((warp, at) => {
+      const x = x0 + (at % side) * cell, y = y0 + Math.floor(at / side) * cell;
+      if (at % side && warp !== warps[at - 1]) context.fillRect(x - 1.5, y, 3, cell);
+      if (at >= side && warp !== warps[at - side]) context.fillRect(x, y - 1.5, cell, 3);
+    });
+    framed(context, colour.ink, 1.5, x0, y0, side * cell, side * cell);
+    outlined(context, x0 + (element.col - left) * cell, y0 + (element.row - top) * cell, cell, cell);
+    context.restore();
+    context.font = SMALL;
+    written(context, colour.grey, `C[${span(top, top + side)}][${span(left, left + side)}]: threads`, x0, y0 - 5);
+  }
 }
 
-/** @param {HTMLElement} legend @param {boolean} shortened @param {boolean} warpgroups whether any multiplies by wgmma */
-function drawLegend(legend, shortened, warpgroups) {
+/** @param {HTMLElement} legend @param {boolean} scaled @param {boolean} warpgroups whether any multiplies by wgmma */
+function drawLegend(legend, scaled, warpgroups) {
   /** @type {[string, string][]} */
   const entries = [
     ["block", "C: stored by this block; in A and B: in shared memory"], ["warp", "C: by this warp"], ["thread", "C: by this thread; in A and B: read in this step"],
@@ -468,7 +518,7 @@ function drawLegend(legend, shortened, warpgroups) {
     filled(context, kind === "needed" ? shade.colour.pale : shade[/** @type {"block"} */ (kind)], 0, 0, 26, 18);
   })));
   if (warpgroups) legend.append(el("li", {}, "dashed in C: by this warpgroup"));
-  if (shortened) legend.append(el("li", {}, "K is drawn shorter than it is."));
+  if (scaled) legend.append(el("li", {}, "K is not drawn to scale."));
 }
 
 /**
@@ -510,54 +560,4 @@ function drawBars(canvas, width, block, step) {
     }
     framed(context, colour.grey, 1, 0.5, y, width - 1, tall);
   });
-}
-
-/**
- * The elements around the chosen one with their threads, thick lines where neighbors are stored by different warps.
- * @param {HTMLCanvasElement} canvas @param {number} width @param {Data} data @param {Readonly<Selection>} now
- */
-function drawZoom(canvas, width, data, now) {
-  const { m, n } = data.trace;
-  const rows = Math.min(ZOOM.rows, m);
-  const cols = Math.min(ZOOM.cols, n);
-  const left = 34;
-  const wide = (width - left - 2) / cols;
-  const context = sharp(canvas, width, 20 + rows * ZOOM.height + 2);
-  const { colour } = shades(context);
-  const at = now.element ?? { row: 0, col: 0 };
-  const top = Math.max(0, Math.min(m - rows, at.row - Math.floor(rows / 2)));
-  const first = Math.max(0, Math.min(n - cols, at.col - Math.floor(cols / 2)));
-  const { thread } = now;
-  const backs = [colour.paper, colour.light, colour.pale];
-  context.font = SMALL;
-  context.textBaseline = "middle";
-  context.textAlign = "center";
-  for (let c = 0; c < cols; c++) written(context, colour.grey, String(first + c), left + (c + 0.5) * wide, 10);
-  for (let r = 0; r < rows; r++) {
-    const y = 20 + r * ZOOM.height;
-    written(context, colour.grey, String(top + r), left / 2, y + ZOOM.height / 2);
-    for (let c = 0; c < cols; c++) {
-      const owner = data.ownerOf(top + r, first + c);
-      const mine = owner !== null && owner.block === now.block && owner.thread === thread;
-      const back = mine ? colour.strong : owner ? backs[Math.floor(owner.thread / WARP) % backs.length] : colour.paper;
-      filled(context, back, left + c * wide, y, wide, ZOOM.height);
-      framed(context, colour.grey, 1, left + c * wide, y, wide, ZOOM.height);
-      written(context, mine ? colour["on-strong"] : colour.ink, owner ? String(owner.thread) : "–", left + (c + 0.5) * wide, y + ZOOM.height / 2);
-    }
-  }
-  /** @param {number} r @param {number} c */
-  const warp = (r, c) => {
-    const owner = data.ownerOf(top + r, first + c);
-    return owner && `${owner.block} ${Math.floor(owner.thread / WARP)}`;
-  };
-  context.fillStyle = colour.ink;
-  for (let r = 0; r < rows; r++) {
-    for (let c = 0; c < cols; c++) {
-      const x = left + c * wide, y = 20 + r * ZOOM.height;
-      if (c && warp(r, c) !== warp(r, c - 1)) context.fillRect(x - 1.5, y, 3, ZOOM.height);
-      if (r && warp(r, c) !== warp(r - 1, c)) context.fillRect(x, y - 1.5, wide, 3);
-    }
-  }
-  if (!now.element) return;
-  outlined(context, left + (at.col - first) * wide, 20 + (at.row - top) * ZOOM.height, wide, ZOOM.height);
 }

@@ -41,7 +41,7 @@ export function follow(changed = () => {}) {
 export function choose(button, changed) {
   const name = () => {
     show();
-    button.textContent = `Colours: ${chosen !== "auto" ? chosen : framed ? "as the site" : "as the system"}`;
+    button.textContent = `Colors: ${chosen !== "auto" ? chosen : framed ? "as the site" : "as the system"}`;
   };
   try {
     chosen = CHOICES.find((one) => one === localStorage.getItem(KEY)) ?? "auto";

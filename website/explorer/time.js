@@ -1,10 +1,12 @@
 // One block's warps, side by side: what each asks for, waits for and multiplies, step by step.
 
+import { ending } from "explorer/arrivals";
+import { event as chooseEvent } from "explorer/choosing";
 import { fills, stageOf, stateOf } from "explorer/contents";
 import { button, colours, counted, el, filled, framed, grouped, hatch, outlined, sharp, SMALL, swatch, tell, whenResized, written } from "explorer/dom";
 import { firstAtLeast } from "explorer/order";
 import { kept, WARPGROUP } from "explorer/payload";
-import { stepControls, stepName } from "explorer/playing";
+import { stepName } from "explorer/playing";
 import { span } from "explorer/product";
 import { racing } from "explorer/racing";
 
@@ -12,32 +14,30 @@ import { racing } from "explorer/racing";
 
 /**
  * @typedef {"global load" | "global store" | "copy" | "shared load" | "shared store" | "product" | "wait" | "barrier" | "other"} Kind
- * @typedef {object} Look what an event is drawn as: shape and place say it, a shade says it again
- * @property {number} track of a warp's four
- * @property {number} top of the track's height, from here
- * @property {number} bottom to here
+ * @typedef {object} Look what an event is drawn as: the shade says what it is, a letter says it again
  * @property {import("explorer/dom").Colour} colour
+ * @property {import("explorer/dom").Colour} on the letter's
  * @property {string} letter where there is room for one
  */
-/** @type {Record<Kind, Look>} */
+/** @type {Record<Kind, Look>} in the order in which they lie above each other where several fall on one pixel */
 const KINDS = {
-  "global load": { track: 0, top: 0, bottom: 1, colour: "strong", letter: "L" },
-  "global store": { track: 0, top: 0.6, bottom: 1, colour: "strong", letter: "S" },
-  copy: { track: 0, top: 0, bottom: 0.5, colour: "ink", letter: "C" },
-  "shared load": { track: 1, top: 0, bottom: 1, colour: "mid", letter: "l" },
-  "shared store": { track: 1, top: 0.5, bottom: 1, colour: "strong", letter: "s" },
-  product: { track: 2, top: 0, bottom: 1, colour: "ink", letter: "×" },
-  wait: { track: 3, top: 0.3, bottom: 0.8, colour: "grey", letter: "w" },
-  barrier: { track: 0, top: 0, bottom: 4, colour: "ink", letter: "" },
-  other: { track: 3, top: 0.7, bottom: 1, colour: "grey", letter: "·" },
+  product: { colour: "t-product", on: "t-on-dark", letter: "×" },
+  copy: { colour: "t-copy", on: "t-on-dark", letter: "C" },
+  "global store": { colour: "t-store", on: "t-on-dark", letter: "S" },
+  "shared store": { colour: "t-store", on: "t-on-dark", letter: "s" },
+  "global load": { colour: "t-load", on: "t-on-light", letter: "L" },
+  "shared load": { colour: "t-shared", on: "t-on-light", letter: "l" },
+  wait: { colour: "t-wait", on: "t-on-light", letter: "" },
+  barrier: { colour: "ink", on: "paper", letter: "" },
+  other: { colour: "grey", on: "paper", letter: "" },
 };
 const ORDER = /** @type {Kind[]} */ (Object.keys(KINDS));
 const LEFT = 78;
 const TOP = 20;
 const LETTERS = 12; // CSS pixels an event from which on it has room for its letter
-const JOINED = 3; // CSS pixels an event from which on the four marks of a wgmma are joined by a line
-const LETTER = [2, 3, 1, 2]; // where a letter stands beside the mark in each track, in tracks
+const BLOCKS = 2; // CSS pixels an event from which on each is drawn by itself
 const MOST = 24; // CSS pixels an event, at most
+const HIGH = { all: 560, least: 14, most: 40 }; // CSS pixels that the rows fill together; of a row
 
 /** @param {Block} block @param {number} event @returns {Kind} */
 export function kindOf(block, event) {
@@ -124,14 +124,21 @@ export class Rows {
       const first = multiply.warpgroup * WARPGROUP;
       this.groups.set(first, [...(this.groups.get(first) ?? []), event]);
     });
-    this.track = this.warps.length > 12 ? 5 : 7; // CSS pixels
-    this.row = 4 * this.track + 4;
+    this.row = Math.max(HIGH.least, Math.min(HIGH.most, Math.floor(HIGH.all / (this.warps.length + this.copies.length))));
   }
 
   /** @param {number} warp @param {number} clock @returns {number} index into warps[warp] of its first event at or behind the clock */
   from(warp, clock) {
     const events = this.warps[warp];
     return firstAtLeast(events.length, (place) => this.block.clocks[events[place]], clock);
+  }
+
+  /** @param {number} warp @param {number} place of one of its events @returns {number} the clock at which it goes on; a wait may last */
+  until(warp, place) {
+    const events = this.warps[warp], event = this.block.raw.events[events[place]];
+    const waits = !Array.isArray(event) && (event.e === "barrier" || event.e === "wait");
+    if (!waits) return this.block.clocks[events[place]] + 1;
+    return place + 1 < events.length ? this.block.clocks[events[place + 1]] : this.last + 2; // the last one waits for ever
   }
 }
 
@@ -260,17 +267,7 @@ class View {
 function walking(view) {
   const { state } = view;
   /** @param {number} event @param {number} [row] the warp in whose row it is, of those that it belongs to */
-  const choose = (event, row) => {
-    const now = state.selection;
-    const fields = view.block.selectionOf(event);
-    if (fields.warp === null) {
-      state.set({ event, step: fields.step });
-      return;
-    }
-    const warp = [row, now.warp].find((one) => one !== undefined && one !== null && view.block.warpsOf(event).includes(one)) ?? fields.warp;
-    const other = warp !== now.warp ? { thread: null, lane: null, element: null } : {};
-    state.set({ ...fields, ...other, warp });
-  };
+  const choose = (event, row) => state.set(chooseEvent(view.data, state.selection, event, row));
   /** @param {number} by events of the chosen warp */
   const move = (by) => {
     const now = state.selection;
@@ -278,11 +275,6 @@ function walking(view) {
     const at = now.event === null ? -1 : events.indexOf(now.event);
     const next = events[Math.max(0, Math.min(events.length - 1, at + by))];
     if (next !== undefined) choose(next, now.warp ?? 0);
-  };
-  /** @param {number} by events in the order in which the CPU device ran them */
-  const run = (by) => {
-    const last = view.block.raw.events.length - 1;
-    choose(Math.max(0, Math.min(last, (state.selection.event ?? -1) + by)));
   };
   /** @param {number} by */
   const warp = (by) => {
@@ -294,32 +286,82 @@ function walking(view) {
     const event = events[Math.min(rows.from(to, clock), events.length - 1)];
     if (event !== undefined) choose(event, to);
   };
-  return { choose, move, run, warp };
+  return { choose, move, warp };
+}
+
+/**
+ * @param {View} view @param {number} x CSS pixels of the canvas @param {number} y
+ * @returns {{event: number, warp: number | undefined, row: number, from: number, to: number} | null} what is drawn there: its row, and its clocks
+ */
+function eventAt(view, x, y) {
+  const { rows, block } = view;
+  const clock = view.begin + (x - LEFT) / view.each, row = Math.floor((y - TOP) / rows.row);
+  if (row < 0 || x < LEFT) return null;
+  if (row < rows.warps.length) {
+    const events = rows.warps[row];
+    const behind = rows.from(row, clock + 1e-6), place = Math.max(0, behind - 1); // the one that began last
+    const event = events[place];
+    if (event === undefined || clock < block.clocks[event]) return null;
+    return { event, warp: row, row, from: block.clocks[event], to: Math.min(rows.until(row, place), Math.max(clock + 1, block.clocks[event] + 1)) };
+  }
+  const lane = rows.copies[row - rows.warps.length];
+  const span = lane?.spans.find(({ from, to }) => from <= clock && clock < to);
+  if (span) return { event: span.event, warp: undefined, row, from: span.from, to: Math.min(span.to, rows.last + 1) };
+  const tick = lane?.ticks.find(({ clock: one }) => clock < one + 1);
+  return tick ? { event: tick.event, warp: undefined, row, from: tick.clock, to: tick.clock + 1 } : null;
+}
+
+/**
+ * What is below the pointer, beside it in words.
+ * @param {HTMLElement} box @param {HTMLCanvasElement} canvas @param {View} view
+ */
+function hovering(box, canvas, view) {
+  const tip = el("div", { class: "tooltip", role: "tooltip", hidden: true }), frame = el("div", { class: "hovered", hidden: true });
+  box.append(frame, tip);
+  const hide = () => {
+    tip.hidden = frame.hidden = true;
+  };
+  /** @param {PointerEvent} event */
+  const show = (event) => {
+    const at = canvas.getBoundingClientRect(), x = event.clientX - at.left, y = event.clientY - at.top;
+    const found = eventAt(view, x, y);
+    if (!found) return hide();
+    const left = Math.max(LEFT + (found.from - view.begin) * view.each, LEFT);
+    const right = Math.min(LEFT + (found.to - view.begin) * view.each, view.width);
+    frame.style.cssText = `left: ${left}px; top: ${TOP + found.row * view.rows.row}px; width: ${Math.max(right - left, 3)}px; height: ${view.rows.row - 2}px`;
+    tip.textContent = sentence(view.block, found.event);
+    tip.hidden = frame.hidden = false;
+    tip.style.left = `${Math.max(0, Math.min(x + 14, view.width - tip.offsetWidth))}px`;
+    tip.style.top = `${TOP + (found.row + 1) * view.rows.row + 4}px`;
+  };
+  canvas.addEventListener("pointermove", (event) => (event.buttons ? hide() : show(event)));
+  canvas.addEventListener("pointerleave", hide);
 }
 
 /** @param {HTMLCanvasElement} canvas @param {View} view @param {ReturnType<typeof walking>} walk @param {() => void} draw */
 function listen(canvas, view, walk, draw) {
   /** @param {MouseEvent} event @returns {number} */
   const clockAt = (event) => view.begin + (event.clientX - canvas.getBoundingClientRect().left - LEFT) / view.each;
+  /** @type {{x: number, begin: number, moved: boolean} | null} */
+  let drag = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    drag = { x: event.clientX, begin: view.begin, moved: false };
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!drag || !event.buttons) return;
+    if (!drag.moved && Math.abs(event.clientX - drag.x) < 4) return;
+    if (!drag.moved) canvas.setPointerCapture(event.pointerId);
+    drag.moved = true;
+    view.begin = drag.begin - (event.clientX - drag.x) / view.each;
+    draw();
+  });
   canvas.addEventListener("click", (event) => {
+    const moved = drag?.moved;
+    drag = null;
+    if (moved) return; // it was dragged
     const at = canvas.getBoundingClientRect();
-    const { warps, copies, row, from } = view.rows;
-    const clock = clockAt(event);
-    const line = Math.floor((event.clientY - at.top - TOP) / row);
-    if (line < 0 || event.clientX - at.left < LEFT) return;
-    if (line < warps.length) {
-      const events = warps[line];
-      const place = from.call(view.rows, line, clock);
-      const near = [events[place - 1], events[place]].filter((one) => one !== undefined);
-      const { clocks } = view.block;
-      near.sort((a, b) => Math.abs(clocks[a] + 0.5 - clock) - Math.abs(clocks[b] + 0.5 - clock));
-      if (near.length) walk.choose(near[0], line);
-      return;
-    }
-    const lane = copies[line - warps.length];
-    const chosen = lane?.spans.find(({ from: begins, to }) => begins <= clock && clock < to)?.event
-      ?? lane?.ticks.find(({ clock: one }) => clock < one)?.event;
-    if (chosen !== undefined) walk.choose(chosen);
+    const found = eventAt(view, event.clientX - at.left, event.clientY - at.top);
+    if (found) walk.choose(found.event, found.warp);
   });
   canvas.addEventListener("keydown", (event) => {
     /** @param {number} factor */
@@ -345,14 +387,11 @@ function listen(canvas, view, walk, draw) {
 }
 
 /**
- * The rows of buttons, and the slider along the events.
- * @param {View} view @param {ReturnType<typeof walking>} walk @param {() => void} draw
+ * The row of buttons that zoom, and the slider along the events.
+ * @param {View} view @param {() => void} draw
  * @returns {{row: HTMLElement, show: () => void}}
  */
-function controls(view, walk, draw) {
-  const { data, state } = view;
-  const which = el("select", { "aria-label": "Block" }, ...data.blocks.map((block, index) => el("option", { value: index }, `block ${block.name}`)));
-  which.addEventListener("change", () => state.set({ block: Number(which.value), event: null, step: 0, thread: null, warp: 0, lane: null, element: null }));
+function controls(view, draw) {
   const scroller = el("input", { type: "range", min: 0, max: 1000, value: 0, "aria-label": "Where in the block's events the picture begins" });
   scroller.addEventListener("input", () => {
     view.begin = (Number(scroller.value) / 1000) * view.rest;
@@ -360,15 +399,12 @@ function controls(view, walk, draw) {
   });
   /** @param {string} label @param {string} text @param {() => void} act */
   const sight = (label, text, act) => button(text, () => (act(), draw()), { "aria-label": label });
-  const row = el("div", { class: "controls" }, which,
-    button("◀ event", () => walk.run(-1), { "aria-label": "The event before, as the CPU device ran them" }),
-    button("event ▶", () => walk.run(1), { "aria-label": "The next event, as the CPU device ran them" }),
+  const row = el("div", { class: "controls" },
     sight("Zoom in", "+", () => view.zoom(2)), sight("Zoom out", "−", () => view.zoom(0.5)),
     sight("Show only the chosen step", "This step", () => view.step()),
     sight("Show everything", "All", () => view.all()),
     el("label", { class: "wide" }, "From:", scroller));
   const show = () => {
-    which.value = String(state.selection.block);
     scroller.disabled = view.rest <= 0;
     scroller.value = String(view.rest > 0 ? Math.round((1000 * view.begin) / view.rest) : 0);
   };
@@ -397,14 +433,15 @@ export function mount(element, data, state) {
     new Painter(canvas, view).paint(state.selection);
     buttons.show();
   };
-  const buttons = controls(view, walk, draw);
+  const buttons = controls(view, draw);
   listen(canvas, view, walk, draw);
+  hovering(box, canvas, view);
   element.append(
+    buttons.row, legend, box, said,
     el("p", { class: "note" },
       "A row is a warp; its events are in its own order from left to right. Warps are in line only where a barrier, an mbarrier, a copy ",
       "or the sums of a warpgroup put them there. The CPU device ran them in one order that a GPU could have taken: this is no GPU’s time. Sums ",
-      "in registers leave no event."),
-    stepControls(data, state, "Step:"), buttons.row, box, legend, said,
+      "in registers leave no event. Drag the picture to go along it; with Ctrl, the wheel zooms."),
   );
   state.subscribe((now, before) => {
     view.follow(now, before);
@@ -412,10 +449,20 @@ export function mount(element, data, state) {
     const { block, rows } = view;
     const rest = block.raw.truncated ? " More happened than is kept here: these are the block’s first events." : "";
     const text = (now.event === null ? "No event is chosen." : sentence(block, now.event)) + rest;
-    tell(said, [text, summary(block, rows, now.step, now.warp)]);
+    tell(said, [text, ...endWords(block, now.event), summary(block, rows, now.step, now.warp)]);
     drawLegend(legend, data.blocks.some(({ raw }) => raw.multiplies.length));
   });
   whenResized(box, draw);
+}
+
+/** @param {Block} block @param {number | null} event @returns {string[]} of a wait, what ends it */
+function endWords(block, event) {
+  const found = event === null ? null : ending(block, event);
+  if (event === null || !found) return [];
+  if (found.until === null) return ["Nobody’s arrival ends this wait: it never ends."];
+  if (found.from === null) return [];
+  if (found.from === event) return ["Its own arrival is the last one: it waits for nobody."];
+  return [`What ends the wait: ${sentence(block, found.from)}`];
 }
 
 /** @param {Block} block @param {Rows} rows @param {number} step @param {number | null} warp @returns {string} what it, or all warps, do in the step */
@@ -437,17 +484,6 @@ function summary(block, rows, step, warp) {
   return `${stepName(block, step)}. ${who}: ${parts.join(", ") || "nothing"}${flying ? `; ${counted(flying, "copy", "copies")} in flight at its end` : ""}.`;
 }
 
-/**
- * An event's mark.
- * @param {CanvasRenderingContext2D} context @param {Kind} kind @param {number} x @param {number} y of the warp's row @param {number} wide
- * @param {number} track its height @param {ReturnType<typeof colours>} colour
- */
-function mark(context, kind, x, y, wide, track, colour) {
-  const look = KINDS[kind];
-  const top = Math.round(y + (look.track + look.top) * track);
-  filled(context, colour[look.colour], x, top, wide, Math.max(Math.round(y + (look.track + look.bottom) * track) - top - (look.bottom === 1 ? 1 : 0), 1));
-}
-
 /** Paints what a view shows of a block. */
 class Painter {
   /** @param {HTMLCanvasElement} canvas @param {View} view */
@@ -462,6 +498,7 @@ class Painter {
     this.context.textBaseline = "middle";
     this.colour = colours();
     this.flight = hatch(this.context, "/", this.colour.paper, this.colour.ink);
+    this.waits = hatch(this.context, "/", this.colour["t-wait"], this.colour.paper);
     this.end = view.begin + (width - LEFT) / view.each; // the last clock that is shown
   }
 
@@ -507,6 +544,7 @@ class Painter {
     this.warpgroups();
     this.races();
     this.chosen(now.event);
+    this.arrow(now.event, now.warp);
   }
 
   /**
@@ -536,9 +574,9 @@ class Painter {
     this.fill("light", LEFT, y + this.rows.row - 2, this.width - LEFT, 1);
   }
 
-  /** A bracket beside the warps of each warpgroup that multiplies by wgmma, and a line through the four marks of each wgmma. */
+  /** A bracket beside the warps of each warpgroup that multiplies by wgmma, and what makes the four marks of each wgmma one. */
   warpgroups() {
-    const { view, end, context, rows: { block, row: tall, track, groups } } = this;
+    const { view, end, context, rows: { block, row: tall, groups } } = this;
     context.strokeStyle = this.colour.ink;
     context.lineWidth = 2;
     for (const [first, events] of groups) {
@@ -550,11 +588,10 @@ class Painter {
       context.lineTo(LEFT - 8, bottom - 5);
       context.lineTo(LEFT - 4, bottom - 5);
       context.stroke();
-      if (view.each < JOINED) continue; // else the lines of neighbors would be one
-      const middle = KINDS.product.track + 0.5;
+      if (view.each < BLOCKS) continue;
       for (const clock of events.map((event) => block.clocks[event])) {
         if (clock < view.begin || clock > end) continue;
-        this.fill("ink", Math.round(this.x(clock) + view.each / 2) - 1, top + middle * track, 1.5, bottom - tall - top);
+        for (let y = top + tall; y < bottom; y += tall) this.fill("t-product", this.x(clock), y - 2, view.each - (view.each > 3 ? 1 : 0), 2);
       }
     }
   }
@@ -592,35 +629,142 @@ class Painter {
     if (warps.length) outlined(this.context, at - 2, TOP + warps[0] * tall, Math.max(this.view.each, 3) + 3, warps.length * tall - 3);
   }
 
+  /**
+   * The arrival that ends the wait that is chosen, with an arrow to where it ends; of one that never ends, to nobody.
+   * @param {number | null} event @param {number | null} warp
+   */
+  arrow(event, warp) {
+    const { context, colour, rows: { block, row: tall, warps }, view } = this;
+    const { dataset } = context.canvas;
+    dataset.scale = [LEFT, TOP, view.begin, view.each, tall].join(" "); // for whoever points by program
+    const found = event === null ? null : ending(block, event);
+    dataset.arrow = !found ? "" : found.until === null ? "nobody" : String(found.from ?? "");
+    if (event === null || !found || found.from === event) return;
+    const row = warp !== null && block.warpsOf(event).includes(warp) ? warp : block.warpOf(event);
+    if (row === null) return;
+    const y = TOP + (row + 0.5) * tall - 1;
+    context.strokeStyle = context.fillStyle = found.until === null ? colour.bad : colour.mark;
+    context.lineWidth = 2.5;
+    if (found.until === null) {
+      const words = "nobody", wide = context.measureText(words).width + 16;
+      const from = Math.max(this.x(block.clocks[event]) + view.each / 2, LEFT + 4), to = Math.max(Math.min(from + 140, this.width - wide - 12), from + 24);
+      context.setLineDash([6, 4]);
+      this.line([[from, y], [to, y]]);
+      context.strokeRect(to + 8, y - 10, wide, 20);
+      context.setLineDash([]);
+      filled(context, colour.paper, to + 10, y - 8, wide - 4, 16);
+      this.head(to + 6, y, 1, 0);
+      this.say(words, to + 16, y, "bad");
+      return;
+    }
+    if (found.from === null) return;
+    const place = warps[row].indexOf(event);
+    const waited = this.rows.block.raw.events[event];
+    const over = !Array.isArray(waited) && waited.e !== "passed" && waited.e !== "cluster_passed" && place >= 0 ? this.rows.until(row, place) : block.clocks[event];
+    const start = { x: this.x(block.clocks[found.from]) + view.each / 2, y: this.middle(found.from) }, end = { x: this.x(over), y };
+    const high = end.y - start.y, across = end.x - start.x, long = Math.hypot(across, high) || 1;
+    this.line([[start.x, start.y], [end.x - (8 * across) / long, end.y - (8 * high) / long]]);
+    context.beginPath();
+    context.arc(start.x, start.y, 4, 0, 2 * Math.PI);
+    context.fill();
+    this.head(end.x, end.y, across / long, high / long);
+  }
+
+  /** @param {[number, number][]} points */
+  line(points) {
+    this.context.beginPath();
+    for (const [x, y] of points) this.context.lineTo(x, y);
+    this.context.stroke();
+  }
+
+  /**
+   * An arrow's head.
+   * @param {number} x its tip @param {number} y the same @param {number} dx its direction, of length 1 @param {number} dy the same
+   */
+  head(x, y, dx, dy) {
+    const { context } = this;
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(x - 11 * dx + 5 * dy, y - 11 * dy - 5 * dx);
+    context.lineTo(x - 11 * dx - 5 * dy, y - 11 * dy + 5 * dx);
+    context.fill();
+  }
+
+  /** @param {number} event @returns {number} the middle of its row: its warp's, that of the copy that lands, or its mbarrier's */
+  middle(event) {
+    const { block, row: tall, warps, copies } = this.rows;
+    const found = block.raw.events[event];
+    const box = !Array.isArray(found) && found.copy !== undefined ? block.raw.copies[found.copy] : undefined;
+    const clock = block.clocks[event];
+    const lane = copies.findIndex(({ name, spans }) => spans.some(({ from, to, fill }) =>
+      fill !== null && fill.shared === box?.shared && box.offset >= fill.lo && box.offset < fill.hi && from <= clock && clock < to) ||
+      (box?.barrier !== null && box !== undefined && name === block.raw.mbarriers[box.barrier]?.name));
+    const row = block.warpOf(event) ?? (lane < 0 ? warps.length : warps.length + lane);
+    return TOP + (row + 0.5) * tall - 1;
+  }
+
   /** @param {number} warp @param {number} y */
   warp(warp, y) {
-    const { view, end, context, colour, rows: { block, kinds, track } } = this;
-    const events = this.rows.warps[warp];
-    const last = new Float64Array(ORDER.length).fill(-1); // the last pixel of each kind that is painted
-    for (let place = this.rows.from(warp, view.begin - 1); place < events.length; place++) {
-      const event = events[place];
-      const clock = block.clocks[event];
-      if (clock > end) break;
-      const kind = kinds[event];
-      const name = ORDER[kind];
-      const from = Math.max(this.x(clock), LEFT);
-      if (view.each < 1 && name !== "barrier" && Math.floor(from) === last[kind]) continue; // several of a kind fall on one pixel
-      last[kind] = Math.floor(from);
-      const wide = Math.max(view.each - (view.each > 3 ? 1 : 0), 1);
-      // What it waits for: from where it stands to where it goes on.
-      const found = block.raw.events[event];
-      if (!Array.isArray(found) && (found.e === "barrier" || found.e === "wait")) {
-        const next = place + 1 < events.length ? block.clocks[events[place + 1]] : this.rows.last + 1; // the last one waits for ever
-        const on = Math.min(this.x(next), this.x(end));
-        if (on - from > 2) mark(context, "wait", from, y, on - from, track, colour);
-      }
-      mark(context, name, from, y, name === "barrier" ? Math.min(Math.max(wide, 1.5), 3) : wide, track, colour);
-      const look = KINDS[name];
-      if (view.each < LETTERS || !look.letter) continue;
-      context.font = '10px "DejaVu Sans", Verdana, sans-serif';
-      this.say(look.letter, from + 2, y + LETTER[look.track] * track); // beside the mark, where nothing else of this event is
-      context.font = SMALL;
+    const { view, end, context, colour, rows: { block, kinds, row } } = this;
+    const events = this.rows.warps[warp], high = row - 3;
+    const first = Math.max(0, this.rows.from(warp, view.begin) - 1);
+    // What it waits for: from where it stands to where it goes on.
+    for (let place = first; place < events.length && block.clocks[events[place]] <= end; place++) {
+      const name = ORDER[kinds[events[place]]], clock = block.clocks[events[place]];
+      if (name !== "wait" && name !== "barrier") continue;
+      const from = Math.max(this.x(clock), LEFT), to = Math.min(this.x(this.rows.until(warp, place)), this.width);
+      if (to > from) filled(context, this.waits, from, y, Math.max(to - from, 1), high);
     }
+    if (view.each < BLOCKS) {
+      this.bins(warp, y, first, high);
+      return;
+    }
+    for (let place = first; place < events.length && block.clocks[events[place]] <= end; place++) {
+      const event = events[place], name = ORDER[kinds[event]], look = KINDS[name];
+      const left = this.x(block.clocks[event]), from = Math.max(left, LEFT), wide = left + view.each - (view.each > 3 ? 1 : 0) - from;
+      if (wide <= 0 || name === "wait") continue;
+      if (name === "barrier") filled(context, colour.ink, from, y, Math.min(Math.max(wide, 1.5), 3), high);
+      else if (name === "other") filled(context, colour.grey, from, y + high - 4, wide, 4);
+      else filled(context, colour[look.colour], from, y, wide, high);
+      if (view.each < LETTERS || !look.letter || left < LEFT) continue;
+      context.textAlign = "center";
+      this.say(look.letter, from + wide / 2, y + high / 2, look.on);
+      context.textAlign = "left";
+    }
+  }
+
+  /**
+   * Several events a pixel: each kind has its share of the pixel's column.
+   * @param {number} warp @param {number} y @param {number} first place of its first event in sight @param {number} high
+   */
+  bins(warp, y, first, high) {
+    const { context, colour, end, rows: { block, kinds } } = this;
+    const events = this.rows.warps[warp];
+    const counts = new Uint32Array(ORDER.length);
+    let column = -1, all = 0;
+    const flush = () => {
+      let top = y;
+      for (const [kind, name] of ORDER.entries()) {
+        if (!counts[kind] || name === "wait" || name === "other") continue;
+        const share = name === "barrier" ? high : (high * counts[kind]) / all;
+        filled(context, colour[KINDS[name].colour], column, name === "barrier" ? y : top, 1, share);
+        if (name !== "barrier") top += share;
+      }
+      counts.fill(0);
+      all = 0;
+    };
+    for (let place = first; place < events.length && block.clocks[events[place]] <= end; place++) {
+      const at = Math.floor(this.x(block.clocks[events[place]]));
+      if (at < LEFT) continue;
+      if (at !== column) {
+        flush();
+        column = at;
+      }
+      const kind = kinds[events[place]];
+      counts[kind]++;
+      if (ORDER[kind] !== "barrier" && ORDER[kind] !== "wait" && ORDER[kind] !== "other") all++;
+    }
+    flush();
   }
 
   /** @param {Lane["spans"][number]} span @param {number} y */
@@ -640,16 +784,18 @@ class Painter {
 
 /** @param {HTMLElement} legend @param {boolean} warpgroups whether any multiplies by wgmma */
 function drawLegend(legend, warpgroups) {
-  const four = warpgroups ? "; a wgmma is one of the four warps in a bracket, where the first of them begins it" : "";
+  const four = warpgroups ? "; a wgmma is one of the four warps in a bracket" : "";
   /** @type {[Kind, string][]} */
   const entries = [
-    ["global load", "L: global load"], ["global store", "S: global store"], ["copy", "C: a copy is started"], ["shared load", "l: shared load"],
-    ["shared store", "s: shared store"], ["product", `×: product on tensor cores${four}`], ["wait", "w: waits"], ["barrier", "a barrier of the block"],
-    ["other", "·: anything else"],
+    ["product", `×: product on tensor cores${four}`], ["copy", "C: a copy is started"], ["global load", "L: global load"], ["shared load", "l: shared load"],
+    ["global store", "S, s: global and shared store"], ["wait", "waits; choose one to see what ends it"], ["barrier", "a barrier of the block"],
+    ["other", "anything else"],
   ];
   legend.replaceChildren(...entries.map(([kind, text]) => swatch(text, (context) => {
-    if (kind === "barrier") mark(context, kind, 11, 0, 3, 4.5, colours());
-    else mark(context, kind, 4, 4 - KINDS[kind].track * 10, 18, 10, colours());
+    const colour = colours();
+    if (kind === "barrier") filled(context, colour.ink, 11, 0, 3, 18);
+    else if (kind === "other") filled(context, colour.grey, 0, 14, 26, 4);
+    else filled(context, kind === "wait" ? hatch(context, "/", colour["t-wait"], colour.paper) : colour[KINDS[kind].colour], 0, 0, 26, 18);
   })));
   legend.append(swatch("below: a copy in flight, until a wait has seen it; plain after that", (context) => {
     filled(context, hatch(context, "/", colours().paper, colours().ink), 0, 0, 26, 18);

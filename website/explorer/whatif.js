@@ -4,7 +4,7 @@
 import { button, el, whenResized } from "explorer/dom";
 import { charts as measured } from "explorer/measured";
 import { slider } from "explorer/picture";
-import { bytes, figures, owner, predicted, RECORDED } from "explorer/predicted";
+import { bytes, figures, five, owner, predicted, RECORDED } from "explorer/predicted";
 
 /** @typedef {import("explorer/predicted").Chosen} Chosen */
 
@@ -157,16 +157,21 @@ function controlsOf(data, chosen, changed) {
 export function mount(element, data, _state) {
   const chosen = lessons(data);
   const controls = controlsOf(data, chosen, () => show());
+  const first = el("div", {});
   const results = el("div", { class: "whatif-results" });
   const said = el("p", { role: "status", class: "readout" });
   const charts = el("div", { class: "whatif-charts" });
   const hint = "Move a slider: the tile decides how many threads and how much shared memory a block takes; you may also set both by hand. " +
     "Predicted figures follow from the formulas; recorded ones were measured.";
-  element.replaceChildren(el("p", { class: "hint" }, hint), controls.element, said, results, charts);
+  element.replaceChildren(
+    first, said, controls.element, el("p", { class: "note" }, hint),
+    el("details", {}, el("summary", {}, "How these numbers follow, beside what was traced and what was recorded"), results), charts,
+  );
 
   function show() {
     controls.show();
     const rows = predicted(data, chosen);
+    first.replaceChildren(five(rows.rows));
     results.replaceChildren(figures(data, rows.rows));
     said.textContent = rows.words;
     if (rows.tile !== marked) {
