@@ -268,7 +268,8 @@ class Course(BasePlugin):
         address = posixpath.relpath(f"explore/{self.explorers[lesson.name].name}", posixpath.dirname(page.address))
         for heading, view, words in _VIEWS:
             row = _row([(words, f"{address}?view={view}")])
-            written = re.sub(rf'<h2 id="{heading}">.*?</h2>', lambda match, row=row: match[0] + row, written, count=1)
+            if found := re.search(rf'<h2 id="{heading}">.*?</h2>', written):
+                written = written[: found.end()] + row + written[found.end() :]
         return written
 
     def _explorer(self, page: Page, lesson: Descriptor) -> str:
