@@ -37,6 +37,10 @@ from website.texts import Heading, Reader, Term, Text, source
 _GLOSSARY = "GLOSSARY.md"
 _EVERYDAY = ("atom", "batch", "box", "hit", "phase", "place", "stage")  # outside of the lessons
 _FRAMED = {"progress": "Your progress", "layouts": "Layouts"}  # pages of their own: folders of website/, and titles
+_VIEWS = (
+    ("idea", "product", "see it in the explorer: who computes what"),
+    ("the-code", "access", "see it in the explorer: what each line moves"),
+)  # which of the explorer's views belongs to which of a lesson's headings
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 HERE = Path(__file__).resolve().parent
 
@@ -193,6 +197,18 @@ class Course(BasePlugin):
         print(f"progress {self.done} {sum(one.kind != 'copy' for one in self.pages.values())} {mine.file}", flush=True)
         return str(written)
 
+    @event_priority(100)  # before the search is written
+    def on_post_build(self, *, config: MkDocsConfig, **_: Any) -> None:
+        """The glossary's terms are found by themselves."""
+        where = Page(_GLOSSARY, "text", PurePosixPath(_GLOSSARY)).address
+        for name in ("search", "material/search"):
+            if name in config.plugins:
+                config.plugins[name].search_index.entries.extend(
+                    {"location": f"{where}#{term.id}", "title": term.name, "text": term.meaning}
+                    for term in self.glossary.terms.values()
+                )
+                return
+
     def _known(self, page: Page, term: Term) -> bool:
         """Whether a word means on a page what the glossary says: in lessons from the one on that explains it, since a phase or a
         place is an everyday word before."""
@@ -230,7 +246,7 @@ class Course(BasePlugin):
                 written = written.replace("</h1>", "</h1>" + self._beside(page, one), 1)
                 written += _row(self._evidence(page, one))
                 if one.name in self.explorers:
-                    written += self._explorer(page, one)
+                    written = self._at_work(page, one, written) + self._explorer(page, one)
                     headings.append(Heading(2, "explorer", "Explorer"))
         tips = {term.id: f'<div id="tip-{term.id}">{term.meaning}</div>' for term in terms}
         return written + f'<div class="tips" hidden data-search-exclude="">{"".join(tips.values())}</div>', headings
@@ -247,6 +263,15 @@ class Course(BasePlugin):
         """The link to the measurements behind a lesson, if it has such a page."""
         uri = contents.evidence(lesson)
         return [("the evidence", self._to(page, uri))] if uri in self.pages else []
+
+    def _at_work(self, page: Page, lesson: Descriptor, written: str) -> str:
+        """A lesson's text with a link to the explorer's view where it speaks of what that shows."""
+        address = posixpath.relpath(f"explore/{self.explorers[lesson.name].name}", posixpath.dirname(page.address))
+        for heading, view, words in _VIEWS:
+            row = _row([(words, f"{address}?view={view}")])
+            if found := re.search(rf'<h2 id="{heading}">.*?</h2>', written):
+                written = written[: found.end()] + row + written[found.end() :]
+        return written
 
     def _explorer(self, page: Page, lesson: Descriptor) -> str:
         address = posixpath.relpath(f"explore/{self.explorers[lesson.name].name}", posixpath.dirname(page.address))

@@ -178,6 +178,17 @@ def test_load_and_store_of_a_line_are_chosen_apart(visit: Visit) -> None:
     assert "store As" in chosen[0] and "load A" in chosen[1]
 
 
+@_one_browser
+@pytest.mark.parametrize("size", [(1366, 768), (390, 844)], ids=["laptop", "phone"])
+def test_an_address_may_name_the_view_to_begin_with(browser: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
+    with browser.visit(f"{written(made(), tmp_path)}?view=whatif#line=2", *size) as visit:
+        visit.page.locator("#whatif h2:focus").wait_for()
+        box = visit.page.locator("#whatif").bounding_box()
+        assert box and 0 <= box["y"] < size[1] / 2
+        assert selection(visit)["line"] == "2"
+        visit.clean()
+
+
 # The product and time
 
 

@@ -163,6 +163,20 @@ def test_only_prose_is_searched(site: Path) -> None:
     assert "03_smem/index.html" in places and not any(".cu.html" in place or ".hpp.html" in place for place in places)
 
 
+def test_a_term_of_the_glossary_is_found_by_itself(site: Path) -> None:
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    (bank,) = [entry for entry in entries if entry["location"] == "GLOSSARY.html#term-bank"]
+    assert bank["title"] == "bank" and "32" in bank["text"]
+
+
+def test_a_lessons_text_leads_to_the_view_that_shows_what_it_speaks_of(pages: dict[str, _Page]) -> None:
+    links = pages["03_smem/index.html"].links
+    assert [f"../explore/03_smem.html?view={view}" for view in ("product", "access")] == [
+        link for link in links if "?view=" in link
+    ]
+    assert not [link for link in pages["04_1d_blocktile/index.html"].links if "?view=" in link]
+
+
 # What is wrong is found
 
 
@@ -330,6 +344,16 @@ def test_a_reader_chooses_dark_and_it_stays(site: Path, browser: Browser) -> Non
         visit.page.reload()
         assert visit.page.evaluate(scheme) == "slate"
         visit.clean()
+
+
+def test_pictures_are_dark_where_the_page_is_and_lessons_names_are_not_broken(site: Path, browser: Browser) -> None:
+    for dark in (False, True):
+        with browser.visit((site / "index.html").as_uri(), width=390, dark=dark) as visit:
+            filtered = visit.page.locator("a.picture img").first.evaluate("(one) => getComputedStyle(one).filter")
+            assert ("invert" in filtered) == dark
+            name = visit.page.locator("table.plain a", has_text="12 warp specialized").first
+            assert name.evaluate("(one) => one.getClientRects().length") == 1
+            visit.fits()
 
 
 def test_the_systems_dark_is_followed(site: Path, browser: Browser) -> None:

@@ -116,6 +116,8 @@ function begin() {
     waiting = window.setTimeout(() => history.replaceState(null, "", `#${written(now)}`), 150);
   });
   addEventListener("hashchange", () => state.set(read(location.hash)));
+  const view = new URLSearchParams(location.search).get("view") ?? ""; // which a text's link names
+  if (view in VIEWS) requestAnimationFrame(() => requestAnimationFrame(() => goTo(view)));
 }
 
 try {
