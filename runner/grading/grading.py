@@ -68,7 +68,7 @@ _TIMED = f'{_APART}"$@"; status=$?; times; exit $status'  # POSIX: the last line
 # A program with a submitted kernel may compute so many times as long as with the lesson's own kernel, and so many seconds at
 # least, as far as the limits allow. What is slower probably never ends.
 _TIMES, _LEAST = 5, 5.0
-_LEAST_COMPILING = 8.0  # the same of a compiler or a linker, which --seconds does not shorten
+_LEAST_COMPILING = 6.0  # the same of a compiler or a linker, which --seconds does not shorten
 # Seconds after which gemm_check itself gives a problem up, which tells more than that it was stopped; half of all that it has, if
 # that is more: with the lesson's own kernel no problem takes half of a check (at most 0.4 of it, in 01). After 3 s the CPU device
 # begins to say which thread does not end.
