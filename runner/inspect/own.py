@@ -85,9 +85,9 @@ void launch(const gemm::Problem& p, const void*, cudaStream_t stream) {{
         p.C, p.ldc, stream);
 }}
 const gemm::Offer variants[] = {{{{.variant = {{gemm::DType::{a}, gemm::DType::{b}, gemm::DType::{c}, gemm::Layout::{layout}}},
-                                 .architectures = {{.from = 50}}}}}};
-extern const gemm::Lesson lesson{{.name = {name}, .tile = {{{tile}}}, .block = dim3(1024),
-    .variants = variants, .launch = launch}};
+                                 .architectures = {{.from = 50}},
+                                 .configuration = {{.tile = {{{tile}}}, .block = dim3(1024)}}}}}};
+extern const gemm::Lesson lesson{{.name = {name}, .variants = variants, .launch = launch}};
 }}
 """
 _LISTED = """#include <span>

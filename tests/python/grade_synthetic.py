@@ -468,7 +468,7 @@ def learners(world: World) -> list[Learner]:
         "What it computes is wrong, on inputs", "What it computes is wrong, on inputs")  # fmt: skip
     verifier = (
         '#include "common/check/verify.hpp"\nnamespace gemm {\n'
-        "Verdict Verifier::check(const std::vector<float>&, const Lesson*, const OwnerOf&) const { return {}; }\n}"
+        "Verdict Verifier::check(const Elements&, const Lesson*, const OwnerOf&, Fill) const { return {}; }\n}"
     )
     clock = 'extern "C" int clock_gettime(clockid_t, timespec* t) { *t = {}; return 0; }'
     add("replaces", folder(t01=with_head("01", verifier), t03=with_head("03", clock, WRONG["03"])), failed, failed,
