@@ -10,13 +10,14 @@ from pathlib import Path
 EXPLORER = Path(__file__).resolve().parent / "explorer"
 
 
-def _embedded(value: object) -> str:
+def embedded(value: object) -> str:
     """JSON that may stand in a <script>."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _url(module: Path) -> str:
-    return "data:text/javascript;base64," + base64.b64encode(module.read_bytes()).decode("ascii")
+def url(module: str) -> str:
+    """A module's text as an address that it can be imported from."""
+    return "data:text/javascript;base64," + base64.b64encode(module.encode()).decode("ascii")
 
 
 def document(folder: Path, modules: Sequence[str], payload: Mapping[str, object]) -> str:
@@ -28,8 +29,8 @@ def document(folder: Path, modules: Sequence[str], payload: Mapping[str, object]
     text = (folder / "index.html").read_text(encoding="utf-8")
     for name, value in (
         ("@STYLE@", "".join(path.read_text(encoding="utf-8") for path in styles)),
-        ("@IMPORTS@", _embedded({"imports": {name: _url(path) for name, path in files.items()}})),
-        ("@PAYLOAD@", _embedded(payload)),
+        ("@IMPORTS@", embedded({"imports": {name: url(path.read_text(encoding="utf-8")) for name, path in files.items()}})),
+        ("@PAYLOAD@", embedded(payload)),
     ):
         text = text.replace(name, value)
     return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 import os
@@ -24,6 +23,7 @@ from runner.inspect.trace_types import BlockHistory, Trace
 from runner.learn import course
 from runner.learn.exercise import Task
 from runner.learn.mine import Checked, examined, is_right, trace_mine
+from website.document import embedded, url
 from website.recorded import Recorded, recorded
 
 SCHEMA = 1  # of the payload; website/explorer/payload.js reads the same
@@ -128,12 +128,12 @@ def _title(name: str, mine: bool) -> str:
 
 def fitted(trace: Trace) -> Trace:
     """With the history of as many blocks as fit into a page; of the first block its first events, where it alone is too long."""
-    left = LARGEST - len(_embedded({**trace, "history": []}))
+    left = LARGEST - len(embedded({**trace, "history": []}))
     kept: list[BlockHistory] = []
     for block in trace.get("history", []):
-        size = len(_embedded(block))
+        size = len(embedded(block))
         if size > left and not kept:
-            events = len(_embedded(block["events"]))
+            events = len(embedded(block["events"]))
             most = int(len(block["events"]) * max(left - (size - events), 0) / events * 0.95)
             block, size = {**block, "events": block["events"][:most], "truncated": True}, left
         if size > left:
@@ -189,9 +189,7 @@ def modules() -> dict[str, str]:
 
 def imports() -> str:
     """An import map that holds the modules themselves, as data: URLs, so that the page opens from a file and asks nobody."""
-    urls = {
-        name: "data:text/javascript;base64," + base64.b64encode(code.encode()).decode("ascii") for name, code in modules().items()
-    }
+    urls = {name: url(code) for name, code in modules().items()}
     return json.dumps({"imports": urls})
 
 
@@ -199,11 +197,6 @@ def styles() -> str:
     """The style sheets, style.css first: the others build on it."""
     first = FRONT / "style.css"
     return "\n".join(path.read_text(encoding="utf-8") for path in (first, *sorted(set(FRONT.glob("*.css")) - {first})))
-
-
-def _embedded(value: object) -> str:
-    """JSON that may stand in a <script>."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def page(payload: Payload) -> str:
@@ -216,7 +209,7 @@ def page(payload: Payload) -> str:
         ("@TITLE@", html.escape(payload["title"])),
         ("@STYLE@", styles()),
         ("@IMPORTS@", imports()),
-        ("@PAYLOAD@", _embedded(payload)),
+        ("@PAYLOAD@", embedded(payload)),
     ):
         text = text.replace(name, value)
     return text
