@@ -51,30 +51,6 @@ struct Grouped {
     }
 };
 
-/// Along a Hilbert curve in each square of SIDE×SIDE tiles, square after square along a group of SIDE rows:
-/// one tile and the next have an edge in common. What is left at the edges of C is no square, and goes as
-/// above.
-template <unsigned SIDE>
-struct Hilbert {
-    static constexpr __host__ __device__ Tiles at(unsigned i, Tiles all) {
-        const unsigned first = i / (SIDE * all.n) * SIDE, in_group = i - first * all.n;
-        const unsigned square = in_group / (SIDE * SIDE);
-        if (all.m - first < SIDE || (square + 1) * SIDE > all.n) return Grouped<SIDE>::at(i, all);
-        unsigned m = 0, n = 0, left = in_group % (SIDE * SIDE);
-        for (unsigned side = 1; side < SIDE; side *= 2, left /= 4) {  // squares of 4, of 16, …
-            const unsigned right = left / 2 % 2, down = (left ^ right) % 2;
-            if (down == 0) {  // a quarter that is mirrored at a diagonal
-                const unsigned was = m;
-                m = right ? side - 1 - n : n;
-                n = right ? side - 1 - was : was;
-            }
-            m += side * down;
-            n += side * right;
-        }
-        return {first + m, square * SIDE + n};
-    }
-};
-
 using Order = Grouped<16>;
 
 /// One thread of the producer: asks for tile after tile of A and of B, for all tiles of C of the block. It is

@@ -12,6 +12,5 @@ TUNE = Tuning(
     compare={
         "a block for each tile of C": Compared(edits=_BLOCK_A_TILE),
         "tiles of C row by row": Compared(edits={_ORDER: "using Order = RowByRow;"}),
-        "tiles of C along a Hilbert curve": Compared(edits={_ORDER: "using Order = Hilbert<16>;"}),
     },
 )

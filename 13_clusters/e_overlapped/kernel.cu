@@ -3,8 +3,8 @@
 //
 // Changed since 13d: nobody takes turns. A consumer computes a piece of Cᵀ = Bᵀ·Aᵀ, so that the rows of a C
 // tile are wgmma's N, any multiple of 8: the launch chooses the tile that leaves the fewest SMs without work.
-// A cluster's blocks lie side by side and share A. Where C is read, or TMA may not write it, threads reach it
-// themselves. Seven tile sizes and the choice between them are why this file is longer than others.
+// Blocks form no clusters. Where C is read, or TMA may not write it, threads reach it themselves. Eight tile
+// sizes and the choice between them are why this file is longer than others.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,11 +14,9 @@
 #include "common/parts/pairs.hpp"
 #include "common/parts/tile_order.hpp"
 #include "common/ptx/barrier.hpp"
-#include "common/ptx/cluster.hpp"
 #include "common/ptx/stmatrix.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/ptx/wgmma.hpp"
-#include "common/tma/clusters.hpp"
 #include "common/tma/launch.hpp"
 
 namespace lesson_13e {
@@ -40,16 +38,14 @@ constexpr int OUT_BOXES = 2;                    // of results, that a consumer h
 constexpr int SHARED = 226 * 1024;  // bytes: a block's stages, and its boxes of results after them
 static_assert(BK == BOX && WGMMA_M == BOX, "a row of As, of a consumer's Bs and of its results is a span");
 
-/// C tiles of ROWS×BN. BLOCKS: of a cluster, side by side, which share their tiles of A. A consumer's results
-/// leave in BOXES boxes of BOX_ROWS×BOX.
-template <int ROWS, int BLOCKS, int PIECES>
+/// C tiles of ROWS×BN. A consumer's results leave in BOXES boxes of BOX_ROWS×BOX.
+template <int ROWS, int PIECES>
 struct Policy {
-    static constexpr int BM = ROWS, CLUSTER = BLOCKS, SHARE = BM / CLUSTER;  // rows of As that a block loads
-    static constexpr int BOXES = PIECES, BOX_ROWS = BM / BOXES;
+    static constexpr int BM = ROWS, BOXES = PIECES, BOX_ROWS = BM / BOXES;
     static constexpr int BS = BM * SPAN, STAGE = BS + BN * SPAN;  // bytes: where Bs begins, a stage
     static constexpr int OUT_BOX = BOX_ROWS * SPAN;               // bytes
     static constexpr int STAGES = (SHARED - CONSUMERS * OUT_BOXES * OUT_BOX) / STAGE;  // tiles of A and of B
-    static_assert(SHARE % 8 == 0 && BOX_ROWS % 8 == 0, "whole patterns of the swizzle");
+    static_assert(BM % 8 == 0 && BOX_ROWS % 8 == 0, "whole patterns of the swizzle");
     static_assert(BOX_ROWS <= BK && BOXES <= STAGES, "a stage's Bs has room for a box of the last C tile");
 };
 
@@ -67,57 +63,41 @@ struct Ring {
     }
 };
 
-/// An element of C. place_of(): where the block's C tile number i begins.
+/// An element of C. place_of(): where C tile number i begins.
 struct Place {
     int row, col;
 };
 template <class P>
 __device__ __forceinline__ Place place_of(unsigned i, Tiles all) {
     const Tiles c_tile = gemm::tile_at<GROUP>(i, all);
-    const unsigned rank = P::CLUSTER > 1 ? gemm::ptx::cluster_rank() : 0;
-    return {static_cast<int>(c_tile.m) * P::BM, static_cast<int>(c_tile.n * P::CLUSTER + rank) * BN};
+    return {static_cast<int>(c_tile.m) * P::BM, static_cast<int>(c_tile.n) * BN};
 }
 
-/// One thread of the producer: requests the block's tiles of B, and its share of the cluster's tiles of A.
+/// One thread of the producer: requests the block's tiles of A and of B.
 template <class P>
 __device__ __forceinline__ void produce(char* shared, Barriers<P>& barriers, const CUtensorMap& map_a,
                                         const CUtensorMap& map_b, Tiles all, int steps) {
-    constexpr unsigned EACH = (1 << P::CLUSTER) - 1;
-    const int y = P::CLUSTER > 1 ? static_cast<int>(gemm::ptx::cluster_rank()) * P::SHARE : 0;
     Ring<P> ring;
-    for (unsigned i = blockIdx.x / P::CLUSTER; i < all.m * all.n; i += gridDim.x / P::CLUSTER) {
+    for (unsigned i = blockIdx.x; i < all.m * all.n; i += gridDim.x) {
         const Place c_tile = place_of<P>(i, all);
         for (int step = 0; step < steps; ++step, ring.next()) {
             char *const as = shared + ring.stage * P::STAGE, *const bs = as + P::BS;
             Mbarrier& full = barriers.full[ring.stage];
-            gemm::ptx::mbarrier_wait(barriers.empty[ring.stage], ring.parity ^ 1);  // in the whole cluster
-            gemm::ptx::mbarrier_arrive_expect_tx(full, P::STAGE);  // the other block's share of As, too
-            if constexpr (P::CLUSTER > 1) {
-                gemm::ptx::tma_load_multicast(as + y * SPAN, map_a, {step * BK, c_tile.row + y}, full, EACH);
-            } else {
-                gemm::ptx::tma_load(as, map_a, {step * BK, c_tile.row}, full);
-            }
+            gemm::ptx::mbarrier_wait(barriers.empty[ring.stage], ring.parity ^ 1);
+            gemm::ptx::mbarrier_arrive_expect_tx(full, P::STAGE);
+            gemm::ptx::tma_load(as, map_a, {step * BK, c_tile.row}, full);
 #pragma unroll
             for (int x = 0; x < BN; x += BOX) {
                 gemm::ptx::tma_load(bs + x * SPAN, map_b, {c_tile.col + x, step * BK}, full);
             }
         }
     }
-    // A block of a cluster stays until every stage has come back: then no other reaches into it any more.
-    for (int stage = 0; P::CLUSTER > 1 && stage < P::STAGES; ++stage, ring.next()) {
-        gemm::ptx::mbarrier_wait(barriers.empty[ring.stage], ring.parity ^ 1);
-    }
 }
 
-/// A stage back to each block of the cluster, by a thread each.
+/// A stage back to the producer, by one thread of a consumer.
 template <class P>
 __device__ __forceinline__ void give_back(Barriers<P>& barriers, unsigned stage) {
-    const unsigned rank = threadIdx.x % WARPGROUP;
-    if constexpr (P::CLUSTER > 1) {
-        if (rank < P::CLUSTER) gemm::ptx::mbarrier_arrive_relaxed_at(barriers.empty[stage], rank);
-    } else {
-        if (rank == 0) gemm::ptx::mbarrier_arrive(barriers.empty[stage]);
-    }
+    if (threadIdx.x % WARPGROUP == 0) gemm::ptx::mbarrier_arrive(barriers.empty[stage]);
 }
 
 /// Starts the products of a C tile's k-tile, and gives back the stage of the one before. as, bs: descriptors
@@ -215,7 +195,7 @@ __device__ __forceinline__ void consume(char* shared, Barriers<P>& barriers, int
     bool pending = false;  // whether there are any
     unsigned slot = 0;
 #pragma unroll 1
-    for (unsigned i = blockIdx.x / P::CLUSTER; i < all.m * all.n; i += gridDim.x / P::CLUSTER) {
+    for (unsigned i = blockIdx.x; i < all.m * all.n; i += gridDim.x) {
         Place here = place_of<P>(i, all);
         here.col += consumer * WGMMA_M;
         gemm::ptx::wgmma_fence(acc);
@@ -279,16 +259,14 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (t == CONSUMERS * WARPGROUP) {  // the first loads need not wait for the maps
         gemm::ptx::prefetch_tensor_map(map_a);
         gemm::ptx::prefetch_tensor_map(map_b);
-    }
-    if (t == 0) {
         for (Mbarrier& barrier : barriers.full) gemm::ptx::mbarrier_init(barrier, 1);
-        for (Mbarrier& barrier : barriers.empty) gemm::ptx::mbarrier_init(barrier, P::CLUSTER * CONSUMERS);
+        for (Mbarrier& barrier : barriers.empty) gemm::ptx::mbarrier_init(barrier, CONSUMERS);
         gemm::ptx::fence_mbarrier_init();
     }
-    gemm::ptx::cluster_sync_relaxed();  // nobody uses an mbarrier of the cluster before it is one
+    __syncthreads();  // nobody uses an mbarrier before it is one
 
-    const Tiles all = gemm::tiles_of(M, N, P::BM, P::CLUSTER * BN);  // of a cluster
-    const int steps = static_cast<int>((K + BK - 1) / BK);           // at least 1
+    const Tiles all = gemm::tiles_of(M, N, P::BM, BN);
+    const int steps = static_cast<int>((K + BK - 1) / BK);  // at least 1
     if (consumer == CONSUMERS) {
         gemm::ptx::fewer_registers<PRODUCER_REGISTERS>();
         if (t == CONSUMERS * WARPGROUP) produce<P>(shared, barriers, map_a, map_b, all, steps);
@@ -309,31 +287,28 @@ auto with_one_of(int number, const What& what, P policy, Others... others) {
     }
     return what(policy);
 }
-constexpr int POLICIES = 7;
+constexpr int POLICIES = 8;
 template <class What>
 auto with_policy(int number, const What& what) {
-    return with_one_of(number, what, Policy<256, 2, 4>{}, Policy<224, 2, 4>{}, Policy<192, 2, 4>{},
-                       Policy<144, 2, 3>{}, Policy<112, 2, 2>{}, Policy<64, 2, 1>{}, Policy<160, 1, 4>{});
+    return with_one_of(number, what, Policy<256, 4>{}, Policy<224, 4>{}, Policy<192, 4>{}, Policy<160, 4>{},
+                       Policy<144, 3>{}, Policy<128, 2>{}, Policy<112, 2>{}, Policy<64, 1>{});
 }
 
 template <class P>
 Tiles tiles_of(const gemm::Problem& p) {
-    return gemm::tiles_of(p.M, p.N, P::BM, P::CLUSTER * BN);
+    return gemm::tiles_of(p.M, p.N, P::BM, BN);
 }
 
-/// How often a cluster has a tile of C, at most, where as many are launched as there is room for at once.
-template <class P>
+/// How often an SM has a tile of C, at most.
 unsigned rounds_of(Tiles all) {
-    const auto most = static_cast<unsigned>(
-        gemm::resident_clusters(hgemm_overlapped<__nv_bfloat16, P, false>, THREADS, SHARED, P::CLUSTER));
+    const auto most = static_cast<unsigned>(gemm::multiprocessors());
     return (all.m * all.n + most - 1) / most;
 }
 
 /// As few blocks as need no more rounds.
-template <class P>
 unsigned blocks_of(Tiles all) {
-    const unsigned rounds = rounds_of<P>(all);
-    return rounds == 0 ? 0 : (all.m * all.n + rounds - 1) / rounds * P::CLUSTER;
+    const unsigned rounds = rounds_of(all);
+    return rounds == 0 ? 0 : (all.m * all.n + rounds - 1) / rounds;
 }
 
 /// Whether TMA may write C: whole units of 16 bytes, at multiples of 16 bytes.
@@ -350,7 +325,7 @@ double time_of(const gemm::Problem& p) {
     const auto steps = static_cast<int>(gemm::ceil_div(p.K, BK));
     const int step = std::max(9 * P::BM / 2, P::STAGE / 56);
     const int alone = 300 + 6 * P::BOX_ROWS * std::max(P::BOXES - steps, 0);
-    return rounds_of<P>(tiles_of<P>(p)) * (static_cast<double>(steps) * step + alone) + 2 * P::BM;
+    return rounds_of(tiles_of<P>(p)) * (static_cast<double>(steps) * step + alone) + 12 * P::BM;
 }
 
 int policy_for(const gemm::Problem& p) {
@@ -379,8 +354,8 @@ gemm::Plan prepare(const gemm::Problem& p) {
     plan->boxes = stores_boxes(p);
     with_policy(plan->policy, [&](auto policy) {
         using P = decltype(policy);
-        gemm::prepare_operands(*plan, p, P::SHARE, BK);
-        plan->blocks = blocks_of<P>(tiles_of<P>(p));
+        gemm::prepare_operands(*plan, p, P::BM, BK);
+        plan->blocks = blocks_of(tiles_of<P>(p));
         if (plan->boxes) plan->map_c = gemm::tma_map(p.variant.C, p.C, p.M, p.N, p.ldc, P::BOX_ROWS);
     });
     return plan;
@@ -391,13 +366,9 @@ void launch_policy(const gemm::Problem& p, const Operands& operands, cudaStream_
     const bool direct = p.beta != 0.0f || !operands.boxes;
     const auto kernel = direct ? hgemm_overlapped<T, P, true> : hgemm_overlapped<T, P, false>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);  // beyond 48 KiB
-    cudaLaunchAttribute cluster{};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = P::CLUSTER;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config{dim3(operands.blocks), dim3(THREADS), SHARED, stream, &cluster, P::CLUSTER > 1};
-    cudaLaunchKernelEx(&config, kernel, p.M, p.N, p.K, p.alpha, operands.map_a, operands.map_b, p.beta,
-                       static_cast<T*>(p.C), p.ldc, operands.map_c, operands.boxes);
+    kernel<<<operands.blocks, THREADS, SHARED, stream>>>(p.M, p.N, p.K, p.alpha, operands.map_a,
+                                                         operands.map_b, p.beta, static_cast<T*>(p.C), p.ldc,
+                                                         operands.map_c, operands.boxes);
 }
 
 void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
@@ -416,9 +387,8 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
         const Tiles all = tiles_of<P>(p);
         const auto y = static_cast<unsigned>(row % P::BM), x = static_cast<unsigned>(col % BN);
         const auto m = static_cast<unsigned>(row / P::BM), n = static_cast<unsigned>(col / BN);
-        const unsigned cluster =
-            gemm::number_of<GROUP>({m, n / P::CLUSTER}, all) % (blocks_of<P>(all) / P::CLUSTER);
-        return {{cluster * P::CLUSTER + n % P::CLUSTER, 0, 0}, {x / 16 * 32 + x % 8 * 4 + y % 8 / 2, 0, 0}};
+        const unsigned block = gemm::number_of<GROUP>({m, n}, all) % blocks_of(all);
+        return {{block, 0, 0}, {x / 16 * 32 + x % 8 * 4 + y % 8 / 2, 0, 0}};
     });
 }
 
@@ -426,10 +396,9 @@ const gemm::Constant constants[] = {{"WGMMA_M", WGMMA_M},
                                     {"WGMMA_N", tile.BM},
                                     {"WGMMA_K", WGMMA_K},
                                     {"BOX", BOX},
-                                    {"STAGES", Policy<256, 2, 4>::STAGES},
+                                    {"STAGES", Policy<256, 4>::STAGES},
                                     {"CONSUMERS", CONSUMERS},
-                                    {"CLUSTER", Policy<256, 2, 4>::CLUSTER},
-                                    {"BOX_ROWS", Policy<256, 2, 4>::BOX_ROWS},
+                                    {"BOX_ROWS", Policy<256, 4>::BOX_ROWS},
                                     {"OUT_BOXES", OUT_BOXES},
                                     {"PRODUCER_REGISTERS", PRODUCER_REGISTERS},
                                     {"CONSUMER_REGISTERS", CONSUMER_REGISTERS}};
@@ -438,11 +407,11 @@ const gemm::Configuration configuration{
 
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__nv_bfloat16, Policy<256, 2, 4>, false>),
+     .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__nv_bfloat16, Policy<256, 4>, false>),
      .architectures = {.exactly = "90a"},
      .configuration = configuration},
     {.variant = gemm::of_type(gemm::DType::fp16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__half, Policy<256, 2, 4>, false>),
+     .kernel = reinterpret_cast<const void*>(&hgemm_overlapped<__half, Policy<256, 4>, false>),
      .architectures = {.exactly = "90a"},
      .configuration = configuration}};
 

@@ -24,17 +24,13 @@ TUNE = Tuning(
         "256 rows": Compared(edits={_CHOICE: "        if (time(best) < 0.0) best = number;\n"}),
         "224 rows": Compared(edits=_always(1)),
         "192 rows": Compared(edits=_always(2)),
-        "144 rows": Compared(edits=_always(3)),
-        "112 rows": Compared(edits=_always(4)),
-        "160 rows without clusters": Compared(edits=_always(6)),
+        "160 rows": Compared(edits=_always(3)),
+        "144 rows": Compared(edits=_always(4)),
+        "128 rows": Compared(edits=_always(5)),
+        "112 rows": Compared(edits=_always(6)),
+        "64 rows": Compared(edits=_always(7)),
         "results leave before the next tile": Compared(edits=_AT_ONCE),
-        "256 rows, without clusters": Compared(
-            edits={
-                _CHOICE: "        if (time(best) < 0.0) best = number;\n",
-                "what, Policy<256, 2, 4>{},": "what, Policy<256, 1, 4>{},",
-            }
-        ),
     },
     sizes="1024,1536,2048,3072,4096,8192,8192x8192x512,16384x4096x4096",
-    by_shape=("256 rows", "224 rows", "192 rows", "144 rows", "112 rows", "160 rows without clusters"),
+    by_shape=("256 rows", "224 rows", "192 rows", "160 rows", "144 rows", "128 rows", "112 rows", "64 rows"),
 )
