@@ -31,13 +31,13 @@ struct Parts {
 
 // A, B, C: see gemm::Arguments. size: C tiles of BM×BN, k-tiles of BK, none where alpha is 0.
 template <class S, bool ALIGNED>
-__global__ void __launch_bounds__(S::THREADS)
+__global__ void __launch_bounds__(S::THREADS, ALIGNED ? 1 : 0)
     sgemm_of_parts(gemm::Arguments<float> arguments, gemm::WorkSize size, gemm::LinearCombination output) {
     using P = Parts<S, ALIGNED>;
     extern __shared__ __align__(16) char shared[];
     const typename P::Scheduler scheduler{size};
-    typename P::Mainloop mainloop{{arguments, shared}, gemm::fma::Atom<S>(shared),
-                                  static_cast<int>((arguments.K - 1) % S::BK) + 1};
+    typename P::Mainloop mainloop{
+        {arguments, shared}, gemm::fma::Atom<S>(shared), static_cast<int>((arguments.K - 1) % S::BK) + 1};
     const typename P::Epilogue epilogue{arguments, output};
 
     // gap: loop

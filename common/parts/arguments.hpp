@@ -24,8 +24,11 @@ struct Arguments {
 
 template <class T>
 Arguments<T> arguments_of(const Problem& p) {
-    return {p.M,   p.N, p.K, static_cast<const T*>(p.A), p.lda, static_cast<const T*>(p.B),
-            p.ldb, static_cast<T*>(p.C), p.ldc};
+    return {p.M,   p.N,
+            p.K,   static_cast<const T*>(p.A),
+            p.lda, static_cast<const T*>(p.B),
+            p.ldb, static_cast<T*>(p.C),
+            p.ldc};
 }
 
 /// Whether units of 16 bytes of B and of C, of A too where `a` says so, exist as a whole or not at all: every

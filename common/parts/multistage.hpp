@@ -23,9 +23,10 @@ concept KTileLoader = requires(L loader, Work work, int number) {
 
 /// What a warp does with a k-tile in shared memory, in STEPS k-steps.
 template <class W>
-concept WarpAtom = requires(const W atom, typename W::Fragments& fragments, typename W::Sums& sums, int number) {
-    atom.read(fragments, number, number);      // of this stage, of this k-step
-    atom.multiply(sums, fragments, number);    // sums += the products of this k-step
+concept WarpAtom = requires(const W atom, typename W::Fragments& fragments, typename W::Sums& sums,
+                            int number) {
+    atom.read(fragments, number, number);    // of this stage, of this k-step
+    atom.multiply(sums, fragments, number);  // sums += the products of this k-step
     { W::STEPS } -> std::convertible_to<int>;
 };
 

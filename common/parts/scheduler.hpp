@@ -26,11 +26,11 @@ struct WorkSize {
 /// Made from a WorkSize. Every block that is launched, and blocks_of() says how many, has work. block_of()
 /// is for owner(): who writes a C tile.
 template <class S>
-concept TileScheduler = requires(const S scheduler, Work work, WorkSize size, Tiles tile, unsigned number) {
+concept TileScheduler = requires(S scheduler, Work work, WorkSize size, Tiles tile, unsigned number) {
     S{size};
     { scheduler.first() } -> std::same_as<Work>;
     { scheduler.next(work) } -> std::same_as<bool>;  // proceeds; false where nothing is left for this block
-    { S::blocks_of(tile, number) } -> std::same_as<unsigned>;        // of so many that are resident at once
+    { S::blocks_of(tile, number) } -> std::same_as<unsigned>;       // of so many that are resident at once
     { S::block_of(tile, tile, number) } -> std::same_as<unsigned>;  // a tile of all, with so many blocks
 };
 
@@ -58,6 +58,36 @@ struct OneTileEach {
     static unsigned block_of(Tiles tile, Tiles all, unsigned /*blocks*/) {
         return Order::number_of(tile, all);
     }
+};
+
+/// Blocks that stay, as many as are resident at once: each computes every so many-th C tile.
+template <class Order>
+struct Persistent {
+    WorkSize size;
+
+    __device__ __forceinline__ explicit Persistent(const WorkSize& all) : size(all) {}
+
+    /// After this, next() counts on.
+    __device__ __forceinline__ Work first() {
+        number = blockIdx.x;
+        return {Order::at(number, size.tiles), 0, size.k_tiles};
+    }
+    __device__ __forceinline__ bool next(Work& work) {
+        number += gridDim.x;
+        if (number >= size.tiles.m * size.tiles.n) return false;
+        work.tile = Order::at(number, size.tiles);
+        return true;
+    }
+
+    static unsigned blocks_of(Tiles all, unsigned resident) {
+        return all.m * all.n < resident ? all.m * all.n : resident;
+    }
+    static unsigned block_of(Tiles tile, Tiles all, unsigned blocks) {
+        return Order::number_of(tile, all) % blocks;
+    }
+
+  private:
+    unsigned number = 0;  // of the C tile that the block computes
 };
 
 }  // namespace gemm

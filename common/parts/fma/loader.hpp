@@ -18,7 +18,8 @@ struct Loader {
     static constexpr int BK = S::BK, STAGE = S::STAGE;
     // What the thread copies: of A single floats, (a_row + i, a_k), a warp 8 steps of 4 rows, which an H200
     // stores a row at a time; of B (b_k + i, b_col), one float or four.
-    static constexpr int WIDTH = ALIGNED ? 4 : 1, A_ROWS = S::THREADS / BK, B_ROWS = S::THREADS * WIDTH / S::BN;
+    static constexpr int WIDTH = ALIGNED ? 4 : 1, A_ROWS = S::THREADS / BK,
+                         B_ROWS = S::THREADS * WIDTH / S::BN;
 
     const Arguments<float>& in;
     int a_k, a_row, b_k, b_col;
