@@ -30,6 +30,8 @@ struct Parts {
 };
 
 // A, B, C: see gemm::Arguments. size: C tiles of BM×BN, k-tiles of BK, none where alpha is 0.
+// One block an SM at least, where rows are aligned: asked for nothing (0), ptxas aims at more of Small's
+// blocks there than its registers have room for, and spills one.
 template <class S, bool ALIGNED>
 __global__ void __launch_bounds__(S::THREADS, ALIGNED ? 1 : 0)
     sgemm_of_parts(gemm::Arguments<float> arguments, gemm::WorkSize size, gemm::LinearCombination output) {
