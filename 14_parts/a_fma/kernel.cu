@@ -100,9 +100,14 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 const gemm::Constant constants[] = {
     {"WM", Large::WM}, {"WN", Large::WN}, {"TM", Large::TM}, {"TN", Large::TN}, {"STAGES", Large::STAGES}};
-const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::fp32),
-                                 .kernel = reinterpret_cast<const void*>(&sgemm_of_parts<Large, true>),
-                                 .architectures = {.from = 80}}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::fp32),
+     .kernel = reinterpret_cast<const void*>(&sgemm_of_parts<Large, true>),
+     .architectures = {.from = 80},
+     .configuration = {.tile = tile,
+                       .constants = constants,
+                       .block = dim3(Large::THREADS),
+                       .dynamic_shared_bytes = Parts<Large, true>::Mainloop::SHARED}}};
 
 const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 12677, .N = 4, .K = 37},
                                 {.path = "Large, float by float", .M = 5, .N = 25347, .K = 37},
@@ -111,10 +116,6 @@ const gemm::Reach reaching[] = {{.path = "Large, four floats at once", .M = 1267
 extern const gemm::Lesson lesson{.name = "14a_fma",
                                  .part = 3,
                                  .ladder = "fp32",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(Large::THREADS),
-                                 .dynamic_shared_bytes = Parts<Large, true>::Mainloop::SHARED,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .launch = launch,

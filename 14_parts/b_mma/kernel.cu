@@ -120,13 +120,18 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 const gemm::Constant constants[] = {{"WM", Deep::WM},       {"WN", Deep::WN},       {"MMA_M", Deep::MMA_M},
                                     {"MMA_N", Deep::MMA_N}, {"MMA_K", Deep::MMA_K}, {"STAGES", Deep::STAGES}};
+const gemm::Configuration configuration{
+    .tile = tile, .constants = constants, .block = dim3(Deep::THREADS), .dynamic_shared_bytes = Deep::SHARED};
+
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
      .kernel = reinterpret_cast<const void*>(&hgemm_of_parts<__nv_bfloat16, Deep, true>),
-     .architectures = {.from = 80}},
+     .architectures = {.from = 80},
+     .configuration = configuration},
     {.variant = gemm::of_type(gemm::DType::fp16),
      .kernel = reinterpret_cast<const void*>(&hgemm_of_parts<__half, Deep, true>),
-     .architectures = {.from = 80}}};
+     .architectures = {.from = 80},
+     .configuration = configuration}};
 
 const gemm::Reach reaching[] = {
     {.path = "the second group of block tiles", .M = 2301, .N = 8, .K = 8},
@@ -136,10 +141,6 @@ const gemm::Reach reaching[] = {
 extern const gemm::Lesson lesson{.name = "14b_mma",
                                  .part = 3,
                                  .ladder = "tensorcore",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(Deep::THREADS),
-                                 .dynamic_shared_bytes = Deep::SHARED,
                                  .variants = variants,
                                  .reaching = reaching,
                                  .prepare = prepare,
