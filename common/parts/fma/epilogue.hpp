@@ -39,7 +39,7 @@ struct Epilogue {
     /// Four neighbors of a row, from (row, col) on.
     __device__ __forceinline__ void store4(const float* sums, std::int64_t row, std::int64_t col) const {
         float* const c = &out.C[row * out.ldc + col];
-        if (ALIGNED) {
+        if constexpr (ALIGNED) {
             if (col >= out.N) return;
             float four[4];
             if (output.reads_c()) {

@@ -75,7 +75,7 @@ struct Epilogue {
             const std::int64_t row = y0 + r, col = x0 + at_col;
             if (row >= out.M || col >= out.N) continue;
             const uint4 eight = *reinterpret_cast<const uint4*>(rows + r * S::OUT_PITCH + 2 * at_col);
-            if (ALIGNED) {
+            if constexpr (ALIGNED) {  // tested at run time, 16 bytes would become four stores
                 *reinterpret_cast<uint4*>(&out.C[row * out.ldc + col]) = eight;
             } else {
 #pragma unroll  // `eight` is in registers, which take no index at run time
