@@ -1,21 +1,20 @@
 // 20 layout algebra — lesson 09b's kernel without its index formulas: which element a thread copies, reads or
-// sums, and where that is in shared memory, are functions written shape:stride. One operation, composition,
-// makes all of them, while the kernel is compiled.
+// sums, and where it is in shared memory, are functions written shape:stride. One operation, composition,
+// makes all of them while the kernel is compiled.
 //
-// Changed since 09b: nothing that a GPU executes but the arithmetic of addresses, and that hardly. What was a
-// formula in the middle of the kernel is a layout above it.
+// Changed since 09b: what was a formula in the middle of the kernel is a layout above it (and C is stored by
+// common/parts). It should take as long: the same accesses, and no more arithmetic for their addresses.
 
 #include "20_layout_algebra/layout.hpp"
-#include "common/element.hpp"
 #include "common/gemm.hpp"
+#include "common/parts/pairs.hpp"
 #include "common/ptx/ldmatrix.hpp"
 #include "common/ptx/mma.hpp"
 
 namespace lesson_20 {
 
-using layout::Int, layout::Layout, layout::leaf, layout::make_layout, layout::mode, layout::size,
-    layout::tuple;
-using layout::Static, layout::Tensor;
+using layout::Int, layout::Layout, layout::Static, layout::Tensor;
+using layout::leaf, layout::make_layout, layout::mode, layout::size, layout::tuple;
 
 constexpr int BM = 128, BN = 128, BK = 32;        // C tile: rows and columns; k-tile: steps along K
 constexpr int WM = 64, WN = 64;                   // warp tile: rows and columns of C
@@ -26,8 +25,7 @@ constexpr int A_TIMES = BM * BK / (8 * THREADS), B_TIMES = BK * BN / (8 * THREAD
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % MMA_M == 0 && WN % 16 == 0 && BK % MMA_K == 0, "tiles");
 static_assert(BM * BK % (8 * THREADS) == 0 && BK * BN % (8 * THREADS) == 0, "all load equally many");
 
-// ---- The algebra: two operations, and what is made of them. layout.hpp has both for every layout; these are
-// for layouts that divide evenly, as tiles do.
+// ---- The algebra. layout.hpp has it for every layout; here it is for those that divide evenly, as tiles do.
 
 /// A(b(i)) as a layout, for b = extent:step. An index i·step is written in A's digits; b leaves out those
 /// that its step passes, and uses up those above them one after the other.
@@ -158,22 +156,6 @@ __device__ __forceinline__ uint4 load8(const T* p, std::int64_t left) {
     return eight;
 }
 
-/// Two neighbors in a row of C become beta·C + (first, second), of which only the first `left` are there.
-template <bool ALIGNED, class T>
-__device__ __forceinline__ void store2(T* c, std::int64_t left, float first, float second, float beta) {
-    if (beta != 0.0f) {  // BLAS: beta == 0 must not read C
-        if (left > 0) first += beta * gemm::to_float(c[0]);
-        if (left > 1) second += beta * gemm::to_float(c[1]);
-    }
-    __align__(4) const T both[2] = {gemm::from_float<T>(first), gemm::from_float<T>(second)};
-    if (ALIGNED && left > 0) {  // one store for the two
-        *reinterpret_cast<std::uint32_t*>(c) = *reinterpret_cast<const std::uint32_t*>(both);
-    } else {
-        if (left > 0) c[0] = both[0];
-        if (left > 1) c[1] = both[1];
-    }
-}
-
 // A: M×K, pitch lda.  B: K×N, pitch ldb.  C: M×N, pitch ldc.  All row-major. ALIGNED: rows of A and B begin
 // at multiples of 16 bytes, rows of C at multiples of 4, and K and N are multiples of 8. So eight elements
 // of A or B, or two of C, are there together or not at all.
@@ -261,9 +243,9 @@ __global__ void __launch_bounds__(THREADS, 2)
             for (int e = 0; e < 4; e += 2) {
                 const std::int64_t row = row0 + Static<C_ROW>{}(t, e, i, j);
                 const std::int64_t col = col0 + Static<C_COL>{}(t, e, i, j);
-                if (row >= M) continue;
-                store2<ALIGNED>(&C[row * ldc + col], N - col, alpha * acc[i][j][e], alpha * acc[i][j][e + 1],
-                                beta);
+                if (row >= M || col >= N) continue;
+                gemm::store2(&C[row * ldc + col], ALIGNED ? 2 : N - col, ALIGNED, alpha * acc[i][j][e],
+                             alpha * acc[i][j][e + 1], beta);
             }
         }
     }
@@ -297,19 +279,20 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 const gemm::Constant constants[] = {
     {"WM", WM}, {"WN", WN}, {"MMA_M", MMA_M}, {"MMA_N", MMA_N}, {"MMA_K", MMA_K}};
+const gemm::Configuration configuration{.tile = tile, .constants = constants, .block = dim3(THREADS)};
+
 const gemm::Offer variants[] = {{.variant = gemm::of_type(gemm::DType::bf16),
                                  .kernel = reinterpret_cast<const void*>(&hgemm_layouts<__nv_bfloat16, true>),
-                                 .architectures = {.from = 80}},
+                                 .architectures = {.from = 80},
+                                 .configuration = configuration},
                                 {.variant = gemm::of_type(gemm::DType::fp16),
                                  .kernel = reinterpret_cast<const void*>(&hgemm_layouts<__half, true>),
-                                 .architectures = {.from = 80}}};
+                                 .architectures = {.from = 80},
+                                 .configuration = configuration}};
 
 extern const gemm::Lesson lesson{.name = "20_layout_algebra",
                                  .part = 3,
                                  .ladder = "layouts",
-                                 .tile = tile,
-                                 .constants = constants,
-                                 .block = dim3(THREADS),
                                  .variants = variants,
                                  .launch = launch,
                                  .owner = owner};
