@@ -284,6 +284,10 @@ LAYOUT_BOTH constexpr int depth(const Layout& a) {
 LAYOUT_BOTH constexpr Layout mode(const Layout& a, int which) {
     return {mode(a.shape, which), mode(a.stride, which)};
 }
+/// Mode `inner` of mode `which`.
+LAYOUT_BOTH constexpr Layout mode(const Layout& a, int which, int inner) {
+    return mode(mode(a, which), inner);
+}
 
 /// One more than the largest offset.
 LAYOUT_BOTH constexpr Int cosize(const Layout& a) {
@@ -685,7 +689,7 @@ LAYOUT_BOTH constexpr Layout recast(const Layout& a, int from, int to) {
 template <class T, class Function = Layout>
 struct Tensor {
     T* data;
-    Function layout;
+    Function layout = {};
 
     template <class... Coordinates>
     LAYOUT_BOTH constexpr T& operator()(const Coordinates&... at) const {
