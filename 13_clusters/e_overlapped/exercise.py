@@ -4,7 +4,7 @@ from runner.inspect.counts import Counts, Measured, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_SMALL = (64, 256)  # a cluster's C tile, of the policy that is chosen for the size of the goals
+_SMALL = (64, 128)  # a C tile, of the policy that is chosen for the size of the goals
 _HALF = 2  # bytes of an element
 _BN, _BOX, _SPAN = 128, 64, 128  # columns of a C tile and of a box, bytes of a box's rows
 _BLOCKS = 132  # that an H200 runs at the same time
@@ -64,11 +64,11 @@ EXERCISE = Exercise(
     starter_fails="never_written",
     goals=(
         Goal(
-            "Each cluster loads its elements of A and B once from global memory",
+            "Each C tile loads its elements of A and B once from global memory",
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, *_SMALL, _HALF),
             "bytes",
-            "Each block requests its share of A's rows for the whole cluster, and its own columns of B.",
+            "The producer requests a box of A and two of B for each k-tile.",
         ),
         Goal(
             "Where TMA may write C, no thread stores to it",
@@ -120,15 +120,14 @@ def registers_of_a_tile(q: Quiz) -> Question:
 
 def rounds_of_a_height(q: Quiz) -> Question:
     size, rows = 256 * q.whole(4, 16), q.choose((112, 144, 192, 224, 256))
-    tiles = ceil_div(size, rows) * ceil_div(size, 2 * _BN)
-    answer = ceil_div(tiles, _BLOCKS // 2)
+    tiles = ceil_div(size, rows) * ceil_div(size, _BN)
+    answer = ceil_div(tiles, _BLOCKS)
     return Question(
-        f"C has {size}×{size} elements, and a cluster of two blocks computes tiles of {rows}×{2 * _BN}. The GPU runs "
-        f"{_BLOCKS // 2} clusters at once. How many rounds do the tiles take?",
+        f"C has {size}×{size} elements, in C tiles of {rows}×{_BN}, and a GPU has {_BLOCKS} SMs, with one block each. How many "
+        "rounds do the tiles take?",
         answer,
         "rounds",
-        f"{ceil_div(size, rows)}·{ceil_div(size, 2 * _BN)} = {tiles} tiles, and {tiles} / {_BLOCKS // 2}, rounded up, is "
-        f"{answer}.",
+        f"{ceil_div(size, rows)}·{ceil_div(size, _BN)} = {tiles} tiles, and {tiles} / {_BLOCKS}, rounded up, is {answer}.",
     )
 
 
@@ -147,13 +146,12 @@ def steps_that_hide(q: Quiz) -> Question:
 
 def bytes_of_a_block(q: Quiz) -> Question:
     rows = 16 * q.whole(4, 16)
-    answer = (rows // 2 + _BN) * 64 * _HALF
+    answer = (rows + _BN) * 64 * _HALF
     return Question(
-        f"Two blocks with C tiles of {rows}×{_BN}, side by side in C, form a cluster. How many bytes does each of them request "
-        "for a k-tile of 64 steps, in BF16, if they share the k-tile of A?",
+        f"How many bytes does a block with C tiles of {rows}×{_BN} request for a k-tile of 64 steps, in BF16?",
         answer,
         "bytes",
-        f"Half of a k-tile of A and one of B: ({rows // 2} + {_BN})·64·2 = {grouped(answer)}.",
+        f"A k-tile of A and one of B: ({rows} + {_BN})·64·2 = {grouped(answer)}.",
     )
 
 

@@ -116,7 +116,7 @@ TEST_CASE("cases: every lesson passes in a second or two") {
         for (const CaseResult& r : results) REQUIRE(r.passed());
         REQUIRE(results.size() == gemm::check_cases(*lesson, test::seed()).size());
 #ifndef __SANITIZE_ADDRESS__
-        // 13e, with seven heights of C tile, takes 7, and half as long again beside other work.
+        // 13e, with eight heights of C tile, takes 7, and half as long again beside other work.
         REQUIRE(seconds < 15);
 #endif
     }
