@@ -128,19 +128,22 @@ struct Epilogue {
     /// may not write it. Box by box, so that the loads of one are on their way together.
     __device__ __forceinline__ void reach_c(Sums& sums, Place here) const {
         constexpr int EACH = S::BOX_ROWS / 2;  // of a thread in a box
-        const auto element = [&](Place in) -> T* {
-            return in.row < out.M && in.col < out.N ? &out.C[in.row * out.ldc + in.col] : nullptr;
+        const auto element = [&](int e) -> T* {
+            const ptx::WgmmaPlace in = ptx::wgmma_sum(threadIdx.x % S::WARPGROUP, e);  // of Cᵀ
+            const std::int64_t row = here.row + static_cast<int>(in.column),
+                               col = here.col + static_cast<int>(in.row);
+            return row < out.M && col < out.N ? &out.C[row * out.ldc + col] : nullptr;
         };
 #pragma unroll
         for (int e0 = 0; e0 < S::BM / 2; e0 += EACH) {
 #pragma unroll
             for (int e = e0; e < e0 + EACH && output.reads_c(); ++e) {
                 const Place in = place_of(e, here);
-                if (const T* const c = element(in)) sums[e] = output(sums[e], to_float(*c), in.row, in.col);
+                if (const T* const c = element(e)) sums[e] = output(sums[e], to_float(*c), in.row, in.col);
             }
 #pragma unroll
             for (int e = e0; e < e0 + EACH && !boxes; ++e) {
-                if (T* const c = element(place_of(e, here))) *c = from_float<T>(sums[e]);
+                if (T* const c = element(e)) *c = from_float<T>(sums[e]);
             }
         }
     }
