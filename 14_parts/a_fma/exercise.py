@@ -61,7 +61,7 @@ HUNT = Hunt(
         "If K is a multiple of BK, all k-tiles are whole, and so is the first. K mod BK is 0 there, and the first k-tile has BK "
         "steps. A number between 1 and BK is wanted.",
     ),
-    check_finds="k_tail",
+    check_finds="with_one_tile",
 )
 
 

@@ -10,15 +10,20 @@
 namespace {
 
 /// Integers from −1 to 1: their sums are exact in every type, rounded between slices or not.
-void small_integers(gemm::HostMatrices& host) {
+void small_integers(gemm::HostMatrices& host, const gemm::Shape& shape) {
     unsigned state = 1;
-    const auto next = [&] {
-        return static_cast<float>((state = state * 1664525u + 1013904223u) >> 24) / 85.4f;
+    const auto fill = [&](auto& matrix, std::int64_t rows, std::int64_t cols, std::int64_t pitch) {
+        for (std::int64_t row = 0; row < rows; ++row) {
+            for (std::int64_t col = 0; col < cols; ++col) {
+                state = state * 1664525u + 1013904223u;
+                matrix[static_cast<std::size_t>(row * pitch + col)] =
+                    static_cast<float>(static_cast<int>((state >> 24) % 3) - 1);
+            }
+        }
     };
-    for (auto* matrix : {&host.A, &host.B, &host.C}) {
-        for (std::size_t i = 0; i < matrix->size(); ++i)
-            (*matrix)[i] = static_cast<float>(static_cast<int>(next()) - 1);
-    }
+    fill(host.A, shape.M, shape.K, shape.lda);
+    fill(host.B, shape.K, shape.N, shape.ldb);
+    fill(host.C, shape.M, shape.N, shape.ldc);
 }
 
 void require_right(const gemm::Lesson& offered) {
@@ -33,7 +38,9 @@ void require_right(const gemm::Lesson& offered) {
             for (const float beta : {0.0f, 1.0f}) {
                 const gemm::Shape shape = test::shape_for(
                     lesson, lesson.tile().BM + 5, 2 * lesson.tile().BN + 9, k, beta != 0.0f, 1.0f, beta);
-                const gemm::Verdict verdict = test::run(lesson, shape, test::seed(), small_integers);
+                const gemm::Verdict verdict =
+                    test::run(lesson, shape, test::seed(),
+                              [&](gemm::HostMatrices& host) { small_integers(host, shape); });
                 INFO(lesson.name << ", " << shape.text() << "\n" << verdict.failure);
                 REQUIRE(verdict.passed);
             }
