@@ -8,7 +8,7 @@ from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas
 from plots.style import DARK, GREY, LIGHT, MID, PALE
 from runner.core.descriptors import Descriptor
 
-_LEFT, _WIDE, _HIGH, _GAP = 0.3, 6.4, 0.92, 0.62  # inches
+_LEFT, _WIDE, _HIGH, _GAP = 0.3, 6.4, 0.86, 0.48  # inches
 # A level, what it says, its part, and what it hands down.
 _LEVELS = (
     ("device", "which kernel, with which arguments", "launch()", "pointers, pitches, sizes"),
@@ -22,7 +22,7 @@ _SHADES = (PALE, LIGHT, MID, DARK, LIGHT)
 
 def picture(lesson: Descriptor) -> Figure:
     """What goes into each level of a composition, and what comes out of it?"""
-    figure, axes = canvas(1.3 + len(_LEVELS) * (_HIGH + _GAP))
+    figure, axes = canvas(1.25 + len(_LEVELS) * (_HIGH + _GAP))
     text = axes.text
     text(_LEFT, 0.45, "14a: five levels", fontsize=TITLE, fontweight="bold")
     text(_LEFT, 0.87, "Each talks only to its neighbors.", fontsize=TEXT)
@@ -30,8 +30,8 @@ def picture(lesson: Descriptor) -> Figure:
     for shade, (level, says, part, down) in zip(_SHADES, _LEVELS, strict=True):
         ink = "white" if shade in (MID, DARK) else "black"
         box(axes, _LEFT, y, _WIDE, _HIGH, shade, GREY, 1.0)
-        text(_LEFT + 0.15, y + 0.3, f"{level}: {part}", va="center", fontsize=TEXT, fontweight="bold", color=ink)
-        text(_LEFT + 0.15, y + 0.66, says, va="center", fontsize=SMALL, color=ink)
+        text(_LEFT + 0.15, y + 0.28, f"{level}: {part}", va="center", fontsize=TEXT, fontweight="bold", color=ink)
+        text(_LEFT + 0.15, y + 0.62, says, va="center", fontsize=SMALL, color=ink)
         arrow(axes, (_LEFT + 0.5, y + _HIGH), (_LEFT + 0.5, y + _HIGH + _GAP))
         text(_LEFT + 0.8, y + _HIGH + _GAP / 2, down, va="center", fontsize=SMALL)
         y += _HIGH + _GAP
