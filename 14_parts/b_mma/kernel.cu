@@ -42,20 +42,20 @@ __global__ void __launch_bounds__(S::THREADS, 1)
         {arguments, shared}, gemm::mma::Atom<T, S>(shared), static_cast<int>((arguments.K - 1) % S::BK) + 1};
     const typename P::Epilogue epilogue{arguments, output, shared};
 
-    // gap: loop
     gemm::Work work = scheduler.first();
     mainloop.fill(work);
 #pragma unroll 1
     for (;;) {
         typename P::Mainloop::Sums sums = {};
         mainloop.multiply(sums, work);
+        // gap: next
         const gemm::Work done = work;
         const bool more = scheduler.next(work);
         if (more) mainloop.fill(work);  // its copies are on their way while these sums are stored
+        // end gap
         epilogue.store(sums, done);
         if (!more) return;
     }
-    // end gap
 }
 
 const gemm::Tile tile{Deep::BM, Deep::BN, Deep::BK};

@@ -7,11 +7,12 @@
 #include <concepts>
 
 #include "common/parts/tile_order.hpp"
+#include "common/ptx/cluster.hpp"
 
 namespace gemm {
 
 /// What a block computes next: the k-tiles first_k … first_k + k_tiles − 1 of a C tile. Where K is no
-/// multiple of BK, k-tile 0 is the partial one.
+/// multiple of BK, one is partial: which one, the loader says.
 struct Work {
     Tiles tile;  // how many C tiles are above it, and how many left of it
     int first_k, k_tiles;
@@ -88,6 +89,46 @@ struct Persistent {
 
   private:
     unsigned number = 0;  // of the C tile that the block computes
+};
+
+/// Clusters that stay, of CLUSTER blocks: each computes every so many-th group of C tiles, as many as it has
+/// blocks, side by side. WorkSize counts such groups, and Work a block's own C tile.
+template <class Order, int CLUSTER>
+struct PersistentClusters {
+    WorkSize size;
+
+    __device__ __forceinline__ explicit PersistentClusters(const WorkSize& all) : size(all) {}
+
+    /// After this, next() counts on.
+    __device__ __forceinline__ Work first() {
+        number = blockIdx.x / CLUSTER;
+        return {tile(), 0, size.k_tiles};
+    }
+    __device__ __forceinline__ bool next(Work& work) {
+        number += gridDim.x / CLUSTER;
+        if (number >= size.tiles.m * size.tiles.n) return false;
+        work.tile = tile();
+        return true;
+    }
+
+    /// As few blocks as need no more rounds: the last round leaves none without work that has computed as
+    /// much as others.
+    static unsigned blocks_of(Tiles all, unsigned resident) {
+        const unsigned most = resident / CLUSTER, rounds = (all.m * all.n + most - 1) / most;
+        return rounds == 0 ? 0 : (all.m * all.n + rounds - 1) / rounds * CLUSTER;
+    }
+    static unsigned block_of(Tiles tile, Tiles all, unsigned blocks) {
+        const unsigned group = Order::number_of({tile.m, tile.n / CLUSTER}, all);
+        return group % (blocks / CLUSTER) * CLUSTER + tile.n % CLUSTER;
+    }
+
+  private:
+    unsigned number = 0;  // of the group of C tiles that the cluster computes
+
+    __device__ __forceinline__ Tiles tile() const {
+        const Tiles group = Order::at(number, size.tiles);
+        return {group.m, group.n * CLUSTER + (CLUSTER > 1 ? ptx::cluster_rank() : 0)};
+    }
 };
 
 }  // namespace gemm

@@ -1,0 +1,155 @@
+"""What the exercise and the bug hunt of lesson 14c leave out, ask and tell."""
+
+from runner.inspect.counts import Counts, Measured, bytes_loaded, bytes_of_tiles
+from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.quiz import Question, Quiz, ceil_div, grouped
+
+_SMALL = (64, 256)  # a cluster's C tile, of the sizes that are chosen for the shape of the goals
+_HALF = 2  # bytes of an element
+_WIDE, _DEPTH = 128, 64  # columns of a C tile, steps of a k-tile
+
+
+def _stored_by_threads(counts: Counts) -> Measured:
+    """Bytes of C that threads store by themselves, and the line with most of them; any store's where there is none."""
+    stores = sorted(counts.lines("global", "store"), key=lambda line: line["bytes"] if line["width"] else 0, reverse=True)
+    return float(sum(line["bytes"] for line in stores if line["width"])), next(iter(stores), None)
+
+
+EXERCISE = Exercise(
+    task="put the two roles of the block together: what the producer's thread does with the scheduler and the mainloop, and what "
+    "the consumers do with these and the epilogue.",
+    gaps={
+        "produce": Gap(
+            "for each piece of work of this block, load its k-tiles: mainloop.load(work). scheduler.next(work) goes on to the "
+            "next piece, or returns false. What must the last call be, so that no other block of the cluster reaches into one "
+            "that has ended?",
+            "static_cast<void>(scheduler), static_cast<void>(mainloop);",
+        ),
+        "consume": Gap(
+            "for each piece of work, multiply, and hand the sums to the epilogue, which keeps them, rounded: take(sums, work). "
+            "They leave during the next piece's first k-tiles. multiply<S::BOXES>(sums, work, between) calls between(box) there, "
+            "and epilogue.leave(box) stores a box. What is left after the last piece of work is the epilogue's finish(). `sums` "
+            "has the type P::Mainloop::Sums.",
+            "static_cast<void>(scheduler), static_cast<void>(mainloop), static_cast<void>(epilogue);",
+        ),
+    },
+    hints=(
+        "Both roles go through the same pieces of work in the same order, each with a scheduler of its own. Every block has one "
+        "piece at least.",
+        "Each role is a do … while loop: one piece of work, and while (scheduler.next(work)). The producer ends with "
+        "finish_loads(), the consumers end with finish(). In a consumer's round, first multiply, then take.",
+        "nearly the code:\n"
+        "  do { mainloop.load(work); } while (scheduler.next(work)); mainloop.finish_loads();\n"
+        "  typename P::Mainloop::Sums sums;\n"
+        "  do { mainloop.template multiply<S::BOXES>(sums, work, [&](int box) { epilogue.leave(box); }); "
+        "epilogue.take(sums, work); }\n"
+        "  while (scheduler.next(work)); epilogue.finish();",
+    ),
+    starter_fails="never_written",
+    goals=(
+        Goal(
+            "Each cluster loads its elements of A and B once from global memory",
+            bytes_loaded,
+            lambda counts: bytes_of_tiles(counts, *_SMALL, _HALF),
+            "bytes",
+            "Call load() once for each piece of work.",
+        ),
+        Goal(
+            "Where TMA may write C, no thread stores to it",
+            _stored_by_threads,
+            lambda counts: 0,
+            "bytes",
+            "The epilogue stores boxes by TMA, in leave() and in finish().",
+        ),
+    ),
+)
+
+HUNT = Hunt(
+    task="the launch chooses between two kernels: one whose threads can reach C, and one that stores by TMA alone. One line "
+    "chooses wrongly, and for C = A·B nobody would notice. Find it.",
+    bug={"p.beta != 0.0f || !operands.boxes": "p.alpha != 1.0f || !operands.boxes"},
+    hints=(
+        "Which of the check's cases fail, and what are alpha and beta there?",
+        "A TMA store overwrites C. For which scalars does a result depend on what C held before?",
+        "If beta isn't 0, the old C has to be read before it is overwritten, and only the direct kernel does so. Alpha "
+        "has nothing "
+        "to do with C.",
+    ),
+    check_finds="beta_c_missing",
+)
+
+
+# The quiz
+
+
+def stages_that_fit(q: Quiz) -> Question:
+    rows, boxes = q.choose(((256, 4), (224, 4), (192, 4), (144, 3), (112, 2), (64, 1), (128, 2), (96, 2), (240, 5), (80, 2)))
+    kib = q.choose((226, 160, 196))
+    stage, out = (rows + _WIDE) * 128, 2 * 2 * (rows // boxes) * 128
+    answer = (kib * 1024 - out) // stage
+    return Question(
+        f"A shape has C tiles of {rows}×{_WIDE} and k-tiles of {_DEPTH} steps, in BF16, and two consumers with two boxes of "
+        f"{rows // boxes}×64 results each. How many stages fit into {kib} KiB with these boxes?",
+        answer,
+        "stages",
+        f"A stage has ({rows} + {_WIDE})·{_DEPTH}·2 = {grouped(stage)} bytes, the boxes take {grouped(out)}. "
+        f"({grouped(kib * 1024)} "
+        f"− {grouped(out)}) / {grouped(stage)}, rounded down, is {answer}.",
+    )
+
+
+def blocks_of_a_launch(q: Quiz) -> Question:
+    tiles, most = q.whole(70, 900), q.choose((50, 57, 60, 66, 72))
+    rounds = ceil_div(tiles, most)
+    answer = ceil_div(tiles, rounds) * 2
+    return Question(
+        f"There are {tiles} pairs of C tiles, and room for {most} clusters of two blocks at the same time. A scheduler "
+        "launches as "
+        "few clusters as need no more rounds. How many blocks are that?",
+        answer,
+        "blocks",
+        f"⌈{tiles}/{most}⌉ = {rounds} rounds, and ⌈{tiles}/{rounds}⌉ = {ceil_div(tiles, rounds)} clusters: {answer} blocks.",
+    )
+
+
+def place_in_the_ring(q: Quiz) -> Question:
+    stages, steps, pieces = q.whole(3, 8), q.whole(5, 80), q.whole(1, 9)
+    answer = steps * pieces % stages
+    return Question(
+        f"A ring has {stages} stages, and each piece of work {steps} k-tiles. A block begins with stage 0. In which stage is the "
+        f"first k-tile of its piece of work number {pieces}, counted from 0?",
+        answer,
+        "",
+        f"The ring goes on from one piece to the next: {pieces}·{steps} = {grouped(steps * pieces)}, mod {stages} is {answer}.",
+    )
+
+
+def arrivals_for_empty(q: Quiz) -> Question:
+    cluster, consumers = q.whole(1, 4), q.whole(1, 3)
+    stages = q.whole(3, 8)
+    answer = cluster * consumers * stages
+    return Question(
+        f"A cluster has blocks: {cluster}, each with consumers: {consumers}. A stage is empty when all consumers of the cluster "
+        f"have given it back. How many arrivals do the empty mbarriers of one block count in one round through its {stages} "
+        "stages?",
+        answer,
+        "arrivals",
+        f"{cluster}·{consumers} = {cluster * consumers} for each stage, and {stages} stages: {answer}.",
+    )
+
+
+def boxes_without_a_k_tile(q: Quiz) -> Question:
+    boxes, k = q.whole(2, 5), q.whole(1, 320)
+    steps = ceil_div(k, _DEPTH)
+    answer = max(boxes - steps, 0)
+    return Question(
+        f"K = {k}, k-tiles have {_DEPTH} steps, and the results of a C tile leave in {boxes} boxes, one during each of "
+        "the next C "
+        "tile's first k-tiles. How many boxes find no k-tile to hide behind?",
+        answer,
+        "",
+        f"There are ⌈{k}/{_DEPTH}⌉ = {steps} k-tiles, so {answer} of {boxes} boxes are left.",
+    )
+
+
+QUIZ = (stages_that_fit, blocks_of_a_launch, place_in_the_ring, arrivals_for_empty, boxes_without_a_k_tile)
