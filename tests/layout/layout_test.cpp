@@ -14,6 +14,7 @@
 #include "20_layout_algebra/layout_text.hpp"
 #include "common/parts/swizzle.hpp"
 #include "common/ptx/fragments.hpp"
+#include "tests/layout/random.hpp"
 #include "tests/support.hpp"
 
 using namespace layout;  // NOLINT: the subject
@@ -58,57 +59,6 @@ Int differ(Int count, const F& f, const G& g) {
     }
     return -1;
 }
-
-struct Random {
-    std::mt19937 engine;
-    Int below(Int n) { return static_cast<Int>(engine() % static_cast<unsigned>(n)); }
-    /// At most 512 elements, nested twice.
-    Tree shape() {
-        for (;;) {
-            const Tree drawn = nested(2);
-            if (size(drawn) <= 512) return drawn;
-        }
-    }
-    Tree nested(int levels) {
-        if (levels == 0 || below(3) == 0) return {Int{1} << below(4)};
-        Tree out;
-        for (Int i = 0, n = 1 + below(3); i < n; ++i) append(out, nested(levels - 1));
-        wrap(out);
-        return out;
-    }
-    /// Extents of 1 to 6 and strides of 0 to 11: hardly anything divides anything.
-    Layout odd() {
-        Tree extents, steps;
-        for (Int i = 0, n = 1 + below(3); i < n; ++i) {
-            append(extents, Tree(1 + below(6)));
-            append(steps, Tree(below(12)));
-        }
-        wrap(extents);
-        wrap(steps);
-        return {extents, steps};
-    }
-    /// Strides of powers of two, any of them the same: a function, not always one to one.
-    Layout any() {
-        const Tree extents = shape();
-        Tree steps = extents;
-        for (int i = 0; i < steps.leaves; ++i) steps.value[i] = below(8) == 0 ? 0 : Int{1} << below(7);
-        return {extents, steps};
-    }
-    /// A compact layout with its leaves in any order: one to one, onto 0 … size - 1.
-    Layout compact() {
-        const Tree extents = shape();
-        Tree steps = extents;
-        std::vector<int> order;
-        for (int i = 0; i < extents.leaves; ++i) order.push_back(i);
-        std::shuffle(order.begin(), order.end(), engine);
-        Int next = 1;
-        for (const int i : order) {
-            steps.value[i] = next;
-            next *= extents.value[i];
-        }
-        return {extents, steps};
-    }
-};
 
 constexpr int CASES = 2000;
 
@@ -196,7 +146,7 @@ TEST_CASE("layout: CuTe's results, all of them recorded") {
 }
 
 TEST_CASE("layout: coalesce, flatten and grouping leave the function alone") {
-    Random random{std::mt19937(static_cast<unsigned>(test::seed()))};
+    test::RandomLayouts random{std::mt19937(static_cast<unsigned>(test::seed()))};
     for (int n = 0; n < CASES; ++n) {
         const Layout a = random.any();
         INFO(text(a));
@@ -213,7 +163,7 @@ TEST_CASE("layout: coalesce, flatten and grouping leave the function alone") {
 }
 
 TEST_CASE("layout: composition is A(B(i)), associative, and has an identity") {
-    Random random{std::mt19937(static_cast<unsigned>(test::seed()))};
+    test::RandomLayouts random{std::mt19937(static_cast<unsigned>(test::seed()))};
     int defined = 0;
     for (int n = 0; n < CASES; ++n) {
         const Layout a = random.any(), b = random.any(), c = random.any();
@@ -238,7 +188,7 @@ TEST_CASE("layout: composition is A(B(i)), associative, and has an identity") {
 }
 
 TEST_CASE("layout: a composition that is not A(B(i)) breaks a rule, and says where it differs") {
-    Random random{std::mt19937(static_cast<unsigned>(test::seed()))};
+    test::RandomLayouts random{std::mt19937(static_cast<unsigned>(test::seed()))};
     int kept = 0, inexact = 0;
     for (int n = 0; n < 4 * CASES; ++n) {
         const Layout a = random.odd(), b = random.odd();
@@ -267,7 +217,7 @@ TEST_CASE("layout: a composition that is not A(B(i)) breaks a rule, and says whe
 }
 
 TEST_CASE("layout: a complement fills what is free, once") {
-    Random random{std::mt19937(static_cast<unsigned>(test::seed()))};
+    test::RandomLayouts random{std::mt19937(static_cast<unsigned>(test::seed()))};
     for (int n = 0; n < CASES; ++n) {
         const Layout a = random.compact();
         // Every offset doubled or more, so that there are gaps.
@@ -289,7 +239,7 @@ TEST_CASE("layout: a complement fills what is free, once") {
 }
 
 TEST_CASE("layout: inverses, divisions and products of compact layouts") {
-    Random random{std::mt19937(static_cast<unsigned>(test::seed()))};
+    test::RandomLayouts random{std::mt19937(static_cast<unsigned>(test::seed()))};
     for (int n = 0; n < CASES; ++n) {
         const Layout a = random.compact();
         INFO(text(a));

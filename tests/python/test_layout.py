@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ from conftest import Checkout, seed
 
 from plots import prose
 from runner.core.results import ROOT
+from runner.learn import exercise, quiz
 
 LESSON = ROOT / "20_layout_algebra"
 
@@ -116,3 +118,35 @@ def test_the_loops_that_the_lesson_shows_are_09bs() -> None:
     kernel = (ROOT / "09_tensorcore" / "b_mma_sync" / "kernel.cu").read_text(encoding="utf-8").splitlines()
     assert len(shown) > 3
     assert [line for line in shown if line not in kernel] == ["    // …"]
+
+
+def test_the_answers_of_the_quiz_are_the_headers(layouts: Checkout) -> None:
+    """Of each question a few, whose operands are read from what it says."""
+
+    def result(*given: str) -> dict:
+        return json.loads(layouts.run("layout", *given, "--json").stdout)["layouts"][-1]
+
+    def answer(text: str) -> int:
+        found = dict(re.findall(r"([AB]) = (\S+?:\S+?)[,.]? ", text))
+        if "composition" in text:
+            return result(found["A"], "--compose", found["B"])["values"][numbers(r"R\((\d+)\)", text)[0]]
+        if "complement" in text:
+            return result(found["B"], "--complement", str(numbers(r"in (\d+)\?", text)[0]))["cosize"] - 1
+        if "tiler" in text:
+            rows, columns = numbers(r"tiler \((\d+),(\d+)\)", text)
+            return result(found["A"], "--tile", f"({rows},{columns})")["values"][rows * columns]
+        if "swizzled" in text:
+            *swizzle, place = numbers(r"Swizzle<(\d),(\d),(\d)>.* offset (\d+) go", text)
+            return result("1024:1", "--swizzle", ",".join(map(str, swizzle)))["values"][place]
+        return result(found["A"])["values"][numbers(r"A\((\d+)\)", text)[0]]
+
+    def numbers(pattern: str, text: str) -> list[int]:
+        match = re.search(pattern, text)
+        assert match, text
+        return [int(group) for group in match.groups()]
+
+    declared = exercise.content("20_layout_algebra").quiz
+    for drawn in range(seed(), seed() + 4):
+        for q in quiz.questions("20_layout_algebra", declared, drawn, quiz.Tracer("20_layout_algebra")):
+            assert q.answer == answer(q.text), q.text
+            assert re.search(rf"(?<![\d.]){re.escape(quiz.number(q.answer))}(?![\d])", q.explanation), q.explanation
