@@ -11,8 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from conftest import Checkout, seed
 
+from plots import prose
 from runner.core.results import ROOT
 from runner.learn import exercise, quiz
+
+LESSON = ROOT / "20_layout_algebra"
 
 
 @pytest.fixture
@@ -80,6 +83,41 @@ def test_a_malformed_layout_is_pointed_at(layouts: Checkout, given: str, charact
 def test_what_is_not_defined_is_refused(layouts: Checkout, options: tuple[str, ...]) -> None:
     done = layouts.run("layout", "(4,4):(1,2)", *options, status=2)
     assert done.stderr.splitlines()[-1].startswith("gemm: ")
+
+
+# The lesson's pages.
+
+
+def swizzled(layouts: Checkout, given: str, *bits: int) -> list[int]:
+    """By index."""
+    options = ("layout", given, "--swizzle", ",".join(map(str, bits)), "--json")
+    return json.loads(layouts.run(*options).stdout)["layouts"][1]["values"]
+
+
+def test_the_swizzle_pages_tables_are_what_is_computed(layouts: Checkout) -> None:
+    tables = prose.tables_of(LESSON / "SWIZZLE.md")
+    pictures = [table for table in tables if table[0][0].startswith("line, ")]
+    assert [table[0][0] for table in pictures] == ["line, 64 bytes", "line, 128 bytes"]
+    for (head, *lines), bits in zip(pictures, (2, 3), strict=True):
+        places = swizzled(layouts, "(8,8):(8,1)", bits, 0, 3)
+        assert head[1:] == [str(place) for place in range(8)]
+        for line, *chunks in lines:
+            row = int(line)
+            assert [places[8 * int(chunk) + row] for chunk in chunks] == [8 * row + place for place in range(8)]
+    elements = next(table for table in tables if table[0][0] == "bytes of an element")
+    for size, *named in elements[1:]:
+        for name, bits in zip(named, (1, 2, 3), strict=True):
+            numbers = [int(number) for number in name.removeprefix("Swizzle<").removesuffix(">").split(",")]
+            in_bytes = swizzled(layouts, f"2048:{size}", bits, 4, 3)
+            assert [int(size) * i for i in swizzled(layouts, "2048:1", *numbers)] == in_bytes
+
+
+def test_the_loops_that_the_lesson_shows_are_09bs() -> None:
+    text = (LESSON / "README.md").read_text(encoding="utf-8")
+    shown = text.partition("```cpp\n")[2].partition("```")[0].splitlines()
+    kernel = (ROOT / "09_tensorcore" / "b_mma_sync" / "kernel.cu").read_text(encoding="utf-8").splitlines()
+    assert len(shown) > 3
+    assert [line for line in shown if line not in kernel] == ["    // …"]
 
 
 def test_the_answers_of_the_quiz_are_the_headers(layouts: Checkout) -> None:
