@@ -233,8 +233,13 @@ TEST_CASE("layout: the three swizzle modes, in bytes, in elements and by rows") 
     }
     // A shift by rows of 64 bytes instead of by lines is none of them.
     CHECK(differences(
-              {4096}, [](const int* i) { return Swizzle{2, 4, 2}(Int{*i}); },
-              [](const int* i) { return Swizzle{2, 4, 3}(Int{*i}); }) > 0);
+              {4096},
+              [](const int* i) {
+                  return Swizzle{2, 4, 2}(Int{*i});
+              },
+              [](const int* i) {
+                  return Swizzle{2, 4, 3}(Int{*i});
+              }) > 0);
 }
 
 TEST_CASE("layout: a box that the copy engine brings is a swizzled layout") {
