@@ -119,7 +119,9 @@ def _line(axes: Axes, y: float, owners: Sequence[int], words: Sequence[object]) 
 def picture_complement(lesson: Descriptor) -> Figure:
     """Where must copies of a tile begin so that they fill everything?"""
     tile, rest = computed(EVERY_OTHER, complement=str(LENGTH))
-    figure, axes = _started(lesson, 3.1, "complement", f"{EVERY_OTHER} in {LENGTH}. Above a box: the offset; in it: which copy of the tile")
+    figure, axes = _started(
+        lesson, 3.1, "complement", f"{EVERY_OTHER} in {LENGTH}. Above a box: the offset; in it: which copy of the tile"
+    )
     owners = [0] * LENGTH
     for copy, begin in enumerate(rest["values"]):
         for step in tile["values"]:
@@ -197,7 +199,12 @@ def picture_swizzle(lesson: Descriptor) -> Figure:
     _named(axes, x, y, "swizzled", swizzled["result"].replace(" o ", " ∘ "))
     _table(axes, x, y, 8, swizzled["values"], dark)
     places = ", ".join(str(offset % 8) for offset in swizzled["values"][8 * column : 8 * column + 8])
-    axes.text(0.2, y + 8 * _CELL + 0.4, f"Plain, column {column} is at the same place of all rows: offset mod 8 is {column}.", fontsize=SMALL)
+    axes.text(
+        0.2,
+        y + 8 * _CELL + 0.4,
+        f"Plain, column {column} is at the same place of all rows: offset mod 8 is {column}.",
+        fontsize=SMALL,
+    )
     axes.text(0.2, y + 8 * _CELL + 0.7, f"Swizzled, it is at eight places: {places}.", fontsize=SMALL)
     return figure
 

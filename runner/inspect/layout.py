@@ -45,4 +45,5 @@ def _program() -> Path:
 
 def computed(text: str, **options: str) -> list[Shown]:
     """The layout, and what each operation makes of it: computed("24", complement="4:2"). For pictures."""
-    return json.loads("\n".join(_lines(_program(), text, {f"--{key}": value for key, value in options.items()}, "--json")))["layouts"]
+    given = {f"--{key}": value for key, value in options.items()}
+    return json.loads("\n".join(_lines(_program(), text, given, "--json")))["layouts"]
