@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,15 +17,15 @@ from runner.core.results import ROOT
 from runner.learn import exercise, quiz
 
 LESSON = ROOT / "20_layout_algebra"
+PROGRAM = ROOT / "build" / "cpu" / "bin" / "gemm_layout"
 
 
 @pytest.fixture
 def layouts(checkout: Checkout) -> Checkout:
     """A checkout with the real gemm_layout."""
-    real = ROOT / "build" / "cpu" / "bin" / "gemm_layout"
-    if not real.exists():
+    if not PROGRAM.exists():
         pytest.skip("build/cpu/bin/gemm_layout is not built; ./gemm layout 1:0 builds it")
-    checkout.program("gemm_layout", f'exec {real} "$@"\n')
+    checkout.program("gemm_layout", f'exec {PROGRAM} "$@"\n')
     return checkout
 
 
@@ -120,24 +121,26 @@ def test_the_loops_that_the_lesson_shows_are_09bs() -> None:
     assert [line for line in shown if line not in kernel] == ["    // …"]
 
 
-def test_the_answers_of_the_quiz_are_the_headers(layouts: Checkout) -> None:
+@pytest.mark.usefixtures("layouts")
+def test_the_answers_of_the_quiz_are_the_headers() -> None:
     """Of each question a few, whose operands are read from what it says."""
 
     def result(*given: str) -> dict:
-        return json.loads(layouts.run("layout", *given, "--json").stdout)["layouts"][-1]
+        return json.loads(subprocess.check_output([PROGRAM, *given, "--json"], text=True))["layouts"][-1]
 
     def answer(text: str) -> int:
         found = dict(re.findall(r"([AB]) = (\S+?:\S+?)[,.]? ", text))
         if "composition" in text:
-            return result(found["A"], "--compose", found["B"])["values"][numbers(r"R\((\d+)\)", text)[0]]
+            return result(found["A"], f"--compose={found['B']}")["values"][numbers(r"R\((\d+)\)", text)[0]]
         if "complement" in text:
-            return result(found["B"], "--complement", str(numbers(r"in (\d+)\?", text)[0]))["cosize"] - 1
+            (limit,) = numbers(r"in (\d+)\?", text)
+            return result(found["B"], f"--complement={limit}")["cosize"] - 1
         if "tiler" in text:
             rows, columns = numbers(r"tiler \((\d+),(\d+)\)", text)
-            return result(found["A"], "--tile", f"({rows},{columns})")["values"][rows * columns]
+            return result(found["A"], f"--tile=({rows},{columns})")["values"][rows * columns]
         if "swizzled" in text:
             *swizzle, place = numbers(r"Swizzle<(\d),(\d),(\d)>.* offset (\d+) go", text)
-            return result("1024:1", "--swizzle", ",".join(map(str, swizzle)))["values"][place]
+            return result("1024:1", f"--swizzle={','.join(map(str, swizzle))}")["values"][place]
         return result(found["A"])["values"][numbers(r"A\((\d+)\)", text)[0]]
 
     def numbers(pattern: str, text: str) -> list[int]:
