@@ -3,9 +3,9 @@ checked like the others."""
 
 from __future__ import annotations
 
-import re
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
