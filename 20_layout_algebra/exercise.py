@@ -63,7 +63,7 @@ EXERCISE = Exercise(
         "    covered = b.shape.value[i] * b.stride.value[i];\n"
         "  after the loop: append(rest, leaf(limit / covered, covered));",
     ),
-    starter_fails="misaligned_access",
+    starter_fails="kernel_threw",
     goals=(
         Goal(
             "A warp loads eight elements a lane from at most 16 sectors",
@@ -102,15 +102,14 @@ EXERCISE = Exercise(
 HUNT = Hunt(
     task="every result of this kernel is right, but its loads from A touch twice the sectors that they should. One line is "
     "wrong: find it and fix it.",
-    bug={
-        "compose(make_layout(mode(A_EIGHTS, 1), mode(A_EIGHTS, 0))": "compose(make_layout(mode(A_EIGHTS, 0), mode(A_EIGHTS, 1))"
-    },
+    bug={"A_EIGHTS(tuple(THREADS, A_TIMES), tuple(8, 8 * THREADS))": "A_EIGHTS(tuple(THREADS, A_TIMES), tuple(8 * A_TIMES, 8))"},
     hints=(
         "./gemm check 20 --hunt names the line that loads. Its addresses come from A_ROW and A_STEP, and these from A_COPY. "
         "Which rows and steps do threads 0, 1, 2 and 3 have?",
-        "A_EIGHTS is (rows, eights of a row). A_COPY composes a layout of all eights of the k-tile with (128,4):(1,128): thread "
-        "t takes number t, then t + 128, and so on. In which order does the left side count the eights?",
-        "The left-most mode counts fastest. It must be the one that goes along the row, mode 1 of A_EIGHTS.",
+        "A_COPY composes the k-tile, counted along its rows, with A_EIGHTS: (thread, i) to the element where the eight neighbors "
+        "begin. How far apart are those of threads 0 and 1, and how far should they be, so that a warp reads whole sectors?",
+        "Threads that follow each other must take eights that follow each other: a step of 8 from thread to thread, and of "
+        "8 * THREADS from one of a thread's turns to the next.",
     ),
     check_finds="goal 1",
 )

@@ -96,13 +96,12 @@ constexpr Layout ROWS(tuple(16, 2), tuple(1, 8 * 16));
 
 constexpr Layout A_TILE(tuple(BM, BK)), B_TILE(tuple(BK, BN)), C_TILE(tuple(BM, BN));
 
-// (thread, i): the first of the eight neighbors in a row that it copies the i-th time. The eights are counted
-// along the rows; thread t takes number t, t + THREADS, …
-constexpr Layout A_EIGHTS = mode(tiled(A_TILE, 1, 8), 1), B_EIGHTS = mode(tiled(B_TILE, 1, 8), 1);
-constexpr Layout A_COPY =
-    compose(make_layout(mode(A_EIGHTS, 1), mode(A_EIGHTS, 0)), Layout(tuple(THREADS, A_TIMES)));
-constexpr Layout B_COPY =
-    compose(make_layout(mode(B_EIGHTS, 1), mode(B_EIGHTS, 0)), Layout(tuple(THREADS, B_TIMES)));
+// (thread, i): the first of the eight neighbors in a row that it copies the i-th time. Counted along the
+// rows, thread t takes number t, t + THREADS, … of the eights.
+constexpr Layout A_EIGHTS(tuple(THREADS, A_TIMES), tuple(8, 8 * THREADS));
+constexpr Layout B_EIGHTS(tuple(THREADS, B_TIMES), tuple(8, 8 * THREADS));
+constexpr Layout A_COPY = compose(make_layout(mode(A_TILE, 1), mode(A_TILE, 0)), A_EIGHTS);
+constexpr Layout B_COPY = compose(make_layout(mode(B_TILE, 1), mode(B_TILE, 0)), B_EIGHTS);
 
 // (thread, i or j, k): the row that it gives to ldmatrix, for a warp's fragment i of A, or fragments j of B,
 // at k-step k. A thread is (lane, warp along N, warp along M); warps beside each other read the same of A.

@@ -35,7 +35,9 @@ from website.contents import Page
 from website.texts import Heading, Reader, Term, Text, source
 
 _GLOSSARY = "GLOSSARY.md"
-_EVERYDAY = ("atom", "batch", "box", "hit", "phase", "place", "stage")  # outside of the lessons
+_EVERYDAY = (  # outside of the lessons
+    "atom", "batch", "box", "composition", "divide", "hit", "layout", "mode", "phase", "place", "product", "stage",
+)  # fmt: skip
 _FRAMED = {"progress": "Your progress", "layouts": "Layouts"}  # pages of their own: folders of website/, and titles
 _VIEWS = (
     ("idea", "product", "see it in the explorer: who computes what"),

@@ -59,7 +59,9 @@ TEST_CASE("layout: lesson 20's kernel composes as the header does") {
         ++composed;
         const Layout mine = kernel::compose(a, b), header = composition(a, b);
         INFO(text(a) << " and " << text(b) << ": " << text(mine) << ", " << text(header));
-        REQUIRE(rank(mine) == rank(b));
+        if (is_tuple(b.shape)) {
+            for (int i = 0; i < rank(b); ++i) REQUIRE(size(mode(mine, i)) == size(mode(b, i)));
+        }
         REQUIRE(differ(size(b), mine, header) == -1);
         REQUIRE(differ(size(b), mine, [&](Int i) { return a(b(i)); }) == -1);
     }

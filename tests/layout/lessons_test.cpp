@@ -204,6 +204,44 @@ TEST_CASE("layout: 10a reads a swizzled box of floats where its layout says") {
               }) == 0);
 }
 
+TEST_CASE("layout: the three swizzle modes, in bytes, in elements and by rows") {
+    for (int bits = 1; bits <= 3; ++bits) {
+        INFO("mode of " << (16 << bits) << " bytes");
+        const Swizzle bytes{bits, 4, 3};
+        for (int e = 0; e <= 3; ++e) {  // elements of 2^e bytes
+            const Swizzle elements{bits, 4 - e, 3};
+            CHECK(differences(
+                      {4096}, [&](const int* i) { return bytes(Int{*i} << e); },
+                      [&](const int* i) { return elements(Int{*i}) << e; }) == 0);
+        }
+        // Chunk u of row r, of a box whose rows are as long as the mode says.
+        const int chunks = 1 << bits, rows_of_a_line = 8 / chunks;
+        CHECK(differences(
+                  {64, chunks}, [&](const int* i) { return bytes(16 * (Int{i[0]} * chunks + i[1])); },
+                  [&](const int* i) {
+                      return 16 * (Int{i[0]} * chunks + (i[1] ^ i[0] / rows_of_a_line % chunks));
+                  }) == 0);
+        // It repeats after eight, four or two lines, and not before.
+        const auto moved_by = [&](int distance) {
+            return differences(
+                {4096}, [&](const int* i) { return bytes(Int{*i} + distance); },
+                [&](const int* i) { return bytes(Int{*i}) + distance; });
+        };
+        CHECK(moved_by(128 * chunks) == 0);
+        CHECK(moved_by(64 * chunks) > 0);
+        CHECK(moved_by(16) > 0);
+    }
+    // A shift by rows of 64 bytes instead of by lines is none of them.
+    CHECK(differences(
+              {4096},
+              [](const int* i) {
+                  return Swizzle{2, 4, 2}(Int{*i});
+              },
+              [](const int* i) {
+                  return Swizzle{2, 4, 3}(Int{*i});
+              }) > 0);
+}
+
 TEST_CASE("layout: a box that the copy engine brings is a swizzled layout") {
     if (test::device().sm < 90) return test::skip("the copy engine needs compute capability 9.0");
     struct Box {

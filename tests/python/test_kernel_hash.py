@@ -106,7 +106,7 @@ def test_sources_are_those_that_any_compiler_reads(root: Path) -> None:
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    """The lessons' kernels, and what nvcc reads of common/."""
+    """The lessons' kernels, with headers of their own, and what nvcc reads of common/."""
     (tmp_path / "CMakeLists.txt").touch()
     for name in NVCC_READS:
         source, to = REPOSITORY / "common" / name, tmp_path / "common" / name
@@ -114,7 +114,8 @@ def course(tmp_path: Path) -> Path:
         shutil.copytree(source, to) if source.is_dir() else shutil.copy(source, to)
     for lesson in lessons():
         (tmp_path / folder_of(lesson)).mkdir(parents=True)
-        shutil.copy(REPOSITORY / folder_of(lesson) / "kernel.cu", tmp_path / folder_of(lesson))
+        for file in ("kernel.cu", *(REPOSITORY / folder_of(lesson)).glob("*.hpp")):
+            shutil.copy(REPOSITORY / folder_of(lesson) / file, tmp_path / folder_of(lesson))
     return tmp_path
 
 
@@ -157,7 +158,7 @@ def test_the_contract_a_moved_header_and_a_descriptor_change_no_hash(course: Pat
             ("ptx/cluster.hpp", "tma_load_multicast", ".multicast::cluster"),
             ("ptx/wgmma.hpp", "fewer_registers", "setmaxnreg.dec"),
             ("ptx/wgmma_operands.hpp", "wgmma", "#define GEMM_WGMMA_SUMS_64 GEMM"),
-            ("element.hpp", r"from_float|store_sums\w*|launch_scale|launch_behind_copies", "__float2half_rn"),
+            ("element.hpp", r"from_float|store2|store_sums\w*|launch_scale|launch_behind_copies", "__float2half_rn"),
             ("tma/operands.cpp", "prepare_operands", "CU_TENSOR_MAP_SWIZZLE_128B"),
             ("tma/operands.cpp", "prepare_operands", "CU_TENSOR_MAP_L2_PROMOTION_L2_256B"),
         ],

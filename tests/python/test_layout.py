@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import random
 import re
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from conftest import Checkout, seed
 
+from plots import prose
 from runner.core.results import ROOT
 from runner.learn import exercise, quiz
+
+LESSON = ROOT / "20_layout_algebra"
+PROGRAM = ROOT / "build" / "cpu" / "bin" / "gemm_layout"
 
 
 @pytest.fixture
 def layouts(checkout: Checkout) -> Checkout:
     """A checkout with the real gemm_layout."""
-    real = ROOT / "build" / "cpu" / "bin" / "gemm_layout"
-    if not real.exists():
+    if not PROGRAM.exists():
         pytest.skip("build/cpu/bin/gemm_layout is not built; ./gemm layout 1:0 builds it")
-    checkout.program("gemm_layout", f'exec {real} "$@"\n')
+    checkout.program("gemm_layout", f'exec {PROGRAM} "$@"\n')
     return checkout
 
 
@@ -82,24 +86,61 @@ def test_what_is_not_defined_is_refused(layouts: Checkout, options: tuple[str, .
     assert done.stderr.splitlines()[-1].startswith("gemm: ")
 
 
-def test_the_answers_of_the_quiz_are_the_headers(layouts: Checkout) -> None:
+# The lesson's pages.
+
+
+def swizzled(layouts: Checkout, given: str, *bits: int) -> list[int]:
+    """By index."""
+    options = ("layout", given, "--swizzle", ",".join(map(str, bits)), "--json")
+    return json.loads(layouts.run(*options).stdout)["layouts"][1]["values"]
+
+
+def test_the_swizzle_pages_tables_are_what_is_computed(layouts: Checkout) -> None:
+    tables = prose.tables_of(LESSON / "SWIZZLE.md")
+    pictures = [table for table in tables if table[0][0].startswith("line, ")]
+    assert [table[0][0] for table in pictures] == ["line, 64 bytes", "line, 128 bytes"]
+    for (head, *lines), bits in zip(pictures, (2, 3), strict=True):
+        places = swizzled(layouts, "(8,8):(8,1)", bits, 0, 3)
+        assert head[1:] == [str(place) for place in range(8)]
+        for line, *chunks in lines:
+            row = int(line)
+            assert [places[8 * int(chunk) + row] for chunk in chunks] == [8 * row + place for place in range(8)]
+    elements = next(table for table in tables if table[0][0] == "bytes of an element")
+    for size, *named in elements[1:]:
+        for name, bits in zip(named, (1, 2, 3), strict=True):
+            numbers = [int(number) for number in name.removeprefix("Swizzle<").removesuffix(">").split(",")]
+            in_bytes = swizzled(layouts, f"2048:{size}", bits, 4, 3)
+            assert [int(size) * i for i in swizzled(layouts, "2048:1", *numbers)] == in_bytes
+
+
+def test_the_loops_that_the_lesson_shows_are_09bs() -> None:
+    text = (LESSON / "README.md").read_text(encoding="utf-8")
+    shown = text.partition("```cpp\n")[2].partition("```")[0].splitlines()
+    kernel = (ROOT / "09_tensorcore" / "b_mma_sync" / "kernel.cu").read_text(encoding="utf-8").splitlines()
+    assert len(shown) > 3
+    assert [line for line in shown if line not in kernel] == ["    // …"]
+
+
+@pytest.mark.usefixtures("layouts")
+def test_the_answers_of_the_quiz_are_the_headers() -> None:
     """Of each question a few, whose operands are read from what it says."""
 
     def result(*given: str) -> dict:
-        return json.loads(layouts.run("layout", *given, "--json").stdout)["layouts"][-1]
+        return json.loads(subprocess.check_output([PROGRAM, *given, "--json"], text=True))["layouts"][-1]
 
     def answer(text: str) -> int:
         found = dict(re.findall(r"([AB]) = (\S+?:\S+?)[,.]? ", text))
         if "composition" in text:
-            return result(found["A"], "--compose", found["B"])["values"][numbers(r"R\((\d+)\)", text)[0]]
+            return result(found["A"], f"--compose={found['B']}")["values"][numbers(r"R\((\d+)\)", text)[0]]
         if "complement" in text:
-            return result(found["B"], "--complement", str(numbers(r"in (\d+)\?", text)[0]))["cosize"] - 1
+            (limit,) = numbers(r"in (\d+)\?", text)
+            return result(found["B"], f"--complement={limit}")["cosize"] - 1
         if "tiler" in text:
             rows, columns = numbers(r"tiler \((\d+),(\d+)\)", text)
-            return result(found["A"], "--tile", f"({rows},{columns})")["values"][rows * columns]
+            return result(found["A"], f"--tile=({rows},{columns})")["values"][rows * columns]
         if "swizzled" in text:
             *swizzle, place = numbers(r"Swizzle<(\d),(\d),(\d)>.* offset (\d+) go", text)
-            return result("1024:1", "--swizzle", ",".join(map(str, swizzle)))["values"][place]
+            return result("1024:1", f"--swizzle={','.join(map(str, swizzle))}")["values"][place]
         return result(found["A"])["values"][numbers(r"A\((\d+)\)", text)[0]]
 
     def numbers(pattern: str, text: str) -> list[int]:
