@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "common/check/dtype.hpp"
 #include "common/check/variant.hpp"
 #include "common/check/words.hpp"
 
@@ -58,6 +59,12 @@ Json first_json(const WrongElement& e, bool padding) {
     json["expected"] = padding ? Json(nullptr) : number(e.expected);
     json["bound"] = padding ? Json(nullptr) : number(e.bound);
     return json;
+}
+
+/// Bytes of an element: ½ where two share one.
+Json bytes_json(DType type) {
+    const int bits = info(type).bits;
+    return bits % 8 == 0 ? Json(bits / 8) : Json(bits / 8.0);
 }
 
 /// null where it is not known.
@@ -143,7 +150,12 @@ Json lesson_json(const Lesson& lesson) {
         const Architectures& of = offer.architectures;
         const Json architectures =
             of.exactly != nullptr ? Json{{"exactly", of.exactly}} : Json{{"from", of.from}};
-        variants.push_back({{"text", text(offer.variant)}, {"architectures", architectures}});
+        variants.push_back({{"text", text(offer.variant)},
+                            {"architectures", architectures},
+                            {"element_bytes",
+                             {{"A", bytes_json(offer.variant.A)},
+                              {"B", bytes_json(offer.variant.B)},
+                              {"C", bytes_json(offer.variant.C)}}}});
     }
     Json constants = Json::object();
     for (const Constant& constant : lesson.configuration().constants)
