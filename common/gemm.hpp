@@ -11,8 +11,8 @@
 
 namespace gemm {
 
-/// Type of an operand's elements as they lie in memory. Lessons offer the first three so far, and accumulate
-/// in FP32. What is known of each is in common/check/dtype.hpp.
+/// Type of an operand's elements as they lie in memory. Lessons offer the first three so far. What is known of
+/// each is in common/check/dtype.hpp, and what adds up products of which types in common/check/variant.hpp.
 enum class DType { fp32, bf16, fp16, tf32, e4m3, e5m2, int8, int32, int4, e2m1, e8m0 };
 
 /// How A and B lie in memory, A's letter first: n as M×K and K×N, t transposed, as K×M and N×K.
@@ -41,7 +41,7 @@ constexpr Variant of_type(DType type, Layout layout = Layout::nn) {
 /// Row pitches are in elements: lda ≥ K (≥ M where A is transposed), ldb ≥ N (≥ K), ldc ≥ N; what lies
 /// between two rows is padding and belongs to nobody. M, N, K are any values ≥ 0. K == 0 leaves beta·C; M ==
 /// 0 or N == 0 leaves nothing to do. BLAS's rules for scalars: beta == 0 never reads C, alpha == 0 never
-/// reads A or B (each may hold NaN).
+/// reads A or B (each may hold NaN). Where C is of integers, both are whole numbers.
 struct Problem {
     std::int64_t M, N, K;
     float alpha;

@@ -35,6 +35,10 @@ struct DTypeInfo {
     std::uint32_t poison, guard;  // see below
 };
 const DTypeInfo& info(DType dtype);
+/// Whether its values are whole numbers in two's complement.
+inline bool is_integer(DType dtype) {
+    return info(dtype).exponent_bits == 0;
+}
 
 /// All types, in the order of their declaration.
 std::span<const DType> all_dtypes();

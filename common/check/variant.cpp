@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <initializer_list>
 #include <vector>
 
 #include "common/check/dtype.hpp"
@@ -25,11 +26,9 @@ std::vector<std::string> split(const std::string& text, char separator) {
     return parts;
 }
 
-/// The type of that name, of those for whose products error_bound() has a bound: FP32 and the types of two
-/// bytes.
-std::optional<DType> type_named(const std::string& name) {
-    const std::optional<DType> type = dtype_named(name);
-    return type && (type == DType::fp32 || info(*type).bits == 16) ? type : std::nullopt;
+/// Whether it is one of them.
+bool among(DType type, std::initializer_list<DType> types) {
+    return std::find(types.begin(), types.end(), type) != types.end();
 }
 
 std::string capability(int sm) {
@@ -42,6 +41,23 @@ int number_of(const char* architecture) {
 }
 
 }  // namespace
+
+std::optional<Accumulator> accumulator_of(const Variant& v) {
+    using enum DType;
+    if (v.A == int8 && v.B == int8) return v.C == int32 ? std::optional(Accumulator::int32) : std::nullopt;
+    for (const DType input : {v.A, v.B}) {
+        if (!among(input, {fp32, tf32, bf16, fp16, e4m3, e5m2})) return std::nullopt;
+    }
+    if (!among(v.C, {fp32, bf16, fp16})) return std::nullopt;
+    if (v.A == fp32 || v.B == fp32) return Accumulator::fp32;
+    const bool fp8 = among(v.A, {e4m3, e5m2}) && among(v.B, {e4m3, e5m2});
+    return fp8 ? Accumulator::tensor_fp8 : Accumulator::tensor_fp32;
+}
+
+Accumulator accumulator(const Variant& variant) {
+    if (const std::optional<Accumulator> known = accumulator_of(variant)) return *known;
+    throw Error("Nothing adds up the products of " + text(variant) + ".");
+}
 
 std::string text(const Variant& v) {
     std::string types = dtype_name(v.A);
@@ -60,7 +76,7 @@ std::optional<Variant> variant_named(const std::string& name) {
     for (std::size_t i = 0; i < 3; ++i) {
         // One type is all three's, two are A's and B's, and C's.
         const std::size_t which = types.size() == 2 ? i / 2 : std::min(i, types.size() - 1);
-        const std::optional<DType> type = type_named(types[which]);
+        const std::optional<DType> type = dtype_named(types[which]);
         if (!type) return std::nullopt;
         *matrices[i] = *type;
     }
@@ -69,7 +85,8 @@ std::optional<Variant> variant_named(const std::string& name) {
         if (at == kLayouts.end()) return std::nullopt;
         v.layout = static_cast<Layout>(at - kLayouts.begin());
     }
-    return text(v) == name ? std::optional(v) : std::nullopt;  // one text each: no "bf16_bf16", no "bf16.nn"
+    // One text each: no "bf16_bf16", no "bf16.nn".
+    return text(v) == name && accumulator_of(v) ? std::optional(v) : std::nullopt;
 }
 
 std::optional<Variant> variant_option(const std::string& variant, const std::string& dtype) {
@@ -77,7 +94,8 @@ std::optional<Variant> variant_option(const std::string& variant, const std::str
         throw Error("--dtype is short for --variant; give one of the two.");
     }
     if (!dtype.empty()) {
-        if (const std::optional<DType> type = type_named(dtype)) return of_type(*type);
+        const std::optional<DType> type = dtype_named(dtype);
+        if (type && accumulator_of(of_type(*type))) return of_type(*type);
         throw Error("--dtype must be fp32, bf16 or fp16, and is \"" + dtype + "\".");
     }
     if (variant.empty()) return std::nullopt;

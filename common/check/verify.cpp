@@ -206,7 +206,7 @@ Verdict Verifier::check(const Elements& c, const Lesson* lesson, const OwnerOf& 
         v.what = FailureId::padding;
     } else if (finite >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
         v.what = FailureId::precision;
-        const bool fp32 = !on_tensor_cores(s.variant);
+        const bool fp32 = accumulator(s.variant) == Accumulator::fp32;
         v.patterns.push_back({.id = fp32 ? PatternId::short_inputs_or_sum : PatternId::short_sum});
     }
     v.passed = !v.what;

@@ -139,12 +139,26 @@ std::string elements_text(const Verdict& v, const std::string& name, const std::
     return patterns.empty() ? said : said + "\n  pattern: " + patterns;
 }
 
+/// What the sums of a variant are held against.
+const char* sums_text(const Variant& variant) {
+    switch (accumulator(variant)) {
+        case Accumulator::fp32:
+            return "FP32";
+        case Accumulator::tensor_fp8:
+            return "FP8's sums";
+        case Accumulator::tensor_fp32:
+        case Accumulator::int32:  // whose sums are exact
+            break;
+    }
+    return "FP32 sums";
+}
+
 std::string precision_text(const Verdict& v, const std::string& name, const std::string& problem,
                            const Variant& variant) {
     const bool rounded = variant.C != DType::fp32;
-    std::string said = name + " is less precise than FP32" + (on_tensor_cores(variant) ? " sums" : "") +
-                       " at " + problem + ": its RMS error is " + text("%.3g", v.rms_error) +
-                       ", and 4 times that of a plain FP32 dot product " +
+    std::string said = name + " is less precise than " + sums_text(variant) + " at " + problem +
+                       ": its RMS error is " + text("%.3g", v.rms_error) +
+                       ", and 4 times that of a plain dot product in " + sums_text(variant) + " " +
                        (rounded ? std::string("rounded to ") + info(variant.C).text + " " : "") + "is " +
                        text("%.3g", v.rms_limit) + ".";
     for (const Pattern& pattern : v.patterns) said += "\n  pattern: " + pattern_text(pattern);

@@ -50,7 +50,7 @@ std::pair<float, float> normal_pair(std::uint64_t seed, std::uint64_t counter) {
 
 /// Whether a type's inputs are uniform over its range: of integers, and of powers of two.
 bool uniform(DType dtype) {
-    return info(dtype).exponent_bits == 0 || dtype == DType::e8m0;
+    return is_integer(dtype) || dtype == DType::e8m0;
 }
 
 /// A uniform input from a counter.
@@ -154,6 +154,13 @@ Shape Shape::resolved() const {
     pitch("lda", s.lda, variant.a_transposed() ? "M" : "K", a_cols());
     pitch("ldb", s.ldb, variant.b_transposed() ? "K" : "N", b_cols());
     pitch("ldc", s.ldc, "N", N);
+    const auto scalar = [&](const char* name, float value) {
+        if (!is_integer(variant.C) || (std::trunc(value) == value && std::fabs(value) < 0x1p24f)) return;
+        throw Error(std::string(name) + " must be a whole number where C is " + info(variant.C).text +
+                    ", and is " + number(value) + ".");
+    };
+    scalar("alpha", alpha);
+    scalar("beta", beta);
     const std::int64_t counts[] = {elements(a_rows(), s.lda), elements(b_rows(), s.ldb), elements(M, s.ldc)};
     for (const std::int64_t count : counts) {
         if (count > kMostElements / 64)
@@ -203,8 +210,10 @@ Shape Shape::kept() const {
         k.ldc = N + 1;
     } else if (stored == Stored::in_rows) {
         k.M = 3 * window;
+        k.lda = k.a_cols();
     } else if (stored == Stored::in_columns) {
-        k.N = k.ldb = k.ldc = 3 * window;
+        k.N = k.ldc = 3 * window;
+        k.ldb = k.b_cols();
     }
     return k;
 }
@@ -224,7 +233,11 @@ Placement placement(const Shape& asked, const Shape& kept, int matrix) {
     } else if (asked.stored == (matrix == 0 ? Stored::in_rows : Stored::in_columns) ||
                (asked.stored != Stored::whole && matrix == 2)) {
         place.rows = 3;
-        place.gap = static_cast<std::size_t>((asked.apart - asked.window) * (matrix == 0 ? asked.lda : 1));
+        // From one to the next of A's rows or B's columns, which are rows in memory where they are
+        // transposed.
+        const std::int64_t step[] = {asked.variant.a_transposed() ? 1 : asked.lda,
+                                     asked.variant.b_transposed() ? asked.ldb : 1, 1};
+        place.gap = static_cast<std::size_t>((asked.apart - asked.window) * step[at]);
     }
     return place;
 }

@@ -46,8 +46,19 @@ struct Shape {
     std::int64_t b_rows() const { return variant.b_transposed() ? N : K; }
     std::int64_t b_cols() const { return variant.b_transposed() ? K : N; }
 
-    /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, or an element count
-    /// or a byte count leaves 63 bits.
+    // Where op(A)[row][k], op(B)[k][col] and C[row][col] are, counted in elements from the first.
+    std::size_t a_at(std::int64_t row, std::int64_t k) const {
+        return static_cast<std::size_t>(variant.a_transposed() ? k * lda + row : row * lda + k);
+    }
+    std::size_t b_at(std::int64_t k, std::int64_t col) const {
+        return static_cast<std::size_t>(variant.b_transposed() ? col * ldb + k : k * ldb + col);
+    }
+    std::size_t c_at(std::int64_t row, std::int64_t col) const {
+        return static_cast<std::size_t>(row * ldc + col);
+    }
+
+    /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, a scalar no whole
+    /// number of 24 bits where C is of integers, or an element count or a byte count leaves 63 bits.
     Shape resolved() const;
     /// "1000×77×513" (M×N×K), with the pitches, scalars and variant that are not the default ones.
     std::string text() const;

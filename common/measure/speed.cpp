@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/check/dtype.hpp"
+#include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "common/measure/baseline.hpp"
 #include "common/measure/stats.hpp"
@@ -18,7 +19,7 @@ constexpr int kMostCopies = 256;
 /// Bytes that one launch touches.
 std::int64_t bytes_touched(const Problem& p) {
     const auto bytes = [](DType type, std::int64_t count) {
-        return static_cast<std::int64_t>(size_of(type)) * count;
+        return static_cast<std::int64_t>(bytes_of(type, static_cast<std::size_t>(count)));
     };
     return bytes(p.variant.A, p.M * p.K) + bytes(p.variant.B, p.K * p.N) + bytes(p.variant.C, p.M * p.N);
 }
@@ -87,7 +88,9 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
         } else if (!verdict.passed) {
             throw Error(against + " gave a wrong result at " + w.shape().text() +
                         ", so there is nothing to hold a lesson against" +
-                        (!on_tensor_cores(w.shape().variant) ? " (is NVIDIA_TF32_OVERRIDE set?)" : "") +
+                        (accumulator(w.shape().variant) == Accumulator::fp32
+                             ? " (is NVIDIA_TF32_OVERRIDE set?)"
+                             : "") +
                         ": " + verdict.failure);
         }
     };

@@ -63,6 +63,8 @@ class Draw {
             if (eighths != 8) return sign() * static_cast<float>(eighths) / 8.0f;
         }
     }
+    /// A whole number: ±2 … ±15.
+    float whole() { return sign() * static_cast<float>(from(2, 15)); }
     /// One that neither BF16 nor FP16 has, nor anything near: halfway between two that BF16 has, and of two
     /// that FP16 has.
     float long_scalar() {
@@ -146,11 +148,15 @@ class CaseList {
         }
         return 2;
     }
+    // Where C is of integers, scalars are whole numbers.
+    float scalar() { return is_integer(variant_.C) ? draw_.whole() : draw_.scalar(); }
+    float long_scalar() { return is_integer(variant_.C) ? draw_.whole() : draw_.long_scalar(); }
+
     /// Every second one without beta, every third one with padding.
     void vary(CheckCase& c, std::int64_t i) {
         c.untraced = true;
-        c.shape.alpha = draw_.scalar();
-        if (i % 2 == 0) c.shape.beta = draw_.scalar();
+        c.shape.alpha = scalar();
+        if (i % 2 == 0) c.shape.beta = scalar();
         if (i % 3 == 0) pad(c, 1);
     }
 
@@ -195,9 +201,10 @@ class CaseList {
     CheckCase& pad(CheckCase& c, std::int64_t unit) {
         Shape& shape = c.shape;
         const std::int64_t least = unit * draw_.from(1, 4);
-        shape.lda = shape.K + least;
-        shape.ldb = shape.N + least + unit * draw_.from(1, 4);
-        shape.ldc = shape.ldb + unit * draw_.from(1, 4);
+        shape.lda = shape.a_cols() + least;
+        const std::int64_t more = least + unit * draw_.from(1, 4);
+        shape.ldb = shape.b_cols() + more;
+        shape.ldc = shape.N + more + unit * draw_.from(1, 4);
         return c;
     }
 
@@ -232,21 +239,19 @@ class CaseList {
         // and at every row's alignment.
         const std::int64_t k = fours(BK, most_steps_),
                            tall = fours(BM, side(3 * BM / 2), std::min(BM, kMostSide / 2));
-        add("fours",
-            vector_ == 4 ? "M, N and K that are multiples of 4 and of no tile"
-                         : "M, N and K that are multiples of 8 and of no tile",
-            tall, fours(BN, side(3 * BN / 2), std::min(BN, kMostSide / 2)), k);
+        add("fours", "M, N and K that are multiples of " + std::to_string(vector_) + " and of no tile", tall,
+            fours(BN, side(3 * BN / 2), std::min(BN, kMostSide / 2)), k);
         const std::int64_t m = fours(BM, tiles(BM)), n = fours(BN, tiles(BN));
         Shape& unaligned = add("fours", "rows that do not begin at multiples of 16 bytes", m, n, k).shape;
-        unaligned.lda = k + 1;
-        unaligned.ldb = n + (vector_ == 4 ? 2 : 5);
+        unaligned.lda = unaligned.a_cols() + 1;
+        unaligned.ldb = unaligned.b_cols() + (vector_ == 4 ? 2 : 5);
         unaligned.ldc = n + 3;
-        if (vector_ == 8) {  // a thread may still take four of them at once there
+        if (vector_ > 4) {  // a thread may still take half as many of them at once there
             Shape& half =
                 add("fours", "rows that begin at multiples of 8 bytes but not of 16", m, n, k).shape;
-            half.lda = k + 4;
-            half.ldb = n + 4;
-            half.ldc = n + 12;
+            half.lda = half.a_cols() + vector_ / 2;
+            half.ldb = half.b_cols() + vector_ / 2;
+            half.ldc = n + vector_ + vector_ / 2;
         }
         odd("odd", "M, N and K that are not multiples of the tile, without padding");
     }
@@ -260,42 +265,43 @@ class CaseList {
 
     void scalars() {
         few_tiles_ = true;  // several are right by now
-        odd("beta", "beta that is not 0").shape.beta = draw_.scalar();
-        odd("alpha_alone", "alpha that is not 1, without beta").shape.alpha = draw_.scalar();
+        odd("beta", "beta that is not 0").shape.beta = scalar();
+        odd("alpha_alone", "alpha that is not 1, without beta").shape.alpha = scalar();
         Shape& both = odd("alpha", "alpha that is not 1, with beta").shape;
-        both.beta = draw_.scalar();
+        both.beta = scalar();
         do {
-            both.alpha = draw_.scalar();
+            both.alpha = scalar();
         } while (both.alpha == both.beta);
         CheckCase& without = odd("alpha_zero", "alpha = 0, where A and B must not be read");
         without.shape.alpha = 0.0f;
-        without.shape.beta = draw_.scalar();
+        without.shape.beta = scalar();
         without.nan_inputs = true;
         Shape& nothing = odd("k_zero", "K = 0, which leaves beta·C").shape;
         nothing.K = 0;
-        nothing.beta = draw_.scalar();
+        nothing.beta = scalar();
     }
 
     CheckCase& scaled(const char* id, const std::string& what, float alpha) {
         CheckCase& c = add(id, what, small(kProductRows), small(kProductColumns), draw_.odd(7, 15, 2));
         c.shape.alpha = alpha;
-        c.shape.beta = draw_.scalar();
+        c.shape.beta = scalar();
         return c;
     }
 
     /// What a kernel may take for nothing, or for too much.
     void numbers() {
+        if (is_integer(variant_.C)) return;  // which has none of them
         for (const bool with_scalars : {false, true}) {
             CheckCase& c = add("numbers", "NaN, infinity and 0 in A and B", small(kProductRows),
                                small(kProductColumns), draw_.odd(steps_ + 1, steps_ + 15, 2));
             c.specials = true;
             if (with_scalars) {
-                c.shape.alpha = draw_.scalar();
-                c.shape.beta = draw_.scalar();
+                c.shape.alpha = scalar();
+                c.shape.beta = scalar();
             }
         }
         for (const float alpha : {1e5f, -1e5f}) scaled("numbers", "alpha = " + number(alpha), alpha);
-        scaled("numbers", "beta = NaN", draw_.scalar()).shape.beta = std::numeric_limits<float>::quiet_NaN();
+        scaled("numbers", "beta = NaN", scalar()).shape.beta = std::numeric_limits<float>::quiet_NaN();
     }
 
     void little() {
@@ -312,7 +318,7 @@ class CaseList {
         CheckCase& c = add("again", "a second launch with the same pointers and sizes, and other numbers",
                            small(kProductRows), small(kProductColumns), vector_ + 1);
         c.earlier = Earlier::other_numbers;
-        c.shape.beta = draw_.scalar();
+        c.shape.beta = scalar();
         // Right behind it: what was made for these sizes before must not be taken for these matrices.
         Shape same = c.shape;
         same.offsets = {kElsewhere, 2 * kElsewhere, 3 * kElsewhere};
@@ -339,7 +345,7 @@ class CaseList {
         for (const auto& [rows, columns] : {std::pair{4, 4}, {3, 5}, {9, 2}, {17, 3}, {2, 41}}) {
             CheckCase& c = add("order", std::to_string(rows) + "×" + std::to_string(columns) + " tiles of C",
                                rows * BM - 1, columns * BN - 1, 1);
-            c.shape.beta = draw_.scalar();
+            c.shape.beta = scalar();
             c.untraced = true;
         }
     }
@@ -353,17 +359,17 @@ class CaseList {
                     add("alignment", what + std::to_string(bytes) + " bytes off, all else at multiples of 16",
                         small(kProductRows), columns, 2 * vector_ + whole(std::min(steps_, kMostSteps)));
                 Shape& s = c.shape;
-                s.lda = s.K + vector_;
-                s.ldb = s.N + vector_;
+                s.lda = s.a_cols() + vector_;
+                s.ldb = s.b_cols() + vector_;
                 s.ldc = s.N + 2 * vector_;
-                s.alpha = draw_.scalar();
+                s.alpha = scalar();
                 return s;
             };
             const std::int64_t some = 2 * vector_ + whole(std::min(BN, kProductColumns));
             // One C tile of whole rows, which a store of 16 bytes may take, and that is not right.
             const std::int64_t tile = whole(std::min(BN, kMostSide));
             const auto with_beta = [&](Shape& s) -> Shape& {
-                if (bytes == 4) s.beta = draw_.scalar();
+                if (bytes == 4) s.beta = scalar();
                 return s;
             };
             with_beta(like("A begins ", some)).offsets[0] = off;
@@ -406,12 +412,13 @@ class CaseList {
                           vector_ * draw_.from(1, std::max<std::int64_t>(more / vector_, 1));
         if (place == padded || place == padded_tile || place == all_off) pad(c, vector_);
         if (place == odd_sizes && which < kAll) {
-            s.lda = whole(s.K);
-            s.ldb = s.ldc = whole(s.N);
+            s.lda = whole(s.a_cols());
+            s.ldb = whole(s.b_cols());
+            s.ldc = whole(s.N);
         }
         if (place == odd_pitches) {
-            s.lda = s.K + (which == 0 || which >= kAll ? 1 : vector_);
-            s.ldb = s.N + (which == 1 || which >= kAll ? 3 : 2 * vector_);
+            s.lda = s.a_cols() + (which == 0 || which >= kAll ? 1 : vector_);
+            s.ldb = s.b_cols() + (which == 1 || which >= kAll ? 3 : 2 * vector_);
             s.ldc = s.N + (which == 2 || which >= kAll ? 5 : 3 * vector_);
         }
         if (place == one_off) s.offsets[which] = 1;
@@ -450,7 +457,7 @@ class CaseList {
         // alone.
         constexpr std::array<std::array<std::size_t, 4>, 3> kWhich{
             {{kOddN, kOddK, kAll, kAll}, {0, 2, 1, kAll}, {0, 1, 2, 2}}};
-        const float other_alpha = draw_.long_scalar(), other_beta = draw_.long_scalar();
+        const float other_alpha = long_scalar(), other_beta = long_scalar();
         const std::array<float, 4> alphas{1.0f, -1.0f, other_alpha, 0.0f};
         const std::array<float, 4> betas{0.0f, 1.0f, -1.0f, other_beta};
         for (const bool fast : {false, true}) {
@@ -464,7 +471,8 @@ class CaseList {
                     put(c, place, depth == 3 && BM * BN * steps_ < kLargeTile, which);
                     if (depth == 1) {
                         c.shape.K = 0;
-                        if (fast && c.shape.lda == 0) c.shape.lda = vector_;
+                        if (fast && c.shape.lda == 0)
+                            c.shape.lda = whole(std::max(c.shape.a_cols(), vector_));
                     }
                     c.shape.alpha = alphas[a];
                     c.shape.beta = betas[b];
@@ -500,8 +508,8 @@ class CaseList {
                 put(c, place, false, kAll);
                 // As many tiles along K as a ring of stages may have, and one more.
                 if (place != padded_tile) c.shape.K += std::min(4 * steps_, kMostSteps);
-                c.shape.alpha = draw_.long_scalar();
-                if (place != padded_tile) c.shape.beta = draw_.long_scalar();
+                c.shape.alpha = long_scalar();
+                if (place != padded_tile) c.shape.beta = long_scalar();
             }
             for (const Place place : {tight, odd_sizes}) {
                 CheckCase& c = add("types", name + ", alpha = 0 and " + place_text(place, 0), 0, 0, 0);
@@ -521,7 +529,7 @@ class CaseList {
     void without_product(CheckCase& c) {
         if (tiles_of(c.shape.M, c.shape.N) <= kFewTiles) c.shape.M += 2 * BM;
         c.shape.alpha = 0.0f;
-        c.shape.beta = draw_.scalar();
+        c.shape.beta = scalar();
         c.nan_inputs = true;
     }
 
@@ -547,13 +555,13 @@ class CaseList {
         CheckCase c = add("paths", reach.path + type, rows, reach.N, reach.K);
         c.sm = reach.sm;
         c.multiprocessors = reach.multiprocessors;
-        c.shape.alpha = draw_.scalar();
+        c.shape.alpha = scalar();
         // Padding of a tile and more, by which tiles that are counted by a pitch come out wrong.
-        c.shape.ldb = reach.N + whole(BN);
+        c.shape.ldb = c.shape.b_cols() + whole(BN);
         if (reach.M <= kFewRows) c.shape.ldc = reach.N + 2 * whole(BN);
         const std::int64_t count = tiles_of(rows, reach.N);
         const bool some = kOnCpu && count > kFewTiles;  // the product in some blocks, beta·C in all of them
-        c.shape.beta = draw_.scalar();
+        c.shape.beta = scalar();
         if (some) c.blocks = {0, static_cast<std::uint64_t>(count) - 1};
         cases_.back() = c;
         // A row of tiles fewer: where a size decides between two ways, on its other side. Without beta, for
@@ -591,8 +599,8 @@ class CaseList {
             s.lda = kFar + unit * (2 * draw_.from(1, 8) + 1);
             s.ldb = s.lda + 2 * unit;
             s.ldc = s.ldb + 2 * unit;
-            s.alpha = draw_.scalar();
-            s.beta = draw_.scalar();
+            s.alpha = scalar();
+            s.beta = scalar();
         }
         // The same within a tile, and from one to the next: rows that are close enough for 32 bits alone.
         for (const bool aligned : {false, true}) {
@@ -605,9 +613,9 @@ class CaseList {
                            .shape;
             s.stored = Stored::rows;
             s.lda = pitch(s.M) + 2 * unit;
-            s.ldb = pitch(deep);
+            s.ldb = pitch(variant_.b_transposed() ? s.N : deep);
             s.ldc = s.lda + 2 * unit;
-            s.alpha = draw_.scalar();
+            s.alpha = scalar();
         }
         for (const bool rows : {true, false}) {
             const std::int64_t tile = rows ? BM : BN, size = 2 * kManyBlocks * tile + tile;
@@ -625,8 +633,9 @@ class CaseList {
         // that takes seconds, which a check has where it is asked to alone.
         if (long_k_) {
             CheckCase& c = add("long_k", "K beyond 65536", kMeant, kMeant, kMany + 5);
-            c.shape.lda = whole(c.shape.K);
-            c.shape.ldb = c.shape.ldc = whole(kMeant);
+            c.shape.lda = whole(c.shape.a_cols());
+            c.shape.ldb = whole(c.shape.b_cols());
+            c.shape.ldc = whole(kMeant);
             c.long_run = true;
         }
     }

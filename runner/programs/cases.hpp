@@ -21,11 +21,11 @@ namespace gemm {
 
 /// One problem of a check.
 struct CheckCase {
-    std::string id;                      // of the difficulty: several cases may share it
-    std::string what;                    // the difficulty, as a noun: "K that is no multiple of BK"
-    Shape shape;                         // resolved
-    bool nan_inputs = false;             // A and B hold NaN: whoever reads them is found out
-    bool specials = false;               // some of A and B are NaN, infinite or 0
+    std::string id;           // of the difficulty: several cases may share it
+    std::string what;         // the difficulty, as a noun: "K that is no multiple of BK"
+    Shape shape;              // resolved
+    bool nan_inputs = false;  // A and B hold NaN, where their types have it: whoever reads them is found out
+    bool specials = false;    // some of A and B are NaN, infinite or 0
     Earlier earlier = Earlier::nothing;  // launched with this before
     int sm = 0;               // under the limits of this compute capability (CPU device); 0: the usual ones
     int multiprocessors = 0;  // of the device (CPU device); 0: as usual

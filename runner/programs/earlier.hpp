@@ -30,8 +30,9 @@ inline Problem earlier(Problem p, Earlier what) {
         p.K -= 1;
     }
     if (what >= Earlier::tight) {
-        p.lda = p.K;
-        p.ldb = p.ldc = p.N;
+        p.lda = p.variant.a_transposed() ? p.M : p.K;
+        p.ldb = p.variant.b_transposed() ? p.K : p.N;
+        p.ldc = p.N;
     }
     return p;
 }

@@ -68,6 +68,9 @@ class Draw {
         } while (s.M * s.N * s.K > kMostWork);
         s.lda = s.a_cols() + padding(), s.ldb = s.b_cols() + padding(), s.ldc = s.N + padding();
         s.alpha = scalar(), s.beta = one_in(2) ? 0.0f : scalar();
+        if (gemm::is_integer(s.variant.C)) {  // that 32 bits hold
+            for (float* const x : {&s.alpha, &s.beta}) *x = std::clamp(std::round(*x), -15.0f, 15.0f);
+        }
         for (std::int64_t& offset : s.offsets) offset = one_in(3) ? below(9) : 0;
         c.schedule = engine_();
         c.shape = s.resolved();

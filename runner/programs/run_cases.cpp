@@ -267,12 +267,8 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
         // end.
         edit = [s = problem.shape](HostMatrices& host) {
             constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-            const auto a = [&](std::int64_t row, std::int64_t k) {
-                return host.A[static_cast<std::size_t>(row * s.lda + k)];
-            };
-            const auto b = [&](std::int64_t k, std::int64_t column) {
-                return host.B[static_cast<std::size_t>(k * s.ldb + column)];
-            };
+            const auto a = [&](std::int64_t row, std::int64_t k) { return host.A[s.a_at(row, k)]; };
+            const auto b = [&](std::int64_t k, std::int64_t column) { return host.B[s.b_at(k, column)]; };
             a(0, s.K - 1) = kNaN;
             a(s.M / 2, 0) = std::numeric_limits<float>::infinity();
             for (std::int64_t k = 0; k < s.K; ++k) a(s.M - 1, k) = 0.0f;
@@ -283,8 +279,9 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
         };
     } else if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {
-            host.A.fill(std::numeric_limits<float>::quiet_NaN());
-            host.B.fill(std::numeric_limits<float>::quiet_NaN());
+            for (Elements* const matrix : {&host.A, &host.B}) {
+                if (guard_tells(matrix->dtype())) matrix->fill(std::numeric_limits<float>::quiet_NaN());
+            }
         };
     }
     return Workload(problem.shape, problem.earlier != Earlier::nothing ? first_seed(seed) : seed, edit);

@@ -11,6 +11,7 @@
 #include "common/error.hpp"
 #include "common/program/report.hpp"
 #include "tests/check/variants.hpp"
+#include "tests/kernels/kernels.hpp"
 #include "tests/support.hpp"
 
 namespace {
@@ -151,7 +152,11 @@ TEST_CASE("variant: the JSON of a descriptor says what a build and a chart need"
     CHECK(json.at("tile") == gemm::Json{{"BM", 256}, {"BN", 128}, {"BK", 64}});
     CHECK(json.at("constants").at("STAGES") == 3);
     CHECK(gemm::lesson_json(test::lesson("01_naive")).at("constants") == gemm::Json::object());
-    CHECK(json.at("variants").at(0) == gemm::Json{{"text", "bf16"}, {"architectures", {{"from", 80}}}});
+    CHECK(json.at("variants").at(0) == gemm::Json{{"text", "bf16"},
+                                                  {"architectures", {{"from", 80}}},
+                                                  {"element_bytes", {{"A", 2}, {"B", 2}, {"C", 2}}}});
+    CHECK(gemm::lesson_json(slow::int8).at("variants").at(0).at("element_bytes") ==
+          gemm::Json{{"A", 1}, {"B", 1}, {"C", 4}});
     gemm::Offer offer = test::lesson("01_naive").offer();
     offer.architectures = {.exactly = "90a"};
     Lesson hopper = test::lesson("01_naive");

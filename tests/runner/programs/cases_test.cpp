@@ -16,6 +16,7 @@
 #include "tests/check/mutants.hpp"
 #include "tests/check/short_types.hpp"
 #include "tests/cpu/trace/kernels.hpp"
+#include "tests/kernels/kernels.hpp"
 #include "tests/support.hpp"
 
 namespace {
@@ -305,6 +306,32 @@ TEST_CASE("cases: each mutant fails where its mistake first matters") {
         CHECK(found->at("file") == "tests/check/mutants.cu");
         if (std::string(e.finding) == "race") CHECK(found->at("in_one_tile") == e.in_one_tile);
     }
+}
+
+TEST_CASE("cases: kernels of variants that no lesson takes pass, and each of their mistakes falls") {
+    for (const Lesson* const kernel : {&slow::int8, &slow::fp8}) {
+        const std::vector<CaseResult> results = run_cases(*kernel);
+        INFO(text(results.back()));
+        REQUIRE(results.back().passed());
+    }
+    const std::map<std::string, std::string> rungs{
+        {"unsigned_inputs", "one_tile"}, {"sum_of_16_bits", "one_tile"}, {"result_in_fp32", "beta"},
+        {"no_tail_of_four", "k_tail"},   {"padded_to_four", "k_tail"},   {"reads_c", "one_tile"},
+        {"taken_for_e5m2", "one_tile"},  {"bias_of_eight", "one_tile"},  {"no_subnormals", "one_tile"},
+        {"nan_is_480", "numbers"},       {"cut_off", "one_tile"},        {"padded_to_16", "edges"},
+        {"b_as_kxn", "one_tile"}};
+    for (const auto& mistakes : {slow::int8_mistakes(), slow::fp8_mistakes()}) {
+        for (const Lesson& mistake : mistakes) {
+            INFO(mistake.name);
+            const CaseResult last = run_cases(mistake).back();
+            REQUIRE_FALSE(last.passed());
+            if (const auto rung = rungs.find(mistake.name); rung != rungs.end())
+                CHECK(last.problem.id == rung->second);
+        }
+    }
+    const CaseResult reads = run_cases(slow::int8_mistakes().back()).back();
+    CHECK(reads.verdict.value().passed);  // 0 times whatever it read
+    CHECK(reads.findings.at(0).at("id") == "forbidden_read");
 }
 
 TEST_CASE("cases: the JSON of a case") {
