@@ -11,6 +11,7 @@
 
 #include "common/check/buffer.hpp"
 #include "common/check/elements.hpp"
+#include "common/check/operands.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
 
@@ -57,6 +58,11 @@ struct Shape {
         return static_cast<std::size_t>(row * ldc + col);
     }
 
+    /// The problem without its matrices.
+    Problem problem() const {
+        return {M, N, K, alpha, nullptr, lda, nullptr, ldb, beta, nullptr, ldc, variant};
+    }
+
     /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, a scalar no whole
     /// number of 24 bits where C is of integers, or an element count or a byte count leaves 63 bits.
     Shape resolved() const;
@@ -70,6 +76,10 @@ struct Shape {
 /// before the kernel runs: C0, or its type's poison where beta == 0 and in the padding.
 struct HostMatrices {
     Elements A, B, C;
+
+    /// In the order of operands().
+    std::array<const Elements*, 3> all() const { return {&A, &B, &C}; }
+    std::array<Elements*, 3> all() { return {&A, &B, &C}; }
 };
 
 /// What C is full of before a kernel runs: its type's poison, or its guard in its place.
@@ -112,14 +122,11 @@ class Workload {
     /// launch that is verified.
     void reset_c(Fill fill = Fill::poison);
     /// C from the device, pitch ldc; what was never written holds what it was filled with.
-    Elements download_c() const { return c_.download(); }
-    /// The matrices on the device as bytes, guard bands included, and the way back for C: for a kernel that
-    /// runs in another process.
-    struct Images {
-        Image A, B, C;
-    };
-    Images images() const { return {a_.image(), b_.image(), c_.image()}; }
-    void set_c_image(const std::vector<std::byte>& bytes) { c_.set_image(bytes); }
+    Elements download_c() const { return buffers_.back().download(); }
+    /// The matrices on the device as bytes, guard bands included, in the order of operands(), and the way
+    /// back for the one that is written: for a kernel that runs in another process.
+    std::vector<Image> images() const;
+    void set_c_image(const std::vector<std::byte>& bytes) { buffers_.back().set_image(bytes); }
 
     /// Which guard band a kernel wrote into, as a sentence; empty if none.
     std::string breach() const;
@@ -131,7 +138,7 @@ class Workload {
     Shape asked_, shape_;
     std::uint64_t seed_;
     std::shared_ptr<const HostMatrices> host_;
-    Buffer a_, b_, c_;
+    std::vector<Buffer> buffers_;  // in the order of operands()
 };
 
 }  // namespace gemm

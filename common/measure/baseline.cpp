@@ -17,6 +17,7 @@
 
 #include "common/check/buffer.hpp"
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/reference.hpp"
 #include "common/check/variant.hpp"
@@ -78,8 +79,7 @@ Buffer upload_absolute(const Elements& m) {
 std::uint32_t alignment_of(const std::vector<Problem>& problems) {
     std::uintptr_t bits = 256;
     for (const Problem& p : problems) {
-        for (const void* pointer : {p.A, p.B, static_cast<const void*>(p.C)})
-            bits |= reinterpret_cast<std::uintptr_t>(pointer);
+        for (const Operand& o : operands(p)) bits |= reinterpret_cast<std::uintptr_t>(o.data);
     }
     return static_cast<std::uint32_t>(bits & -bits);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "common/measure/baseline.hpp"
@@ -18,10 +19,9 @@ constexpr int kMostCopies = 256;
 
 /// Bytes that one launch touches.
 std::int64_t bytes_touched(const Problem& p) {
-    const auto bytes = [](DType type, std::int64_t count) {
-        return static_cast<std::int64_t>(bytes_of(type, static_cast<std::size_t>(count)));
-    };
-    return bytes(p.variant.A, p.M * p.K) + bytes(p.variant.B, p.K * p.N) + bytes(p.variant.C, p.M * p.N);
+    std::size_t bytes = 0;
+    for (const Operand& o : operands(p)) bytes += bytes_of(o.type, static_cast<std::size_t>(o.rows * o.cols));
+    return static_cast<std::int64_t>(bytes);
 }
 
 /// The copies beside the workload itself: as many as it takes, or as many as half the free memory holds.

@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <exception>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/check/calls.hpp"
+#include "common/check/operands.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
@@ -105,11 +107,18 @@ gemm::Variant variant_of(const Question& q) {
 
 /// C's bytes afterwards.
 std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, std::istream& paper) {
-    OnDevice a(paper, q.A), b(paper, q.B), c(paper, q.C);
+    std::vector<std::unique_ptr<OnDevice>> matrices;
+    std::vector<void*> data;
+    for (const Matrix& matrix : q.matrices) {
+        matrices.push_back(std::make_unique<OnDevice>(paper, matrix));
+        data.push_back(matrices.back()->data());
+    }
+    const OnDevice& c = *matrices.back();
     const gemm::Conditions conditions(q.sm, q.multiprocessors, {q.blocks, q.blocks + q.block_count},
                                       q.schedule);
-    const gemm::Problem problem{q.M,      q.N,   q.K,    q.alpha,  a.data(), q.lda,
-                                b.data(), q.ldb, q.beta, c.data(), q.ldc,    variant_of(q)};
+    const gemm::Problem problem = gemm::over(
+        {q.M, q.N, q.K, q.alpha, nullptr, q.lda, nullptr, q.ldb, q.beta, nullptr, q.ldc, variant_of(q)},
+        data);
     const auto what = static_cast<gemm::Earlier>(q.earlier);
     gemm::Problem now = gemm::earlier(problem, what);
     gemm::Plan plan = gemm::prepared(lesson, now);
@@ -126,7 +135,7 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
         const bool alone = after.launches - before.launches == 1 && after.host_writes == before.host_writes;
         if (q.block_count > 0 && !alone) return c.given();
         if (--left == 0) return c.download();
-        for (OnDevice* matrix : {&a, &b, &c}) matrix->fill(paper);
+        for (const auto& matrix : matrices) matrix->fill(paper);
         if (!gemm::needs_own_plan(what)) continue;
         now = problem;
         plan = gemm::prepared(lesson, now);

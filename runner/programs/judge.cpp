@@ -38,10 +38,8 @@ void append(std::string& paper, const void* data, std::size_t bytes) {
     paper.append(static_cast<const char*>(data), bytes);
 }
 
-void append_images(std::string& paper, const Workload::Images& images) {
-    for (const gemm::Image* image : {&images.A, &images.B, &images.C}) {
-        append(paper, image->bytes.data(), image->bytes.size());
-    }
+void append_images(std::string& paper, const std::vector<gemm::Image>& images) {
+    for (const gemm::Image& image : images) append(paper, image.bytes.data(), image.bytes.size());
 }
 
 std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
@@ -51,10 +49,7 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
     for (const CheckCase& c : cases) {
         Workload w = gemm::workload_of(c, seed);
         const gemm::Problem p = w.problem();
-        const Workload::Images images = w.images();
-        const auto matrix = [](const gemm::Image& image) {
-            return gemm::exam::Matrix{image.bytes.size(), image.start, image.rows, image.row, image.gap};
-        };
+        const std::vector<gemm::Image> images = w.images();
         Question q{p.M,
                    p.N,
                    p.K,
@@ -73,9 +68,10 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
                    static_cast<std::uint32_t>(c.blocks.size()),
                    {},
                    c.schedule,
-                   matrix(images.A),
-                   matrix(images.B),
-                   matrix(images.C)};
+                   {}};
+        std::transform(images.begin(), images.end(), q.matrices, [](const gemm::Image& image) {
+            return gemm::exam::Matrix{image.bytes.size(), image.start, image.rows, image.row, image.gap};
+        });
         if (c.blocks.size() > gemm::exam::kMostBlocks) throw Error("Too many blocks are named in a case.");
         std::copy(c.blocks.begin(), c.blocks.end(), q.blocks);
         append(paper, &q, sizeof q);
@@ -132,7 +128,7 @@ std::vector<CaseResult> marked(const std::vector<CheckCase>& cases, std::uint64_
         Workload w = gemm::workload_of(c, seed);
         if (c.earlier != gemm::Earlier::nothing) w.refill(seed);
         const std::optional<std::vector<std::byte>> image =
-            answers.next(results.size() - 1, w.images().C.bytes.size(), result);
+            answers.next(results.size() - 1, w.images().back().bytes.size(), result);
         if (image) {
             w.set_c_image(*image);
             gemm::Verdict& verdict =

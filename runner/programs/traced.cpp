@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "common/check/calls.hpp"
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/cpu/execution/autopsy.hpp"
 #include "common/cpu/execution/device.hpp"
@@ -214,15 +216,16 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
                            const cpu_device::trace::Histories& histories) {
     TracedLaunch traced;
     const auto start = std::chrono::steady_clock::now();
-    const char* const no_inputs = p.alpha == 0.0f ? "alpha = 0" : "";
-    const Variant& v = p.variant;
-    const auto size = [](DType type) { return static_cast<int>(size_of(type)); };
-    const std::int64_t a_rows = v.a_transposed() ? p.K : p.M, a_cols = v.a_transposed() ? p.M : p.K;
-    const std::int64_t b_rows = v.b_transposed() ? p.N : p.K, b_cols = v.b_transposed() ? p.K : p.N;
-    trace::begin({{"A", p.A, a_rows, a_cols, p.lda, size(v.A), no_inputs, false},
-                  {"B", p.B, b_rows, b_cols, p.ldb, size(v.B), no_inputs, false},
-                  {"C", p.C, p.M, p.N, p.ldc, size(v.C), p.beta == 0.0f ? "beta = 0" : "", true}},
-                 most_steps, histories);
+    std::vector<trace::Matrix> matrices;
+    for (const Operand& o : operands(p)) {
+        const bool written = o.role == Role::in_out;
+        const char* const unreadable = written           ? (p.beta == 0.0f ? "beta = 0" : "")
+                                       : p.alpha == 0.0f ? "alpha = 0"
+                                                         : "";
+        matrices.push_back({o.name, o.data, o.rows, o.cols, o.pitch, static_cast<int>(size_of(o.type)),
+                            unreadable, written});
+    }
+    trace::begin(std::move(matrices), most_steps, histories);
     const Ended ended = launched(lesson, p, plan);
     traced.fault = ended.fault;
     traced.error = ended.error;
