@@ -11,8 +11,9 @@
 
 namespace gemm {
 
-/// Type of an operand's elements as they lie in memory. Lessons offer the first three so far. What is known of
-/// each is in common/check/dtype.hpp, and what adds up products of which types in common/check/variant.hpp.
+/// Type of an operand's elements as they lie in memory. Lessons offer the first three so far. What is known
+/// of each is in common/check/dtype.hpp, and what adds up products of which types in
+/// common/check/variant.hpp.
 enum class DType { fp32, bf16, fp16, tf32, e4m3, e5m2, int8, int32, int4, e2m1, e8m0 };
 
 /// How A and B lie in memory, A's letter first: n as M×K and K×N, t transposed, as K×M and N×K.
