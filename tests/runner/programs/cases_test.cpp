@@ -314,12 +314,12 @@ TEST_CASE("cases: kernels of variants that no lesson takes pass, and each of the
         INFO(text(results.back()));
         REQUIRE(results.back().passed());
     }
+    // Where it is the same for every seed.
     const std::map<std::string, std::string> rungs{
         {"unsigned_inputs", "one_tile"}, {"sum_of_16_bits", "one_tile"}, {"result_in_fp32", "beta"},
         {"no_tail_of_four", "k_tail"},   {"padded_to_four", "k_tail"},   {"reads_c", "one_tile"},
-        {"taken_for_e5m2", "one_tile"},  {"bias_of_eight", "one_tile"},  {"no_subnormals", "one_tile"},
-        {"nan_is_480", "numbers"},       {"cut_off", "one_tile"},        {"padded_to_16", "edges"},
-        {"b_as_kxn", "one_tile"}};
+        {"taken_for_e5m2", "one_tile"},  {"bias_of_eight", "one_tile"},  {"nan_is_480", "numbers"},
+        {"padded_to_16", "k_tail"},      {"b_as_kxn", "one_tile"}};
     for (const auto& mistakes : {slow::int8_mistakes(), slow::fp8_mistakes()}) {
         for (const Lesson& mistake : mistakes) {
             INFO(mistake.name);
