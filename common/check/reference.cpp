@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "common/check/epilogue.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/variant.hpp"
 
@@ -51,6 +52,7 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
     Reference ref{std::move(rows), std::move(cols), std::vector<double>(total), std::vector<double>(total),
                   std::vector<float>(total)};
     const std::int64_t K = s.alpha == 0.0f ? 0 : s.K;
+    const Epilogue epilogue(w);
     const bool fp8 = accumulator(s.variant) == Accumulator::tensor_fp8;
 
     // The chosen columns of op(B) side by side, so that the inner loop below runs over neighbors.
@@ -101,20 +103,20 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                          for (; k < K; ++k) add(add_products<1>, k);
                          for (std::int64_t j = 0; j < n; ++j) {
                              const auto at = static_cast<std::size_t>(j);
+                             const std::int64_t col = ref.cols[static_cast<std::size_t>(j0 + j)];
                              double value = K == 0 ? 0.0 : static_cast<double>(s.alpha) * sum[at];
                              double size = std::fabs(static_cast<double>(s.alpha)) * magnitude[at];
                              float simple = K == 0 ? 0.0f : s.alpha * plain[at];
                              if (s.beta != 0.0f) {
-                                 const double c0 = w.host().C[static_cast<std::size_t>(
-                                     row * s.ldc + ref.cols[static_cast<std::size_t>(j0 + j)])];
+                                 const double c0 = w.host().C[s.c_at(row, col)];
                                  value += static_cast<double>(s.beta) * c0;
                                  size += std::fabs(static_cast<double>(s.beta) * c0);
                                  simple += s.beta * static_cast<float>(c0);
                              }
                              const auto out = static_cast<std::size_t>(i * width + j0 + j);
-                             ref.value[out] = value;
-                             ref.magnitude[out] = size;
-                             ref.plain[out] = rounded_to(s.variant.C, simple);
+                             ref.value[out] = epilogue(value, row, col);
+                             ref.magnitude[out] = size + epilogue.bias_magnitude(col);
+                             ref.plain[out] = rounded_to(s.variant.result(), epilogue(simple, row, col));
                          }
                      }
                  });
@@ -125,7 +127,7 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
 // floating point, in whatever order and with or without fused multiply-adds, errs by at most γ_K·Σ|a||b| with
 // γ_n = n·u / (1 − n·u) and u = 2⁻²⁴ for FP32 rounded to nearest. Multiplying by alpha and adding beta·c0
 // rounds twice more on the way of the sum; the way of c0 (one product, one addition) is shorter. Hence
-// γ_{K+2} for both.
+// γ_{K+2} for both. A bias is one addition more.
 //
 // BF16, FP16 and TF32. Their products are exact in FP32: 8 + 8 and 11 + 11 significant bits fit into 24. What
 // happens to the sums is not specified: the PTX ISA (mma, wmma and wgmma: "Precision and rounding") promises
@@ -167,7 +169,7 @@ double error_bound_factor(std::int64_t K, const Variant& variant) {
         case Accumulator::int32:
             return 0.0;
     }
-    const double nu = (terms + 2.0) * 0x1p-24;
+    const double nu = (terms + (variant.bias ? 3.0 : 2.0)) * 0x1p-24;
     return nu < 0.5 ? nu / (1.0 - nu) : 1.0;  // beyond 8 million terms the theorem says no more than this
 }
 
@@ -181,8 +183,9 @@ ErrorBound error_bound(const Shape& s, double value, double magnitude) {
     const double lost = sums == Accumulator::fp32 ? 0x1p-150 : 0x1p-149;
     const double underflow =
         (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
-    const double before = error_bound_factor(s.K, s.variant) * magnitude + underflow;
-    const DType c = s.variant.C;
+    const double before = through_epilogue(
+        s.variant, error_bound_factor(s.K, s.variant) * magnitude + underflow, magnitude, value);
+    const DType c = s.variant.result();
     if (c == DType::fp32) return {before, 0.0};
     return {before, unit_roundoff(c) * (std::fabs(value) + before) + half_smallest(c)};
 }

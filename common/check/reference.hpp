@@ -9,11 +9,12 @@
 
 namespace gemm {
 
-/// Reference for the elements rows × cols of C. Vectors hold rows.size()·cols.size() entries, row-major.
+/// Reference for the elements rows × cols of the result. Vectors hold rows.size()·cols.size() entries,
+/// row-major.
 struct Reference {
     std::vector<std::int64_t> rows, cols;
-    std::vector<double> value;      // alpha·Σab + beta·c0 in float64
-    std::vector<double> magnitude;  // |alpha|·Σ|a||b| + |beta||c0|
+    std::vector<double> value;      // alpha·Σab + beta·c0 in float64, and what the epilogue makes of it
+    std::vector<double> magnitude;  // |alpha|·Σ|a||b| + |beta||c0| + |bias|
     // The same product as a plain loop over k computes it in FP32, or in FP8's accumulators, rounded to C's
     // type.
     std::vector<float> plain;
@@ -23,8 +24,8 @@ struct Reference {
 Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols);
 
 /// Relative bound γ: |x − value| ≤ γ·magnitude for x = alpha·Σab + beta·c0 as it is before it is rounded to
-/// C's type, for every order of summation in the variant's accumulator; 0 where that holds whole numbers.
-/// Derived in reference.cpp.
+/// the result's type, for every order of summation in the variant's accumulator; 0 where that holds whole
+/// numbers. Derived in reference.cpp.
 double error_bound_factor(std::int64_t K, const Variant& variant = {});
 
 /// Significant bits that are kept of a sum of FP8's products, at least. Hopper's tensor cores keep "around 14

@@ -59,16 +59,49 @@ Accumulator accumulator(const Variant& variant) {
     throw Error("Nothing adds up the products of " + text(variant) + ".");
 }
 
+namespace {
+
+/// "+bias+gelu+residual+to_fp32", in the order in which it is computed.
+std::string epilogue_text(const Variant& v) {
+    std::string text;
+    if (v.bias) text += "+bias";
+    if (v.activation == Activation::gelu) text += "+gelu";
+    if (v.residual) text += "+residual";
+    if (v.D) text += std::string("+to_") + dtype_name(*v.D);
+    return text;
+}
+
+/// Puts one of its terms into v. Whether there is such a term.
+bool take_term(Variant& v, const std::string& term) {
+    if (term == "bias") return v.bias = true;
+    if (term == "residual") return v.residual = true;
+    if (term == "gelu") {
+        v.activation = Activation::gelu;
+        return true;
+    }
+    if (term.rfind("to_", 0) == 0) v.D = dtype_named(term.substr(3));
+    return v.D.has_value();
+}
+
+/// Whether its result can be of that type: an epilogue is computed in FP32.
+bool has_result(const Variant& v) {
+    const auto is_float = [](DType type) { return among(type, {DType::fp32, DType::bf16, DType::fp16}); };
+    return v.plain() || (is_float(v.C) && is_float(v.result()));
+}
+
+}  // namespace
+
 std::string text(const Variant& v) {
     std::string types = dtype_name(v.A);
     if (v.A != v.B) types += std::string("_") + dtype_name(v.B);
     if (v.A != v.B || v.B != v.C) types += std::string("_") + dtype_name(v.C);
     return types +
-           (v.layout == Layout::nn ? "" : std::string(".") + kLayouts[static_cast<std::size_t>(v.layout)]);
+           (v.layout == Layout::nn ? "" : std::string(".") + kLayouts[static_cast<std::size_t>(v.layout)]) +
+           epilogue_text(v);
 }
 
 std::optional<Variant> variant_named(const std::string& name) {
-    const std::vector<std::string> parts = split(name, '.');
+    const std::vector<std::string> terms = split(name, '+'), parts = split(terms.front(), '.');
     const std::vector<std::string> types = split(parts.front(), '_');
     if (parts.size() > 2 || types.size() > 3) return std::nullopt;
     Variant v;
@@ -85,8 +118,12 @@ std::optional<Variant> variant_named(const std::string& name) {
         if (at == kLayouts.end()) return std::nullopt;
         v.layout = static_cast<Layout>(at - kLayouts.begin());
     }
+    for (std::size_t i = 1; i < terms.size(); ++i) {
+        if (!take_term(v, terms[i])) return std::nullopt;
+    }
     // One text each: no "bf16_bf16", no "bf16.nn".
-    return text(v) == name && accumulator_of(v) ? std::optional(v) : std::nullopt;
+    const bool is_one = text(v) == name && accumulator_of(v) && has_result(v);
+    return is_one ? std::optional(v) : std::nullopt;
 }
 
 std::optional<Variant> variant_option(const std::string& variant, const std::string& dtype) {
@@ -101,8 +138,8 @@ std::optional<Variant> variant_option(const std::string& variant, const std::str
     if (variant.empty()) return std::nullopt;
     if (const std::optional<Variant> named = variant_named(variant)) return named;
     throw Error(
-        "--variant must be types, and after a dot a layout unless it is nn, such as bf16, bf16_fp32 or "
-        "bf16.nt, and is \"" +
+        "--variant must be types, after a dot a layout unless it is nn, and after a plus each what is fused, "
+        "such as bf16, bf16_fp32, bf16.nt or bf16+bias+gelu, and is \"" +
         variant + "\".");
 }
 

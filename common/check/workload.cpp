@@ -142,16 +142,19 @@ Shape Shape::resolved() const {
     dimension("M", M);
     dimension("N", N);
     dimension("K", K);
-    const auto pitch = [](const char* name, std::int64_t& value, const char* least, std::int64_t width) {
-        if (value == 0) value = std::max<std::int64_t>(width, 1);
-        if (value < width || value < 1) {
-            throw Error(std::string(name) + " must be at least " + least + " = " + std::to_string(width) +
-                        ", and is " + std::to_string(value) + ".");
+    for (const Operand& o : operands(problem())) {
+        std::int64_t* const pitch = pitch_in(s, o.id);
+        if (pitch == nullptr) continue;
+        if (*pitch == 0) *pitch = std::max<std::int64_t>(o.cols, 1);
+        if (*pitch < o.cols || *pitch < 1) {
+            throw Error(std::string(o.pitch_name) + " must be at least " + o.width + " = " +
+                        std::to_string(o.cols) + ", and is " + std::to_string(*pitch) + ".");
         }
-    };
-    pitch("lda", s.lda, variant.a_transposed() ? "M" : "K", a_cols());
-    pitch("ldb", s.ldb, variant.b_transposed() ? "K" : "N", b_cols());
-    pitch("ldc", s.ldc, "N", N);
+    }
+    if (!variant.residual && ldr != 0)
+        throw Error("ldr is the pitch of a residual, which " + gemm::text(variant) + " has not.");
+    if (!variant.D && ldd != 0)
+        throw Error("ldd is the pitch of a D, which " + gemm::text(variant) + " has not.");
     const auto scalar = [&](const char* name, float value) {
         if (!is_integer(variant.C) || (std::trunc(value) == value && std::fabs(value) < 0x1p24f)) return;
         throw Error(std::string(name) + " must be a whole number where C is " + info(variant.C).text +
@@ -168,18 +171,16 @@ Shape Shape::resolved() const {
 
 std::string Shape::text() const {
     std::string t = std::to_string(M) + "×" + std::to_string(N) + "×" + std::to_string(K);
-    const auto pitch = [&](const char* name, std::int64_t value, std::int64_t tight) {
-        if (value != 0 && value != std::max<std::int64_t>(tight, 1))
-            t += std::string(" ") + name + "=" + std::to_string(value);
-    };
-    pitch("lda", lda, a_cols());
-    pitch("ldb", ldb, b_cols());
-    pitch("ldc", ldc, N);
+    const std::vector<Operand> all = operands(problem());
+    for (const Operand& o : all) {
+        if (o.pitch_name != nullptr && o.pitch != 0 && o.pitch != std::max<std::int64_t>(o.cols, 1))
+            t += std::string(" ") + o.pitch_name + "=" + std::to_string(o.pitch);
+    }
     if (alpha != 1.0f) t += " alpha=" + number(alpha);
     if (beta != 0.0f) t += " beta=" + number(beta);
-    const std::vector<Operand> all = operands(problem());
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        if (offsets[i] != 0) t += std::string(" ") + all[i].name + "+" + std::to_string(offsets[i]);
+    for (const Operand& o : all) {
+        const std::int64_t offset = offsets[place_of(o.id)];
+        if (offset != 0) t += std::string(" ") + o.name + "+" + std::to_string(offset);
     }
     if (variant != Variant{}) t += " " + gemm::text(variant);
     return t;
@@ -202,16 +203,15 @@ std::uint64_t fresh_seed() {
 Shape Shape::kept() const {
     Shape k = *this;
     k.stored = Stored::whole;
-    if (stored == Stored::rows) {  // a column of padding shows what is written right behind a row
-        k.lda = a_cols() + 1;
-        k.ldb = b_cols() + 1;
-        k.ldc = N + 1;
-    } else if (stored == Stored::in_rows) {
-        k.M = 3 * window;
-        k.lda = k.a_cols();
-    } else if (stored == Stored::in_columns) {
-        k.N = k.ldc = 3 * window;
-        k.ldb = k.b_cols();
+    if (stored == Stored::in_rows) k.M = 3 * window;
+    if (stored == Stored::in_columns) k.N = 3 * window;
+    for (const Operand& o : operands(k.problem())) {
+        std::int64_t* const pitch = pitch_in(k, o.id);
+        if (pitch == nullptr) continue;
+        // A column of padding shows what is written right behind a row.
+        if (stored == Stored::rows) *pitch = o.cols + 1;
+        if (stored == Stored::in_rows || stored == Stored::in_columns)
+            *pitch = std::max<std::int64_t>(o.cols, 1);
     }
     return k;
 }
@@ -221,7 +221,7 @@ namespace {
 /// Where a matrix's elements lie, of which `kept` are stored: the one of that place among the operands.
 Placement placement(const Shape& asked, const Shape& kept, std::size_t at) {
     const Operand all = operands(asked.problem())[at];
-    Placement place{static_cast<std::size_t>(asked.offsets[at]), 1, 0};
+    Placement place{static_cast<std::size_t>(asked.offsets[place_of(all.id)]), 1, 0};
     const std::int64_t step = asked.stored == Stored::in_rows      ? all.along_m
                               : asked.stored == Stored::in_columns ? all.along_n
                                                                    : 0;
@@ -240,6 +240,7 @@ Placement placement(const Shape& asked, const Shape& kept, std::size_t at) {
 Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit)
     : asked_(shape.resolved()), shape_(fitting(asked_.kept())), seed_(seed) {
     for (const Operand& o : operands(shape_.problem())) {
+        if (o.role != Role::in) result_ = buffers_.size();
         buffers_.emplace_back(static_cast<std::size_t>(o.size()), static_cast<std::size_t>(o.pitch), o.type,
                               placement(asked_, shape_, buffers_.size()));
     }
@@ -251,19 +252,23 @@ void Workload::fill(const std::function<void(HostMatrices&)>& edit) {
     const std::vector<Operand> all = operands(shape_.problem());
     for (std::size_t i = 0; i < all.size(); ++i) {
         const Operand& o = all[i];
-        const bool written = o.role == Role::in_out;
-        const std::uint32_t filler = written ? info(o.type).poison : info(o.type).guard;
-        *host.all()[i] = written && shape_.beta == 0.0f
-                             ? Elements(o.type, static_cast<std::size_t>(o.size()), filler)
-                             : random_matrix(o.type, o.rows, o.cols, o.pitch, mix(3 * seed_ + i), filler);
+        const std::uint32_t filler = o.role == Role::in ? info(o.type).guard : info(o.type).poison;
+        const bool nothing = o.role == Role::out || (o.id == OperandId::C && shape_.beta == 0.0f);
+        const std::uint64_t draws = o.id <= OperandId::C ? mix(3 * seed_ + i) : mix(mix(3 * seed_) + i);
+        host[o.id] = nothing ? Elements(o.type, static_cast<std::size_t>(o.size()), filler)
+                             : random_matrix(o.type, o.rows, o.cols, o.pitch, draws, filler);
     }
     if (edit) edit(host);
     host_ = std::make_shared<const HostMatrices>(std::move(host));
-    for (std::size_t i = 0; i < all.size(); ++i) buffers_[i].upload(*host_->all()[i]);
+    for (std::size_t i = 0; i < all.size(); ++i) buffers_[i].upload((*host_)[all[i].id]);
 }
 
 Workload::Workload(const Workload& other)
-    : asked_(other.asked_), shape_(other.shape_), seed_(other.seed_), host_(other.host_) {
+    : asked_(other.asked_),
+      shape_(other.shape_),
+      seed_(other.seed_),
+      host_(other.host_),
+      result_(other.result_) {
     for (const Buffer& buffer : other.buffers_) buffers_.push_back(buffer.duplicate());
 }
 
@@ -295,23 +300,24 @@ void Workload::refill(std::uint64_t seed) {
 }
 
 void Workload::reset_c(Fill fill) {
-    const Elements& before = host_->C;
-    if (fill == Fill::poison) return buffers_.back().upload(before);
+    const Elements& before = host_->result(shape_.variant);
+    if (fill == Fill::poison) return buffers_[result_].upload(before);
     const DType dtype = before.dtype();
+    const bool holds_nothing = shape_.variant.D || shape_.beta == 0.0f;
     Elements c = before;
     for (std::size_t i = 0; i < c.size(); ++i) {
-        const bool padding = static_cast<std::int64_t>(i) % shape_.ldc >= shape_.N;
-        if ((padding || shape_.beta == 0.0f) && c.bits(i) == info(dtype).poison)
+        const bool padding = static_cast<std::int64_t>(i) % shape_.result_pitch() >= shape_.N;
+        if ((padding || holds_nothing) && c.bits(i) == info(dtype).poison)
             c.set_bits(i, bits_of(fill, dtype));
     }
-    buffers_.back().upload(c);
+    buffers_[result_].upload(c);
 }
 
 std::string Workload::breach() const {
     const std::vector<Operand> all = operands(shape_.problem());
-    for (const Role role : {Role::in_out, Role::in}) {
+    for (const bool written : {true, false}) {
         for (std::size_t i = 0; i < all.size(); ++i) {
-            if (all[i].role != role) continue;
+            if ((all[i].role != Role::in) != written) continue;
             if (std::string s = buffers_[i].breach(all[i].name); !s.empty()) return s;
         }
     }

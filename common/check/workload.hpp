@@ -34,10 +34,11 @@ enum class Stored {
 /// What a problem looks like, without its matrices. A pitch of 0 stands for the tight one.
 struct Shape {
     std::int64_t M = 0, N = 0, K = 0;
-    std::int64_t lda = 0, ldb = 0, ldc = 0;
+    std::int64_t lda = 0, ldb = 0, ldc = 0, ldr = 0, ldd = 0;  // as in Problem
     float alpha = 1.0f, beta = 0.0f;
     Variant variant = {};
-    std::array<std::int64_t, 3> offsets = {};  // elements by which A, B and C begin behind an aligned address
+    /// Elements by which each matrix begins behind an aligned address, by its id.
+    std::array<std::int64_t, kOperandIds.size()> offsets = {};
     Stored stored = Stored::whole;
     std::int64_t window = 0, apart = 0;  // of `stored`: windows of so many; M or N is 2·apart + window
 
@@ -57,10 +58,31 @@ struct Shape {
     std::size_t c_at(std::int64_t row, std::int64_t col) const {
         return static_cast<std::size_t>(row * ldc + col);
     }
+    // The same of the residual, and of the matrix that is written: C, or D where the variant has one.
+    std::size_t residual_at(std::int64_t row, std::int64_t col) const {
+        return static_cast<std::size_t>(row * ldr + col);
+    }
+    std::int64_t result_pitch() const { return variant.D ? ldd : ldc; }
+    std::size_t result_at(std::int64_t row, std::int64_t col) const {
+        return static_cast<std::size_t>(row * result_pitch() + col);
+    }
 
     /// The problem without its matrices.
     Problem problem() const {
-        return {M, N, K, alpha, nullptr, lda, nullptr, ldb, beta, nullptr, ldc, variant};
+        return {.M = M,
+                .N = N,
+                .K = K,
+                .alpha = alpha,
+                .A = nullptr,
+                .lda = lda,
+                .B = nullptr,
+                .ldb = ldb,
+                .beta = beta,
+                .C = nullptr,
+                .ldc = ldc,
+                .variant = variant,
+                .ldr = ldr,
+                .ldd = ldd};
     }
 
     /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, a scalar no whole
@@ -72,17 +94,23 @@ struct Shape {
     Shape kept() const;
 };
 
-/// Host copies, row-major with the shape's pitches. Padding of A and B holds their types' guards; C is as
-/// before the kernel runs: C0, or its type's poison where beta == 0 and in the padding.
+/// Host copies, row-major with the shape's pitches; empty where the problem has no such matrix. Padding of
+/// those that are only read holds their types' guards, and so does a C that is not read; the one that is
+/// written is as before the kernel runs: C0, or its type's poison where nothing is read, and in the padding.
 struct HostMatrices {
-    Elements A, B, C;
+    Elements A, B, C, bias, residual, D;
 
-    /// In the order of operands().
-    std::array<const Elements*, 3> all() const { return {&A, &B, &C}; }
-    std::array<Elements*, 3> all() { return {&A, &B, &C}; }
+    const Elements& operator[](OperandId id) const { return this->*kMembers[place_of(id)]; }
+    Elements& operator[](OperandId id) { return this->*kMembers[place_of(id)]; }
+    /// The one that is written.
+    const Elements& result(const Variant& v) const { return v.D ? D : C; }
+
+  private:
+    static constexpr std::array kMembers{&HostMatrices::A,    &HostMatrices::B,        &HostMatrices::C,
+                                         &HostMatrices::bias, &HostMatrices::residual, &HostMatrices::D};
 };
 
-/// What C is full of before a kernel runs: its type's poison, or its guard in its place.
+/// What the result is full of before a kernel runs: its type's poison, or its guard in its place.
 enum class Fill { poison, guard };
 std::uint32_t bits_of(Fill fill, DType dtype);
 /// With which of them a kernel runs before it is known what it never wrote: the first where a type's poison
@@ -118,15 +146,17 @@ class Workload {
     /// The same pointers and sizes with the numbers of another seed.
     void refill(std::uint64_t seed);
 
-    /// Writes the initial C to the device again, full of `fill` where it holds nothing. Call before every
-    /// launch that is verified.
+    /// Writes the initial C, or D, to the device again, full of `fill` where it holds nothing. Call before
+    /// every launch that is verified.
     void reset_c(Fill fill = Fill::poison);
-    /// C from the device, pitch ldc; what was never written holds what it was filled with.
-    Elements download_c() const { return buffers_.back().download(); }
+    /// The result, C or D, from the device, with its pitch; what was never written holds what it was filled
+    /// with.
+    Elements download_c() const { return buffers_[result_].download(); }
     /// The matrices on the device as bytes, guard bands included, in the order of operands(), and the way
     /// back for the one that is written: for a kernel that runs in another process.
     std::vector<Image> images() const;
-    void set_c_image(const std::vector<std::byte>& bytes) { buffers_.back().set_image(bytes); }
+    void set_c_image(const std::vector<std::byte>& bytes) { buffers_[result_].set_image(bytes); }
+    Image c_image() const { return buffers_[result_].image(); }
 
     /// Which guard band a kernel wrote into, as a sentence; empty if none.
     std::string breach() const;
@@ -139,6 +169,7 @@ class Workload {
     std::uint64_t seed_;
     std::shared_ptr<const HostMatrices> host_;
     std::vector<Buffer> buffers_;  // in the order of operands()
+    std::size_t result_ = 0;       // of them, the one that is written
 };
 
 }  // namespace gemm

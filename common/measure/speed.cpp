@@ -20,7 +20,10 @@ constexpr int kMostCopies = 256;
 /// Bytes that one launch touches.
 std::int64_t bytes_touched(const Problem& p) {
     std::size_t bytes = 0;
-    for (const Operand& o : operands(p)) bytes += bytes_of(o.type, static_cast<std::size_t>(o.rows * o.cols));
+    for (const Operand& o : operands(p)) {
+        const bool moves = o.role != Role::in || o.unread[0] == '\0';
+        if (moves) bytes += bytes_of(o.type, static_cast<std::size_t>(o.rows * o.cols));
+    }
     return static_cast<std::int64_t>(bytes);
 }
 

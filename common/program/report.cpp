@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/check/words.hpp"
 
@@ -150,12 +151,13 @@ Json lesson_json(const Lesson& lesson) {
         const Architectures& of = offer.architectures;
         const Json architectures =
             of.exactly != nullptr ? Json{{"exactly", of.exactly}} : Json{{"from", of.from}};
+        Problem any{};
+        any.variant = offer.variant;
+        Json bytes;
+        for (const Operand& o : operands(any)) bytes[o.name] = bytes_json(o.type);
         variants.push_back({{"text", text(offer.variant)},
                             {"architectures", architectures},
-                            {"element_bytes",
-                             {{"A", bytes_json(offer.variant.A)},
-                              {"B", bytes_json(offer.variant.B)},
-                              {"C", bytes_json(offer.variant.C)}}}});
+                            {"element_bytes", std::move(bytes)}});
     }
     Json constants = Json::object();
     for (const Constant& constant : lesson.configuration().constants)

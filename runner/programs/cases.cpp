@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "runner/programs/cases.hpp"
@@ -205,8 +206,19 @@ class CaseList {
         const std::int64_t more = least + unit * draw_.from(1, 4);
         shape.ldb = shape.b_cols() + more;
         shape.ldc = shape.N + more + unit * draw_.from(1, 4);
+        pad_others(shape, shape.ldc, unit);
         return c;
     }
+    /// Those beside A, B and C: each by `unit` more than the one before; `last` is C's.
+    static void pad_others(Shape& shape, std::int64_t last, std::int64_t unit) {
+        for (const Operand& o : operands(shape.problem())) {
+            if (o.id > OperandId::C && o.pitch_name != nullptr) *pitch_in(shape, o.id) = last += unit;
+        }
+    }
+    /// Of the matrix that is written.
+    std::int64_t& result_pitch(Shape& s) const { return variant_.D ? s.ldd : s.ldc; }
+    OperandId result() const { return variant_.D ? OperandId::D : OperandId::C; }
+    static void set_offsets(Shape& s, std::int64_t offset) { s.offsets.fill(offset); }
 
     void sizes() {
         // Square, so that swapped indices stay inside the matrices and are recognised by what comes out.
@@ -246,12 +258,14 @@ class CaseList {
         unaligned.lda = unaligned.a_cols() + 1;
         unaligned.ldb = unaligned.b_cols() + (vector_ == 4 ? 2 : 5);
         unaligned.ldc = n + 3;
+        pad_others(unaligned, unaligned.ldc, 2);
         if (vector_ > 4) {  // a thread may still take half as many of them at once there
             Shape& half =
                 add("fours", "rows that begin at multiples of 8 bytes but not of 16", m, n, k).shape;
             half.lda = half.a_cols() + vector_ / 2;
             half.ldb = half.b_cols() + vector_ / 2;
             half.ldc = n + vector_ + vector_ / 2;
+            pad_others(half, half.ldc, vector_);
         }
         odd("odd", "M, N and K that are not multiples of the tile, without padding");
     }
@@ -321,7 +335,8 @@ class CaseList {
         c.shape.beta = scalar();
         // Right behind it: what was made for these sizes before must not be taken for these matrices.
         Shape same = c.shape;
-        same.offsets = {kElsewhere, 2 * kElsewhere, 3 * kElsewhere};
+        for (std::size_t i = 0; i < same.offsets.size(); ++i)
+            same.offsets[i] = static_cast<std::int64_t>(i + 1) * kElsewhere;
         add("elsewhere", "the same sizes with matrices at other addresses", 0, 0, 0).shape = same;
         // Nor must what an address or a size allows, for one that allows less.
         const std::int64_t n = 2 * vector_;
@@ -331,7 +346,7 @@ class CaseList {
             return one;
         };
         of("sizes and addresses that are multiples of 16 bytes", n);
-        of("the same sizes with matrices one element past that", n).shape.offsets = {1, 1, 1};
+        set_offsets(of("the same sizes with matrices one element past that", n).shape, 1);
         of("a second launch with the same pointers, and odd sizes", n + 1).earlier = Earlier::narrower;
         CheckCase& padded = of("a second launch with the same pointers and sizes, and padded rows", n);
         pad(padded, vector_).earlier = Earlier::tight;
@@ -362,6 +377,7 @@ class CaseList {
                 s.lda = s.a_cols() + vector_;
                 s.ldb = s.b_cols() + vector_;
                 s.ldc = s.N + 2 * vector_;
+                pad_others(s, s.ldc, vector_);
                 s.alpha = scalar();
                 return s;
             };
@@ -372,12 +388,21 @@ class CaseList {
                 if (bytes == 4) s.beta = scalar();
                 return s;
             };
-            with_beta(like("A begins ", some)).offsets[0] = off;
-            with_beta(like("B begins ", some)).offsets[1] = off;
-            like("C begins ", tile).offsets[2] = off;
-            with_beta(like("lda is ", some)).lda += off;
-            with_beta(like("ldb is ", some)).ldb += off;
-            like("ldc is ", tile).ldc += off;
+            Shape any;
+            any.variant = variant_;
+            const std::vector<Operand> all = operands(any.problem());
+            const auto of = [&](const Operand& o, const char* what) -> Shape& {
+                if (o.role != Role::in) return like(what, tile);
+                Shape& s = with_beta(like(what, some));
+                if (o.id == OperandId::C && s.beta == 0.0f) s.beta = 1.0f;  // or it is not read
+                return s;
+            };
+            for (const Operand& o : all)
+                of(o, (std::string(o.name) + " begins ").c_str()).offsets[place_of(o.id)] = off;
+            for (const Operand& o : all) {
+                if (o.pitch_name == nullptr) continue;
+                *pitch_in(of(o, (std::string(o.pitch_name) + " is ").c_str()), o.id) += off;
+            }
             like("N is ", tile).N -= off;
             with_beta(like("K is ", some)).K -= off;
         }
@@ -415,19 +440,24 @@ class CaseList {
             s.lda = whole(s.a_cols());
             s.ldb = whole(s.b_cols());
             s.ldc = whole(s.N);
+            if (variant_.residual) s.ldr = s.ldc;
+            if (variant_.D) s.ldd = s.ldc;
         }
         if (place == odd_pitches) {
             s.lda = s.a_cols() + (which == 0 || which >= kAll ? 1 : vector_);
             s.ldb = s.b_cols() + (which == 1 || which >= kAll ? 3 : 2 * vector_);
-            s.ldc = s.N + (which == 2 || which >= kAll ? 5 : 3 * vector_);
+            s.ldc = s.N + (which >= kAll ? 5 : 3 * vector_);
+            pad_others(s, s.ldc, which >= kAll ? 2 : vector_);
+            if (which == 2) result_pitch(s) = s.N + 5;
         }
-        if (place == one_off) s.offsets[which] = 1;
-        if (place == all_off) s.offsets = {1, 1, 1};
+        if (place == one_off) s.offsets[which == 2 ? place_of(result()) : which] = 1;
+        if (place == all_off) set_offsets(s, 1);
     }
     /// The next multiple of 16 bytes.
     std::int64_t whole(std::int64_t n) const { return (n + vector_ - 1) / vector_ * vector_; }
 
-    static std::string place_text(Place place, std::size_t which) {
+    std::string place_text(Place place, std::size_t which) const {
+        const char result = variant_.D ? 'd' : 'c';
         switch (place) {
             case tight:
             case whole_tile:
@@ -438,9 +468,11 @@ class CaseList {
             case odd_sizes:
                 return which >= kAll ? "odd sizes" : which == kOddK ? "an odd K" : "an odd N";
             case odd_pitches:
-                return which >= kAll ? "odd pitches" : "an odd ld" + std::string(1, "abc"[which]);
+                return which >= kAll ? "odd pitches"
+                                     : "an odd ld" + std::string(1, which == 2 ? result : "ab"[which]);
             case one_off:
-                return std::string(1, "ABC"[which]) + " that begins one element past a multiple of 16 bytes";
+                return std::string(1, which == 2 ? (variant_.D ? 'D' : 'C') : "AB"[which]) +
+                       " that begins one element past a multiple of 16 bytes";
             case all_off:
                 break;
         }
@@ -516,7 +548,8 @@ class CaseList {
                 put(c, place, false, 0);
                 without_product(c);
             }
-            if (variant.C == DType::fp16) scaled("types", name + " and results that it cannot hold", 3e4f);
+            if (variant.result() == DType::fp16)
+                scaled("types", name + " and results that it cannot hold", 3e4f);
         }
         variant_ = lesson_.variant();
     }
@@ -558,7 +591,7 @@ class CaseList {
         c.shape.alpha = scalar();
         // Padding of a tile and more, by which tiles that are counted by a pitch come out wrong.
         c.shape.ldb = c.shape.b_cols() + whole(BN);
-        if (reach.M <= kFewRows) c.shape.ldc = reach.N + 2 * whole(BN);
+        if (reach.M <= kFewRows) result_pitch(c.shape) = reach.N + 2 * whole(BN);
         const std::int64_t count = tiles_of(rows, reach.N);
         const bool some = kOnCpu && count > kFewTiles;  // the product in some blocks, beta·C in all of them
         c.shape.beta = scalar();
@@ -599,6 +632,7 @@ class CaseList {
             s.lda = kFar + unit * (2 * draw_.from(1, 8) + 1);
             s.ldb = s.lda + 2 * unit;
             s.ldc = s.ldb + 2 * unit;
+            pad_others(s, s.ldc, 2 * unit);
             s.alpha = scalar();
             s.beta = scalar();
         }
@@ -615,6 +649,7 @@ class CaseList {
             s.lda = pitch(s.M) + 2 * unit;
             s.ldb = pitch(variant_.b_transposed() ? s.N : deep);
             s.ldc = s.lda + 2 * unit;
+            pad_others(s, s.ldc, 2 * unit);
             s.alpha = scalar();
         }
         for (const bool rows : {true, false}) {

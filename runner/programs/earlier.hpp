@@ -33,6 +33,8 @@ inline Problem earlier(Problem p, Earlier what) {
         p.lda = p.variant.a_transposed() ? p.M : p.K;
         p.ldb = p.variant.b_transposed() ? p.K : p.N;
         p.ldc = p.N;
+        if (p.variant.residual) p.ldr = p.N;
+        if (p.variant.D) p.ldd = p.N;
     }
     return p;
 }

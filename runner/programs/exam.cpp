@@ -7,14 +7,18 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/check/calls.hpp"
 #include "common/check/operands.hpp"
+#include "common/check/variant.hpp"
+#include "common/check/workload.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
@@ -100,25 +104,30 @@ class OnDevice {
     void* base_ = nullptr;
 };
 
-gemm::Variant variant_of(const Question& q) {
-    const auto type = [&](int matrix) { return static_cast<gemm::DType>(q.types[matrix]); };
-    return {type(0), type(1), type(2), static_cast<gemm::Layout>(q.layout)};
+/// Without its matrices. Throws Error where it is none.
+gemm::Problem problem_of(const Question& q) {
+    const std::string text(q.variant, strnlen(q.variant, sizeof q.variant));
+    const std::optional<gemm::Variant> variant = gemm::variant_named(text);
+    if (!variant) throw Error("The paper's variant is none.");
+    gemm::Shape s{q.M, q.N, q.K, q.lda, q.ldb, q.ldc, q.ldr, q.ldd, q.alpha, q.beta, *variant};
+    return s.problem();
 }
 
-/// C's bytes afterwards.
+/// The bytes of the matrix that is written, afterwards.
 std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, std::istream& paper) {
     std::vector<std::unique_ptr<OnDevice>> matrices;
     std::vector<void*> data;
-    for (const Matrix& matrix : q.matrices) {
-        matrices.push_back(std::make_unique<OnDevice>(paper, matrix));
+    const gemm::Problem empty = problem_of(q);
+    std::size_t result = 0;
+    for (const gemm::Operand& o : gemm::operands(empty)) {
+        if (o.role != gemm::Role::in) result = matrices.size();
+        matrices.push_back(std::make_unique<OnDevice>(paper, q.matrices[matrices.size()]));
         data.push_back(matrices.back()->data());
     }
-    const OnDevice& c = *matrices.back();
+    const OnDevice& c = *matrices[result];
     const gemm::Conditions conditions(q.sm, q.multiprocessors, {q.blocks, q.blocks + q.block_count},
                                       q.schedule);
-    const gemm::Problem problem = gemm::over(
-        {q.M, q.N, q.K, q.alpha, nullptr, q.lda, nullptr, q.ldb, q.beta, nullptr, q.ldc, variant_of(q)},
-        data);
+    const gemm::Problem problem = gemm::over(empty, data);
     const auto what = static_cast<gemm::Earlier>(q.earlier);
     gemm::Problem now = gemm::earlier(problem, what);
     gemm::Plan plan = gemm::prepared(lesson, now);

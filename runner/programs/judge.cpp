@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/check/variant.hpp"
 #include "common/check/verify.hpp"
 #include "common/check/words.hpp"
 #include "common/cpu/execution/device.hpp"
@@ -56,11 +57,11 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
                    p.lda,
                    p.ldb,
                    p.ldc,
+                   p.ldr,
+                   p.ldd,
                    p.alpha,
                    p.beta,
-                   {static_cast<std::uint8_t>(p.variant.A), static_cast<std::uint8_t>(p.variant.B),
-                    static_cast<std::uint8_t>(p.variant.C)},
-                   static_cast<std::uint8_t>(p.variant.layout),
+                   {},
                    static_cast<std::uint8_t>(c.earlier),
                    {},
                    c.sm,
@@ -69,6 +70,9 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
                    {},
                    c.schedule,
                    {}};
+        const std::string variant = gemm::text(p.variant);
+        if (variant.size() > sizeof q.variant) throw Error("A variant's text is too long for a paper.");
+        variant.copy(q.variant, sizeof q.variant);
         std::transform(images.begin(), images.end(), q.matrices, [](const gemm::Image& image) {
             return gemm::exam::Matrix{image.bytes.size(), image.start, image.rows, image.row, image.gap};
         });
@@ -128,7 +132,7 @@ std::vector<CaseResult> marked(const std::vector<CheckCase>& cases, std::uint64_
         Workload w = gemm::workload_of(c, seed);
         if (c.earlier != gemm::Earlier::nothing) w.refill(seed);
         const std::optional<std::vector<std::byte>> image =
-            answers.next(results.size() - 1, w.images().back().bytes.size(), result);
+            answers.next(results.size() - 1, w.c_image().bytes.size(), result);
         if (image) {
             w.set_c_image(*image);
             gemm::Verdict& verdict =

@@ -98,11 +98,12 @@ Json finding_json(const trace::Finding& f) {
 }
 
 Json totals_json(const trace::Report& report, const Shape& shape) {
-    const std::size_t size = size_of(shape.variant.C);
+    const Operand result = result_of(operands(shape.problem()));
+    const std::size_t size = size_of(result.type);
     std::uint64_t loaded = 0, stored = 0, shared = 0, results = 0;
     for (const trace::Line& l : report.lines) {
         (l.shared ? shared : l.store ? stored : loaded) += l.shared ? l.bytes : 32 * l.sectors;
-        if (!l.shared && l.store && l.array == "C") results += l.bytes / size;
+        if (!l.shared && l.store && l.array == result.name) results += l.bytes / size;
     }
     // Of the blocks that were traced: each result is a sum of K products.
     const double flop =
@@ -117,16 +118,19 @@ Json totals_json(const trace::Report& report, const Shape& shape) {
             {"shared_bytes_per_flop", per(static_cast<double>(shared), flop)}};
 }
 
-Json owners_json(const trace::Report& report) {
+Json owners_json(const trace::Report& report, const std::string& matrix) {
     Json rows = Json::array(), cols = Json::array(), threads = Json::array();
     for (const trace::Owned& o : report.owners) {
-        if (o.matrix != "C") continue;
+        if (o.matrix != matrix) continue;
         rows.push_back(o.row);
         cols.push_back(o.col);
         threads.push_back(o.thread);
     }
-    return {
-        {"array", "C"}, {"block", report.owners_block}, {"rows", rows}, {"cols", cols}, {"threads", threads}};
+    return {{"array", matrix},
+            {"block", report.owners_block},
+            {"rows", rows},
+            {"cols", cols},
+            {"threads", threads}};
 }
 
 Json place_json(const Autopsy::Place& p) {
@@ -218,12 +222,8 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
     const auto start = std::chrono::steady_clock::now();
     std::vector<trace::Matrix> matrices;
     for (const Operand& o : operands(p)) {
-        const bool written = o.role == Role::in_out;
-        const char* const unreadable = written           ? (p.beta == 0.0f ? "beta = 0" : "")
-                                       : p.alpha == 0.0f ? "alpha = 0"
-                                                         : "";
         matrices.push_back({o.name, o.data, o.rows, o.cols, o.pitch, static_cast<int>(size_of(o.type)),
-                            unreadable, written});
+                            o.unread, o.role != Role::in});
     }
     trace::begin(std::move(matrices), most_steps, histories);
     const Ended ended = launched(lesson, p, plan);
@@ -239,8 +239,9 @@ Json no_kernel_finding(const trace::Report& report, const Problem& p) {
     // Nothing is computed: a cudaMemsetAsync is enough, or with beta = 1 nothing at all.
     if (p.alpha == 0.0f || p.K == 0) return nullptr;
     std::uint64_t bytes = 0;
-    for (const trace::Line& l : report.lines) bytes += l.store && l.array == "C" ? l.bytes : 0;
-    const std::uint64_t stored = bytes / size_of(p.variant.C);
+    const Operand result = result_of(operands(p));
+    for (const trace::Line& l : report.lines) bytes += l.store && l.array == result.name ? l.bytes : 0;
+    const std::uint64_t stored = bytes / size_of(result.type);
     const auto elements = static_cast<std::uint64_t>(p.M * p.N);
     if (stored >= elements) return nullptr;
     const std::string who = stored == 0 ? "no kernel wrote it"
@@ -248,9 +249,9 @@ Json no_kernel_finding(const trace::Report& report, const Problem& p) {
                                               std::to_string(elements) + " elements";
     trace::Finding finding;
     finding.id = FindingId::no_kernel;
-    finding.text = "C is right, but " + who + ": launch() copied it there.";
+    finding.text = std::string(result.name) + " is right, but " + who + ": launch() copied it there.";
     finding.access.write = true;
-    finding.array = "C";
+    finding.array = result.name;
     finding.count = 1;
     return finding_json(finding);
 }
@@ -287,7 +288,7 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
             {"wgmma", list_json(report.multiplications, wgmma_json)},
             {"findings", findings_json(report)},
             {"totals", totals_json(report, shape)},
-            {"owners", owners_json(report)},
+            {"owners", owners_json(report, result_of(operands(shape.problem())).name)},
             {"verdict", nullptr},
             {"error", error_json(traced)}};
 }

@@ -61,8 +61,21 @@ TEST_CASE("variant: every variant has one text, and comes back from it") {
     CHECK(gemm::text(gemm::of_type(DType::bf16, Layout::nt)) == "bf16.nt");
     CHECK(gemm::text(Variant{DType::bf16, DType::bf16, DType::fp32, Layout::tt}) == "bf16_fp32.tt");
     CHECK(gemm::text(Variant{DType::fp32, DType::bf16, DType::bf16, Layout::nn}) == "fp32_bf16_bf16");
+    using gemm::Activation;
+    const Variant gelu{.A = DType::bf16, .B = DType::bf16, .C = DType::bf16, .activation = Activation::gelu};
+    Variant all = gelu;
+    all.layout = Layout::nt;
+    all.bias = all.residual = true;
+    all.D = DType::fp16;
+    for (const auto& [v, name] :
+         {std::pair<Variant, std::string>{gelu, "bf16+gelu"}, {all, "bf16.nt+bias+gelu+residual+to_fp16"}}) {
+        CHECK(gemm::text(v) == name);
+        CHECK(gemm::variant_named(name) == v);
+    }
     for (const char* const wrong :
-         {"", "FP32", "tf32", "bf16.", ".nt", "bf16.nn", "bf16.nt.nt", "bf16.xt", "bf16_bf16",
+         {"bf16+", "+bias", "bf16+bias+bias", "bf16+gelu+bias", "bf16+bias.nt", "bf16+silu", "bf16+to_",
+          "bf16+to_int8", "bf16+to_fp16+to_fp16", "int8_int32+bias", "int8_int32+to_fp32", "e4m3_bf16+to_e4m3",
+          "", "FP32", "tf32", "bf16.", ".nt", "bf16.nn", "bf16.nt.nt", "bf16.xt", "bf16_bf16",
           "bf16_bf16_fp32", "fp32_fp32_fp32", "bf16_", "_bf16", "fp32_bf16_fp16_fp32", "bf16 "}) {
         INFO(wrong);
         CHECK_FALSE(gemm::variant_named(wrong));

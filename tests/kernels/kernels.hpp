@@ -2,7 +2,9 @@
 // where they go the way of every lesson, and where each of their mistakes is found.
 #pragma once
 
+#include <array>
 #include <span>
+#include <vector>
 
 #include "common/gemm.hpp"
 
@@ -12,9 +14,18 @@ namespace slow {
 extern const gemm::Lesson int8;
 /// E4M3 inputs, B as N×K; FP32 sums, BF16 C. Right.
 extern const gemm::Lesson fp8;
+/// BF16 with a bias, GELU and a residual, into a D of FP32. Right.
+extern const gemm::Lesson fused;
 
 /// Copies of them with one mistake each, by the name of the mistake.
 std::span<const gemm::Lesson> int8_mistakes();
 std::span<const gemm::Lesson> fp8_mistakes();
+std::span<const gemm::Lesson> fused_mistakes();
+
+/// All that are right, and all that are not.
+inline constexpr std::array kKernels{&int8, &fp8, &fused};
+inline std::vector<std::span<const gemm::Lesson>> all_mistakes() {
+    return {int8_mistakes(), fp8_mistakes(), fused_mistakes()};
+}
 
 }  // namespace slow

@@ -24,7 +24,7 @@ using gemm::Variant;
 using gemm::Verdict;
 using Json = nlohmann::json;
 
-const std::array<const Lesson*, 2> kKernels{&slow::int8, &slow::fp8};
+using slow::kKernels;
 
 /// The name of the first case that it does not pass; empty where it passes all.
 std::string falls_at(const Lesson& lesson) {
@@ -87,10 +87,11 @@ TEST_CASE("kernels: they are right, integers exactly") {
 }
 
 TEST_CASE("kernels mutant: each is caught by the values of a check's cases") {
-    for (const auto& mistakes : {slow::int8_mistakes(), slow::fp8_mistakes()}) {
+    for (const auto& mistakes : slow::all_mistakes()) {
         REQUIRE(mistakes.size() >= 4);
         for (const Lesson& mistake : mistakes) {
-            if (std::string(mistake.name) == "reads_c") continue;  // which only a trace can tell
+            // (Which only a trace can tell.)
+            if (std::string(mistake.name) == "reads_c") continue;
             INFO(mistake.name);
             CHECK_FALSE(falls_at(mistake).empty());
         }
@@ -107,8 +108,9 @@ TEST_CASE("kernels: scalars of integers are whole numbers") {
 
 TEST_CASE("kernels: their programs, as a lesson's") {
     const std::string small = " --m 33 --n 31 --k 65 --verify-only --json";
-    for (const auto& [name, variant] :
-         {std::pair<std::string, std::string>{"int8", "int8_int32"}, {"fp8", "e4m3_bf16.nt"}}) {
+    for (const auto& [name, variant] : {std::pair<std::string, std::string>{"int8", "int8_int32"},
+                                        {"fp8", "e4m3_bf16.nt"},
+                                        {"fused", "bf16+bias+gelu+residual+to_fp32"}}) {
         const test::Result r =
             test::run_program("slow_" + name + small + " --variant " + variant + " --alpha 3 --beta -2");
         INFO(r.out << r.err);
@@ -116,28 +118,34 @@ TEST_CASE("kernels: their programs, as a lesson's") {
         CHECK(Json::parse(r.out).at("variant") == variant);
     }
     CHECK(test::run_program("slow_int8" + small + " --alpha 1.5").status == 2);
+    CHECK(test::run_program("slow_int8" + small + " --ldd 40").status == 2);  // it has no D
+    CHECK(test::run_program("slow_fused" + small + " --ldd 30").status == 2);
+    CHECK(test::run_program("slow_fused" + small + " --ldr 37 --ldd 50 --beta 2").status == 0);
     CHECK(test::run_program("slow_fp8" + small + " --variant e4m3_bf16").status ==
           2);  // it takes no other layout
 
     const test::Result bench = test::run_program(
-        "slow_bench --verify-only --lessons slow_int8,slow_fp8,no_tail_of_four --sizes 33x31x65");
+        "slow_bench --verify-only --lessons slow_int8,slow_fp8,slow_fused,no_tail_of_four --sizes 33x31x65");
     INFO(bench.out << bench.err);
     const Json json = Json::parse(bench.out);
     std::vector<std::string> variants;
     for (const Json& run : json.at("runs")) variants.push_back(run.at("variant"));
     std::sort(variants.begin(), variants.end());
-    CHECK(variants == std::vector<std::string>{"e4m3_bf16.nt", "int8_int32"});
+    CHECK(variants ==
+          std::vector<std::string>{"bf16+bias+gelu+residual+to_fp32", "e4m3_bf16.nt", "int8_int32"});
     REQUIRE(json.at("failed").size() == 1);
     CHECK(json.at("failed").at(0).at("lesson") == "no_tail_of_four");
 
-    for (const std::string kernel : {"slow_int8", "slow_fp8"})
+    for (const std::string kernel : {"slow_int8", "slow_fp8", "slow_fused"})
         CHECK(test::run_program("slow_fuzz --lesson " + kernel + " --cases 60").status == 0);
 }
 
 #ifdef GEMM_CPU_DEVICE
 TEST_CASE("kernels: inspected, checked and graded, as a lesson is") {
     const test::Folder folder;
-    for (const auto& [name, bytes] : {std::pair<std::string, Json>{"int8", {1, 1, 4}}, {"fp8", {1, 1, 2}}}) {
+    for (const auto& [name, bytes] : {std::pair<std::string, Json>{"int8", {1, 1, 4}},
+                                      {"fp8", {1, 1, 2}},
+                                      {"fused", {2, 2, 2, 2, 2, 4}}}) {
         const test::Result seen = test::run_program("slow_inspect --lesson slow_" + name +
                                                     " --m 20 --n 33 --k 17 --alpha 3 --beta 2 --history 1");
         INFO(seen.out.substr(0, 2000) << seen.err);

@@ -6,8 +6,8 @@
 
 std::span<const gemm::Lesson* const> gemm::all_lessons() {
     static const std::vector<const Lesson*> lessons = [] {
-        std::vector<const Lesson*> all{&slow::int8, &slow::fp8};
-        for (const auto& mistakes : {slow::int8_mistakes(), slow::fp8_mistakes()}) {
+        std::vector<const Lesson*> all(slow::kKernels.begin(), slow::kKernels.end());
+        for (const auto& mistakes : slow::all_mistakes()) {
             for (const Lesson& mistake : mistakes) all.push_back(&mistake);
         }
         return all;
