@@ -26,11 +26,14 @@ enum class Activation { none, gelu };
 
 /// What of a problem is neither size nor data. Its canonical text ("bf16", "bf16.nt", "bf16+bias+gelu"),
 /// which options, results, charts and messages share, is made and read in common/check/variant.hpp. How many
-/// problems there are and how values are scaled come here with the lessons that need them: each with a
-/// default that leaves the plain product, so that no descriptor changes.
+/// problems there are comes here with the lessons that need it, with a default that leaves one, so that no
+/// descriptor changes.
 struct Variant {
     DType A = DType::fp32, B = DType::fp32, C = DType::fp32;
     Layout layout = Layout::nn;
+    /// Where it is not 0, B's numbers are whole, and so many steps along K share a scale in each column: B's
+    /// element is a number times its scale.
+    int group = 0;
     // The epilogue, in the order in which it is computed. What it reads has C's type.
     bool bias = false;  // a number for each column is added
     Activation activation = Activation::none;
@@ -40,8 +43,10 @@ struct Variant {
     constexpr bool a_transposed() const { return layout == Layout::tn || layout == Layout::tt; }
     constexpr bool b_transposed() const { return layout == Layout::nt || layout == Layout::tt; }
     constexpr DType result() const { return D.value_or(C); }
-    /// Whether the result is alpha·op(A)·op(B) + beta·C, in C.
-    constexpr bool plain() const { return !bias && activation == Activation::none && !residual && !D; }
+    /// Whether the result is alpha·op(A)·op(B) + beta·C, in C, of A and B as they are.
+    constexpr bool plain() const {
+        return group == 0 && !bias && activation == Activation::none && !residual && !D;
+    }
     constexpr bool operator==(const Variant&) const = default;
 };
 
@@ -53,7 +58,8 @@ constexpr Variant of_type(DType type, Layout layout = Layout::nn) {
 /// C = alpha·op(A)·op(B) + beta·C, with op(A) M×K, op(B) K×N and C M×N, all row-major in device memory; op
 /// transposes where the variant's layout says so.
 /// Row pitches are in elements: lda ≥ K (≥ M where A is transposed), ldb ≥ N (≥ K), ldc ≥ N; what lies
-/// between two rows is padding and belongs to nobody. M, N, K are any values ≥ 0. K == 0 leaves beta·C; M ==
+/// between two rows is padding and belongs to nobody. Where two elements share a byte, rows begin with a
+/// whole one: their pitch is even. M, N, K are any values ≥ 0. K == 0 leaves beta·C; M ==
 /// 0 or N == 0 leaves nothing to do. BLAS's rules for scalars: beta == 0 never reads C, alpha == 0 never
 /// reads A or B (each may hold NaN). Where C is of integers, both are whole numbers.
 /// With an epilogue: D = f(alpha·op(A)·op(B) + beta·C + bias) + residual. Without a D of its own, C is D.
@@ -68,7 +74,9 @@ struct Problem {
     void* C;
     std::int64_t ldc;
     Variant variant = {};  // one that the lesson takes
-    // What a variant adds; null and 0 where it does not. Pitches ldr ≥ N, ldd ≥ N.
+    // What a variant adds; null and 0 where it does not. Pitches lds ≥ N, ldr ≥ N, ldd ≥ N.
+    const void* scales = nullptr;  // ceil(K / group)×N, of A's type
+    std::int64_t lds = 0;
     const void* bias = nullptr;      // N numbers
     const void* residual = nullptr;  // M×N
     std::int64_t ldr = 0;

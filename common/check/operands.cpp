@@ -18,6 +18,10 @@ std::vector<Operand> operands(const Problem& p) {
                               address(p.B), 0, tb ? p.ldb : 1, tb ? "K" : "N", "ldb", factor},
                              {OperandId::C, "C", v.D ? Role::in : Role::in_out, v.C, p.M, p.N, p.ldc, p.C,
                               p.ldc, 1, "N", "ldc", addend}};
+    if (v.group != 0) {
+        all.push_back({OperandId::scales, "scales", Role::in, v.A, ceil_div(p.K, v.group), p.N, p.lds,
+                       address(p.scales), 0, 1, "N", "lds", factor});
+    }
     if (v.bias) {
         all.push_back({OperandId::bias, "bias", Role::in, v.C, 1, p.N, std::max<std::int64_t>(p.N, 1),
                        address(p.bias), 0, 1, "N", nullptr, ""});
@@ -50,6 +54,9 @@ Problem over(Problem p, std::span<void* const> data) {
                 break;
             case OperandId::C:
                 p.C = at;
+                break;
+            case OperandId::scales:
+                p.scales = at;
                 break;
             case OperandId::bias:
                 p.bias = at;

@@ -18,8 +18,8 @@ enum class Role {
 };
 
 /// Which one it is, of all that problems may have.
-enum class OperandId { A, B, C, bias, residual, D };
-inline constexpr std::array kOperandIds{OperandId::A,    OperandId::B,        OperandId::C,
+enum class OperandId { A, B, C, scales, bias, residual, D };
+inline constexpr std::array kOperandIds{OperandId::A,    OperandId::B,        OperandId::C, OperandId::scales,
                                         OperandId::bias, OperandId::residual, OperandId::D};
 /// Its place among them.
 constexpr std::size_t place_of(OperandId id) {
@@ -62,6 +62,8 @@ std::int64_t* pitch_in(Pitches& p, OperandId id) {
             return &p.ldb;
         case OperandId::C:
             return &p.ldc;
+        case OperandId::scales:
+            return &p.lds;
         case OperandId::residual:
             return &p.ldr;
         case OperandId::D:

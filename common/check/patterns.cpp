@@ -28,13 +28,13 @@ double a_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t 
 double a_of(const Workload& w, std::int64_t row, std::int64_t col) {
     return a_of(w, row, col, w.shape().lda);
 }
-/// Of op(B).
-double b_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t pitch) {
-    if (w.shape().variant.b_transposed()) std::swap(row, col);
-    return element(w.host().B, row, col, pitch);
+/// Of op(B), with the pitches of a shape; times its scale, where it has one.
+double b_of(const Workload& w, std::int64_t row, std::int64_t col, const Shape& pitches) {
+    const double value = w.host().B[pitches.b_at(row, col)];
+    return pitches.variant.group == 0 ? value : value * w.host().scales[pitches.scale_at(row, col)];
 }
 double b_of(const Workload& w, std::int64_t row, std::int64_t col) {
-    return b_of(w, row, col, w.shape().ldb);
+    return b_of(w, row, col, w.shape());
 }
 double c_of(const Workload& w, std::int64_t row, std::int64_t col) {
     return element(w.host().C, row, col, w.shape().ldc);
@@ -191,7 +191,8 @@ std::optional<Pattern> Values::pitches() const {
     std::vector<Operand> padded;
     for (const Operand& o : operands(s.problem())) {
         const bool matters = o.role != Role::in || o.unread[0] == '\0';
-        if (matters && o.pitch_name != nullptr && o.pitch > o.cols) padded.push_back(o);
+        if (matters && o.pitch_name != nullptr && o.pitch > in_whole_bytes(o.type, o.cols))
+            padded.push_back(o);
     }
     // One of them, then two, then more.
     std::vector<unsigned> subsets((1u << padded.size()) - 1);
@@ -204,7 +205,7 @@ std::optional<Pattern> Values::pitches() const {
         for (std::size_t i = 0; i < padded.size(); ++i) {
             const Operand& o = padded[i];
             if ((ignored >> i & 1u) == 0) continue;
-            *pitch_in(packed, o.id) = o.cols;
+            *pitch_in(packed, o.id) = in_whole_bytes(o.type, o.cols);
             which += (which.empty() ? "" : ", ") + std::string(o.name);
             lengths += (lengths.empty() ? "" : ", ") + std::string(o.width);
         }
@@ -220,8 +221,7 @@ double Values::with_pitches(const Wrong& x, const Shape& packed) const {
     const std::int64_t row = place / packed.result_pitch(), col = place % packed.result_pitch();
     if (row >= s.M || col >= s.N) return before_of(w_, x.row, x.col);  // nobody's: it keeps what it held
     double value = 0;
-    for (std::int64_t k = 0; k < s.K; ++k)
-        value += a_of(w_, row, k, packed.lda) * b_of(w_, k, col, packed.ldb);
+    for (std::int64_t k = 0; k < s.K; ++k) value += a_of(w_, row, k, packed.lda) * b_of(w_, k, col, packed);
     value *= alpha;
     if (beta != 0) value += beta * w_.host().C[packed.c_at(row, col)];
     return Epilogue(w_, packed)(value, row, col);

@@ -42,6 +42,21 @@ void cut_off(float* sums, std::int64_t n) {
     }
 }
 
+/// op(B)'s elements where they lie, as they are multiplied. A number times its scale is exact in FP32: 8 + 8
+/// and 11 + 8 significant bits fit.
+std::vector<float> weights(const Workload& w) {
+    std::vector<float> all = floats(w.host().B);
+    const Shape& s = w.shape();
+    if (s.variant.group == 0) return all;
+    parallel_for(s.K, 64, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t k = first; k < last; ++k) {
+            for (std::int64_t col = 0; col < s.N; ++col)
+                all[s.b_at(k, col)] *= static_cast<float>(w.host().scales[s.scale_at(k, col)]);
+        }
+    });
+    return all;
+}
+
 }  // namespace
 
 Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols) {
@@ -56,7 +71,7 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
     const bool fp8 = accumulator(s.variant) == Accumulator::tensor_fp8;
 
     // The chosen columns of op(B) side by side, so that the inner loop below runs over neighbors.
-    const std::vector<float> all_of_a = floats(w.host().A), all_of_b = floats(w.host().B);
+    const std::vector<float> all_of_a = floats(w.host().A), all_of_b = weights(w);
     const float* B = all_of_b.data();
     std::int64_t ldb = s.ldb;
     std::vector<float> gathered;
@@ -153,6 +168,9 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
 // kFp8SumBits) times as much. From K = 2048 on the theorem says nothing; what is less precise than it should
 // be is seen in the mean.
 //
+// Scaled weights. Tensor cores multiply A's type, to which a kernel rounds a number times its scale before:
+// by u_A of it, and so of every product. (1 + γ)·(1 + u_A) − 1 for both.
+//
 // INT8. Sums of whole numbers that fit into 32 bits are exact, and so is what alpha and beta make of them,
 // which are whole numbers, too.
 double error_bound_factor(std::int64_t K, const Variant& variant) {
@@ -170,7 +188,10 @@ double error_bound_factor(std::int64_t K, const Variant& variant) {
             return 0.0;
     }
     const double nu = (terms + (variant.bias ? 3.0 : 2.0)) * 0x1p-24;
-    return nu < 0.5 ? nu / (1.0 - nu) : 1.0;  // beyond 8 million terms the theorem says no more than this
+    // Beyond 8 million terms the theorem says no more than 1.
+    const double sums = nu < 0.5 ? nu / (1.0 - nu) : 1.0;
+    const double weights = variant.group != 0 ? unit_roundoff(variant.A) : 0.0;
+    return sums + weights + sums * weights;
 }
 
 // Before: γ·magnitude, and half the smallest FP32 for each rounding that may underflow (all of it, where

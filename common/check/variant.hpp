@@ -22,7 +22,8 @@ std::optional<Accumulator> accumulator_of(const Variant& variant);
 Accumulator accumulator(const Variant& variant);
 
 /// "bf16": A, B and C of that type, nothing transposed. "bf16.nt": with B transposed. "bf16_fp32": A and B
-/// BF16, C FP32; "fp32_bf16_fp32": a type each. Behind that, in the order in which it is computed, what is
+/// BF16, C FP32; "fp32_bf16_fp32": a type each. "int4g128.bf16": B INT4 with a scale for each 128 steps along
+/// K, the rest BF16. Behind that, in the order in which it is computed, what is
 /// fused: "bf16+bias+gelu", "bf16+residual+to_fp32" (a D of FP32).
 std::string text(const Variant& variant);
 /// The variant of that text; nothing where it is not what text() makes of one, or nothing adds its products

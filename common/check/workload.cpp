@@ -145,16 +145,23 @@ Shape Shape::resolved() const {
     for (const Operand& o : operands(problem())) {
         std::int64_t* const pitch = pitch_in(s, o.id);
         if (pitch == nullptr) continue;
-        if (*pitch == 0) *pitch = std::max<std::int64_t>(o.cols, 1);
+        if (*pitch == 0) *pitch = gemm::in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1));
         if (*pitch < o.cols || *pitch < 1) {
             throw Error(std::string(o.pitch_name) + " must be at least " + o.width + " = " +
                         std::to_string(o.cols) + ", and is " + std::to_string(*pitch) + ".");
         }
     }
+    for (const Operand& o : operands(s.problem())) {
+        if (o.pitch == gemm::in_whole_bytes(o.type, o.pitch)) continue;
+        throw Error(std::string(o.pitch_name) + " must be even where elements are " + info(o.type).text +
+                    ", and is " + std::to_string(o.pitch) + ".");
+    }
+    if (variant.group == 0 && lds != 0)
+        throw Error("lds is the pitch of scales, which " + gemm::text(variant) + " does not have.");
     if (!variant.residual && ldr != 0)
-        throw Error("ldr is the pitch of a residual, which " + gemm::text(variant) + " has not.");
+        throw Error("ldr is the pitch of a residual, which " + gemm::text(variant) + " does not have.");
     if (!variant.D && ldd != 0)
-        throw Error("ldd is the pitch of a D, which " + gemm::text(variant) + " has not.");
+        throw Error("ldd is the pitch of a D, which " + gemm::text(variant) + " does not have.");
     const auto scalar = [&](const char* name, float value) {
         if (!is_integer(variant.C) || (std::trunc(value) == value && std::fabs(value) < 0x1p24f)) return;
         throw Error(std::string(name) + " must be a whole number where C is " + info(variant.C).text +
@@ -173,7 +180,8 @@ std::string Shape::text() const {
     std::string t = std::to_string(M) + "×" + std::to_string(N) + "×" + std::to_string(K);
     const std::vector<Operand> all = operands(problem());
     for (const Operand& o : all) {
-        if (o.pitch_name != nullptr && o.pitch != 0 && o.pitch != std::max<std::int64_t>(o.cols, 1))
+        const std::int64_t tight = gemm::in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1));
+        if (o.pitch_name != nullptr && o.pitch != 0 && o.pitch != tight)
             t += std::string(" ") + o.pitch_name + "=" + std::to_string(o.pitch);
     }
     if (alpha != 1.0f) t += " alpha=" + number(alpha);
@@ -200,6 +208,16 @@ std::uint64_t fresh_seed() {
     return device() % 1000000000u;  // short enough to be typed again
 }
 
+Shape Shape::in_whole_bytes() const {
+    Shape s = *this;
+    for (const Operand& o : operands(problem())) {
+        if (std::int64_t* const pitch = pitch_in(s, o.id)) *pitch = gemm::in_whole_bytes(o.type, *pitch);
+        std::int64_t& offset = s.offsets[place_of(o.id)];
+        offset = gemm::in_whole_bytes(o.type, offset);
+    }
+    return s;
+}
+
 Shape Shape::kept() const {
     Shape k = *this;
     k.stored = Stored::whole;
@@ -213,7 +231,7 @@ Shape Shape::kept() const {
         if (stored == Stored::in_rows || stored == Stored::in_columns)
             *pitch = std::max<std::int64_t>(o.cols, 1);
     }
-    return k;
+    return k.in_whole_bytes();
 }
 
 namespace {

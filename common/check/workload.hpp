@@ -34,7 +34,7 @@ enum class Stored {
 /// What a problem looks like, without its matrices. A pitch of 0 stands for the tight one.
 struct Shape {
     std::int64_t M = 0, N = 0, K = 0;
-    std::int64_t lda = 0, ldb = 0, ldc = 0, ldr = 0, ldd = 0;  // as in Problem
+    std::int64_t lda = 0, ldb = 0, ldc = 0, lds = 0, ldr = 0, ldd = 0;  // as in Problem
     float alpha = 1.0f, beta = 0.0f;
     Variant variant = {};
     /// Elements by which each matrix begins behind an aligned address, by its id.
@@ -58,7 +58,11 @@ struct Shape {
     std::size_t c_at(std::int64_t row, std::int64_t col) const {
         return static_cast<std::size_t>(row * ldc + col);
     }
-    // The same of the residual, and of the matrix that is written: C, or D where the variant has one.
+    // The same of the scale of op(B)[k][col], of the residual, and of the matrix that is written: C, or D
+    // where the variant has one.
+    std::size_t scale_at(std::int64_t k, std::int64_t col) const {
+        return static_cast<std::size_t>(k / variant.group * lds + col);
+    }
     std::size_t residual_at(std::int64_t row, std::int64_t col) const {
         return static_cast<std::size_t>(row * ldr + col);
     }
@@ -81,10 +85,13 @@ struct Shape {
                 .C = nullptr,
                 .ldc = ldc,
                 .variant = variant,
+                .lds = lds,
                 .ldr = ldr,
                 .ldd = ldd};
     }
 
+    /// The same with pitches and offsets that end with whole bytes, where two elements share one.
+    Shape in_whole_bytes() const;
     /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, a scalar no whole
     /// number of 24 bits where C is of integers, or an element count or a byte count leaves 63 bits.
     Shape resolved() const;
@@ -98,7 +105,7 @@ struct Shape {
 /// those that are only read holds their types' guards, and so does a C that is not read; the one that is
 /// written is as before the kernel runs: C0, or its type's poison where nothing is read, and in the padding.
 struct HostMatrices {
-    Elements A, B, C, bias, residual, D;
+    Elements A, B, C, scales, bias, residual, D;
 
     const Elements& operator[](OperandId id) const { return this->*kMembers[place_of(id)]; }
     Elements& operator[](OperandId id) { return this->*kMembers[place_of(id)]; }
@@ -106,8 +113,9 @@ struct HostMatrices {
     const Elements& result(const Variant& v) const { return v.D ? D : C; }
 
   private:
-    static constexpr std::array kMembers{&HostMatrices::A,    &HostMatrices::B,        &HostMatrices::C,
-                                         &HostMatrices::bias, &HostMatrices::residual, &HostMatrices::D};
+    static constexpr std::array kMembers{&HostMatrices::A,      &HostMatrices::B,    &HostMatrices::C,
+                                         &HostMatrices::scales, &HostMatrices::bias, &HostMatrices::residual,
+                                         &HostMatrices::D};
 };
 
 /// What the result is full of before a kernel runs: its type's poison, or its guard in its place.

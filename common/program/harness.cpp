@@ -49,6 +49,8 @@ Settings read_options(int argc, char** argv, const Lesson& lesson) {
         return std::any_of(lesson.variants.begin(), lesson.variants.end(),
                            [&](const Offer& offer) { return has(offer.variant); });
     };
+    if (any([](const Variant& v) { return v.group != 0; }))
+        options.push_back({"--lds", &s.shape.lds, "row pitch of the scales in elements, at least N [N]"});
     if (any([](const Variant& v) { return v.residual; }))
         options.push_back({"--ldr", &s.shape.ldr, "row pitch of the residual in elements, at least N [N]"});
     if (any([](const Variant& v) { return v.D.has_value(); }))

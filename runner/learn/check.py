@@ -333,7 +333,7 @@ def shape_text(case: Case) -> str:
     """`M×N×K = 45×71×64, lda = 80, alpha = 1.5`: sizes, and what differs from the default."""
     parts = [f"M×N×K = {case['m']}×{case['n']}×{case['k']}"]
     operands = case["operands"]
-    parts += [f"{one['pitch_name']} = {one['pitch']}" for one in operands if one["pitch_name"] and one["pitch"] != max(one["columns"], 1)]
+    parts += [f"{one['pitch_name']} = {one['pitch']}" for one in operands if one["pitch"] != one["tight"]]
     scalars = (("alpha", case["alpha"], 1), ("beta", case["beta"], 0))
     parts += [f"{key} = {'NaN' if x is None else f'{x:.5g}'}" for key, x, usual in scalars if x != usual]
     off = [f"{one['name']} {one['offset']}" for one in operands if one["offset"]]

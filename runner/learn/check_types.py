@@ -13,7 +13,7 @@ class Operand(TypedDict):
     name: str  # "A"
     pitch_name: str | None  # "lda"; none of a row
     pitch: int  # in elements
-    columns: int
+    tight: int  # the least pitch
     offset: int  # elements by which it begins behind an aligned address
 
 

@@ -115,7 +115,7 @@ class CaseList {
         alignments();
         orders();
         if (kOnCpu) indices();
-        for (CheckCase& c : cases_) c.shape = c.shape.resolved();
+        for (CheckCase& c : cases_) c.shape = c.shape.in_whole_bytes().resolved();
         return std::move(cases_);
     }
 
@@ -137,7 +137,7 @@ class CaseList {
             vary(c, i);
         }
         vary(add("remainders", "K beyond 1024", kMeant, kMeant + 2, draw_.odd(1025, 4099, 2)), first);
-        for (CheckCase& c : cases_) c.shape = c.shape.resolved();
+        for (CheckCase& c : cases_) c.shape = c.shape.in_whole_bytes().resolved();
         return std::move(cases_);
     }
 
@@ -440,8 +440,7 @@ class CaseList {
             s.lda = whole(s.a_cols());
             s.ldb = whole(s.b_cols());
             s.ldc = whole(s.N);
-            if (variant_.residual) s.ldr = s.ldc;
-            if (variant_.D) s.ldd = s.ldc;
+            pad_others(s, s.ldc, 0);
         }
         if (place == odd_pitches) {
             s.lda = s.a_cols() + (which == 0 || which >= kAll ? 1 : vector_);

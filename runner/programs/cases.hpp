@@ -113,8 +113,8 @@ using Ahead = std::function<std::vector<CaseResult>()>;
 std::vector<CaseResult> run_cases(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {},
                                   bool long_k = false, const Ahead& ahead = {});
 
-/// id, what, m, n, k, lda, ldb, ldc, operands (of each its name, pitch, the name of that, columns and
-/// offset), alpha, beta, variant, seed, passed, error, verdict (null after
+/// id, what, m, n, k, lda, ldb, ldc, operands (of each its name, pitch, the name of that, the tight
+/// one and its offset), alpha, beta, variant, seed, passed, error, verdict (null after
 /// an error), findings (as findings_json() writes them; of a race in_one_tile, too: whether it is there with
 /// one tile along K).
 Json case_json(const CaseResult& result);

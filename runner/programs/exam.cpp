@@ -109,7 +109,7 @@ gemm::Problem problem_of(const Question& q) {
     const std::string text(q.variant, strnlen(q.variant, sizeof q.variant));
     const std::optional<gemm::Variant> variant = gemm::variant_named(text);
     if (!variant) throw Error("The paper's variant is none.");
-    gemm::Shape s{q.M, q.N, q.K, q.lda, q.ldb, q.ldc, q.ldr, q.ldd, q.alpha, q.beta, *variant};
+    gemm::Shape s{q.M, q.N, q.K, q.lda, q.ldb, q.ldc, q.lds, q.ldr, q.ldd, q.alpha, q.beta, *variant};
     return s.problem();
 }
 

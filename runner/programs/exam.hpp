@@ -15,7 +15,7 @@ namespace gemm::exam {
 // Answers, in the same order: an Answer, then the bytes of the matrix that is written afterwards, guard bands
 // included; or, where there is no result, `error` bytes that say why, and nothing behind them.
 
-constexpr std::size_t kMostBlocks = 4, kMostOperands = 6, kLongestVariant = 64;
+constexpr std::size_t kMostBlocks = 4, kMostOperands = 7, kLongestVariant = 64;
 
 /// One of the operands.
 struct Matrix {
@@ -27,7 +27,7 @@ struct Matrix {
 };
 
 struct Question {
-    std::int64_t M, N, K, lda, ldb, ldc, ldr, ldd;  // as in gemm::Problem
+    std::int64_t M, N, K, lda, ldb, ldc, lds, ldr, ldd;  // as in gemm::Problem
     float alpha, beta;
     char variant[kLongestVariant];  // its canonical text, and zeros
     // gemm::Earlier: where it is not 0, that is computed with the first bytes, then the problem with the

@@ -76,7 +76,7 @@ class Draw {
         }
         for (std::int64_t& offset : s.offsets) offset = one_in(3) ? below(9) : 0;
         c.schedule = engine_();
-        c.shape = s.resolved();
+        c.shape = s.in_whole_bytes().resolved();
         return c;
     }
 
@@ -104,6 +104,7 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
         for (const gemm::Operand& o : gemm::operands(s.problem())) {
             if (o.pitch_name != nullptr) *gemm::pitch_in(s, o.id) = std::max(o.pitch, o.cols);
         }
+        s = s.in_whole_bytes();
         if (s.text() == problem.shape.text() && s.offsets == problem.shape.offsets &&
             next.schedule == problem.schedule)
             return false;
@@ -117,7 +118,7 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
                 simpler([](CheckCase& c) { c.shape.beta = 0; }) |
                 simpler([](CheckCase& c) { c.shape.offsets = {}; });
         for (std::int64_t Shape::*size : {&Shape::M, &Shape::N, &Shape::K, &Shape::lda, &Shape::ldb,
-                                          &Shape::ldc, &Shape::ldr, &Shape::ldd}) {
+                                          &Shape::ldc, &Shape::lds, &Shape::ldr, &Shape::ldd}) {
             for (std::int64_t less = problem.shape.*size / 2; less > 0; less /= 2) {
                 while (problem.shape.*size >= less && simpler([&](CheckCase& c) {
                            c.shape.*size = std::max<std::int64_t>(c.shape.*size - less, 0);

@@ -57,6 +57,7 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
                    p.lda,
                    p.ldb,
                    p.ldc,
+                   p.lds,
                    p.ldr,
                    p.ldd,
                    p.alpha,

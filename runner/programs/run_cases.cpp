@@ -280,7 +280,7 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
         };
     } else if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {
-            for (Elements* const matrix : {&host.A, &host.B}) {
+            for (Elements* const matrix : {&host.A, &host.B, &host.scales}) {
                 if (guard_tells(matrix->dtype())) matrix->fill(std::numeric_limits<float>::quiet_NaN());
             }
         };
@@ -386,7 +386,7 @@ Json case_json(const CaseResult& result) {
         return Json{{"name", o.name},
                     {"pitch_name", o.pitch_name != nullptr ? Json(o.pitch_name) : Json(nullptr)},
                     {"pitch", o.pitch},
-                    {"columns", o.cols},
+                    {"tight", in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1))},
                     {"offset", s.offsets[place_of(o.id)]}};
     };
     return {{"id", result.problem.id},

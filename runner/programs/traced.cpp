@@ -222,8 +222,9 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
     const auto start = std::chrono::steady_clock::now();
     std::vector<trace::Matrix> matrices;
     for (const Operand& o : operands(p)) {
-        matrices.push_back({o.name, o.data, o.rows, o.cols, o.pitch, static_cast<int>(size_of(o.type)),
-                            o.unread, o.role != Role::in});
+        const int bits = info(o.type).bits;
+        matrices.push_back({o.name, o.data, o.rows, o.cols, o.pitch, std::max(bits / 8, 1), o.unread,
+                            o.role != Role::in, std::max(8 / bits, 1)});
     }
     trace::begin(std::move(matrices), most_steps, histories);
     const Ended ended = launched(lesson, p, plan);

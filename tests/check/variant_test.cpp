@@ -68,15 +68,50 @@ TEST_CASE("variant: every variant has one text, and comes back from it") {
     all.bias = all.residual = true;
     all.D = DType::fp16;
     for (const auto& [v, name] :
-         {std::pair<Variant, std::string>{gelu, "bf16+gelu"}, {all, "bf16.nt+bias+gelu+residual+to_fp16"}}) {
+         {std::pair<Variant, std::string>{gelu, "bf16+gelu"},
+          {all, "bf16.nt+bias+gelu+residual+to_fp16"},
+          {{.A = DType::bf16, .B = DType::int4, .C = DType::bf16, .group = 128}, "int4g128.bf16"},
+          {{.A = DType::fp16, .B = DType::int8, .C = DType::fp32, .layout = Layout::nt, .group = 64},
+           "int8g64.fp16_fp32.nt"}}) {
         CHECK(gemm::text(v) == name);
         CHECK(gemm::variant_named(name) == v);
     }
-    for (const char* const wrong :
-         {"bf16+", "+bias", "bf16+bias+bias", "bf16+gelu+bias", "bf16+bias.nt", "bf16+silu", "bf16+to_",
-          "bf16+to_int8", "bf16+to_fp16+to_fp16", "int8_int32+bias", "int8_int32+to_fp32", "e4m3_bf16+to_e4m3",
-          "", "FP32", "tf32", "bf16.", ".nt", "bf16.nn", "bf16.nt.nt", "bf16.xt", "bf16_bf16",
-          "bf16_bf16_fp32", "fp32_fp32_fp32", "bf16_", "_bf16", "fp32_bf16_fp16_fp32", "bf16 "}) {
+    for (const char* const wrong : {"int4g128",
+                                    "int4g0.bf16",
+                                    "int4g.bf16",
+                                    "int4g0128.bf16",
+                                    "int4g128.bf16.nn",
+                                    "int4g128.fp32",
+                                    "bf16g128.bf16",
+                                    "int4g128.bf16_bf16",
+                                    "int4g128.nt",
+                                    "bf16+",
+                                    "+bias",
+                                    "bf16+bias+bias",
+                                    "bf16+gelu+bias",
+                                    "bf16+bias.nt",
+                                    "bf16+silu",
+                                    "bf16+to_",
+                                    "bf16+to_int8",
+                                    "bf16+to_fp16+to_fp16",
+                                    "int8_int32+bias",
+                                    "int8_int32+to_fp32",
+                                    "e4m3_bf16+to_e4m3",
+                                    "",
+                                    "FP32",
+                                    "tf32",
+                                    "bf16.",
+                                    ".nt",
+                                    "bf16.nn",
+                                    "bf16.nt.nt",
+                                    "bf16.xt",
+                                    "bf16_bf16",
+                                    "bf16_bf16_fp32",
+                                    "fp32_fp32_fp32",
+                                    "bf16_",
+                                    "_bf16",
+                                    "fp32_bf16_fp16_fp32",
+                                    "bf16 "}) {
         INFO(wrong);
         CHECK_FALSE(gemm::variant_named(wrong));
     }

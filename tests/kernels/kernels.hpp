@@ -16,16 +16,19 @@ extern const gemm::Lesson int8;
 extern const gemm::Lesson fp8;
 /// BF16 with a bias, GELU and a residual, into a D of FP32. Right.
 extern const gemm::Lesson fused;
+/// BF16 times INT4 with a scale for each 128 steps along K. Right; and the same with weights rounded to BF16.
+extern const gemm::Lesson quantized, quantized_rounded;
 
 /// Copies of them with one mistake each, by the name of the mistake.
 std::span<const gemm::Lesson> int8_mistakes();
 std::span<const gemm::Lesson> fp8_mistakes();
 std::span<const gemm::Lesson> fused_mistakes();
+std::span<const gemm::Lesson> quantized_mistakes();
 
 /// All that are right, and all that are not.
-inline constexpr std::array kKernels{&int8, &fp8, &fused};
+inline constexpr std::array kKernels{&int8, &fp8, &fused, &quantized, &quantized_rounded};
 inline std::vector<std::span<const gemm::Lesson>> all_mistakes() {
-    return {int8_mistakes(), fp8_mistakes(), fused_mistakes()};
+    return {int8_mistakes(), fp8_mistakes(), fused_mistakes(), quantized_mistakes()};
 }
 
 }  // namespace slow

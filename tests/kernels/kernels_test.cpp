@@ -110,7 +110,8 @@ TEST_CASE("kernels: their programs, as a lesson's") {
     const std::string small = " --m 33 --n 31 --k 65 --verify-only --json";
     for (const auto& [name, variant] : {std::pair<std::string, std::string>{"int8", "int8_int32"},
                                         {"fp8", "e4m3_bf16.nt"},
-                                        {"fused", "bf16+bias+gelu+residual+to_fp32"}}) {
+                                        {"fused", "bf16+bias+gelu+residual+to_fp32"},
+                                        {"quantized", "int4g128.bf16"}}) {
         const test::Result r =
             test::run_program("slow_" + name + small + " --variant " + variant + " --alpha 3 --beta -2");
         INFO(r.out << r.err);
@@ -120,23 +121,26 @@ TEST_CASE("kernels: their programs, as a lesson's") {
     CHECK(test::run_program("slow_int8" + small + " --alpha 1.5").status == 2);
     CHECK(test::run_program("slow_int8" + small + " --ldd 40").status == 2);  // it has no D
     CHECK(test::run_program("slow_fused" + small + " --ldd 30").status == 2);
+    CHECK(test::run_program("slow_quantized" + small + " --ldb 33").status == 2);  // rows of whole bytes
+    CHECK(test::run_program("slow_quantized" + small + " --ldb 36 --lds 37").status == 0);
     CHECK(test::run_program("slow_fused" + small + " --ldr 37 --ldd 50 --beta 2").status == 0);
     CHECK(test::run_program("slow_fp8" + small + " --variant e4m3_bf16").status ==
           2);  // it takes no other layout
 
     const test::Result bench = test::run_program(
-        "slow_bench --verify-only --lessons slow_int8,slow_fp8,slow_fused,no_tail_of_four --sizes 33x31x65");
+        "slow_bench --verify-only --lessons slow_int8,slow_fp8,slow_fused,slow_quantized,no_tail_of_four "
+        "--sizes 33x31x65");
     INFO(bench.out << bench.err);
     const Json json = Json::parse(bench.out);
     std::vector<std::string> variants;
     for (const Json& run : json.at("runs")) variants.push_back(run.at("variant"));
     std::sort(variants.begin(), variants.end());
-    CHECK(variants ==
-          std::vector<std::string>{"bf16+bias+gelu+residual+to_fp32", "e4m3_bf16.nt", "int8_int32"});
+    CHECK(variants == std::vector<std::string>{"bf16+bias+gelu+residual+to_fp32", "e4m3_bf16.nt",
+                                               "int4g128.bf16", "int8_int32"});
     REQUIRE(json.at("failed").size() == 1);
     CHECK(json.at("failed").at(0).at("lesson") == "no_tail_of_four");
 
-    for (const std::string kernel : {"slow_int8", "slow_fp8", "slow_fused"})
+    for (const std::string kernel : {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized"})
         CHECK(test::run_program("slow_fuzz --lesson " + kernel + " --cases 60").status == 0);
 }
 
@@ -145,7 +149,8 @@ TEST_CASE("kernels: inspected, checked and graded, as a lesson is") {
     const test::Folder folder;
     for (const auto& [name, bytes] : {std::pair<std::string, Json>{"int8", {1, 1, 4}},
                                       {"fp8", {1, 1, 2}},
-                                      {"fused", {2, 2, 2, 2, 2, 4}}}) {
+                                      {"fused", {2, 2, 2, 2, 2, 4}},
+                                      {"quantized", {2, 0.5, 2, 2}}}) {
         const test::Result seen = test::run_program("slow_inspect --lesson slow_" + name +
                                                     " --m 20 --n 33 --k 17 --alpha 3 --beta 2 --history 1");
         INFO(seen.out.substr(0, 2000) << seen.err);

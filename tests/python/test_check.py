@@ -270,8 +270,8 @@ def test_shapes() -> None:
     def operands(*offsets: int) -> list[dict]:
         sizes = (("A", "lda", 71, 67), ("B", "ldb", 96, 96), ("C", "ldc", 96, 96))
         return [
-            {"name": name, "pitch_name": pitch_name, "pitch": pitch, "columns": columns, "offset": offset}
-            for (name, pitch_name, pitch, columns), offset in zip(sizes, offsets, strict=True)
+            {"name": name, "pitch_name": pitch_name, "pitch": pitch, "tight": tight, "offset": offset}
+            for (name, pitch_name, pitch, tight), offset in zip(sizes, offsets, strict=True)
         ]
 
     case = {"m": 64, "n": 96, "k": 67, "alpha": 1, "beta": -0.5, "operands": operands(0, 0, 0)}

@@ -803,10 +803,10 @@ class Exam:
         (count,) = struct.unpack_from("<Q", self.paper)
         at, answer = 8, 0
         for index in range(count):
-            form = "<8q2f64sB3xiiI5Q30Q"  # exam.hpp's Question
-            M, N, K, lda, ldb, ldc, ldr, ldd, alpha, beta, *rest = struct.unpack_from(form, self.paper, at)
+            form = "<9q2f64sB3xiiI5Q35Q"  # exam.hpp's Question
+            M, N, K, lda, ldb, ldc, lds, ldr, ldd, alpha, beta, *rest = struct.unpack_from(form, self.paper, at)
             (variant, earlier, sm, processors, block_count), matrices = rest[:5], rest[10:]
-            assert (variant.rstrip(b"\0"), sm, processors, ldr, ldd) == (b"fp32", 0, 0, 0, 0)
+            assert (variant.rstrip(b"\0"), sm, processors, lds, ldr, ldd) == (b"fp32", 0, 0, 0, 0, 0)
             matrices, unused = matrices[:15], matrices[15:]
             assert not any(unused)
             sizes, starts, gaps = matrices[::5], matrices[1::5], matrices[4::5]
@@ -1291,6 +1291,9 @@ def test_another_text_gets_other_problems(kit: Kit) -> None:
     assert first == same != other
 
 
+_CASE: dict[str, object] = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha"), 1) | {"operands": []}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -1300,6 +1303,7 @@ def test_another_text_gets_other_problems(kit: Kit) -> None:
         lambda report: report["trace"].update(barriers_per_thread=float("nan")),
         lambda report: report["tile"].update(BM=True),
         lambda report: report["cases"][0].update(m=[1] * 9),
+        lambda report: report["cases"][0].update(operands=[{"pitch": 1, "tight": "1", "offset": 0}]),
         lambda report: report.update(trace=[]),
         lambda report: report.pop("cases"),
         lambda report: report.update(cases=[]),
@@ -1313,7 +1317,7 @@ def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
         "barriers_per_thread": 0.5,
         "totals": {"global_bytes": 1, "flop_per_byte": None},
     }
-    case = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha"), 1) | {"operands": [], "beta": None}  # NaN
+    case = _CASE | {"beta": None}  # NaN
     trace = {"m": ["x"], "n": 10**9, "k": 1, "lines": [line], **counted}
     report = {"tile": {"BM": 32, "BN": 32, "BK": 1}, "cases": [case], "trace": trace}
     assert {grading.evidence(json.dumps(report).encode())["trace"][key] for key in "mnk"} == {grading.GOAL}
@@ -1323,7 +1327,7 @@ def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
 
 
 def test_long_words_are_cut_before_they_are_laid_out() -> None:
-    case = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha"), 1) | {"operands": [], "beta": None, "error": {"text": "x" * (4 << 20)}}
+    case = _CASE | {"beta": None, "error": {"text": "x" * (4 << 20)}}
     report = {"tile": {"BM": 32, "BN": 32, "BK": 1}, "cases": [case], "trace": None}
     cut = grading.evidence(json.dumps(report).encode())["cases"][0]["error"]["text"]
     assert len(cut) < 5000

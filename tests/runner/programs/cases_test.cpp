@@ -21,6 +21,12 @@
 
 namespace {
 
+constexpr auto kAllOff = [] {
+    decltype(gemm::Shape::offsets) all{};
+    all.fill(1);
+    return all;
+}();
+
 using gemm::CaseResult;
 using gemm::CheckCase;
 using gemm::Lesson;
@@ -238,7 +244,7 @@ TEST_CASE("cases: every two of alpha, beta, K and alignment meet, and with every
                     const bool pitches = aligned(s.lda) && aligned(s.ldb) && aligned(s.ldc);
                     const bool fast = aligned(s.N) && aligned(s.K) && pitches && !off;
                     const bool sizes = aligned(s.N) && aligned(s.K);
-                    const int place = off      ? (s.offsets == decltype(s.offsets){1, 1, 1, 1, 1, 1} ? 3 : 2)
+                    const int place = off      ? (s.offsets == kAllOff ? 3 : 2)
                                       : fast   ? (s.ldc > s.N ? 4 : 5)
                                       : !sizes ? 0
                                                : 1;
@@ -333,7 +339,14 @@ TEST_CASE("cases: kernels of variants that no lesson takes pass, and each of the
                                                    {"relu", "one_tile"},
                                                    {"residual_by_ldd", "pitches"},
                                                    {"d_by_ldc", "pitches"},
-                                                   {"nothing_without_k", "alpha_zero"}};
+                                                   {"nothing_without_k", "alpha_zero"},
+                                                   {"unsigned_numbers", "one_tile"},
+                                                   {"zero_point_of_eight", "one_tile"},
+                                                   {"halves_swapped", "one_tile"},
+                                                   {"no_scale", "one_tile"},
+                                                   {"one_scale_for_all", "k_tail"},
+                                                   {"groups_of_256", "k_tail"},
+                                                   {"rows_packed", "pitches"}};
     for (const auto& mistakes : slow::all_mistakes()) {
         for (const Lesson& mistake : mistakes) {
             INFO(mistake.name);
