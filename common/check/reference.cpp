@@ -198,17 +198,24 @@ double error_bound_factor(std::int64_t K, const Variant& variant) {
 // tensor cores cut off). After: x, which is within `before` of the value, is rounded to nearest, which
 // changes it by u·|x|, or by half the smallest number below the normal range (Higham, §2.2, theorem 2.2 and
 // (2.8)).
-ErrorBound error_bound(const Shape& s, double value, double magnitude) {
-    const Accumulator sums = accumulator(s.variant);
-    if (sums == Accumulator::int32) return {0.0, 0.0};
+ErrorBounds::ErrorBounds(const Shape& s) : variant_(s.variant) {
+    const Accumulator sums = accumulator(variant_);
+    exact_ = sums == Accumulator::int32;
+    factor_ = error_bound_factor(s.K, variant_);
     const double lost = sums == Accumulator::fp32 ? 0x1p-150 : 0x1p-149;
-    const double underflow =
-        (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
-    const double before = through_epilogue(
-        s.variant, error_bound_factor(s.K, s.variant) * magnitude + underflow, magnitude, value);
-    const DType c = s.variant.result();
-    if (c == DType::fp32) return {before, 0.0};
-    return {before, unit_roundoff(c) * (std::fabs(value) + before) + half_smallest(c)};
+    underflow_ = (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
+    const DType result = variant_.result();
+    if (result == DType::fp32) return;
+    unit_ = unit_roundoff(result);
+    smallest_ = half_smallest(result);
+}
+
+ErrorBound ErrorBounds::operator()(double value, double magnitude) const {
+    if (exact_) return {0.0, 0.0};
+    double before = factor_ * magnitude + underflow_;
+    if (!variant_.plain()) before = through_epilogue(variant_, before, magnitude, value);
+    if (smallest_ == 0.0) return {before, 0.0};
+    return {before, unit_ * (std::fabs(value) + before) + smallest_};
 }
 
 }  // namespace gemm

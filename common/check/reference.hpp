@@ -40,7 +40,21 @@ struct ErrorBound {
     double sum() const { return before + after; }
 };
 
-/// value, magnitude: of one element, as Reference has them.
-ErrorBound error_bound(const Shape& shape, double value, double magnitude);
+/// The bounds of a problem's elements. What they have in common is worked out once.
+class ErrorBounds {
+  public:
+    explicit ErrorBounds(const Shape& shape);
+    /// value, magnitude: of one element, as Reference has them.
+    ErrorBound operator()(double value, double magnitude) const;
+
+  private:
+    Variant variant_;
+    bool exact_ = false;
+    double factor_ = 0.0, underflow_ = 0.0;
+    double unit_ = 0.0, smallest_ = 0.0;  // of a result that is shorter than FP32
+};
+inline ErrorBound error_bound(const Shape& shape, double value, double magnitude) {
+    return ErrorBounds(shape)(value, magnitude);
+}
 
 }  // namespace gemm

@@ -103,6 +103,7 @@ std::optional<WrongElement> touched_padding(const Elements& c, const Shape& s, F
 /// be taken of.
 std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Shape& s, const Elements& c,
                                   Fill fill, Verdict& v, std::vector<Wrong>& wrong) {
+    const ErrorBounds bounds(s);
     double squares = 0, plain_squares = 0;
     std::int64_t finite = 0;
     for (const Reference& ref : parts) {
@@ -112,7 +113,7 @@ std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Sha
                 const std::int64_t row = ref.rows[i], col = ref.cols[j];
                 const Got got = element_of(c, s.result_at(row, col), fill);
                 const double expected = ref.value[at];
-                const ErrorBound allowed = error_bound(s, expected, ref.magnitude[at]);
+                const ErrorBound allowed = bounds(expected, ref.magnitude[at]);
                 const double bound = allowed.sum();
                 ++v.checked;
                 if (!acceptable(got, expected, allowed, s.variant.result()))
@@ -138,6 +139,7 @@ std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Sha
 /// The same by a whole result. Both may stray by γ, and the magnitude was summed in FP32 itself.
 void hold_against_whole(const WholeMatrix& whole, const Shape& s, const Elements& c, Fill fill,
                         std::vector<Wrong>& wrong) {
+    const ErrorBounds bounds(s);
     std::mutex mutex;
     const double factor = 2.0 * (1.0 + error_bound_factor(s.K, s.variant));
     const double rounding = s.variant.result() == DType::fp32 ? 0.0 : unit_roundoff(s.variant.result());
@@ -148,7 +150,7 @@ void hold_against_whole(const WholeMatrix& whole, const Shape& s, const Elements
                 const auto at = static_cast<std::size_t>(row * s.N + col);
                 const Got got = element_of(c, s.result_at(row, col), fill);
                 const auto expected = static_cast<double>(whole.value[at]);
-                const ErrorBound one = error_bound(s, expected, static_cast<double>(whole.magnitude[at]));
+                const ErrorBound one = bounds(expected, static_cast<double>(whole.magnitude[at]));
                 const double before = factor * one.before;
                 // What is rounded at the end may be farther from cuBLAS's value than from the right one.
                 const ErrorBound allowed{before, one.after + rounding * before};
