@@ -7,27 +7,46 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace gemm {
 
-/// Type of an operand's elements as they lie in memory. Lessons offer the first three so far, and accumulate
-/// in FP32. What is known of each is in common/check/dtype.hpp.
+/// Type of an operand's elements as they lie in memory. Lessons offer the first three so far. What is known
+/// of each is in common/check/dtype.hpp, and what adds up products of which types in
+/// common/check/variant.hpp.
 enum class DType { fp32, bf16, fp16, tf32, e4m3, e5m2, int8, int32, int4, e2m1, e8m0 };
 
 /// How A and B lie in memory, A's letter first: n as M×K and K×N, t transposed, as K×M and N×K.
 enum class Layout { nn, nt, tn, tt };
 
-/// What of a problem is neither size nor data. Its canonical text ("bf16", "bf16.nt"), which options,
-/// results, charts and messages share, is made and read in common/check/variant.hpp. What is fused behind the
-/// product, how many problems there are and how values are scaled come here with the lessons that need them:
-/// each with a default that leaves the plain product, so that no descriptor changes.
+/// A function of each element by itself. GELU: x·Φ(x) in the form with tanh, ½·x·(1 + tanh(√(2/π)·(x +
+/// 0.044715·x³))) (Hendrycks, Gimpel: "Gaussian Error Linear Units", arXiv:1606.08415, §2).
+enum class Activation { none, gelu };
+
+/// What of a problem is neither size nor data. Its canonical text ("bf16", "bf16.nt", "bf16+bias+gelu"),
+/// which options, results, charts and messages share, is made and read in common/check/variant.hpp. How many
+/// problems there are comes here with the lessons that need it, with a default that leaves one, so that no
+/// descriptor changes.
 struct Variant {
     DType A = DType::fp32, B = DType::fp32, C = DType::fp32;
     Layout layout = Layout::nn;
+    /// Where it is not 0, B's numbers are whole, and so many steps along K share a scale in each column: B's
+    /// element is a number times its scale.
+    int group = 0;
+    // The epilogue, in the order in which it is computed. What it reads has C's type.
+    bool bias = false;  // a number for each column is added
+    Activation activation = Activation::none;
+    bool residual = false;        // a matrix is added
+    std::optional<DType> D = {};  // the result is a matrix D of this type, and C is read alone
 
     constexpr bool a_transposed() const { return layout == Layout::tn || layout == Layout::tt; }
     constexpr bool b_transposed() const { return layout == Layout::nt || layout == Layout::tt; }
+    constexpr DType result() const { return D.value_or(C); }
+    /// Whether the result is alpha·op(A)·op(B) + beta·C, in C, of A and B as they are.
+    constexpr bool plain() const {
+        return group == 0 && !bias && activation == Activation::none && !residual && !D;
+    }
     constexpr bool operator==(const Variant&) const = default;
 };
 
@@ -39,9 +58,11 @@ constexpr Variant of_type(DType type, Layout layout = Layout::nn) {
 /// C = alpha·op(A)·op(B) + beta·C, with op(A) M×K, op(B) K×N and C M×N, all row-major in device memory; op
 /// transposes where the variant's layout says so.
 /// Row pitches are in elements: lda ≥ K (≥ M where A is transposed), ldb ≥ N (≥ K), ldc ≥ N; what lies
-/// between two rows is padding and belongs to nobody. M, N, K are any values ≥ 0. K == 0 leaves beta·C; M ==
+/// between two rows is padding and belongs to nobody. Where two elements share a byte, rows begin with a
+/// whole one: their pitch is even. M, N, K are any values ≥ 0. K == 0 leaves beta·C; M ==
 /// 0 or N == 0 leaves nothing to do. BLAS's rules for scalars: beta == 0 never reads C, alpha == 0 never
-/// reads A or B (each may hold NaN).
+/// reads A or B (each may hold NaN). Where C is of integers, both are whole numbers.
+/// With an epilogue: D = f(alpha·op(A)·op(B) + beta·C + bias) + residual. Without a D of its own, C is D.
 struct Problem {
     std::int64_t M, N, K;
     float alpha;
@@ -53,6 +74,14 @@ struct Problem {
     void* C;
     std::int64_t ldc;
     Variant variant = {};  // one that the lesson takes
+    // What a variant adds; null and 0 where it does not. Pitches lds ≥ N, ldr ≥ N, ldd ≥ N.
+    const void* scales = nullptr;  // ceil(K / group)×N, of A's type
+    std::int64_t lds = 0;
+    const void* bias = nullptr;      // N numbers
+    const void* residual = nullptr;  // M×N
+    std::int64_t ldr = 0;
+    void* D = nullptr;  // M×N; only written
+    std::int64_t ldd = 0;
 };
 
 /// The part of the problem that one block works on at a time: BM×BN elements of C, BK steps along K per

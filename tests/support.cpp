@@ -203,13 +203,14 @@ gemm::Shape shape_of(const gemm::Variant& variant, std::int64_t m, std::int64_t 
     s.N = n;
     s.K = k;
     if (padded) {
-        s.lda = s.a_cols() + 3;
-        s.ldb = s.b_cols() + 5;
-        s.ldc = n + 7;
+        std::int64_t more = 1;
+        for (const gemm::Operand& o : gemm::operands(s.problem())) {
+            if (o.pitch_name != nullptr) *gemm::pitch_in(s, o.id) = o.cols + (more += 2);
+        }
     }
     s.alpha = alpha;
     s.beta = beta;
-    return s.resolved();
+    return s.in_whole_bytes().resolved();
 }
 
 }  // namespace

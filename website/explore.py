@@ -40,6 +40,14 @@ class Source(TypedDict):
     lines: list[str]
 
 
+class Variant(TypedDict):
+    """One that a lesson takes."""
+
+    text: str
+    architectures: dict[str, object]
+    element_bytes: dict[str, float]  # of A, B and C: ½ where two elements share a byte
+
+
 class Lesson(TypedDict):
     """The lesson's entry of lessons.json."""
 
@@ -52,7 +60,7 @@ class Lesson(TypedDict):
     constants: dict[str, int]
     block: list[int]  # x, y, z
     dynamic_shared_bytes: int
-    variants: list[dict[str, object]]
+    variants: list[Variant]
 
 
 class Payload(TypedDict):

@@ -10,18 +10,23 @@ from runner.core.process import say
 from runner.core.results import UserError, write_atomically
 from runner.inspect.inspection import Request
 from runner.inspect.own import Options, completed, multiples_of, traced_own
+from runner.inspect.own_source import variant_of
 from website import explore
 
 _TILE = 32  # a side, where --multiples says none
+_ELEMENT_BYTES: dict[str, float] = {"fp32": 4, "bf16": 2, "fp16": 2}  # of what `variant_of` takes
 
 
 def _entry(file: Path, options: Options, variant: str, block: list[int]) -> explore.Lesson:
     """What lessons.json would say of it."""
     step = multiples_of(completed(file, options).multiples)
     tile = {f"B{key}": step[key] if step[key] > 1 else _TILE for key in "MNK"}
+    a, b, c, _ = variant_of(variant)
+    sizes = {"A": _ELEMENT_BYTES[a], "B": _ELEMENT_BYTES[b], "C": _ELEMENT_BYTES[c]}
+    taken: explore.Variant = {"text": variant, "architectures": {"from": 50}, "element_bytes": sizes}
     return {
         "name": file.name, "number": "", "folder": "", "part": 0, "ladder": "", "tile": tile, "constants": {}, "block": block,
-        "dynamic_shared_bytes": 0, "variants": [{"text": variant, "architectures": {"from": 50}}],
+        "dynamic_shared_bytes": 0, "variants": [taken],
     }  # fmt: skip
 
 

@@ -35,6 +35,10 @@ struct DTypeInfo {
     std::uint32_t poison, guard;  // see below
 };
 const DTypeInfo& info(DType dtype);
+/// Whether its values are whole numbers in two's complement.
+inline bool is_integer(DType dtype) {
+    return info(dtype).exponent_bits == 0;
+}
 
 /// All types, in the order of their declaration.
 std::span<const DType> all_dtypes();
@@ -49,6 +53,10 @@ std::size_t size_of(DType dtype);
 /// Bytes of `count` elements that lie side by side from the start of a byte on. Half of the last is not used
 /// where an odd number of elements of 4 bits lie in it.
 std::size_t bytes_of(DType dtype, std::size_t count);
+/// The least number of elements, from `count` on, that ends with a whole byte.
+inline std::int64_t in_whole_bytes(DType dtype, std::int64_t count) {
+    return info(dtype).bits < 8 ? count + count % 2 : count;
+}
 /// The bits of an element among those that begin at `memory`, and the way back. Bytes are little-endian, and
 /// of two elements in a byte the first is in the lower half, as in cuda_fp4.h's __nv_fp4x2_storage_t.
 std::uint32_t load_bits(DType dtype, const void* memory, std::size_t element);

@@ -1,10 +1,14 @@
 #include "common/check/patterns.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "common/check/dtype.hpp"
+#include "common/check/epilogue.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/reference.hpp"
 
 namespace gemm {
@@ -24,16 +28,21 @@ double a_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t 
 double a_of(const Workload& w, std::int64_t row, std::int64_t col) {
     return a_of(w, row, col, w.shape().lda);
 }
-/// Of op(B).
-double b_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t pitch) {
-    if (w.shape().variant.b_transposed()) std::swap(row, col);
-    return element(w.host().B, row, col, pitch);
+/// Of op(B), with the pitches of a shape; times its scale, where it has one.
+double b_of(const Workload& w, std::int64_t row, std::int64_t col, const Shape& pitches) {
+    const double value = w.host().B[pitches.b_at(row, col)];
+    return pitches.variant.group == 0 ? value : value * w.host().scales[pitches.scale_at(row, col)];
 }
 double b_of(const Workload& w, std::int64_t row, std::int64_t col) {
-    return b_of(w, row, col, w.shape().ldb);
+    return b_of(w, row, col, w.shape());
 }
 double c_of(const Workload& w, std::int64_t row, std::int64_t col) {
     return element(w.host().C, row, col, w.shape().ldc);
+}
+
+/// What the result held before.
+double before_of(const Workload& w, std::int64_t row, std::int64_t col) {
+    return w.host().result(w.shape().variant)[w.shape().result_at(row, col)];
 }
 
 double right_term(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
@@ -96,7 +105,8 @@ class Values {
           wrong_(wrong),
           BK(lesson != nullptr ? lesson->tile().BK : 1),
           alpha(static_cast<double>(s.alpha)),
-          beta(static_cast<double>(s.beta)) {}
+          beta(static_cast<double>(s.beta)),
+          epilogue(w) {}
 
     std::optional<Pattern> memory() const;   // never written, padding taken for elements, NaN, untouched
     std::optional<Pattern> steps() const;    // of the sum over k that are missing
@@ -111,6 +121,8 @@ class Values {
         return {.id = id, .from = from, .to = to, .of = s.K};
     }
     Found pitches() const;
+    /// The right product of matrices that are taken for some with these pitches.
+    double with_pitches(const Wrong& x, const Shape& packed) const;
 
     template <class Holds>
     bool all(const Holds& holds) const {
@@ -119,9 +131,10 @@ class Values {
     /// Whether they are what a function of an element says.
     template <class Other>
     bool all_match(const Other& other) const;
-    /// alpha·sum + beta·C0, with beta = 0 not reading C0.
+    /// alpha·sum + beta·C0, with beta = 0 not reading C0, and what the epilogue makes of it.
     double scaled(const Wrong& x, double sum, double by_alpha, double by_beta) const {
-        return by_alpha * sum + (by_beta != 0 ? by_beta * c_of(w_, x.row, x.col) : 0.0);
+        const double c0 = by_beta != 0 ? by_beta * c_of(w_, x.row, x.col) : 0.0;
+        return epilogue(by_alpha * sum + c0, x.row, x.col);
     }
     /// The right sum with other scalars.
     bool scalars_match(double by_alpha, double by_beta) const {
@@ -143,6 +156,7 @@ class Values {
     const std::vector<Wrong>& wrong_;
     const std::int64_t BK;
     const double alpha, beta;
+    const Epilogue epilogue;
 };
 
 template <class Other>
@@ -151,7 +165,8 @@ bool Values::all_match(const Other& other) const {
     const auto matches = [&](const Wrong& x) {
         const double value = other(x), got = x.got;
         // Wide enough for the type, far too narrow for a coincidence: several elements must agree.
-        const double slack = std::max(x.bound, std::max(1e-5, unit_roundoff(s.variant.C)) * std::fabs(value));
+        const double slack =
+            std::max(x.bound, std::max(1e-5, unit_roundoff(s.variant.result())) * std::fabs(value));
         // A NaN says little. And where the mistake makes no difference (a sum of one step, a row that is a
         // column), an element that is only slightly wrong would seem to have it.
         telling = telling || (!std::isnan(value) && !(std::fabs(value - x.expected) <= 2 * slack));
@@ -173,39 +188,50 @@ bool Values::all_match(const Other& other) const {
 
 /// Whether they are what comes of taking padded matrices for packed ones.
 std::optional<Pattern> Values::pitches() const {
-    const HostMatrices& host = w_.host();
-    const bool padded[] = {s.lda > s.a_cols(), s.ldb > s.b_cols(), s.ldc > s.N};
-    for (const unsigned ignored : {1u, 2u, 4u, 3u, 5u, 6u, 7u}) {  // bits: A, B, C
-        const auto ignores = [&](unsigned matrix) { return (ignored >> matrix & 1u) != 0; };
-        if ((ignores(0) && !padded[0]) || (ignores(1) && !padded[1]) || (ignores(2) && !padded[2])) continue;
-        const std::int64_t lda = ignores(0) ? s.a_cols() : s.lda, ldb = ignores(1) ? s.b_cols() : s.ldb,
-                           ldc = ignores(2) ? s.N : s.ldc;
-        const bool match = all_match([&](const Wrong& x) {
-            // Whose place this is: another element's, where C is taken for a packed matrix.
-            const std::int64_t place = x.row * s.ldc + x.col, row = place / ldc, col = place % ldc;
-            if (row >= s.M) return element(host.C, 0, place, 0);  // nobody's: it keeps what it held
-            double sum = 0;
-            for (std::int64_t k = 0; k < s.K; ++k) sum += a_of(w_, row, k, lda) * b_of(w_, k, col, ldb);
-            return alpha * sum + (beta != 0 ? beta * element(host.C, 0, place, 0) : 0.0);
-        });
-        if (!match) continue;
-        const char* const packed[] = {s.variant.a_transposed() ? "M" : "K",
-                                      s.variant.b_transposed() ? "K" : "N", "N"};
+    std::vector<Operand> padded;
+    for (const Operand& o : operands(s.problem())) {
+        const bool matters = o.role != Role::in || o.unread[0] == '\0';
+        if (matters && o.pitch_name != nullptr && o.pitch > in_whole_bytes(o.type, o.cols))
+            padded.push_back(o);
+    }
+    // One of them, then two, then more.
+    std::vector<unsigned> subsets((1u << padded.size()) - 1);
+    std::iota(subsets.begin(), subsets.end(), 1u);
+    std::stable_sort(subsets.begin(), subsets.end(),
+                     [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
+    for (const unsigned ignored : subsets) {
+        Shape packed = s;
         std::string which, lengths;
-        for (const unsigned i : {0u, 1u, 2u}) {
-            if (!ignores(i)) continue;
-            which += (which.empty() ? "" : ", ") + std::string(1, "ABC"[i]);
-            lengths += (lengths.empty() ? "" : ", ") + std::string(packed[i]);
+        for (std::size_t i = 0; i < padded.size(); ++i) {
+            const Operand& o = padded[i];
+            if ((ignored >> i & 1u) == 0) continue;
+            *pitch_in(packed, o.id) = in_whole_bytes(o.type, o.cols);
+            which += (which.empty() ? "" : ", ") + std::string(o.name);
+            lengths += (lengths.empty() ? "" : ", ") + std::string(o.width);
         }
-        return Pattern{.id = PatternId::pitch, .matrices = which, .lengths = lengths};
+        if (all_match([&](const Wrong& x) { return with_pitches(x, packed); }))
+            return Pattern{.id = PatternId::pitch, .matrices = which, .lengths = lengths};
     }
     return {};
+}
+
+double Values::with_pitches(const Wrong& x, const Shape& packed) const {
+    // Whose place this is: another element's, where the result is taken for a packed matrix.
+    const auto place = static_cast<std::int64_t>(s.result_at(x.row, x.col));
+    const std::int64_t row = place / packed.result_pitch(), col = place % packed.result_pitch();
+    if (row >= s.M || col >= s.N) return before_of(w_, x.row, x.col);  // nobody's: it keeps what it held
+    double value = 0;
+    for (std::int64_t k = 0; k < s.K; ++k) value += a_of(w_, row, k, packed.lda) * b_of(w_, k, col, packed);
+    value *= alpha;
+    if (beta != 0) value += beta * w_.host().C[packed.c_at(row, col)];
+    return Epilogue(w_, packed)(value, row, col);
 }
 
 std::optional<Pattern> Values::memory() const {
     if (all([](const Wrong& x) { return !x.written; })) return is(PatternId::never_written);
     // Before pitches: beyond the end of a C that is taken for packed, elements keep what they held, too.
-    if (all_match([&](const Wrong& x) { return c_of(w_, x.row, x.col); })) return is(PatternId::unchanged);
+    if (all_match([&](const Wrong& x) { return before_of(w_, x.row, x.col); }))
+        return is(PatternId::unchanged);
     if (Found found = pitches()) return found;
     if (all([](const Wrong& x) { return std::isnan(x.got); })) {
         if (s.alpha == 0.0f) return is(PatternId::nan_with_alpha_zero);
@@ -219,7 +245,8 @@ std::optional<Pattern> Values::steps() const {
         const std::int64_t whole = s.K / BK * BK;
         if (steps_match(0, whole)) return of_steps(PatternId::k_tail, 0, whole);
     }
-    if (beta == 0 && alpha != 0 && s.K > 0 && all([](const Wrong& x) { return x.got == 0.0; })) {
+    if (s.variant.plain() && beta == 0 && alpha != 0 && s.K > 0 &&
+        all([](const Wrong& x) { return x.got == 0.0; })) {
         // Zeros in part of C may come from elsewhere: a thread past an edge, say, that stores its sum of
         // nothing.
         const bool all_of_c = static_cast<std::int64_t>(wrong_.size()) == s.M * s.N;
@@ -283,8 +310,9 @@ std::optional<Pattern> Values::indices() const {
         return is(s.variant.layout == Layout::nn ? PatternId::a_and_b_transposed
                                                  : PatternId::a_and_b_other_way);
     }
-    if (beta == 0 && s.M == s.N &&
-        all_match([&](const Wrong& x) { return alpha * sum_of(w_, x.col, x.row, 0, s.K); })) {
+    if (beta == 0 && s.M == s.N && all_match([&](const Wrong& x) {
+            return epilogue(alpha * sum_of(w_, x.col, x.row, 0, s.K), x.col, x.row);
+        })) {
         return is(PatternId::c_transposed);
     }
     return {};

@@ -1,9 +1,12 @@
 #include "common/check/reference.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "common/check/epilogue.hpp"
 #include "common/check/parallel.hpp"
+#include "common/check/variant.hpp"
 
 namespace gemm {
 namespace {
@@ -29,6 +32,31 @@ void add_products(const float* a, std::int64_t a_step, const float* b, std::int6
     }
 }
 
+constexpr std::int64_t kFp8Steps = 32;  // along K, that an instruction for FP8 adds up
+
+/// What is left of n sums where 14 bits are kept.
+void cut_off(float* sums, std::int64_t n) {
+    constexpr std::uint32_t kDropped = (std::uint32_t{1} << (24 - kFp8SumBits)) - 1;
+    for (std::int64_t j = 0; j < n; ++j) {
+        sums[j] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(sums[j]) & ~kDropped);
+    }
+}
+
+/// op(B)'s elements where they lie, as they are multiplied. A number times its scale is exact in FP32: 8 + 8
+/// and 11 + 8 significant bits fit.
+std::vector<float> weights(const Workload& w) {
+    std::vector<float> all = floats(w.host().B);
+    const Shape& s = w.shape();
+    if (s.variant.group == 0) return all;
+    parallel_for(s.K, 64, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t k = first; k < last; ++k) {
+            for (std::int64_t col = 0; col < s.N; ++col)
+                all[s.b_at(k, col)] *= static_cast<float>(w.host().scales[s.scale_at(k, col)]);
+        }
+    });
+    return all;
+}
+
 }  // namespace
 
 Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols) {
@@ -39,9 +67,11 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
     Reference ref{std::move(rows), std::move(cols), std::vector<double>(total), std::vector<double>(total),
                   std::vector<float>(total)};
     const std::int64_t K = s.alpha == 0.0f ? 0 : s.K;
+    const Epilogue epilogue(w);
+    const bool fp8 = accumulator(s.variant) == Accumulator::tensor_fp8;
 
     // The chosen columns of op(B) side by side, so that the inner loop below runs over neighbors.
-    const std::vector<float> all_of_a = floats(w.host().A), all_of_b = floats(w.host().B);
+    const std::vector<float> all_of_a = floats(w.host().A), all_of_b = weights(w);
     const float* B = all_of_b.data();
     std::int64_t ldb = s.ldb;
     std::vector<float> gathered;
@@ -80,41 +110,41 @@ Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vect
                                       magnitude.data(), plain.data());
                          };
                          std::int64_t k = 0;
-                         for (; k + 4 <= K; k += 4) add(add_products<4>, k);
+                         while (k + 4 <= K) {
+                             add(add_products<4>, k);
+                             k += 4;
+                             if (fp8 && k % kFp8Steps == 0) cut_off(plain.data(), n);
+                         }
                          for (; k < K; ++k) add(add_products<1>, k);
                          for (std::int64_t j = 0; j < n; ++j) {
                              const auto at = static_cast<std::size_t>(j);
+                             const std::int64_t col = ref.cols[static_cast<std::size_t>(j0 + j)];
                              double value = K == 0 ? 0.0 : static_cast<double>(s.alpha) * sum[at];
                              double size = std::fabs(static_cast<double>(s.alpha)) * magnitude[at];
                              float simple = K == 0 ? 0.0f : s.alpha * plain[at];
                              if (s.beta != 0.0f) {
-                                 const double c0 = w.host().C[static_cast<std::size_t>(
-                                     row * s.ldc + ref.cols[static_cast<std::size_t>(j0 + j)])];
+                                 const double c0 = w.host().C[s.c_at(row, col)];
                                  value += static_cast<double>(s.beta) * c0;
                                  size += std::fabs(static_cast<double>(s.beta) * c0);
                                  simple += s.beta * static_cast<float>(c0);
                              }
                              const auto out = static_cast<std::size_t>(i * width + j0 + j);
-                             ref.value[out] = value;
-                             ref.magnitude[out] = size;
-                             ref.plain[out] = rounded_to(s.variant.C, simple);
+                             ref.value[out] = epilogue(value, row, col);
+                             ref.magnitude[out] = size + epilogue.bias_magnitude(col);
+                             ref.plain[out] = rounded_to(s.variant.result(), epilogue(simple, row, col));
                          }
                      }
                  });
     return ref;
 }
 
-bool on_tensor_cores(const Variant& variant) {
-    return info(variant.A).bits == 16 && info(variant.B).bits == 16;
-}
-
 // FP32. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed.), §3.1: a sum of K products in
 // floating point, in whatever order and with or without fused multiply-adds, errs by at most γ_K·Σ|a||b| with
 // γ_n = n·u / (1 − n·u) and u = 2⁻²⁴ for FP32 rounded to nearest. Multiplying by alpha and adding beta·c0
 // rounds twice more on the way of the sum; the way of c0 (one product, one addition) is shorter. Hence
-// γ_{K+2} for both.
+// γ_{K+2} for both. A bias is one addition more.
 //
-// BF16 and FP16. Their products are exact in FP32: 8 + 8 and 11 + 11 significant bits fit into 24. What
+// BF16, FP16 and TF32. Their products are exact in FP32: 8 + 8 and 11 + 11 significant bits fit into 24. What
 // happens to the sums is not specified: the PTX ISA (mma, wmma and wgmma: "Precision and rounding") promises
 // accumulation in at least single precision and leaves order and rounding open. Studies with inputs that tell
 // the possibilities apart found that tensor cores align the addends of one step (the accumulator and some
@@ -133,24 +163,59 @@ bool on_tensor_cores(const Variant& variant) {
 //   - A step errs by at most (m + 1)·ε·Σ|a||b|. The steps share K products and there are at most K of them:
 //     2·K·ε·Σ|a||b| = 4·K·u·Σ|a||b|, whatever m is.
 // Sums in FP32, rounded to nearest, and both kinds mixed err less. alpha and beta as above: γ_{4K+2}.
+//
+// FP8. The same with kFp8SumBits in the place of 24: ε = 2^(1 − kFp8SumBits), so that the terms count 2^(24 −
+// kFp8SumBits) times as much. From K = 2048 on the theorem says nothing; what is less precise than it should
+// be is seen in the mean.
+//
+// Scaled weights. Tensor cores multiply A's type, to which a kernel rounds a number times its scale before:
+// by u_A of it, and so of every product. (1 + γ)·(1 + u_A) − 1 for both.
+//
+// INT8. Sums of whole numbers that fit into 32 bits are exact, and so is what alpha and beta make of them,
+// which are whole numbers, too.
 double error_bound_factor(std::int64_t K, const Variant& variant) {
-    const double terms = static_cast<double>(K) * (on_tensor_cores(variant) ? 4.0 : 1.0);
-    const double nu = (terms + 2.0) * 0x1p-24;
-    return nu < 0.5 ? nu / (1.0 - nu) : 1.0;  // beyond 8 million terms the theorem says no more than this
+    double terms = static_cast<double>(K);
+    switch (accumulator(variant)) {
+        case Accumulator::fp32:
+            break;
+        case Accumulator::tensor_fp32:
+            terms *= 4.0;
+            break;
+        case Accumulator::tensor_fp8:
+            terms *= 4.0 * (std::uint32_t{1} << (24 - kFp8SumBits));
+            break;
+        case Accumulator::int32:
+            return 0.0;
+    }
+    const double nu = (terms + (variant.bias ? 3.0 : 2.0)) * 0x1p-24;
+    // Beyond 8 million terms the theorem says no more than 1.
+    const double sums = nu < 0.5 ? nu / (1.0 - nu) : 1.0;
+    const double weights = variant.group != 0 ? unit_roundoff(variant.A) : 0.0;
+    return sums + weights + sums * weights;
 }
 
 // Before: γ·magnitude, and half the smallest FP32 for each rounding that may underflow (all of it, where
 // tensor cores cut off). After: x, which is within `before` of the value, is rounded to nearest, which
 // changes it by u·|x|, or by half the smallest number below the normal range (Higham, §2.2, theorem 2.2 and
 // (2.8)).
-ErrorBound error_bound(const Shape& s, double value, double magnitude) {
-    const double lost = on_tensor_cores(s.variant) ? 0x1p-149 : 0x1p-150;
-    const double underflow =
-        (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
-    const double before = error_bound_factor(s.K, s.variant) * magnitude + underflow;
-    const DType c = s.variant.C;
-    if (c == DType::fp32) return {before, 0.0};
-    return {before, unit_roundoff(c) * (std::fabs(value) + before) + half_smallest(c)};
+ErrorBounds::ErrorBounds(const Shape& s) : variant_(s.variant) {
+    const Accumulator sums = accumulator(variant_);
+    exact_ = sums == Accumulator::int32;
+    factor_ = error_bound_factor(s.K, variant_);
+    const double lost = sums == Accumulator::fp32 ? 0x1p-150 : 0x1p-149;
+    underflow_ = (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
+    const DType result = variant_.result();
+    if (result == DType::fp32) return;
+    unit_ = unit_roundoff(result);
+    smallest_ = half_smallest(result);
+}
+
+ErrorBound ErrorBounds::operator()(double value, double magnitude) const {
+    if (exact_) return {0.0, 0.0};
+    double before = factor_ * magnitude + underflow_;
+    if (!variant_.plain()) before = through_epilogue(variant_, before, magnitude, value);
+    if (smallest_ == 0.0) return {before, 0.0};
+    return {before, unit_ * (std::fabs(value) + before) + smallest_};
 }
 
 }  // namespace gemm

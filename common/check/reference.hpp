@@ -9,34 +9,52 @@
 
 namespace gemm {
 
-/// Reference for the elements rows × cols of C. Vectors hold rows.size()·cols.size() entries, row-major.
+/// Reference for the elements rows × cols of the result. Vectors hold rows.size()·cols.size() entries,
+/// row-major.
 struct Reference {
     std::vector<std::int64_t> rows, cols;
-    std::vector<double> value;      // alpha·Σab + beta·c0 in float64
-    std::vector<double> magnitude;  // |alpha|·Σ|a||b| + |beta||c0|
-    std::vector<float>
-        plain;  // the same product as a plain FP32 loop over k computes it, rounded to C's type
+    std::vector<double> value;      // alpha·Σab + beta·c0 in float64, and what the epilogue makes of it
+    std::vector<double> magnitude;  // |alpha|·Σ|a||b| + |beta||c0| + |bias|
+    // The same product as a plain loop over k computes it in FP32, or in FP8's accumulators, rounded to C's
+    // type.
+    std::vector<float> plain;
 };
 
 /// Work: rows.size()·cols.size()·K multiply-adds in three accumulators, spread over all cores.
 Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols);
 
 /// Relative bound γ: |x − value| ≤ γ·magnitude for x = alpha·Σab + beta·c0 as it is before it is rounded to
-/// C's type, for every order of summation in FP32, or in the accumulators of tensor cores where A and B are
-/// both of 16 bits. Derived in reference.cpp.
+/// the result's type, for every order of summation in the variant's accumulator; 0 where that holds whole
+/// numbers. Derived in reference.cpp.
 double error_bound_factor(std::int64_t K, const Variant& variant = {});
 
-/// Whether tensor cores may have added the products up: A and B are both of 16 bits.
-bool on_tensor_cores(const Variant& variant);
+/// Significant bits that are kept of a sum of FP8's products, at least. Hopper's tensor cores keep "around 14
+/// bits": DeepSeek-AI, "DeepSeek-V3 Technical Report", arXiv:2412.19437, §3.3.2. Nobody here has measured it
+/// yet.
+inline constexpr int kFp8SumBits = 14;
 
-/// How far c may be from its reference. C that is FP32 holds x itself, and `after` is 0.
+/// How far c may be from its reference. C that is FP32 or INT32 holds x itself, and `after` is 0.
 struct ErrorBound {
     double before;  // |x − value|: γ·magnitude, and what underflow takes
     double after;   // |c − x|: x rounded to a shorter type
     double sum() const { return before + after; }
 };
 
-/// value, magnitude: of one element, as Reference has them.
-ErrorBound error_bound(const Shape& shape, double value, double magnitude);
+/// The bounds of a problem's elements. What they have in common is worked out once.
+class ErrorBounds {
+  public:
+    explicit ErrorBounds(const Shape& shape);
+    /// value, magnitude: of one element, as Reference has them.
+    ErrorBound operator()(double value, double magnitude) const;
+
+  private:
+    Variant variant_;
+    bool exact_ = false;
+    double factor_ = 0.0, underflow_ = 0.0;
+    double unit_ = 0.0, smallest_ = 0.0;  // of a result that is shorter than FP32
+};
+inline ErrorBound error_bound(const Shape& shape, double value, double magnitude) {
+    return ErrorBounds(shape)(value, magnitude);
+}
 
 }  // namespace gemm

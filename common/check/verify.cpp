@@ -90,9 +90,9 @@ void name_owner(WrongElement& element, const Workload& w, const Lesson* lesson, 
 
 /// Padding of C: not one bit of it may have changed.
 std::optional<WrongElement> touched_padding(const Elements& c, const Shape& s, Fill fill) {
-    for (std::int64_t row = 0; row < s.M && s.ldc > s.N; ++row) {
-        for (std::int64_t col = s.N; col < s.ldc; ++col) {
-            const Got got = element_of(c, static_cast<std::size_t>(row * s.ldc + col), fill);
+    for (std::int64_t row = 0; row < s.M && s.result_pitch() > s.N; ++row) {
+        for (std::int64_t col = s.N; col < s.result_pitch(); ++col) {
+            const Got got = element_of(c, s.result_at(row, col), fill);
             if (got.written) return WrongElement{row, col, got.value};
         }
     }
@@ -103,6 +103,7 @@ std::optional<WrongElement> touched_padding(const Elements& c, const Shape& s, F
 /// be taken of.
 std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Shape& s, const Elements& c,
                                   Fill fill, Verdict& v, std::vector<Wrong>& wrong) {
+    const ErrorBounds bounds(s);
     double squares = 0, plain_squares = 0;
     std::int64_t finite = 0;
     for (const Reference& ref : parts) {
@@ -110,12 +111,12 @@ std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Sha
             for (std::size_t j = 0; j < ref.cols.size(); ++j) {
                 const std::size_t at = i * ref.cols.size() + j;
                 const std::int64_t row = ref.rows[i], col = ref.cols[j];
-                const Got got = element_of(c, static_cast<std::size_t>(row * s.ldc + col), fill);
+                const Got got = element_of(c, s.result_at(row, col), fill);
                 const double expected = ref.value[at];
-                const ErrorBound allowed = error_bound(s, expected, ref.magnitude[at]);
+                const ErrorBound allowed = bounds(expected, ref.magnitude[at]);
                 const double bound = allowed.sum();
                 ++v.checked;
-                if (!acceptable(got, expected, allowed, s.variant.C))
+                if (!acceptable(got, expected, allowed, s.variant.result()))
                     wrong.push_back({row, col, got.value, got.written, expected, bound});
                 if (!std::isfinite(got.value) || !std::isfinite(expected) || !std::isfinite(ref.plain[at]))
                     continue;
@@ -138,21 +139,22 @@ std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Sha
 /// The same by a whole result. Both may stray by γ, and the magnitude was summed in FP32 itself.
 void hold_against_whole(const WholeMatrix& whole, const Shape& s, const Elements& c, Fill fill,
                         std::vector<Wrong>& wrong) {
+    const ErrorBounds bounds(s);
     std::mutex mutex;
     const double factor = 2.0 * (1.0 + error_bound_factor(s.K, s.variant));
-    const double rounding = s.variant.C == DType::fp32 ? 0.0 : unit_roundoff(s.variant.C);
+    const double rounding = s.variant.result() == DType::fp32 ? 0.0 : unit_roundoff(s.variant.result());
     parallel_for(s.M, 64, [&](std::int64_t first, std::int64_t last) {
         std::vector<Wrong> mine;
         for (std::int64_t row = first; row < last; ++row) {
             for (std::int64_t col = 0; col < s.N; ++col) {
                 const auto at = static_cast<std::size_t>(row * s.N + col);
-                const Got got = element_of(c, static_cast<std::size_t>(row * s.ldc + col), fill);
+                const Got got = element_of(c, s.result_at(row, col), fill);
                 const auto expected = static_cast<double>(whole.value[at]);
-                const ErrorBound one = error_bound(s, expected, static_cast<double>(whole.magnitude[at]));
+                const ErrorBound one = bounds(expected, static_cast<double>(whole.magnitude[at]));
                 const double before = factor * one.before;
                 // What is rounded at the end may be farther from cuBLAS's value than from the right one.
                 const ErrorBound allowed{before, one.after + rounding * before};
-                if (!acceptable(got, expected, allowed, s.variant.C))
+                if (!acceptable(got, expected, allowed, s.variant.result()))
                     mine.push_back({row, col, got.value, got.written, expected, allowed.sum()});
             }
         }
@@ -206,7 +208,7 @@ Verdict Verifier::check(const Elements& c, const Lesson* lesson, const OwnerOf& 
         v.what = FailureId::padding;
     } else if (finite >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
         v.what = FailureId::precision;
-        const bool fp32 = !on_tensor_cores(s.variant);
+        const bool fp32 = accumulator(s.variant) == Accumulator::fp32;
         v.patterns.push_back({.id = fp32 ? PatternId::short_inputs_or_sum : PatternId::short_sum});
     }
     v.passed = !v.what;
@@ -249,7 +251,7 @@ void run_once(const Lesson& lesson, Workload& w, const Problem& problem, Fill fi
 
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
     Verdict v;
-    for (const Fill fill : fills(w.shape().variant.C)) {
+    for (const Fill fill : fills(w.shape().variant.result())) {
         run_once(lesson, w, fill);
         v = verifier.check(w.download_c(), &lesson, {}, fill);
         fail_outside(v, w.breach(), lesson.name, w);

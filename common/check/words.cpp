@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/text.hpp"
 
@@ -31,9 +32,12 @@ bool names_place(const Pattern& pattern) {
 /// "padding between rows is ignored in A, B (pitch K instead of lda, N instead of ldb)".
 std::string pitch_text(const Pattern& p) {
     std::string instead;
-    for (std::size_t i = 0; i < p.matrices.size(); i += 3) {  // of both: a letter, a comma, a space
+    const std::string_view matrices = p.matrices;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < p.lengths.size(); i += 3) {  // a letter, a comma, a space
         instead += (instead.empty() ? "" : ", ") + p.lengths.substr(i, 1) + " instead of ld" +
-                   static_cast<char>(std::tolower(p.matrices[i]));
+                   static_cast<char>(std::tolower(matrices[at]));
+        at = matrices.find(' ', at) + 1;
     }
     return "padding between rows is ignored in " + p.matrices + " (pitch " + instead + ")";
 }
@@ -139,14 +143,28 @@ std::string elements_text(const Verdict& v, const std::string& name, const std::
     return patterns.empty() ? said : said + "\n  pattern: " + patterns;
 }
 
+/// What the sums of a variant are held against.
+const char* sums_text(const Variant& variant) {
+    switch (accumulator(variant)) {
+        case Accumulator::fp32:
+            return "FP32";
+        case Accumulator::tensor_fp8:
+            return "FP8's sums";
+        case Accumulator::tensor_fp32:
+        case Accumulator::int32:  // whose sums are exact
+            break;
+    }
+    return "FP32 sums";
+}
+
 std::string precision_text(const Verdict& v, const std::string& name, const std::string& problem,
                            const Variant& variant) {
-    const bool rounded = variant.C != DType::fp32;
-    std::string said = name + " is less precise than FP32" + (on_tensor_cores(variant) ? " sums" : "") +
-                       " at " + problem + ": its RMS error is " + text("%.3g", v.rms_error) +
-                       ", and 4 times that of a plain FP32 dot product " +
-                       (rounded ? std::string("rounded to ") + info(variant.C).text + " " : "") + "is " +
-                       text("%.3g", v.rms_limit) + ".";
+    const bool rounded = variant.result() != DType::fp32;
+    std::string said = name + " is less precise than " + sums_text(variant) + " at " + problem +
+                       ": its RMS error is " + text("%.3g", v.rms_error) +
+                       ", and 4 times that of a plain dot product in " + sums_text(variant) + " " +
+                       (rounded ? std::string("rounded to ") + info(variant.result()).text + " " : "") +
+                       "is " + text("%.3g", v.rms_limit) + ".";
     for (const Pattern& pattern : v.patterns) said += "\n  pattern: " + pattern_text(pattern);
     return said;
 }
@@ -183,8 +201,9 @@ std::string failure_text(const Verdict& v, const std::string& name, const Shape&
         case FailureId::precision:
             return precision_text(v, name, problem, shape.variant);
         case FailureId::padding:
-            return name + " wrote into the padding of C at " + problem + ": " + where_text(v.first.value()) +
-                   " of pitch " + std::to_string(shape.ldc) + ".";
+            return name + " wrote into the padding of " + result_of(operands(shape.problem())).name + " at " +
+                   problem + ": " + where_text(v.first.value()) + " of pitch " +
+                   std::to_string(shape.result_pitch()) + ".";
         case FailureId::outside:
             return name + " at " + problem + ": " + v.breach;
     }

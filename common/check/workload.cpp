@@ -50,7 +50,7 @@ std::pair<float, float> normal_pair(std::uint64_t seed, std::uint64_t counter) {
 
 /// Whether a type's inputs are uniform over its range: of integers, and of powers of two.
 bool uniform(DType dtype) {
-    return info(dtype).exponent_bits == 0 || dtype == DType::e8m0;
+    return is_integer(dtype) || dtype == DType::e8m0;
 }
 
 /// A uniform input from a counter.
@@ -100,23 +100,21 @@ std::string number(float value) {
     return text;
 }
 
-double buffer_bytes(std::int64_t count, std::int64_t pitch, DType dtype) {
-    return static_cast<double>(
-        Buffer::bytes(static_cast<std::size_t>(count), static_cast<std::size_t>(pitch), dtype));
+/// What one takes on the host: as it is; one that is read as FP32, too, for the reference; one that is
+/// written once more, as it comes back, and what both are held against.
+double host_bytes(const Operand& o) {
+    const double own = static_cast<double>(info(o.type).bits) / 8.0;
+    return (o.role == Role::in ? own + 4.0 : 2.0 * (own + 10.0)) * static_cast<double>(o.size());
 }
 
 /// Refuses what does not fit, before anything is allocated.
 const Shape& fitting(const Shape& s) {
-    const std::int64_t a = elements(s.a_rows(), s.lda), b = elements(s.b_rows(), s.ldb),
-                       c = elements(s.M, s.ldc);
-    const double device = buffer_bytes(a, s.lda, s.variant.A) + buffer_bytes(b, s.ldb, s.variant.B) +
-                          buffer_bytes(c, s.ldc, s.variant.C);
-    // On the host: A and B, also as FP32 for the reference, C, a downloaded C, and what C is held against.
-    const auto on_host = [](std::int64_t count, DType dtype, double also) {
-        return (static_cast<double>(info(dtype).bits) / 8.0 + also) * static_cast<double>(count);
-    };
-    const double host =
-        on_host(a, s.variant.A, 4.0) + on_host(b, s.variant.B, 4.0) + 2.0 * on_host(c, s.variant.C, 10.0);
+    double device = 0, host = 0;
+    for (const Operand& o : operands(s.problem())) {
+        device += static_cast<double>(Buffer::bytes(static_cast<std::size_t>(elements(o.rows, o.pitch)),
+                                                    static_cast<std::size_t>(o.pitch), o.type));
+        host += host_bytes(o);
+    }
     const auto fits = [&](double need, std::size_t free, const char* whose) {
         if (need <= static_cast<double>(free)) return;
         throw TooLarge("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
@@ -144,19 +142,35 @@ Shape Shape::resolved() const {
     dimension("M", M);
     dimension("N", N);
     dimension("K", K);
-    const auto pitch = [](const char* name, std::int64_t& value, const char* least, std::int64_t width) {
-        if (value == 0) value = std::max<std::int64_t>(width, 1);
-        if (value < width || value < 1) {
-            throw Error(std::string(name) + " must be at least " + least + " = " + std::to_string(width) +
-                        ", and is " + std::to_string(value) + ".");
+    for (const Operand& o : operands(problem())) {
+        std::int64_t* const pitch = pitch_in(s, o.id);
+        if (pitch == nullptr) continue;
+        if (*pitch == 0) *pitch = gemm::in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1));
+        if (*pitch < o.cols || *pitch < 1) {
+            throw Error(std::string(o.pitch_name) + " must be at least " + o.width + " = " +
+                        std::to_string(o.cols) + ", and is " + std::to_string(*pitch) + ".");
         }
+    }
+    for (const Operand& o : operands(s.problem())) {
+        if (o.pitch == gemm::in_whole_bytes(o.type, o.pitch)) continue;
+        throw Error(std::string(o.pitch_name) + " must be even where elements are " + info(o.type).text +
+                    ", and is " + std::to_string(o.pitch) + ".");
+    }
+    if (variant.group == 0 && lds != 0)
+        throw Error("lds is the pitch of scales, which " + gemm::text(variant) + " does not have.");
+    if (!variant.residual && ldr != 0)
+        throw Error("ldr is the pitch of a residual, which " + gemm::text(variant) + " does not have.");
+    if (!variant.D && ldd != 0)
+        throw Error("ldd is the pitch of a D, which " + gemm::text(variant) + " does not have.");
+    const auto scalar = [&](const char* name, float value) {
+        if (!is_integer(variant.C) || (std::trunc(value) == value && std::fabs(value) < 0x1p24f)) return;
+        throw Error(std::string(name) + " must be a whole number where C is " + info(variant.C).text +
+                    ", and is " + number(value) + ".");
     };
-    pitch("lda", s.lda, variant.a_transposed() ? "M" : "K", a_cols());
-    pitch("ldb", s.ldb, variant.b_transposed() ? "K" : "N", b_cols());
-    pitch("ldc", s.ldc, "N", N);
-    const std::int64_t counts[] = {elements(a_rows(), s.lda), elements(b_rows(), s.ldb), elements(M, s.ldc)};
-    for (const std::int64_t count : counts) {
-        if (count > kMostElements / 64)
+    scalar("alpha", alpha);
+    scalar("beta", beta);
+    for (const Operand& o : operands(s.problem())) {
+        if (elements(o.rows, o.pitch) > kMostElements / 64)
             throw Error("A matrix of " + text() + " is far larger than any memory.");
     }
     return s;
@@ -164,17 +178,17 @@ Shape Shape::resolved() const {
 
 std::string Shape::text() const {
     std::string t = std::to_string(M) + "×" + std::to_string(N) + "×" + std::to_string(K);
-    const auto pitch = [&](const char* name, std::int64_t value, std::int64_t tight) {
-        if (value != 0 && value != std::max<std::int64_t>(tight, 1))
-            t += std::string(" ") + name + "=" + std::to_string(value);
-    };
-    pitch("lda", lda, a_cols());
-    pitch("ldb", ldb, b_cols());
-    pitch("ldc", ldc, N);
+    const std::vector<Operand> all = operands(problem());
+    for (const Operand& o : all) {
+        const std::int64_t tight = gemm::in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1));
+        if (o.pitch_name != nullptr && o.pitch != 0 && o.pitch != tight)
+            t += std::string(" ") + o.pitch_name + "=" + std::to_string(o.pitch);
+    }
     if (alpha != 1.0f) t += " alpha=" + number(alpha);
     if (beta != 0.0f) t += " beta=" + number(beta);
-    for (const std::size_t i : {0u, 1u, 2u}) {
-        if (offsets[i] != 0) t += std::string(" ") + "ABC"[i] + "+" + std::to_string(offsets[i]);
+    for (const Operand& o : all) {
+        const std::int64_t offset = offsets[place_of(o.id)];
+        if (offset != 0) t += std::string(" ") + o.name + "+" + std::to_string(offset);
     }
     if (variant != Variant{}) t += " " + gemm::text(variant);
     return t;
@@ -194,37 +208,47 @@ std::uint64_t fresh_seed() {
     return device() % 1000000000u;  // short enough to be typed again
 }
 
+Shape Shape::in_whole_bytes() const {
+    Shape s = *this;
+    for (const Operand& o : operands(problem())) {
+        if (std::int64_t* const pitch = pitch_in(s, o.id)) *pitch = gemm::in_whole_bytes(o.type, *pitch);
+        std::int64_t& offset = s.offsets[place_of(o.id)];
+        offset = gemm::in_whole_bytes(o.type, offset);
+    }
+    return s;
+}
+
 Shape Shape::kept() const {
     Shape k = *this;
     k.stored = Stored::whole;
-    if (stored == Stored::rows) {  // a column of padding shows what is written right behind a row
-        k.lda = a_cols() + 1;
-        k.ldb = b_cols() + 1;
-        k.ldc = N + 1;
-    } else if (stored == Stored::in_rows) {
-        k.M = 3 * window;
-    } else if (stored == Stored::in_columns) {
-        k.N = k.ldb = k.ldc = 3 * window;
+    if (stored == Stored::in_rows) k.M = 3 * window;
+    if (stored == Stored::in_columns) k.N = 3 * window;
+    for (const Operand& o : operands(k.problem())) {
+        std::int64_t* const pitch = pitch_in(k, o.id);
+        if (pitch == nullptr) continue;
+        // A column of padding shows what is written right behind a row.
+        if (stored == Stored::rows) *pitch = o.cols + 1;
+        if (stored == Stored::in_rows || stored == Stored::in_columns)
+            *pitch = std::max<std::int64_t>(o.cols, 1);
     }
-    return k;
+    return k.in_whole_bytes();
 }
 
 namespace {
 
-/// Where a matrix's elements lie, of which `kept` are stored: A, B or C, 0 to 2.
-Placement placement(const Shape& asked, const Shape& kept, int matrix) {
-    const auto at = static_cast<std::size_t>(matrix);
-    const std::int64_t rows[] = {asked.a_rows(), asked.b_rows(), asked.M};
-    const std::int64_t pitches[] = {asked.lda, asked.ldb, asked.ldc};
-    const std::int64_t near[] = {kept.lda, kept.ldb, kept.ldc};
-    Placement place{static_cast<std::size_t>(asked.offsets[at]), 1, 0};
+/// Where a matrix's elements lie, of which `kept` are stored: the one of that place among the operands.
+Placement placement(const Shape& asked, const Shape& kept, std::size_t at) {
+    const Operand all = operands(asked.problem())[at];
+    Placement place{static_cast<std::size_t>(asked.offsets[place_of(all.id)]), 1, 0};
+    const std::int64_t step = asked.stored == Stored::in_rows      ? all.along_m
+                              : asked.stored == Stored::in_columns ? all.along_n
+                                                                   : 0;
     if (asked.stored == Stored::rows) {
-        place.rows = static_cast<std::size_t>(rows[at]);
-        place.gap = static_cast<std::size_t>(pitches[at] - near[at]);
-    } else if (asked.stored == (matrix == 0 ? Stored::in_rows : Stored::in_columns) ||
-               (asked.stored != Stored::whole && matrix == 2)) {
+        place.rows = static_cast<std::size_t>(all.rows);
+        place.gap = static_cast<std::size_t>(all.pitch - operands(kept.problem())[at].pitch);
+    } else if (step != 0) {
         place.rows = 3;
-        place.gap = static_cast<std::size_t>((asked.apart - asked.window) * (matrix == 0 ? asked.lda : 1));
+        place.gap = static_cast<std::size_t>((asked.apart - asked.window) * step);
     }
     return place;
 }
@@ -232,31 +256,29 @@ Placement placement(const Shape& asked, const Shape& kept, int matrix) {
 }  // namespace
 
 Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit)
-    : asked_(shape.resolved()),
-      shape_(fitting(asked_.kept())),
-      seed_(seed),
-      a_(static_cast<std::size_t>(shape_.a_rows() * shape_.lda), static_cast<std::size_t>(shape_.lda),
-         shape_.variant.A, placement(asked_, shape_, 0)),
-      b_(static_cast<std::size_t>(shape_.b_rows() * shape_.ldb), static_cast<std::size_t>(shape_.ldb),
-         shape_.variant.B, placement(asked_, shape_, 1)),
-      c_(static_cast<std::size_t>(shape_.M * shape_.ldc), static_cast<std::size_t>(shape_.ldc),
-         shape_.variant.C, placement(asked_, shape_, 2)) {
+    : asked_(shape.resolved()), shape_(fitting(asked_.kept())), seed_(seed) {
+    for (const Operand& o : operands(shape_.problem())) {
+        if (o.role != Role::in) result_ = buffers_.size();
+        buffers_.emplace_back(static_cast<std::size_t>(o.size()), static_cast<std::size_t>(o.pitch), o.type,
+                              placement(asked_, shape_, buffers_.size()));
+    }
     fill(edit);
 }
 
 void Workload::fill(const std::function<void(HostMatrices&)>& edit) {
-    const Variant& v = shape_.variant;
-    const std::uint32_t poison = info(v.C).poison;
-    HostMatrices host{
-        random_matrix(v.A, shape_.a_rows(), shape_.a_cols(), shape_.lda, mix(3 * seed_), info(v.A).guard),
-        random_matrix(v.B, shape_.b_rows(), shape_.b_cols(), shape_.ldb, mix(3 * seed_ + 1), info(v.B).guard),
-        shape_.beta == 0.0f ? Elements(v.C, static_cast<std::size_t>(shape_.M * shape_.ldc), poison)
-                            : random_matrix(v.C, shape_.M, shape_.N, shape_.ldc, mix(3 * seed_ + 2), poison)};
+    HostMatrices host;
+    const std::vector<Operand> all = operands(shape_.problem());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const Operand& o = all[i];
+        const std::uint32_t filler = o.role == Role::in ? info(o.type).guard : info(o.type).poison;
+        const bool nothing = o.role == Role::out || (o.id == OperandId::C && shape_.beta == 0.0f);
+        const std::uint64_t draws = o.id <= OperandId::C ? mix(3 * seed_ + i) : mix(mix(3 * seed_) + i);
+        host[o.id] = nothing ? Elements(o.type, static_cast<std::size_t>(o.size()), filler)
+                             : random_matrix(o.type, o.rows, o.cols, o.pitch, draws, filler);
+    }
     if (edit) edit(host);
     host_ = std::make_shared<const HostMatrices>(std::move(host));
-    a_.upload(host_->A);
-    b_.upload(host_->B);
-    reset_c();
+    for (std::size_t i = 0; i < all.size(); ++i) buffers_[i].upload((*host_)[all[i].id]);
 }
 
 Workload::Workload(const Workload& other)
@@ -264,21 +286,30 @@ Workload::Workload(const Workload& other)
       shape_(other.shape_),
       seed_(other.seed_),
       host_(other.host_),
-      a_(other.a_.duplicate()),
-      b_(other.b_.duplicate()),
-      c_(other.c_.duplicate()) {}
+      result_(other.result_) {
+    for (const Buffer& buffer : other.buffers_) buffers_.push_back(buffer.duplicate());
+}
 
 Workload Workload::duplicate() const {
     return Workload(*this);
 }
 
 std::size_t Workload::device_bytes() const {
-    return a_.bytes_with_bands() + b_.bytes_with_bands() + c_.bytes_with_bands();
+    std::size_t bytes = 0;
+    for (const Buffer& buffer : buffers_) bytes += buffer.bytes_with_bands();
+    return bytes;
 }
 
 Problem Workload::problem() const {
-    return {asked_.M,  asked_.N,   asked_.K,    asked_.alpha, a_.data(),  asked_.lda,
-            b_.data(), asked_.ldb, asked_.beta, c_.data(),    asked_.ldc, asked_.variant};
+    std::vector<void*> data;
+    for (const Buffer& buffer : buffers_) data.push_back(buffer.data());
+    return over(asked_.problem(), data);
+}
+
+std::vector<Image> Workload::images() const {
+    std::vector<Image> images;
+    for (const Buffer& buffer : buffers_) images.push_back(buffer.image());
+    return images;
 }
 
 void Workload::refill(std::uint64_t seed) {
@@ -287,20 +318,26 @@ void Workload::refill(std::uint64_t seed) {
 }
 
 void Workload::reset_c(Fill fill) {
-    if (fill == Fill::poison) return c_.upload(host_->C);
-    const DType dtype = host_->C.dtype();
-    Elements c = host_->C;
+    const Elements& before = host_->result(shape_.variant);
+    if (fill == Fill::poison) return buffers_[result_].upload(before);
+    const DType dtype = before.dtype();
+    const bool holds_nothing = shape_.variant.D || shape_.beta == 0.0f;
+    Elements c = before;
     for (std::size_t i = 0; i < c.size(); ++i) {
-        const bool padding = static_cast<std::int64_t>(i) % shape_.ldc >= shape_.N;
-        if ((padding || shape_.beta == 0.0f) && c.bits(i) == info(dtype).poison)
+        const bool padding = static_cast<std::int64_t>(i) % shape_.result_pitch() >= shape_.N;
+        if ((padding || holds_nothing) && c.bits(i) == info(dtype).poison)
             c.set_bits(i, bits_of(fill, dtype));
     }
-    c_.upload(c);
+    buffers_[result_].upload(c);
 }
 
 std::string Workload::breach() const {
-    for (const auto& [name, buffer] : {std::pair{"C", &c_}, {"A", &a_}, {"B", &b_}}) {
-        if (std::string s = buffer->breach(name); !s.empty()) return s;
+    const std::vector<Operand> all = operands(shape_.problem());
+    for (const bool written : {true, false}) {
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if ((all[i].role != Role::in) != written) continue;
+            if (std::string s = buffers_[i].breach(all[i].name); !s.empty()) return s;
+        }
     }
     return {};
 }

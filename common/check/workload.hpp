@@ -11,6 +11,7 @@
 
 #include "common/check/buffer.hpp"
 #include "common/check/elements.hpp"
+#include "common/check/operands.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
 
@@ -33,10 +34,11 @@ enum class Stored {
 /// What a problem looks like, without its matrices. A pitch of 0 stands for the tight one.
 struct Shape {
     std::int64_t M = 0, N = 0, K = 0;
-    std::int64_t lda = 0, ldb = 0, ldc = 0;
+    std::int64_t lda = 0, ldb = 0, ldc = 0, lds = 0, ldr = 0, ldd = 0;  // as in Problem
     float alpha = 1.0f, beta = 0.0f;
     Variant variant = {};
-    std::array<std::int64_t, 3> offsets = {};  // elements by which A, B and C begin behind an aligned address
+    /// Elements by which each matrix begins behind an aligned address, by its id.
+    std::array<std::int64_t, kOperandIds.size()> offsets = {};
     Stored stored = Stored::whole;
     std::int64_t window = 0, apart = 0;  // of `stored`: windows of so many; M or N is 2·apart + window
 
@@ -46,8 +48,52 @@ struct Shape {
     std::int64_t b_rows() const { return variant.b_transposed() ? N : K; }
     std::int64_t b_cols() const { return variant.b_transposed() ? K : N; }
 
-    /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, or an element count
-    /// or a byte count leaves 63 bits.
+    // Where op(A)[row][k], op(B)[k][col] and C[row][col] are, counted in elements from the first.
+    std::size_t a_at(std::int64_t row, std::int64_t k) const {
+        return static_cast<std::size_t>(variant.a_transposed() ? k * lda + row : row * lda + k);
+    }
+    std::size_t b_at(std::int64_t k, std::int64_t col) const {
+        return static_cast<std::size_t>(variant.b_transposed() ? col * ldb + k : k * ldb + col);
+    }
+    std::size_t c_at(std::int64_t row, std::int64_t col) const {
+        return static_cast<std::size_t>(row * ldc + col);
+    }
+    // The same of the scale of op(B)[k][col], of the residual, and of the matrix that is written: C, or D
+    // where the variant has one.
+    std::size_t scale_at(std::int64_t k, std::int64_t col) const {
+        return static_cast<std::size_t>(k / variant.group * lds + col);
+    }
+    std::size_t residual_at(std::int64_t row, std::int64_t col) const {
+        return static_cast<std::size_t>(row * ldr + col);
+    }
+    std::int64_t result_pitch() const { return variant.D ? ldd : ldc; }
+    std::size_t result_at(std::int64_t row, std::int64_t col) const {
+        return static_cast<std::size_t>(row * result_pitch() + col);
+    }
+
+    /// The problem without its matrices.
+    Problem problem() const {
+        return {.M = M,
+                .N = N,
+                .K = K,
+                .alpha = alpha,
+                .A = nullptr,
+                .lda = lda,
+                .B = nullptr,
+                .ldb = ldb,
+                .beta = beta,
+                .C = nullptr,
+                .ldc = ldc,
+                .variant = variant,
+                .lds = lds,
+                .ldr = ldr,
+                .ldd = ldd};
+    }
+
+    /// The same with pitches and offsets that end with whole bytes, where two elements share one.
+    Shape in_whole_bytes() const;
+    /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, a scalar no whole
+    /// number of 24 bits where C is of integers, or an element count or a byte count leaves 63 bits.
     Shape resolved() const;
     /// "1000×77×513" (M×N×K), with the pitches, scalars and variant that are not the default ones.
     std::string text() const;
@@ -55,13 +101,24 @@ struct Shape {
     Shape kept() const;
 };
 
-/// Host copies, row-major with the shape's pitches. Padding of A and B holds their types' guards; C is as
-/// before the kernel runs: C0, or its type's poison where beta == 0 and in the padding.
+/// Host copies, row-major with the shape's pitches; empty where the problem has no such matrix. Padding of
+/// those that are only read holds their types' guards, and so does a C that is not read; the one that is
+/// written is as before the kernel runs: C0, or its type's poison where nothing is read, and in the padding.
 struct HostMatrices {
-    Elements A, B, C;
+    Elements A, B, C, scales, bias, residual, D;
+
+    const Elements& operator[](OperandId id) const { return this->*kMembers[place_of(id)]; }
+    Elements& operator[](OperandId id) { return this->*kMembers[place_of(id)]; }
+    /// The one that is written.
+    const Elements& result(const Variant& v) const { return v.D ? D : C; }
+
+  private:
+    static constexpr std::array kMembers{&HostMatrices::A,      &HostMatrices::B,    &HostMatrices::C,
+                                         &HostMatrices::scales, &HostMatrices::bias, &HostMatrices::residual,
+                                         &HostMatrices::D};
 };
 
-/// What C is full of before a kernel runs: its type's poison, or its guard in its place.
+/// What the result is full of before a kernel runs: its type's poison, or its guard in its place.
 enum class Fill { poison, guard };
 std::uint32_t bits_of(Fill fill, DType dtype);
 /// With which of them a kernel runs before it is known what it never wrote: the first where a type's poison
@@ -97,18 +154,17 @@ class Workload {
     /// The same pointers and sizes with the numbers of another seed.
     void refill(std::uint64_t seed);
 
-    /// Writes the initial C to the device again, full of `fill` where it holds nothing. Call before every
-    /// launch that is verified.
+    /// Writes the initial C, or D, to the device again, full of `fill` where it holds nothing. Call before
+    /// every launch that is verified.
     void reset_c(Fill fill = Fill::poison);
-    /// C from the device, pitch ldc; what was never written holds what it was filled with.
-    Elements download_c() const { return c_.download(); }
-    /// The matrices on the device as bytes, guard bands included, and the way back for C: for a kernel that
-    /// runs in another process.
-    struct Images {
-        Image A, B, C;
-    };
-    Images images() const { return {a_.image(), b_.image(), c_.image()}; }
-    void set_c_image(const std::vector<std::byte>& bytes) { c_.set_image(bytes); }
+    /// The result, C or D, from the device, with its pitch; what was never written holds what it was filled
+    /// with.
+    Elements download_c() const { return buffers_[result_].download(); }
+    /// The matrices on the device as bytes, guard bands included, in the order of operands(), and the way
+    /// back for the one that is written: for a kernel that runs in another process.
+    std::vector<Image> images() const;
+    void set_c_image(const std::vector<std::byte>& bytes) { buffers_[result_].set_image(bytes); }
+    Image c_image() const { return buffers_[result_].image(); }
 
     /// Which guard band a kernel wrote into, as a sentence; empty if none.
     std::string breach() const;
@@ -120,7 +176,8 @@ class Workload {
     Shape asked_, shape_;
     std::uint64_t seed_;
     std::shared_ptr<const HostMatrices> host_;
-    Buffer a_, b_, c_;
+    std::vector<Buffer> buffers_;  // in the order of operands()
+    std::size_t result_ = 0;       // of them, the one that is written
 };
 
 }  // namespace gemm

@@ -17,6 +17,7 @@
 
 #include "common/check/buffer.hpp"
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/reference.hpp"
 #include "common/check/variant.hpp"
@@ -54,9 +55,9 @@ cublasOperation_t operation(bool transposed) {
     return transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
-/// Throws Error for a variant that cuBLAS has no product for.
+/// Throws Error for a variant that this has no product for.
 void require_known(const Variant& v) {
-    if (v.A == v.B && (v.C == v.A || v.C == DType::fp32)) return;
+    if (Baseline::knows(v)) return;
     throw Error("cuBLAS has no product of " + text(v) + " to compare with; use --verify-only.");
 }
 
@@ -78,8 +79,7 @@ Buffer upload_absolute(const Elements& m) {
 std::uint32_t alignment_of(const std::vector<Problem>& problems) {
     std::uintptr_t bits = 256;
     for (const Problem& p : problems) {
-        for (const void* pointer : {p.A, p.B, static_cast<const void*>(p.C)})
-            bits |= reinterpret_cast<std::uintptr_t>(pointer);
+        for (const Operand& o : operands(p)) bits |= reinterpret_cast<std::uintptr_t>(o.data);
     }
     return static_cast<std::uint32_t>(bits & -bits);
 }
@@ -332,8 +332,9 @@ void Baseline::Impl::gemm_ex(const Problem& p, cudaDataType_t c_type, cudaStream
     require_known(p.variant);
     bind(to);
     // A sum that is split along K is put together in FP32, as in a lesson, and not in the type of C.
-    const cublasMath_t wanted =
-        !on_tensor_cores(p.variant) ? CUBLAS_DEFAULT_MATH : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    const cublasMath_t wanted = accumulator(p.variant) == Accumulator::fp32
+                                    ? CUBLAS_DEFAULT_MATH
+                                    : CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     if (math != wanted) {
         CUBLAS_CHECK(cublasSetMathMode(handle, wanted));
         math = wanted;
@@ -358,6 +359,11 @@ void Baseline::Impl::gemm_ex(const Problem& p, cudaDataType_t c_type, cudaStream
     }
 }
 
+bool Baseline::knows(const Variant& v) {
+    const bool types = v.A == DType::fp32 || v.A == DType::bf16 || v.A == DType::fp16;
+    return types && v.plain() && v.A == v.B && (v.C == v.A || v.C == DType::fp32);
+}
+
 Baseline::Baseline() : impl_(std::make_unique<Impl>()) {}
 Baseline::~Baseline() = default;
 
@@ -375,6 +381,7 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed,
                       const std::function<void(const std::string&)>& progress) {
     impl_->chosen.reset();
     const Problem& p = problems.at(0);
+    require_known(p.variant);
     if (p.M == 0 || p.N == 0 || p.K == 0) return;
     const std::uint32_t alignment = alignment_of(problems);
     auto product = std::make_unique<LtProduct>(p);

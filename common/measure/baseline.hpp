@@ -24,6 +24,9 @@ class Baseline {
     Baseline(const Baseline&) = delete;
     Baseline& operator=(const Baseline&) = delete;
 
+    /// Whether it has a product of that variant. Of another, what launches one throws Error.
+    static bool knows(const Variant& variant);
+
     /// Enqueues the product on `stream`. M == 0 or N == 0 is a no-op. Throws Error with cuBLAS's status.
     void launch(const Problem& p, cudaStream_t stream);
 

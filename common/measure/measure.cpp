@@ -82,10 +82,9 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
     WholeMatrix whole;
     const WholeMatrix* held_against = nullptr;
 #ifndef GEMM_CPU_DEVICE
-    if (baseline_ == nullptr && (timed || Verifier::wants_whole(w->shape()))) {
-        baseline_ = std::make_shared<Baseline>();
-    }
-    if (Verifier::wants_whole(w->shape())) {
+    const bool by_whole = Verifier::wants_whole(w->shape()) && Baseline::knows(shape.variant);
+    if (baseline_ == nullptr && (timed || by_whole)) baseline_ = std::make_shared<Baseline>();
+    if (by_whole) {
         whole = baseline_->whole(*w);
         held_against = &whole;
     }

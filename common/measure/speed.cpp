@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
+#include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "common/measure/baseline.hpp"
 #include "common/measure/stats.hpp"
@@ -17,10 +19,12 @@ constexpr int kMostCopies = 256;
 
 /// Bytes that one launch touches.
 std::int64_t bytes_touched(const Problem& p) {
-    const auto bytes = [](DType type, std::int64_t count) {
-        return static_cast<std::int64_t>(size_of(type)) * count;
-    };
-    return bytes(p.variant.A, p.M * p.K) + bytes(p.variant.B, p.K * p.N) + bytes(p.variant.C, p.M * p.N);
+    std::size_t bytes = 0;
+    for (const Operand& o : operands(p)) {
+        const bool moves = o.role != Role::in || o.unread[0] == '\0';
+        if (moves) bytes += bytes_of(o.type, static_cast<std::size_t>(o.rows * o.cols));
+    }
+    return static_cast<std::int64_t>(bytes);
 }
 
 /// The copies beside the workload itself: as many as it takes, or as many as half the free memory holds.
@@ -87,7 +91,9 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
         } else if (!verdict.passed) {
             throw Error(against + " gave a wrong result at " + w.shape().text() +
                         ", so there is nothing to hold a lesson against" +
-                        (!on_tensor_cores(w.shape().variant) ? " (is NVIDIA_TF32_OVERRIDE set?)" : "") +
+                        (accumulator(w.shape().variant) == Accumulator::fp32
+                             ? " (is NVIDIA_TF32_OVERRIDE set?)"
+                             : "") +
                         ": " + verdict.failure);
         }
     };

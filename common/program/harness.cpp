@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "common/facts.hpp"
@@ -44,11 +45,22 @@ Settings read_options(int argc, char** argv, const Lesson& lesson) {
     options.push_back(
         {"--ldb", &s.shape.ldb, "row pitch of B in elements, at least N (K where B is transposed) [that]"});
     options.push_back({"--ldc", &s.shape.ldc, "row pitch of C in elements, at least N [N]"});
+    const auto any = [&](const auto& has) {
+        return std::any_of(lesson.variants.begin(), lesson.variants.end(),
+                           [&](const Offer& offer) { return has(offer.variant); });
+    };
+    if (any([](const Variant& v) { return v.group != 0; }))
+        options.push_back({"--lds", &s.shape.lds, "row pitch of the scales in elements, at least N [N]"});
+    if (any([](const Variant& v) { return v.residual; }))
+        options.push_back({"--ldr", &s.shape.ldr, "row pitch of the residual in elements, at least N [N]"});
+    if (any([](const Variant& v) { return v.D.has_value(); }))
+        options.push_back({"--ldd", &s.shape.ldd, "row pitch of D in elements, at least N [N]"});
     options.push_back({"--alpha", &s.shape.alpha, "factor of A*B [1]", "FLOAT"});
     options.push_back({"--beta", &s.shape.beta, "factor of the old C; 0 does not read it [0]", "FLOAT"});
-    options.push_back({"--variant", &variant,
-                       "types and layout, of " + offered(lesson) + " [" + text(lesson.variant()) + "]",
-                       "VARIANT"});
+    options.push_back(
+        {"--variant", &variant,
+         "types, layout and what is fused, of " + offered(lesson) + " [" + text(lesson.variant()) + "]",
+         "VARIANT"});
     options.push_back({"--dtype", &dtype, "in short: one type for A, B and C", "TYPE"});
     options.push_back({"--seed", &s.seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--device", &s.device, "which device, counted from 0 [0]"});
@@ -144,13 +156,13 @@ std::string json_report(const Lesson& lesson, const Settings& s, const Device& d
                  {"device", device_json(device)},
                  {"m", shape.M},
                  {"n", shape.N},
-                 {"k", shape.K},
-                 {"lda", shape.lda},
-                 {"ldb", shape.ldb},
-                 {"ldc", shape.ldc},
-                 {"alpha", shape.alpha},
-                 {"beta", shape.beta},
-                 {"seed", s.seed}};
+                 {"k", shape.K}};
+    for (const Operand& o : operands(shape.problem())) {
+        if (o.pitch_name != nullptr) json[o.pitch_name] = o.pitch;
+    }
+    json["alpha"] = shape.alpha;
+    json["beta"] = shape.beta;
+    json["seed"] = s.seed;
     json["verdict"] = verdict_json(outcome.verdict);
     json["resources"] = resources_json(resources(lesson));
     json["time"] = outcome.speed ? speed_json(*outcome.speed) : Json(nullptr);

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/check/words.hpp"
 
@@ -58,6 +60,12 @@ Json first_json(const WrongElement& e, bool padding) {
     json["expected"] = padding ? Json(nullptr) : number(e.expected);
     json["bound"] = padding ? Json(nullptr) : number(e.bound);
     return json;
+}
+
+/// Bytes of an element: ½ where two share one.
+Json bytes_json(DType type) {
+    const int bits = info(type).bits;
+    return bits % 8 == 0 ? Json(bits / 8) : Json(bits / 8.0);
 }
 
 /// null where it is not known.
@@ -143,7 +151,13 @@ Json lesson_json(const Lesson& lesson) {
         const Architectures& of = offer.architectures;
         const Json architectures =
             of.exactly != nullptr ? Json{{"exactly", of.exactly}} : Json{{"from", of.from}};
-        variants.push_back({{"text", text(offer.variant)}, {"architectures", architectures}});
+        Problem any{};
+        any.variant = offer.variant;
+        Json bytes;
+        for (const Operand& o : operands(any)) bytes[o.name] = bytes_json(o.type);
+        variants.push_back({{"text", text(offer.variant)},
+                            {"architectures", architectures},
+                            {"element_bytes", std::move(bytes)}});
     }
     Json constants = Json::object();
     for (const Constant& constant : lesson.configuration().constants)

@@ -145,6 +145,7 @@ def _short(value: Any) -> Any:  # noqa: ANN401  (of JSON)
 _OF_A_LINE = ("line", "width", "requests", "threads", "bytes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
 _OF_A_TRACE = ("blocks", "threads_per_block", "barriers_per_thread")
 _OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc")
+_OF_AN_OPERAND = ("pitch", "tight", "offset")
 
 
 def evidence(raw: bytes) -> Checked:
@@ -156,6 +157,7 @@ def evidence(raw: bytes) -> Checked:
     found = _short(json.loads(raw))
     numbers = [found["tile"][key] for key in ("BM", "BN", "BK")]
     numbers += [case[key] for case in found["cases"] for key in _OF_A_CASE]
+    numbers += [one[key] for case in found["cases"] for one in case["operands"] for key in _OF_AN_OPERAND]
     numbers += [scalar for case in found["cases"] for key in ("alpha", "beta") if (scalar := case[key]) is not None]
     if (trace := found["trace"]) is not None:
         trace.update(dict.fromkeys("mnk", GOAL))  # as asked for

@@ -334,7 +334,7 @@ class HistoryArray(TypedDict):
     rows: int | None  # of a matrix; None of other memory, whose elements' size nobody knows
     cols: int | None
     pitch: int | None  # elements
-    element_bytes: int | None
+    element_bytes: float | None
     bytes: int
     offset: int | None  # of a shared array: bytes from where the block's shared memory begins; (offset + byte) / 4 % 32 is a bank
     rank: int | None  # of a shared array that is another block's of the cluster: whose

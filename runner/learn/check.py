@@ -332,11 +332,11 @@ def examine(task: Task, name: str, text: str, seed: int | None, schedule: int | 
 def shape_text(case: Case) -> str:
     """`M×N×K = 45×71×64, lda = 80, alpha = 1.5`: sizes, and what differs from the default."""
     parts = [f"M×N×K = {case['m']}×{case['n']}×{case['k']}"]
-    pitches = (("lda", case["lda"], case["k"]), ("ldb", case["ldb"], case["n"]), ("ldc", case["ldc"], case["n"]))
-    parts += [f"{key} = {pitch}" for key, pitch, tight in pitches if pitch != tight]
+    operands = case["operands"]
+    parts += [f"{one['pitch_name']} = {one['pitch']}" for one in operands if one["pitch"] != one["tight"]]
     scalars = (("alpha", case["alpha"], 1), ("beta", case["beta"], 0))
     parts += [f"{key} = {'NaN' if x is None else f'{x:.5g}'}" for key, x, usual in scalars if x != usual]
-    off = [f"{name} {offset}" for name, offset in zip("ABC", case["offsets"], strict=True) if offset]
+    off = [f"{one['name']} {one['offset']}" for one in operands if one["offset"]]
     parts += [f"elements past an aligned address: {', '.join(off)}"] if off else []
     return ", ".join(parts)
 

@@ -7,6 +7,16 @@ from typing import TypedDict
 from runner.inspect.trace_types import Fault, Finding, Trace, Verdict
 
 
+class Operand(TypedDict):
+    """One matrix of a problem, as it lies in memory."""
+
+    name: str  # "A"
+    pitch_name: str | None  # "lda"; none of a row
+    pitch: int  # in elements
+    tight: int  # the least pitch
+    offset: int  # elements by which it begins behind an aligned address
+
+
 class Case(TypedDict):
     """One case of the check."""
 
@@ -18,10 +28,10 @@ class Case(TypedDict):
     lda: int
     ldb: int
     ldc: int
+    operands: list[Operand]
     alpha: float | None  # none: NaN, which JSON does not have
     beta: float | None
     variant: str  # "bf16": the types
-    offsets: list[int]  # elements by which A, B and C begin behind an aligned address
     seed: int
     schedule: int  # of what a GPU leaves open; 0 on a GPU
     passed: bool

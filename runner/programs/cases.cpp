@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "runner/programs/cases.hpp"
@@ -63,6 +64,8 @@ class Draw {
             if (eighths != 8) return sign() * static_cast<float>(eighths) / 8.0f;
         }
     }
+    /// A whole number: ±2 … ±15.
+    float whole() { return sign() * static_cast<float>(from(2, 15)); }
     /// One that neither BF16 nor FP16 has, nor anything near: halfway between two that BF16 has, and of two
     /// that FP16 has.
     float long_scalar() {
@@ -112,7 +115,7 @@ class CaseList {
         alignments();
         orders();
         if (kOnCpu) indices();
-        for (CheckCase& c : cases_) c.shape = c.shape.resolved();
+        for (CheckCase& c : cases_) c.shape = c.shape.in_whole_bytes().resolved();
         return std::move(cases_);
     }
 
@@ -134,7 +137,7 @@ class CaseList {
             vary(c, i);
         }
         vary(add("remainders", "K beyond 1024", kMeant, kMeant + 2, draw_.odd(1025, 4099, 2)), first);
-        for (CheckCase& c : cases_) c.shape = c.shape.resolved();
+        for (CheckCase& c : cases_) c.shape = c.shape.in_whole_bytes().resolved();
         return std::move(cases_);
     }
 
@@ -146,11 +149,15 @@ class CaseList {
         }
         return 2;
     }
+    // Where C is of integers, scalars are whole numbers.
+    float scalar() { return is_integer(variant_.C) ? draw_.whole() : draw_.scalar(); }
+    float long_scalar() { return is_integer(variant_.C) ? draw_.whole() : draw_.long_scalar(); }
+
     /// Every second one without beta, every third one with padding.
     void vary(CheckCase& c, std::int64_t i) {
         c.untraced = true;
-        c.shape.alpha = draw_.scalar();
-        if (i % 2 == 0) c.shape.beta = draw_.scalar();
+        c.shape.alpha = scalar();
+        if (i % 2 == 0) c.shape.beta = scalar();
         if (i % 3 == 0) pad(c, 1);
     }
 
@@ -195,11 +202,23 @@ class CaseList {
     CheckCase& pad(CheckCase& c, std::int64_t unit) {
         Shape& shape = c.shape;
         const std::int64_t least = unit * draw_.from(1, 4);
-        shape.lda = shape.K + least;
-        shape.ldb = shape.N + least + unit * draw_.from(1, 4);
-        shape.ldc = shape.ldb + unit * draw_.from(1, 4);
+        shape.lda = shape.a_cols() + least;
+        const std::int64_t more = least + unit * draw_.from(1, 4);
+        shape.ldb = shape.b_cols() + more;
+        shape.ldc = shape.N + more + unit * draw_.from(1, 4);
+        pad_others(shape, shape.ldc, unit);
         return c;
     }
+    /// Those beside A, B and C: each by `unit` more than the one before; `last` is C's.
+    static void pad_others(Shape& shape, std::int64_t last, std::int64_t unit) {
+        for (const Operand& o : operands(shape.problem())) {
+            if (o.id > OperandId::C && o.pitch_name != nullptr) *pitch_in(shape, o.id) = last += unit;
+        }
+    }
+    /// Of the matrix that is written.
+    std::int64_t& result_pitch(Shape& s) const { return variant_.D ? s.ldd : s.ldc; }
+    OperandId result() const { return variant_.D ? OperandId::D : OperandId::C; }
+    static void set_offsets(Shape& s, std::int64_t offset) { s.offsets.fill(offset); }
 
     void sizes() {
         // Square, so that swapped indices stay inside the matrices and are recognised by what comes out.
@@ -232,21 +251,21 @@ class CaseList {
         // and at every row's alignment.
         const std::int64_t k = fours(BK, most_steps_),
                            tall = fours(BM, side(3 * BM / 2), std::min(BM, kMostSide / 2));
-        add("fours",
-            vector_ == 4 ? "M, N and K that are multiples of 4 and of no tile"
-                         : "M, N and K that are multiples of 8 and of no tile",
-            tall, fours(BN, side(3 * BN / 2), std::min(BN, kMostSide / 2)), k);
+        add("fours", "M, N and K that are multiples of " + std::to_string(vector_) + " and of no tile", tall,
+            fours(BN, side(3 * BN / 2), std::min(BN, kMostSide / 2)), k);
         const std::int64_t m = fours(BM, tiles(BM)), n = fours(BN, tiles(BN));
         Shape& unaligned = add("fours", "rows that do not begin at multiples of 16 bytes", m, n, k).shape;
-        unaligned.lda = k + 1;
-        unaligned.ldb = n + (vector_ == 4 ? 2 : 5);
+        unaligned.lda = unaligned.a_cols() + 1;
+        unaligned.ldb = unaligned.b_cols() + (vector_ == 4 ? 2 : 5);
         unaligned.ldc = n + 3;
-        if (vector_ == 8) {  // a thread may still take four of them at once there
+        pad_others(unaligned, unaligned.ldc, 2);
+        if (vector_ > 4) {  // a thread may still take half as many of them at once there
             Shape& half =
                 add("fours", "rows that begin at multiples of 8 bytes but not of 16", m, n, k).shape;
-            half.lda = k + 4;
-            half.ldb = n + 4;
-            half.ldc = n + 12;
+            half.lda = half.a_cols() + vector_ / 2;
+            half.ldb = half.b_cols() + vector_ / 2;
+            half.ldc = n + vector_ + vector_ / 2;
+            pad_others(half, half.ldc, vector_);
         }
         odd("odd", "M, N and K that are not multiples of the tile, without padding");
     }
@@ -260,42 +279,43 @@ class CaseList {
 
     void scalars() {
         few_tiles_ = true;  // several are right by now
-        odd("beta", "beta that is not 0").shape.beta = draw_.scalar();
-        odd("alpha_alone", "alpha that is not 1, without beta").shape.alpha = draw_.scalar();
+        odd("beta", "beta that is not 0").shape.beta = scalar();
+        odd("alpha_alone", "alpha that is not 1, without beta").shape.alpha = scalar();
         Shape& both = odd("alpha", "alpha that is not 1, with beta").shape;
-        both.beta = draw_.scalar();
+        both.beta = scalar();
         do {
-            both.alpha = draw_.scalar();
+            both.alpha = scalar();
         } while (both.alpha == both.beta);
         CheckCase& without = odd("alpha_zero", "alpha = 0, where A and B must not be read");
         without.shape.alpha = 0.0f;
-        without.shape.beta = draw_.scalar();
+        without.shape.beta = scalar();
         without.nan_inputs = true;
         Shape& nothing = odd("k_zero", "K = 0, which leaves beta·C").shape;
         nothing.K = 0;
-        nothing.beta = draw_.scalar();
+        nothing.beta = scalar();
     }
 
     CheckCase& scaled(const char* id, const std::string& what, float alpha) {
         CheckCase& c = add(id, what, small(kProductRows), small(kProductColumns), draw_.odd(7, 15, 2));
         c.shape.alpha = alpha;
-        c.shape.beta = draw_.scalar();
+        c.shape.beta = scalar();
         return c;
     }
 
     /// What a kernel may take for nothing, or for too much.
     void numbers() {
+        if (is_integer(variant_.C)) return;  // which has none of them
         for (const bool with_scalars : {false, true}) {
             CheckCase& c = add("numbers", "NaN, infinity and 0 in A and B", small(kProductRows),
                                small(kProductColumns), draw_.odd(steps_ + 1, steps_ + 15, 2));
             c.specials = true;
             if (with_scalars) {
-                c.shape.alpha = draw_.scalar();
-                c.shape.beta = draw_.scalar();
+                c.shape.alpha = scalar();
+                c.shape.beta = scalar();
             }
         }
         for (const float alpha : {1e5f, -1e5f}) scaled("numbers", "alpha = " + number(alpha), alpha);
-        scaled("numbers", "beta = NaN", draw_.scalar()).shape.beta = std::numeric_limits<float>::quiet_NaN();
+        scaled("numbers", "beta = NaN", scalar()).shape.beta = std::numeric_limits<float>::quiet_NaN();
     }
 
     void little() {
@@ -312,10 +332,11 @@ class CaseList {
         CheckCase& c = add("again", "a second launch with the same pointers and sizes, and other numbers",
                            small(kProductRows), small(kProductColumns), vector_ + 1);
         c.earlier = Earlier::other_numbers;
-        c.shape.beta = draw_.scalar();
+        c.shape.beta = scalar();
         // Right behind it: what was made for these sizes before must not be taken for these matrices.
         Shape same = c.shape;
-        same.offsets = {kElsewhere, 2 * kElsewhere, 3 * kElsewhere};
+        for (std::size_t i = 0; i < same.offsets.size(); ++i)
+            same.offsets[i] = static_cast<std::int64_t>(i + 1) * kElsewhere;
         add("elsewhere", "the same sizes with matrices at other addresses", 0, 0, 0).shape = same;
         // Nor must what an address or a size allows, for one that allows less.
         const std::int64_t n = 2 * vector_;
@@ -325,7 +346,7 @@ class CaseList {
             return one;
         };
         of("sizes and addresses that are multiples of 16 bytes", n);
-        of("the same sizes with matrices one element past that", n).shape.offsets = {1, 1, 1};
+        set_offsets(of("the same sizes with matrices one element past that", n).shape, 1);
         of("a second launch with the same pointers, and odd sizes", n + 1).earlier = Earlier::narrower;
         CheckCase& padded = of("a second launch with the same pointers and sizes, and padded rows", n);
         pad(padded, vector_).earlier = Earlier::tight;
@@ -339,7 +360,7 @@ class CaseList {
         for (const auto& [rows, columns] : {std::pair{4, 4}, {3, 5}, {9, 2}, {17, 3}, {2, 41}}) {
             CheckCase& c = add("order", std::to_string(rows) + "×" + std::to_string(columns) + " tiles of C",
                                rows * BM - 1, columns * BN - 1, 1);
-            c.shape.beta = draw_.scalar();
+            c.shape.beta = scalar();
             c.untraced = true;
         }
     }
@@ -353,25 +374,35 @@ class CaseList {
                     add("alignment", what + std::to_string(bytes) + " bytes off, all else at multiples of 16",
                         small(kProductRows), columns, 2 * vector_ + whole(std::min(steps_, kMostSteps)));
                 Shape& s = c.shape;
-                s.lda = s.K + vector_;
-                s.ldb = s.N + vector_;
+                s.lda = s.a_cols() + vector_;
+                s.ldb = s.b_cols() + vector_;
                 s.ldc = s.N + 2 * vector_;
-                s.alpha = draw_.scalar();
+                pad_others(s, s.ldc, vector_);
+                s.alpha = scalar();
                 return s;
             };
             const std::int64_t some = 2 * vector_ + whole(std::min(BN, kProductColumns));
             // One C tile of whole rows, which a store of 16 bytes may take, and that is not right.
             const std::int64_t tile = whole(std::min(BN, kMostSide));
             const auto with_beta = [&](Shape& s) -> Shape& {
-                if (bytes == 4) s.beta = draw_.scalar();
+                if (bytes == 4) s.beta = scalar();
                 return s;
             };
-            with_beta(like("A begins ", some)).offsets[0] = off;
-            with_beta(like("B begins ", some)).offsets[1] = off;
-            like("C begins ", tile).offsets[2] = off;
-            with_beta(like("lda is ", some)).lda += off;
-            with_beta(like("ldb is ", some)).ldb += off;
-            like("ldc is ", tile).ldc += off;
+            Shape any;
+            any.variant = variant_;
+            const std::vector<Operand> all = operands(any.problem());
+            const auto of = [&](const Operand& o, const char* what) -> Shape& {
+                if (o.role != Role::in) return like(what, tile);
+                Shape& s = with_beta(like(what, some));
+                if (o.id == OperandId::C && s.beta == 0.0f) s.beta = 1.0f;  // or it is not read
+                return s;
+            };
+            for (const Operand& o : all)
+                of(o, (std::string(o.name) + " begins ").c_str()).offsets[place_of(o.id)] = off;
+            for (const Operand& o : all) {
+                if (o.pitch_name == nullptr) continue;
+                *pitch_in(of(o, (std::string(o.pitch_name) + " is ").c_str()), o.id) += off;
+            }
             like("N is ", tile).N -= off;
             with_beta(like("K is ", some)).K -= off;
         }
@@ -406,21 +437,26 @@ class CaseList {
                           vector_ * draw_.from(1, std::max<std::int64_t>(more / vector_, 1));
         if (place == padded || place == padded_tile || place == all_off) pad(c, vector_);
         if (place == odd_sizes && which < kAll) {
-            s.lda = whole(s.K);
-            s.ldb = s.ldc = whole(s.N);
+            s.lda = whole(s.a_cols());
+            s.ldb = whole(s.b_cols());
+            s.ldc = whole(s.N);
+            pad_others(s, s.ldc, 0);
         }
         if (place == odd_pitches) {
-            s.lda = s.K + (which == 0 || which >= kAll ? 1 : vector_);
-            s.ldb = s.N + (which == 1 || which >= kAll ? 3 : 2 * vector_);
-            s.ldc = s.N + (which == 2 || which >= kAll ? 5 : 3 * vector_);
+            s.lda = s.a_cols() + (which == 0 || which >= kAll ? 1 : vector_);
+            s.ldb = s.b_cols() + (which == 1 || which >= kAll ? 3 : 2 * vector_);
+            s.ldc = s.N + (which >= kAll ? 5 : 3 * vector_);
+            pad_others(s, s.ldc, which >= kAll ? 2 : vector_);
+            if (which == 2) result_pitch(s) = s.N + 5;
         }
-        if (place == one_off) s.offsets[which] = 1;
-        if (place == all_off) s.offsets = {1, 1, 1};
+        if (place == one_off) s.offsets[which == 2 ? place_of(result()) : which] = 1;
+        if (place == all_off) set_offsets(s, 1);
     }
     /// The next multiple of 16 bytes.
     std::int64_t whole(std::int64_t n) const { return (n + vector_ - 1) / vector_ * vector_; }
 
-    static std::string place_text(Place place, std::size_t which) {
+    std::string place_text(Place place, std::size_t which) const {
+        const char result = variant_.D ? 'd' : 'c';
         switch (place) {
             case tight:
             case whole_tile:
@@ -431,9 +467,11 @@ class CaseList {
             case odd_sizes:
                 return which >= kAll ? "odd sizes" : which == kOddK ? "an odd K" : "an odd N";
             case odd_pitches:
-                return which >= kAll ? "odd pitches" : "an odd ld" + std::string(1, "abc"[which]);
+                return which >= kAll ? "odd pitches"
+                                     : "an odd ld" + std::string(1, which == 2 ? result : "ab"[which]);
             case one_off:
-                return std::string(1, "ABC"[which]) + " that begins one element past a multiple of 16 bytes";
+                return std::string(1, which == 2 ? (variant_.D ? 'D' : 'C') : "AB"[which]) +
+                       " that begins one element past a multiple of 16 bytes";
             case all_off:
                 break;
         }
@@ -450,7 +488,7 @@ class CaseList {
         // alone.
         constexpr std::array<std::array<std::size_t, 4>, 3> kWhich{
             {{kOddN, kOddK, kAll, kAll}, {0, 2, 1, kAll}, {0, 1, 2, 2}}};
-        const float other_alpha = draw_.long_scalar(), other_beta = draw_.long_scalar();
+        const float other_alpha = long_scalar(), other_beta = long_scalar();
         const std::array<float, 4> alphas{1.0f, -1.0f, other_alpha, 0.0f};
         const std::array<float, 4> betas{0.0f, 1.0f, -1.0f, other_beta};
         for (const bool fast : {false, true}) {
@@ -464,7 +502,8 @@ class CaseList {
                     put(c, place, depth == 3 && BM * BN * steps_ < kLargeTile, which);
                     if (depth == 1) {
                         c.shape.K = 0;
-                        if (fast && c.shape.lda == 0) c.shape.lda = vector_;
+                        if (fast && c.shape.lda == 0)
+                            c.shape.lda = whole(std::max(c.shape.a_cols(), vector_));
                     }
                     c.shape.alpha = alphas[a];
                     c.shape.beta = betas[b];
@@ -500,15 +539,16 @@ class CaseList {
                 put(c, place, false, kAll);
                 // As many tiles along K as a ring of stages may have, and one more.
                 if (place != padded_tile) c.shape.K += std::min(4 * steps_, kMostSteps);
-                c.shape.alpha = draw_.long_scalar();
-                if (place != padded_tile) c.shape.beta = draw_.long_scalar();
+                c.shape.alpha = long_scalar();
+                if (place != padded_tile) c.shape.beta = long_scalar();
             }
             for (const Place place : {tight, odd_sizes}) {
                 CheckCase& c = add("types", name + ", alpha = 0 and " + place_text(place, 0), 0, 0, 0);
                 put(c, place, false, 0);
                 without_product(c);
             }
-            if (variant.C == DType::fp16) scaled("types", name + " and results that it cannot hold", 3e4f);
+            if (variant.result() == DType::fp16)
+                scaled("types", name + " and results that it cannot hold", 3e4f);
         }
         variant_ = lesson_.variant();
     }
@@ -521,7 +561,7 @@ class CaseList {
     void without_product(CheckCase& c) {
         if (tiles_of(c.shape.M, c.shape.N) <= kFewTiles) c.shape.M += 2 * BM;
         c.shape.alpha = 0.0f;
-        c.shape.beta = draw_.scalar();
+        c.shape.beta = scalar();
         c.nan_inputs = true;
     }
 
@@ -547,13 +587,13 @@ class CaseList {
         CheckCase c = add("paths", reach.path + type, rows, reach.N, reach.K);
         c.sm = reach.sm;
         c.multiprocessors = reach.multiprocessors;
-        c.shape.alpha = draw_.scalar();
+        c.shape.alpha = scalar();
         // Padding of a tile and more, by which tiles that are counted by a pitch come out wrong.
-        c.shape.ldb = reach.N + whole(BN);
-        if (reach.M <= kFewRows) c.shape.ldc = reach.N + 2 * whole(BN);
+        c.shape.ldb = c.shape.b_cols() + whole(BN);
+        if (reach.M <= kFewRows) result_pitch(c.shape) = reach.N + 2 * whole(BN);
         const std::int64_t count = tiles_of(rows, reach.N);
         const bool some = kOnCpu && count > kFewTiles;  // the product in some blocks, beta·C in all of them
-        c.shape.beta = draw_.scalar();
+        c.shape.beta = scalar();
         if (some) c.blocks = {0, static_cast<std::uint64_t>(count) - 1};
         cases_.back() = c;
         // A row of tiles fewer: where a size decides between two ways, on its other side. Without beta, for
@@ -591,8 +631,9 @@ class CaseList {
             s.lda = kFar + unit * (2 * draw_.from(1, 8) + 1);
             s.ldb = s.lda + 2 * unit;
             s.ldc = s.ldb + 2 * unit;
-            s.alpha = draw_.scalar();
-            s.beta = draw_.scalar();
+            pad_others(s, s.ldc, 2 * unit);
+            s.alpha = scalar();
+            s.beta = scalar();
         }
         // The same within a tile, and from one to the next: rows that are close enough for 32 bits alone.
         for (const bool aligned : {false, true}) {
@@ -605,9 +646,10 @@ class CaseList {
                            .shape;
             s.stored = Stored::rows;
             s.lda = pitch(s.M) + 2 * unit;
-            s.ldb = pitch(deep);
+            s.ldb = pitch(variant_.b_transposed() ? s.N : deep);
             s.ldc = s.lda + 2 * unit;
-            s.alpha = draw_.scalar();
+            pad_others(s, s.ldc, 2 * unit);
+            s.alpha = scalar();
         }
         for (const bool rows : {true, false}) {
             const std::int64_t tile = rows ? BM : BN, size = 2 * kManyBlocks * tile + tile;
@@ -625,8 +667,9 @@ class CaseList {
         // that takes seconds, which a check has where it is asked to alone.
         if (long_k_) {
             CheckCase& c = add("long_k", "K beyond 65536", kMeant, kMeant, kMany + 5);
-            c.shape.lda = whole(c.shape.K);
-            c.shape.ldb = c.shape.ldc = whole(kMeant);
+            c.shape.lda = whole(c.shape.a_cols());
+            c.shape.ldb = whole(c.shape.b_cols());
+            c.shape.ldc = whole(kMeant);
             c.long_run = true;
         }
     }

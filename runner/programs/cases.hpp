@@ -21,11 +21,11 @@ namespace gemm {
 
 /// One problem of a check.
 struct CheckCase {
-    std::string id;                      // of the difficulty: several cases may share it
-    std::string what;                    // the difficulty, as a noun: "K that is no multiple of BK"
-    Shape shape;                         // resolved
-    bool nan_inputs = false;             // A and B hold NaN: whoever reads them is found out
-    bool specials = false;               // some of A and B are NaN, infinite or 0
+    std::string id;           // of the difficulty: several cases may share it
+    std::string what;         // the difficulty, as a noun: "K that is no multiple of BK"
+    Shape shape;              // resolved
+    bool nan_inputs = false;  // A and B hold NaN, where their types have it: whoever reads them is found out
+    bool specials = false;    // some of A and B are NaN, infinite or 0
     Earlier earlier = Earlier::nothing;  // launched with this before
     int sm = 0;               // under the limits of this compute capability (CPU device); 0: the usual ones
     int multiprocessors = 0;  // of the device (CPU device); 0: as usual
@@ -113,7 +113,8 @@ using Ahead = std::function<std::vector<CaseResult>()>;
 std::vector<CaseResult> run_cases(const Lesson& lesson, std::uint64_t seed, const Progress& progress = {},
                                   bool long_k = false, const Ahead& ahead = {});
 
-/// id, what, m, n, k, lda, ldb, ldc, alpha, beta, variant, offsets, seed, passed, error, verdict (null after
+/// id, what, m, n, k, lda, ldb, ldc, operands (of each its name, pitch, the name of that, the tight
+/// one and its offset), alpha, beta, variant, seed, passed, error, verdict (null after
 /// an error), findings (as findings_json() writes them; of a race in_one_tile, too: whether it is there with
 /// one tile along K).
 Json case_json(const CaseResult& result);

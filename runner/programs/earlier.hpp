@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "common/check/dtype.hpp"
 #include "common/gemm.hpp"
 
 namespace gemm {
@@ -30,8 +31,12 @@ inline Problem earlier(Problem p, Earlier what) {
         p.K -= 1;
     }
     if (what >= Earlier::tight) {
-        p.lda = p.K;
-        p.ldb = p.ldc = p.N;
+        p.lda = p.variant.a_transposed() ? p.M : p.K;
+        p.ldb = in_whole_bytes(p.variant.B, p.variant.b_transposed() ? p.K : p.N);
+        p.ldc = p.N;
+        if (p.variant.group != 0) p.lds = p.N;
+        if (p.variant.residual) p.ldr = p.N;
+        if (p.variant.D) p.ldd = p.N;
     }
     return p;
 }

@@ -7,12 +7,18 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <exception>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/check/calls.hpp"
+#include "common/check/operands.hpp"
+#include "common/check/variant.hpp"
+#include "common/check/workload.hpp"
 #include "common/cpu/execution/device.hpp"
 #include "common/error.hpp"
 #include "common/gemm.hpp"
@@ -98,18 +104,30 @@ class OnDevice {
     void* base_ = nullptr;
 };
 
-gemm::Variant variant_of(const Question& q) {
-    const auto type = [&](int matrix) { return static_cast<gemm::DType>(q.types[matrix]); };
-    return {type(0), type(1), type(2), static_cast<gemm::Layout>(q.layout)};
+/// Without its matrices. Throws Error where it is none.
+gemm::Problem problem_of(const Question& q) {
+    const std::string text(q.variant, strnlen(q.variant, sizeof q.variant));
+    const std::optional<gemm::Variant> variant = gemm::variant_named(text);
+    if (!variant) throw Error("The paper's variant is none.");
+    gemm::Shape s{q.M, q.N, q.K, q.lda, q.ldb, q.ldc, q.lds, q.ldr, q.ldd, q.alpha, q.beta, *variant};
+    return s.problem();
 }
 
-/// C's bytes afterwards.
+/// The bytes of the matrix that is written, afterwards.
 std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, std::istream& paper) {
-    OnDevice a(paper, q.A), b(paper, q.B), c(paper, q.C);
+    std::vector<std::unique_ptr<OnDevice>> matrices;
+    std::vector<void*> data;
+    const gemm::Problem empty = problem_of(q);
+    std::size_t result = 0;
+    for (const gemm::Operand& o : gemm::operands(empty)) {
+        if (o.role != gemm::Role::in) result = matrices.size();
+        matrices.push_back(std::make_unique<OnDevice>(paper, q.matrices[matrices.size()]));
+        data.push_back(matrices.back()->data());
+    }
+    const OnDevice& c = *matrices[result];
     const gemm::Conditions conditions(q.sm, q.multiprocessors, {q.blocks, q.blocks + q.block_count},
                                       q.schedule);
-    const gemm::Problem problem{q.M,      q.N,   q.K,    q.alpha,  a.data(), q.lda,
-                                b.data(), q.ldb, q.beta, c.data(), q.ldc,    variant_of(q)};
+    const gemm::Problem problem = gemm::over(empty, data);
     const auto what = static_cast<gemm::Earlier>(q.earlier);
     gemm::Problem now = gemm::earlier(problem, what);
     gemm::Plan plan = gemm::prepared(lesson, now);
@@ -126,7 +144,7 @@ std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, st
         const bool alone = after.launches - before.launches == 1 && after.host_writes == before.host_writes;
         if (q.block_count > 0 && !alone) return c.given();
         if (--left == 0) return c.download();
-        for (OnDevice* matrix : {&a, &b, &c}) matrix->fill(paper);
+        for (const auto& matrix : matrices) matrix->fill(paper);
         if (!gemm::needs_own_plan(what)) continue;
         now = problem;
         plan = gemm::prepared(lesson, now);

@@ -8,16 +8,16 @@
 
 namespace gemm::exam {
 
-// Paper: the number of problems (std::uint64_t), then each: a Question, and the bytes of A, B and C as they
-// lie in memory, guard bands included; where something comes earlier, other bytes of the three behind them.
+// Paper: the number of problems (std::uint64_t), then each: a Question, and the bytes of its matrices as they
+// lie in memory, guard bands included; where something comes earlier, other bytes of them all behind those.
 // Little-endian, as everything that CUDA runs on.
 //
-// Answers, in the same order: an Answer, then the bytes of C afterwards, guard bands included; or, where
-// there is no result, `error` bytes that say why, and nothing behind them.
+// Answers, in the same order: an Answer, then the bytes of the matrix that is written afterwards, guard bands
+// included; or, where there is no result, `error` bytes that say why, and nothing behind them.
 
-constexpr std::size_t kMostBlocks = 4;
+constexpr std::size_t kMostBlocks = 4, kMostOperands = 7, kLongestVariant = 64;
 
-/// One of A, B and C.
+/// One of the operands.
 struct Matrix {
     std::uint64_t bytes;  // of the whole allocation, guard bands included
     std::uint64_t start;  // offset of the first element in it
@@ -27,10 +27,9 @@ struct Matrix {
 };
 
 struct Question {
-    std::int64_t M, N, K, lda, ldb, ldc;  // as in gemm::Problem
+    std::int64_t M, N, K, lda, ldb, ldc, lds, ldr, ldd;  // as in gemm::Problem
     float alpha, beta;
-    // gemm::Variant: the types of A, B and C, and the layout.
-    std::uint8_t types[3], layout;
+    char variant[kLongestVariant];  // its canonical text, and zeros
     // gemm::Earlier: where it is not 0, that is computed with the first bytes, then the problem with the
     // others at the same pointers, which the answer is of.
     std::uint8_t earlier;
@@ -39,8 +38,8 @@ struct Question {
     std::int32_t multiprocessors;  // of the device; 0: as usual
     std::uint32_t block_count;     // how many of `blocks` run and no others; 0: all do
     std::uint64_t blocks[kMostBlocks];
-    std::uint64_t schedule;  // the seed of what a GPU leaves open
-    Matrix A, B, C;
+    std::uint64_t schedule;          // the seed of what a GPU leaves open
+    Matrix matrices[kMostOperands];  // in the order of operands(), then zeros
 };
 
 struct Answer {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "common/measure/device.hpp"
@@ -66,11 +67,16 @@ class Draw {
         do {
             s.M = side(lesson.tile().BM), s.N = side(lesson.tile().BN), s.K = side(lesson.tile().BK);
         } while (s.M * s.N * s.K > kMostWork);
-        s.lda = s.a_cols() + padding(), s.ldb = s.b_cols() + padding(), s.ldc = s.N + padding();
+        for (const gemm::Operand& o : gemm::operands(s.problem())) {
+            if (o.pitch_name != nullptr) *gemm::pitch_in(s, o.id) = o.cols + padding();
+        }
         s.alpha = scalar(), s.beta = one_in(2) ? 0.0f : scalar();
+        if (gemm::is_integer(s.variant.C)) {  // that 32 bits hold
+            for (float* const x : {&s.alpha, &s.beta}) *x = std::clamp(std::round(*x), -15.0f, 15.0f);
+        }
         for (std::int64_t& offset : s.offsets) offset = one_in(3) ? below(9) : 0;
         c.schedule = engine_();
-        c.shape = s.resolved();
+        c.shape = s.in_whole_bytes().resolved();
         return c;
     }
 
@@ -95,8 +101,10 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
         CheckCase next = problem;
         change(next);
         Shape& s = next.shape;
-        s.lda = std::max(s.lda, s.a_cols()), s.ldb = std::max(s.ldb, s.b_cols()),
-        s.ldc = std::max(s.ldc, s.N);
+        for (const gemm::Operand& o : gemm::operands(s.problem())) {
+            if (o.pitch_name != nullptr) *gemm::pitch_in(s, o.id) = std::max(o.pitch, o.cols);
+        }
+        s = s.in_whole_bytes();
         if (s.text() == problem.shape.text() && s.offsets == problem.shape.offsets &&
             next.schedule == problem.schedule)
             return false;
@@ -109,8 +117,8 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
                 simpler([](CheckCase& c) { c.shape.alpha = 1; }) |
                 simpler([](CheckCase& c) { c.shape.beta = 0; }) |
                 simpler([](CheckCase& c) { c.shape.offsets = {}; });
-        for (std::int64_t Shape::*size :
-             {&Shape::M, &Shape::N, &Shape::K, &Shape::lda, &Shape::ldb, &Shape::ldc}) {
+        for (std::int64_t Shape::*size : {&Shape::M, &Shape::N, &Shape::K, &Shape::lda, &Shape::ldb,
+                                          &Shape::ldc, &Shape::lds, &Shape::ldr, &Shape::ldd}) {
             for (std::int64_t less = problem.shape.*size / 2; less > 0; less /= 2) {
                 while (problem.shape.*size >= less && simpler([&](CheckCase& c) {
                            c.shape.*size = std::max<std::int64_t>(c.shape.*size - less, 0);
@@ -130,17 +138,22 @@ std::string command(const Lesson& lesson, const CheckCase& c, std::uint64_t seed
         text += std::string(" --") + option + " " + value;
     };
     add("m", std::to_string(s.M)), add("n", std::to_string(s.N)), add("k", std::to_string(s.K));
-    add("lda", std::to_string(s.lda)), add("ldb", std::to_string(s.ldb)), add("ldc", std::to_string(s.ldc));
+    const std::vector<gemm::Operand> all = gemm::operands(s.problem());
+    for (const gemm::Operand& o : all) {
+        if (o.pitch_name != nullptr) add(o.pitch_name, std::to_string(o.pitch));
+    }
     char scalars[80];
     std::snprintf(scalars, sizeof scalars, " --alpha %g --beta %g", static_cast<double>(s.alpha),
                   static_cast<double>(s.beta));
     text += scalars;
     add("variant", gemm::text(s.variant)), add("seed", std::to_string(seed));
     if (!gemm::kDeviceTimes) add("schedule", std::to_string(c.schedule));
-    if (s.offsets != decltype(s.offsets){}) {
-        text += ", with A, B and C " + std::to_string(s.offsets[0]) + ", " + std::to_string(s.offsets[1]) +
-                " and " + std::to_string(s.offsets[2]) + " elements behind an aligned address";
+    std::string off;
+    for (const gemm::Operand& o : all) {
+        if (const std::int64_t offset = s.offsets[gemm::place_of(o.id)]; offset != 0)
+            off += (off.empty() ? "" : ", ") + std::string(o.name) + " " + std::to_string(offset);
     }
+    if (!off.empty()) text += ", with matrices that begin behind an aligned address, in elements: " + off;
     return text;
 }
 

@@ -25,7 +25,7 @@ Json array_json(const BlockHistory::Array& a) {
             {"rows", known(matrix, a.rows)},
             {"cols", known(matrix, a.cols)},
             {"pitch", known(matrix, a.pitch)},
-            {"element_bytes", known(matrix, a.element_bytes)},
+            {"element_bytes", a.in_byte > 1 ? Json(1.0 / a.in_byte) : known(matrix, a.element_bytes)},
             {"bytes", a.bytes},
             {"offset", known(a.shared && !a.rank, a.offset)},
             {"rank", a.rank ? Json(*a.rank) : Json(nullptr)}};

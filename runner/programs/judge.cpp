@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/check/variant.hpp"
 #include "common/check/verify.hpp"
 #include "common/check/words.hpp"
 #include "common/cpu/execution/device.hpp"
@@ -38,10 +39,8 @@ void append(std::string& paper, const void* data, std::size_t bytes) {
     paper.append(static_cast<const char*>(data), bytes);
 }
 
-void append_images(std::string& paper, const Workload::Images& images) {
-    for (const gemm::Image* image : {&images.A, &images.B, &images.C}) {
-        append(paper, image->bytes.data(), image->bytes.size());
-    }
+void append_images(std::string& paper, const std::vector<gemm::Image>& images) {
+    for (const gemm::Image& image : images) append(paper, image.bytes.data(), image.bytes.size());
 }
 
 std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
@@ -51,21 +50,19 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
     for (const CheckCase& c : cases) {
         Workload w = gemm::workload_of(c, seed);
         const gemm::Problem p = w.problem();
-        const Workload::Images images = w.images();
-        const auto matrix = [](const gemm::Image& image) {
-            return gemm::exam::Matrix{image.bytes.size(), image.start, image.rows, image.row, image.gap};
-        };
+        const std::vector<gemm::Image> images = w.images();
         Question q{p.M,
                    p.N,
                    p.K,
                    p.lda,
                    p.ldb,
                    p.ldc,
+                   p.lds,
+                   p.ldr,
+                   p.ldd,
                    p.alpha,
                    p.beta,
-                   {static_cast<std::uint8_t>(p.variant.A), static_cast<std::uint8_t>(p.variant.B),
-                    static_cast<std::uint8_t>(p.variant.C)},
-                   static_cast<std::uint8_t>(p.variant.layout),
+                   {},
                    static_cast<std::uint8_t>(c.earlier),
                    {},
                    c.sm,
@@ -73,9 +70,13 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
                    static_cast<std::uint32_t>(c.blocks.size()),
                    {},
                    c.schedule,
-                   matrix(images.A),
-                   matrix(images.B),
-                   matrix(images.C)};
+                   {}};
+        const std::string variant = gemm::text(p.variant);
+        if (variant.size() > sizeof q.variant) throw Error("A variant's text is too long for a paper.");
+        variant.copy(q.variant, sizeof q.variant);
+        std::transform(images.begin(), images.end(), q.matrices, [](const gemm::Image& image) {
+            return gemm::exam::Matrix{image.bytes.size(), image.start, image.rows, image.row, image.gap};
+        });
         if (c.blocks.size() > gemm::exam::kMostBlocks) throw Error("Too many blocks are named in a case.");
         std::copy(c.blocks.begin(), c.blocks.end(), q.blocks);
         append(paper, &q, sizeof q);
@@ -132,7 +133,7 @@ std::vector<CaseResult> marked(const std::vector<CheckCase>& cases, std::uint64_
         Workload w = gemm::workload_of(c, seed);
         if (c.earlier != gemm::Earlier::nothing) w.refill(seed);
         const std::optional<std::vector<std::byte>> image =
-            answers.next(results.size() - 1, w.images().C.bytes.size(), result);
+            answers.next(results.size() - 1, w.c_image().bytes.size(), result);
         if (image) {
             w.set_c_image(*image);
             gemm::Verdict& verdict =

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/check/calls.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/reference.hpp"
 #include "common/check/variant.hpp"
 #include "common/check/words.hpp"
@@ -48,7 +49,7 @@ Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std:
     Elements c = w.download_c();
 #ifdef GEMM_CPU_DEVICE
     if (!problem.blocks.empty() && !in_last_launch(problem) && cpu_device::steps().launches - before > 1)
-        c = w.host().C;
+        c = w.host().result(w.shape().variant);
 #endif
     return marked(problem, w, std::move(c), w.breach(), lesson.name, &lesson);
 }
@@ -85,7 +86,7 @@ uint3 thread_of(int linear, dim3 block) {
 bool owner_fits(const Lesson& lesson, const Problem& p, const trace::Report& report) {
     if (lesson.owner == nullptr || report.owners.empty()) return false;
     return std::all_of(report.owners.begin(), report.owners.end(), [&](const trace::Owned& o) {
-        if (o.matrix != "C") return true;
+        if (o.matrix != result_of(operands(p)).name) return true;
         const Owner said = lesson.owner(p, o.row, o.col);
         return said.block.x == report.owners_block && said.block.y == 0 && said.block.z == 0 &&
                linear(said.thread, lesson.block()) == static_cast<unsigned>(o.thread);
@@ -116,7 +117,7 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
         const TracedLaunch alone = launch_traced(lesson, p, plan, kMostKept);
         cpu_device::set_block_filter({});
         for (const trace::Owned& o : alone.report.owners) {
-            if (o.matrix != "C" || o.row != row || o.col != col) continue;
+            if (o.matrix != result_of(operands(p)).name || o.row != row || o.col != col) continue;
             return Owner{{static_cast<unsigned>(candidate), 0, 0}, thread_of(o.thread, block)};
         }
     }
@@ -185,7 +186,7 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
         (traced.report.launches > 1 || traced.report.set_by_host)) {
         // What others were to prepare for the blocks that run is not there: nothing is known of C, nor of
         // reads.
-        c = w.host().C;
+        c = w.host().result(w.shape().variant);
         const auto of_order = [](const Json& finding) {
             return finding["id"] == name_of(FindingId::forbidden_read);
         };
@@ -267,12 +268,8 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
         // end.
         edit = [s = problem.shape](HostMatrices& host) {
             constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-            const auto a = [&](std::int64_t row, std::int64_t k) {
-                return host.A[static_cast<std::size_t>(row * s.lda + k)];
-            };
-            const auto b = [&](std::int64_t k, std::int64_t column) {
-                return host.B[static_cast<std::size_t>(k * s.ldb + column)];
-            };
+            const auto a = [&](std::int64_t row, std::int64_t k) { return host.A[s.a_at(row, k)]; };
+            const auto b = [&](std::int64_t k, std::int64_t column) { return host.B[s.b_at(k, column)]; };
             a(0, s.K - 1) = kNaN;
             a(s.M / 2, 0) = std::numeric_limits<float>::infinity();
             for (std::int64_t k = 0; k < s.K; ++k) a(s.M - 1, k) = 0.0f;
@@ -283,8 +280,9 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
         };
     } else if (problem.nan_inputs) {
         edit = [](HostMatrices& host) {
-            host.A.fill(std::numeric_limits<float>::quiet_NaN());
-            host.B.fill(std::numeric_limits<float>::quiet_NaN());
+            for (Elements* const matrix : {&host.A, &host.B, &host.scales}) {
+                if (guard_tells(matrix->dtype())) matrix->fill(std::numeric_limits<float>::quiet_NaN());
+            }
         };
     }
     return Workload(problem.shape, problem.earlier != Earlier::nothing ? first_seed(seed) : seed, edit);
@@ -302,12 +300,12 @@ Verdict marked(const CheckCase& problem, const Workload& w, Elements c, const st
     const Verifier verifier(w);
     if (const Reference* const right = verifier.right(); right != nullptr && !problem.blocks.empty()) {
         const Shape& s = w.shape();
-        const Elements& before = w.host().C;
+        const Elements& before = w.host().result(w.shape().variant);
         const auto is_written = [&](std::size_t i) { return c.bits(i) != before.bits(i); };
         bool idle = a_tile_each;
         for (std::size_t i = 0; i < c.size() && idle; ++i) idle = !is_written(i);
         for (std::int64_t i = 0; i < s.M * s.N; ++i) {
-            const auto at = static_cast<std::size_t>(i / s.N * s.ldc + i % s.N);
+            const std::size_t at = s.result_at(i / s.N, i % s.N);
             const bool written = is_written(at);
             if (idle && (!windows || i / problem.shape.window == 1)) continue;  // it is the second's block
             if (written && windows && i < problem.shape.window && outside.empty()) {
@@ -384,6 +382,13 @@ std::vector<CaseResult> run_cases(const Lesson& lesson, std::uint64_t seed, cons
 
 Json case_json(const CaseResult& result) {
     const Shape& s = result.problem.shape;
+    const auto operand = [&](const Operand& o) {
+        return Json{{"name", o.name},
+                    {"pitch_name", o.pitch_name != nullptr ? Json(o.pitch_name) : Json(nullptr)},
+                    {"pitch", o.pitch},
+                    {"tight", in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1))},
+                    {"offset", s.offsets[place_of(o.id)]}};
+    };
     return {{"id", result.problem.id},
             {"what", result.problem.what},
             {"m", s.M},
@@ -392,10 +397,10 @@ Json case_json(const CaseResult& result) {
             {"lda", s.lda},
             {"ldb", s.ldb},
             {"ldc", s.ldc},
+            {"operands", list_json(operands(s.problem()), operand)},
             {"alpha", s.alpha},
             {"beta", s.beta},
             {"variant", text(s.variant)},
-            {"offsets", s.offsets},
             {"seed", result.seed},
             {"schedule", result.problem.schedule},
             {"passed", result.passed()},

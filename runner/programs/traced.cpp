@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "common/check/calls.hpp"
 #include "common/check/dtype.hpp"
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/cpu/execution/autopsy.hpp"
 #include "common/cpu/execution/device.hpp"
@@ -96,11 +98,12 @@ Json finding_json(const trace::Finding& f) {
 }
 
 Json totals_json(const trace::Report& report, const Shape& shape) {
-    const std::size_t size = size_of(shape.variant.C);
+    const Operand result = result_of(operands(shape.problem()));
+    const std::size_t size = size_of(result.type);
     std::uint64_t loaded = 0, stored = 0, shared = 0, results = 0;
     for (const trace::Line& l : report.lines) {
         (l.shared ? shared : l.store ? stored : loaded) += l.shared ? l.bytes : 32 * l.sectors;
-        if (!l.shared && l.store && l.array == "C") results += l.bytes / size;
+        if (!l.shared && l.store && l.array == result.name) results += l.bytes / size;
     }
     // Of the blocks that were traced: each result is a sum of K products.
     const double flop =
@@ -115,16 +118,19 @@ Json totals_json(const trace::Report& report, const Shape& shape) {
             {"shared_bytes_per_flop", per(static_cast<double>(shared), flop)}};
 }
 
-Json owners_json(const trace::Report& report) {
+Json owners_json(const trace::Report& report, const std::string& matrix) {
     Json rows = Json::array(), cols = Json::array(), threads = Json::array();
     for (const trace::Owned& o : report.owners) {
-        if (o.matrix != "C") continue;
+        if (o.matrix != matrix) continue;
         rows.push_back(o.row);
         cols.push_back(o.col);
         threads.push_back(o.thread);
     }
-    return {
-        {"array", "C"}, {"block", report.owners_block}, {"rows", rows}, {"cols", cols}, {"threads", threads}};
+    return {{"array", matrix},
+            {"block", report.owners_block},
+            {"rows", rows},
+            {"cols", cols},
+            {"threads", threads}};
 }
 
 Json place_json(const Autopsy::Place& p) {
@@ -214,15 +220,13 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
                            const cpu_device::trace::Histories& histories) {
     TracedLaunch traced;
     const auto start = std::chrono::steady_clock::now();
-    const char* const no_inputs = p.alpha == 0.0f ? "alpha = 0" : "";
-    const Variant& v = p.variant;
-    const auto size = [](DType type) { return static_cast<int>(size_of(type)); };
-    const std::int64_t a_rows = v.a_transposed() ? p.K : p.M, a_cols = v.a_transposed() ? p.M : p.K;
-    const std::int64_t b_rows = v.b_transposed() ? p.N : p.K, b_cols = v.b_transposed() ? p.K : p.N;
-    trace::begin({{"A", p.A, a_rows, a_cols, p.lda, size(v.A), no_inputs, false},
-                  {"B", p.B, b_rows, b_cols, p.ldb, size(v.B), no_inputs, false},
-                  {"C", p.C, p.M, p.N, p.ldc, size(v.C), p.beta == 0.0f ? "beta = 0" : "", true}},
-                 most_steps, histories);
+    std::vector<trace::Matrix> matrices;
+    for (const Operand& o : operands(p)) {
+        const int bits = info(o.type).bits;
+        matrices.push_back({o.name, o.data, o.rows, o.cols, o.pitch, std::max(bits / 8, 1), o.unread,
+                            o.role != Role::in, std::max(8 / bits, 1)});
+    }
+    trace::begin(std::move(matrices), most_steps, histories);
     const Ended ended = launched(lesson, p, plan);
     traced.fault = ended.fault;
     traced.error = ended.error;
@@ -236,8 +240,9 @@ Json no_kernel_finding(const trace::Report& report, const Problem& p) {
     // Nothing is computed: a cudaMemsetAsync is enough, or with beta = 1 nothing at all.
     if (p.alpha == 0.0f || p.K == 0) return nullptr;
     std::uint64_t bytes = 0;
-    for (const trace::Line& l : report.lines) bytes += l.store && l.array == "C" ? l.bytes : 0;
-    const std::uint64_t stored = bytes / size_of(p.variant.C);
+    const Operand result = result_of(operands(p));
+    for (const trace::Line& l : report.lines) bytes += l.store && l.array == result.name ? l.bytes : 0;
+    const std::uint64_t stored = bytes / size_of(result.type);
     const auto elements = static_cast<std::uint64_t>(p.M * p.N);
     if (stored >= elements) return nullptr;
     const std::string who = stored == 0 ? "no kernel wrote it"
@@ -245,9 +250,9 @@ Json no_kernel_finding(const trace::Report& report, const Problem& p) {
                                               std::to_string(elements) + " elements";
     trace::Finding finding;
     finding.id = FindingId::no_kernel;
-    finding.text = "C is right, but " + who + ": launch() copied it there.";
+    finding.text = std::string(result.name) + " is right, but " + who + ": launch() copied it there.";
     finding.access.write = true;
-    finding.array = "C";
+    finding.array = result.name;
     finding.count = 1;
     return finding_json(finding);
 }
@@ -284,7 +289,7 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
             {"wgmma", list_json(report.multiplications, wgmma_json)},
             {"findings", findings_json(report)},
             {"totals", totals_json(report, shape)},
-            {"owners", owners_json(report)},
+            {"owners", owners_json(report, result_of(operands(shape.problem())).name)},
             {"verdict", nullptr},
             {"error", error_json(traced)}};
 }

@@ -31,10 +31,6 @@ using Json = nlohmann::json;
 constexpr std::array kSaturating{DType::e4m3, DType::e5m2, DType::int8, DType::int32,
                                  DType::int4, DType::e2m1, DType::e8m0};
 
-bool is_integer(DType dtype) {
-    return gemm::info(dtype).exponent_bits == 0;
-}
-
 std::uint64_t word(double x) {
     return std::bit_cast<std::uint64_t>(x);
 }
@@ -195,7 +191,7 @@ TEST_CASE("codec: every pattern of 4, 8 and 16 bits encodes to itself") {
 TEST_CASE("codec: encoding rounds to nearest, ties to even, with the error that is stated") {
     for (const DType dtype : gemm::all_dtypes()) {
         if (dtype == DType::e8m0) continue;
-        const std::uint32_t sign = is_integer(dtype) ? 0 : 1u << (gemm::info(dtype).bits - 1);
+        const std::uint32_t sign = gemm::is_integer(dtype) ? 0 : 1u << (gemm::info(dtype).bits - 1);
         const double u = gemm::unit_roundoff(dtype), half = gemm::half_smallest(dtype);
         const auto all = numbers(dtype);
         REQUIRE(all.front().first == 0.0);
@@ -249,7 +245,7 @@ TEST_CASE("codec: values beyond the largest number become infinity or saturate")
         const bool saturates = std::find(kSaturating.begin(), kSaturating.end(), dtype) != kSaturating.end();
         CHECK(gemm::info(dtype).saturates == saturates);
         const double most = gemm::largest(dtype), threshold = gemm::overflow_threshold(dtype);
-        const double lowest = is_integer(dtype) ? -most - 1 : dtype == DType::e8m0 ? most : -most;
+        const double lowest = gemm::is_integer(dtype) ? -most - 1 : dtype == DType::e8m0 ? most : -most;
         CHECK(gemm::exact_value(dtype, gemm::encode(dtype, below(threshold))) == most);
         for (const double x : {threshold, 2 * threshold, 1e300, static_cast<double>(kInf)}) {
             const double up = gemm::exact_value(dtype, gemm::encode(dtype, x));
@@ -270,7 +266,7 @@ TEST_CASE("codec: zeros, subnormal numbers and NaN") {
         INFO(gemm::dtype_name(dtype));
         const std::uint32_t zero = gemm::encode(dtype, 0.0), minus = gemm::encode(dtype, -0.0);
         CHECK(zero == 0);
-        const bool one_zero = is_integer(dtype) || dtype == DType::e8m0;
+        const bool one_zero = gemm::is_integer(dtype) || dtype == DType::e8m0;
         CHECK(minus == (one_zero ? 0 : 1u << (gemm::info(dtype).bits - 1)));
         CHECK(gemm::encode(dtype, -0.0f) == minus);
         CHECK(std::signbit(gemm::exact_value(dtype, minus)) == !one_zero);
@@ -351,7 +347,7 @@ TEST_CASE("codec: poison and guard") {
         };
         CHECK((round_trip(i.poison) == gemm::kPoisonBits) == gemm::poison_tells(dtype));
         CHECK((round_trip(i.guard) == gemm::kGuardBits) == gemm::guard_tells(dtype));
-        if (is_integer(dtype)) CHECK(gemm::exact_value(dtype, i.guard) < gemm::inputs(dtype).lowest);
+        if (gemm::is_integer(dtype)) CHECK(gemm::exact_value(dtype, i.guard) < gemm::inputs(dtype).lowest);
         // Signalling: the highest bit of the mantissa is not set. E4M3's NaNs have no such bit.
         if (gemm::poison_tells(dtype) && dtype != DType::e4m3) {
             const int unused = dtype == DType::tf32 ? 13 : 0;

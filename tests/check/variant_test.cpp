@@ -11,6 +11,7 @@
 #include "common/error.hpp"
 #include "common/program/report.hpp"
 #include "tests/check/variants.hpp"
+#include "tests/kernels/kernels.hpp"
 #include "tests/support.hpp"
 
 namespace {
@@ -60,9 +61,57 @@ TEST_CASE("variant: every variant has one text, and comes back from it") {
     CHECK(gemm::text(gemm::of_type(DType::bf16, Layout::nt)) == "bf16.nt");
     CHECK(gemm::text(Variant{DType::bf16, DType::bf16, DType::fp32, Layout::tt}) == "bf16_fp32.tt");
     CHECK(gemm::text(Variant{DType::fp32, DType::bf16, DType::bf16, Layout::nn}) == "fp32_bf16_bf16");
-    for (const char* const wrong :
-         {"", "FP32", "tf32", "bf16.", ".nt", "bf16.nn", "bf16.nt.nt", "bf16.xt", "bf16_bf16",
-          "bf16_bf16_fp32", "fp32_fp32_fp32", "bf16_", "_bf16", "fp32_bf16_fp16_fp32", "bf16 "}) {
+    using gemm::Activation;
+    const Variant gelu{.A = DType::bf16, .B = DType::bf16, .C = DType::bf16, .activation = Activation::gelu};
+    Variant all = gelu;
+    all.layout = Layout::nt;
+    all.bias = all.residual = true;
+    all.D = DType::fp16;
+    for (const auto& [v, name] :
+         {std::pair<Variant, std::string>{gelu, "bf16+gelu"},
+          {all, "bf16.nt+bias+gelu+residual+to_fp16"},
+          {{.A = DType::bf16, .B = DType::int4, .C = DType::bf16, .group = 128}, "int4g128.bf16"},
+          {{.A = DType::fp16, .B = DType::int8, .C = DType::fp32, .layout = Layout::nt, .group = 64},
+           "int8g64.fp16_fp32.nt"}}) {
+        CHECK(gemm::text(v) == name);
+        CHECK(gemm::variant_named(name) == v);
+    }
+    for (const char* const wrong : {"int4g128",
+                                    "int4g0.bf16",
+                                    "int4g.bf16",
+                                    "int4g0128.bf16",
+                                    "int4g128.bf16.nn",
+                                    "int4g128.fp32",
+                                    "bf16g128.bf16",
+                                    "int4g128.bf16_bf16",
+                                    "int4g128.nt",
+                                    "bf16+",
+                                    "+bias",
+                                    "bf16+bias+bias",
+                                    "bf16+gelu+bias",
+                                    "bf16+bias.nt",
+                                    "bf16+silu",
+                                    "bf16+to_",
+                                    "bf16+to_int8",
+                                    "bf16+to_fp16+to_fp16",
+                                    "int8_int32+bias",
+                                    "int8_int32+to_fp32",
+                                    "e4m3_bf16+to_e4m3",
+                                    "",
+                                    "FP32",
+                                    "tf32",
+                                    "bf16.",
+                                    ".nt",
+                                    "bf16.nn",
+                                    "bf16.nt.nt",
+                                    "bf16.xt",
+                                    "bf16_bf16",
+                                    "bf16_bf16_fp32",
+                                    "fp32_fp32_fp32",
+                                    "bf16_",
+                                    "_bf16",
+                                    "fp32_bf16_fp16_fp32",
+                                    "bf16 "}) {
         INFO(wrong);
         CHECK_FALSE(gemm::variant_named(wrong));
     }
@@ -151,7 +200,11 @@ TEST_CASE("variant: the JSON of a descriptor says what a build and a chart need"
     CHECK(json.at("tile") == gemm::Json{{"BM", 256}, {"BN", 128}, {"BK", 64}});
     CHECK(json.at("constants").at("STAGES") == 3);
     CHECK(gemm::lesson_json(test::lesson("01_naive")).at("constants") == gemm::Json::object());
-    CHECK(json.at("variants").at(0) == gemm::Json{{"text", "bf16"}, {"architectures", {{"from", 80}}}});
+    CHECK(json.at("variants").at(0) == gemm::Json{{"text", "bf16"},
+                                                  {"architectures", {{"from", 80}}},
+                                                  {"element_bytes", {{"A", 2}, {"B", 2}, {"C", 2}}}});
+    CHECK(gemm::lesson_json(slow::int8).at("variants").at(0).at("element_bytes") ==
+          gemm::Json{{"A", 1}, {"B", 1}, {"C", 4}});
     gemm::Offer offer = test::lesson("01_naive").offer();
     offer.architectures = {.exactly = "90a"};
     Lesson hopper = test::lesson("01_naive");

@@ -642,18 +642,21 @@ TEST_CASE("verifier: a launch that is refused is an error and not a verdict") {
 
 namespace {
 
-/// The value that every element of C has, in INT8: what its poison is.
-constexpr double kLikePoison = 127;
+/// The value that every element of C has: what INT32's poison is.
+constexpr std::int32_t kLikePoison = 0x7fffffff;
+/// So many products of 127·127, one of 127·32 and one of 7·1 add up to it.
+constexpr std::int64_t kLikePoisonSteps = 133144;
+static_assert(kLikePoisonSteps * 127 * 127 + 127 * 32 + 7 == kLikePoison);
 
 /// Writes that into all of C but for what `left_out` says.
 template <std::int64_t left_out_row, std::int64_t touched_column>
-void launch_int8(const gemm::Problem& p, const void*, cudaStream_t) {
-    const auto value = static_cast<signed char>(kLikePoison);
+void launch_int32(const gemm::Problem& p, const void*, cudaStream_t) {
+    const std::int64_t width = touched_column > 0 ? touched_column + 1 : p.N;
+    const std::vector<std::int32_t> values(static_cast<std::size_t>(width), kLikePoison);
     for (std::int64_t row = 0; row < p.M; ++row) {
         if (row == left_out_row) continue;
-        const std::int64_t width = touched_column > 0 ? touched_column + 1 : p.N;
-        CUDA_CHECK(
-            cudaMemset(static_cast<signed char*>(p.C) + row * p.ldc, value, static_cast<std::size_t>(width)));
+        CUDA_CHECK(cudaMemcpy(static_cast<std::int32_t*>(p.C) + row * p.ldc, values.data(),
+                              values.size() * sizeof values[0], cudaMemcpyHostToDevice));
     }
 }
 
@@ -664,30 +667,35 @@ TEST_CASE("verifier: in a type without NaN, a second fill tells what nobody wrot
     for (const auto dtype : {gemm::DType::int8, gemm::DType::int32, gemm::DType::e2m1})
         REQUIRE(gemm::fills(dtype).size() == 2);
     REQUIRE(gemm::fills(gemm::DType::e4m3).size() == 1);
-    Shape s = test::shape(6, 4, 1, true);
-    s.variant = gemm::of_type(gemm::DType::int8);
-    REQUIRE(gemm::info(gemm::DType::int8).poison == 0x7f);
-    Workload w(s, kSeed, [](gemm::HostMatrices& host) {
-        host.A.fill(1.0f);
-        host.B.fill(static_cast<float>(kLikePoison));
+    Shape s = test::shape(6, 4, kLikePoisonSteps + 2, true);
+    s.variant = {gemm::DType::int8, gemm::DType::int8, gemm::DType::int32};
+    REQUIRE(gemm::info(gemm::DType::int32).poison == kLikePoison);
+    Workload w(s, kSeed, [&](gemm::HostMatrices& host) {
+        host.A.fill(127.0f);
+        host.B.fill(127.0f);
+        for (std::int64_t row = 0; row < s.M; ++row) host.A[s.a_at(row, s.K - 1)] = 7.0;
+        for (std::int64_t col = 0; col < s.N; ++col) {
+            host.B[s.b_at(s.K - 2, col)] = 32.0;
+            host.B[s.b_at(s.K - 1, col)] = 1.0;
+        }
     });
     const Verifier verifier(w);
     const auto run = [&](auto launch) {
         const gemm::Offer offer{.variant = s.variant, .configuration = hand_lesson.configuration()};
-        gemm::Lesson lesson{.name = "int8", .launch = launch};
+        gemm::Lesson lesson{.name = "int32", .launch = launch};
         lesson.variants = {&offer, 1};
         // As one fill would have it.
         gemm::run_once(lesson, w);
         REQUIRE(verifier.check(w.download_c(), nullptr).passed);
         return gemm::verify(lesson, w, verifier);
     };
-    const Verdict right = run(launch_int8<-1, 0>);
+    const Verdict right = run(launch_int32<-1, 0>);
     INFO(right.failure);
     REQUIRE(right.passed);
-    const Verdict unwritten = run(launch_int8<3, 0>);
+    const Verdict unwritten = run(launch_int32<3, 0>);
     require_fails(unwritten, FailureId::elements, 4, "never_written; one_row row 3");
     CHECK_FALSE(unwritten.first->written);
-    require_fails(run(launch_int8<-1, 4>), FailureId::padding, 0, "");
+    require_fails(run(launch_int32<-1, 4>), FailureId::padding, 0, "");
 }
 
 TEST_CASE("verifier: every pattern has words of its own") {

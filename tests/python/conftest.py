@@ -481,7 +481,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 def describe(build: Path, name: str, tile: tuple[int, int, int] = (32, 32, 1), **more: object) -> None:
     """Writes what a lesson's program writes of its descriptor into the build folder."""
     sizes = dict(zip(("BM", "BN", "BK"), tile, strict=True))
-    variants = [{"text": "fp32", "architectures": {"from": 50}}]
+    variants = [{"text": "fp32", "architectures": {"from": 50}, "element_bytes": {"A": 4, "B": 4, "C": 4}}]
     made = {"name": name, "number": name.partition("_")[0], "folder": name, "part": 1, "ladder": "fp32", "tile": sizes,
             "constants": {}, "block": [tile[0] * tile[1], 1, 1], "dynamic_shared_bytes": 0, "variants": variants,
             **more}  # fmt: skip

@@ -19,6 +19,8 @@ from website import explore
 from website.explore import Asked, Payload
 from website.recorded import recorded
 
+FP32 = {"text": "fp32", "architectures": {"from": 50}, "element_bytes": {"A": 4, "B": 4, "C": 4}}
+
 
 @cache
 def real(lesson: str, *sizes: int) -> Payload:
@@ -77,7 +79,7 @@ def made(**changes: object) -> Any:
     trace.update(variant="fp32", threads_per_block=64, history=[block], **changes)
     descriptor = {
         "name": "03_smem", "number": "03", "folder": "03_smem", "part": 1, "ladder": "fp32", "constants": {}, "block": [8, 8, 1],
-        "tile": {"BM": 32, "BN": 32, "BK": 32}, "dynamic_shared_bytes": 0, "variants": [],
+        "tile": {"BM": 32, "BN": 32, "BK": 32}, "dynamic_shared_bytes": 0, "variants": [FP32],
     }  # fmt: skip
     text = (ROOT / "03_smem/kernel.cu").read_text(encoding="utf-8").splitlines()
     return {
@@ -104,7 +106,7 @@ def bare() -> Payload:
     """A page's data without a history."""
     trace: Any = naive("01_naive")
     entry = {"name": "01_naive", "number": "01", "tile": {"BM": 32, "BN": 32, "BK": 1}, "constants": {}, "block": [32, 32, 1],
-             "dynamic_shared_bytes": 0, "variants": [{"text": "fp32", "architectures": {"from": 50}}]}  # fmt: skip
+             "dynamic_shared_bytes": 0, "variants": [FP32]}  # fmt: skip
     sources: list[explore.Source] = [{"file": "01_naive/kernel.cu", "lines": ["// </script><b>", *["x"] * 40]}]
     return {"schema": 1, "lesson": "01_naive", "title": "01 <naive>", "mine": False, "trace": trace, "sources": sources,
             "descriptor": entry, "recorded": None, "machines": MACHINES}  # fmt: skip

@@ -267,8 +267,15 @@ def test_warnings_are_told_of_what_passes() -> None:
 
 
 def test_shapes() -> None:
-    case = {"m": 64, "n": 96, "k": 67, "lda": 71, "ldb": 96, "ldc": 96, "alpha": 1, "beta": -0.5, "offsets": [0, 0, 0]}
-    off = {**case, "alpha": 1.0044, "beta": 0, "offsets": [1, 0, 1]}
+    def operands(*offsets: int) -> list[dict]:
+        sizes = (("A", "lda", 71, 67), ("B", "ldb", 96, 96), ("C", "ldc", 96, 96))
+        return [
+            {"name": name, "pitch_name": pitch_name, "pitch": pitch, "tight": tight, "offset": offset}
+            for (name, pitch_name, pitch, tight), offset in zip(sizes, offsets, strict=True)
+        ]
+
+    case = {"m": 64, "n": 96, "k": 67, "alpha": 1, "beta": -0.5, "operands": operands(0, 0, 0)}
+    off = {**case, "alpha": 1.0044, "beta": 0, "operands": operands(1, 0, 1)}
     nan = {**case, "beta": None}  # as JSON has it
     hold("check", {"shapes": "".join(f"{check.shape_text(some)}\n" for some in (case, off, nan))})
 

@@ -3,7 +3,9 @@ views work out is tested under node (test_explore_modules.py)."""
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from conftest import seed, whole_families
 from explorer_pages import OVERRUN, RACE, bare, made, real, selection, written
 from inspect_synthetic import hang
 
+from runner.core.machines import MACHINES
 from runner.core.results import ROOT, lessons
 from website import explore
 from website.recorded import recorded
@@ -58,6 +61,44 @@ def background(visit: Visit) -> int:
     """How light the page is: three channels together."""
     paper = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
     return sum(map(int, re.findall(r"\d+", paper)[:3]))
+
+
+# Other types
+
+
+def of_slow_kernel(name: str, folder: Path) -> Any:
+    """The page's data of one of tests/kernels, which no lesson's list has."""
+    programs = ROOT / "build" / "cpu" / "bin"
+    if not (programs / "slow_inspect").exists():
+        pytest.skip("build/cpu/bin/slow_inspect is not built; cmake --build build/cpu --target gemm_tests builds it")
+    sizes = ["--m=20", "--n=33", "--k=17", "--beta=2", "--seed=1", "--history=6"]
+    command = [programs / "slow_inspect", f"--lesson={name}", *sizes]
+    trace = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    described = folder / "descriptor.json"
+    subprocess.run([programs / name, f"--describe={described}", "--folder=tests/kernels"], check=True)
+    return {
+        "schema": explore.SCHEMA, "lesson": name, "title": name, "mine": False, "checked": None, "trace": trace,
+        "sources": explore._sources(trace), "descriptor": json.loads(described.read_text(encoding="utf-8")), "recorded": None,
+        "machines": MACHINES,
+    }  # fmt: skip
+
+
+@_one_browser
+@pytest.mark.parametrize("kernel", ["int8", "fp8", "fused", "quantized"])
+def test_matrices_of_other_types(kernel: str, browser: Browser, tmp_path: Path) -> None:
+    payload = of_slow_kernel(f"slow_{kernel}", tmp_path)
+    result = payload["trace"]["owners"]["array"]
+    assert result == ("D" if kernel == "fused" else "C")
+    (variant,) = payload["descriptor"]["variants"]
+    assert variant["text"] == payload["trace"]["variant"]
+    arrays = payload["trace"]["history"][0]["arrays"]
+    assert {one["name"]: one["element_bytes"] for one in arrays} == variant["element_bytes"]
+    with browser.visit(written(payload, tmp_path)) as visit:
+        point(visit, 3, 5, "click")
+        at = 16 * 3 + 5  # of a block of 16×16 threads
+        expected = {"thread": str(at), "warp": str(at // 32), "lane": str(at % 32), "element": "3,5"}
+        assert expected.items() <= selection(visit).items()
+        visit.clean()
 
 
 # A wrong kernel

@@ -803,10 +803,12 @@ class Exam:
         (count,) = struct.unpack_from("<Q", self.paper)
         at, answer = 8, 0
         for index in range(count):
-            form = "<6q2f3BBB3xiiI4x5Q15Q"  # exam.hpp's Question
-            M, N, K, lda, ldb, ldc, alpha, beta, *rest = struct.unpack_from(form, self.paper, at)
-            types, (layout, earlier, sm, processors, block_count), matrices = rest[:3], rest[3:8], rest[13:]
-            assert (*types, layout, sm, processors) == (0,) * 6
+            form = "<9q2f64sB3xiiI5Q35Q"  # exam.hpp's Question
+            M, N, K, lda, ldb, ldc, lds, ldr, ldd, alpha, beta, *rest = struct.unpack_from(form, self.paper, at)
+            (variant, earlier, sm, processors, block_count), matrices = rest[:5], rest[10:]
+            assert (variant.rstrip(b"\0"), sm, processors, lds, ldr, ldd) == (b"fp32", 0, 0, 0, 0, 0)
+            matrices, unused = matrices[:15], matrices[15:]
+            assert not any(unused)
             sizes, starts, gaps = matrices[::5], matrices[1::5], matrices[4::5]
             at += struct.calcsize(form) + (1 + (earlier > 0)) * sum(sizes)
             whole = not block_count and not any(gaps)  # all of C lies in the answer, and all of it is computed
@@ -1289,6 +1291,9 @@ def test_another_text_gets_other_problems(kit: Kit) -> None:
     assert first == same != other
 
 
+_CASE: dict[str, object] = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha"), 1) | {"operands": []}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -1298,6 +1303,7 @@ def test_another_text_gets_other_problems(kit: Kit) -> None:
         lambda report: report["trace"].update(barriers_per_thread=float("nan")),
         lambda report: report["tile"].update(BM=True),
         lambda report: report["cases"][0].update(m=[1] * 9),
+        lambda report: report["cases"][0].update(operands=[{"pitch": 1, "tight": "1", "offset": 0}]),
         lambda report: report.update(trace=[]),
         lambda report: report.pop("cases"),
         lambda report: report.update(cases=[]),
@@ -1311,7 +1317,7 @@ def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
         "barriers_per_thread": 0.5,
         "totals": {"global_bytes": 1, "flop_per_byte": None},
     }
-    case = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha"), 1) | {"beta": None}  # NaN
+    case = _CASE | {"beta": None}  # NaN
     trace = {"m": ["x"], "n": 10**9, "k": 1, "lines": [line], **counted}
     report = {"tile": {"BM": 32, "BN": 32, "BK": 1}, "cases": [case], "trace": trace}
     assert {grading.evidence(json.dumps(report).encode())["trace"][key] for key in "mnk"} == {grading.GOAL}
@@ -1321,7 +1327,7 @@ def test_evidence_is_made_of_numbers(change: Callable[[dict], object]) -> None:
 
 
 def test_long_words_are_cut_before_they_are_laid_out() -> None:
-    case = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha"), 1) | {"beta": None, "error": {"text": "x" * (4 << 20)}}
+    case = _CASE | {"beta": None, "error": {"text": "x" * (4 << 20)}}
     report = {"tile": {"BM": 32, "BN": 32, "BK": 1}, "cases": [case], "trace": None}
     cut = grading.evidence(json.dumps(report).encode())["cases"][0]["error"]["text"]
     assert len(cut) < 5000

@@ -114,6 +114,7 @@ def test_the_explorer_shows_it(tmp_path: Path) -> None:
     page.unlink()
     payload = json.loads(shown.partition('<script type="application/json" id="payload">')[2].partition("</script>")[0])
     assert (payload["title"], payload["descriptor"]["block"]) == ("planted.cu", [16, 16, 1])
+    assert [one["element_bytes"] for one in payload["descriptor"]["variants"]] == [{"A": 4, "B": 4, "C": 4}]
     assert {one["id"] for one in payload["trace"]["findings"]} >= {"shared_out_of_bounds"}
     assert [source["file"] for source in payload["sources"]] == [str(file)]
     assert payload["trace"]["history"]

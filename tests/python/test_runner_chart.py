@@ -13,6 +13,8 @@ from approvals import Approve, refusals
 from conftest import BENCH, PATIENCE, Checkout, alive, pseudo_terminal, put, results, run_entry, stop, timed_entry, wait_for
 
 from runner.core.kernel_hash import kernel_hash
+from runner.core.results import ROOT
+from runner.measure import chart
 from runner.measure.chart import SIZES
 
 H200 = {"kind": "cuda", "name": "NVIDIA H200"}
@@ -298,3 +300,20 @@ def test_plain_progress_without_a_terminal(checkout: Checkout) -> None:
     done = checkout.run("chart")
     assert done.stderr.splitlines()[0] == "Verifying and timing: 1/2 01_naive 256×256×256"
     assert "\x1b" not in done.stderr
+
+
+def test_a_row_for_every_kind_of_variant() -> None:
+    """Of the slow kernels (tests/kernels) the right ones are ok, and of their mistakes some are wrong at any seed."""
+    program = ROOT / "build" / "cpu" / "bin" / "slow_bench"
+    if not program.exists():
+        pytest.skip("build/cpu/bin/slow_bench is not built; cmake --build build/cpu --target gemm_tests builds it")
+    results, _ = chart._measure(program, "150", "")
+    names, [(title, cells)] = chart._columns(results, "150")
+    assert title == "150³"
+    right = {name for name, cell in zip(names, cells, strict=False) if cell.startswith("ok ")}
+    assert right >= {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized", "slow_quantized_rounded"}
+    assert {run["variant"] for run in results["runs"]} == {
+        "int8_int32", "e4m3_bf16.nt", "bf16+bias+gelu+residual+to_fp32", "int4g128.bf16",
+    }  # fmt: skip
+    wrong = {name for name, cell in zip(names, cells, strict=False) if cell == "WRONG"}
+    assert wrong >= {"unsigned_inputs", "taken_for_e5m2", "no_bias", "gelu_with_erf", "no_scale", "one_scale_for_all"}

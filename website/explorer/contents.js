@@ -386,8 +386,8 @@ export function snapshot(block, step) {
     }
     // Where there is no shared memory, what is loaded is what is multiplied.
     const request = !withShared ? block.request(event) : null;
-    if (request?.array && request.access?.op === "load" && !request.box) {
-      const size = request.array.element_bytes ?? 4;
+    const size = request?.array?.element_bytes;
+    if (request && size && request.access?.op === "load" && !request.box) {
       request.offsets.forEach((offset, place) => {
         for (let more = 0; more < (request.access?.width ?? 0); more += size) {
           const code = replay.code(request.access?.array ?? 0, offset + more);

@@ -5,6 +5,7 @@ import { BANKS, LINE, WORD } from "explorer/banks";
 import { button, el, grouped, svg, whenResized } from "explorer/dom";
 import { columns, hatching, inRows, LEFT } from "explorer/memory";
 import { box, centred, ending, marked, picture, roving, shade, text } from "explorer/picture";
+import { resultOf } from "explorer/payload";
 import { racing, rounds, touching } from "explorer/racing";
 import { grid, linear, where } from "explorer/threads";
 
@@ -41,7 +42,7 @@ export function selectionOf(data, finding) {
   /** @type {Partial<Selection>} */
   const chosen = { line: line < 0 ? null : line, event: null, occurrence: null };
   if (thread !== null) Object.assign(chosen, { thread, warp: Math.floor(thread / 32), lane: thread % 32 });
-  if (finding.array === "C" && finding.row !== null && finding.column !== null) {
+  if (finding.array === resultOf(data.blocks[0]?.raw.arrays ?? []) && finding.row !== null && finding.column !== null) {
     chosen.element = { row: finding.row, col: finding.column };
   }
   const index = data.blocks.findIndex((block) => block.raw.index === finding.block);

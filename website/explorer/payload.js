@@ -236,14 +236,23 @@ function indexed(block) {
   return { requests, byWarp, occurrence };
 }
 
-/** @param {Block} block @returns {Map<number, number>} row · ROW + column of C → thread */
+/**
+ * The name of the matrix that the kernel writes: D where there is one, else C.
+ * @param {{name: string}[]} arrays
+ */
+export function resultOf(arrays) {
+  return arrays.some(({ name }) => name === "D") ? "D" : "C";
+}
+
+/** @param {Block} block @returns {Map<number, number>} row · ROW + column of the result → thread */
 function storers(block) {
   const { raw, knownOwners } = block;
   const found = new Map();
   knownOwners?.rows.forEach((row, index) => found.set(row * ROW + knownOwners.cols[index], knownOwners.threads[index]));
+  const result = resultOf(raw.arrays);
   const ours = raw.accesses.map((access) => {
     const array = raw.arrays[access.array];
-    return access.op === "store" && array.space === "global" && array.name === "C" && array.element_bytes ? array : null;
+    return access.op === "store" && array.space === "global" && array.name === result && array.element_bytes ? array : null;
   });
   for (let event = 0; event < raw.events.length; event++) {
     const access = block.accessOf(event);

@@ -34,12 +34,12 @@ export function owner(data) {
 }
 
 /**
- * Bytes of an element of A and B.
+ * Bytes of an element of A, B and C.
  * @param {Data} data
  */
 export function bytes(data) {
-  const { variant } = data.trace;
-  return /^(fp32|tf32)/.test(variant) ? 4 : /^(e4m3|e5m2|int8)/.test(variant) ? 1 : 2;
+  const { variants } = data.descriptor;
+  return (variants.find(({ text }) => text === data.trace.variant) ?? variants[0]).element_bytes;
 }
 
 /** @typedef {{name: string, formula: string, numbers: string, value: string, recorded?: string, traced?: string, id: string}} Row */
@@ -50,10 +50,10 @@ export function bytes(data) {
  */
 function workedOut(data, c) {
   const machine = data.payload.machines[c.machine];
-  const element = bytes(data);
+  const { A: element, C: bytesC } = bytes(data);
   const room = limits(machine, c);
   const blocks = room.refused ? 0 : Math.min(...room.limits.map((limit) => limit.blocks));
-  const all = moved({ ...c, bytes: element, bytesC: element });
+  const all = moved({ ...c, bytes: element, bytesC });
   const slots = blocks * machine.sms;
   return {
     machine,

@@ -14,7 +14,7 @@ export function lessons(data) {
   const { trace, payload: { recorded } } = data;
   const resources = recorded?.resources ?? null;
   const own = owner(data);
-  const one = (tile.BM * tile.BK + tile.BK * tile.BN) * bytes(data);
+  const one = tile.BM * tile.BK * bytes(data).A + tile.BK * tile.BN * bytes(data).B;
   const traced = sharedOf(data);
   const shared = resources ? resources.static_shared_bytes + resources.dynamic_shared_bytes : traced;
   const { m, n, k } = recorded ? { m: RECORDED, n: RECORDED, k: RECORDED } : trace;
@@ -87,7 +87,7 @@ function controlsOf(data, chosen, changed) {
       32,
       Math.round((start.threads * (chosen.bm * chosen.bn * start.tm * start.tn)) / (start.bm * start.bn * chosen.tm * chosen.tn)),
     );
-  const sharedOfTiles = () => chosen.stages * (chosen.bm * chosen.bk + chosen.bk * chosen.bn) * bytes(data);
+  const sharedOfTiles = () => chosen.stages * chosen.bk * (chosen.bm * bytes(data).A + chosen.bn * bytes(data).B);
 
   /**
    * @param {keyof Chosen} key @param {string} label @param {{min: number, max: number, list?: number[], step?: number}} range

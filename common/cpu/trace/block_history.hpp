@@ -26,7 +26,7 @@ struct BlockHistory {
         bool shared = false;
         std::uint64_t bytes = 0;
         std::int64_t rows = 0, cols = 0, pitch = 0;  // of a matrix, else element_bytes is 0
-        int element_bytes = 0;
+        int element_bytes = 0, in_byte = 1;          // as of Matrix
         /// Of a shared array: bytes from where the block's shared memory begins, so that banks are as
         /// counted.
         std::uint64_t offset = 0;

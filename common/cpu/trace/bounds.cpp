@@ -60,8 +60,7 @@ const Array* before(Address address) {
     const Array* found = nullptr;
     for (const Array& a : session->globals) {
         if (a.matrix == nullptr || a.end > address || (found != nullptr && a.end < found->end)) continue;
-        if (address - a.end <= 128 * static_cast<Address>(a.matrix->pitch * a.matrix->element_bytes))
-            found = &a;
+        if (address - a.end <= 128 * static_cast<Address>(a.matrix->bytes(a.matrix->pitch))) found = &a;
     }
     return found;
 }
@@ -217,7 +216,7 @@ void Bounds::outside(std::uint32_t site, Address address, bool store, int thread
     std::int64_t beyond = 0;
     if (const Array* left = a != nullptr ? a : before(address); left != nullptr && address >= left->end) {
         const Matrix& m = *left->matrix;
-        const std::int64_t element = static_cast<std::int64_t>(address - left->start) / m.element_bytes;
+        const std::int64_t element = m.element(static_cast<std::int64_t>(address - left->start));
         // Nothing of the last row's padding belongs to the matrix.
         beyond = element / m.pitch < m.rows ? element % m.pitch - m.cols + 1 : element / m.pitch - m.rows + 1;
     }
@@ -252,7 +251,7 @@ void Bounds::check_matrix(const Access& access, const Array& a, bool atomic, int
             return finding;
         });
     }
-    const Address pitch = static_cast<Address>(m.pitch * m.element_bytes);
+    const Address pitch = static_cast<Address>(m.bytes(m.pitch));
     if (address + width > a.end) {
         outside(access.site, address + width - 1, store, thread);
     } else if (store &&

@@ -12,9 +12,7 @@ void name_place(Finding& finding, const Array& a, Address address) {
     const Matrix& m = *a.matrix;
     finding.rows = m.rows;
     finding.columns = m.cols;
-    const std::int64_t size = m.element_bytes;
-    const std::int64_t index =
-        finding.offset < 0 ? (finding.offset - size + 1) / size : finding.offset / size;
+    const std::int64_t index = m.element(finding.offset);
     finding.row = index / m.pitch;
     finding.column = index % m.pitch;
     if (*finding.column < 0) {

@@ -30,6 +30,7 @@ BlockHistory::Array described(bool shared, const Array& a) {
     array.cols = a.matrix->cols;
     array.pitch = a.matrix->pitch;
     array.element_bytes = a.matrix->element_bytes;
+    array.in_byte = a.matrix->in_byte;
     return array;
 }
 

@@ -14,7 +14,7 @@ Session* session = nullptr;
 
 namespace {
 Address bytes_of(const Matrix& m) {
-    return static_cast<Address>(((m.rows - 1) * m.pitch + m.cols) * m.element_bytes);
+    return static_cast<Address>(m.bytes((m.rows - 1) * m.pitch + m.cols));
 }
 }  // namespace
 

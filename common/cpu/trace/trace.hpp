@@ -30,6 +30,17 @@ struct Matrix {
     /// a finding even if nothing comes of its value; none of what has been written since.
     std::string unreadable = {};
     bool writable = true;
+    int in_byte = 1;  // elements that share a byte: 2 of 4 bits, where element_bytes is 1
+
+    /// Bytes of so many elements that lie side by side.
+    std::int64_t bytes(std::int64_t elements) const {
+        return (elements * element_bytes + in_byte - 1) / in_byte;
+    }
+    /// The element that begins at a byte, or goes on there; counted from the first.
+    std::int64_t element(std::int64_t byte) const {
+        const std::int64_t size = element_bytes;
+        return (byte < 0 ? (byte - size + 1) / size : byte / size) * in_byte;
+    }
 };
 
 /// One source line's accesses to one array, of one width: what the hardware would be asked for.

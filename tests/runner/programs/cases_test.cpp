@@ -16,9 +16,16 @@
 #include "tests/check/mutants.hpp"
 #include "tests/check/short_types.hpp"
 #include "tests/cpu/trace/kernels.hpp"
+#include "tests/kernels/kernels.hpp"
 #include "tests/support.hpp"
 
 namespace {
+
+constexpr auto kAllOff = [] {
+    decltype(gemm::Shape::offsets) all{};
+    all.fill(1);
+    return all;
+}();
 
 using gemm::CaseResult;
 using gemm::CheckCase;
@@ -145,8 +152,8 @@ TEST_CASE("cases: each case has its difficulty and none of those to come") {
                 }
                 REQUIRE(c.specials == (c.what == "NaN, infinity and 0 in A and B"));
                 REQUIRE(c.untraced == (c.id == "order"));
-                REQUIRE((s.offsets == std::array<std::int64_t, 3>{} || c.id == "alignment" ||
-                         c.id == "elsewhere" || c.id == "products"));
+                REQUIRE((s.offsets == decltype(s.offsets){} || c.id == "alignment" || c.id == "elsewhere" ||
+                         c.id == "products"));
                 if (c.id == "numbers" || c.id == "order" || c.id == "alignment" || c.id == "products" ||
                     c.id == "far" || c.id == "many_blocks" || c.id == "long_k")
                     continue;
@@ -233,11 +240,11 @@ TEST_CASE("cases: every two of alpha, beta, K and alignment meet, and with every
                         return x == 0.0f ? 0 : x == 1.0f ? 1 : x == -1.0f ? 2 : 3;
                     };
                     const auto aligned = [&](std::int64_t n) { return n % vector == 0; };
-                    const bool off = s.offsets != std::array<std::int64_t, 3>{};
+                    const bool off = s.offsets != decltype(s.offsets){};
                     const bool pitches = aligned(s.lda) && aligned(s.ldb) && aligned(s.ldc);
                     const bool fast = aligned(s.N) && aligned(s.K) && pitches && !off;
                     const bool sizes = aligned(s.N) && aligned(s.K);
-                    const int place = off      ? (s.offsets == std::array<std::int64_t, 3>{1, 1, 1} ? 3 : 2)
+                    const int place = off      ? (s.offsets == kAllOff ? 3 : 2)
                                       : fast   ? (s.ldc > s.N ? 4 : 5)
                                       : !sizes ? 0
                                                : 1;
@@ -307,13 +314,60 @@ TEST_CASE("cases: each mutant fails where its mistake first matters") {
     }
 }
 
+TEST_CASE("cases: kernels of variants that no lesson takes pass, and each of their mistakes falls") {
+    for (const Lesson* const kernel : slow::kKernels) {
+        const std::vector<CaseResult> results = run_cases(*kernel);
+        INFO(text(results.back()));
+        REQUIRE(results.back().passed());
+    }
+    // Where it is the same for every seed.
+    const std::map<std::string, std::string> rungs{{"unsigned_inputs", "one_tile"},
+                                                   {"sum_of_16_bits", "one_tile"},
+                                                   {"result_in_fp32", "beta"},
+                                                   {"no_tail_of_four", "k_tail"},
+                                                   {"padded_to_four", "k_tail"},
+                                                   {"reads_c", "one_tile"},
+                                                   {"taken_for_e5m2", "one_tile"},
+                                                   {"bias_of_eight", "one_tile"},
+                                                   {"nan_is_480", "numbers"},
+                                                   {"padded_to_16", "k_tail"},
+                                                   {"b_as_kxn", "one_tile"},
+                                                   {"no_bias", "one_tile"},
+                                                   {"bias_after_gelu", "one_tile"},
+                                                   {"bias_by_row", "one_tile"},
+                                                   {"residual_before_gelu", "one_tile"},
+                                                   {"relu", "one_tile"},
+                                                   {"residual_by_ldd", "pitches"},
+                                                   {"d_by_ldc", "pitches"},
+                                                   {"nothing_without_k", "alpha_zero"},
+                                                   {"unsigned_numbers", "one_tile"},
+                                                   {"zero_point_of_eight", "one_tile"},
+                                                   {"halves_swapped", "one_tile"},
+                                                   {"no_scale", "one_tile"},
+                                                   {"one_scale_for_all", "k_tail"},
+                                                   {"groups_of_256", "k_tail"},
+                                                   {"rows_packed", "pitches"}};
+    for (const auto& mistakes : slow::all_mistakes()) {
+        for (const Lesson& mistake : mistakes) {
+            INFO(mistake.name);
+            const CaseResult last = run_cases(mistake).back();
+            REQUIRE_FALSE(last.passed());
+            if (const auto rung = rungs.find(mistake.name); rung != rungs.end())
+                CHECK(last.problem.id == rung->second);
+        }
+    }
+    const CaseResult reads = run_cases(slow::int8_mistakes().back()).back();
+    CHECK(reads.verdict.value().passed);  // 0 times whatever it read
+    CHECK(reads.findings.at(0).at("id") == "forbidden_read");
+}
+
 TEST_CASE("cases: the JSON of a case") {
     const CaseResult r = falls_at(mutant_guard_off_by_one::lesson, "edges");
     const gemm::Json json = gemm::case_json(r);
     std::vector<std::string> keys;
     for (const auto& [key, value] : json.items()) keys.push_back(key);
-    REQUIRE(keys == std::vector<std::string>{"id", "what", "m", "n", "k", "lda", "ldb", "ldc", "alpha",
-                                             "beta", "variant", "offsets", "seed", "schedule", "passed",
+    REQUIRE(keys == std::vector<std::string>{"id", "what", "m", "n", "k", "lda", "ldb", "ldc", "operands",
+                                             "alpha", "beta", "variant", "seed", "schedule", "passed",
                                              "error", "verdict", "findings"});
     REQUIRE(json.at("passed") == false);
     REQUIRE(json.at("seed") == test::seed());

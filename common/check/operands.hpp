@@ -1,0 +1,77 @@
+// The matrices of a problem as a list: whoever checks or copies loops over it, and knows no letters.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/gemm.hpp"
+
+namespace gemm {
+
+/// What a kernel does with a matrix.
+enum class Role {
+    in,      // reads it
+    in_out,  // writes it, and reads it before unless beta == 0
+    out,     // writes it
+};
+
+/// Which one it is, of all that problems may have.
+enum class OperandId { A, B, C, scales, bias, residual, D };
+inline constexpr std::array kOperandIds{OperandId::A,    OperandId::B,        OperandId::C, OperandId::scales,
+                                        OperandId::bias, OperandId::residual, OperandId::D};
+/// Its place among them.
+constexpr std::size_t place_of(OperandId id) {
+    return static_cast<std::size_t>(id);
+}
+
+/// One matrix of a problem, row-major as it lies in memory.
+struct Operand {
+    OperandId id;
+    const char* name;  // "A"
+    Role role;
+    DType type;
+    std::int64_t rows, cols, pitch;  // in elements
+    void* data;                      // null where the problem has no pointers
+    // From one row of op(A), or of the result, to the next, and from one column of op(B), or of the result,
+    // in elements; 0 of a matrix that has no such rows or columns.
+    std::int64_t along_m, along_n;
+    const char* width;       // what its columns are: "K"
+    const char* pitch_name;  // "lda"; null of one that is a row of N elements
+    const char* unread;      // why what it holds must not be read: "beta = 0"; "" where it may be
+
+    std::int64_t size() const { return rows * pitch; }
+};
+
+/// Those of a problem, in the order of their ids.
+std::vector<Operand> operands(const Problem& p);
+/// The one among them that is written.
+const Operand& result_of(const std::vector<Operand>& all);
+
+/// The problem with its matrices at these addresses, in the order of operands().
+Problem over(Problem p, std::span<void* const> data);
+
+/// Where a problem, or a shape, keeps a matrix's pitch; null of one that has none.
+template <class Pitches>
+std::int64_t* pitch_in(Pitches& p, OperandId id) {
+    switch (id) {
+        case OperandId::A:
+            return &p.lda;
+        case OperandId::B:
+            return &p.ldb;
+        case OperandId::C:
+            return &p.ldc;
+        case OperandId::scales:
+            return &p.lds;
+        case OperandId::residual:
+            return &p.ldr;
+        case OperandId::D:
+            return &p.ldd;
+        case OperandId::bias:
+            break;
+    }
+    return nullptr;
+}
+
+}  // namespace gemm

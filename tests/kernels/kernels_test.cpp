@@ -1,0 +1,184 @@
+// The slow kernels go the way of a lesson: verification, the cases of a check, and the programs.
+#include "tests/kernels/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/check/dtype.hpp"
+#include "common/check/reference.hpp"
+#include "common/check/variant.hpp"
+#include "runner/programs/cases.hpp"
+#include "tests/process.hpp"
+#include "tests/support.hpp"
+
+namespace {
+
+using gemm::CheckCase;
+using gemm::DType;
+using gemm::Lesson;
+using gemm::Shape;
+using gemm::Variant;
+using gemm::Verdict;
+using Json = nlohmann::json;
+
+using slow::kKernels;
+
+/// The name of the first case that it does not pass; empty where it passes all.
+std::string falls_at(const Lesson& lesson) {
+    for (const CheckCase& c : gemm::check_cases(lesson, test::seed())) {
+        const Verdict v = gemm::judge_case(lesson, c, test::seed());
+        INFO(lesson.name << " at " << c.shape.text() << ": " << v.failure);
+        if (!v.passed) return c.id;
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("kernels: what adds up the products of which types") {
+    using enum gemm::Accumulator;
+    const auto of = [](const char* text) { return gemm::accumulator(gemm::variant_named(text).value()); };
+    for (const char* const fp32_sums : {"fp32", "fp32_bf16_fp32", "bf16_fp32_bf16", "fp32_tf32_fp32"})
+        CHECK(of(fp32_sums) == fp32);
+    for (const char* const cut_off : {"bf16", "fp16.tn", "bf16_fp32", "tf32_fp32", "e4m3_bf16_bf16"})
+        CHECK(of(cut_off) == tensor_fp32);
+    for (const char* const short_sums : {"e4m3_bf16.nt", "e4m3_e5m2_fp32", "e5m2_fp16"})
+        CHECK(of(short_sums) == tensor_fp8);
+    CHECK(of("int8_int32") == int32);
+    for (const char* const nothing : {"int8", "int32", "int8_bf16", "int8_bf16_bf16", "bf16_int32", "tf32",
+                                      "e4m3", "int4_bf16_bf16", "e2m1_bf16", "e8m0_fp32"}) {
+        INFO(nothing);
+        CHECK_FALSE(gemm::variant_named(nothing));
+    }
+}
+
+TEST_CASE("kernels: bounds are the accumulator's") {
+    const auto factor = [](const char* text, std::int64_t K) {
+        return gemm::error_bound_factor(K, gemm::variant_named(text).value());
+    };
+    CHECK(factor("int8_int32", 4096) == 0.0);
+    CHECK(factor("tf32_fp32", 4096) == factor("bf16", 4096));
+    CHECK(factor("e4m3_bf16", 64) > 900 * factor("bf16", 64));  // 2¹⁰ times as much a term
+    CHECK(factor("e4m3_bf16", 64) < 1100 * factor("bf16", 64));
+    CHECK(factor("e4m3_bf16", 4096) == 1.0);
+}
+
+TEST_CASE("kernels: they are right, integers exactly") {
+    for (const Lesson* const kernel : kKernels) {
+        for (const auto& [m, n, k] :
+             {std::array{33, 17, 65}, {1, 1, 1}, {5, 0, 3}, {40, 9, 0}, {16, 70, 300}, {17, 19, 2100}}) {
+            for (const bool padded : {false, true}) {
+                for (const auto& [alpha, beta] :
+                     {std::pair{1.0f, 0.0f}, {3.0f, -2.0f}, {0.0f, 1.0f}, {-1.0f, 1.0f}}) {
+                    const Shape s = test::shape_for(*kernel, m, n, k, padded, alpha, beta);
+                    const Verdict v = test::run(*kernel, s, test::seed());
+                    INFO(s.text() << "\n" << v.failure);
+                    REQUIRE(v.passed);
+                    REQUIRE(v.checked == s.M * s.N);
+                    if (s.variant.C == DType::int32) REQUIRE(v.rms_error == 0.0);
+                }
+            }
+        }
+        REQUIRE(falls_at(*kernel).empty());
+    }
+}
+
+TEST_CASE("kernels mutant: each is caught by the values of a check's cases") {
+    for (const auto& mistakes : slow::all_mistakes()) {
+        REQUIRE(mistakes.size() >= 4);
+        for (const Lesson& mistake : mistakes) {
+            // (Which only a trace can tell.)
+            if (std::string(mistake.name) == "reads_c") continue;
+            INFO(mistake.name);
+            CHECK_FALSE(falls_at(mistake).empty());
+        }
+    }
+}
+
+TEST_CASE("kernels: scalars of integers are whole numbers") {
+    for (const auto& [alpha, beta] :
+         {std::pair{1.5f, 0.0f}, {1.0f, 0.25f}, {1e9f, 0.0f}, {1.0f, test::kNaN}}) {
+        CHECK_THROWS_AS(test::shape_for(slow::int8, 3, 3, 3, false, alpha, beta), gemm::Error);
+    }
+    CHECK_NOTHROW(test::shape_for(slow::fp8, 3, 3, 3, false, 1.5f, 0.25f));
+}
+
+TEST_CASE("kernels: their programs, as a lesson's") {
+    const std::string small = " --m 33 --n 31 --k 65 --verify-only --json";
+    for (const auto& [name, variant] : {std::pair<std::string, std::string>{"int8", "int8_int32"},
+                                        {"fp8", "e4m3_bf16.nt"},
+                                        {"fused", "bf16+bias+gelu+residual+to_fp32"},
+                                        {"quantized", "int4g128.bf16"}}) {
+        const test::Result r =
+            test::run_program("slow_" + name + small + " --variant " + variant + " --alpha 3 --beta -2");
+        INFO(r.out << r.err);
+        REQUIRE(r.status == 0);
+        CHECK(Json::parse(r.out).at("variant") == variant);
+    }
+    CHECK(test::run_program("slow_int8" + small + " --alpha 1.5").status == 2);
+    CHECK(test::run_program("slow_int8" + small + " --ldd 40").status == 2);  // it has no D
+    CHECK(test::run_program("slow_fused" + small + " --ldd 30").status == 2);
+    CHECK(test::run_program("slow_quantized" + small + " --ldb 33").status == 2);  // rows of whole bytes
+    CHECK(test::run_program("slow_quantized" + small + " --ldb 36 --lds 37").status == 0);
+    CHECK(test::run_program("slow_fused" + small + " --ldr 37 --ldd 50 --beta 2").status == 0);
+    CHECK(test::run_program("slow_fp8" + small + " --variant e4m3_bf16").status ==
+          2);  // it takes no other layout
+
+    const test::Result bench = test::run_program(
+        "slow_bench --verify-only --lessons slow_int8,slow_fp8,slow_fused,slow_quantized,no_tail_of_four "
+        "--sizes 33x31x65");
+    INFO(bench.out << bench.err);
+    const Json json = Json::parse(bench.out);
+    std::vector<std::string> variants;
+    for (const Json& run : json.at("runs")) variants.push_back(run.at("variant"));
+    std::sort(variants.begin(), variants.end());
+    CHECK(variants == std::vector<std::string>{"bf16+bias+gelu+residual+to_fp32", "e4m3_bf16.nt",
+                                               "int4g128.bf16", "int8_int32"});
+    REQUIRE(json.at("failed").size() == 1);
+    CHECK(json.at("failed").at(0).at("lesson") == "no_tail_of_four");
+
+    for (const std::string kernel : {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized"})
+        CHECK(test::run_program("slow_fuzz --lesson " + kernel + " --cases 60").status == 0);
+}
+
+#ifdef GEMM_CPU_DEVICE
+TEST_CASE("kernels: inspected, checked and graded, as a lesson is") {
+    const test::Folder folder;
+    for (const auto& [name, bytes] : {std::pair<std::string, Json>{"int8", {1, 1, 4}},
+                                      {"fp8", {1, 1, 2}},
+                                      {"fused", {2, 2, 2, 2, 2, 4}},
+                                      {"quantized", {2, 0.5, 2, 2}}}) {
+        const test::Result seen = test::run_program("slow_inspect --lesson slow_" + name +
+                                                    " --m 20 --n 33 --k 17 --alpha 3 --beta 2 --history 1");
+        INFO(seen.out.substr(0, 2000) << seen.err);
+        REQUIRE(seen.status == 0);
+        const Json trace = Json::parse(seen.out);
+        CHECK(trace.at("findings").empty());
+        CHECK(trace.at("verdict").at("passed") == true);
+        CHECK(trace.at("totals").at("flop") == 2.0 * 20 * 33 * 17);
+        Json found = Json::array();
+        for (const Json& array : trace.at("history").at(0).at("arrays"))
+            found.push_back(array.at("element_bytes"));
+        CHECK(found == bytes);
+
+        const test::Result checked = test::run_program("slow_" + name + "_check --goal 32x32x32 --seed 5");
+        INFO(checked.out.substr(0, 2000) << checked.err);
+        CHECK(checked.status == 0);
+        CHECK(Json::parse(checked.out).at("passed") == true);
+
+        const std::string paper = (folder.path / "paper").string(),
+                          answers = (folder.path / "answers").string();
+        const std::string judge = "slow_judge --seed 5 --lesson slow_" + name;
+        REQUIRE(test::run_program(judge + " --paper " + paper).status == 0);
+        REQUIRE(test::run_program("slow_" + name + "_exam --paper " + paper + " --answers-fd 3 3>" + answers)
+                    .status == 0);
+        const test::Result marked = test::run_program(judge + " --answers " + answers);
+        INFO(marked.out.substr(0, 2000) << marked.err);
+        CHECK(marked.status == 0);
+        CHECK(Json::parse(marked.out).at("passed") == true);
+    }
+}
+#endif
