@@ -102,8 +102,8 @@ def blocks_of_a_launch(q: Quiz) -> Question:
     rounds = ceil_div(tiles, most)
     answer = ceil_div(tiles, rounds)
     return Question(
-        f"There are {grouped(tiles)} C tiles, and a GPU with {most} SMs runs a block on each at the same time. A scheduler launches "
-        "as few blocks as need no more rounds. How many are that?",
+        f"There are {grouped(tiles)} C tiles, and a GPU with {most} SMs runs a block on each at the same time. A scheduler "
+        "launches as few blocks as need no more rounds. How many are that?",
         answer,
         "blocks",
         f"⌈{grouped(tiles)}/{most}⌉ = {rounds} rounds, and ⌈{grouped(tiles)}/{rounds}⌉ = {answer}.",
