@@ -4,7 +4,7 @@ from runner.inspect.counts import Counts, Measured, bytes_loaded, bytes_of_tiles
 from runner.learn.exercise import Exercise, Gap, Goal, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_SMALL = (64, 256)  # a cluster's C tile, of the sizes that are chosen for the shape of the goals
+_SMALL = (64, 128)  # a C tile, of the sizes that are chosen for the shape of the goals
 _HALF = 2  # bytes of an element
 _WIDE, _DEPTH = 128, 64  # columns of a C tile, steps of a k-tile
 
@@ -21,8 +21,7 @@ EXERCISE = Exercise(
     gaps={
         "produce": Gap(
             "for each piece of work of this block, load its k-tiles: mainloop.load(work). scheduler.next(work) goes on to the "
-            "next piece, or returns false. What must the last call be, so that no other block of the cluster reaches into one "
-            "that has ended?",
+            "next piece, or returns false.",
             "static_cast<void>(scheduler), static_cast<void>(mainloop);",
         ),
         "consume": Gap(
@@ -36,10 +35,10 @@ EXERCISE = Exercise(
     hints=(
         "Both roles go through the same pieces of work in the same order, each with a scheduler of its own. Every block has one "
         "piece at least.",
-        "Each role is a do … while loop: one piece of work, and while (scheduler.next(work)). The producer ends with "
-        "finish_loads(), the consumers end with finish(). In a consumer's round, first multiply, then take.",
+        "Each role is a do … while loop: one piece of work, and while (scheduler.next(work)). In a consumer's round, first "
+        "multiply, then take. The consumers end with finish(); the producer has nothing to do after its last load.",
         "nearly the code:\n"
-        "  do { mainloop.load(work); } while (scheduler.next(work)); mainloop.finish_loads();\n"
+        "  do { mainloop.load(work); } while (scheduler.next(work));\n"
         "  typename P::Mainloop::Sums sums;\n"
         "  do { mainloop.template multiply<S::BOXES>(sums, work, [&](int box) { epilogue.leave(box); }); "
         "epilogue.take(sums, work); }\n"
@@ -48,7 +47,7 @@ EXERCISE = Exercise(
     starter_fails="never_written",
     goals=(
         Goal(
-            "Each cluster loads its elements of A and B once from global memory",
+            "Each C tile loads its elements of A and B once from global memory",
             bytes_loaded,
             lambda counts: bytes_of_tiles(counts, *_SMALL, _HALF),
             "bytes",
@@ -99,16 +98,15 @@ def stages_that_fit(q: Quiz) -> Question:
 
 
 def blocks_of_a_launch(q: Quiz) -> Question:
-    tiles, most = q.whole(70, 900), q.choose((50, 57, 60, 66, 72))
+    tiles, most = q.whole(140, 1800), q.choose((78, 100, 114, 132, 144))
     rounds = ceil_div(tiles, most)
-    answer = ceil_div(tiles, rounds) * 2
+    answer = ceil_div(tiles, rounds)
     return Question(
-        f"There are {tiles} pairs of C tiles, and room for {most} clusters of two blocks at the same time. A scheduler "
-        "launches as "
-        "few clusters as need no more rounds. How many blocks are that?",
+        f"There are {grouped(tiles)} C tiles, and a GPU with {most} SMs runs a block on each at the same time. A scheduler "
+        "launches as few blocks as need no more rounds. How many are that?",
         answer,
         "blocks",
-        f"⌈{tiles}/{most}⌉ = {rounds} rounds, and ⌈{tiles}/{rounds}⌉ = {ceil_div(tiles, rounds)} clusters: {answer} blocks.",
+        f"⌈{grouped(tiles)}/{most}⌉ = {rounds} rounds, and ⌈{grouped(tiles)}/{rounds}⌉ = {answer}.",
     )
 
 
@@ -125,16 +123,14 @@ def place_in_the_ring(q: Quiz) -> Question:
 
 
 def arrivals_for_empty(q: Quiz) -> Question:
-    cluster, consumers = q.whole(1, 4), q.whole(1, 3)
-    stages = q.whole(3, 8)
-    answer = cluster * consumers * stages
+    consumers, stages, steps = q.whole(1, 4), q.whole(3, 8), q.whole(5, 80)
+    answer = consumers * steps
     return Question(
-        f"A cluster has blocks: {cluster}, each with consumers: {consumers}. A stage is empty when all consumers of the cluster "
-        f"have given it back. How many arrivals do the empty mbarriers of one block count in one round through its {stages} "
-        "stages?",
+        f"A block has consumers: {consumers}, and {stages} stages. A stage is empty when each consumer has given it back. How "
+        f"many arrivals do the empty mbarriers of the block count for a C tile of {steps} k-tiles?",
         answer,
         "arrivals",
-        f"{cluster}·{consumers} = {cluster * consumers} for each stage, and {stages} stages: {answer}.",
+        f"Each consumer gives back a stage for each k-tile, however many stages there are: {consumers}·{steps} = {answer}.",
     )
 
 

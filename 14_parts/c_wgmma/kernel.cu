@@ -1,9 +1,9 @@
 // 14c parts, wgmma — lesson 13e's kernel, put together from parts. Its mainloop has two sides: the
 // producer's, load(), and the consumers', multiply(), which lets an epilogue have its turns between k-tiles.
 //
-// Changed since 14b: another mainloop, loader, atom and epilogue; a scheduler of clusters, which both roles
-// ask, each for itself; and a table of sizes, of which the launch chooses one. Should be as fast as 13e: the
-// compiler inlines every part, and its loops have the same instructions.
+// Changed since 14b: another mainloop, loader, atom and epilogue; a scheduler that both roles ask, each for
+// itself; and a table of sizes, of which the launch chooses one. Should be as fast as 13e: the compiler
+// inlines every part, and its loops have the same instructions.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,9 +18,7 @@
 #include "common/parts/wgmma/epilogue.hpp"
 #include "common/parts/wgmma/loader.hpp"
 #include "common/parts/wgmma/shape.hpp"
-#include "common/ptx/cluster.hpp"
 #include "common/ptx/tma.hpp"
-#include "common/tma/clusters.hpp"
 #include "common/tma/launch.hpp"
 
 namespace lesson_14c {
@@ -28,15 +26,14 @@ namespace lesson_14c {
 /// The parts of a composition. S: its sizes. DIRECT: TMA may not write C, or C is read.
 template <class T, class S, bool DIRECT>
 struct Parts {
-    using Scheduler = gemm::PersistentClusters<gemm::Grouped<8>, S::CLUSTER>;
-    using Mainloop =
-        gemm::WarpSpecialized<gemm::wgmma::Loader<S>, gemm::wgmma::Atom<T, S>, S::STAGES, S::CLUSTER>;
+    using Scheduler = gemm::PersistentFewest<gemm::Grouped<8>>;
+    using Mainloop = gemm::WarpSpecialized<gemm::wgmma::Loader<S>, gemm::wgmma::Atom<T, S>, S::STAGES>;
     using Epilogue = gemm::wgmma::Epilogue<T, S, DIRECT, gemm::LinearCombination>;
     static_assert(gemm::TileScheduler<Scheduler>);
 };
 
-// A and B as their tensor maps say; C: see gemm::Arguments. size: a cluster's C tiles, k-tiles of BK, at
-// least one. boxes: map_c is C's.
+// A and B as their tensor maps say; C: see gemm::Arguments. size: C tiles of BM×BN, k-tiles of BK, at least
+// one. boxes: map_c is C's.
 template <class T, class S, bool DIRECT>
 __global__ void __launch_bounds__(S::THREADS, 1)
     hgemm_of_parts(gemm::Arguments<T> arguments, gemm::WorkSize size, gemm::LinearCombination output,
@@ -50,9 +47,9 @@ __global__ void __launch_bounds__(S::THREADS, 1)
     if (t == S::CONSUMERS * S::WARPGROUP) {  // the first loads need not wait for the maps
         gemm::ptx::prefetch_tensor_map(map_a);
         gemm::ptx::prefetch_tensor_map(map_b);
+        barriers.init(S::CONSUMERS);
     }
-    if (t == 0) barriers.init(S::CLUSTER * S::CONSUMERS);
-    gemm::ptx::cluster_sync_relaxed();  // nobody uses an mbarrier of the cluster before it is one
+    __syncthreads();  // nobody uses an mbarrier before it is one
 
     typename P::Scheduler scheduler{size};
     typename P::Mainloop mainloop{{shared, map_a, map_b}, {shared, role}, barriers};
@@ -64,7 +61,6 @@ __global__ void __launch_bounds__(S::THREADS, 1)
         do {
             mainloop.load(work);
         } while (scheduler.next(work));
-        mainloop.finish_loads();
         // end gap
     } else {
         gemm::ptx::more_registers<S::CONSUMER_REGISTERS>();
@@ -83,29 +79,27 @@ __global__ void __launch_bounds__(S::THREADS, 1)
 }
 
 /// The sizes that a launch chooses from.
-using Policies = gemm::Policies<gemm::wgmma::Shape<256, 2, 4>, gemm::wgmma::Shape<224, 2, 4>,
-                                gemm::wgmma::Shape<192, 2, 4>, gemm::wgmma::Shape<144, 2, 3>,
-                                gemm::wgmma::Shape<112, 2, 2>, gemm::wgmma::Shape<64, 2, 1>,
-                                gemm::wgmma::Shape<160, 1, 4>>;
-using Tallest = gemm::wgmma::Shape<256, 2, 4>;
+using Policies =
+    gemm::Policies<gemm::wgmma::Shape<256, 4>, gemm::wgmma::Shape<224, 4>, gemm::wgmma::Shape<192, 4>,
+                   gemm::wgmma::Shape<160, 4>, gemm::wgmma::Shape<144, 3>, gemm::wgmma::Shape<128, 2>,
+                   gemm::wgmma::Shape<112, 2>, gemm::wgmma::Shape<64, 1>>;
+using Tallest = gemm::wgmma::Shape<256, 4>;
 const gemm::Tile tile{Tallest::BM, Tallest::BN, Tallest::BK};
 
 template <class S>
 gemm::Tiles tiles_of(const gemm::Problem& p) {
-    return gemm::tiles_of(p.M, p.N, S::BM, S::CLUSTER * S::BN);
+    return gemm::tiles_of(p.M, p.N, S::BM, S::BN);
 }
 
-/// How many blocks run at the same time.
-template <class S>
+/// How many blocks run at the same time, one on each SM.
 unsigned resident() {
-    const auto kernel = hgemm_of_parts<__nv_bfloat16, S, false>;
-    return static_cast<unsigned>(gemm::resident_clusters(kernel, S::THREADS, S::SHARED, S::CLUSTER)) *
-           S::CLUSTER;
+    return static_cast<unsigned>(gemm::multiprocessors());
 }
 
+using Scheduler = Parts<__nv_bfloat16, Tallest, false>::Scheduler;  // knows neither types nor sizes
 template <class S>
 unsigned blocks_of(const gemm::Problem& p) {
-    return Parts<__nv_bfloat16, S, false>::Scheduler::blocks_of(tiles_of<S>(p), resident<S>());
+    return Scheduler::blocks_of(tiles_of<S>(p), resident());
 }
 
 /// Whether TMA may write C: whole units of 16 bytes, at multiples of 16 bytes.
@@ -119,12 +113,11 @@ bool stores_boxes(const gemm::Problem& p) {
 /// that find no k-tile, and the last tile's.
 template <class S>
 double time_of(const gemm::Problem& p) {
-    const gemm::Tiles all = tiles_of<S>(p);
-    const unsigned most = resident<S>() / S::CLUSTER, rounds = (all.m * all.n + most - 1) / most;
+    const unsigned rounds = Scheduler::rounds_of(tiles_of<S>(p), resident());
     const auto steps = static_cast<int>(gemm::ceil_div(p.K, S::BK));
     const int step = std::max(9 * S::BM / 2, S::STAGE / 56);
     const int alone = 300 + 6 * S::BOX_ROWS * std::max(S::BOXES - steps, 0);
-    return rounds * (static_cast<double>(steps) * step + alone) + 2 * S::BM;
+    return rounds * (static_cast<double>(steps) * step + alone) + 12 * S::BM;
 }
 
 int policy_for(const gemm::Problem& p) {
@@ -153,7 +146,7 @@ gemm::Plan prepare(const gemm::Problem& p) {
     plan->boxes = stores_boxes(p);
     Policies::with(plan->policy, [&](auto policy) {
         using S = decltype(policy);
-        gemm::prepare_operands(*plan, p, S::SHARE, S::BK);
+        gemm::prepare_operands(*plan, p, S::BM, S::BK);
         plan->blocks = blocks_of<S>(p);
         if (plan->boxes) plan->map_c = gemm::tma_map(p.variant.C, p.C, p.M, p.N, p.ldc, S::BOX_ROWS);
     });
@@ -165,16 +158,10 @@ void launch_policy(const gemm::Problem& p, const Operands& operands, cudaStream_
     const bool direct = p.beta != 0.0f || !operands.boxes;
     const auto kernel = direct ? hgemm_of_parts<T, S, true> : hgemm_of_parts<T, S, false>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::SHARED);  // beyond 48 KiB
-    cudaLaunchAttribute cluster{};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = S::CLUSTER;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    const cudaLaunchConfig_t config{dim3(operands.blocks), dim3(S::THREADS), S::SHARED, stream, &cluster,
-                                    S::CLUSTER > 1};
     const gemm::WorkSize size{tiles_of<S>(p), static_cast<int>(gemm::ceil_div(p.K, S::BK))};
-    cudaLaunchKernelEx(&config, kernel, gemm::arguments_of<T>(p), size,
-                       gemm::LinearCombination{p.alpha, p.beta}, operands.map_a, operands.map_b,
-                       operands.map_c, operands.boxes);
+    kernel<<<operands.blocks, S::THREADS, S::SHARED, stream>>>(
+        gemm::arguments_of<T>(p), size, gemm::LinearCombination{p.alpha, p.beta}, operands.map_a,
+        operands.map_b, operands.map_c, operands.boxes);
 }
 
 void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
@@ -190,7 +177,6 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     return Policies::with(policy_for(p), [&](auto policy) -> gemm::Owner {
         using S = decltype(policy);
-        using Scheduler = typename Parts<__nv_bfloat16, S, false>::Scheduler;
         const unsigned block =
             Scheduler::block_of(gemm::tile_of(row, col, S::BM, S::BN), tiles_of<S>(p), blocks_of<S>(p));
         const unsigned thread =
@@ -205,7 +191,6 @@ const gemm::Constant constants[] = {{"WGMMA_M", Tallest::WGMMA_M},
                                     {"BOX", Tallest::BOX},
                                     {"STAGES", Tallest::STAGES},
                                     {"CONSUMERS", Tallest::CONSUMERS},
-                                    {"CLUSTER", Tallest::CLUSTER},
                                     {"BOX_ROWS", Tallest::BOX_ROWS},
                                     {"OUT_BOXES", Tallest::OUT_BOXES},
                                     {"PRODUCER_REGISTERS", Tallest::PRODUCER_REGISTERS},
@@ -228,13 +213,14 @@ const gemm::Offer variants[] = {
 // Each policy, in several rounds: its K has more k-tiles than a C tile has boxes, and fewer in a variation of
 // the case.
 const gemm::Reach reaching[] = {
-    {.path = "a ring that goes on", .M = 768, .N = 136, .K = 264, .multiprocessors = 1},
-    {.path = "224 rows", .M = 872, .N = 136, .K = 264, .multiprocessors = 1},
-    {.path = "192 rows", .M = 768, .N = 136, .K = 264, .multiprocessors = 4},
-    {.path = "144 rows", .M = 776, .N = 136, .K = 264, .multiprocessors = 4},
-    {.path = "112 rows", .M = 984, .N = 136, .K = 264, .multiprocessors = 6},
-    {.path = "64 rows", .M = 40, .N = 264, .K = 200, .multiprocessors = 2},
-    {.path = "160 rows, no cluster", .M = 768, .N = 136, .K = 264, .every_type = true, .multiprocessors = 3},
+    {.path = "256 rows, and a ring that goes on", .M = 504, .N = 136, .K = 264, .multiprocessors = 1},
+    {.path = "224 rows", .M = 440, .N = 136, .K = 264, .multiprocessors = 1},
+    {.path = "192 rows", .M = 352, .N = 136, .K = 264, .multiprocessors = 1},
+    {.path = "160 rows", .M = 296, .N = 136, .K = 264, .every_type = true, .multiprocessors = 1},
+    {.path = "144 rows", .M = 264, .N = 136, .K = 264, .multiprocessors = 2},
+    {.path = "128 rows", .M = 232, .N = 136, .K = 264, .multiprocessors = 2},
+    {.path = "112 rows", .M = 200, .N = 136, .K = 264, .multiprocessors = 2},
+    {.path = "64 rows", .M = 168, .N = 136, .K = 264, .multiprocessors = 3},
     {.path = "the second group of C tiles", .M = 2050, .N = 8, .K = 8}};
 
 extern const gemm::Lesson lesson{.name = "14c_wgmma",

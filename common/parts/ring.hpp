@@ -4,18 +4,16 @@
 
 #include <cuda_runtime.h>
 
-#include "common/ptx/cluster.hpp"
 #include "common/ptx/tma.hpp"
 
 namespace gemm {
 
-/// In shared memory, one of each block. full: a k-tile has arrived. empty: all consumers have read it, in
-/// every block of the cluster.
+/// In shared memory, one of each block. full: a k-tile has arrived. empty: all consumers have read it.
 template <int STAGES>
 struct RingBarriers {
     ptx::Mbarrier full[STAGES], empty[STAGES];
 
-    /// By one thread; the cluster meets before anyone uses them. consumers: of all blocks of the cluster.
+    /// By one thread; the block meets before anyone uses them.
     __device__ __forceinline__ void init(unsigned consumers) {
         for (ptx::Mbarrier& barrier : full) ptx::mbarrier_init(barrier, 1);
         for (ptx::Mbarrier& barrier : empty) ptx::mbarrier_init(barrier, consumers);

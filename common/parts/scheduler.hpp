@@ -7,7 +7,6 @@
 #include <concepts>
 
 #include "common/parts/tile_order.hpp"
-#include "common/ptx/cluster.hpp"
 
 namespace gemm {
 
@@ -91,43 +90,19 @@ struct Persistent {
     unsigned number = 0;  // of the C tile that the block computes
 };
 
-/// Clusters that stay, of CLUSTER blocks: each computes every so many-th group of C tiles, as many as it has
-/// blocks, side by side. WorkSize counts such groups, and Work a block's own C tile.
-template <class Order, int CLUSTER>
-struct PersistentClusters {
-    WorkSize size;
+/// Blocks that stay, as few as need no more rounds: the last round leaves none without work that has computed
+/// as much as others.
+template <class Order>
+struct PersistentFewest : Persistent<Order> {
+    using Persistent<Order>::Persistent;
 
-    __device__ __forceinline__ explicit PersistentClusters(const WorkSize& all) : size(all) {}
-
-    /// After this, next() counts on.
-    __device__ __forceinline__ Work first() {
-        number = blockIdx.x / CLUSTER;
-        return {tile(), 0, size.k_tiles};
+    /// How many C tiles a block computes, at most.
+    static unsigned rounds_of(Tiles all, unsigned resident) {
+        return (all.m * all.n + resident - 1) / resident;
     }
-    __device__ __forceinline__ bool next(Work& work) {
-        number += gridDim.x / CLUSTER;
-        if (number >= size.tiles.m * size.tiles.n) return false;
-        work.tile = tile();
-        return true;
-    }
-
-    /// As few blocks as need no more rounds: the last round leaves none without work that has computed as
-    /// much as others.
     static unsigned blocks_of(Tiles all, unsigned resident) {
-        const unsigned most = resident / CLUSTER, rounds = (all.m * all.n + most - 1) / most;
-        return rounds == 0 ? 0 : (all.m * all.n + rounds - 1) / rounds * CLUSTER;
-    }
-    static unsigned block_of(Tiles tile, Tiles all, unsigned blocks) {
-        const unsigned group = Order::number_of({tile.m, tile.n / CLUSTER}, all);
-        return group % (blocks / CLUSTER) * CLUSTER + tile.n % CLUSTER;
-    }
-
-  private:
-    unsigned number = 0;  // of the group of C tiles that the cluster computes
-
-    __device__ __forceinline__ Tiles tile() const {
-        const Tiles group = Order::at(number, size.tiles);
-        return {group.m, group.n * CLUSTER + (CLUSTER > 1 ? ptx::cluster_rank() : 0)};
+        const unsigned rounds = rounds_of(all, resident);
+        return rounds == 0 ? 0 : (all.m * all.n + rounds - 1) / rounds;
     }
 };
 

@@ -18,7 +18,7 @@ template <class L>
 concept KTileRequest = requires(L loader, Work work, unsigned stage, int number, ptx::Mbarrier& full) {
     loader.start(work);                        // k-tiles of this work come next
     loader.copy(stage, number, full);          // this one, to this stage; `full` counts its bytes
-    { L::STAGE } -> std::convertible_to<int>;  // bytes of a stage, in every block of the cluster
+    { L::STAGE } -> std::convertible_to<int>;  // bytes of a stage
 };
 
 /// A consumer's part: what its warpgroup does with a k-tile in shared memory.
@@ -28,14 +28,13 @@ concept WarpgroupAtom = requires(const W atom, typename W::Sums& sums, unsigned 
                   first);  // starts sums += the products of this stage, or sums =, the first time
 };
 
-/// sums = A·B over the k-tiles of a piece of work, one at least. CLUSTER: blocks, which load for each other.
-template <class Loader, class Atom, int STAGES, int CLUSTER>
+/// sums = A·B over the k-tiles of a piece of work, one at least.
+template <class Loader, class Atom, int STAGES>
 struct WarpSpecialized {
     static_assert(KTileRequest<Loader> && WarpgroupAtom<Atom>);
     static_assert(STAGES >= 2, "one k-tile is multiplied while another is on its way");
     using Sums = typename Atom::Sums;
     using Barriers = RingBarriers<STAGES>;
-    static constexpr int SHARED = STAGES * Loader::STAGE;  // bytes
 
     Loader loader;
     Atom atom;
@@ -47,17 +46,9 @@ struct WarpSpecialized {
         loader.start(work);
         for (int i = 0; i < work.k_tiles; ++i, ring.next()) {
             ptx::Mbarrier& full = barriers.full[ring.stage];
-            ptx::mbarrier_wait(barriers.empty[ring.stage], ring.parity ^ 1);  // in the whole cluster
-            ptx::mbarrier_arrive_expect_tx(full, Loader::STAGE);  // what other blocks request, too
-            loader.copy(ring.stage * Loader::STAGE, work.first_k + i, full);
-        }
-    }
-
-    /// The producer's thread, after its last k-tile. A block of a cluster stays until every stage has come
-    /// back: then no other reaches into it any more.
-    __device__ __forceinline__ void finish_loads() {
-        for (int stage = 0; CLUSTER > 1 && stage < STAGES; ++stage, ring.next()) {
             ptx::mbarrier_wait(barriers.empty[ring.stage], ring.parity ^ 1);
+            ptx::mbarrier_arrive_expect_tx(full, Loader::STAGE);
+            loader.copy(ring.stage * Loader::STAGE, work.first_k + i, full);
         }
     }
 
@@ -89,14 +80,9 @@ struct WarpSpecialized {
         ring.next();
     }
 
-    /// A stage back to each block of the cluster, by a thread each.
+    /// A stage back to the producer, by one thread of a consumer.
     __device__ __forceinline__ void give_back(unsigned stage) const {
-        const unsigned rank = threadIdx.x % 128;
-        if constexpr (CLUSTER > 1) {
-            if (rank < CLUSTER) ptx::mbarrier_arrive_relaxed_at(barriers.empty[stage], rank);
-        } else {
-            if (rank == 0) ptx::mbarrier_arrive(barriers.empty[stage]);
-        }
+        if (threadIdx.x % 128 == 0) ptx::mbarrier_arrive(barriers.empty[stage]);
     }
 };
 

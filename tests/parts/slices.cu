@@ -44,7 +44,7 @@ struct FromTile : Base {
 using Order = gemm::Grouped<2>;
 using FmaShape = gemm::fma::Shape<64, 64, 16, 32, 32, 4, 8, 4>;
 using MmaShape = gemm::mma::Shape<256, 128, 32, 64, 64, 3>;
-using WgmmaShape = gemm::wgmma::Shape<64, 2, 1>;
+using WgmmaShape = gemm::wgmma::Shape<64, 1>;
 
 template <class Mainloop, class Epilogue, class Scheduler>
 __device__ __forceinline__ void multiply_slice(Mainloop& mainloop, const Epilogue& epilogue,
@@ -95,14 +95,13 @@ __global__ void __launch_bounds__(WgmmaShape::THREADS, 1)
     slice_wgmma(gemm::Arguments<T> arguments, gemm::WorkSize size, gemm::LinearCombination output, int first,
                 const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b) {
     using S = WgmmaShape;
-    using Mainloop =
-        gemm::WarpSpecialized<gemm::wgmma::Loader<S>, gemm::wgmma::Atom<T, S>, S::STAGES, S::CLUSTER>;
+    using Mainloop = gemm::WarpSpecialized<gemm::wgmma::Loader<S>, gemm::wgmma::Atom<T, S>, S::STAGES>;
     extern __shared__ __align__(1024) char shared1024[];
     __shared__ typename Mainloop::Barriers barriers;
     const int t = threadIdx.x, role = __shfl_sync(0xffffffffu, t / S::WARPGROUP, 0);
-    if (t == 0) barriers.init(S::CLUSTER * S::CONSUMERS);
-    gemm::ptx::cluster_sync_relaxed();
-    FromTile<gemm::PersistentClusters<Order, S::CLUSTER>> scheduler(size, first);
+    if (t == 0) barriers.init(S::CONSUMERS);
+    __syncthreads();
+    FromTile<gemm::PersistentFewest<Order>> scheduler(size, first);
     Mainloop mainloop{{shared1024, map_a, map_b}, {shared1024, role}, barriers};
     gemm::Work work = scheduler.first();
     if (role == S::CONSUMERS) {
@@ -111,7 +110,6 @@ __global__ void __launch_bounds__(WgmmaShape::THREADS, 1)
         do {
             mainloop.load(work);
         } while (scheduler.next(work));
-        mainloop.finish_loads();
     } else {
         gemm::ptx::more_registers<S::CONSUMER_REGISTERS>();
         gemm::wgmma::Epilogue<T, S, true, gemm::LinearCombination> epilogue{arguments, output,     map_a,
@@ -165,7 +163,7 @@ void launch_mma(const gemm::Problem& p, const void* /*plan*/, cudaStream_t strea
 
 gemm::Plan prepare_wgmma(const gemm::Problem& p) {
     const auto plan = std::make_shared<gemm::TmaOperands>();
-    gemm::prepare_operands(*plan, p, WgmmaShape::SHARE, WgmmaShape::BK);
+    gemm::prepare_operands(*plan, p, WgmmaShape::BM, WgmmaShape::BK);
     return plan;
 }
 
@@ -176,17 +174,12 @@ void launch_wgmma(const gemm::Problem& p, const void* plan, cudaStream_t stream)
     gemm::launch_behind_copies(p, operands, stream, [&](auto zero) {
         using T = decltype(zero);
         cudaFuncSetAttribute(slice_wgmma<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::SHARED);
-        cudaLaunchAttribute cluster{};
-        cluster.id = cudaLaunchAttributeClusterDimension;
-        cluster.val.clusterDim.x = S::CLUSTER;
-        cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-        const gemm::Tiles all = gemm::tiles_of(p.M, p.N, S::BM, S::CLUSTER * S::BN);
-        const cudaLaunchConfig_t config{
-            dim3(std::min(all.m * all.n, 2u) * S::CLUSTER), dim3(S::THREADS), S::SHARED, stream, &cluster, 1};
+        const gemm::Tiles all = gemm::tiles_of(p.M, p.N, S::BM, S::BN);
+        const unsigned blocks = gemm::PersistentFewest<Order>::blocks_of(all, 4);
         for_each_slice(p, S::BK, [&](int first, int k_tiles, float beta) {
-            cudaLaunchKernelEx(&config, slice_wgmma<T>, gemm::arguments_of<T>(p),
-                               gemm::WorkSize{all, k_tiles}, gemm::LinearCombination{p.alpha, beta}, first,
-                               operands.map_a, operands.map_b);
+            slice_wgmma<T><<<blocks, S::THREADS, S::SHARED, stream>>>(
+                gemm::arguments_of<T>(p), gemm::WorkSize{all, k_tiles},
+                gemm::LinearCombination{p.alpha, beta}, first, operands.map_a, operands.map_b);
         });
     });
 }

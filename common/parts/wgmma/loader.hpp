@@ -1,16 +1,15 @@
-// Block level, wgmma: one thread requests k-tiles from TMA, each block of a cluster its share of A for all.
+// Block level, wgmma: one thread requests k-tiles from TMA.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "common/parts/scheduler.hpp"
-#include "common/ptx/cluster.hpp"
 #include "common/ptx/tma.hpp"
 
 namespace gemm::wgmma {
 
-/// To a stage: T As[BM][BK], then for each consumer T Bs[BK][BOX]. map_a, map_b: A: M×K in boxes of
-/// SHARE×BOX, B: K×N in boxes of BK×BOX, swizzled by 128 bytes. S: a Shape.
+/// To a stage: T As[BM][BK], then for each consumer T Bs[BK][BOX]. map_a, map_b: A: M×K in boxes of BM×BOX,
+/// B: K×N in boxes of BK×BOX, swizzled by 128 bytes. S: a Shape.
 template <class S>
 struct Loader {
     static constexpr int STAGE = S::STAGE;
@@ -29,13 +28,7 @@ struct Loader {
 
     __device__ __forceinline__ void copy(unsigned stage, int k_tile, ptx::Mbarrier& full) const {
         char *const as = shared + stage, *const bs = as + S::BS;
-        if constexpr (S::CLUSTER > 1) {
-            constexpr unsigned EACH = (1 << S::CLUSTER) - 1;
-            const int y = static_cast<int>(ptx::cluster_rank()) * S::SHARE;
-            ptx::tma_load_multicast(as + y * S::SPAN, map_a, {k_tile * S::BK, row + y}, full, EACH);
-        } else {
-            ptx::tma_load(as, map_a, {k_tile * S::BK, row}, full);
-        }
+        ptx::tma_load(as, map_a, {k_tile * S::BK, row}, full);
 #pragma unroll
         for (int x = 0; x < S::BN; x += S::BOX) {
             ptx::tma_load(bs + x * S::SPAN, map_b, {col + x, k_tile * S::BK}, full);
