@@ -418,14 +418,14 @@ const gemm::Offer variants[] = {
 // Each policy, in several rounds: its K has more k-tiles than a C tile has boxes, and fewer in a variation of
 // the case.
 const gemm::Reach reaching[] = {
-    {.path = "256 rows, and a ring that goes on", .M = 504, .N = 136, .K = 264, .multiprocessors = 1},
-    {.path = "224 rows", .M = 440, .N = 136, .K = 264, .multiprocessors = 1},
-    {.path = "192 rows", .M = 352, .N = 136, .K = 264, .multiprocessors = 1},
-    {.path = "160 rows", .M = 296, .N = 136, .K = 264, .every_type = true, .multiprocessors = 1},
-    {.path = "144 rows", .M = 264, .N = 136, .K = 264, .multiprocessors = 2},
-    {.path = "128 rows", .M = 232, .N = 136, .K = 264, .multiprocessors = 2},
-    {.path = "112 rows", .M = 200, .N = 136, .K = 264, .multiprocessors = 2},
-    {.path = "64 rows", .M = 168, .N = 136, .K = 264, .multiprocessors = 3},
+    {.path = "256 rows, and a ring that goes on", .M = 768, .N = 136, .K = 264, .multiprocessors = 1},
+    {.path = "224 rows", .M = 1304, .N = 136, .K = 264, .multiprocessors = 1},
+    {.path = "192 rows", .M = 768, .N = 264, .K = 264, .multiprocessors = 4},
+    {.path = "160 rows", .M = 792, .N = 136, .K = 264, .every_type = true, .multiprocessors = 5},
+    {.path = "144 rows", .M = 776, .N = 136, .K = 264, .multiprocessors = 3},
+    {.path = "128 rows", .M = 768, .N = 136, .K = 264, .multiprocessors = 3},
+    {.path = "112 rows", .M = 776, .N = 136, .K = 264, .multiprocessors = 7},
+    {.path = "64 rows", .M = 168, .N = 136, .K = 200, .multiprocessors = 3},
     {.path = "the second group of C tiles", .M = 2050, .N = 8, .K = 8}};
 
 extern const gemm::Lesson lesson{.name = "13e_overlapped",
