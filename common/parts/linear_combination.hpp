@@ -12,7 +12,6 @@ namespace gemm {
 template <class F>
 concept ElementwiseOutput = requires(const F output, float value, std::int64_t at) {
     { output.reads_c() } -> std::same_as<bool>;
-    { output.keeps_sums() } -> std::same_as<bool>;            // output(value, …) is value
     { output(value, at, at) } -> std::same_as<float>;         // of the sum
     { output(value, value, at, at) } -> std::same_as<float>;  // of the sum and of C
 };
@@ -22,7 +21,6 @@ struct LinearCombination {
     float alpha, beta;
 
     __device__ __forceinline__ bool reads_c() const { return beta != 0.0f; }
-    __device__ __forceinline__ bool keeps_sums() const { return alpha == 1.0f; }
     __device__ __forceinline__ float operator()(float sum, std::int64_t /*row*/, std::int64_t /*col*/) const {
         return alpha * sum;
     }

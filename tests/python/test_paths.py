@@ -23,12 +23,15 @@ NO_BRANCH = (
 # No problem that is small enough to run here leads to these functions, and another test comes to them: those of 13d's shared
 # tile, and of 128×128, in FP16. 13d's mistakes.toml has a kernel with each for every problem, which is right. 13e comes to each
 # of its heights in BF16 and to two of them in FP16, too, whose text is the same: eight heights in both types are more than a
-# check has time for; 14c is 13e's composition.
+# check has time for; 14c is 13e's composition. Of few k-tiles no small problem has 256 rows, and only there is C not read: their
+# mistakes.toml have a kernel with 256 rows for every problem, which is right.
 _FEWER = r"__half.*Policy<({0}),|Policy<({0}),.*__half|{1}<"
 ELSEWHERE = {
     "13d_ping_pong": re.compile(_FEWER.format("64, 256|128, 128", "with_policy")),
-    "13e_overlapped": re.compile(_FEWER.format("256|224|192|144|128|112", "with_one_of")),
-    "14c_wgmma": re.compile(_FEWER.format("256|224|192|144|128|112", "with_one_of").replace("Policy<", "Shape<")),
+    "13e_overlapped": re.compile(_FEWER.format("256|224|192|144|128|112", "with_one_of") + "|Policy<256, 4>, false"),
+    "14c_wgmma": re.compile(
+        (_FEWER.format("256|224|192|144|128|112", "with_one_of") + "|Policy<256, 4>, false").replace("Policy<", "Shape<")
+    ),
 }
 # Counters behind every branch. -O1: without it, what an exception would leave behind counts as blocks of their own.
 COUNTED = ("-O1", "--coverage")

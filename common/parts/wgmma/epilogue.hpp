@@ -18,6 +18,11 @@
 
 namespace gemm::wgmma {
 
+/// Whether output(sum, …) is the sum. Then nothing is left to do between two C tiles, while the tensor cores idle.
+__device__ __forceinline__ bool keeps_sums(const LinearCombination& output) {
+    return output.alpha == 1.0f;
+}
+
 /// DIRECT: TMA may not write C, or C is read. S: a Shape.
 template <class T, class S, bool DIRECT, class Output>
 struct Epilogue {
@@ -54,7 +59,7 @@ struct Epilogue {
     __device__ __forceinline__ void take(Sums& sums, const Work& work) {
         const Place here{static_cast<int>(work.tile.m) * S::BM,
                          static_cast<int>(work.tile.n) * S::BN + consumer * S::WGMMA_M};
-        if (!output.reads_c() && !output.keeps_sums()) {  // for each sum, while the tensor cores may idle
+        if (!output.reads_c() && !keeps_sums(output)) {  // for each sum, while the tensor cores may idle
 #pragma unroll
             for (int e = 0; e < S::BM / 2; ++e) {
                 const Place in = place_of(e, here);
