@@ -18,7 +18,7 @@
 
 namespace gemm::wgmma {
 
-/// Whether output(sum, …) is the sum. Then nothing is left to do between two C tiles, while the tensor cores idle.
+/// Whether output(sum, …) is the sum. Then nothing is left to do between two C tiles.
 __device__ __forceinline__ bool keeps_sums(const LinearCombination& output) {
     return output.alpha == 1.0f;
 }
