@@ -1,5 +1,6 @@
-// gemm_layout <layout> [--compose B] [--complement N] [--divide B] [--tile T] [--product B] [--swizzle B,M,S]
-//             [--svg FILE] [--json]
+// gemm_layout <layout> [--compose=B] [--complement=N] [--divide=B] [--tile=T] [--tiled-divide=T]
+//             [--flat-divide=T] [--product=B] [--blocked-product=B] [--raked-product=B] [--right-inverse]
+//             [--left-inverse] [--flatten] [--group-modes=BEGIN,END] [--swizzle=B,M,S] [--svg=FILE] [--json]
 //   Shows a layout, and what each of these operations makes of it. --svg draws the last of them.
 // ./gemm layout runs it. Exit status 2, and one sentence, where a text is malformed or an operation
 // undefined.
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,6 +25,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr int SCHEMA = 1;
 constexpr Int MOST_SHOWN = 4096, MOST_TRIED = Int{1} << 24;
+const std::set<std::string> WITH_OPERAND = {
+    "--compose", "--complement",      "--divide",        "--tile",        "--tiled-divide", "--flat-divide",
+    "--product", "--blocked-product", "--raked-product", "--group-modes", "--swizzle"};
+const std::set<std::string> WITHOUT_OPERAND = {"--right-inverse", "--left-inverse", "--flatten"};
 
 struct Option {
     std::string name, value;
@@ -60,9 +66,32 @@ Swizzle swizzle(const std::string& given) {
     return s;
 }
 
+/// The modes from BEGIN on, before END, as one.
+Layout grouped(const Layout& a, const std::string& given) {
+    int begin = 0, end = 0, read = 0;
+    const bool two = std::sscanf(given.c_str(), "%d,%d%n", &begin, &end, &read) == 2;
+    if (!two || read != static_cast<int>(given.size()) || begin < 0 || end <= begin || end > rank(a))
+        throw std::runtime_error(
+            "--group-modes takes the first mode and the one after the last, such as 0,2, of " +
+            std::to_string(rank(a)) + " here, and not \"" + given + "\".");
+    return group_modes(a, begin, end);
+}
+
+/// The blocked product or the raked one: each mode of the block, beside one of the copies'.
+Layout side_by_side(const Layout& a, const Layout& b, bool block_first) {
+    const Layout copies = mode(logical_product(a, b), 1);
+    if (rank(a) != rank(copies))
+        throw std::runtime_error(
+            "A blocked or raked product pairs the modes of the block with those of the copies; the "
+            "block has " +
+            std::to_string(rank(a)) + ", and the copies have " + std::to_string(rank(copies)) + ".");
+    return block_first ? blocked_product(a, b) : raked_product(a, b);
+}
+
 Shown shown(const Layout& a, const Option& option) {
     Shown s{option.name, option.value, {{}, a}, Rule::none, -1};
     const auto layout = [&] { return marked(option.value, parse); };
+    const auto tiler = [&] { return marked(option.value, parse_tiler); };
     Layout& result = s.result.layout;
     if (option.name == "compose") {
         const Layout b = layout();
@@ -76,8 +105,16 @@ Shown shown(const Layout& a, const Option& option) {
     }
     if (option.name == "complement") result = complement(a, marked(option.value, parse_tree));
     if (option.name == "divide") result = logical_divide(a, layout());
-    if (option.name == "tile") result = zipped_divide(a, marked(option.value, parse_tiler));
+    if (option.name == "tile") result = zipped_divide(a, tiler());
+    if (option.name == "tiled-divide") result = tiled_divide(a, tiler());
+    if (option.name == "flat-divide") result = flat_divide(a, tiler());
     if (option.name == "product") result = logical_product(a, layout());
+    if (option.name == "blocked-product") result = side_by_side(a, layout(), true);
+    if (option.name == "raked-product") result = side_by_side(a, layout(), false);
+    if (option.name == "right-inverse") result = right_inverse(a);
+    if (option.name == "left-inverse") result = left_inverse(a);
+    if (option.name == "flatten") result = flatten(a);
+    if (option.name == "group-modes") result = grouped(a, option.value);
     if (option.name == "swizzle") s.result.swizzle = swizzle(option.value);
     return s;
 }
@@ -105,7 +142,8 @@ void print(const Layout& a, const Shown& s) {
     if (s.operation.empty()) {
         std::cout << name(s) << "\n";
     } else {
-        std::cout << "\n--" << s.operation << " " << s.argument << ": " << name(s) << "\n";
+        std::cout << "\n--" << s.operation << (s.argument.empty() ? "" : " ") << s.argument << ": " << name(s)
+                  << "\n";
     }
     std::cout << "size " << size(result) << ", cosize " << cosize(result) << ", rank " << rank(result)
               << ", depth " << depth(result) << ", coalesced " << text(coalesce(result)) << "\n";
@@ -127,12 +165,12 @@ int run(int argc, char** argv) {
         const std::size_t equals = argument.find('=');
         const std::string key = argument.substr(0, equals);
         const std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
-        const std::string known = " --compose --complement --divide --tile --product --swizzle ";
+        const bool known = (equals == std::string::npos ? WITHOUT_OPERAND : WITH_OPERAND).count(key) > 0;
         if (argument == "--json") {
             as_json = true;
         } else if (key == "--svg") {
             svg = value;
-        } else if (key.size() > 2 && known.find(" " + key + " ") != std::string::npos) {
+        } else if (known) {
             options.push_back({key.substr(2), value});
         } else if (given.empty() && argument[0] != '-') {
             given = argument;

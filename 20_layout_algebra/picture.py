@@ -14,6 +14,7 @@ from runner.inspect.layout import computed
 
 _CELL = 0.4  # inches
 _NUMBER = 14  # points, of what stands in a box
+_LEFT_OUT = "#d9d9d9"
 _SHADES = (DARK, "white", MID, LIGHT, PALE, LIGHT)
 
 # Composition: a tile of 4×8 elements, row-major, of which eight threads take two neighbors each, twice. As in 09b.
@@ -28,6 +29,10 @@ MATRIX, TILER, TILE = "(4,8):(8,1)", "(2,4)", (2, 4)
 # A row-major block of 2×2, six of them, row by row.
 BLOCK, COPIED = "(2,2):(2,1)", "(2,3):(3,1)"
 SWIZZLE = "3,0,3"
+# Inverses: offsets 8 to 15 belong to no index.
+GAPPED, MARKED = "(4,2,2):(2,1,16)", 5
+# The same tiles as above: one of them, by its row and column, and what one of eight threads takes of all.
+CHOSEN, THREADS, THREAD = (1, 0), "(2,4):(4,1)", 2
 
 
 def _inked(fill: str) -> str:
@@ -165,6 +170,84 @@ def picture_tile(lesson: Descriptor) -> Figure:
     return figure
 
 
+def _labelled(
+    axes: Axes, x: float, y: float, numbers: Sequence[int], rows: Sequence[str], cols: Sequence[str], dark: int
+) -> float:
+    """A table with coordinates at its edges, and one offset dark. Returns where it ends."""
+    for i, number in enumerate(numbers):
+        place = x + i // len(rows) * _CELL, y + i % len(rows) * _CELL
+        _cell(axes, *place, number, DARK if number == dark else _SHADES[1 + i // len(rows) % 2 * 2])
+    for row, words in enumerate(rows):
+        axes.text(x - 0.08, y + (row + 0.5) * _CELL, words, ha="right", va="center", fontsize=_NUMBER, color=GREY)
+    for col, words in enumerate(cols):
+        axes.text(x + (col + 0.5) * _CELL, y - 0.1, words, ha="center", fontsize=_NUMBER, color=GREY)
+    box(axes, x, y, len(cols) * _CELL, len(rows) * _CELL, "none", INK, 1.8)
+    return x + len(cols) * _CELL
+
+
+def picture_forms(lesson: Descriptor) -> Figure:
+    """What do the three divisions by a tiler leave to choose?"""
+    zipped, tiled, flat = (computed(MATRIX, **{option: TILER})[1] for option in ("tile", "tiled_divide", "flat_divide"))
+    y, (height, width) = 2.3, TILE
+    size = height * width
+    figure, axes = _started(lesson, 7.0, "three divisions", f"{MATRIX} by {TILER}: the same table, other coordinates")
+    element, tile = 4, 3  # the one to follow: any will do
+    inside, which = (element % height, element // height), (tile % 2, tile // 2)
+    numbers, pairs = [str(i) for i in range(size)], [f"{i % 2},{i // 2}" for i in range(4)]
+    digits = [f"{i % height},{i // height}" for i in range(size)]
+    forms = (
+        (0.5, "zipped_divide", zipped, numbers, numbers[:4], f"{element}, {tile}"),
+        (2.95, "tiled_divide", tiled, numbers, pairs, f"{element}, {which[0]}, {which[1]}"),
+        (5.75, "flat_divide", flat, digits, pairs, ", ".join(map(str, (*inside, *which)))),
+    )
+    below = y + size * _CELL
+    for x, name, shown, rows, cols, asked in forms:
+        offset = shown["values"][element + size * tile]
+        shape, _, stride = shown["result"].partition(":")
+        axes.text(x - 0.3, y - 0.95, name, fontsize=TEXT, fontweight="bold")
+        axes.text(x - 0.3, y - 0.63, f"{shape} :", fontsize=SMALL)
+        axes.text(x - 0.3, y - 0.35, stride, fontsize=SMALL)
+        _labelled(axes, x, y, shown["values"], rows, cols, offset)
+        axes.text(x - 0.3, below + 0.35, f"R({asked}) = {offset}", fontsize=SMALL)
+    axes.text(0.2, below + 0.8, "A row: an element of the tile. A column: a tile.", fontsize=SMALL)
+    axes.text(0.2, below + 1.1, "Zipped, each has one number; flat, each has its row and column.", fontsize=SMALL)
+    return figure
+
+
+def picture_partition(lesson: Descriptor) -> Figure:
+    """What do a tile and a thread take of the same division?"""
+    matrix, tiled = computed(MATRIX, tile=TILER)
+    threads, inverse = computed(THREADS, right_inverse="")
+    rows, y = 4, 2.15
+    size = TILE[0] * TILE[1]
+    figure, axes = _started(
+        lesson, 6.5, "tiles and threads", f"Tiles of {TILER}: a column is local_tile, a row is local_partition"
+    )
+    tile, part = CHOSEN[0] + 2 * CHOSEN[1], inverse["values"][THREAD]
+
+    def fill(i: int) -> str:
+        """Of an element of the table on the right."""
+        mine, here = i % size == part, i // size == tile
+        return DARK if mine else LIGHT if here else "white"
+
+    fills = {offset: fill(i) for i, offset in enumerate(tiled["values"])}
+    _named(axes, 0.5, y, "the matrix", matrix["result"])
+    end = _table(axes, 0.5, y, rows, matrix["values"], [fills[offset] for offset in matrix["values"]])
+    for line in range(1, 8 // TILE[1]):
+        axes.plot([0.5 + line * TILE[1] * _CELL] * 2, [y, y + rows * _CELL], color=INK, linewidth=1.8)
+    for line in range(1, rows // TILE[0]):
+        axes.plot([0.5, end], [y + line * TILE[0] * _CELL] * 2, color=INK, linewidth=1.8)
+    x = end + 1.2
+    _named(axes, x, y, "(tile, which)", tiled["result"])
+    _table(axes, x, y, size, tiled["values"], [fill(i) for i in range(len(tiled["values"]))])
+    arrow(axes, (end + 0.15, y + 2 * _CELL), (end + 0.75, y + 2 * _CELL))
+    legend(axes, 0.5, y + rows * _CELL + 0.35, [(LIGHT, f"tile {CHOSEN}"), (DARK, f"thread {THREAD} of {threads['result']}")])
+    below = y + size * _CELL
+    axes.text(0.5, below + 0.4, f"Thread {THREAD} has element {part} of each tile. The threads' right inverse", fontsize=SMALL)
+    axes.text(0.5, below + 0.7, f"R = {inverse['result']} says so: R({THREAD}) = {part}", fontsize=SMALL)
+    return figure
+
+
 def picture_product(lesson: Descriptor) -> Figure:
     """Where are the copies of a block in memory?"""
     block, product = computed(BLOCK, product=COPIED)
@@ -183,6 +266,68 @@ def picture_product(lesson: Descriptor) -> Figure:
     for line in range(3):
         axes.plot([x, x + 6 * _CELL], [y + line * side * _CELL] * 2, color=INK, linewidth=1.8)
     axes.text(0.2, y + 4 * _CELL + 0.45, "In a box: the offset. Copies begin at multiples of 4, the block's size", fontsize=SMALL)
+    return figure
+
+
+def picture_beside(lesson: Descriptor) -> Figure:
+    """Where do the copies' elements come, in blocks and interleaved?"""
+    product = computed(BLOCK, product=COPIED)[1]["values"]
+    y = 2.15
+    figure, axes = _started(lesson, 5.0, "blocked or raked", f"Six copies of the block {BLOCK}, arranged like {COPIED}")
+    copy_of = {offset: i // 4 for i, offset in enumerate(product)}
+    for x, option in ((0.5, "blocked_product"), (4.5, "raked_product")):
+        shown = computed(BLOCK, **{option: COPIED})[1]
+        _named(axes, x, y, option, shown["result"])
+        shades = (DARK, "white", LIGHT, MID, PALE, "white")
+        _table(axes, x, y, 4, shown["values"], [shades[copy_of[offset]] for offset in shown["values"]])
+    axes.text(0.2, y + 4 * _CELL + 0.4, "In a box: the offset. Dark: the first copy of the block", fontsize=SMALL)
+    axes.text(0.2, y + 4 * _CELL + 0.7, "Blocked, a copy stays together; raked, it is spread among the others", fontsize=SMALL)
+    return figure
+
+
+def picture_inverses(lesson: Descriptor) -> Figure:
+    """Which way back does each inverse know?"""
+    forward, right = computed(GAPPED, right_inverse="")
+    left = computed(GAPPED, left_inverse="")[1]
+    offsets = forward["values"]
+    length, wide = max(offsets) + 1, (WIDTH - 0.4) / (max(offsets) + 1)
+    figure, axes = _started(lesson, 6.4, "the inverses", f"A = {GAPPED}: an index above a box, its offset in it")
+
+    def line(y: float, words: str, numbers: Sequence[int], fills: Sequence[str]) -> None:
+        axes.text(0.2, y - 0.42, words, fontsize=TEXT)
+        for i, (number, fill) in enumerate(zip(numbers, fills, strict=True)):
+            _cell(axes, 0.2 + i * wide, y, number, fill, wide)
+            axes.text(0.2 + (i + 0.5) * wide, y - 0.1, str(i), ha="center", fontsize=_NUMBER - 2, color=GREY)
+
+    def shades(indices: Sequence[int]) -> list[str]:
+        """Of boxes by the index that they are about: what a step of the last mode leads to is shaded."""
+        return [DARK if i == MARKED else LIGHT if i >= 8 else "white" for i in indices]
+
+    line(1.9, "A", offsets, shades(range(len(offsets))))
+    line(
+        3.3,
+        f"right inverse, {right['result']}: above, an offset; in the box, its index",
+        right["values"],
+        shades(right["values"]),
+    )
+    axes.text(
+        0.2 + (len(right["values"]) + 0.4) * wide,
+        3.3 + 0.26,
+        f"it ends here: no index has offset {len(right['values'])}",
+        fontsize=SMALL,
+    )
+    line(4.7, f"left inverse, {left['result']}: the same, for every offset", left["values"][:length], [
+        shades([offsets.index(offset)])[0] if offset in offsets else _LEFT_OUT for offset in range(length)
+    ])  # fmt: skip
+    legend(
+        axes,
+        0.2,
+        5.3,
+        [
+            (DARK, f"A({MARKED}) = {offsets[MARKED]}, and back"),
+            (_LEFT_OUT, "offsets that A leaves out: what is here means nothing"),
+        ],
+    )
     return figure
 
 

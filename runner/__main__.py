@@ -309,7 +309,17 @@ def layout_command(
     complement: Optional[str] = typer.Option(None, help="A size: show what the layout leaves free of it."),
     divide: Optional[str] = typer.Option(None, help="A layout: show the tile that it is, and what is left (logical_divide)."),
     tile: Optional[str] = typer.Option(None, help="Extents, or a layout a mode: show tiles of it (zipped_divide)."),
-    product: Optional[str] = typer.Option(None, help="A layout: show copies arranged as it is (logical_product)."),
+    tiled_divide: Optional[str] = typer.Option(None, help="The same with a mode for each mode of the rest."),
+    flat_divide: Optional[str] = typer.Option(None, help="The same with a mode for each of the tile's, too."),
+    product: Optional[str] = typer.Option(
+        None, help="A layout: show copies arranged as it is (logical_product, zipped_product)."
+    ),
+    blocked_product: Optional[str] = typer.Option(None, help="A layout: show the copies as blocks side by side."),
+    raked_product: Optional[str] = typer.Option(None, help="A layout: show the copies interleaved, element by element."),
+    right_inverse: bool = typer.Option(False, "--right-inverse", help="Show which index has an offset: A(R(i)) = i."),
+    left_inverse: bool = typer.Option(False, "--left-inverse", help="Show the way back to the index: R(A(i)) = i."),
+    flatten: bool = typer.Option(False, "--flatten", help="Show it without inner parentheses."),
+    group_modes: Optional[str] = typer.Option(None, help="BEGIN,END: show the modes from BEGIN on, before END, as one."),
     swizzle: Optional[str] = typer.Option(None, help="Bits, base, shift, such as 3,4,3: show the layout swizzled."),
     svg: Optional[str] = typer.Option(None, metavar="FILE", help="Draw the last of what is shown."),
     page: Optional[str] = typer.Option(None, metavar="FILE", help="Write a page on which one types and moves all of this."),
@@ -318,7 +328,8 @@ def layout_command(
     """Show a layout, and what operations make of it."""
     from runner.inspect import layout
 
-    given = {_option(name): value for name, value in ctx.params.items() if name not in ("text", "page", "as_json")}
+    shown = {name: value for name, value in ctx.params.items() if name not in ("text", "page", "as_json")}
+    given = {_option(name): {True: "", False: None}.get(value, value) for name, value in shown.items()}
     status = layout.layout(text, given, as_json)
     if page:
         from website import layouts

@@ -49,6 +49,53 @@ def test_a_layout_is_shown_as_it_is_computed(layouts: Checkout) -> None:
     assert [line.split()[2:] for line in lines] == [[str(r * pitch + c) for c in range(columns)] for r in range(rows)]
 
 
+def results(layouts: Checkout, given: str, *options: str) -> list[dict]:
+    """The layout, and what each option makes of it."""
+    return json.loads(layouts.run("layout", given, *options, "--json").stdout)["layouts"]
+
+
+def test_three_divisions_differ_in_their_parentheses(layouts: Checkout) -> None:
+    """Of a drawn matrix; flatten and group_modes lead from one to the other."""
+    numbers = random.Random(seed())
+    rows, columns, pitch = numbers.choice([4, 8]), numbers.choice([6, 8]), numbers.randrange(8, 20)
+    options = ("--tile", "(2,2)", "--tiled-divide", "(2,2)", "--flat-divide", "(2,2)")
+    _, zipped, tiled, flat = results(layouts, f"({rows},{columns}):({pitch},1)", *options)
+    y, x = rows // 2, columns // 2
+    assert zipped["result"] == f"((2,2),({y},{x})):(({pitch},1),({2 * pitch},2))"
+    assert tiled["result"] == f"((2,2),{y},{x}):(({pitch},1),{2 * pitch},2)"
+    assert flat["result"] == f"(2,2,{y},{x}):({pitch},1,{2 * pitch},2)"
+    assert zipped["values"] == tiled["values"] == flat["values"]
+    assert results(layouts, zipped["result"], "--flatten")[1]["result"] == flat["result"]
+    assert results(layouts, flat["result"], "--group-modes", "0,2")[1]["result"] == tiled["result"]
+    assert results(layouts, tiled["result"], "--group-modes", "1,3")[1]["result"] == zipped["result"]
+
+
+def test_copies_are_side_by_side_or_interleaved(layouts: Checkout) -> None:
+    """A block of 2 rows of `wide`, `down`×`across` times; its copies are numbered down the columns."""
+    numbers = random.Random(seed())
+    wide, down, across = (numbers.choice([2, 3]) for _ in range(3))
+    copies = f"({down},{across}):(1,{down})"
+    options = ("--blocked-product", copies, "--raked-product", copies)
+    _, blocked, raked = results(layouts, f"(2,{wide}):({wide},1)", *options)
+    places = [(row, column) for column in range(wide * across) for row in range(2 * down)]
+
+    def offset(row: int, column: int, copy_row: int, copy_column: int) -> int:
+        return row * wide + column + 2 * wide * (copy_row + down * copy_column)
+
+    assert blocked["values"] == [offset(row % 2, column % wide, row // 2, column // wide) for row, column in places]
+    assert raked["values"] == [offset(row // down, column // across, row % down, column % across) for row, column in places]
+
+
+def test_the_inverses_lead_back(layouts: Checkout) -> None:
+    numbers = random.Random(seed())
+    rows, columns, gap = numbers.choice([2, 3, 4]), numbers.choice([2, 3, 4]), numbers.choice([2, 3])
+    given = f"({rows},{columns},2):({columns},1,{gap * rows * columns})"  # two matrices with a gap between them
+    a, right, left = (found["values"] for found in results(layouts, given, "--right-inverse", "--left-inverse"))
+    assert [a[index] for index in right] == list(range(rows * columns))  # no index has the next offset
+    assert [left[offset] for offset in a] == list(range(2 * rows * columns))
+    assert "\n--left-inverse: " in layouts.run("layout", given, "--left-inverse").stdout
+
+
 def test_a_composition_that_is_not_one_says_where(layouts: Checkout) -> None:
     found = json.loads(layouts.run("layout", "(6,4):(4,1)", "--compose", "8:4", "--json").stdout)["layouts"][1]
     assert (found["result"], found["differs_at"]) == ("(2,4):(16,1)", 2)
@@ -58,6 +105,9 @@ def test_a_composition_that_is_not_one_says_where(layouts: Checkout) -> None:
 
 def test_an_svg_has_a_cell_for_each_element(layouts: Checkout, tmp_path: Path) -> None:
     file = tmp_path / "layout.svg"
+    layouts.run("layout", "(2,2):(2,1)", "--raked-product", "(1,2):(0,1)", "--svg", str(file))
+    texts = [element.text for element in ElementTree.parse(file).getroot().iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[1 + 4 :] == ["0", "0", "4", "1", "5", "1", "2", "6", "3", "7"]
     layouts.run("layout", "(4,8):(8,1)", "--swizzle", "2,0,3", "--svg", str(file))
     root = ElementTree.parse(file).getroot()
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
@@ -79,11 +129,37 @@ def test_a_malformed_layout_is_pointed_at(layouts: Checkout, given: str, charact
 
 @pytest.mark.parametrize(
     "options",
-    [("--complement", "16"), ("--swizzle", "3,4"), ("--swizzle", "3,4,2"), ("--tile", "(2,2,2)"), ("--svg", "missing/x.svg")],
+    [
+        ("--complement", "16"),
+        ("--swizzle", "3,4"),
+        ("--swizzle", "3,4,2"),
+        ("--tile", "(2,2,2)"),
+        ("--svg", "missing/x.svg"),
+        ("--tiled-divide", "(2,2,2)"),
+        ("--flat-divide", "(2,2,2)"),
+        ("--left-inverse",),
+        ("--blocked-product", "2:1"),
+        ("--group-modes", "1,3"),
+        ("--group-modes", "1,1"),
+        ("--group-modes", "0"),
+        ("--flatten", "--raked-product", "x"),
+    ],
 )
 def test_what_is_not_defined_is_refused(layouts: Checkout, options: tuple[str, ...]) -> None:
     done = layouts.run("layout", "(4,4):(1,2)", *options, status=2)
     assert done.stderr.splitlines()[-1].startswith("gemm: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--blocked-product", "2:1"), "the block has 2, and the copies have 1."),
+        (("--raked-product", "(2,2,2)"), "the block has 2, and the copies have 3."),
+        (("--group-modes", "1,3"), 'such as 0,2, of 2 here, and not "1,3".'),
+    ],
+)
+def test_products_and_groups_say_what_does_not_fit(layouts: Checkout, options: tuple[str, ...], words: str) -> None:
+    assert words in layouts.run("layout", "(4,4):(4,1)", *options, status=2).stderr.splitlines()[-1]
 
 
 # The lesson's pages.

@@ -31,6 +31,6 @@ def write(file: Path, text: str, options: Mapping[str, str | None]) -> None:
     write_atomically(file, page())
     asked = {"a": text, "operation": "show"}
     for key, operand in options.items():
-        if operand and key != "--svg":
-            asked |= {"operation": key.removeprefix("--"), "b": operand}
+        if operand is not None and key != "--svg":
+            asked |= {"operation": key.removeprefix("--").replace("-", "_"), "b": operand}
     say(f"Open {file.resolve().as_uri()}#{urlencode(asked)} in a browser.")

@@ -187,15 +187,23 @@ export const OPERATIONS = {
     name: "zipped_divide", operand: "tiler", example: "(2,4)", means: "Each mode divided by the tiler’s: R = (tile, tiles).",
     make: (a, text) => counted(a, algebra.divide(a, tiler(text), "zipped"), "tile", true),
   },
+  tiled_divide: {
+    name: "tiled_divide", operand: "tiler", example: "(2,4)", means: "zipped_divide with a mode for each mode of the rest: R = (tile, tiles…).",
+    make: (a, text) => counted(a, algebra.divide(a, tiler(text), "tiled"), "tile", true),
+  },
+  flat_divide: {
+    name: "flat_divide", operand: "tiler", example: "(2,4)", means: "zipped_divide with a mode for each mode of tile and rest: R = (tile…, tiles…).",
+    make: (a, text) => simple(a, algebra.divide(a, tiler(text), "flat")),
+  },
   product: {
     name: "logical_product", operand: "copies", example: "(2,2)", means: "R = (A, copies): A again and again, where B says.",
     make: (a, text) => counted(a, algebra.logicalProduct(a, layout(text)), "copy", false),
   },
-  blocked: {
+  blocked_product: {
     name: "blocked_product", operand: "copies", example: "(2,2)", means: "Copies of A side by side: in each mode first the block, then the copies.",
     make: (a, text) => simple(a, algebra.blockedProduct(a, layout(text))),
   },
-  raked: {
+  raked_product: {
     name: "raked_product", operand: "copies", example: "(2,2)", means: "Copies of A interleaved: in each mode first the copies, then the block.",
     make: (a, text) => simple(a, algebra.rakedProduct(a, layout(text))),
   },
