@@ -3,7 +3,7 @@
 //
 // Changed since 14b: another mainloop, loader, atom and epilogue; a scheduler that both roles ask, each for
 // itself; and a table of sizes, of which the launch chooses one. Should be as fast as 13e: the compiler
-// inlines every part, and its loops have the same instructions.
+// inlines every part, and its loops have the same loads, products and barriers.
 
 #include <algorithm>
 #include <cstdint>
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(S::THREADS, 1)
         typename P::Mainloop::Sums sums;
 #pragma unroll 1
         do {
-            // During each of the first k-tiles a box of the C tile before leaves.
+            // During each of the first k-tiles a box of the previous C tile leaves.
             mainloop.template multiply<S::BOXES>(sums, work, [&](int box) { epilogue.leave(box); });
             epilogue.take(sums, work);
         } while (scheduler.next(work));
