@@ -3,7 +3,7 @@
 //
 // Changed since 08b: where things are, and nothing else. The mainloop is in common/parts/multistage.hpp, with
 // a loader and an atom from common/parts/fma/; this file has the composition.
-// Should be as fast as 08b: the compiler inlines every part, and its loop has the same instructions.
+// Should be as fast as 08b: every part is inlined, and the loop has the same loads, products and barriers.
 
 #include "common/gemm.hpp"
 #include "common/parts/arguments.hpp"

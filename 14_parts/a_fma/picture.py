@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from plots.drawing import SMALL, TEXT, TITLE, arrow, box, canvas
-from plots.style import DARK, GREY, LIGHT, MID, PALE
+from plots.style import DARK, GREY, INK, LIGHT, MID, PALE
 from runner.core.descriptors import Descriptor
 
 _LEFT, _WIDE, _HIGH, _GAP = 0.3, 6.4, 0.86, 0.48  # inches
@@ -25,8 +25,8 @@ def picture(lesson: Descriptor) -> Figure:
     figure, axes = canvas(1.25 + len(_LEVELS) * (_HIGH + _GAP))
     text = axes.text
     text(_LEFT, 0.45, "14a: five levels", fontsize=TITLE, fontweight="bold")
-    text(_LEFT, 0.87, "Each talks only to its neighbors.", fontsize=TEXT)
-    y = 1.2
+    text(_LEFT, 0.87, "What one level hands to another.", fontsize=TEXT)
+    y = top = 1.2
     for shade, (level, says, part, down) in zip(_SHADES, _LEVELS, strict=True):
         ink = "white" if shade in (MID, DARK) else "black"
         box(axes, _LEFT, y, _WIDE, _HIGH, shade, GREY, 1.0)
@@ -35,4 +35,10 @@ def picture(lesson: Descriptor) -> Figure:
         arrow(axes, (_LEFT + 0.5, y + _HIGH), (_LEFT + 0.5, y + _HIGH + _GAP))
         text(_LEFT + 0.8, y + _HIGH + _GAP / 2, down, va="center", fontsize=SMALL)
         y += _HIGH + _GAP
+    # Past the levels between: the epilogue is told where its sums belong.
+    kernel, thread = (top + level * (_HIGH + _GAP) + _HIGH / 2 for level in (1, 4))
+    right, past = _LEFT + _WIDE, _LEFT + _WIDE + 0.4
+    axes.plot([right, past, past], [kernel, kernel, thread], color=INK, linewidth=1.6)
+    arrow(axes, (past, thread), (right, thread))
+    text(past + 0.12, (kernel + thread) / 2, "work", va="center", fontsize=SMALL)
     return figure

@@ -2,7 +2,7 @@
 // made of has changed.
 //
 // Changed since 14a: another loader, another atom, another epilogue; another scheduler, whose blocks stay.
-// Should be as fast as 09f: the compiler inlines every part, and its loop has the same instructions.
+// Should be as fast as 09f: every part is inlined, and the loop has the same loads, products and barriers.
 
 #include "common/element.hpp"
 #include "common/error.hpp"

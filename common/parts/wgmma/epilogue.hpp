@@ -76,7 +76,7 @@ struct Epilogue {
         pending = true;
     }
 
-    /// Box number `box` of the C tile before leaves, if there is one.
+    /// Box number `box` of the previous C tile leaves, if there is one.
     __device__ __forceinline__ void leave(int box) {
         if (pending) {
             store_box(slots + slot * S::OUT_BOX, true, box);
