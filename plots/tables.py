@@ -184,7 +184,9 @@ def _roofline(results: Results, order: Sequence[str], profile: Mapping | None, c
 def _gpus(results: Results, order: Sequence[str], second: Results | None) -> list[str]:
     if second is None:
         raise UserError(f"There is no {data.SECOND} to compare with; ./gemm chart --record writes it on that GPU.")
-    both = (results, second)
+    # A kernel that is another one by now is not compared: its rows wait for the second GPU to measure it again.
+    measured = {(run["lesson"], run.get("kernel_hash")) for run in results["runs"]}
+    both = (results, {**second, "runs": [run for run in second["runs"] if (run["lesson"], run.get("kernel_hash")) in measured]})
     rows: list[list[str]] = []
     for ladder in data.ladders(results, order):
         found = [data.square(of, data.SIZE, ladder.variant) for of in both]
@@ -201,6 +203,7 @@ def _gpus(results: Results, order: Sequence[str], second: Results | None) -> lis
     header = ["lesson", *(text for of in both for text in (f"{data.short(of)}: TFLOP/s", "of cuBLAS"))]
     where = "; ".join(", ".join(data.provenance(of)) for of in both)
     caption = f"{SHAPE}, alpha = 1, beta = 0, L2 cold. Of cuBLAS: its time divided by the lesson's, median of rounds. {where}."
+    caption = f"{caption} {NONE}: not recorded there, or of another kernel than now."
     return [*_table(header, rows), "", f"{caption} Reproduce with `./gemm chart`."]
 
 

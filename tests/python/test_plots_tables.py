@@ -114,7 +114,17 @@ def test_two_gpus_beside_each_other(approve: Approve) -> None:
     order, first, other = [*TWELVE, *STEPS], mixed_results(), gpu_results()
     other["device"] = {**other["device"], "name": "NVIDIA H100 80GB HBM3"}
     other["runs"] = [{**run, "tflops": run["tflops"] / 2, "ratio": run["ratio"] / 4} for run in other["runs"]]
-    approve(tables.render("gpus", first, order, second=other))
+    shown = tables.render("gpus", first, order, second=other)
+    approve(shown)
+    # A kernel that has changed since is not compared.
+    lesson = other["runs"][0]["lesson"]
+    for run in other["runs"]:
+        run["kernel_hash"] = "1" * 64 if run["lesson"] == lesson else run["kernel_hash"]
+    changed = dict(zip(shown.splitlines(), tables.render("gpus", first, order, second=other).splitlines(), strict=True))
+    assert {after for before, after in changed.items() if after != before} == {
+        row for row in changed.values() if row.startswith(f"| {lesson} ") and row.endswith(" – | – |")
+    }
+    assert len({before for before, after in changed.items() if after != before}) == 1
     with pytest.raises(UserError, match=data.SECOND):
         tables.render("gpus", first, order)
 
