@@ -186,7 +186,8 @@ def _gpus(results: Results, order: Sequence[str], second: Results | None) -> lis
         raise UserError(f"There is no {data.SECOND} to compare with; ./gemm chart --record writes it on that GPU.")
     # A kernel that is another one by now is not compared: its rows wait for the second GPU to measure it again.
     measured = {(run["lesson"], run.get("kernel_hash")) for run in results["runs"]}
-    both = (results, {**second, "runs": [run for run in second["runs"] if (run["lesson"], run.get("kernel_hash")) in measured]})
+    same: Results = {**second, "runs": [run for run in second["runs"] if (run["lesson"], run.get("kernel_hash")) in measured]}
+    both = (results, same)
     rows: list[list[str]] = []
     for ladder in data.ladders(results, order):
         found = [data.square(of, data.SIZE, ladder.variant) for of in both]
