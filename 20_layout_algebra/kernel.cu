@@ -5,11 +5,12 @@
 // Changed since 09b: what was a formula in the middle of the kernel is a layout above it (and C is stored by
 // common/parts). It should take as long: the same accesses, and no more arithmetic for their addresses.
 
-#include "20_layout_algebra/layout.hpp"
 #include "common/gemm.hpp"
 #include "common/parts/pairs.hpp"
 #include "common/ptx/ldmatrix.hpp"
 #include "common/ptx/mma.hpp"
+
+#include "20_layout_algebra/layout.hpp"
 
 namespace lesson_20 {
 

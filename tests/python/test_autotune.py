@@ -64,7 +64,7 @@ def test_a_set_fits_its_kernel(name: str) -> None:
     assert configurations[0].own
     assert dict(configurations[0].constants) in [{**tuning.own_constants(tune, kernel), **set_} for set_ in tune.sweep]
     if on_tensor_cores(name):  # what is compared, and little else: each costs time on a GPU
-        assert len(configurations) <= 10
+        assert len(configurations) <= 11  # 13e has eight heights of its tile
     else:
         assert 16 <= sum(configuration.swept for configuration in configurations) <= 28
     assert list(compared) == list(tune.compare)
